@@ -12,7 +12,7 @@ from sluiceway.api import ConnectorTransactionBoundaries, ExactlyOnceSupport
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import ConnectError
 from sluiceway.herder.plugin_path import use_plugin_path
-from sluiceway.herder.validation import validate
+from sluiceway.herder.validation import validate_config
 from sluiceway.worker.worker_connector import Failed, Started, TaskConfigs, WorkerConnector
 from support.eventually import eventually
 from support.java_plugins import SCRIPTED, compiled_plugin, fetch_runtime, java_processes
@@ -61,7 +61,7 @@ class Driven:
 
 
 def test_the_definition_and_validation_are_the_java_class_s() -> None:
-    infos = validate({**config(limit="0"), "topic": "t"}, WorkerConfig.of({"bootstrap.servers": "localhost:1"}))
+    infos = validate_config({**config(limit="0"), "topic": "t"}, WorkerConfig.of({"bootstrap.servers": "localhost:1"}))
     found = {each["value"]["name"]: each for each in infos.to_json()["configs"]}
     assert found["limit"]["definition"]["documentation"] == "How many."
     assert found["limit"]["definition"]["default_value"] == "100"
@@ -90,7 +90,11 @@ def test_a_driver_gets_task_configs_and_requests_for_new_ones() -> None:
 
 @pytest.mark.parametrize(
     ("key", "wanted"),
-    [("raise", "from a thread"), ("refuse", "no such database"), ("exit", "ended unexpectedly with exit code 3")],
+    [
+        pytest.param("raise", "from a thread", marks=pytest.mark.long),
+        pytest.param("refuse", "no such database", marks=pytest.mark.long),
+        ("exit", "ended unexpectedly with exit code 3"),
+    ],
 )
 def test_a_connector_that_fails_is_failed_with_its_error(key: str, wanted: str) -> None:
     driven = Driven(config(**{key: ""}))

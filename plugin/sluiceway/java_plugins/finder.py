@@ -8,6 +8,7 @@ from pathlib import Path
 
 from sluiceway import discovery
 from sluiceway.errors import ConnectError
+from sluiceway.java.version_range import version_key
 from sluiceway.java_plugins.classes import plugin_class
 from sluiceway.java_plugins.index import HYBRID_FAIL, HYBRID_WARN, JavaPlugin, PluginIndex
 from sluiceway.java_plugins.versions import check_versions
@@ -26,6 +27,8 @@ _GROUPS = {
     "sluiceway.header_converters": ("header_converter",),
 }
 _DOCUMENTATION = "https://kafka.apache.org/documentation.html#connect_plugindiscovery"
+
+_OF_RUNTIME = tuple(f"org.apache.kafka.connect.{part}." for part in ("converters", "json", "storage", "transforms"))
 
 _lock = threading.Lock()
 _folders: list[Path] = []
@@ -46,10 +49,10 @@ class JavaFinder:
     def named(self, group: str, name: str) -> Iterator[type]:
         """Yield the classes with this full name or alias, the newest version first."""
         kinds = _GROUPS.get(group, ())
-        found = [plugin for plugin in self.index.all_versions(name) if plugin.kind in kinds]
+        found = [plugin for plugin in self.index.all_versions(name) if plugin.kind in kinds and not _superseded(plugin)]
         if len(found) > 1:  # the choice needs exact versions
             check_versions(self.index, {plugin.location for plugin in found})
-            found = [plugin for plugin in self.index.all_versions(name) if plugin.kind in kinds]
+            found = [plugin for plugin in self.index.all_versions(name) if plugin.kind in kinds and not _superseded(plugin)]
         yield from _classes(reversed(found))
 
     def classes(self, group: str) -> list[type]:
@@ -92,6 +95,12 @@ def _finder(folders: tuple[Path, ...], mode: str, preferred: bool) -> JavaFinder
     if _last is None or _last[0] != key:
         _last = (key, JavaFinder(PluginIndex(folders, mode), preferred=preferred))
     return _last[1]
+
+
+def _superseded(plugin: JavaPlugin) -> bool:
+    """Return whether Connect's runtime has a newer version of a class, as of converters that connectors bring along."""
+    kafka_own = plugin.class_name.startswith(_OF_RUNTIME)
+    return kafka_own and version_key(plugin.version) <= version_key(discovery.CONNECT_VERSION)
 
 
 def _classes(plugins: Iterator[JavaPlugin]) -> Iterator[type]:

@@ -36,11 +36,13 @@ def encode(kind: int, number: int, header: object, body: bytes = b"") -> bytes:
 
 
 def read_frame(stream: BinaryIO) -> Frame | None:
-    """Return the next frame of a buffered stream, or None at its end, also in the middle of a frame."""
+    """Return the next frame of a buffered stream, or None at its end, in the middle of a frame, or where there is no frame."""
     head = stream.read(_HEAD.size)
     if len(head) < _HEAD.size:
         return None
     length, kind, number, header_length = _HEAD.unpack(head)
+    if kind not in (REQUEST, ANSWER, ERROR) or header_length < 0 or length < header_length:
+        return None  # something else wrote to the pipe
     header = stream.read(header_length)
     body_length = length - (_HEAD.size - _LENGTH.size) - header_length
     body = stream.read(body_length) if body_length else b""

@@ -35,10 +35,12 @@ log = logging.getLogger(__name__)
 
 MAIN_CLASS = "org.sluiceway.plugins.Host"
 
+_STDERR = 2
+_BUFFER = 1 << 16
 _WAIT_SECONDS = 0.2  # between two calls of a request's `watch`
 _END_SECONDS = 5.0
 # Small, because there may be a process for each task. Without the two limits the JVM reserves more address space than
-# spark.executor.pyspark.memory usually allows. VM output goes to stderr, because stdout carries the frames.
+# spark.executor.pyspark.memory usually allows.
 _JVM_OPTIONS = (
     "-Xrs",
     "-Xms32m",
@@ -48,7 +50,6 @@ _JVM_OPTIONS = (
     "-XX:ReservedCodeCacheSize=64m",
     "-XX:-UsePerfData",
     "-XX:-CreateCoredumpOnCrash",
-    "-XX:+DisplayVMOutputToStderr",
     "-Djava.awt.headless=true",
     "-Dlog4j2.isThreadContextMapInheritable=true",
 )
@@ -169,20 +170,25 @@ class JavaHost:
     def _run(self, started: Future[subprocess.Popen[bytes]]) -> None:
         with tempfile.TemporaryDirectory(prefix="sluiceway-java-", ignore_cleanup_errors=True) as folder:
             crash_file = Path(folder, "hs_err.log")
-            try:
-                process = subprocess.Popen(
-                    _command(self._options, crash_file), stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=1 << 16
-                )
-            except (OSError, ConnectError) as error:
-                started.set_exception(error)
-                return
-            started.set_result(process)
-            stdout = cast(BinaryIO, process.stdout)
-            while (frame := read_frame(stdout)) is not None:
-                if frame.kind == REQUEST:
-                    self._serve(process, frame)
-                elif (future := self._pending.pop(frame.id, None)) is not None:
-                    future.set_result(frame)
+            reading, writing = os.pipe()
+            with os.fdopen(reading, "rb", buffering=_BUFFER) as frames:
+                try:
+                    # Frames have a pipe of their own, because the JVM and native code may write to standard output.
+                    command = _command(self._options, crash_file, writing)
+                    process = subprocess.Popen(
+                        command, stdin=subprocess.PIPE, stdout=_STDERR, bufsize=_BUFFER, pass_fds=[writing]
+                    )
+                except (OSError, ConnectError) as error:
+                    started.set_exception(error)
+                    return
+                finally:
+                    os.close(writing)
+                started.set_result(process)
+                while (frame := read_frame(frames)) is not None:
+                    if frame.kind == REQUEST:
+                        self._serve(process, frame)
+                    elif (future := self._pending.pop(frame.id, None)) is not None:
+                        future.set_result(frame)
             self._end(process, crash_file)
 
     def _serve(self, process: subprocess.Popen[bytes], frame: Frame) -> None:
@@ -212,7 +218,6 @@ class JavaHost:
             pending, self._pending = self._pending, {}
         for future in pending.values():
             future.set_exception(JavaProcessError(str(ended), ended.java_trace))
-        cast(BinaryIO, process.stdout).close()
         if self.on_death is not None and not self._closing:
             self.on_death(ended)
 
@@ -262,10 +267,11 @@ def _wait(future: Future[Frame], watch: Watch | None) -> Frame:
                 watch(time.monotonic() - started)
 
 
-def _command(options: HostOptions, crash_file: Path) -> Sequence[str]:
+def _command(options: HostOptions, crash_file: Path, writing: int) -> Sequence[str]:
+    """Return the command of a process that writes its frames to the file descriptor ``writing``."""
     class_path = os.pathsep.join(map(str, (helper_jar(options.class_path), *options.class_path)))
     java = [str(find_java().executable), *_JVM_OPTIONS, f"-XX:ErrorFile={crash_file}", *shlex.split(options.java_opts)]
-    command = [*java, "-cp", class_path, MAIN_CLASS]
+    command = [*java, "-cp", class_path, MAIN_CLASS, f"/proc/self/fd/{writing}"]
     return [sys.executable, "-S", "-E", "-c", _DIE_WITH_PARENT, *command] if sys.executable else command
 
 

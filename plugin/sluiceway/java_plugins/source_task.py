@@ -102,7 +102,7 @@ class JavaSourceTask(SourceTask):
             return
         stopping = self._stop_watch()
         stopping.begin()
-        self._object.call("stop", watch=lambda seconds: stopping.end_late_call(self._object, "stop()"))
+        self._object.call("stop", watch=lambda _: stopping.end_late_call(self._object, "stop()", interrupt=False))
 
     def _next(self, method: str) -> PackedPart:
         return self._packed(*self._batch_call(method))
@@ -209,7 +209,7 @@ class StopWatch:
         self.begin()
         self.end_late_call(task, what)
 
-    def end_late_call(self, task: JavaObject | None, what: str) -> None:
+    def end_late_call(self, task: JavaObject | None, what: str, *, interrupt: bool = True) -> None:
         """Interrupt the task's thread, or kill its process, if it is time to. Raises JavaProcessError after the latter."""
         if task is None or self._since is None:
             return
@@ -220,6 +220,6 @@ class StopWatch:
                 f"{what} of the task did not return within {waited:.1f} s after the task had to stop, nor when it was "
                 "interrupted. Its Java process was killed. Raise task.shutdown.graceful.timeout.ms if it needs longer."
             )
-        if waited >= self._seconds * _INTERRUPT_SHARE and not self._interrupted:
+        if interrupt and not self._interrupted and waited >= self._seconds * _INTERRUPT_SHARE:
             self._interrupted = True
             task.interrupt()

@@ -147,27 +147,46 @@ class _Conversions:
         self._encoded: dict[tuple[str, Schema | None, int], Any] = {}
         self._kept: Sequence[Any] = ()  # the values whose ids are keys, which must not be reused meanwhile
 
-    def decode_ahead(self, topic: str, data: Sequence[bytes | None]) -> None:
-        different = list(dict.fromkeys(data))
-        self._decoded = {(topic, each): found for each, found in zip(different, self._to(topic, None, different), strict=True)}
+    def decode_ahead(self, topics: Mapping[str, Sequence[bytes | None]]) -> None:
+        self._decoded = {}
+        for topic, data in topics.items():
+            different = list(dict.fromkeys(data))
+            for each, found in zip(different, self._to(topic, None, different), strict=True):
+                self._decoded[topic, each] = found
 
-    def encode_ahead(self, topic: str, values: Sequence[tuple[Schema | None, Any]]) -> None:
-        results = self._from(topic, None, values)
-        self._kept = values
-        self._encoded = {(topic, schema, id(value)): found for (schema, value), found in zip(values, results, strict=True)}
+    def encode_ahead(self, topics: Mapping[str, Sequence[tuple[Schema | None, Any]]]) -> None:
+        self._encoded = {}
+        self._kept = list(topics.values())
+        for topic, values in topics.items():
+            try:
+                results = self._from(topic, None, values)
+            except DataError:  # an invalid value: its own conversion reports it
+                continue
+            for (schema, value), found in zip(values, results, strict=True):
+                self._encoded[topic, schema, id(value)] = found
 
     def decode(self, topic: str, data: bytes | None, header: str | None = None) -> SchemaAndValue:
-        known = self._decoded.get((topic, data)) if header is None else None
-        if isinstance(known, JavaError):  # a retry must convert again
-            del self._decoded[topic, data]
-        found: SchemaAndValue = _raised(self._to(topic, header, [data])[0] if known is None else known)
+        found: SchemaAndValue
+        if header is None and (topic, data) in self._decoded:
+            found = self._once(self._decoded, (topic, data))
+        else:
+            found = _raised(self._to(topic, header, [data])[0])
         return found
 
     def encode(self, topic: str, schema: Schema | None, value: Any, header: str | None = None) -> bytes | None:
-        key = (topic, schema, id(value))
-        known = header is None and key in self._encoded
-        found: bytes | None = _raised(self._encoded.pop(key) if known else self._from(topic, header, [(schema, value)])[0])
+        found: bytes | None
+        if header is None and (topic, schema, id(value)) in self._encoded:
+            found = self._once(self._encoded, (topic, schema, id(value)))
+        else:
+            found = _raised(self._from(topic, header, [(schema, value)])[0])
         return found
+
+    @staticmethod
+    def _once(known: dict[Any, Any], key: Any) -> Any:
+        """Return a result; forget an error, because a retry must convert again."""
+        if isinstance(known[key], JavaError):
+            raise known.pop(key)
+        return known[key]
 
     def _to(self, topic: str, header: str | None, data: Sequence[bytes | None]) -> list[Any]:
         values, rows = self._java.rows("to", {"topic": topic}, lambda _: [(header, each) for each in data])
@@ -220,11 +239,13 @@ class JavaConverter(_JavaConverter, Converter):
     def to_connect_data(self, topic: str, data: bytes | None) -> SchemaAndValue:
         return self._configured.decode(topic, data)
 
-    def decode_ahead(self, topic: str, data: Sequence[bytes | None]) -> None:
-        self._configured.decode_ahead(topic, data)
+    def decode_ahead(self, topics: Mapping[str, Sequence[bytes | None]]) -> None:
+        """Convert the bytes of a batch, by topic. The conversions that follow return the results."""
+        self._configured.decode_ahead(topics)
 
-    def encode_ahead(self, topic: str, values: Sequence[tuple[Schema | None, Any]]) -> None:
-        self._configured.encode_ahead(topic, values)
+    def encode_ahead(self, topics: Mapping[str, Sequence[tuple[Schema | None, Any]]]) -> None:
+        """Convert the values of a batch, by topic. The conversions that follow return the results."""
+        self._configured.encode_ahead(topics)
 
 
 class JavaHeaderConverter(_JavaConverter, HeaderConverter):

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import operator
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from sluiceway.api import NULL, Converter, HeaderConverter
+from sluiceway.api import NULL, Converter, HeaderConverter, SourceRecord
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.converters.byte_array_converter import ByteArrayConverter
-from sluiceway.data import Header, Headers
+from sluiceway.data import Header, Headers, Schema
 from sluiceway.discovery import converter_class, header_converter_class
+from sluiceway.java_plugins.stages import JavaConverter
+from sluiceway.kafka.clients import ConsumedMessage
 
 _VERSION = "plugin.version"
+
+_KEY, _VALUE = operator.methodcaller("key"), operator.methodcaller("value")
+_KEY_AND_SCHEMA, _VALUE_AND_SCHEMA = operator.attrgetter("key_schema", "key"), operator.attrgetter("value_schema", "value")
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +39,24 @@ class Converters:
         convert = self.header.to_connect_header
         pairs = ((key, convert(topic, key, data) or NULL) for key, data in headers)
         return tuple(Header(key, value, schema) for key, (schema, value) in pairs)
+
+    def decode_ahead(self, messages: Sequence[ConsumedMessage]) -> None:
+        """Let Java converters convert a batch in one call, before its messages are converted one by one."""
+        for converter, part in ((self.key, _KEY), (self.value, _VALUE)):
+            if isinstance(converter, JavaConverter):
+                topics: dict[str, list[bytes | None]] = {}
+                for message in messages:
+                    topics.setdefault(message.topic(), []).append(part(message))
+                converter.decode_ahead(topics)
+
+    def encode_ahead(self, records: Sequence[SourceRecord]) -> None:
+        """Let Java converters convert a batch in one call, before its records are converted one by one."""
+        for converter, part in ((self.key, _KEY_AND_SCHEMA), (self.value, _VALUE_AND_SCHEMA)):
+            if isinstance(converter, JavaConverter):
+                topics: dict[str, list[tuple[Schema | None, Any]]] = {}
+                for record in records:
+                    topics.setdefault(record.topic, []).append(part(record))
+                converter.encode_ahead(topics)
 
     def close(self) -> None:
         """Close all three converters, even if one fails. Raises the last error."""

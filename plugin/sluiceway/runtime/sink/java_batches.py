@@ -50,7 +50,7 @@ class JavaSinkBatches:
     def batch(self, part: SinkPart) -> SinkBatch:
         """Return the converted and transformed batch of a part. Raises Interrupted or Abandoned if a retry is interrupted."""
         messages, failure = part.messages, None
-        converted: Converted = self._task.convert_messages(messages) if messages else 0
+        converted: Converted = self._task.convert_messages(messages)
         taken = len(messages)
         while isinstance(converted, Mapping):
             described = converted

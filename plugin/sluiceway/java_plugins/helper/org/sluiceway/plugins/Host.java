@@ -37,10 +37,10 @@ public final class Host {
         this.frames = frames;
     }
 
-    public static void main(String[] arguments) {
+    /** The argument is the file to write frames to. */
+    public static void main(String[] arguments) throws IOException {
         InputStream in = new BufferedInputStream(new FileInputStream(FileDescriptor.in), 1 << 16);
-        Frames frames = new Frames(in, new FileOutputStream(FileDescriptor.out).getChannel());
-        System.setOut(System.err); // what a plugin prints must not get into the frames
+        Frames frames = new Frames(in, new FileOutputStream(arguments[0]).getChannel());
         System.setIn(InputStream.nullInputStream());
         int code = 1;
         try {

@@ -85,7 +85,10 @@ final class SinkObject implements Hosted {
                 index++;
                 return convert();
             }
-            case "put" -> task.put(records);
+            case "put" -> {
+                task.put(records);
+                records = new ArrayList<>();
+            }
             case "preCommit" -> {
                 return Answer.of(preCommit(args));
             }
