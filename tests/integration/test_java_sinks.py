@@ -141,6 +141,7 @@ def test_the_error_of_a_java_task_fails_it_with_the_java_trace(
     assert task.reports.states[-1] is State.FAILED
 
 
+@pytest.mark.long
 def test_a_hanging_put_ends_with_its_process_when_the_task_must_stop(
     plugin_path: Path, kafka: Kafka, topic: str, name: str, tmp_path: Path
 ) -> None:
@@ -154,6 +155,7 @@ def test_a_hanging_put_ends_with_its_process_when_the_task_must_stop(
     assert "interrupted" in (result.trace or "")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("stage", "by", "settings"),
     [
@@ -242,6 +244,7 @@ def test_a_java_converter_beside_a_python_source(plugin_path: Path, kafka: Kafka
     assert list(task.offsets.stored.values()) == [{"o": 49}]
 
 
+@pytest.mark.long
 def test_debeziums_jdbc_sink_creates_its_table_and_writes_rows(
     plugin_path: Path, kafka: Kafka, topic: str, name: str, postgresql: DatabaseForTest
 ) -> None:
@@ -273,6 +276,7 @@ def test_debeziums_jdbc_sink_creates_its_table_and_writes_rows(
     assert postgresql.execute("SELECT id, text FROM lines ORDER BY id") == [(row["id"], row["text"]) for row in rows]
 
 
+@pytest.mark.long
 def test_mongos_sink_refuses_records_with_its_own_exception(plugin_path: Path, kafka: Kafka, topic: str, name: str) -> None:
     kafka.produce(topic, "no document")
     config = {
