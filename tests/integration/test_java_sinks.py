@@ -20,6 +20,7 @@ from support.engine_connectors import SOURCE, lines, script, scripted_sink
 from support.eventually import eventually
 from support.java_plugins import CONNECT_FILE, compiled_plugin, fetch_runtime, plugin_folder
 from support.kafka import Kafka
+from support.peer import PeerStandalone
 
 pytestmark = pytest.mark.kafka
 Names = Callable[[str], str]
@@ -192,6 +193,45 @@ def test_dead_letter_queue_records_have_connects_headers(
     assert context[f"{PREFIX}exception.stacktrace"].startswith(context[f"{PREFIX}exception.class.name"])
     assert "\tat " in context[f"{PREFIX}exception.stacktrace"]
     assert committed(kafka, name, topic) == 1
+
+
+@pytest.mark.long
+@pytest.mark.timeout(400)
+def test_dead_letter_queue_headers_equal_those_of_kafka_connect(
+    plugin_path: Path, kafka: Kafka, topic: str, name: str, unique: Names, tmp_path: Path
+) -> None:
+    bad = ("{bad", '{"schema":{"type":"int32"},"payload":"x"}', '{"schema":{"type":"int32"},"payload":5}')
+    kafka.produce(topic, *bad, key=b"k", headers=[("own", b"x")])
+    extract = {"type": "org.apache.kafka.connect.transforms.ExtractField$Value", "field": "f"}
+
+    def rejected(connector: str, run: Callable[[dict[str, str]], None]) -> list[list[tuple[str, bytes | None]]]:
+        dlq = unique("dlq")
+        run(
+            {
+                **file_sink(connector, topic, tmp_path / connector, value_converter=_JSON),
+                **chain(extract=extract),
+                **tolerant(dlq),
+            }
+        )
+        return [_without_frames(record.headers()) for record in kafka.read(dlq, len(bad))]
+
+    def here(config: dict[str, str]) -> None:
+        with RunningTask(config, kafka.worker(), bounded=True) as task:
+            assert not task.join(120).failed
+
+    def there(config: dict[str, str]) -> None:
+        del config["task.class"]
+        with PeerStandalone(kafka.bootstrap, tmp_path / "peer", [config]):
+            eventually(lambda: committed(kafka, config["name"], topic) == len(bad), within=120, what="Kafka Connect's commit")
+
+    assert rejected(name, here) == rejected(unique("peer"), there)
+
+
+def _without_frames(found: list[tuple[str, bytes | None]]) -> list[tuple[str, bytes | None]]:
+    """Return headers without the connector's name and the trace's lines after the first."""
+    kept = [(key, value) for key, value in found if key != f"{PREFIX}connector.name"]
+    trace = f"{PREFIX}exception.stacktrace"
+    return [(key, value.split(b"\n")[0] if key == trace and value is not None else value) for key, value in kept]
 
 
 def test_only_the_bad_records_of_a_batch_are_skipped(
