@@ -83,7 +83,8 @@ def changes(kafka: Kafka, topic: str, count: int) -> list[tuple[str, int]]:
 def test_snapshot_and_stream_arrive_the_slot_advances_and_a_restart_continues(
     config: dict[str, str], kafka: Kafka, name: str, slot: str, postgresql: DatabaseForTest
 ) -> None:
-    topic, offsets, worker = f"{name}.public.people", Offsets(), kafka.worker(offset_flush_interval_ms="300")
+    topic = kafka.create(f"{name}.public.people")
+    offsets, worker = Offsets(), kafka.worker(offset_flush_interval_ms="300")
 
     def flushed() -> object:
         return postgresql.execute("select confirmed_flush_lsn from pg_replication_slots where slot_name = %s", slot)[0][0]
