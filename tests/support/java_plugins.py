@@ -59,7 +59,7 @@ def compiled_plugin(plugin_path: Path, name: str, sources: Iterable[Path]) -> Pa
     folder.mkdir(parents=True)
     with tempfile.TemporaryDirectory() as classes:
         class_path = os.pathsep.join(map(str, runtime_jars()))
-        command = [
+        command: list[str | Path] = [
             find_java().home / "bin" / "javac",
             "--release",
             "17",
