@@ -93,8 +93,12 @@ def bad_plugins(folder: Path) -> None:
 def listed_by_connect(bootstrap: str, workdir: Path, plugin_path: Path, mode: str) -> set[tuple[str, str, str | None]]:
     """Return class, type and version of each plugin that a real worker finds in plugin.path only."""
     worker = {"plugin.path": str(plugin_path), "plugin.discovery": mode}
-    with PeerStandalone(bootstrap, workdir, [], worker) as peer:
+    peer = PeerStandalone(bootstrap, workdir, [], worker)
+    peer.start(timeout=300)  # it reads all classes
+    try:
         found = httpx.get(f"{peer.rest}/connector-plugins?connectorsOnly=false", timeout=60).json()
+    finally:
+        peer.stop()
     return {(each["class"], each["type"], each.get("version")) for each in found}
 
 

@@ -98,13 +98,17 @@ def test_results_equal_those_of_a_real_worker(kafka_bootstrap: str, plugin_path:
     use_java_plugins([plugin_path], properties)
     worker = WorkerConfig.of(properties)
     different: dict[str, Any] = {}
-    with PeerStandalone(kafka_bootstrap, tmp_path / "peer", [], {"plugin.path": str(plugin_path)}) as peer:
+    peer = PeerStandalone(kafka_bootstrap, tmp_path / "peer", [], {"plugin.path": str(plugin_path)})
+    peer.start(timeout=300)  # it reads all classes
+    try:
         for case, config in CONFIGS.items():
             url = f"{peer.rest}/connector-plugins/{config['connector.class']}/config/validate"
             theirs = httpx.put(url, json=config, timeout=60).json()
             found = _differences(_validated(config, worker), theirs)
             if found:
                 different[case] = found
+    finally:
+        peer.stop()
     assert not different, json.dumps(different, indent=1)
 
 

@@ -119,6 +119,7 @@ def _validate(config: Config, worker: WorkerConfig) -> ConfigInfos:
     definition = framework.replace(*own).define(*(key for key in own if key.name not in framework))
     found |= connector.validate(cast(Mapping[str, str], config))
     infos = _infos(name, definition, found.values())
+    infos = replace(infos, groups=tuple(dict.fromkeys([*framework.groups, *own.groups])))
     infos += override_infos(config, policy, sink=sink)
     for key in CONVERTERS:
         infos += _converter_infos(key, config, found)
