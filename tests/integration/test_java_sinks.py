@@ -9,12 +9,14 @@ import orjson
 import pytest
 
 from sluiceway import discovery
+from sluiceway.api import SourceRecord
+from sluiceway.data import STRING_SCHEMA
 from sluiceway.herder.plugin_path import use_plugin_path
 from sluiceway.storage.model import State
 from support.bad_records import PREFIX, committed, headers, tolerant
 from support.database import DatabaseForTest
 from support.engine import RunningTask
-from support.engine_connectors import lines, script, scripted_sink
+from support.engine_connectors import SOURCE, lines, script, scripted_sink
 from support.eventually import eventually
 from support.java_plugins import CONNECT_FILE, compiled_plugin, fetch_runtime, plugin_folder
 from support.kafka import Kafka
@@ -44,7 +46,8 @@ def plugin_path(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     for jar in debezium.glob("jackson-*.jar"):  # not in Debezium's archive either: Hibernate would load modules of two Jacksons
         jar.unlink()
     plugin_folder(folder, "mongo", _MONGO)
-    compiled_plugin(folder, "scripted", [Path(__file__).parents[1] / "support" / "java" / "ScriptedSink.java"])
+    sources = Path(__file__).parents[1] / "support" / "java"
+    compiled_plugin(folder, "scripted", [sources / "ScriptedSink.java", sources / "OddConverter.java"])
     use_plugin_path({"plugin.path": str(folder), "plugin.java": "prefer"})
     yield folder
     discovery.use_finder(None)
@@ -138,6 +141,7 @@ def test_the_error_of_a_java_task_fails_it_with_the_java_trace(
     assert task.reports.states[-1] is State.FAILED
 
 
+@pytest.mark.long
 def test_a_hanging_put_ends_with_its_process_when_the_task_must_stop(
     plugin_path: Path, kafka: Kafka, topic: str, name: str, tmp_path: Path
 ) -> None:
@@ -151,6 +155,7 @@ def test_a_hanging_put_ends_with_its_process_when_the_task_must_stop(
     assert "interrupted" in (result.trace or "")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("stage", "by", "settings"),
     [
@@ -219,20 +224,27 @@ def test_a_java_converter_and_a_java_transform_beside_a_python_task(
     plugin_path: Path, kafka: Kafka, topic: str, name: str
 ) -> None:
     made = script(name)
+    hoist = {"type": "org.apache.kafka.connect.transforms.HoistField$Value", "field": "a"}
     rename = {"type": _RENAME, "field.pattern": "a", "field.replacement": "b"}
-    kafka.produce(topic, *(orjson.dumps({"a": line}) for line in range(50)))
-    config = {
-        **scripted_sink(name, topic),
-        "value.converter": _JSON,
-        "value.converter.schemas.enable": "false",
-        **chain(r=rename),
-    }
+    kafka.produce(topic, *(str(line) for line in range(50)))
+    config = {**scripted_sink(name, topic), "value.converter": "test.OddConverter", **chain(hoist=hoist, rename=rename)}
     with RunningTask(config, kafka.worker(), bounded=True) as task:
-        result = task.join()
+        result = task.join(180)
     assert not result.failed, result.trace
-    assert [record.value for record in made.taken] == [{"b": line} for line in range(50)]
+    assert [dict(record.value) for record in made.taken] == [{"b": str(line)} for line in range(50)]
 
 
+def test_a_java_converter_beside_a_python_source(plugin_path: Path, kafka: Kafka, topic: str, name: str) -> None:
+    script(name, [SourceRecord({"p": 1}, {"o": line}, topic, f"line {line}", STRING_SCHEMA) for line in range(50)])
+    config = {"name": name, "connector.class": SOURCE, "value.converter": "test.OddConverter", "errors.tolerance": "all"}
+    expected = [f"line {line}" for line in range(50) if line % 10 != 5]
+    with RunningTask(config, kafka.worker()) as task:
+        assert kafka.values(topic, len(expected)) == expected
+        task.stop()
+    assert list(task.offsets.stored.values()) == [{"o": 49}]
+
+
+@pytest.mark.long
 def test_debeziums_jdbc_sink_creates_its_table_and_writes_rows(
     plugin_path: Path, kafka: Kafka, topic: str, name: str, postgresql: DatabaseForTest
 ) -> None:
@@ -264,6 +276,7 @@ def test_debeziums_jdbc_sink_creates_its_table_and_writes_rows(
     assert postgresql.execute("SELECT id, text FROM lines ORDER BY id") == [(row["id"], row["text"]) for row in rows]
 
 
+@pytest.mark.long
 def test_mongos_sink_refuses_records_with_its_own_exception(plugin_path: Path, kafka: Kafka, topic: str, name: str) -> None:
     kafka.produce(topic, "no document")
     config = {
