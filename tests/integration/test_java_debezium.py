@@ -74,9 +74,9 @@ def changes(kafka: Kafka, topic: str) -> list[tuple[str, int]]:
     """Return the operation and the row's id of each record; "t" for a tombstone."""
     found = []
     for message in seen(kafka.bootstrap, topic):
-        value = json.loads(message.value()) if message.value() else None
+        value = message.value()
         row = json.loads(message.key() or b"")
-        found.append(("t" if value is None else value["op"], row["id"]))
+        found.append((json.loads(value)["op"] if value else "t", row["id"]))
     return found
 
 
