@@ -59,17 +59,8 @@ def compiled_plugin(plugin_path: Path, name: str, sources: Iterable[Path]) -> Pa
     folder.mkdir(parents=True)
     with tempfile.TemporaryDirectory() as classes:
         class_path = os.pathsep.join(map(str, runtime_jars()))
-        command = [
-            find_java().home / "bin" / "javac",
-            "--release",
-            "17",
-            "-proc:none",
-            "-cp",
-            class_path,
-            "-d",
-            classes,
-            *sources,
-        ]
+        javac = str(find_java().home / "bin" / "javac")
+        command = [javac, "--release", "17", "-proc:none", "-cp", class_path, "-d", classes, *map(str, sources)]
         subprocess.run(command, check=True)
         archive = shutil.make_archive(str(folder / name), "zip", classes)
     Path(archive).rename(folder / f"{name}.jar")

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import zipfile
 from pathlib import Path
 
 import pytest
 
 from sluiceway.java_plugins.class_files import ClassHeader, ClassPath, name_constant, read_class
 from support.java_classes import ABSTRACT, CONVERTER, HEADER_CONVERTER, INTERFACE, PUBLIC, class_file, write_jar
+
+_FILE_HEADER = 30  # bytes before the name of a zip archive's entry
 
 
 def test_a_header_has_names_flags_version_and_constructor() -> None:
@@ -61,7 +62,7 @@ def test_unreadable_jars_are_problems(tmp_path: Path) -> None:
     broken.write_text("no jar")
     write_jar(cut, {"a.B": class_file("a.B")})
     data = bytearray(cut.read_bytes())
-    data[zipfile.sizeFileHeader + 10] ^= 0xFF  # in the name of the first entry
+    data[_FILE_HEADER + 10] ^= 0xFF  # in the name of the first entry
     cut.write_bytes(data)
 
     with ClassPath([broken, cut, tmp_path / "none.jar"]) as classes:

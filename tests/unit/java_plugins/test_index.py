@@ -58,7 +58,7 @@ def test_the_newest_version_wins_unless_a_range_excludes_it(tmp_path: Path) -> N
 
     def version_in(text: str | None) -> str | None:
         found = index.find("OrdersSource", "source", VersionRange.parse(text))
-        return found and found.version
+        return None if found is None else found.version
 
     assert [version_in(text) for text in (None, "[1.9,1.10)", "1.10.0.Beta1", "[2,)")] == [
         "1.10.0.Final",
