@@ -317,6 +317,33 @@ def test_debeziums_jdbc_sink_creates_its_table_and_writes_rows(
 
 
 @pytest.mark.long
+@pytest.mark.parametrize("stages", [{}, {"same": {"type": "support.java_plugins.Same"}}], ids=["java", "mixed"])
+def test_debeziums_extract_new_record_state(
+    plugin_path: Path, kafka: Kafka, topic: str, name: str, tmp_path: Path, stages: dict[str, dict[str, str]]
+) -> None:
+    row = {"type": "struct", "optional": True, "fields": [{"type": "int32", "field": "id"}, {"type": "string", "field": "text"}]}
+    text = {"type": "string", "optional": True}
+    schema = {
+        "type": "struct",
+        "name": "server.public.orders.Envelope",
+        "fields": [{**row, "field": "before"}, {**row, "field": "after"}, {**text, "field": "op"}],
+    }
+    changes: list[dict[str, object]] = [
+        {"before": None, "after": {"id": 1, "text": "new"}, "op": "c"},
+        {"before": {"id": 1, "text": "new"}, "after": {"id": 1, "text": "changed"}, "op": "u"},
+        {"before": {"id": 1, "text": "changed"}, "after": None, "op": "d"},
+    ]
+    kafka.produce(topic, *(orjson.dumps({"schema": schema, "payload": change}) for change in changes), None)
+    unwrap = {"type": "io.debezium.transforms.ExtractNewRecordState"}
+    config = {**file_sink(name, topic, tmp_path / "out", value_converter=_JSON), **chain(**stages, unwrap=unwrap)}
+    with RunningTask(config, kafka.worker(), bounded=True) as task:
+        result = task.join(120)
+    assert not result.failed, result.trace
+    assert lines(tmp_path / "out") == ["Struct{id=1,text=new}", "Struct{id=1,text=changed}", "null"]  # one tombstone
+    assert committed(kafka, name, topic) == 4
+
+
+@pytest.mark.long
 def test_mongos_sink_refuses_records_with_its_own_exception(plugin_path: Path, kafka: Kafka, topic: str, name: str) -> None:
     kafka.produce(topic, "no document")
     config = {
