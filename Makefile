@@ -7,7 +7,7 @@ export PYTHONDONTWRITEBYTECODE := 1
 .DEFAULT_GOAL := help
 .PHONY: help demo demo-hdfs down test lint format docs test-airflow test-clusters build-kubernetes test-kubernetes
 .PHONY: faults bench bench-airflow bench-frames bench-many bench-scaling clean test-columns test-frames bench-rest
-.PHONY: test-stores
+.PHONY: test-stores test-plugins
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -66,6 +66,9 @@ test-stores: $(VENV)/.ready  ## file sinks with servers of the protocols of Goog
 	npm install --silent --no-save --prefix build/azurite azurite@3
 	PATH=$$PWD/build/azurite/node_modules/.bin:$$PATH $(BIN)/python -m pytest tests/integration/test_file_sinks_stores.py \
 		tests/integration/test_file_sinks_hive.py -v -p no:cacheprovider
+
+test-plugins: $(VENV)/.ready  ## Java plugins, published ones among them, on a real broker and PostgreSQL
+	$(BIN)/python -m pytest tests/integration/test_java_*.py -v -p no:cacheprovider
 
 test-columns: $(VENV)/.ready  ## columnar forms against row forms: 10,000 generated cases each (EXAMPLES=10000)
 	EXAMPLES=$${EXAMPLES:-10000} $(BIN)/python -m pytest tests/unit/columns tests/unit/converters tests/unit/transforms/columns \

@@ -101,8 +101,8 @@ that concern the worker group or the JVM are accepted and have no effect. These 
 * settings of topics that Sluiceway creates, after `config.storage.`, `offset.storage.`, and `status.storage.`;
 * [keys of the REST API](../how-to/secure-the-rest-api.md);
 * `exactly.once.source.support`: [Deliver exactly once](../how-to/deliver-exactly-once.md);
-* `topic.creation.enable`, `topic.tracking.allow.reset`, `plugin.path`, `connector.client.config.override.policy`, and
-  `connector.client.config.override.allowlist`, as in Kafka Connect.
+* [`plugin.path`](../how-to/bring-your-plugins.md), `topic.creation.enable`, `topic.tracking.allow.reset`,
+  `connector.client.config.override.policy`, and `connector.client.config.override.allowlist`, as in Kafka Connect.
 
 A key that nobody reads is logged as a warning, with the key that was probably meant.
 

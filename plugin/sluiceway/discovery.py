@@ -1,7 +1,8 @@
 """Finds plugins by the names in configs: an alias, a Java class name or a dotted Python path.
 
 Sluiceway's own plugins are listed here. Others are registered as entry points, in groups such as ``sluiceway.transforms``.
-Dotted Python paths are imported from installed packages and ``sys.path``.
+Dotted Python paths are imported from installed packages and ``sys.path``. Java plugins come from ``plugin.path``, by a finder
+that ``use_finder`` sets.
 """
 
 from __future__ import annotations
@@ -9,16 +10,42 @@ from __future__ import annotations
 import functools
 import importlib
 import logging
+from collections.abc import Iterator
 from importlib.metadata import entry_points
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
+from sluiceway import __version__
 from sluiceway.api import Connector, Converter, HeaderConverter, Predicate, SinkConnector, SourceConnector, Transform
 from sluiceway.config.providers.built_in import BUILT_IN, CONFIG_PROVIDERS
 from sluiceway.errors import ConfigError, NotFoundError
+from sluiceway.java.version_range import VersionRange
 
 log = logging.getLogger(__name__)
 
 B = TypeVar("B")
+
+CONNECT_VERSION = "4.3.0"
+"""The version of Kafka Connect whose plugins and REST API are implemented."""
+
+UNDEFINED_VERSION = "undefined"
+"""Connect's version of a plugin that has none."""
+
+_KAFKA = "org.apache.kafka."
+
+
+class Finder(Protocol):
+    """Finds plugins besides those of Python, by the groups of entry points."""
+
+    @property
+    def preferred(self) -> bool:
+        """Whether its plugins are used rather than Python ones with the same name."""
+
+    def named(self, group: str, name: str) -> Iterator[type]:
+        """Yield the classes with this full name or alias, the newest version first."""
+
+    def classes(self, group: str) -> list[type]:
+        """Return all classes of a group, of each version."""
+
 
 # Not entry points, because the copy of the package that is sent to executors as a zip has none.
 _BUILT_IN = {
@@ -146,11 +173,55 @@ def plugins(group: str) -> dict[str, type]:
     return found
 
 
-def plugin_named(group: str, name: str) -> type | None:
+_finder: Finder | None = None
+
+
+def use_finder(finder: Finder | None) -> None:
+    """Find plugins with this finder too, in the whole process. None is for none."""
+    global _finder
+    _finder = finder
+
+
+def installed_plugins(group: str) -> list[type]:
+    """Return the classes of an entry point group, also those of the finder; those that are preferred come first."""
+    python = list(plugins(group).values())
+    if _finder is None:
+        return python
+    others = _finder.classes(group)
+    return others + python if _finder.preferred else python + others
+
+
+def plugin_named(group: str, name: str, wanted: VersionRange | None = None) -> type | None:
     """Return the plugin of an entry point group with this alias or full name, or None.
 
     If several plugins match, such as implementations of Java classes with the same simple name, the most exact name wins.
+    If none of them has a version in the wanted range, returns one with another version.
     """
+    first: type | None = None
+    for found in _all_named(group, name):
+        if wanted is None or version_of(found) in wanted:
+            return found
+        first = first or found
+    return first
+
+
+def all_named(group: str, name: str) -> list[type]:
+    """Return the plugins of a group with this alias or full name: one for each version, the preferred one first."""
+    return list(_all_named(group, name))
+
+
+def _all_named(group: str, name: str) -> Iterator[type]:
+    """Yield plugins without asking the finder for what nobody wants, because it may have to scan files."""
+    if _finder is not None and _finder.preferred:
+        yield from _finder.named(group, name)
+    python = _python_named(group, name)
+    if python is not None:
+        yield python
+    if _finder is not None and not _finder.preferred:
+        yield from _finder.named(group, name)
+
+
+def _python_named(group: str, name: str) -> type | None:
     found = [
         (rank, cls)
         for alias, cls in plugins(group).items()
@@ -158,6 +229,22 @@ def plugin_named(group: str, name: str) -> type | None:
         if name and name in names
     ]
     return min(found, key=lambda each: each[0])[1] if found else None
+
+
+def java_name(cls: type) -> str:
+    """Return a class's name as Kafka Connect shows it: that of the Java class it implements, if any."""
+    return getattr(cls, "java_class", None) or f"{cls.__module__}.{cls.__qualname__}"
+
+
+def version_of(cls: type) -> str:
+    """Return a plugin's version. Implementations of Kafka's plugins have Kafka's version."""
+    java_version = getattr(cls, "plugin_version", None)  # of a class in a jar
+    if java_version is not None:
+        return str(java_version)
+    if java_name(cls).startswith(_KAFKA):
+        return CONNECT_VERSION
+    version = getattr(cls, "version", None)
+    return str(version()) if callable(version) else __version__
 
 
 def _names(alias: str, cls: type, suffix: str) -> tuple[set[str], ...]:
@@ -172,53 +259,62 @@ def _names(alias: str, cls: type, suffix: str) -> tuple[set[str], ...]:
     )
 
 
-def _find(group: str, name: str, base: type[B]) -> type[B]:
-    found = plugin_named(group, name) or load(name)
+def _find(group: str, name: str, base: type[B], version: str | None = None) -> type[B]:
+    try:
+        wanted = VersionRange.parse(version)
+    except ValueError as error:
+        raise ConfigError(str(error)) from error
+    found = plugin_named(group, name, wanted) or load(name)
     if not (isinstance(found, type) and issubclass(found, base)):
         raise NotFoundError(f"{name} is not a {base.__name__}.")
     return found
 
 
-def _class_of(group: str, name: str, base: type[B]) -> type[B]:
+def _class_of(group: str, name: str, base: type[B], version: str | None) -> type[B]:
     try:
-        return _find(group, name, base)
+        return _find(group, name, base, version)
     except NotFoundError as error:
         raise ConfigError(f"Class {name} could not be found.") from error
 
 
-def connector_class(name: str) -> type[Connector]:
-    """Return the class that ``connector.class`` names. Raises NotFoundError, which lists the installed connectors."""
+def connector_class(name: str, version: str | None = None) -> type[Connector]:
+    """Return the class that ``connector.class`` names, of the version that ``connector.plugin.version`` wants.
+
+    Raises NotFoundError, which lists the installed connectors, and ConfigError for a version range that cannot be parsed.
+    """
     try:
-        return _find("sluiceway.connectors", name, Connector)  # type: ignore[type-abstract]
+        return _find("sluiceway.connectors", name, Connector, version)  # type: ignore[type-abstract]
     except NotFoundError as error:
-        available = ", ".join(sorted(plugins("sluiceway.connectors")))
+        aliases = sorted(plugins("sluiceway.connectors"))
+        others = _finder.classes("sluiceway.connectors") if _finder is not None else []
+        available = ", ".join([*aliases, *sorted({java_name(cls) for cls in others})])
         raise NotFoundError(
             f"Failed to find any class that implements Connector and which name matches {name}, "
             f"available connectors are: {available}"
         ) from error
 
 
-def converter_class(name: str) -> type[Converter]:
+def converter_class(name: str, version: str | None = None) -> type[Converter]:
     """Return the class that ``key.converter`` or ``value.converter`` names. Raises ConfigError."""
-    return _class_of("sluiceway.converters", name, Converter)  # type: ignore[type-abstract]
+    return _class_of("sluiceway.converters", name, Converter, version)  # type: ignore[type-abstract]
 
 
-def header_converter_class(name: str) -> type[HeaderConverter]:
+def header_converter_class(name: str, version: str | None = None) -> type[HeaderConverter]:
     """Return the class that ``header.converter`` names, which may be any converter. Raises ConfigError."""
     try:
-        return _find("sluiceway.header_converters", name, HeaderConverter)  # type: ignore[type-abstract]
+        return _find("sluiceway.header_converters", name, HeaderConverter, version)  # type: ignore[type-abstract]
     except NotFoundError:
-        return converter_class(name)
+        return converter_class(name, version)
 
 
-def transform_class(name: str) -> type[Transform]:
+def transform_class(name: str, version: str | None = None) -> type[Transform]:
     """Return the class that ``transforms.<alias>.type`` names. Raises ConfigError."""
-    return _class_of("sluiceway.transforms", name, Transform)  # type: ignore[type-abstract]
+    return _class_of("sluiceway.transforms", name, Transform, version)  # type: ignore[type-abstract]
 
 
-def predicate_class(name: str) -> type[Predicate]:
+def predicate_class(name: str, version: str | None = None) -> type[Predicate]:
     """Return the class that ``predicates.<alias>.type`` names. Raises ConfigError."""
-    return _class_of("sluiceway.predicates", name, Predicate)  # type: ignore[type-abstract]
+    return _class_of("sluiceway.predicates", name, Predicate, version)  # type: ignore[type-abstract]
 
 
 def is_sink(connector: type[Connector]) -> bool:

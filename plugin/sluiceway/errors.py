@@ -144,7 +144,23 @@ def java_text_of(error: BaseException) -> str:
 
 
 def trace_of(error: BaseException) -> str:
-    """Return the ``trace`` of a status record for an error: its type and message first, as in Java, then the traceback."""
+    """Return the ``trace`` of a status record for an error: its type and message first, as in Java, then the traceback.
+
+    An exception of a Java plugin has its own trace in an attribute ``java_trace``, which replaces the traceback, or follows
+    that of the error that it caused.
+    """
+    if isinstance(own := getattr(error, "java_trace", None), str) and hasattr(error, "java_class"):
+        return own
     kind = type(error)
     frames = "".join(traceback.format_exception(kind, error, error.__traceback__))
-    return f"{kind.__module__}.{kind.__qualname__}: {error}\n{frames}"
+    return f"{kind.__module__}.{kind.__qualname__}: {error}\n{frames}{_java_cause(error)}"
+
+
+def _java_cause(error: BaseException | None) -> str:
+    """Return the first Java trace among an error and its causes, as Java's traces show a cause."""
+    while error is not None:
+        trace = getattr(error, "java_trace", None)
+        if isinstance(trace, str) and trace:
+            return f"Caused by: {trace}"
+        error = error.__cause__
+    return ""

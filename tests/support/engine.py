@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 from sluiceway.api import Offset, Partition
 from sluiceway.config.worker import WorkerConfig
@@ -105,12 +106,15 @@ class RunningTask:
         task: int = 0,
         bounded: bool = False,
         commands: Commands | None = None,
+        sink: bool | None = None,
     ) -> None:
         self.offsets = offsets or Offsets()
         self._store: OffsetBackingStore = store or self.offsets
         self.commands = commands or Commands()
         self.reports = Reports()
         self.spec = spec_of(config, worker, task=task, bounded=bounded)
+        if sink is not None:  # some sources have a key named topics
+            self.spec = replace(self.spec, sink=sink)
         self.result: TaskResult | None = None
         self._thread = threading.Thread(target=self._run, name=str(self.spec.id), daemon=True)
 

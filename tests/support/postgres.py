@@ -24,6 +24,7 @@ _SETTINGS = {
     "shared_buffers": "64MB",
     "max_connections": "300",
     "max_prepared_transactions": "10",
+    "wal_level": "logical",
 }
 
 

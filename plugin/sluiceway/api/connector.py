@@ -73,6 +73,12 @@ class Connector(abc.ABC):
     def stop(self) -> None:  # noqa: B027 (most connectors hold no resources)
         """Release the resources that ``start`` acquired."""
 
+    def abandon(self) -> None:  # noqa: B027
+        """End what would go on without the connector, such as a process, because a call has not returned in time.
+
+        Called on another thread than all other methods, which may still be running.
+        """
+
     @classmethod
     def validate(cls, config: Mapping[str, str]) -> dict[str, ValidatedValue]:
         """Validate the connector's own keys. Must have no side effects; may query the other system for recommended values."""

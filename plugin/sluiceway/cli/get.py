@@ -71,7 +71,7 @@ def offset_rows(offsets: list[dict[str, Any]]) -> Rows:
 
 
 def plugin_rows(plugins: list[dict[str, Any]]) -> Rows:
-    return [("CLASS", "TYPE", "VERSION"), *((each["class"], each["type"], str(each["version"])) for each in plugins)]
+    return [("CLASS", "TYPE", "VERSION"), *((each["class"], each["type"], str(each.get("version", ""))) for each in plugins)]
 
 
 def key_rows(keys: list[dict[str, Any]]) -> Rows:

@@ -32,6 +32,7 @@ __all__ = [
     "CONNECTOR_VERSION",
     "DLQ_TOPIC",
     "HEADER_CONVERTER",
+    "JAVA_OPTS",
     "KEY_CONVERTER",
     "LONG_RUNNING",
     "MICRO_BATCH",
@@ -61,6 +62,8 @@ MODE = "airflow.mode"
 LONG_RUNNING, MICRO_BATCH = "long-running", "micro-batch"
 TASK_ISOLATION = "sluiceway.task.isolation"
 """Key of the choice whether tasks share a process."""
+JAVA_OPTS = "sluiceway.java.opts"
+"""Key of the JVM options for a connector's Java plugins."""
 
 OWN = ConfigDef(
     [
@@ -126,6 +129,14 @@ OWN = ConfigDef(
             doc="process: each task has a Python process of its own. shared: it runs beside other tasks in one. auto: in an "
             "application that several connectors share (sluiceway.application), tasks share processes until they use more than "
             "a quarter of a core; elsewhere as process.",
+        ),
+        ConfigKey(
+            name=JAVA_OPTS,
+            type=Type.STRING,
+            default="",
+            importance=Importance.LOW,
+            doc="Options of the Java processes that run the connector's Java plugins, such as -Xmx1g. The default heap is "
+            "256 MB.",
         ),
         *RESTARTS,
     ]

@@ -202,7 +202,7 @@ class ConfigDef:
         groups = self.groups
 
         def rank(key: ConfigKey) -> tuple[int, int, bool, int, str]:
-            group = groups.index(key.group) + 1 if key.group else 0
+            group = groups.index(key.group) + 1 if key.group is not None else 0
             return group, key.order_in_group, not key.required, _IMPORTANCES.index(key.importance), key.name
 
         return sorted(self, key=rank)
@@ -210,7 +210,7 @@ class ConfigDef:
     @property
     def groups(self) -> list[str]:
         """The groups in order of appearance."""
-        return list(dict.fromkeys(key.group for key in self if key.group))
+        return list(dict.fromkeys(key.group for key in self if key.group is not None))
 
     def parse(self, config: Mapping[str, object]) -> dict[str, ConfigValue]:
         """Return the parsed values of all keys including defaults. Raises ConfigError for the first invalid one."""

@@ -11,7 +11,7 @@ from sluiceway.config.application import DEFAULT, MAX_TASKS, Applications
 from sluiceway.config.definition import ConfigDef, ConfigKey, ConfigValue, Importance, Type
 from sluiceway.config.password import Password
 from sluiceway.config.restarts import RESTARTS
-from sluiceway.config.validators import OrNull, Range
+from sluiceway.config.validators import OneOf, OrNull, Range
 from sluiceway.config.variables import PROVIDERS, Resolver, handed_over, referring_keys
 from sluiceway.config.worker_keys import warn_of_unknown
 
@@ -161,6 +161,24 @@ _COMMON = ConfigDef(
             importance=_LOW,
             doc="Names of config providers, separated by commas. For each, set config.providers.<name>.class and its parameters "
             "config.providers.<name>.param.*. Configs refer to its values as ${name:path:key}.",
+        ),
+        ConfigKey(
+            name="plugin.discovery",
+            type=Type.STRING,
+            default="hybrid_warn",
+            validator=OneOf(("only_scan", "hybrid_warn", "hybrid_fail", "service_load"), ignore_case=True),
+            importance=_LOW,
+            doc="How Java plugins are found (KIP-898). service_load finds those in ServiceLoader manifests, the other values "
+            "also those without. hybrid_fail refuses to start if there are some without.",
+        ),
+        ConfigKey(
+            name="plugin.java",
+            type=Type.STRING,
+            default="fallback",
+            validator=OneOf(("prefer", "fallback", "off"), ignore_case=True),
+            importance=_LOW,
+            doc="Which class a name means that is both a Python plugin and a Java plugin in plugin.path: prefer for the Java "
+            "class, fallback for the Python class. off uses no Java plugins.",
         ),
         ConfigKey(
             name="sluiceway.heartbeat.interval.ms",

@@ -19,7 +19,8 @@ _WORKER = """
     exactly.once.source.support group.id header.converter heartbeat.interval.ms inter.worker.key.generation.algorithm
     inter.worker.key.size inter.worker.key.ttl.ms inter.worker.signature.algorithm inter.worker.verification.algorithms
     key.converter listeners offset.flush.interval.ms offset.flush.timeout.ms offset.storage.file.filename
-    offset.storage.partitions offset.storage.replication.factor offset.storage.topic plugin.discovery plugin.path
+    offset.storage.partitions offset.storage.replication.factor offset.storage.topic plugin.discovery plugin.java
+    plugin.path
     rebalance.timeout.ms response.http.headers.config rest.advertised.host.name rest.advertised.listener rest.advertised.port
     rest.extension.classes rest.host.name rest.port scheduled.rebalance.max.delay.ms session.timeout.ms ssl.client.auth
     status.storage.partitions status.storage.replication.factor status.storage.topic task.shutdown.graceful.timeout.ms

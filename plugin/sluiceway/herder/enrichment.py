@@ -34,7 +34,7 @@ from sluiceway.config.definition import (
 )
 from sluiceway.config.validators import valid_regex
 from sluiceway.config.worker import WorkerConfig
-from sluiceway.discovery import is_sink
+from sluiceway.discovery import is_sink, java_name, version_of
 from sluiceway.errors import ConfigError
 from sluiceway.herder import plugin_classes
 from sluiceway.herder.plugin_classes import (
@@ -43,11 +43,9 @@ from sluiceway.herder.plugin_classes import (
     TRANSFORMATION,
     Kind,
     installed_classes,
-    java_name,
     plugin_class,
     unusable_reason,
     version_mismatch,
-    version_of,
     versions,
 )
 from sluiceway.java.version_range import VersionRange
@@ -154,18 +152,18 @@ class _Choice:
     @classmethod
     def of(cls, key: str, version_key: str, kind: Kind, config: Config, default: str | None = None) -> _Choice:
         name = default if config.get(key) is None else config[key]
+        error = missing = wanted = None
         try:
-            found = plugin_class(parse_text(key, name)) if name is not None else None
+            wanted = VersionRange.parse(config.get(version_key))
+        except ValueError as unreadable:
+            error = str(unreadable)
+        try:
+            found = plugin_class(parse_text(key, name), wanted) if name is not None else None
         except ConfigError:
             found = None
         wrong = unusable_reason(found, kind) if found is not None else None
-        error = missing = None
-        try:
-            wanted = VersionRange.parse(config.get(version_key))
-            if found is not None and found.cls is not None and wrong is None:
-                missing = version_mismatch(found.cls, wanted)
-        except ValueError as unreadable:
-            error = str(unreadable)
+        if found is not None and found.cls is not None and wrong is None:
+            missing = version_mismatch(found.cls, wanted)
         return cls(default, key in config, found, wrong, error, missing)
 
     @property
@@ -186,7 +184,9 @@ class _Choice:
 
     @property
     def versions(self) -> Sequence[ConfigValue]:
-        return [] if self.version is None else [self.version]
+        if self.version is None or self.plugin is None or self.plugin.cls is None:
+            return []
+        return list(dict.fromkeys(versions(self.plugin.cls)))
 
 
 def parse_text(key: str, value: object) -> str:
@@ -195,7 +195,7 @@ def parse_text(key: str, value: object) -> str:
 
 
 def _classes(kind: Kind) -> list[ConfigValue]:
-    return [PluginClass(java_name(cls), cls) for cls in installed_classes(kind)]
+    return list({java_name(cls): PluginClass(java_name(cls), cls) for cls in installed_classes(kind)}.values())
 
 
 def _refusing(problem: Callable[[], str | None]) -> Callable[[str, ConfigValue], None]:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from sluiceway.config.application import MAX_TASKS, Membership
-from sluiceway.config.connector import CONNECTOR_CLASS, NAME
+from sluiceway.config.connector import CONNECTOR_CLASS, CONNECTOR_VERSION, NAME
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.discovery import connector_class
 from sluiceway.errors import AlreadyExistsError, ConflictError, NotFoundError
@@ -332,6 +332,7 @@ def _refuse_changed(name: str, config: Mapping[str, str], newest: ClusterState) 
 
 def _version(entry: ConnectorEntry) -> str | None:
     try:
-        return connector_class((entry.config or {}).get(CONNECTOR_CLASS, "")).version()
+        config = entry.config or {}
+        return connector_class(config.get(CONNECTOR_CLASS, ""), config.get(CONNECTOR_VERSION)).version()
     except NotFoundError:
         return None

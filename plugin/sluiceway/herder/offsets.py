@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Protocol
 
 from sluiceway.api import SinkConnector, SourceConnector, TopicPartition
-from sluiceway.config.connector import CONNECTOR_CLASS, overrides
+from sluiceway.config.connector import CONNECTOR_CLASS, CONNECTOR_VERSION, overrides
 from sluiceway.config.consumer_group import sink_group
 from sluiceway.config.variables import referring_keys, resolver
 from sluiceway.config.worker import WorkerConfig
@@ -173,7 +173,7 @@ def _resolved(config: Mapping[str, str], worker: WorkerConfig) -> dict[str, str]
 
 def _made(config: Mapping[str, str]) -> SourceConnector | SinkConnector:
     try:
-        made = connector_class(config.get(CONNECTOR_CLASS, ""))()
+        made = connector_class(config.get(CONNECTOR_CLASS, ""), config.get(CONNECTOR_VERSION))()
     except NotFoundError as error:
         raise ConnectError(str(error)) from error
     assert isinstance(made, (SourceConnector, SinkConnector))  # noqa: S101 (a config of any other was refused)

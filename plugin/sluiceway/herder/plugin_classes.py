@@ -5,15 +5,11 @@ from __future__ import annotations
 import inspect
 from dataclasses import dataclass
 
-from sluiceway import __version__
 from sluiceway.api import Converter, HeaderConverter, Predicate, SinkConnector, SourceConnector, Transform
 from sluiceway.config.definition import PluginClass
-from sluiceway.discovery import load, plugin_named, plugins
+from sluiceway.discovery import all_named, installed_plugins, java_name, load, plugin_named, version_of
 from sluiceway.errors import ConfigError, NotFoundError
-from sluiceway.java.version_range import VersionRange
-
-CONNECT_VERSION = "4.3.0"
-"""The version of Kafka Connect whose plugins and REST API are implemented."""
+from sluiceway.java.version_range import VersionRange, version_key
 
 _KAFKA = "org.apache.kafka."
 _INTERFACES = {
@@ -45,23 +41,14 @@ KINDS = (CONVERTER, HEADER_CONVERTER, PREDICATE, SINK, SOURCE, TRANSFORMATION)
 """All kinds, in the order in which the REST API lists plugins."""
 
 
-def java_name(cls: type) -> str:
-    """Return a class's name as Kafka Connect shows it: that of the Java class it implements, if any."""
-    return getattr(cls, "java_class", None) or f"{cls.__module__}.{cls.__qualname__}"
-
-
-def version_of(cls: type) -> str:
-    """Return a plugin's version. Implementations of Kafka's plugins have Kafka's version."""
-    if java_name(cls).startswith(_KAFKA):
-        return CONNECT_VERSION
-    version = getattr(cls, "version", None)
-    return str(version()) if callable(version) else __version__
-
-
 def installed_classes(kind: Kind) -> list[type]:
-    """Return all installed plugins of a kind, sorted by name."""
-    found = {java_name(cls): cls for group in _groups(kind) for cls in plugins(group).values() if is_a(cls, kind)}
-    return [found[name] for name in sorted(found)]
+    """Return all installed plugins of a kind, sorted by name and version."""
+    found: dict[tuple[str, str], type] = {}
+    for group in _groups(kind):
+        for cls in installed_plugins(group):
+            if is_a(cls, kind):
+                found.setdefault((java_name(cls), version_of(cls)), cls)
+    return [found[key] for key in sorted(found, key=lambda key: (key[0], version_key(key[1])))]
 
 
 def is_a(cls: type | None, kind: Kind) -> bool:
@@ -73,14 +60,14 @@ def is_a(cls: type | None, kind: Kind) -> bool:
     return issubclass(cls, kind.base)
 
 
-def plugin_class(name: str) -> PluginClass:
-    """Return the plugin of any kind that a config names by full name or alias.
+def plugin_class(name: str, wanted: VersionRange | None = None) -> PluginClass:
+    """Return the plugin of any kind that a config names by full name or alias, with a version in the range if there is one.
 
     Raises ConfigError if there is none. A name that lacks ``$Key`` or ``$Value`` returns both as variants, which Connect's
     error message lists.
     """
     for kind in KINDS:
-        if cls := plugin_named(kind.group, name):
+        if cls := plugin_named(kind.group, name, wanted):
             return PluginClass(java_name(cls), cls)
     if name in _INTERFACES:
         return PluginClass(name, _INTERFACES[name])
@@ -115,9 +102,12 @@ def version_mismatch(cls: type, wanted: VersionRange | None) -> str | None:
 
 
 def versions(cls: type) -> list[str]:
-    """Return a plugin's only version, once for each of its kinds, as Connect lists it."""
-    kinds = sum(cls in installed_classes(kind) for kind in KINDS)
-    return [version_of(cls)] * max(kinds, 1)
+    """Return a plugin's versions, once for each of its kinds, as Connect lists them."""
+    found: list[str] = []
+    for kind in KINDS:
+        same = (each for group in _groups(kind) for each in all_named(group, java_name(cls)) if is_a(each, kind))
+        found += dict.fromkeys(version_of(each) for each in same)
+    return sorted(found, key=version_key) or [version_of(cls)]
 
 
 def _groups(kind: Kind) -> tuple[str, ...]:

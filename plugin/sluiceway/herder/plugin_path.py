@@ -1,4 +1,4 @@
-"""Adds the folders of ``plugin.path`` to ``sys.path``, so that plugins are found in them besides those installed."""
+"""Finds plugins in the folders of ``plugin.path``: Python packages, by adding the folders to ``sys.path``, and Java plugins."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from pathlib import Path
 
 from sluiceway import discovery
 from sluiceway.config.parsing import parse_list
+from sluiceway.java_plugins.finder import use_java_plugins
 
 log = logging.getLogger(__name__)
 
@@ -17,15 +18,18 @@ PLUGIN_PATH = "plugin.path"
 
 
 def use_plugin_path(raw: Mapping[str, str]) -> list[Path]:
-    """Make the packages in the worker's ``plugin.path`` importable and return the folders added to ``sys.path``.
+    """Make the plugins in the worker's ``plugin.path`` usable and return the folders added to ``sys.path``.
 
-    As in Connect, a folder contains plugins directly or in subfolders (``pip install --target FOLDER/NAME``). Logs a warning
-    for a missing folder. Ignores jar files. Installed packages take precedence.
+    As in Connect, a folder contains plugins directly or in subfolders (``pip install --target FOLDER/NAME``, or a folder of
+    jars). Logs a warning for a missing folder. Installed packages take precedence.
+
+    Raises ConnectError if ``plugin.discovery`` refuses a Java plugin.
     """
     folders = [Path(each).expanduser() for each in parse_list(raw.get(PLUGIN_PATH))]
     for folder in folders:
-        if not folder.is_dir():
-            log.warning("plugin.path names %s, which is not a folder on this machine", folder)
+        if not folder.exists():
+            log.warning("plugin.path names %s, which does not exist on this machine", folder)
+    use_java_plugins(folders, raw)
     added = [each for each in _with_packages(folders) if str(each) not in sys.path]
     sys.path += [str(each) for each in added]
     if added:

@@ -30,7 +30,7 @@ from sluiceway.config.password import HIDDEN
 from sluiceway.config.validators import OneOf
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.data import java_text
-from sluiceway.discovery import connector_class, is_sink
+from sluiceway.discovery import connector_class, is_sink, java_name, version_of
 from sluiceway.errors import BadRequestError, ConfigError, ConnectError, InvalidConfigError, NotFoundError
 from sluiceway.herder import plugin_classes
 from sluiceway.herder.client_overrides import check_group, override_infos
@@ -38,7 +38,7 @@ from sluiceway.herder.config_infos import ConfigInfo, ConfigInfos, ConfigKeyInfo
 from sluiceway.herder.enrichment import CONVERTERS, Config, base_def, framework_def, parse_text, version_def
 from sluiceway.herder.exactly_once import check_exactly_once
 from sluiceway.herder.override_policy import OverridePolicy
-from sluiceway.herder.plugin_classes import installed_classes, is_a, java_name, plugin_class, version_mismatch, version_of
+from sluiceway.herder.plugin_classes import installed_classes, is_a, plugin_class, version_mismatch
 from sluiceway.herder.references import References
 from sluiceway.java.blanks import trim
 from sluiceway.java.hash_map import copied_table_size, hash_map_order, in_buckets
@@ -121,6 +121,7 @@ def _validate(config: Config, worker: WorkerConfig) -> ConfigInfos:
     definition = framework.replace(*own).define(*(key for key in own if key.name not in framework))
     found |= connector.validate(cast(Mapping[str, str], config))
     infos = _infos(name, definition, found.values())
+    infos = replace(infos, groups=tuple(dict.fromkeys([*framework.groups, *own.groups])))
     infos += override_infos(config, policy, sink=sink)
     for key in CONVERTERS:
         infos += _converter_infos(key, config, found)
@@ -160,7 +161,7 @@ def plugin_config(name: str, version: str | None = None) -> list[ConfigKeyInfo]:
     except ValueError:
         raise BadRequestError(f"Invalid version specification: {version}") from None
     try:
-        cls = plugin_class(name).cls
+        cls = plugin_class(name, wanted).cls
     except ConfigError:
         raise NotFoundError(f"Unknown plugin {name}.") from None
     if cls is None or inspect.isabstract(cls):
@@ -194,7 +195,7 @@ def _named_class(config: Config) -> type[Connector]:
         raise BadRequestError(f"Connector config {{{shown}}} contains no connector type")
     _wanted_version(config)
     try:
-        connector = connector_class(name)
+        connector = connector_class(name, config.get(CONNECTOR_VERSION))
         is_sink(connector)  # raises for a class that is neither
     except (NotFoundError, ConfigError) as error:
         raise BadRequestError(str(error)) from error
@@ -224,7 +225,8 @@ def _converter_infos(key: str, config: Config, found: Mapping[str, ValidatedValu
     name = config.get(key)
     if name is None or found[key].errors or found[f"{key}.plugin.version"].errors:
         return []
-    cls = plugin_class(parse_text(key, name)).cls
+    wanted = VersionRange.parse(config.get(f"{key}.plugin.version"))
+    cls = plugin_class(parse_text(key, name), wanted).cls
     definition = _plugin_def(cls) if cls is not None else ConfigDef()
     prefix = f"{key}."
     options = {"converter.type": key.partition(".")[0]}

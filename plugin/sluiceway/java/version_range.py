@@ -23,10 +23,10 @@ class Restriction:
     high_included: bool
 
     def __contains__(self, version: str) -> bool:
-        key = _key(version)
-        if self.low is not None and (key < _key(self.low) or (key == _key(self.low) and not self.low_included)):
+        key = version_key(version)
+        if self.low is not None and (key < version_key(self.low) or (key == version_key(self.low) and not self.low_included)):
             return False
-        return self.high is None or key < _key(self.high) or (key == _key(self.high) and self.high_included)
+        return self.high is None or key < version_key(self.high) or (key == version_key(self.high) and self.high_included)
 
     def __str__(self) -> str:
         return f"{'[' if self.low_included else '('}{self.low or ''},{self.high or ''}{']' if self.high_included else ')'}"
@@ -73,7 +73,7 @@ def _restrictions(text: str) -> tuple[Restriction, ...]:
 
 
 def _overlap(before: Restriction, after: Restriction) -> bool:
-    return before.high is not None and (after.low is None or _key(after.low) < _key(before.high))
+    return before.high is not None and (after.low is None or version_key(after.low) < version_key(before.high))
 
 
 def _restriction(text: str) -> Restriction:
@@ -83,12 +83,19 @@ def _restriction(text: str) -> Restriction:
         if not (low_included and high_included):
             raise ValueError(f"Single version must be surrounded by []: {text}")
         return Restriction(low, True, low, True)
-    if low and high and (_key(low) > _key(high) or (_key(low) == _key(high) and not (low_included and high_included))):
+    if (
+        low
+        and high
+        and (
+            version_key(low) > version_key(high)
+            or (version_key(low) == version_key(high) and not (low_included and high_included))
+        )
+    ):
         raise ValueError(f"Range defies version ordering: {text}")
     return Restriction(low or None, low_included, high or None, high_included)
 
 
-def _key(version: str) -> tuple[tuple[int, int, str], ...]:
+def version_key(version: str) -> tuple[tuple[int, int, str], ...]:
     """Return the sort key of a version: numbers as numbers, qualifiers in Maven's order.
 
     Ignores zeros at the end and before a qualifier.

@@ -10,6 +10,7 @@ from typing import Any
 import orjson
 from fastapi.responses import Response
 
+from sluiceway.discovery import UNDEFINED_VERSION
 from sluiceway.errors import BadRequestError
 from sluiceway.herder import ConnectorInfo, ConnectorStatus, TaskInfo
 from sluiceway.herder.loggers import LoggerLevel
@@ -80,7 +81,9 @@ def logger_json(logger: LoggerLevel) -> dict[str, Any]:
 
 
 def plugin_json(plugin: InstalledPlugin) -> dict[str, str]:
-    return {"class": plugin.name, "type": plugin.type, "version": plugin.version}
+    """Return a plugin; leave out the version of a Java plugin that has none, as Connect does."""
+    fields = {"class": plugin.name, "type": plugin.type}
+    return fields if plugin.version == UNDEFINED_VERSION else {**fields, "version": plugin.version}
 
 
 def read_config(body: bytes) -> dict[str, str | None]:

@@ -7,8 +7,8 @@ from fastapi import APIRouter, Depends, Request
 from fastapi.responses import Response
 
 from sluiceway import __version__
+from sluiceway.discovery import CONNECT_VERSION
 from sluiceway.errors import ConnectError
-from sluiceway.herder.plugin_classes import CONNECT_VERSION
 from sluiceway.rest.bodies import JsonResponse
 from sluiceway.rest.conventions import accepts_json, readable
 

@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import operator
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from sluiceway.api import NULL, Converter, HeaderConverter
+from sluiceway.api import NULL, Converter, HeaderConverter, SourceRecord
 from sluiceway.config.worker import WorkerConfig
-from sluiceway.data import Header, Headers
+from sluiceway.converters.byte_array_converter import ByteArrayConverter
+from sluiceway.data import Header, Headers, Schema
 from sluiceway.discovery import converter_class, header_converter_class
+from sluiceway.java_plugins.stages import JavaConverter
+from sluiceway.kafka.clients import ConsumedMessage
+
+_VERSION = "plugin.version"
+
+_KEY, _VALUE = operator.methodcaller("key"), operator.methodcaller("value")
+_KEY_AND_SCHEMA, _VALUE_AND_SCHEMA = operator.attrgetter("key_schema", "key"), operator.attrgetter("value_schema", "value")
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +39,24 @@ class Converters:
         convert = self.header.to_connect_header
         pairs = ((key, convert(topic, key, data) or NULL) for key, data in headers)
         return tuple(Header(key, value, schema) for key, (schema, value) in pairs)
+
+    def decode_ahead(self, messages: Sequence[ConsumedMessage]) -> None:
+        """Let Java converters convert a batch in one call, before its messages are converted one by one."""
+        for converter, part in ((self.key, _KEY), (self.value, _VALUE)):
+            if isinstance(converter, JavaConverter):
+                topics: dict[str, list[bytes | None]] = {}
+                for message in messages:
+                    topics.setdefault(message.topic(), []).append(part(message))
+                converter.decode_ahead(topics)
+
+    def encode_ahead(self, records: Sequence[SourceRecord]) -> None:
+        """Let Java converters convert a batch in one call, before its records are converted one by one."""
+        for converter, part in ((self.key, _KEY_AND_SCHEMA), (self.value, _VALUE_AND_SCHEMA)):
+            if isinstance(converter, JavaConverter):
+                topics: dict[str, list[tuple[Schema | None, Any]]] = {}
+                for record in records:
+                    topics.setdefault(record.topic, []).append(part(record))
+                converter.encode_ahead(topics)
 
     def close(self) -> None:
         """Close all three converters, even if one fails. Raises the last error."""
@@ -54,16 +82,21 @@ def task_converters(config: Mapping[str, str], worker: WorkerConfig) -> Converte
     )
 
 
+def converters_of_bytes() -> Converters:
+    """Return the converters for records that are converted already."""
+    return Converters(ByteArrayConverter(), ByteArrayConverter(), ByteArrayConverter())
+
+
 def _converter(key: str, config: Mapping[str, str], worker: WorkerConfig) -> Converter:
-    name, options = _class_and_options(key, config, worker)
-    converter = converter_class(name)()
+    name, options = class_and_options(key, config, worker)
+    converter = converter_class(name, options.get(_VERSION))()
     converter.configure(options, is_key=key == "key.converter")
     return converter
 
 
 def _header_converter(key: str, config: Mapping[str, str], worker: WorkerConfig) -> HeaderConverter:
-    name, options = _class_and_options(key, config, worker)
-    header = header_converter_class(name)()
+    name, options = class_and_options(key, config, worker)
+    header = header_converter_class(name, options.get(_VERSION))()
     if isinstance(header, Converter):
         header.configure(options, is_key=False)
     else:
@@ -71,7 +104,7 @@ def _header_converter(key: str, config: Mapping[str, str], worker: WorkerConfig)
     return header
 
 
-def _class_and_options(key: str, config: Mapping[str, str], worker: WorkerConfig) -> tuple[str, dict[str, str]]:
+def class_and_options(key: str, config: Mapping[str, str], worker: WorkerConfig) -> tuple[str, dict[str, str]]:
     """Return the converter's class name and its options without their prefix."""
     prefix = f"{key}."
     name = config.get(key, "").strip()

@@ -14,9 +14,11 @@ from pathlib import Path
 
 import sluiceway
 from sluiceway.folders import cache_home
+from sluiceway.java_plugins.helper_jar import cached_jar
 
 _NAME = "sluiceway-"
 _UNCHECKED_HASH = (1).to_bytes(4, "little")  # PEP 552: the compiled module is valid whatever its source's time or contents
+_SUFFIXES = (".py", ".json", ".java", ".properties", ".jar")
 _AIRFLOW_ONLY = {"dags", "operators", "sensors"}  # run in Airflow; in a checkout they are links out of the package
 
 
@@ -29,10 +31,10 @@ def package_zip(folder: Path | None = None) -> Path:
     user's cache folder.
     """
     root = Path(sluiceway.__file__).parent
-    sources = sorted(_sources(root))
+    sources = _files(root)
     digest = hashlib.sha256(MAGIC_NUMBER)
-    for source in sources:
-        digest.update(str(source.relative_to(root)).encode())
+    for path, source in sources.items():
+        digest.update(path.encode())
         digest.update(source.read_bytes())
     folder = folder or cache_home()
     target = folder / f"{_NAME}{digest.hexdigest()[:16]}.zip"
@@ -43,8 +45,8 @@ def package_zip(folder: Path | None = None) -> Path:
         tempfile.NamedTemporaryFile(dir=folder, suffix=".tmp", delete=False) as scratch,
         zipfile.ZipFile(scratch, "w", zipfile.ZIP_DEFLATED) as archive,
     ):
-        for source in sources:
-            name = Path("sluiceway") / source.relative_to(root)
+        for path, source in sources.items():
+            name = Path("sluiceway") / path
             archive.write(source, name)
             if source.suffix == ".py":
                 archive.writestr(str(name.with_suffix(".pyc")), _compiled(source.read_bytes(), str(name)))
@@ -68,4 +70,16 @@ def _sources(root: Path) -> Iterator[Path]:
     for folder, subfolders, files in os.walk(root, followlinks=False):
         if Path(folder) == root:
             subfolders[:] = [name for name in subfolders if name not in _AIRFLOW_ONLY]
-        yield from (Path(folder, name) for name in files if name.endswith((".py", ".json")))
+        yield from (Path(folder, name) for name in files if name.endswith(_SUFFIXES))
+
+
+def _files(root: Path) -> dict[str, Path]:
+    """Return the files of the package by their names in the zip.
+
+    The jar for Java plugins is among them if this machine has compiled it, because executors may have no JDK.
+    """
+    files = {str(source.relative_to(root)): source for source in _sources(root)}
+    jar = cached_jar()
+    if jar.is_file():
+        files.setdefault(f"java_plugins/{jar.name}", jar)
+    return dict(sorted(files.items()))

@@ -10,6 +10,7 @@ from concurrent.futures import Future
 from typing import TypeVar
 
 from sluiceway.api import Connector
+from sluiceway.config.connector import CONNECTOR_VERSION
 from sluiceway.config.variables import resolver, with_references
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.discovery import connector_class
@@ -52,6 +53,7 @@ class ConnectorThread:
         self._config = config
         self._worker = worker
         self._notify = notify
+        self._connector: Connector | None = None
         self._calls: queue.SimpleQueue[Callable[[Connector | None], None] | None] = queue.SimpleQueue()
         threading.Thread(target=self._run, name=f"connector-{name}-calls", daemon=True).start()
 
@@ -77,6 +79,11 @@ class ConnectorThread:
         self._calls.put(None)
         return stopped
 
+    def abandon(self) -> None:
+        """Give up a connector that has not stopped in time. Its thread ends once the call that hangs returns."""
+        if self._connector is not None:
+            self._connector.abandon()
+
     # On the connector's thread.
 
     def _run(self) -> None:
@@ -89,11 +96,11 @@ class ConnectorThread:
         connector: Connector | None = None
         try:
             config = self._resolved_config()
-            cls = connector_class(config["connector.class"])
+            cls = connector_class(config["connector.class"], config.get(CONNECTOR_VERSION))
             self.version = cls.version()
             new = cls()
             new.initialize(self)
-            connector = new
+            self._connector = connector = new
             connector.start(config)
         except Exception as error:  # noqa: BLE001 (a connector's own code: any error is the connector's failure)
             self.started.set_exception(error)

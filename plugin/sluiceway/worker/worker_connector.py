@@ -156,6 +156,7 @@ class WorkerConnector:
         stopped = instance.thread.stop()
         if not self._wait(stopped.done, timeout):
             log.error("Connector %s did not stop within %g s; its thread is abandoned", self._name, timeout)
+            instance.thread.abandon()
         elif (error := stopped.exception()) is not None:
             log.error("Connector %s failed to stop cleanly", self._name, exc_info=error)
 

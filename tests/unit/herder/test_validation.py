@@ -184,7 +184,7 @@ def test_a_class_that_is_not_a_connector_is_a_bad_request_that_lists_the_connect
 def test_a_refused_secret_is_not_shown() -> None:
     config = {"name": "s", "connector.class": f"{__name__}.SecretSource", "password": "hunter2", "port": "x"}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("sluiceway.herder.validation.connector_class", lambda _name: SecretSource)
+        patch.setattr("sluiceway.herder.validation.connector_class", lambda *_: SecretSource)
         text = "\n".join(findings(config))
     assert "Invalid value [hidden] for configuration password: too short" in text
     assert "Invalid value x for configuration port" in text
@@ -194,7 +194,7 @@ def test_a_refused_secret_is_not_shown() -> None:
 def test_the_connectors_definition_of_a_key_wins_over_connects(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("sluiceway.herder.validation.connector_class", lambda _name: ThoroughSource)
+    monkeypatch.setattr("sluiceway.herder.validation.connector_class", lambda *_: ThoroughSource)
     found = validate_config({"name": "s", "connector.class": "x", "tasks.max": "0"}, WORKER)
     assert found.errors == ["Invalid value 0 for configuration tasks.max: Value must be at least 1"]
     (definition,) = (each.definition for each in found.configs if each.definition and each.definition.name == "key.converter")

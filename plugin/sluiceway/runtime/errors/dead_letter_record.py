@@ -67,7 +67,7 @@ def _context_headers(context: ProcessingContext, error: BaseException, task: Tas
         "task.id": task.task,
         "stage": context.stage.name,
         "class.name": class_name(context.executing_class),
-        "exception.class.name": class_name(type(error)),
+        "exception.class.name": getattr(error, "java_class", None) if hasattr(error, "java_trace") else class_name(type(error)),
         "exception.message": str(error) or None,
         "exception.stacktrace": trace_of(error),
     }

@@ -7,11 +7,13 @@ from concurrent.futures import Future
 
 from sluiceway.api import SinkRecord, SinkTask
 from sluiceway.errors import DataError
-from sluiceway.runtime.errors.processing_context import ConsumerRecord, ProcessingContext, Stage
+from sluiceway.runtime.errors.processing_context import ConsumerRecord, ProcessingContext, Stage, named_class
 from sluiceway.runtime.errors.retry_with_tolerance import RetryWithToleranceOperator
 from sluiceway.runtime.interrupts import Abandoned, Interrupted
 from sluiceway.runtime.task_converters import Converters
-from sluiceway.runtime.transforms.transformation_chain import TransformedBatch
+from sluiceway.runtime.transforms.transformed_batch import TransformedBatch
+
+_JAVA_TASK = named_class("org.apache.kafka.connect.sink.SinkTask")
 
 
 class InternalSinkRecord(SinkRecord):
@@ -60,10 +62,19 @@ class WorkerErrantRecordReporter:
         Abandoned if the task must stop while the dead letter queue's buffer is full.
         """
         original = record.original if isinstance(record, InternalSinkRecord) else self._converted(record)
+        return self._report(original, error, SinkTask)
+
+    def report_message(self, original: ConsumerRecord, error: BaseException) -> Future[None]:
+        """Report a Java task's record like ``report``, by the message it was read from."""
+        return self._report(original, error, _JAVA_TASK)
+
+    def _report(self, original: ConsumerRecord, error: BaseException, executing_class: type) -> Future[None]:
         cause = error if isinstance(error, Exception) else DataError(str(error))
         description = f"the record at offset {original.offset} of {original.topic}-{original.partition} could not be written"
         try:
-            return self._tolerance.execute_failed(description, cause, ProcessingContext(Stage.TASK_PUT, SinkTask, original))
+            return self._tolerance.execute_failed(
+                description, cause, ProcessingContext(Stage.TASK_PUT, executing_class, original)
+            )
         except (Exception, Interrupted, Abandoned) as raised:  # the task may catch it, or be in another thread
             self._raised = self._raised or raised
             raise

@@ -68,6 +68,12 @@ class ProcessingContext(NamedTuple):
     original: ConsumerRecord | SourceRecord
 
 
+def named_class(name: str) -> type:
+    """Return a class with this full name: it stands for a Java class in log messages and dead letter queue records."""
+    module, _, simple = name.rpartition(".")
+    return type(simple, (), {"__module__": module})
+
+
 def class_name(kind: type) -> str:
     """Return a class's full name, the equivalent of Java's ``Class.getName``."""
     return f"{kind.__module__}.{kind.__qualname__}"

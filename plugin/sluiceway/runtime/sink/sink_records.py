@@ -78,6 +78,7 @@ class SinkRecordConverter:
         batch = SinkBatch()
         records: list[SinkRecord] = []
         topic, partition, offset = "", -1, -1
+        self._converters.decode_ahead(messages)
         for message in messages:
             if message.partition() != partition or message.topic() != topic:
                 if partition >= 0:

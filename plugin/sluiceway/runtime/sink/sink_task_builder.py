@@ -9,14 +9,18 @@ from dataclasses import dataclass
 
 from sluiceway import discovery
 from sluiceway.api import SinkRecord, SinkTask
-from sluiceway.config.connector import CONNECTOR_CLASS
+from sluiceway.config.connector import CONNECTOR_CLASS, CONNECTOR_VERSION, JAVA_OPTS
 from sluiceway.errors import ConfigError
+from sluiceway.java_plugins.hosts import task_host
+from sluiceway.java_plugins.sink_task import JavaSinkTask
 from sluiceway.runtime.columns import columns_available, has_columnar_form
 from sluiceway.runtime.errors.errant_record_reporter import WorkerErrantRecordReporter
 from sluiceway.runtime.errors.error_handling import retry_with_tolerance_operator
 from sluiceway.runtime.errors.error_settings import ErrorSettings
 from sluiceway.runtime.errors.retry_with_tolerance import RetryWithToleranceOperator
 from sluiceway.runtime.interrupts import check_abandoned
+from sluiceway.runtime.java_chain import java_chain
+from sluiceway.runtime.sink.java_batches import JavaSinkBatches
 from sluiceway.runtime.sink.offset_commits import SinkOffsetCommitter
 from sluiceway.runtime.sink.rebalance_listener import SinkRebalanceListener
 from sluiceway.runtime.sink.sink_batches import SinkBatches
@@ -24,8 +28,8 @@ from sluiceway.runtime.sink.sink_task_context import WorkerSinkTaskContext
 from sluiceway.runtime.sink.subscription import Subscription
 from sluiceway.runtime.sink.task_consumer import TaskConsumer, sink_consumer
 from sluiceway.runtime.sink.task_wait import SinkTaskWait
-from sluiceway.runtime.task import TaskServices, TaskSpec
-from sluiceway.runtime.task_converters import task_converters
+from sluiceway.runtime.task import TaskCommand, TaskControl, TaskServices, TaskSpec
+from sluiceway.runtime.task_converters import converters_of_bytes, task_converters
 from sluiceway.runtime.transforms.transformation_chain import TransformationChain, chain_of
 from sluiceway.runtime.worker_task import log_errors
 
@@ -64,7 +68,7 @@ class SinkTaskParts:
     consumer: TaskConsumer
     subscription: Subscription
     listener: SinkRebalanceListener
-    batches: SinkBatches
+    batches: SinkBatches | JavaSinkBatches
     tolerance: RetryWithToleranceOperator
     errant_record_reporter: WorkerErrantRecordReporter | None
     offsets: SinkOffsetCommitter
@@ -79,13 +83,18 @@ def build_sink_task(spec: TaskSpec, services: TaskServices, resources: ExitStack
     """
     config, worker, control = spec.config, spec.worker, services.control
     shutdown_seconds = worker.number("task.shutdown.graceful.timeout.ms") / 1000
-    converters = task_converters(config, worker)
+    resources.enter_context(task_host(str(spec.id), config.get(JAVA_OPTS, ""), f"[{spec.id.connector}|task-{spec.id.task}] "))
+    task = _new_task(config)
+    in_java = java_chain(config, worker) if isinstance(task, JavaSinkTask) else None
+    converters = converters_of_bytes() if in_java else task_converters(config, worker)
     resources.callback(log_errors, "Closing the converters", converters.close)
     # A record that is retried goes through the chain again, so its first pass must not have changed it.
-    chain: TransformationChain[SinkRecord] = chain_of(config, in_place=not ErrorSettings.of(config).retry_seconds)
+    in_place = not ErrorSettings.of(config).retry_seconds
+    chain: TransformationChain[SinkRecord] = TransformationChain() if in_java else chain_of(config, in_place=in_place)
     resources.callback(chain.close)
     subscription = Subscription(config)
-    task = _new_task(config)
+    if isinstance(task, JavaSinkTask):
+        task.prepare(in_java, functools.partial(_must_stop, control), shutdown_seconds)
     columns = task.takes_columns and has_columnar_form(type(task), "put_columns", "put") and columns_available()
     settings, most = sink_consumer(spec, columns=columns)
     consumer = TaskConsumer(settings, most)
@@ -104,6 +113,13 @@ def build_sink_task(spec: TaskSpec, services: TaskServices, resources: ExitStack
         flush_seconds=worker.number("offset.flush.timeout.ms") / 1000,
         last_commit_seconds=shutdown_seconds,
     )
+    new_topic = functools.cache(services.reporter.topic)
+    batches: SinkBatches | JavaSinkBatches
+    if isinstance(task, JavaSinkTask) and in_java:
+        batches = JavaSinkBatches(task, tolerance, new_topic)
+    else:
+        schemaless = task.takes_schemaless_columns
+        batches = SinkBatches(converters, chain, tolerance, new_topic, columns=columns, schemaless=schemaless)
     put_seconds = float(settings.get("max.poll.interval.ms", _MAX_POLL_INTERVAL)) / 1000 * _PUT_SHARE
     return SinkTaskParts(
         task=task,
@@ -111,14 +127,7 @@ def build_sink_task(spec: TaskSpec, services: TaskServices, resources: ExitStack
         consumer=consumer,
         subscription=subscription,
         listener=SinkRebalanceListener(task, context, offsets, wait),
-        batches=SinkBatches(
-            converters,
-            chain,
-            tolerance,
-            functools.cache(services.reporter.topic),
-            columns=columns,
-            schemaless=task.takes_schemaless_columns,
-        ),
+        batches=batches,
         tolerance=tolerance,
         errant_record_reporter=reporter,
         offsets=offsets,
@@ -128,10 +137,15 @@ def build_sink_task(spec: TaskSpec, services: TaskServices, resources: ExitStack
 
 
 def _new_task(config: Mapping[str, str]) -> SinkTask:
-    task_class = discovery.connector_class(config[CONNECTOR_CLASS]).task_class
+    task_class = discovery.connector_class(config[CONNECTOR_CLASS], config.get(CONNECTOR_VERSION)).task_class
     if not issubclass(task_class, SinkTask):
         raise ConfigError(CONNECTOR_CLASS, config[CONNECTOR_CLASS], "is not a sink connector")
     return task_class()
+
+
+def _must_stop(control: TaskControl) -> bool:
+    check_abandoned(control)
+    return control.command() is TaskCommand.STOP
 
 
 def _flush_reports(

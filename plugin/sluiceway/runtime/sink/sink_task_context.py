@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Protocol
 
 from sluiceway.api import ErrantRecordReporter, TopicPartition
+from sluiceway.kafka.group_metadata import ConsumerGroup
 
 
 class PartitionControl(Protocol):
@@ -17,6 +18,8 @@ class PartitionControl(Protocol):
     def pause_for_task(self, partitions: frozenset[TopicPartition]) -> None: ...
 
     def resume_for_task(self, partitions: frozenset[TopicPartition]) -> None: ...
+
+    def group(self) -> ConsumerGroup: ...
 
 
 class WorkerSinkTaskContext:
@@ -51,6 +54,10 @@ class WorkerSinkTaskContext:
 
     def request_commit(self) -> None:
         self.commit_requested = True
+
+    def consumer_group(self) -> ConsumerGroup:
+        """Return the consumer's membership in its group. Not part of ``SinkTaskContext``: for Java tasks."""
+        return self._consumer.group()
 
     def take_rewinds(self) -> dict[TopicPartition, int]:
         """Return and clear the offsets the task requested to read from."""

@@ -16,6 +16,7 @@ from sluiceway.errors import ConnectError
 from sluiceway.kafka import clients
 from sluiceway.kafka.clients import ConsumedMessage, Message, consumer_config
 from sluiceway.kafka.errors import mapped_errors, to_connect_error
+from sluiceway.kafka.group_metadata import ConsumerGroup, consumer_group
 from sluiceway.runtime.interrupts import Abandoned, Interrupted
 from sluiceway.runtime.sink.position_check import PositionCheck
 from sluiceway.runtime.task import TaskSpec
@@ -116,6 +117,10 @@ class TaskConsumer:
         self.joined = False
         self._rebalanced = False
         self._more = False  # there may be more messages already, because the last poll returned some
+
+    def group(self) -> ConsumerGroup:
+        """Return the membership in the consumer group."""
+        return consumer_group(self._consumer.consumer_group_metadata())
 
     def topics(self) -> list[str]:
         """Return the names of all topics in the cluster."""

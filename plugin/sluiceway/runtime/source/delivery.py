@@ -11,7 +11,7 @@ from sluiceway.api import SourceRecord
 from sluiceway.errors import ConnectError, FencedError, InternalTopicError
 from sluiceway.runtime.source.offset_storage import OffsetStorageWriter
 from sluiceway.runtime.source.record_sender import RecordSender
-from sluiceway.runtime.source.submitted_records import SubmittedColumns, SubmittedRecords
+from sluiceway.runtime.source.submitted_records import Submitted
 from sluiceway.runtime.source.transaction_boundary import CommitAction
 
 log = logging.getLogger(__name__)
@@ -32,10 +32,10 @@ class Delivery(Protocol):
     def split(self, records: Sequence[SourceRecord]) -> list[tuple[Sequence[SourceRecord], CommitAction]]:
         """Return a batch in parts, each with the action that follows it."""
 
-    def send(self, batch: SubmittedRecords | SubmittedColumns) -> None:
+    def send(self, batch: Submitted) -> None:
         """Produce a part of a batch. Raises ConnectError for a record that cannot be sent."""
 
-    def send_before_failure(self, batch: SubmittedRecords) -> None:
+    def send_before_failure(self, batch: Submitted) -> None:
         """Produce the records before one that failed, if they may be committed without it."""
 
     def after_batch(self, poll_seconds: float) -> CommitAction: ...
@@ -88,10 +88,10 @@ class AtLeastOnceDelivery:
     def split(self, records: Sequence[SourceRecord]) -> list[tuple[Sequence[SourceRecord], CommitAction]]:
         return [(records, CommitAction.CONTINUE)]
 
-    def send(self, batch: SubmittedRecords | SubmittedColumns) -> None:
+    def send(self, batch: Submitted) -> None:
         self._sender.send(batch)
 
-    def send_before_failure(self, batch: SubmittedRecords) -> None:
+    def send_before_failure(self, batch: Submitted) -> None:
         self._sender.send(batch)
 
     def after_batch(self, poll_seconds: float) -> CommitAction:

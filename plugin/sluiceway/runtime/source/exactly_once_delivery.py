@@ -12,7 +12,7 @@ from sluiceway.kafka.producer_transactions import ProducerTransactions
 from sluiceway.runtime.source.delivery import Check, FlushDeadLetterQueue
 from sluiceway.runtime.source.offset_storage import OffsetStorageWriter
 from sluiceway.runtime.source.record_sender import RecordSender
-from sluiceway.runtime.source.submitted_records import Acknowledge, SubmittedColumns, SubmittedRecords
+from sluiceway.runtime.source.submitted_records import Acknowledge, Submitted
 from sluiceway.runtime.source.transaction_boundary import CommitAction, TransactionBoundary
 from sluiceway.storage.interfaces import TransactionalOffsets
 
@@ -67,7 +67,7 @@ class ExactlyOnceDelivery:
         self._acknowledgements = acknowledgements
         self._flush_dead_letter_queue = flush_dead_letter_queue
         self._check = check
-        self._at_batch_end = True  # the open transaction holds only whole parts of batches
+        self._at_batch_end = True  # the open transaction holds only whole batches, or parts that the task ends it after
         self.split = boundary.split
         self.after_batch = boundary.after_batch
         self.when_idle = boundary.when_idle
@@ -76,18 +76,18 @@ class ExactlyOnceDelivery:
     def start(self) -> None:
         self._transactions.fence(self._check)
 
-    def send(self, batch: SubmittedRecords | SubmittedColumns) -> None:
+    def send(self, batch: Submitted) -> None:
         try:
             if not batch.empty and not self._transactions.open:
                 self._transactions.begin()
                 self._boundary.transaction_begun()
             self._at_batch_end = False
             self._sender.send(batch)
-            self._at_batch_end = True
+            self._at_batch_end = batch.ends_batch
         except ConnectError as error:
             raise self._explained(error) from error
 
-    def send_before_failure(self, batch: SubmittedRecords) -> None:
+    def send_before_failure(self, batch: Submitted) -> None:
         """Send nothing: part of a batch must not be committed without the rest. Commits the batches before it."""
         self.finish()
 

@@ -10,14 +10,17 @@ from dataclasses import dataclass
 
 from sluiceway import discovery
 from sluiceway.api import OffsetStorageReader, SourceRecord, SourceTask, TransactionContext
-from sluiceway.config.connector import CONNECTOR_CLASS, overrides
+from sluiceway.config.connector import CONNECTOR_CLASS, CONNECTOR_VERSION, JAVA_OPTS, overrides
 from sluiceway.errors import ConfigError
+from sluiceway.java_plugins.hosts import task_host
+from sluiceway.java_plugins.source_task import JavaSourceTask
 from sluiceway.kafka.clients import producer_config, transactional_producer_config
 from sluiceway.kafka.producer_transactions import ProducerTransactions
 from sluiceway.runtime.columns import columns_available, has_columnar_form
 from sluiceway.runtime.errors.error_handling import interruptible_wait, retry_with_tolerance_operator
 from sluiceway.runtime.errors.retry_with_tolerance import RetryWithToleranceOperator
 from sluiceway.runtime.interrupts import check_abandoned, check_interrupted
+from sluiceway.runtime.java_chain import java_chain
 from sluiceway.runtime.source.column_encoder import SourceColumnEncoder
 from sluiceway.runtime.source.delivery import AtLeastOnceDelivery, Delivery
 from sluiceway.runtime.source.exactly_once import (
@@ -32,8 +35,8 @@ from sluiceway.runtime.source.record_sender import RecordSender
 from sluiceway.runtime.source.submitted_records import Acknowledge
 from sluiceway.runtime.source.topic_creation import TopicCreation
 from sluiceway.runtime.source.transaction_boundary import ConnectorBoundary
-from sluiceway.runtime.task import TaskControl, TaskServices, TaskSpec
-from sluiceway.runtime.task_converters import Converters, task_converters
+from sluiceway.runtime.task import TaskCommand, TaskControl, TaskServices, TaskSpec
+from sluiceway.runtime.task_converters import Converters, converters_of_bytes, task_converters
 from sluiceway.runtime.transforms.transformation_chain import TransformationChain, chain_of
 from sluiceway.runtime.worker_task import log_errors
 from sluiceway.storage.interfaces import OffsetBackingStore, TransactionalOffsets
@@ -92,13 +95,17 @@ def build_source_task(
     config, store = spec.config, services.offsets
     if store is None:
         raise ConfigError("A source task needs an offset store.")
-    chain: TransformationChain[SourceRecord] = chain_of(config)
+    resources.enter_context(task_host(str(spec.id), config.get(JAVA_OPTS, ""), f"[{spec.id.connector}|task-{spec.id.task}] "))
+    task = _new_task(config)
+    in_java = java_chain(config, spec.worker) if isinstance(task, JavaSourceTask) else None
+    chain: TransformationChain[SourceRecord] = TransformationChain() if in_java else chain_of(config)
     resources.callback(chain.close)
-    converters = task_converters(config, spec.worker)
+    converters = converters_of_bytes() if in_java else task_converters(config, spec.worker)
     resources.callback(log_errors, "Closing the converters", converters.close)
     tolerance = retry_with_tolerance_operator(spec, interruptible_wait(services.control))
     resources.callback(tolerance.close)
-    task = _new_task(config)
+    if isinstance(task, JavaSourceTask):
+        _prepare(task, spec, services, in_java)
     builder = _DeliveryBuilder(spec, services, store, task, converters, tolerance, slot)
     sender, delivery, transaction_context = builder.build()
     reader = OffsetStorageReaderImpl(store, spec.id.connector)
@@ -110,8 +117,19 @@ def build_source_task(
     return SourceTaskParts(task, context, chain, tolerance, sender, delivery, builder.offsets, encode_columns)
 
 
+def _prepare(task: JavaSourceTask, spec: TaskSpec, services: TaskServices, chain: Mapping[str, object] | None) -> None:
+    """Create the Java task; ABANDON ends its calls at once, STOP as ``StopWatch`` does."""
+
+    def must_stop() -> bool:
+        check_abandoned(services.control)
+        return services.control.command() is TaskCommand.STOP
+
+    seconds = spec.worker.number("task.shutdown.graceful.timeout.ms") / 1000
+    task.prepare(spec.config, chain, must_stop, seconds)
+
+
 def _new_task(config: Mapping[str, str]) -> SourceTask:
-    task_class = discovery.connector_class(config[CONNECTOR_CLASS]).task_class
+    task_class = discovery.connector_class(config[CONNECTOR_CLASS], config.get(CONNECTOR_VERSION)).task_class
     if not issubclass(task_class, SourceTask):
         raise ConfigError(CONNECTOR_CLASS, config[CONNECTOR_CLASS], "is not a source connector")
     return task_class()
@@ -145,6 +163,8 @@ class _DeliveryBuilder:
         self._client_id = f"connector-producer-{spec.id}"
         self._overrides = overrides(spec.config, "producer")
         overridden = type(task).commit_record is not SourceTask.commit_record
+        if isinstance(task, JavaSourceTask):
+            overridden = task.wants_acknowledgements
         self._acknowledge: Acknowledge | None = task.commit_record if overridden else None
 
     def build(self) -> _SenderAndDelivery:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from sluiceway.api import SourceColumns, SourceRecord
+from sluiceway.java_plugins.packed import PackedPart
 
 Acknowledge = Callable[[SourceRecord, int, int], None]
 """Called with a record of the task, and its partition and offset in Kafka, or -1 for both if it was skipped."""
@@ -21,6 +22,8 @@ class SubmittedRecords(NamedTuple):
     records: Sequence[SourceRecord]
     sources: Sequence[SourceRecord]
     origins: Sequence[int] | None = None
+    ends_batch: bool = True
+    """False if more records of the same poll follow."""
 
     @property
     def empty(self) -> bool:
@@ -66,11 +69,31 @@ class SubmittedColumns(NamedTuple):
     timestamps: Sequence[int | None] | None
     partition: int | None
     sources_before: Callable[[int], Sequence[SourceRecord]]
+    ends_batch: bool = True
 
     @property
     def empty(self) -> bool:
         """True if there is no record to produce."""
         return not self.values
+
+
+class SubmittedPacked(NamedTuple):
+    """Converted records of a Java task to produce. The caller collects their offsets."""
+
+    part: PackedPart
+
+    @property
+    def empty(self) -> bool:
+        """True if there is no record to produce."""
+        return self.part.empty
+
+    @property
+    def ends_batch(self) -> bool:
+        """False if more records of the same poll follow."""
+        return self.part.last
+
+
+Submitted = SubmittedRecords | SubmittedColumns | SubmittedPacked
 
 
 class SubmittedRecord:

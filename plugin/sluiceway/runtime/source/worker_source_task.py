@@ -11,10 +11,13 @@ from typing import NamedTuple
 
 from sluiceway.api import NotColumnar, SourceColumns, SourceRecord
 from sluiceway.errors import FencedError, RetriableError, trace_of
+from sluiceway.java_plugins.packed import PackedPart
+from sluiceway.java_plugins.source_task import JavaSourceTask
 from sluiceway.runtime.columns import ColumnAttempts
 from sluiceway.runtime.interrupts import Abandoned, Interrupted
 from sluiceway.runtime.source.exactly_once_delivery import ExactlyOnceDelivery, TransactionLostError
 from sluiceway.runtime.source.failed_sends import describe_source_record
+from sluiceway.runtime.source.packed_batches import PackedBatches
 from sluiceway.runtime.source.source_task_builder import SourceTaskParts, build_source_task
 from sluiceway.runtime.source.submitted_records import SubmittedRecords
 from sluiceway.runtime.source.transaction_boundary import CommitAction
@@ -45,7 +48,7 @@ def _create(spec: TaskSpec, services: TaskServices, resources: ExitStack) -> Wor
 class _Poll(NamedTuple):
     """The records of one ``poll``, which took ``seconds``. ``retry`` if it raised RetriableError."""
 
-    records: Sequence[SourceRecord] | SourceColumns | None
+    records: Sequence[SourceRecord] | SourceColumns | PackedPart | None
     seconds: float = 0.0
     retry: bool = False
 
@@ -63,6 +66,12 @@ class WorkerSourceTask(WorkerTask):
         self._tolerance = parts.tolerance
         self._sender = parts.sender
         self._delivery = parts.delivery
+        self._packed: PackedBatches | None = None
+        if isinstance(parts.task, JavaSourceTask):
+            single = not parts.sender.takes_columns
+            self._packed = PackedBatches(
+                parts.task, parts.tolerance, parts.delivery, parts.offsets, self._apply, single_records=single
+            )
         self._backoff = BACKOFF_SECONDS[0]
         self._started = False
 
@@ -108,7 +117,10 @@ class WorkerSourceTask(WorkerTask):
                 action = self._delivery.when_idle()
             self._apply(action)
 
-    def _send_batch(self, records: Sequence[SourceRecord] | SourceColumns) -> None:
+    def _send_batch(self, records: Sequence[SourceRecord] | SourceColumns | PackedPart) -> None:
+        if isinstance(records, PackedPart):
+            self._packed.send(records)  # type: ignore[union-attr]  # only Java tasks return these
+            return
         if isinstance(records, SourceColumns):
             try:
                 encoded = self._encode_columns(records)  # type: ignore[misc]  # not None, because poll_columns() was called

@@ -8,7 +8,8 @@ from collections.abc import Callable, Sequence
 from sluiceway.api.transform import R
 from sluiceway.runtime.errors.processing_context import ConsumerRecord, ProcessingContext, Stage
 from sluiceway.runtime.errors.retry_with_tolerance import RetryWithToleranceOperator
-from sluiceway.runtime.transforms.transformation_chain import TransformationChain, TransformationError, TransformedBatch
+from sluiceway.runtime.transforms.transformation_chain import TransformationChain
+from sluiceway.runtime.transforms.transformed_batch import TransformationError, TransformedBatch
 
 
 def transform_batch(

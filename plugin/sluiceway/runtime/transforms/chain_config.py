@@ -16,6 +16,7 @@ from sluiceway.java.blanks import trim
 log = logging.getLogger(__name__)
 
 TYPE = "type"
+VERSION = "plugin.version"
 PREDICATE = "predicate"
 NEGATE = "negate"
 
@@ -105,7 +106,7 @@ def _transform_class(alias: str, config: Mapping[str, str]) -> type[Transform]:
         )
     name = _type_name(prefix, "Transformation", config)
     try:
-        return transform_class(name)
+        return transform_class(name, config.get(prefix + VERSION))
     except ConfigError as error:
         raise _no_class(prefix, "Transformation", name, error) from error
 
@@ -114,7 +115,7 @@ def _predicate_class(alias: str, config: Mapping[str, str]) -> type[Predicate]:
     prefix = f"{PREDICATES}.{alias}."
     name = _type_name(prefix, "Predicate", config)
     try:
-        return predicate_class(name)
+        return predicate_class(name, config.get(prefix + VERSION))
     except ConfigError as error:
         raise _no_class(prefix, "Predicate", name, error) from error
 

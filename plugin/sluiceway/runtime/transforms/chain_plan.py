@@ -196,10 +196,15 @@ def _pair(first: _Function, second: _Function, *, check: bool) -> _Function:
     return checked if check else unchecked
 
 
-def segments(stages: Sequence[TransformationStage], *, in_place: bool) -> Iterator[SingleSegment[Any] | JoinedSegment[Any]]:
-    """Yield a chain's segments in order. Successive key and value transforms without a predicate are joined."""
+def segments(
+    stages: Sequence[TransformationStage], first: int = 0, *, in_place: bool
+) -> Iterator[SingleSegment[Any] | JoinedSegment[Any]]:
+    """Yield the segments of stages in order. Successive key and value transforms without a predicate are joined.
+
+    ``first`` is the index of the first stage in the chain.
+    """
     run: list[TransformationStage] = []
-    for index, stage in enumerate(stages):
+    for index, stage in enumerate(stages, first):
         if _joinable(stage) and stage.predicate is None:
             run.append(stage)
             continue
@@ -208,7 +213,7 @@ def segments(stages: Sequence[TransformationStage], *, in_place: bool) -> Iterat
             run = []
         yield JoinedSegment([stage], index, in_place=in_place) if _joinable(stage) else SingleSegment(stage, index)
     if run:
-        yield JoinedSegment(run, len(stages) - len(run), in_place=in_place)
+        yield JoinedSegment(run, first + len(stages) - len(run), in_place=in_place)
 
 
 def _joinable(stage: TransformationStage) -> bool:

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from sluiceway.api import ColumnBatch, NotColumnar, SinkRecord, SourceRecord
 from sluiceway.errors import java_text_of
+from sluiceway.java_plugins.stages import JavaTransform
 from sluiceway.runtime.interrupts import Interrupted
+from sluiceway.runtime.java_chain import java_transform
 from sluiceway.runtime.transforms.chain_config import TransformationStage, close, transformation_stages
 from sluiceway.runtime.transforms.chain_plan import JoinedSegment, SingleSegment, segments
+from sluiceway.runtime.transforms.java_segment import JavaSegment, java_segments
+from sluiceway.runtime.transforms.segment_run import SegmentRun
+from sluiceway.runtime.transforms.transformed_batch import TransformationError as TransformationError  # also imported from here
+from sluiceway.runtime.transforms.transformed_batch import TransformedBatch as TransformedBatch
 
 if TYPE_CHECKING:
     from sluiceway.runtime.transforms.column_chain import ColumnChain
@@ -17,32 +23,7 @@ if TYPE_CHECKING:
 R = TypeVar("R", SourceRecord, SinkRecord)
 
 
-class TransformationError(Exception):
-    """A stage of a chain could not transform a record. ``__cause__`` is what its transform or predicate raised."""
-
-    def __init__(self, stage: int, alias: str, text: str) -> None:
-        super().__init__(stage, alias, text)
-        self.stage = stage
-        self.alias = alias
-        self.text = text
-
-    def __str__(self) -> str:
-        return f"transformation {self.alias}: {self.text}"
-
-
-class TransformedBatch(NamedTuple, Generic[R]):
-    """The result of transforming a batch.
-
-    ``origins`` has the index of each record's input, or is None if there is exactly one record for each input.
-    ``failure`` is what ``on_failure`` raised, Interrupted included. The records are then the results of the first
-    ``taken`` inputs.
-    """
-
-    records: Sequence[R]
-    taken: int
-    origins: Sequence[int] | None = None
-    failure: Exception | Interrupted | None = None
-
+Segment = JoinedSegment[R] | SingleSegment[R] | JavaSegment[R]
 
 OnFailure = Callable[[R, TransformationError], None]
 """Called with each record that failed. Raises to end the batch before the record, returns to skip the record."""
@@ -55,15 +36,24 @@ class TransformationChain(Generic[R]):
     records instead of copying them. Use it only for records without another owner.
     """
 
-    def __init__(self, stages: Sequence[TransformationStage] = (), *, in_place: bool = False) -> None:
-        self.stages = tuple(stages)
+    def __init__(
+        self,
+        stages: Sequence[TransformationStage] = (),
+        *,
+        in_place: bool = False,
+        java: Sequence[JavaSegment[R]] = (),
+    ) -> None:
+        self.stages: tuple[TransformationStage, ...] = tuple(stages)
+        self._java: Sequence[JavaSegment[R]] = java
         self._column_chain: ColumnChain | None = None
-        self._segments = list(segments(self.stages, in_place=in_place))
+        self._segments: list[Segment[R]] = _with_java(self.stages, java, in_place=in_place)
 
     def __call__(self, records: Sequence[R], on_failure: OnFailure[R]) -> TransformedBatch[R]:
         """Return a transformed batch. What ``on_failure`` raises is in its ``failure``, except Abandoned, which is raised."""
         if not self._segments:
             return TransformedBatch(records, len(records))
+        if self._java:
+            return SegmentRun(self._segments, self._from_segment, records).run(on_failure)
         return _BatchRun(self, records, on_failure).run(self._single_joined_segment())
 
     def _single_joined_segment(self) -> JoinedSegment[R] | None:
@@ -73,13 +63,15 @@ class TransformationChain(Generic[R]):
 
     def apply(self, record: R) -> list[R]:
         """Return the records that one record is transformed into. Raises TransformationError."""
-        return self._from_segment(0, record)
+        return self._from_segment(0, len(self._segments), record)
 
-    def _from_segment(self, position: int, record: R) -> list[R]:
-        for index in range(position, len(self._segments)):
+    def _from_segment(self, position: int, end: int, record: R) -> list[R]:
+        for index in range(position, end):
             segment = self._segments[index]
             try:
                 result = segment(record)
+            except TransformationError:
+                raise
             except Exception as error:
                 if isinstance(segment, SingleSegment):  # must not run twice; retries are the caller's decision
                     raise _stage_error(segment.first, self.stages[segment.first], error) from error
@@ -88,9 +80,9 @@ class TransformationChain(Generic[R]):
             if result is None:
                 return []
             if isinstance(result, (SourceRecord, SinkRecord)):
-                record = cast(R, result)
+                record = result
                 continue
-            return [last for each in result for last in self._from_segment(index + 1, each)]
+            return [last for each in result for last in self._from_segment(index + 1, end, each)]
         return [record]
 
     def columns(self, batch: ColumnBatch) -> list[ColumnBatch]:
@@ -115,7 +107,19 @@ class TransformationChain(Generic[R]):
 
     def close(self) -> None:
         """Close the transforms and predicates. Never raises."""
+        for segment in self._java:
+            segment.close()
         close(self.stages)
+
+
+def _with_java(stages: Sequence[TransformationStage], java: Sequence[JavaSegment[Any]], *, in_place: bool) -> list[Any]:
+    """Return the segments of a chain, those of Java and those between them."""
+    found: list[Any] = []
+    position = 0
+    for segment in java:
+        found += [*segments(stages[position : segment.first], position, in_place=in_place), segment]
+        position = segment.end
+    return [*found, *segments(stages[position:], position, in_place=in_place)]
 
 
 def _stage_error(index: int, stage: TransformationStage, error: Exception) -> TransformationError:
@@ -191,4 +195,8 @@ def chain_of(config: Mapping[str, str], *, in_place: bool = False) -> Transforma
 
     Variables such as ``${provider:...}`` must be resolved already. Raises ConfigError or ConnectError.
     """
-    return TransformationChain(transformation_stages(config), in_place=in_place)
+    stages = transformation_stages(config)
+    java: Sequence[JavaSegment[R]] = ()
+    if any(isinstance(stage.transform, JavaTransform) for stage in stages):
+        java = java_segments(stages, [java_transform(stage.alias, config) for stage in stages])
+    return TransformationChain(stages, in_place=in_place, java=java)

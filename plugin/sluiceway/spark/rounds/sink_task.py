@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from sluiceway import discovery
 from sluiceway.api import TopicPartition
 from sluiceway.api.data_frames import DataFrameSinkTask
-from sluiceway.config.connector import CONNECTOR_CLASS
+from sluiceway.config.connector import CONNECTOR_CLASS, CONNECTOR_VERSION
 from sluiceway.errors import ConfigError, RetriableError
 from sluiceway.runtime.interrupts import Abandoned, Interrupted
 from sluiceway.runtime.sink.sink_task_context import WorkerSinkTaskContext
@@ -258,7 +258,7 @@ class SinkRoundsTask(WorkerTask):
 
 
 def _new_task(config: Mapping[str, str]) -> DataFrameSinkTask:
-    task_class = discovery.connector_class(config[CONNECTOR_CLASS]).task_class
+    task_class = discovery.connector_class(config[CONNECTOR_CLASS], config.get(CONNECTOR_VERSION)).task_class
     if not issubclass(task_class, DataFrameSinkTask):
         raise ConfigError(CONNECTOR_CLASS, config[CONNECTOR_CLASS], "has no task that writes DataFrames")
     return task_class()

@@ -1,0 +1,63 @@
+package org.sluiceway.plugins;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import java.nio.ByteBuffer;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import org.apache.kafka.common.config.ConfigDef;
+import org.apache.kafka.connect.components.Versioned;
+import org.apache.kafka.connect.runtime.isolation.PluginDesc;
+import org.apache.kafka.connect.storage.Converter;
+import org.apache.kafka.connect.storage.HeaderConverter;
+import org.apache.kafka.connect.transforms.Transformation;
+import org.apache.kafka.connect.transforms.predicates.Predicate;
+
+/** Describes plugins of any kind: their versions, as Connect learns them when it starts, and their keys. */
+final class PluginsObject implements Hosted {
+    @Override
+    public Answer call(String method, JsonNode args, ByteBuffer body) throws Exception {
+        switch (method) {
+            case "versions":
+                List<Object> described = new ArrayList<>();
+                for (JsonNode plugin : args.get("plugins")) described.add(describe(plugin));
+                return Answer.of(described);
+            case "config":
+                return Answer.of(Definitions.of(definition(args.get("plugin"))));
+            case "validate": // one key by its validator; what it throws becomes the error
+                ConfigDef.ConfigKey key = definition(args.get("plugin")).configKeys().get(args.get("name").asText());
+                Object value = ConfigDef.parseType(key.name, args.get("value").asText(null), key.type);
+                key.validator.ensureValid(key.name, value);
+                return Answer.NONE;
+            default:
+                throw new IllegalArgumentException("There is no method " + method);
+        }
+    }
+
+    private static ConfigDef definition(JsonNode reference) throws Exception {
+        Object plugin = Loaders.create(reference, Object.class);
+        if (plugin instanceof Transformation<?> transformation) return transformation.config();
+        if (plugin instanceof Predicate<?> predicate) return predicate.config();
+        if (plugin instanceof Converter converter) return converter.config();
+        return ((HeaderConverter) plugin).config();
+    }
+
+    private static Map<String, String> describe(JsonNode plugin) {
+        try {
+            return Map.of("version", version(Loaders.create(plugin, Object.class)));
+        } catch (Throwable error) { // also a class for a newer Java, or one that lacks a dependency
+            Throwable cause = error;
+            while (cause.getCause() != null && cause.getCause() != cause) cause = cause.getCause();
+            return Map.of("error", cause.toString());
+        }
+    }
+
+    private static String version(Object plugin) {
+        try {
+            if (plugin instanceof Versioned versioned) return String.valueOf(versioned.version());
+        } catch (Throwable error) { // Connect ignores it too
+            return PluginDesc.UNDEFINED_VERSION;
+        }
+        return PluginDesc.UNDEFINED_VERSION;
+    }
+}

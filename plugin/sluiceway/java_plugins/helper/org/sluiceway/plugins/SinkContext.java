@@ -1,0 +1,156 @@
+package org.sluiceway.plugins;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import java.lang.reflect.Proxy;
+import java.nio.ByteBuffer;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Base64;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.Set;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.Future;
+import org.apache.kafka.clients.consumer.Consumer;
+import org.apache.kafka.clients.consumer.ConsumerGroupMetadata;
+import org.apache.kafka.clients.consumer.ConsumerRecord;
+import org.apache.kafka.common.TopicPartition;
+import org.apache.kafka.common.header.Header;
+import org.apache.kafka.common.metrics.PluginMetrics;
+import org.apache.kafka.connect.runtime.InternalSinkRecord;
+import org.apache.kafka.connect.runtime.WorkerSinkTaskContext;
+import org.apache.kafka.connect.sink.ErrantRecordReporter;
+import org.apache.kafka.connect.sink.SinkRecord;
+
+/**
+ * A sink task's context, which passes requests on to Python. It extends Connect's own class because some tasks (Iceberg's) read that
+ * class's field {@code consumer} by reflection, for its group's metadata.
+ */
+final class SinkContext extends WorkerSinkTaskContext {
+    final Set<TopicPartition> assigned = ConcurrentHashMap.newKeySet();
+    private final Hosted.Calls python;
+    private final Map<String, String> config;
+    private final LocalMetrics metrics = new LocalMetrics();
+    private final boolean reports;
+    private final Chain<SinkRecord> chain;
+
+    SinkContext(Hosted.Calls python, Map<String, String> config, boolean reports, Chain<SinkRecord> chain) {
+        super(consumer(python), null, null);
+        this.python = python;
+        this.config = config;
+        this.reports = reports;
+        this.chain = chain;
+    }
+
+    /** Returns a consumer that only knows its group's metadata. */
+    @SuppressWarnings({"unchecked", "removal"}) // the metadata's constructor, which Kafka makes private in 5.0
+    private static Consumer<byte[], byte[]> consumer(Hosted.Calls python) {
+        Class<?>[] types = {Consumer.class};
+        return (Consumer<byte[], byte[]>) Proxy.newProxyInstance(SinkContext.class.getClassLoader(), types, (proxy, method, arguments) -> {
+            if (!method.getName().equals("groupMetadata")) {
+                throw new UnsupportedOperationException("Sink tasks cannot call the consumer's " + method.getName() + "()");
+            }
+            JsonNode group = python.call("group", null);
+            Optional<String> instance = Optional.ofNullable(group.path("instance").asText(null));
+            return new ConsumerGroupMetadata(group.get("id").asText(), group.get("generation").asInt(), group.get("member").asText(), instance);
+        });
+    }
+
+    @Override
+    public Map<String, String> configs() {
+        return config;
+    }
+
+    @Override
+    public void offset(Map<TopicPartition, Long> offsets) {
+        List<Object> rows = new ArrayList<>();
+        offsets.forEach((where, offset) -> rows.add(List.of(where.topic(), where.partition(), offset)));
+        python.call("offset", rows);
+    }
+
+    @Override
+    public void offset(TopicPartition partition, long offset) {
+        offset(Map.of(partition, offset));
+    }
+
+    @Override
+    public void timeout(long milliseconds) {
+        python.call("timeout", milliseconds);
+    }
+
+    @Override
+    public Set<TopicPartition> assignment() {
+        return Set.copyOf(assigned);
+    }
+
+    @Override
+    public void pause(TopicPartition... partitions) {
+        python.call("pause", rows(partitions));
+    }
+
+    @Override
+    public void resume(TopicPartition... partitions) {
+        python.call("resume", rows(partitions));
+    }
+
+    private static List<Object> rows(TopicPartition... partitions) {
+        List<Object> rows = new ArrayList<>();
+        for (TopicPartition each : partitions) rows.add(List.of(each.topic(), each.partition()));
+        return rows;
+    }
+
+    @Override
+    public void requestCommit() {
+        python.call("requestCommit", null);
+    }
+
+    @Override
+    public PluginMetrics pluginMetrics() {
+        return metrics;
+    }
+
+    @Override
+    public ErrantRecordReporter errantRecordReporter() {
+        return reports ? this::report : null;
+    }
+
+    /** Passes a bad record on. Python commits no offset after it before the record is in the dead letter queue. */
+    private Future<Void> report(SinkRecord record, Throwable error) {
+        Map<String, Object> args = new HashMap<>(Map.of("error", Host.describe(error)));
+        if (record instanceof InternalSinkRecord internal) args.put("message", message(internal.context().original()));
+        else if (chain != null) args.put("message", converted(record));
+        else args.put("record", record(record));
+        python.call("report", args);
+        return CompletableFuture.completedFuture(null);
+    }
+
+    /** Returns a record that the task has made itself as a message. */
+    private List<Object> converted(SinkRecord record) {
+        String topic = record.topic();
+        List<Object> headers = new ArrayList<>();
+        for (org.apache.kafka.connect.header.Header each : record.headers()) {
+            headers.add(Arrays.asList(each.key(), chain.header.fromConnectHeader(topic, each.key(), each.schema(), each.value())));
+        }
+        return Arrays.asList(topic, record.kafkaPartition(), record.kafkaOffset(), record.timestampType().id,
+            record.timestamp() == null ? -1L : record.timestamp(), chain.key.fromConnectData(topic, record.keySchema(), record.key()),
+            chain.value.fromConnectData(topic, record.valueSchema(), record.value()), headers);
+    }
+
+    private static List<Object> message(ConsumerRecord<byte[], byte[]> message) {
+        List<Object> headers = new ArrayList<>();
+        for (Header each : message.headers()) headers.add(Arrays.asList(each.key(), each.value()));
+        return Arrays.asList(message.topic(), message.partition(), message.offset(), message.timestampType().id,
+            message.timestamp(), message.key(), message.value(), headers);
+    }
+
+    /** Returns the row of a record that the task has made itself. */
+    private static String record(SinkRecord record) {
+        Values values = new Values();
+        Rows.write(values.begin(), record, List.of(record.kafkaOffset()));
+        ByteBuffer row = values.end();
+        return Base64.getEncoder().encodeToString(Arrays.copyOf(row.array(), row.limit()));
+    }
+}

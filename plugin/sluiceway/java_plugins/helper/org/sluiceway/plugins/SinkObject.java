@@ -1,0 +1,171 @@
+package org.sluiceway.plugins;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import java.nio.ByteBuffer;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import org.apache.kafka.clients.consumer.ConsumerRecord;
+import org.apache.kafka.clients.consumer.OffsetAndMetadata;
+import org.apache.kafka.common.TopicPartition;
+import org.apache.kafka.common.header.Header;
+import org.apache.kafka.common.record.TimestampType;
+import org.apache.kafka.connect.data.SchemaAndValue;
+import org.apache.kafka.connect.header.ConnectHeaders;
+import org.apache.kafka.connect.sink.SinkRecord;
+import org.apache.kafka.connect.sink.SinkTask;
+
+/**
+ * A sink task. Its records come as values, or as consumed messages that are converted and transformed here. Retries, tolerance and
+ * offset commits are Python's: convert stops at the first message that fails, and Python calls it again or skips the message.
+ */
+final class SinkObject implements Hosted {
+    private final SinkTask task;
+    private final SinkContext context;
+    private final Values values = new Values();
+    private final Chain<SinkRecord> chain;
+    private final boolean keep;
+    private List<SinkRecord> records = new ArrayList<>();
+    private String topic;
+    private int partition;
+    private int left;
+    private int parts;
+    private int index;
+    private ConsumerRecord<byte[], byte[]> message;
+
+    SinkObject(Calls python, JsonNode args) throws Exception {
+        keep = args.path("reports").asBoolean();
+        chain = args.hasNonNull("chain") ? new Chain<>(args.get("chain")) : null;
+        task = Loaders.create(args.get("plugin"), SinkTask.class);
+        Map<String, String> config = Loaders.texts(args.get("config"));
+        context = new SinkContext(python, config, keep, chain);
+        task.initialize(context);
+    }
+
+    @Override
+    public Answer call(String method, JsonNode args, ByteBuffer body) throws Exception {
+        switch (method) {
+            case "start" -> task.start(context.configs());
+            case "open" -> {
+                context.assigned.addAll(partitions(args));
+                task.open(partitions(args));
+            }
+            case "close" -> {
+                task.close(partitions(args));
+                context.assigned.removeAll(partitions(args));
+            }
+            case "drop" -> {
+                Set<TopicPartition> lost = partitions(args);
+                records.removeIf(each -> lost.contains(new TopicPartition(each.originalTopic(), each.originalKafkaPartition())));
+                return Answer.of(records.size());
+            }
+            case "values" -> {
+                values.open(body);
+                records = new ArrayList<>();
+                for (int count = values.count(); count > 0; count--) records.add(Rows.sink(values));
+                task.put(records);
+            }
+            case "messages" -> {
+                values.open(body);
+                records = new ArrayList<>();
+                parts = values.count();
+                left = index = 0;
+                message = null;
+                return convert();
+            }
+            case "convert" -> {
+                return convert();
+            }
+            case "skip" -> {
+                message = null;
+                index++;
+                return convert();
+            }
+            case "put" -> {
+                task.put(records);
+                records = new ArrayList<>();
+            }
+            case "preCommit" -> {
+                return Answer.of(preCommit(args));
+            }
+            case "stop" -> {
+                task.stop();
+                if (chain != null) chain.close();
+            }
+            default -> throw new IllegalArgumentException("Unknown method " + method);
+        }
+        return Answer.NONE;
+    }
+
+    /** Converts and transforms messages up to the end or the first that fails; then says which, where and why. */
+    private Answer convert() {
+        while (next()) {
+            try {
+                SinkRecord record = chain.transform(converted());
+                if (record != null) records.add(keep ? Rows.kept(record, message) : record);
+            } catch (Exception error) {
+                Map<String, Object> failure = new LinkedHashMap<>(Host.describe(error));
+                failure.put("index", index);
+                failure.put("stage", chain.stage);
+                failure.put("by", chain.by);
+                failure.put("alias", chain.alias());
+                failure.put("count", records.size());
+                return Answer.of(failure);
+            }
+            message = null;
+            index++;
+        }
+        return Answer.of(records.size());
+    }
+
+    /** Reads the next message, unless the last one is to be converted again. Messages come in runs of one topic partition. */
+    private boolean next() {
+        if (message != null) return true;
+        while (left == 0) {
+            if (parts-- == 0) return false;
+            values.count();
+            topic = values.text();
+            partition = values.integer();
+            left = values.count();
+        }
+        left--;
+        message = Rows.message(values, topic, partition);
+        return true;
+    }
+
+    private SinkRecord converted() {
+        chain.at("KEY_CONVERTER", chain.key);
+        SchemaAndValue key = chain.key.toConnectData(topic, message.headers(), message.key());
+        chain.at("VALUE_CONVERTER", chain.value);
+        SchemaAndValue value = chain.value.toConnectData(topic, message.headers(), message.value());
+        chain.at("HEADER_CONVERTER", chain.header);
+        ConnectHeaders headers = new ConnectHeaders();
+        for (Header each : message.headers()) headers.add(each.key(), chain.header.toConnectHeader(topic, each.key(), each.value()));
+        TimestampType type = message.timestampType();
+        Long timestamp = type == TimestampType.NO_TIMESTAMP_TYPE || message.timestamp() < 0 ? null : (Long) message.timestamp();
+        return new SinkRecord(topic, partition, key.schema(), key.value(), value.schema(), value.value(), message.offset(), timestamp, type,
+            headers);
+    }
+
+    private List<List<Object>> preCommit(JsonNode args) {
+        Map<TopicPartition, OffsetAndMetadata> current = new HashMap<>();
+        for (JsonNode each : args) {
+            TopicPartition where = new TopicPartition(each.get(0).asText(), each.get(1).asInt());
+            current.put(where, new OffsetAndMetadata(each.get(2).asLong()));
+        }
+        Map<TopicPartition, OffsetAndMetadata> safe = task.preCommit(current);
+        List<List<Object>> answer = new ArrayList<>();
+        if (safe != null) safe.forEach((where, offset) -> answer.add(List.of(where.topic(), where.partition(), offset.offset())));
+        return answer;
+    }
+
+    private static Set<TopicPartition> partitions(JsonNode args) {
+        Set<TopicPartition> partitions = new HashSet<>();
+        for (JsonNode each : args) partitions.add(new TopicPartition(each.get(0).asText(), each.get(1).asInt()));
+        return partitions;
+    }
+}

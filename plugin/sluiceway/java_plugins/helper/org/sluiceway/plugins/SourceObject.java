@@ -1,0 +1,252 @@
+package org.sluiceway.plugins;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import java.nio.ByteBuffer;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import org.apache.kafka.clients.producer.RecordMetadata;
+import org.apache.kafka.common.TopicPartition;
+import org.apache.kafka.common.header.internals.RecordHeaders;
+import org.apache.kafka.common.metrics.PluginMetrics;
+import org.apache.kafka.connect.errors.ConnectException;
+import org.apache.kafka.connect.header.Header;
+import org.apache.kafka.connect.runtime.WorkerTransactionContext;
+import org.apache.kafka.connect.source.SourceRecord;
+import org.apache.kafka.connect.source.SourceTask;
+import org.apache.kafka.connect.source.SourceTaskContext;
+import org.apache.kafka.connect.source.TransactionContext;
+import org.apache.kafka.connect.storage.OffsetStorageReader;
+
+/**
+ * A source task. With a chain, {@code poll} returns a batch in parts: a part ends at {@code MOST_BYTES}, at a record that ends a transaction, and
+ * before a record that a transform or converter fails on. {@code pack} returns the next part, {@code skip} first leaves that record out.
+ */
+final class SourceObject implements Hosted {
+    private static final int MOST_BYTES = 4 << 20;
+
+    private final SourceTask task;
+    private final Chain<SourceRecord> chain;
+    private final boolean acknowledged;
+    private final Map<Integer, List<SourceRecord>> sent = new LinkedHashMap<>();
+    private final Packer packer = new Packer();
+    private final Values values = new Values();
+    private Map<String, String> configs = Map.of();
+    private WorkerTransactionContext transactions;
+    private List<SourceRecord> batch = List.of();
+    private int batches;
+    private int next;
+
+    SourceObject(Calls python, JsonNode args) throws Exception {
+        task = Loaders.create(args.get("plugin"), SourceTask.class);
+        chain = args.hasNonNull("chain") ? new Chain<>(args.get("chain")) : null;
+        acknowledged =
+            task.getClass().getMethod("commitRecord", SourceRecord.class, RecordMetadata.class).getDeclaringClass() != SourceTask.class;
+        task.initialize(new Context(new Offsets(python)));
+    }
+
+    @Override
+    public Answer call(String method, JsonNode args, ByteBuffer body) throws Exception {
+        acknowledge(args.path("acknowledged"), body);
+        switch (method) {
+            case "overridesCommitRecord":
+                return Answer.of(acknowledged);
+            case "start":
+                configs = Loaders.texts(args.get("config"));
+                transactions = args.path("transactions").asBoolean() ? new WorkerTransactionContext() : null;
+                task.start(configs);
+                return Answer.NONE;
+            case "poll":
+                return poll();
+            case "pack":
+                return pack();
+            case "skip":
+                next++;
+                return pack();
+            case "offsets":
+                return Answer.of(offsets(args.get("end").asInt()));
+            case "acknowledge":
+                return Answer.NONE;
+            case "commit":
+                task.commit();
+                return Answer.NONE;
+            case "stop":
+                try {
+                    task.stop();
+                } finally {
+                    if (chain != null) chain.close();
+                }
+                return Answer.NONE;
+            default:
+                throw new IllegalArgumentException("A source task has no method " + method);
+        }
+    }
+
+    private Answer poll() throws InterruptedException {
+        List<SourceRecord> polled;
+        try {
+            polled = task.poll();
+        } catch (InterruptedException interrupted) { // Python asked for it because the task must stop
+            polled = null;
+        }
+        if (polled == null) return Answer.NONE;
+        if (polled.contains(null)) throw new ConnectException(task.getClass().getName() + ".poll() returned a null record");
+        batch = polled;
+        next = 0;
+        batches++;
+        if (acknowledged && !batch.isEmpty()) sent.put(batches, batch);
+        return chain == null ? rows() : pack();
+    }
+
+    /** Returns the batch for a chain in Python: the records as rows, and the indexes of those that end a transaction. */
+    private Answer rows() {
+        Map<String, Object> described = new LinkedHashMap<>();
+        List<Object> actions = new ArrayList<>();
+        values.begin().list(batch.size());
+        for (int i = 0; i < batch.size(); i++) {
+            SourceRecord record = batch.get(i);
+            Rows.write(values, record, Arrays.asList(record.sourcePartition(), record.sourceOffset()));
+            String action = transactions == null ? null : after(record);
+            if (action != null) actions.add(List.of(i, action));
+        }
+        described.put("batch", batches);
+        described.put("size", batch.size());
+        described.put("actions", actions);
+        if (transactions != null) described.put("batchAction", afterBatch());
+        return new Answer(described, values.end());
+    }
+
+    private Answer pack() {
+        int start = next;
+        packer.clear();
+        Map<String, Object> part = new LinkedHashMap<>();
+        String action = null;
+        while (next < batch.size() && packer.size() < MOST_BYTES && action == null) {
+            SourceRecord record = batch.get(next);
+            try {
+                add(next, record);
+            } catch (Exception | StackOverflowError | LinkageError error) {
+                Map<String, Object> failure = Host.describe(error);
+                failure.put("stage", chain.stage);
+                failure.put("by", chain.by);
+                failure.put("record", record.toString());
+                failure.put("topic", record.topic());
+                failure.put("offset", Offsets.text(record.sourceOffset()));
+                part.put("failure", failure);
+                break;
+            }
+            action = transactions == null ? null : after(record);
+            next++;
+        }
+        if (next == batch.size() && transactions != null) part.put("batchAction", afterBatch());
+        part.put("batch", batches);
+        part.put("size", batch.size());
+        part.put("start", start);
+        part.put("end", next);
+        part.put("count", packer.records());
+        part.put("topics", packer.topics());
+        part.put("offsets", offsets(next));
+        part.put("action", action);
+        return new Answer(part, packer.pack());
+    }
+
+    private void add(int index, SourceRecord polled) {
+        SourceRecord record = chain.transform(polled);
+        if (record == null) return;
+        RecordHeaders headers = new RecordHeaders();
+        if (record.headers() != null && !record.headers().isEmpty()) {
+            chain.at("HEADER_CONVERTER", chain.header);
+            for (Header each : record.headers())
+                headers.add(each.key(), chain.header.fromConnectHeader(record.topic(), each.key(), each.schema(), each.value()));
+        }
+        chain.at("KEY_CONVERTER", chain.key);
+        byte[] key = chain.key.fromConnectData(record.topic(), headers, record.keySchema(), record.key());
+        chain.at("VALUE_CONVERTER", chain.value);
+        byte[] value = chain.value.fromConnectData(record.topic(), headers, record.valueSchema(), record.value());
+        packer.add(index, record.topic(), record.kafkaPartition(), record.timestamp(), key, value, headers);
+    }
+
+    private String after(SourceRecord record) {
+        return transactions.shouldCommitOn(record) ? "COMMIT" : transactions.shouldAbortOn(record) ? "ABORT" : null;
+    }
+
+    private String afterBatch() {
+        return transactions.shouldCommitBatch() ? "COMMIT" : transactions.shouldAbortBatch() ? "ABORT" : null;
+    }
+
+    /** Returns the newest offset of each source partition among the batch's records before {@code end}, as JSON texts. */
+    private List<Object> offsets(int end) {
+        Map<Map<String, ?>, Map<String, ?>> newest = new LinkedHashMap<>();
+        Map<String, ?> last = null;
+        for (int i = end - 1; i >= 0; i--) {
+            SourceRecord record = batch.get(i);
+            if (record == null || record.sourcePartition() == null || record.sourcePartition() == last) continue;
+            last = record.sourcePartition();
+            newest.putIfAbsent(last, record.sourceOffset());
+        }
+        List<Object> texts = new ArrayList<>();
+        for (Map.Entry<Map<String, ?>, Map<String, ?>> each : newest.entrySet()) {
+            List<String> pair = new ArrayList<>();
+            pair.add(Offsets.text(each.getKey()));
+            pair.add(Offsets.text(each.getValue()));
+            texts.add(pair);
+        }
+        return texts;
+    }
+
+    /**
+     * Tells the task which records are in Kafka. {@code acknowledgements} are [batch, first record, last record + 1]; the body has
+     * a partition and an offset (longs) for each, -1 for records that were left out.
+     */
+    private void acknowledge(JsonNode acknowledgements, ByteBuffer places) throws InterruptedException {
+        for (JsonNode each : acknowledgements) {
+            int number = each.get(0).asInt();
+            List<SourceRecord> records = sent.get(number);
+            for (int i = each.get(1).asInt(); i < each.get(2).asInt(); i++) {
+                SourceRecord record = records.get(i);
+                int partition = (int) places.getLong();
+                long offset = places.getLong();
+                RecordMetadata metadata = partition < 0
+                    ? null : new RecordMetadata(new TopicPartition(record.topic(), partition), offset, 0, timestamp(record), -1, -1);
+                task.commitRecord(record, metadata);
+            }
+            boolean last = each.get(2).asInt() == records.size();
+            sent.keySet().removeIf(earlier -> earlier < number || earlier == number && last); // earlier ones were aborted
+        }
+    }
+
+    private static long timestamp(SourceRecord record) {
+        return record.timestamp() == null ? -1 : record.timestamp();
+    }
+
+    private final class Context implements SourceTaskContext {
+        private final OffsetStorageReader offsets;
+        private final PluginMetrics metrics = new LocalMetrics();
+
+        Context(OffsetStorageReader offsets) {
+            this.offsets = offsets;
+        }
+
+        @Override
+        public Map<String, String> configs() {
+            return configs;
+        }
+
+        @Override
+        public OffsetStorageReader offsetStorageReader() {
+            return offsets;
+        }
+
+        @Override
+        public TransactionContext transactionContext() {
+            return transactions;
+        }
+
+        @Override
+        public PluginMetrics pluginMetrics() {
+            return metrics;
+        }
+    }
+}

@@ -1,0 +1,135 @@
+"""Chooses the Java process that a plugin runs in: the one of its task, of its connector, or the process's own.
+
+``task_host`` gives each task, and each connector on the driver, a Java process of its own, started for its first plugin. Plugins
+that are created elsewhere, to validate a config, run in one process that all threads share.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextvars
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Protocol
+
+from sluiceway.java_plugins.host import HostOptions, JavaHost
+from sluiceway.java_plugins.runtime_jars import runtime_jars
+
+_SHARED_OPTS = "-Xmx128m -XX:TieredStopAtLevel=1"  # it validates configs, so it needs a quick start most
+_IDLE_SECONDS = 300.0
+_CHECK_SECONDS = 30.0
+
+
+class PluginLocation(Protocol):
+    """Where a Java plugin's class is; ``JavaPlugin`` has these attributes."""
+
+    @property
+    def class_name(self) -> str: ...
+
+    @property
+    def location(self) -> Path | None:
+        """The plugin's location in ``plugin.path``; None for a class of Connect's runtime."""
+
+    @property
+    def jars(self) -> tuple[Path, ...]: ...
+
+
+def reference(plugin: PluginLocation, class_name: str | None = None) -> dict[str, object]:
+    """Return a plugin, or another class from its jars, in the form in which requests name it."""
+    name = class_name or plugin.class_name
+    if plugin.location is None:
+        return {"class": name}
+    return {"class": name, "location": str(plugin.location), "jars": [str(jar) for jar in plugin.jars]}
+
+
+class HostSlot:
+    """A Java process that is started when it is first needed. Thread-safe."""
+
+    def __init__(self, name: str, java_opts: str = "", context: str = "") -> None:
+        self.context = context
+        self._name = name
+        self._java_opts = java_opts
+        self._lock = threading.Lock()
+        self._host: JavaHost | None = None
+        self._used = 0.0
+
+    def host(self) -> JavaHost:
+        """Return the process, starting it if it does not run. Raises MissingToolError, JavaProcessError."""
+        with self._lock:
+            self._used = time.monotonic()
+            if self._host is None or not self._host.alive:
+                self._host = JavaHost(HostOptions(self._name, tuple(runtime_jars()), self._java_opts))
+            return self._host
+
+    @property
+    def started(self) -> JavaHost | None:
+        """The process if it has been started, also after its end."""
+        return self._host
+
+    def close(self) -> None:
+        """End the process. Never raises."""
+        with self._lock:
+            host, self._host = self._host, None
+        if host is not None:
+            host.close()
+
+    def close_if_idle(self, seconds: float) -> None:
+        """End the process if ``host`` has not been called for so long."""
+        if self._host is not None and time.monotonic() - self._used > seconds:
+            self.close()
+
+
+_current: contextvars.ContextVar[HostSlot | None] = contextvars.ContextVar("java_host", default=None)
+_shared = HostSlot("config validation", _SHARED_OPTS)
+_idle_watch: threading.Thread | None = None
+_idle_lock = threading.Lock()
+
+
+@contextmanager
+def task_host(name: str, java_opts: str = "", context: str = "") -> Iterator[HostSlot]:
+    """Run the block's Java plugins, if it has any, in a Java process of its own, which ends with the block.
+
+    Applies to the calling thread only. ``name`` appears in messages, ``context`` is the prefix of the plugins' log lines.
+    """
+    slot = HostSlot(name, java_opts, context)
+    token = _current.set(slot)
+    try:
+        yield slot
+    finally:
+        _current.reset(token)
+        slot.close()
+
+
+def current_slot() -> HostSlot:
+    """Return the slot of the calling thread's task or connector, or else the one that the process's other threads share."""
+    slot = _current.get()
+    if slot is not None:
+        return slot
+    _watch_idle()
+    return _shared
+
+
+def _watch_idle() -> None:
+    """Start the thread that ends the shared process after minutes without use."""
+    global _idle_watch
+    with _idle_lock:
+        if _idle_watch is None or not _idle_watch.is_alive():
+            _idle_watch = threading.Thread(target=_end_idle, name="java-idle", daemon=True)
+            _idle_watch.start()
+
+
+def _end_idle() -> None:
+    while True:
+        time.sleep(_CHECK_SECONDS)
+        _shared.close_if_idle(_IDLE_SECONDS)
+
+
+def close_shared_host() -> None:
+    """End the process that threads share, if it runs. The next plugin that needs it starts it again."""
+    _shared.close()
+
+
+atexit.register(close_shared_host)

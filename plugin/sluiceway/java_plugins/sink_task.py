@@ -1,0 +1,197 @@
+"""Runs Java sink tasks. Their records come as values, or as messages that Java converts and transforms itself."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any, ClassVar, NamedTuple, Protocol, cast
+
+from sluiceway.api import ErrantRecordReporter, SinkRecord, SinkTask, SinkTaskContext, TopicPartition
+from sluiceway.errors import ConnectError
+from sluiceway.java_plugins.errors import java_error
+from sluiceway.java_plugins.host import JavaObject
+from sluiceway.java_plugins.hosts import PluginLocation, current_slot, reference
+from sluiceway.java_plugins.records import message_rows, rows_of, sink_record_of
+from sluiceway.java_plugins.source_task import StopWatch
+from sluiceway.java_plugins.values import Values
+from sluiceway.kafka.clients import ConsumedMessage
+from sluiceway.kafka.group_metadata import ConsumerGroup
+
+
+class ReportedMessage(NamedTuple):
+    """A consumed message that a task reports as bad, from Java. It has the fields of the runtime's ``ConsumerRecord``."""
+
+    topic: str
+    partition: int
+    offset: int
+    timestamp_type: int
+    timestamp: int
+    key: bytes | None
+    value: bytes | None
+    headers: Sequence[tuple[str, bytes | None]]
+
+
+class _Context(SinkTaskContext, Protocol):
+    """What the runtime's context has besides ``SinkTaskContext``."""
+
+    def consumer_group(self) -> ConsumerGroup: ...
+
+
+class _Reporter(ErrantRecordReporter, Protocol):
+    """What the runtime's reporter has besides ``ErrantRecordReporter``."""
+
+    def report_message(self, original: ReportedMessage, error: BaseException) -> object: ...
+
+
+class JavaSinkTask(SinkTask):
+    """A sink task whose class is Java. Each plugin has a subclass of this class, with its ``plugin``.
+
+    With a chain (see ``prepare``), call ``convert_messages`` and then ``put`` with the ``MessagesInJava`` it returns.
+    """
+
+    plugin: ClassVar[PluginLocation]
+
+    _chain: Mapping[str, object] | None = None
+    _object: JavaObject | None = None
+    _stopping: StopWatch | None = None
+
+    def prepare(self, chain: Mapping[str, object] | None, must_stop: Callable[[], bool], stop_seconds: float) -> None:
+        """Set the chain of converters and transforms (see ``Chain.java``), and how the task learns that it must stop.
+
+        Without a chain, the task gets records. ``must_stop`` is called while a call of the task lasts, and may raise to leave
+        it. A call that goes on for ``stop_seconds`` after that is ended by ending its Java process.
+        """
+        self._chain = chain
+        self._stopping = StopWatch(must_stop, stop_seconds)
+
+    def start(self, config: Mapping[str, str]) -> None:
+        slot = current_slot()
+        self._values = Values()
+        self._reports = self.context.errant_record_reporter is not None
+        arguments = {
+            "plugin": reference(self.plugin, config["task.class"]),
+            "config": dict(config),
+            "chain": self._chain,
+            "reports": self._reports,
+        }
+        self._object = slot.host().new("sink", arguments, context=slot.context, handler=self._serve)
+        self._call("start")
+
+    def open(self, partitions: Collection[TopicPartition]) -> None:
+        self._call("open", _rows(partitions))
+
+    def close(self, partitions: Collection[TopicPartition]) -> None:
+        self._call("close", _rows(partitions))
+
+    def put(self, records: Sequence[SinkRecord]) -> None:
+        if isinstance(records, MessagesInJava):
+            self._call("put")
+            return
+        rows = self._values.dumps(lambda: rows_of(self._values, records, originals=self._reports))
+        self._call("values", None, rows)
+
+    def pre_commit(self, offsets: Mapping[TopicPartition, int]) -> Mapping[TopicPartition, int]:
+        safe = self._call("preCommit", [[*partition, offset] for partition, offset in offsets.items()])
+        return {TopicPartition(topic, partition): offset for topic, partition, offset in safe}
+
+    def stop(self) -> None:
+        if self._object is None or not self._object.host.alive:
+            return
+        if self._stopping is not None:
+            self._stopping.begin()
+        self._call("stop")
+
+    def convert_messages(self, messages: Sequence[ConsumedMessage]) -> int | Mapping[str, Any]:
+        """Convert and transform messages, and keep the records for ``put``.
+
+        Return the number of records; or which message failed, at which stage and why. Then call ``convert_again`` or ``skip``.
+        """
+        result: int | Mapping[str, Any] = self._call("messages", None, self._values.dumps(lambda: message_rows(messages)))
+        return result
+
+    def convert_again(self) -> int | Mapping[str, Any]:
+        """Convert the message that failed, and those after it."""
+        result: int | Mapping[str, Any] = self._call("convert")
+        return result
+
+    def skip(self) -> int | Mapping[str, Any]:
+        """Leave out the message that failed and convert those after it."""
+        result: int | Mapping[str, Any] = self._call("skip")
+        return result
+
+    def drop(self, partitions: Collection[TopicPartition]) -> int:
+        """Drop the converted records of partitions; return how many are left."""
+        left: int = self._call("drop", _rows(partitions))
+        return left
+
+    def _call(self, method: str, args: object = None, body: bytes = b"") -> Any:
+        if self._object is None:
+            raise ConnectError("The task is not started.")
+        stopping = self._stopping
+        if stopping is None:
+            return self._object.call(method, args, body)
+        return self._object.call(method, args, body, watch=lambda _: stopping(self._object, f"{method}()"))
+
+    # On the host's thread, while the task's thread waits for a call or, for a thread of the plugin's own, at any time.
+
+    def _serve(self, method: str, args: Any) -> object:
+        context = self.context
+        if method == "offset":
+            context.offset({TopicPartition(topic, partition): offset for topic, partition, offset in args})
+        elif method == "timeout":
+            context.timeout(args)
+        elif method == "pause":
+            context.pause(*(TopicPartition(*each) for each in args))
+        elif method == "resume":
+            context.resume(*(TopicPartition(*each) for each in args))
+        elif method == "requestCommit":
+            context.request_commit()
+        elif method == "report":
+            self._report(args)
+        elif method == "group":
+            return cast(_Context, context).consumer_group()._asdict()
+        else:
+            raise ConnectError(f"Sluiceway does not serve {method} to sink tasks.")
+        return None
+
+    def _report(self, args: Mapping[str, Any]) -> None:
+        error = java_error(args["error"])
+        reporter = self.context.errant_record_reporter
+        try:
+            if (message := args.get("message")) is not None:
+                cast(_Reporter, reporter).report_message(_message(message), error)
+            elif reporter is not None:
+                values = Values()
+                reporter.report(sink_record_of(values, values.loads(base64.b64decode(args["record"]))), error)
+        except Exception:
+            raise
+        except BaseException as stopped:  # a command, which the reporter also raises on the task's thread
+            raise ConnectError("The task must stop, so the record is not reported.") from stopped
+
+
+class MessagesInJava(Sequence[SinkRecord]):
+    """Stands for the records that ``convert_messages`` keeps in Java. Only their number is known here."""
+
+    def __init__(self, count: int) -> None:
+        self._count = count
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __getitem__(self, index: Any) -> Any:
+        raise TypeError("The records of a Java task are in Java.")
+
+
+def _rows(partitions: Collection[TopicPartition]) -> list[list[object]]:
+    return [[*partition] for partition in partitions]
+
+
+def _message(row: Sequence[Any]) -> ReportedMessage:
+    topic, partition, offset, kind, timestamp, key, value, headers = row
+    return ReportedMessage(
+        topic, partition, offset, kind, timestamp, _bytes(key), _bytes(value), [(name, _bytes(data)) for name, data in headers]
+    )
+
+
+def _bytes(text: str | None) -> bytes | None:
+    return None if text is None else base64.b64decode(text)

@@ -1,0 +1,111 @@
+"""Java connectors as the driver and the REST API use them: definition, validation, task configs, errors and hanging calls."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from sluiceway import discovery
+from sluiceway.api import ConnectorTransactionBoundaries, ExactlyOnceSupport
+from sluiceway.config.worker import WorkerConfig
+from sluiceway.errors import ConnectError
+from sluiceway.herder.plugin_path import use_plugin_path
+from sluiceway.herder.validation import validate_config
+from sluiceway.worker.worker_connector import Failed, Started, TaskConfigs, WorkerConnector
+from support.eventually import eventually
+from support.java_plugins import SCRIPTED, compiled_plugin, fetch_runtime, java_processes
+
+_CLASS = "test.ScriptedSource"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _plugins(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    fetch_runtime()
+    folder = tmp_path_factory.mktemp("plugins")
+    compiled_plugin(folder, "scripted", SCRIPTED)
+    use_plugin_path({"plugin.path": str(folder)})
+    yield
+    discovery.use_finder(None)
+
+
+def config(**more: str) -> dict[str, str]:
+    given = {key.replace("_", "."): value for key, value in more.items()}
+    return {"name": "c", "connector.class": _CLASS, "tasks.max": "1", **given}
+
+
+class Driven:
+    """A connector as a driver runs it, and the events so far."""
+
+    def __init__(self, config: dict[str, str]) -> None:
+        worker = WorkerConfig.of({"bootstrap.servers": "localhost:1", "plugin.path": "x"})
+        self.connector = WorkerConnector("c", worker, lambda: None, self._wait)
+        self.events: list[Any] = []
+        self.connector.start(config)
+
+    def _wait(self, condition: Callable[[], bool], seconds: float) -> bool:
+        try:
+            eventually(condition, within=seconds)
+        except AssertionError:
+            return False
+        return True
+
+    def until(self, kind: type) -> Any:
+        def found() -> bool:
+            self.events += self.connector.events()
+            return any(isinstance(event, kind) for event in self.events)
+
+        eventually(found, within=60, what=str(kind))
+        return next(event for event in self.events if isinstance(event, kind))
+
+
+def test_the_definition_and_validation_are_the_java_class_s() -> None:
+    infos = validate_config({**config(limit="0"), "topic": "t"}, WorkerConfig.of({"bootstrap.servers": "localhost:1"}))
+    found = {each["value"]["name"]: each for each in infos.to_json()["configs"]}
+    assert found["limit"]["definition"]["documentation"] == "How many."
+    assert found["limit"]["definition"]["default_value"] == "100"
+    assert found["limit"]["value"]["errors"] == [
+        "Invalid value 0 for configuration limit: Value must be at least 1",
+    ]
+
+
+def test_a_connector_answers_about_exactly_once_and_offsets() -> None:
+    connector: Any = discovery.connector_class(_CLASS)()
+    assert connector.exactly_once_support(config()) is ExactlyOnceSupport.SUPPORTED
+    assert connector.can_define_transaction_boundaries(config()) is ConnectorTransactionBoundaries.SUPPORTED
+    assert connector.alter_offsets(config(), [({"s": "1"}, {"n": 5}), ({"s": "2"}, None)])
+    with pytest.raises(ConnectError, match=r"n: \{n=x\}"):
+        connector.alter_offsets(config(), [({"s": "1"}, {"n": "x"})])
+
+
+def test_a_driver_gets_task_configs_and_requests_for_new_ones() -> None:
+    driven = Driven(config(limit="7", reconfigure=""))
+    driven.until(Started)
+    [task] = driven.until(TaskConfigs).configs
+    assert (task["limit"], task["task.class"]) == ("7", f"{_CLASS}$ScriptedTask")
+    driven.connector.stop(30)
+    assert java_processes() == []
+
+
+@pytest.mark.parametrize(
+    ("key", "wanted"),
+    [
+        pytest.param("raise", "from a thread", marks=pytest.mark.long),
+        pytest.param("refuse", "no such database", marks=pytest.mark.long),
+        ("exit", "ended unexpectedly with exit code 3"),
+    ],
+)
+def test_a_connector_that_fails_is_failed_with_its_error(key: str, wanted: str) -> None:
+    driven = Driven(config(**{key: ""}))
+    assert wanted in str(driven.until(Failed).error)
+    driven.connector.stop(30)
+    assert java_processes() == []
+
+
+def test_a_connector_whose_call_hangs_leaves_no_process() -> None:
+    driven = Driven(config(hang=""))
+    driven.until(Started)
+    driven.connector.events()
+    driven.connector.stop(1)
+    eventually(lambda: java_processes() == [], within=20)

@@ -1,0 +1,275 @@
+"""Java source connectors on a real broker: published plugins, exactly once, and plugins that fail or hang."""
+
+from __future__ import annotations
+
+import multiprocessing
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from sluiceway import discovery
+from sluiceway.herder.plugin_path import use_plugin_path
+from sluiceway.storage.model import State
+from support.engine import Offsets, RunningTask
+from support.engine_connectors import lines
+from support.eventually import eventually
+from support.exactly_once import exactly_once_worker, opened_stores
+from support.java_plugins import (
+    CAMEL_TIMER,
+    CONNECT_FILE,
+    SCRIPTED,
+    compiled_plugin,
+    fetch_runtime,
+    java_processes,
+    plugin_folder,
+)
+from support.kafka import Kafka
+from support.transactions import seen
+
+pytestmark = pytest.mark.kafka
+
+_FILE_SOURCE = "org.apache.kafka.connect.file.FileStreamSourceConnector"
+_FILE_TASK = "org.apache.kafka.connect.file.FileStreamSourceTask"
+
+
+_SCRIPTED = "test.ScriptedSource"
+_STRINGS = "org.apache.kafka.connect.storage.StringConverter"
+_CAMEL = "org.apache.camel.kafkaconnector.timer.CamelTimerSourceConnector"
+
+
+@pytest.fixture(scope="module")
+def plugin_path(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A ``plugin.path`` with published plugins and our scripted one, which are preferred to Python ones of the same names."""
+    fetch_runtime()
+    folder = tmp_path_factory.mktemp("plugins")
+    plugin_folder(folder, "connect-file", CONNECT_FILE)
+    plugin_folder(folder, "camel-timer", CAMEL_TIMER)
+    compiled_plugin(folder, "scripted", SCRIPTED)
+    use_plugin_path({"plugin.path": str(folder), "plugin.java": "prefer"})
+    yield folder
+    discovery.use_finder(None)
+
+
+@pytest.fixture
+def scripted(plugin_path: Path, name: str, topic: str, tmp_path: Path) -> Callable[..., dict[str, str]]:
+    """Return a config of the scripted source; ``log`` has the calls of its task."""
+
+    def config(**more: str) -> dict[str, str]:
+        given = {key.replace("_", "."): value for key, value in more.items()}
+        common = {"name": name, "connector.class": _SCRIPTED, "task.class": f"{_SCRIPTED}$ScriptedTask", "topic": topic}
+        converters = {"key.converter": _STRINGS, "value.converter": _STRINGS}
+        return {**common, **converters, "log": str(tmp_path / "log"), **given}
+
+    return config
+
+
+def file_source(name: str, topic: str, file: Path) -> dict[str, str]:
+    config = {"name": name, "connector.class": _FILE_SOURCE, "task.class": _FILE_TASK, "file": str(file), "topic": topic}
+    return {**config, "key.converter": _STRINGS, "value.converter": _STRINGS}
+
+
+def test_lines_arrive_and_a_restart_continues_at_the_stored_offset(
+    plugin_path: Path, kafka: Kafka, topic: str, name: str, tmp_path: Path
+) -> None:
+    source, offsets = tmp_path / "in", Offsets()
+    for number in range(2):
+        with source.open("a") as out:
+            out.writelines(f"{number}-{line}\n" for line in range(3000))
+        with RunningTask(file_source(name, topic, source), kafka.worker(), offsets=offsets, bounded=True) as task:
+            result = task.join()
+        assert result.records == 3000, result.trace
+    assert kafka.values(topic, 6000) == [f"{number}-{line}" for number in range(2) for line in range(3000)]
+    assert list(offsets.stored.values()) == [{"position": source.stat().st_size}]
+
+
+def test_keys_headers_and_timestamps_arrive_and_records_are_acknowledged(
+    scripted: Callable[..., dict[str, str]], kafka: Kafka, topic: str, tmp_path: Path
+) -> None:
+    offsets = Offsets()
+    with RunningTask(scripted(), kafka.worker(offset_flush_interval_ms="200"), offsets=offsets) as task:
+        eventually(lambda: "v99 0 99" in lines(tmp_path / "log"), within=60)
+        eventually(lambda: lines(tmp_path / "log")[-1] == "commit", within=10)
+        assert task.stop().records == 100
+    found = kafka.read(topic, 100)
+    assert [(message.key(), message.value()) for message in found] == [(b"k%d" % n, b"v%d" % n) for n in range(100)]
+    assert found[7].headers() == [("n", b"7"), ("é", "ü".encode())]
+    assert found[7].timestamp() == (1, 1007)
+    assert list(offsets.stored.values()) == [{"n": 99}]
+    log = lines(tmp_path / "log")
+    acknowledged = [line for line in log if line.startswith("v")]
+    assert acknowledged == [f"v{n} 0 {n}" for n in range(100)]
+    assert log[-2:] == ["commit", "stop"], "records are acknowledged before the commit"
+
+
+@pytest.mark.long
+def test_transforms_run_in_java_and_filtered_records_are_acknowledged(
+    scripted: Callable[..., dict[str, str]], kafka: Kafka, topic: str, tmp_path: Path
+) -> None:
+    config = scripted(
+        limit="20",
+        transforms="odd,hoist",
+        transforms_odd_type="org.apache.kafka.connect.transforms.Filter",
+        transforms_odd_predicate="named",
+        transforms_hoist_type="org.apache.kafka.connect.transforms.HoistField$Value",
+        transforms_hoist_field="line",
+        predicates="named",
+        predicates_named_type="org.apache.kafka.connect.transforms.predicates.TopicNameMatches",
+        predicates_named_pattern="other",
+        value_converter="org.apache.kafka.connect.json.JsonConverter",
+        value_converter_schemas_enable="false",
+    )
+    with RunningTask(config, kafka.worker(), bounded=True) as task:
+        assert not task.join().failed
+    assert kafka.values(topic, 20)[3] == '{"line":"v3"}'
+    with RunningTask(
+        {**config, "predicates.named.pattern": ".*", "name": f"{config['name']}-2"}, kafka.worker(), bounded=True
+    ) as task:
+        assert not task.join().failed
+    assert kafka.end(topic) == 20
+    assert lines(tmp_path / "log").count("v3 none") == 1
+
+
+def test_a_chain_with_a_python_stage_gets_the_same_records(
+    scripted: Callable[..., dict[str, str]], kafka: Kafka, topic: str, tmp_path: Path
+) -> None:
+    config = scripted(limit="30", transforms="python", transforms_python_type="support.java_plugins.Exclaim")
+    offsets = Offsets()
+    with RunningTask(config, kafka.worker(offset_flush_interval_ms="200"), offsets=offsets) as task:
+        eventually(lambda: "v29 0 29" in lines(tmp_path / "log"), within=60)
+        result = task.stop()
+    assert not result.failed, result.trace
+    found = kafka.read(topic, 30)
+    assert [(message.key(), message.value()) for message in found] == [(b"k%d" % n, b"v%d!" % n) for n in range(30)]
+    assert (found[7].headers(), found[7].timestamp()) == ([("n", b"7"), ("é", "ü".encode())], (1, 1007))
+    assert list(offsets.stored.values()) == [{"n": 29}]
+
+
+@pytest.mark.parametrize("tolerance", ["none", "all"])
+def test_records_that_fail_in_java_are_tolerated_or_fail_the_task(
+    scripted: Callable[..., dict[str, str]], kafka: Kafka, topic: str, tolerance: str, tmp_path: Path
+) -> None:
+    config = scripted(
+        limit="30",
+        errors_tolerance=tolerance,
+        transforms="cast",
+        transforms_cast_type="org.apache.kafka.connect.transforms.RegexRouter",
+        transforms_cast_regex="(.*)",
+        transforms_cast_replacement="$1",
+        value_converter="test.OddConverter",
+    )
+    offsets = Offsets()
+    with RunningTask(config, kafka.worker(), offsets=offsets, bounded=True) as task:
+        result = task.join()
+    if tolerance == "all":
+        assert not result.failed, result.trace
+        assert kafka.values(topic, 27) == [f"v{n}" for n in range(30) if n % 10 != 5]
+        assert list(offsets.stored.values()) == [{"n": 29}]
+        assert "v25 none" in lines(tmp_path / "log")
+        return
+    assert result.failed
+    assert "Tolerance exceeded in error handler" in (result.trace or "")
+    assert "DataException: not v5" in (result.trace or "")
+    assert "at test.OddConverter.fromConnectData" in (result.trace or ""), result.trace
+    assert kafka.values(topic, 5) == [f"v{n}" for n in range(5)]
+    assert list(offsets.stored.values()) == [{"n": 4}]
+
+
+@pytest.mark.long
+def test_a_camel_plugin_without_a_manifest_runs(plugin_path: Path, kafka: Kafka, topic: str, name: str) -> None:
+    config = {"name": name, "connector.class": _CAMEL, "topics": topic, "camel.source.path.timerName": "t"}
+    config |= {"camel.source.endpoint.period": "20", "key.converter": _STRINGS, "value.converter": _STRINGS}
+    config["task.class"] = _CAMEL.replace("Connector", "Task")
+    with RunningTask(config, kafka.worker(), sink=False) as task:
+        eventually(lambda: kafka.end(topic) >= 3, within=60)
+        result = task.stop()
+    assert not result.failed, result.trace
+    found = kafka.read(topic, kafka.end(topic))
+    assert {key for key, _ in found[0].headers()} >= {"CamelHeader.firedTime"}
+
+
+@pytest.mark.parametrize(
+    ("then", "wanted"),
+    [
+        pytest.param("throw", "org.apache.kafka.connect.errors.ConnectException: The database is gone", marks=pytest.mark.long),
+        ("oom", "java.lang.OutOfMemoryError: Java heap space"),
+        pytest.param("overflow", "java.lang.StackOverflowError", marks=pytest.mark.long),
+        pytest.param("exit", "ended unexpectedly with exit code 7", marks=pytest.mark.long),
+        ("crash", "SIGSEGV"),
+    ],
+)
+def test_a_task_that_ends_its_process_or_throws_is_failed_with_the_java_trace(
+    scripted: Callable[..., dict[str, str]], kafka: Kafka, topic: str, then: str, wanted: str
+) -> None:
+    offsets = Offsets()
+    with RunningTask(scripted(then=then, sluiceway_java_opts="-Xmx48m"), kafka.worker(), offsets=offsets) as task:
+        result = task.join()
+    assert result.failed
+    assert wanted in (result.trace or ""), result.trace
+    if then != "exit":
+        assert "ScriptedSource$ScriptedTask" in (result.trace or ""), result.trace
+    assert task.reports.states[-1] is State.FAILED
+    assert len(kafka.values(topic, 100)) == 100
+    assert list(offsets.stored.values()) == [{"n": 99}], "what was sent before is committed"
+
+
+@pytest.mark.parametrize(("then", "failed"), [pytest.param("wait", False, marks=pytest.mark.long), ("hang", True)])
+def test_a_poll_that_hangs_is_interrupted_and_then_its_process_killed(
+    scripted: Callable[..., dict[str, str]], kafka: Kafka, topic: str, then: str, failed: bool
+) -> None:
+    worker = kafka.worker(task_shutdown_graceful_timeout_ms="3000")
+    with RunningTask(scripted(then=then), worker) as task:
+        kafka.read(topic, 100)
+        started = time.monotonic()
+        result = task.stop()
+    assert time.monotonic() - started < 3 + 5
+    assert result.failed is failed, result.trace
+    if failed:
+        assert "Its Java process was killed" in (result.trace or "")
+    assert java_processes() == []
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("chain", [{}, {"transforms": "python", "transforms_python_type": "support.java_plugins.Same"}])
+def test_a_transaction_ends_where_the_task_requests_it(
+    scripted: Callable[..., dict[str, str]],
+    kafka_bootstrap: str,
+    unique: Callable[[str], str],
+    topic: str,
+    chain: dict[str, str],
+) -> None:
+    worker = exactly_once_worker(kafka_bootstrap, unique)
+    config = scripted(limit="30", transaction_boundary="connector", abort="", commit="", **chain)
+    with opened_stores(worker) as stores, RunningTask(config, worker, store=stores({}), bounded=True) as task:
+        result = task.join()
+        assert not result.failed, result.trace
+        wanted = [f"v{n}" for n in range(30) if n % 10 > 3]
+        assert [(message.value() or b"").decode() for message in seen(kafka_bootstrap, topic)] == wanted
+        assert stores({}).get(config["name"], [{"s": "1"}]) == [{"n": 29}]
+
+
+def _run_until_killed(config: dict[str, str], worker: dict[str, str], plugin_path: str) -> None:
+    use_plugin_path({"plugin.path": plugin_path, "plugin.java": "prefer"})
+    with opened_stores(worker) as stores, RunningTask(config, worker, store=stores({})) as task:
+        task.join(within=600)
+
+
+@pytest.mark.long
+def test_a_killed_exactly_once_task_writes_each_record_once_and_leaves_no_java_process(
+    plugin_path: Path, scripted: Callable[..., dict[str, str]], kafka_bootstrap: str, unique: Callable[[str], str], topic: str
+) -> None:
+    worker = exactly_once_worker(kafka_bootstrap, unique)
+    config = scripted(limit="2000", slow="5")
+    for _ in range(2):
+        before = len(seen(kafka_bootstrap, topic))
+        spawn = multiprocessing.get_context("spawn")
+        victim = spawn.Process(target=_run_until_killed, args=(config, worker, str(plugin_path)))
+        victim.start()
+        eventually(lambda: len(seen(kafka_bootstrap, topic)) >= before + 50, within=90)  # noqa: B023 (called at once)
+        victim.kill()
+        victim.join(30)
+        eventually(lambda: java_processes() == [], within=10)
+    with opened_stores(worker) as stores, RunningTask({**config, "slow": "0"}, worker, store=stores({}), bounded=True) as task:
+        assert not task.join().failed
+    assert [message.value() for message in seen(kafka_bootstrap, topic)] == [b"v%d" % n for n in range(2000)]

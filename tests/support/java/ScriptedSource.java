@@ -1,0 +1,118 @@
+package test;
+
+import java.lang.reflect.Field;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import org.apache.kafka.clients.producer.RecordMetadata;
+import org.apache.kafka.common.config.ConfigDef;
+import org.apache.kafka.connect.connector.Task;
+import org.apache.kafka.connect.data.Schema;
+import org.apache.kafka.connect.source.ConnectorTransactionBoundaries;
+import org.apache.kafka.connect.source.ExactlyOnceSupport;
+import org.apache.kafka.connect.source.SourceConnector;
+import org.apache.kafka.connect.source.SourceRecord;
+import org.apache.kafka.connect.source.SourceTask;
+
+/** Returns numbers, in batches of ten; a key of the config says what else happens. */
+public class ScriptedSource extends SourceConnector {
+    private Map<String, String> config;
+
+    @Override public void start(Map<String, String> config) {
+        this.config = config;
+        if (config.containsKey("refuse")) throw new org.apache.kafka.connect.errors.ConnectException("no such database");
+        if (config.containsKey("exit")) System.exit(3);
+        if (config.containsKey("reconfigure")) context().requestTaskReconfiguration();
+        if (config.containsKey("raise")) new Thread(() -> context().raiseError(new IllegalStateException("from a thread"))).start();
+    }
+    @Override public Class<? extends Task> taskClass() { return ScriptedTask.class; }
+    @Override public List<Map<String, String>> taskConfigs(int max) {
+        if (config.containsKey("hang")) while (true) try { Thread.sleep(1000); } catch (InterruptedException ignored) { }
+        return List.of(config);
+    }
+    @Override public void stop() {}
+    @Override public ConfigDef config() {
+        return new ConfigDef().define("limit", ConfigDef.Type.INT, 100, ConfigDef.Range.between(1, 1000000), ConfigDef.Importance.HIGH, "How many.");
+    }
+    @Override public String version() { return "1.2.3"; }
+    @Override public ExactlyOnceSupport exactlyOnceSupport(Map<String, String> config) { return ExactlyOnceSupport.SUPPORTED; }
+    @Override public ConnectorTransactionBoundaries canDefineTransactionBoundaries(Map<String, String> config) {
+        return ConnectorTransactionBoundaries.SUPPORTED;
+    }
+    @Override public boolean alterOffsets(Map<String, String> config, Map<Map<String, ?>, Map<String, ?>> offsets) {
+        offsets.values().forEach(each -> { if (each != null && !(each.get("n") instanceof Long)) throw new IllegalArgumentException("n: " + each); });
+        return true;
+    }
+
+    public static class ScriptedTask extends SourceTask {
+        private final Map<String, String> source = Map.of("s", "1");
+        private Map<String, String> config;
+        private long next;
+        private final List<byte[]> heap = new ArrayList<>();
+
+        @Override public String version() { return "1.2.3"; }
+        @Override public void start(Map<String, String> config) {
+            this.config = config;
+            Map<String, Object> stored = context.offsetStorageReader().offset(source);
+            next = stored == null ? 0 : (Long) stored.get("n") + 1;
+        }
+        @Override public List<SourceRecord> poll() throws InterruptedException {
+            long limit = Long.parseLong(config.getOrDefault("limit", "100"));
+            if (next >= limit) {
+                act(config.getOrDefault("then", ""));
+                Thread.sleep(50);
+                return null;
+            }
+            if (config.containsKey("slow")) Thread.sleep(Long.parseLong(config.get("slow")));
+            List<SourceRecord> records = new ArrayList<>();
+            for (int i = 0; i < 10 && next < limit; i++, next++) records.add(record(next));
+            if (config.containsKey("abort")) context.transactionContext().abortTransaction(records.get(3));
+            if (config.containsKey("commit")) context.transactionContext().commitTransaction();
+            return records;
+        }
+        private SourceRecord record(long n) {
+            SourceRecord record = new SourceRecord(source, Map.of("n", n), config.get("topic"), null, Schema.STRING_SCHEMA, "k" + n, Schema.STRING_SCHEMA, "v" + n, 1000 + n);
+            record.headers().addLong("n", n).addString("é", "ü");
+            return record;
+        }
+        private void act(String what) throws InterruptedException {
+            switch (what) {
+                case "hang" -> { while (true) try { Thread.sleep(1000); } catch (InterruptedException ignored) { } }
+                case "wait" -> Thread.sleep(600_000);
+                case "crash" -> crash();
+                case "exit" -> System.exit(7);
+                case "oom" -> { while (true) heap.add(new byte[1 << 20]); }
+                case "overflow" -> overflow(0);
+                case "throw" -> throw new org.apache.kafka.connect.errors.ConnectException("The database is gone", new RuntimeException("really"));
+                default -> { }
+            }
+        }
+        private int overflow(int n) { return overflow(n + 1) + 1; }
+        private static void crash() {
+            try {
+                Field field = Class.forName("sun.misc.Unsafe").getDeclaredField("theUnsafe");
+                field.setAccessible(true);
+                Object unsafe = field.get(null);
+                unsafe.getClass().getMethod("putAddress", long.class, long.class).invoke(unsafe, 0L, 0L);
+            } catch (ReflectiveOperationException error) {
+                throw new IllegalStateException(error);
+            }
+        }
+        @Override public void commit() { note("commit"); }
+        @Override public void commitRecord(SourceRecord record, RecordMetadata metadata) {
+            note(record.value() + " " + (metadata == null ? "none" : metadata.partition() + " " + metadata.offset()));
+        }
+        @Override public void stop() { note("stop"); }
+        private void note(String line) {
+            if (!config.containsKey("log")) return;
+            try {
+                Files.writeString(Path.of(config.get("log")), line + "\n", StandardOpenOption.CREATE, StandardOpenOption.APPEND);
+            } catch (java.io.IOException error) {
+                throw new java.io.UncheckedIOException(error);
+            }
+        }
+    }
+}

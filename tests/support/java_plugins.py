@@ -1,0 +1,129 @@
+"""Provides real Java plugins for tests: Connect's runtime, plugin folders of published jars, and plugins compiled from source."""
+
+from __future__ import annotations
+
+import functools
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+import psutil
+
+from sluiceway.api import Transform
+from sluiceway.api.transform import R
+from sluiceway.discovery import connector_class
+from sluiceway.folders import cache_home, file_lock
+from sluiceway.herder.reconcile import desired_task_configs
+from sluiceway.java_plugins.host import MAIN_CLASS
+from sluiceway.java_plugins.hosts import close_shared_host
+from sluiceway.java_plugins.runtime_jars import EXCLUDED, RUNTIME_JARS, fetched_home, install_runtime, runtime_jars
+from sluiceway.java_runtime import find_java
+from sluiceway.stack import maven
+
+CONNECT_FILE = ("org.apache.kafka:connect-file:4.3.0",)
+DEBEZIUM_POSTGRES = ("io.debezium:debezium-connector-postgres:3.7.0.Final",)
+CAMEL_TIMER = ("org.apache.camel.kafkaconnector:camel-timer-kafka-connector:0.7.2",)
+
+SCRIPTED = sorted((Path(__file__).parent / "java").glob("*.java"))
+"""The sources of plugins for tests."""
+
+# A plugin folder has no jars of Kafka's: they come from the runtime.
+_NOT_IN_PLUGINS = ("org.apache.kafka:connect-api", "org.apache.kafka:kafka-clients", "org.slf4j:slf4j-api")
+
+
+@functools.cache
+def fetch_runtime() -> None:
+    """Download the jars of Connect's runtime, unless they are there."""
+    with file_lock(cache_home() / "java-plugins" / "tests.lock"):
+        if not (fetched_home() / "libs").is_dir():
+            coordinates = [jar.coordinates for jar in RUNTIME_JARS]
+            install_runtime(maven.resolve(coordinates, exclude=EXCLUDED, title="Kafka Connect's runtime"), fetched_home())
+
+
+def plugin_folder(plugin_path: Path, name: str, coordinates: Sequence[str]) -> Path:
+    """Make a plugin location with the jars of published artifacts, without Kafka's own, and return it."""
+    folder = plugin_path / name
+    folder.mkdir(parents=True)
+    for jar in maven.resolve(coordinates, exclude=_NOT_IN_PLUGINS, title=name):
+        (folder / jar.name).symlink_to(jar)
+    return folder
+
+
+def compiled_plugin(plugin_path: Path, name: str, sources: Iterable[Path]) -> Path:
+    """Compile Java sources into a jar without manifests in a plugin location, and return the location."""
+    fetch_runtime()
+    folder = plugin_path / name
+    folder.mkdir(parents=True)
+    with tempfile.TemporaryDirectory() as classes:
+        class_path = os.pathsep.join(map(str, runtime_jars()))
+        javac = str(find_java().home / "bin" / "javac")
+        command = [javac, "--release", "17", "-proc:none", "-cp", class_path, "-d", classes, *map(str, sources)]
+        subprocess.run(command, check=True)
+        archive = shutil.make_archive(str(folder / name), "zip", classes)
+    Path(archive).rename(folder / f"{name}.jar")
+    return folder
+
+
+def plugin_from(plugin_path: Path, name: str, sources: Mapping[str, str]) -> Path:
+    """Compile Java classes, whose sources are given by class name, like ``compiled_plugin``."""
+    with tempfile.TemporaryDirectory() as folder:
+        files = {Path(folder, f"{class_name}.java"): text for class_name, text in sources.items()}
+        for file, text in files.items():
+            file.write_text(text)
+        return compiled_plugin(plugin_path, name, files)
+
+
+def first_task_config(config: Mapping[str, str]) -> dict[str, str]:
+    """Return the config of a connector's first task, as the connector generates it."""
+    connector = connector_class(config["connector.class"])()
+    connector.initialize(_NoContext())
+    connector.start(config)
+    try:
+        return desired_task_configs(connector, config)[0]
+    finally:
+        connector.stop()
+
+
+class _NoContext:
+    """A ``ConnectorContext`` that fails the test."""
+
+    def request_task_reconfiguration(self) -> None:
+        raise AssertionError("the connector requests a reconfiguration")
+
+    def raise_error(self, error: BaseException) -> None:
+        raise error
+
+
+class Same(Transform):
+    """A transform in Python that changes nothing."""
+
+    def apply(self, record: R) -> R | Sequence[R] | None:
+        return record
+
+
+class Exclaim(Transform):
+    """A transform in Python that adds an exclamation mark to text."""
+
+    def apply(self, record: R) -> R | Sequence[R] | None:
+        return record.new_record(value=f"{record.value}!")
+
+
+def java_processes() -> list[int]:
+    """Return the process ids of the Java processes of tasks and connectors that this process and its children have started.
+
+    Orphans are included. Ends the process that validates configs, which lasts otherwise.
+    """
+    close_shared_host()
+    return [child.pid for child in psutil.Process().children(recursive=True) if MAIN_CLASS in " ".join(_command_line(child))] + [
+        each.pid for each in psutil.process_iter() if each.ppid() == 1 and MAIN_CLASS in " ".join(_command_line(each))
+    ]
+
+
+def _command_line(process: psutil.Process) -> list[str]:
+    try:
+        return process.cmdline()
+    except psutil.Error:  # it has ended
+        return []
