@@ -109,6 +109,8 @@ class TaskHosts:
         self._suspects = Suspects()
         self._busy: set[TaskId] = set()
         """Tasks that used too much of a core to share a process. They stay so until this driver ends."""
+        self._advice = ""
+        """The advice while a host waits for a slot: all its tasks ask for it."""
         self._wake = threading.Event()
         self._closing = False
         self._status_store.on_message(self._read)
@@ -156,7 +158,7 @@ class TaskHosts:
         return host.leaving
 
     def slots_advice(self) -> str:
-        return self._processes.slots_advice()
+        return self._advice or self._processes.slots_advice()
 
     def has_ended(self) -> bool:
         return self._processes.has_ended()
@@ -285,6 +287,8 @@ class TaskHosts:
                 self._check(host)
                 if host.unwritten:
                     self._write_orders(host)
+            waits = any(host.slot is Slot.NONE and not host.reported for host in hosts)
+            self._advice = self._processes.slots_advice() if waits else ""
             if self._processes.has_ended():
                 return
 
