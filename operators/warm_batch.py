@@ -65,7 +65,7 @@ class WarmBatches(DriverOperator):
         Values from Airflow, such as those of the DAG run, can be given to a driver of the connector's own only.
         """
         application = config.get(APPLICATION)
-        if not application:
+        if application in (None, "", "none"):
             return None
         chosen = DagKeys.parse(config).mode
         if mode != chosen:
