@@ -88,10 +88,11 @@ def _run(options: argparse.Namespace) -> int:
     jvm = os.getppid()
     sys.path[:] = without_archives(sys.path)  # must precede the first import of PySpark
     name = options.connector or options.application
-    with _spark_and_stores(f"sluiceway-{name}", worker, times) as (context, stores, batches):
+    with _spark_and_stores(f"sluiceway-{name}", worker, times) as (context, stores):
         launcher = SparkLauncher(context)
         single = options.connector is not None
         hosts = TaskHosts(worker, local_worker_id(), stores, launcher, shares=not single)
+        batches = Batches(worker, stores)
         runners = _Runners(worker, stores, hosts, batches, single=single, bounded=options.mode == MICRO_BATCH)
         follow_cluster_levels(stores.config, Loggers(options.connector))
         if options.connector is not None:
@@ -133,23 +134,21 @@ def _run(options: argparse.Namespace) -> int:
 
 
 @contextlib.contextmanager
-def _spark_and_stores(app_name: str, worker: WorkerConfig, times: StartTimes) -> Iterator[tuple[SparkContext, Stores, Batches]]:
+def _spark_and_stores(app_name: str, worker: WorkerConfig, times: StartTimes) -> Iterator[tuple[SparkContext, Stores]]:
     """Create the Spark context, which takes the JVM some seconds, and read the internal topics meanwhile.
 
     Closes the stores, but not the context.
     """
     with ThreadPoolExecutor(1, "spark-context") as pool:
         creating = pool.submit(spark_context, app_name)
-        stores = open_stores(worker)
-        batches = Batches(worker, stores)
-        with stores:
+        with open_stores(worker) as stores:
             times.mark("internal topics read")
             context = creating.result()
             times.mark("Spark context created")
             times.mark("driver's JVM started", jvm_started_at(context))
             start_python_worker(context)
             pool.shutdown()
-            yield context, stores, batches
+            yield context, stores
 
 
 @dataclass(frozen=True)
