@@ -188,6 +188,7 @@ def test_a_failed_batch_reports_its_trace_and_the_next_one_starts_at_once(applic
     assert application.run(name).records == 2
 
 
+@pytest.mark.long
 def test_a_canceled_batch_drains_and_does_not_continue(application: Application) -> None:
     name = application.create(until="1000", delay=0.1)
     batch = application.request(name)

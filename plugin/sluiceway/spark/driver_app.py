@@ -35,7 +35,7 @@ from sluiceway.spark.jvm_shutdown import drained_before_spark
 from sluiceway.spark.launcher import SparkLauncher
 from sluiceway.spark.parent_watch import stop_with_parent
 from sluiceway.spark.session import jvm_started_at, spark_context, start_python_worker
-from sluiceway.storage.factory import Stores, open_stores, started_for_driver
+from sluiceway.storage.factory import Stores, open_driver_stores
 from sluiceway.storage.interfaces import ConfigBackingStore
 from sluiceway.storage.model import ConnectorEntry
 from sluiceway.worker.application_members import ApplicationMembers, is_empty
@@ -92,10 +92,11 @@ def _run(options: argparse.Namespace) -> int:
     jvm = os.getppid()
     sys.path[:] = without_archives(sys.path)  # must precede the first import of PySpark
     name = options.connector or options.application
-    with _spark_and_stores(f"sluiceway-{name}", worker, times) as (context, stores, batches):
+    with _spark_and_stores(f"sluiceway-{name}", worker, times) as (context, stores):
         launcher = SparkLauncher(context)
         single = options.connector is not None
         task_hosts = TaskHosts(worker, local_worker_id(), stores, launcher, shares=not single)
+        batches = Batches(worker, stores)
         sender = f"connector-{options.connector}" if single else f"application-{options.application}"
         channels = KafkaChannels(worker, local_worker_id(), stores, sender)
         runners = _Runners(channels, task_hosts, batches, single=single, bounded=options.mode == MICRO_BATCH)
@@ -146,23 +147,21 @@ def _run(options: argparse.Namespace) -> int:
 
 
 @contextlib.contextmanager
-def _spark_and_stores(app_name: str, worker: WorkerConfig, times: StartTimes) -> Iterator[tuple[SparkContext, Stores, Batches]]:
+def _spark_and_stores(app_name: str, worker: WorkerConfig, times: StartTimes) -> Iterator[tuple[SparkContext, Stores]]:
     """Create the Spark context, which takes the JVM some seconds, and read the internal topics meanwhile.
 
     Closes the stores, but not the context.
     """
     with ThreadPoolExecutor(1, "spark-context") as pool:
         creating = pool.submit(spark_context, app_name)
-        stores = open_stores(worker)
-        batches = Batches(worker, stores)
-        with started_for_driver(stores):
+        with open_driver_stores(worker) as stores:
             times.mark("internal topics read")
             context = creating.result()
             times.mark("Spark context created")
             times.mark("driver's JVM started", jvm_started_at(context))
             start_python_worker(context)
             pool.shutdown()
-            yield context, stores, batches
+            yield context, stores
 
 
 @dataclass(frozen=True)

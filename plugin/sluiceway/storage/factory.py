@@ -62,15 +62,15 @@ def open_stores(worker: WorkerConfig, *, standalone: bool = False) -> Stores:
 
 
 @contextmanager
-def started_for_driver(stores: Stores) -> Iterator[Stores]:
-    """Start a driver's stores on Kafka, and stop them on exit. The offsets are not read: their topic is only checked."""
-    assert isinstance(stores.offsets, KafkaOffsetBackingStore)  # noqa: S101 (standalone mode has no drivers)
+def open_driver_stores(worker: WorkerConfig) -> Iterator[Stores]:
+    """Start a driver's stores on Kafka, and stop them on exit. Tasks read and write the offsets, so its topic is only checked."""
+    offsets = KafkaOffsetBackingStore(worker)
+    stores = Stores(KafkaConfigBackingStore(worker), KafkaStatusBackingStore(worker), offsets)
     with ExitStack() as started:
-        started.callback(stores.offsets.stop)  # whoever needs the offsets starts it
         for store in (stores.config, stores.status):
             started.callback(store.stop)
             store.start()
-        stores.offsets.ensure_topic()
+        offsets.ensure_topic()
         yield stores
 
 

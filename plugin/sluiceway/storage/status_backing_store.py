@@ -63,6 +63,8 @@ class KafkaStatusBackingStore:
         self._producer: TopicWriter | None = None
         self._writer: Write | None = None
         self._listeners: list[Callable[[bytes, bytes | None], None]] = []
+        self._messages: dict[bytes, bytes] = {}
+        self._delivering = threading.RLock()
 
     def start(self) -> None:
         """Check or create the topic and, with ``reading``, read it to its end.
@@ -160,8 +162,14 @@ class KafkaStatusBackingStore:
         self._put([encode_heartbeat(sender, heartbeat)])
 
     def on_message(self, listener: Callable[[bytes, bytes | None], None]) -> None:
-        """Call ``listener`` with key and value of each message read from now on. It runs on the reader's thread."""
-        self._listeners.append(listener)
+        """Call ``listener`` with key and value of each message: the last one of each key, then those that follow.
+
+        It runs on this thread, then on the reader's. It must not wait for another message.
+        """
+        with self._delivering:
+            self._listeners.append(listener)
+            for key, value in self._messages.items():
+                listener(key, value)
 
     def _put(self, records: Sequence[KeyValue]) -> None:
         if not records:
@@ -179,8 +187,7 @@ class KafkaStatusBackingStore:
 
     def _record(self, record: LogRecord) -> None:
         if record.key is not None and record.key.startswith(_MESSAGE) and not is_heartbeat(record.key):
-            for listener in self._listeners:
-                listener(record.key, record.value)
+            self._deliver(record.key, record.value)
             return
         with self._lock:
             if self._backlog is not None:
@@ -196,3 +203,12 @@ class KafkaStatusBackingStore:
                 self._state.renew(decode_heartbeat(record.value), record.timestamp)
             except DataError as error:
                 log.warning("Ignoring the record %s of the status topic: %s", record.key, error)
+
+    def _deliver(self, key: bytes, value: bytes | None) -> None:
+        with self._delivering:
+            if value is None:
+                self._messages.pop(key, None)
+            else:
+                self._messages[key] = value
+            for listener in self._listeners:
+                listener(key, value)

@@ -105,7 +105,7 @@ class BatchMessages:
     """The last request, cancellation and report of each connector. Thread-safe.
 
     Args:
-        status: the store that reads them; it must not have started yet. Without Kafka there are none.
+        status: the store that reads them. Without Kafka there are none.
         changed: called on the reader's thread after each of them.
     """
 

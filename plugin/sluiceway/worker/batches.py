@@ -16,6 +16,7 @@ from sluiceway.errors import ConnectError
 from sluiceway.herder import Herder
 from sluiceway.storage.factory import Stores
 from sluiceway.storage.model import ConnectorEntry, State, TargetState
+from sluiceway.storage.offset_backing_store import KafkaOffsetBackingStore
 from sluiceway.worker.batch_messages import BatchMessages, BatchReport, BatchState, Offsets, encode_report, report_key
 from sluiceway.worker.connector_runner import ConnectorRunner, Outcome
 
@@ -38,14 +39,15 @@ class _Batch:
 
 
 class Batches:
-    """The micro-batches of one application. Create it before the stores start; thread-safe after ``start``."""
+    """The micro-batches of one application. Thread-safe. ``stores`` are started; those of the offsets need not be."""
 
     def __init__(self, worker: WorkerConfig, stores: Stores) -> None:
         self._wake = threading.Event()
         self._messages = BatchMessages(stores.status, self._wake.set)
+        self._worker = worker
         self._stores = stores
-        self._reads_offsets = False
-        self._herder = Herder(worker, stores.config, stores.status, stores.offsets)
+        self._herder: Herder | None = None
+        self._offsets_store: KafkaOffsetBackingStore | None = None
         self._lock = threading.RLock()
         self._batches: dict[str, _Batch] = {}
         self._unwritten: dict[str, BatchReport] = {}
@@ -68,6 +70,8 @@ class Batches:
         self._wake.set()
         if self._thread.is_alive():
             self._thread.join(timeout=10)
+        if self._offsets_store is not None:
+            self._offsets_store.stop()
 
     def is_due(self, connector: str) -> bool:
         """Return whether a batch of the connector must run now, or go on."""
@@ -133,6 +137,10 @@ class Batches:
     def _serve(self) -> None:
         """Prepare the batches that are requested and do not run yet."""
         state = self._stores.config.snapshot()
+        if self._herder is None and any(
+            self._is_member(entry) for entry in state.connectors.values() if entry.config is not None
+        ):
+            self._reader()  # before the first request, which must not wait for it
         for name, batch in self._messages.requested().items():
             entry = state.entry(name)
             if entry is None or entry.target_state is not TargetState.STARTED or not self._is_member(entry):
@@ -158,13 +166,19 @@ class Batches:
 
     def _offsets(self, name: str) -> Offsets | None:
         try:
-            if not self._reads_offsets:  # a driver without micro-batches needs no offsets
-                self._stores.offsets.start()
-                self._reads_offsets = True
-            return self._herder.offsets(name)[:_MAX_OFFSETS]
+            return self._reader().offsets(name)[:_MAX_OFFSETS]
         except ConnectError as error:  # such as a config that cannot be resolved, which the runner will report
             log.warning("[%s|worker] Cannot read the offsets before its micro-batch: %s", name, error)
             return None
+
+    def _reader(self) -> Herder:
+        """Return what reads offsets. The first call reads the offsets topic, which only micro-batches need on the driver."""
+        if self._herder is None:
+            store = KafkaOffsetBackingStore(self._worker)
+            store.start()
+            self._offsets_store = store
+            self._herder = Herder(self._worker, self._stores.config, self._stores.status, store)
+        return self._herder
 
     def _write_reports(self) -> None:
         with self._lock:

@@ -99,7 +99,6 @@ class ClusterView:
     """Reads a cluster's internal topics and offsets over one set of connections, for any number of callers. Thread-safe.
 
     Connectors that were recently asked about are measured together, one batch at a time, so that many waits cost few requests.
-    Create it before the stores start.
     """
 
     def __init__(self, worker: WorkerConfig, stores: Stores) -> None:
@@ -201,10 +200,8 @@ class ClusterView:
 def open_view(worker: WorkerConfig) -> Iterator[ClusterView]:
     """Open a view that nobody shares, for a single measurement."""
     use_plugin_path(worker.raw)
-    stores = open_stores(worker)
-    view = ClusterView(worker, stores)
-    with stores:
-        yield view
+    with open_stores(worker) as stores:
+        yield ClusterView(worker, stores)
 
 
 class Cluster(NamedTuple):
@@ -250,9 +247,8 @@ class SharedViews:
                 worker = WorkerConfig.of({**read_properties(path), **connection_properties(cluster.kafka_conn_id)})
                 use_plugin_path(worker.raw)
                 stores = open_stores(worker)
-                view = ClusterView(worker, stores)
                 stores.start()
-                shared.opened = view, stores
+                shared.opened = ClusterView(worker, stores), stores
                 log.info("Opened the connections to Connect cluster %s", worker.group_id)
             return shared.opened[0]
 
