@@ -268,6 +268,7 @@ class PatientContext(MemorySourceContext):
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="inotify is Linux's")
 def test_a_line_ends_the_wait_of_a_poll(file: Path) -> None:
+    file.touch()  # its creation would end a wait, too
     task, context, found = FileStreamSourceTask(), PatientContext(), []
     task.initialize(context)
     task.start({"file": str(file), "topic": "t"})
