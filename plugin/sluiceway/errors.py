@@ -158,7 +158,9 @@ def trace_of(error: BaseException) -> str:
 
 def _java_cause(error: BaseException | None) -> str:
     """Return the first Java trace among an error and its causes, as Java's traces show a cause."""
-    while error is not None:
+    seen: set[int] = set()
+    while error is not None and id(error) not in seen:  # an error that is raised again may be its own cause
+        seen.add(id(error))
         trace = getattr(error, "java_trace", None)
         if isinstance(trace, str) and trace:
             return f"Caused by: {trace}"

@@ -46,3 +46,9 @@ def test_a_trace_begins_with_type_and_message() -> None:
         trace = trace_of(error)
     assert trace.startswith("sluiceway.errors.ConnectError: no such thing\n")
     assert "test_a_trace_begins_with_type_and_message" in trace
+
+
+def test_the_trace_of_an_error_that_is_its_own_cause_ends() -> None:
+    first, second = ValueError("first"), ValueError("second")
+    first.__cause__, second.__cause__ = second, first
+    assert trace_of(first).startswith("builtins.ValueError: first\n")
