@@ -32,12 +32,12 @@ _SIZES = {3: 4, 4: 4, 7: 2, 8: 2, 9: 4, 10: 4, 11: 4, 12: 4, 15: 3, 16: 2, 17: 4
 _NOT_CLASSES = ("META-INF/", "module-info", "package-info")
 
 UNREADABLE = (OSError, zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, EOFError)
-"""What reading a damaged, encrypted or vanished jar raises."""
+"""The errors of reading a damaged, encrypted or vanished jar."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClassHeader:
-    """What a class file says of its class; the names are Java's, with dots."""
+    """The parts of a class file that are needed; the names are Java's, with dots."""
 
     name: str
     supertypes: tuple[str, ...]

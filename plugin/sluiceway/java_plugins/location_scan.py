@@ -23,7 +23,7 @@ _FORMAT = 1
 
 @dataclass(slots=True)
 class LocationScan:
-    """What the jars of a plugin location have, by class name."""
+    """The plugins in the jars of a plugin location, by class name."""
 
     kinds: dict[str, list[str]] = field(default_factory=dict)
     """The kinds of plugins that each class is, by its supertypes."""
@@ -34,7 +34,7 @@ class LocationScan:
     java_versions: dict[str, int] = field(default_factory=dict)
     """The oldest Java version that can load each class."""
     problems: list[str] = field(default_factory=list)
-    """What is wrong with the jars and manifests."""
+    """The errors in the jars and manifests."""
     broken: dict[str, str] = field(default_factory=dict)
     """Why a class cannot be created, by class."""
     checked: bool = False

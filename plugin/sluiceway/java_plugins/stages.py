@@ -207,7 +207,7 @@ def _raised(found: Any) -> Any:
 
 
 class _JavaConverter:
-    """What Java converters of keys, values and headers have in common."""
+    """Base class of Java converters of keys, values and headers."""
 
     plugin: ClassVar[PluginLocation]
     _conversions: _Conversions | None = None

@@ -11,7 +11,7 @@ from sluiceway.java_plugins.errors import java_error
 from sluiceway.java_plugins.packed import PackedPart
 from sluiceway.java_plugins.records import JavaSourceRecord
 from sluiceway.java_plugins.source_task import JavaSourceTask
-from sluiceway.runtime.errors.processing_context import ProcessingContext, Stage
+from sluiceway.runtime.errors.processing_context import ProcessingContext, Stage, named_class
 from sluiceway.runtime.errors.retry_with_tolerance import RetryWithToleranceOperator
 from sluiceway.runtime.interrupts import Interrupted
 from sluiceway.runtime.source.delivery import Delivery
@@ -82,7 +82,7 @@ class PackedBatches:
 
         what = "transformed" if stage is Stage.TRANSFORMATION else "converted"
         description = f"a record for topic {record.topic} with source offset {described['offset']} cannot be {what}"
-        context = ProcessingContext(stage, _named_class(described["by"]), record)
+        context = ProcessingContext(stage, named_class(described["by"]), record)
         try:
             return self._tolerance.retry(retry, description, java_error(described), context)
         except (Exception, Interrupted):
@@ -129,9 +129,3 @@ def _records(part: PackedPart) -> Iterator[SourceRecord]:
             timestamp=None if timestamp < 0 else timestamp,
             headers=tuple(Header(name, data, None) for name, data in headers or ()),
         )
-
-
-def _named_class(java_name: str) -> type:
-    """Return a class with the name of a Java class, for log messages and dead letter queue records."""
-    package, _, name = java_name.rpartition(".")
-    return type(name, (), {"__module__": package})
