@@ -28,6 +28,7 @@ log = logging.getLogger(__name__)
 _BATCH = 2000
 _MIN_WAIT_SECONDS = 0.001  # librdkafka waits whole milliseconds
 _POLL_SECONDS = 0.1  # the longest that stop() waits for the thread; costs ten wake-ups a second
+_BRIEF_SECONDS = 0.01  # the same, and the longest wait of a fetch, for a log that is read once
 _RESTART_SECONDS = 1.0
 _LOST_POSITION = {KafkaError._AUTO_OFFSET_RESET, KafkaError.OFFSET_OUT_OF_RANGE}
 
@@ -62,13 +63,20 @@ class KafkaBasedLog:
         admin: AdminClient | None = None,
         fetch_wait_ms: int = 500,
         waits_for_transactions: bool = False,
+        brief: bool = False,
     ) -> None:
-        """``waits_for_transactions``: the topic's end is after the records of transactions that are open or being committed."""
+        """
+        Args:
+            waits_for_transactions: the topic's end is after the records of transactions that are open or being committed.
+            brief: read the end and stop, sooner than with ``fetch_wait_ms``, but with a hundred requests a second while open.
+        """
         self._admin = admin or admin_client(worker)
         self._topic = topic
         self._partitions = [TopicPartition(topic, partition) for partition in range(partitions)]
+        self._poll_seconds = _BRIEF_SECONDS if brief else _POLL_SECONDS
+        wait_ms = int(_BRIEF_SECONDS * 1000) if brief else fetch_wait_ms
         self._config = internal_consumer_config(
-            worker, client_id, **{"fetch.wait.max.ms": str(fetch_wait_ms), "enable.partition.eof": "true"}
+            worker, client_id, **{"fetch.wait.max.ms": str(wait_ms), "enable.partition.eof": "true"}
         )
         self._on_record = on_record
         self._waits_for_transactions = waits_for_transactions
@@ -166,7 +174,7 @@ class KafkaBasedLog:
     def _run(self, reader: Consumer) -> None:
         try:
             while not self._stopping.is_set():
-                self._deliver(_batch(reader, _POLL_SECONDS))
+                self._deliver(_batch(reader, self._poll_seconds))
                 if self._possibly_lost:
                     self._verify_again()
         except Exception as error:
