@@ -182,6 +182,7 @@ def fleet(kafka_bootstrap: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         cluster.stop()
 
 
+@pytest.mark.timeout(60 * MINUTES + 1200)
 def test_random_kills_of_processes_lose_and_repeat_nothing(fleet: Fleet) -> None:
     chance = random.Random(SEED)  # noqa: S311 (not a secret)
     fleet.create()
