@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from sluiceway.cli.migration_report import ConnectorReport
 
 _DESCRIPTION = (
-    "Report what happens to the connectors of a Kafka Connect cluster here: which plugins run them, which are missing, and what "
-    "validation says. With --execute, move connectors one after another: stop there, copy the offsets, start here. An "
-    "interrupted move continues when the command is run again. Exit codes: 0 all connectors can move or have moved, 1 some cannot, 2 for an "
-    "error."
+    "Report what happens to the connectors of a Kafka Connect cluster here: which plugins run them, which are missing, and "
+    "what validation says. With --execute, move connectors one after another: stop there, copy the offsets, start here. An "
+    "interrupted move continues when the command is run again. Exit codes: 0 all connectors can move or have moved, 1 some "
+    "cannot, 2 for an error."
 )
 
 _ALL, _SOME, _ERROR = 0, 1, 2

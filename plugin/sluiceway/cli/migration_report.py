@@ -193,11 +193,11 @@ def is_shared(source: Mapping[str, Mapping[str, Any]], target: Mapping[str, Mapp
     """Return whether both clusters use the same internal topics.
 
     Args:
-        source, target: statuses of all connectors by name. A status has the id of the worker that wrote it, so the same
-            connector has the same id on both only if both read the same status topic.
+        source, target: statuses of all connectors by name. A status has the id of the worker that wrote it, so all
+            connectors have the same id on both only if both read the same status topic.
     """
-    same = (_worker_id(source[name]) == _worker_id(target[name]) for name in source.keys() & target.keys())
-    return any(same)
+    common = source.keys() & target.keys()
+    return bool(common) and all(_worker_id(source[name]) == _worker_id(target[name]) for name in common)
 
 
 def _worker_id(status: Mapping[str, Any]) -> str:
