@@ -29,11 +29,11 @@ class PretendCluster:
         }
         self.errors: list[str] = []
 
-    def add(self, name: str, state: str = "RUNNING", offset: int | None = 7, **config: str) -> None:
+    def add(self, name: str, state: str = "RUNNING", **config: str) -> None:
         keys = {"connector.class": PYTHON_SOURCE, "key.converter": PYTHON_SOURCE, "value.converter": PYTHON_SOURCE}
         self.configs[name] = {**keys, **config, "name": name}
         self.states[name] = state
-        self.stored[name] = [] if offset is None else [{"partition": {"f": name, "a": 1}, "offset": {"position": offset}}]
+        self.stored[name] = [{"partition": {"f": name, "a": 1}, "offset": {"position": 7}}]
 
     def __enter__(self) -> PretendCluster:
         return self
@@ -121,7 +121,9 @@ class PretendCluster:
         return {"class": plugin, **self.implementations[plugin]}
 
     def validate(self, _plugin: str, config: Mapping[str, str]) -> dict[str, Any]:
-        values = [{"definition": {"name": key, "type": "STRING"}, "value": {"name": key, "errors": []}} for key in config]
+        values: list[dict[str, dict[str, Any]]] = [
+            {"definition": {"name": key, "type": "STRING"}, "value": {"name": key, "errors": []}} for key in config
+        ]
         values[0]["value"]["errors"] = self.errors
         return {"configs": values}
 

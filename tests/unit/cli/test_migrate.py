@@ -31,7 +31,7 @@ def clusters(monkeypatch: pytest.MonkeyPatch) -> Iterator[Clusters]:
 def test_the_report_shows_each_connector_and_changes_nothing(clusters: Clusters, capsys: pytest.CaptureFixture[str]) -> None:
     source, target = clusters
     source.add("a")
-    source.add("b", "PAUSED", **{"connector.class": JAVA_SOURCE, "db.password": "hunter2"})
+    source.add("b", state="PAUSED", **{"connector.class": JAVA_SOURCE, "db.password": "hunter2"})
     assert main([*MIGRATE]) == 1
     printed = capsys.readouterr().out
     assert "From Kafka Connect 4.3.0 at http://connect:8083 to Sluiceway 4.3.0 at http://ours, Kafka cluster k." in printed
@@ -66,7 +66,7 @@ def test_a_worker_file_adds_topics_to_the_report(clusters: Clusters, tmp_path: P
 def test_connectors_that_can_move_are_moved_and_moved_back(clusters: Clusters, capsys: pytest.CaptureFixture[str]) -> None:
     source, target = clusters
     source.add("a")
-    source.add("b", **{"connector.class": JAVA_SOURCE})
+    source.add("b", state="RUNNING", **{"connector.class": JAVA_SOURCE})
     assert main([*MIGRATE, "--execute", "--all"]) == 1
     lines = out(capsys)
     assert "a: moved, RUNNING at http://ours" in lines

@@ -182,7 +182,7 @@ def test_a_source_that_cannot_be_restored_is_said_and_the_move_continues_later(c
     source, target = clusters
     source.add("a")
     target.start_fails = True
-    source.before_write = lambda verb, _: (_ for _ in ()).throw(RestError(400, "no.")) if verb == "resume" else None  # type: ignore[assignment,return-value]
+    source.before_write = lambda verb, _: (_ for _ in ()).throw(RestError(400, "no.")) if verb == "resume" else None
     with pytest.raises(MigrationError, match="could not get its former state back on the source either: no"):
         mover(clusters).move("a")
     target.start_fails = False
@@ -193,7 +193,7 @@ def test_a_source_that_cannot_be_restored_is_said_and_the_move_continues_later(c
 def test_a_stop_that_never_ends_fails_after_the_timeout(clusters: Clusters) -> None:
     source, _ = clusters
     source.add("a")
-    source.task_status = lambda _name, _task: {"state": "RUNNING"}  # type: ignore[method-assign]
+    source.task_status = lambda name, task: {"state": "RUNNING"}  # type: ignore[method-assign]
     with pytest.raises(MigrationError, match=r"Timed out after 0.3 s: a STOPPED at http://connect:8083. .* is RUNNING again"):
         mover(clusters).move("a")
 
