@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from sluiceway.cli.main import main
 from support import peer
-from support.migration import GrowingFile, complete, file_sink, file_source, sluiceway_in_threads
+from support.eventually import eventually
+from support.migration import GrowingFile, SluicewayInThreads, complete, file_sink, file_source
 
 pytestmark = [pytest.mark.kafka, pytest.mark.peer]
 
@@ -31,8 +33,10 @@ def test_a_source_and_a_sink_move_to_sluiceway_and_back_while_lines_arrive(
     configs = {source: file_source(given, topic), sink: file_sink(found, topic)}
     with (
         connect_cluster(kafka_bootstrap, group, tmp_path) as theirs,
-        sluiceway_in_threads(kafka_bootstrap, f"{group}-ours", **{"sluiceway.heartbeat.interval.ms": "500"}) as ours,
+        SluicewayInThreads(kafka_bootstrap, f"{group}-ours", **{"sluiceway.heartbeat.interval.ms": "500"}) as sluiceway,
     ):
+        sluiceway.start_driver()
+        ours = sluiceway.rest
         growing = GrowingFile(given)
         for name, config in configs.items():
             peer.put_config(theirs.rest, name, config)
@@ -59,6 +63,29 @@ def test_a_source_and_a_sink_move_to_sluiceway_and_back_while_lines_arrive(
         growing.grows()
         lines = growing.close()
         assert complete(found, lines) == lines, "each line once"
+
+
+@pytest.mark.long
+def test_sluiceway_takes_over_connectors_of_shared_topics_when_the_workers_have_stopped(
+    kafka_bootstrap: str, unique: Callable[[str], str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found, name, topic, group = tmp_path / "out.txt", unique("source"), unique("lines"), unique("shared")
+    found.write_text("one\n")
+    with (
+        SluicewayInThreads(kafka_bootstrap, group) as sluiceway,
+        ThreadPoolExecutor(1) as pool,
+    ):
+        with connect_cluster(kafka_bootstrap, group, tmp_path) as theirs:
+            peer.put_config(theirs.rest, name, file_source(found, topic))
+            peer.wait_for_state(theirs.rest, name, "RUNNING")
+            addresses = ["migrate", "--from", theirs.rest, "--to", sluiceway.rest]
+            assert main([*addresses, "--json"]) == 0
+            assert json.loads(capsys.readouterr().out)["shared_topics"] is True
+            takeover = pool.submit(main, [*addresses, "--execute", "--all"])
+            eventually(lambda: "Waiting up to 300 s" in capsys.readouterr().out, what="the request to stop the workers")
+        sluiceway.start_driver()
+        assert takeover.result(120) == 0
+        assert f"{name}: RUNNING at {sluiceway.rest}" in capsys.readouterr().out
 
 
 def states(rest: str, *names: str) -> list[list[str]]:

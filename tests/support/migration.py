@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import itertools
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack
 from pathlib import Path
 
 from sluiceway.herder import Herder
@@ -20,34 +20,48 @@ from support.driver import worker_of, worker_properties
 from support.eventually import PATIENCE, eventually
 
 
-@contextmanager
-def sluiceway_in_threads(bootstrap: str, group: str, **more: str) -> Iterator[str]:
-    """Run a REST API and a driver of all its connectors in this process, and return the API's address."""
-    worker = worker_of(worker_properties(bootstrap, group, listeners="http://127.0.0.1:0", **more))
-    with open_stores(worker) as stores:
+class SluicewayInThreads:
+    """A REST API, and a driver of all connectors, in this process. Use it as a context manager, which starts the REST API."""
 
-        def runner(name: str) -> ConnectorRunner:
-            return ConnectorRunner(
-                name,
-                worker=worker,
-                config_store=stores.config,
-                channel=KafkaChannels(worker, f"{group}:1", stores, name).channel(name),
-                launcher=ThreadLauncher(),
-                worker_id=f"{group}:1",
-                exit_when_idle=False,
-            )
+    def __init__(self, bootstrap: str, group: str, **more: str) -> None:
+        listeners = {"listeners": "http://127.0.0.1:0"}
+        self._worker = worker_of(worker_properties(bootstrap, group, **listeners, **more))
+        self._stack = ExitStack()
 
-        driver = Driver(stores.config, runner)
-        rest = RestServer(worker, lambda: Herder(worker, stores.config, stores.status, stores.offsets))
-        rest.start()
-        with ThreadPoolExecutor(1) as pool:
-            running = pool.submit(driver.run)
-            try:
-                yield rest.addresses[0]
-            finally:
-                driver.stop("end of test")
-                running.result(timeout=30 * PATIENCE)
-                rest.stop()
+    @property
+    def rest(self) -> str:
+        """The address of the REST API."""
+        return self._server.addresses[0]
+
+    def __enter__(self) -> SluicewayInThreads:
+        stores = self._stores = self._stack.enter_context(open_stores(self._worker))
+        self._server = RestServer(self._worker, lambda: Herder(self._worker, stores.config, stores.status, stores.offsets))
+        self._server.start()
+        self._stack.callback(self._server.stop)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+    def start_driver(self) -> None:
+        driver = Driver(self._stores.config, self._runner)
+        pool = ThreadPoolExecutor(1)
+        running = pool.submit(driver.run)
+        self._stack.callback(pool.shutdown)
+        self._stack.callback(running.result, timeout=30 * PATIENCE)
+        self._stack.callback(driver.stop, "end of test")
+
+    def _runner(self, name: str) -> ConnectorRunner:
+        worker_id = f"{self._worker.group_id}:1"
+        return ConnectorRunner(
+            name,
+            worker=self._worker,
+            config_store=self._stores.config,
+            channel=KafkaChannels(self._worker, worker_id, self._stores, name).channel(name),
+            launcher=ThreadLauncher(),
+            worker_id=worker_id,
+            exit_when_idle=False,
+        )
 
 
 class GrowingFile:
