@@ -10,7 +10,7 @@ import sys
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from pathlib import Path
 
 import pytest
@@ -18,15 +18,15 @@ import pytest
 from sluiceway.java_plugins.runtime_jars import fetched_home
 from sluiceway.stack.ports import free_port
 from sluiceway.stack.process import BackgroundProcess
-from support import peer
+from support import java_plugins, peer
 from support.database import HOST, DatabaseForTest
 from support.driver import submitted_application, worker_properties, write_properties
 from support.eventually import PATIENCE, eventually
-from support.java_plugins import DEBEZIUM_POSTGRES, fetch_runtime, plugin_folder
+from support.java_plugins import DEBEZIUM_POSTGRES, compiled_plugin, fetch_runtime, plugin_folder
 from support.migration import GrowingFile, complete, file_sink, file_source, lines_of
 from support.transactions import seen
 
-pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.peer, pytest.mark.long]
+pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.peer, pytest.mark.long, pytest.mark.timeout(3600)]
 
 Names = Callable[[str], str]
 
@@ -34,10 +34,8 @@ _STRING = "org.apache.kafka.connect.storage.StringConverter"
 _BYTES = "org.apache.kafka.connect.converters.ByteArrayConverter"
 _JSON = "org.apache.kafka.connect.json.JsonConverter"
 _CONVERTERS = ("key.converter", "value.converter")
-# Sluiceway has the version of its own file connectors in Python; another version needs the jar.
-_OLDER = "4.1.0"
+_OWN = "org.sluiceway.tests.migration"
 _PLUGINS = {
-    "connect-file": (f"org.apache.kafka:connect-file:{_OLDER}",),
     "connect-mirror": ("org.apache.kafka:connect-mirror:4.3.0",),
     "debezium-postgres": DEBEZIUM_POSTGRES,
 }
@@ -55,9 +53,10 @@ class Rows:
         self._thread.start()
 
     def _insert(self) -> None:
-        while not self._end.wait(0.05):
-            self._database.execute("insert into people values (%s, %s)", self.inserted + 1, f"name {self.inserted + 1}")
-            self.inserted += 1
+        with closing(self._database.connect()) as connection, closing(connection.cursor()) as cursor:
+            while not self._end.wait(0.05):
+                cursor.execute("insert into people values (%s, %s)", (self.inserted + 1, f"name {self.inserted + 1}"))
+                self.inserted += 1
 
     def close(self) -> set[int]:
         self._end.set()
@@ -72,18 +71,17 @@ class Connectors:
         self.bootstrap = bootstrap
         self.prefix = unique("migrate")
         self.slot = self.prefix.replace("-", "_")
-        self.files = {name: GrowingFile(folder / f"{name}.txt") for name in ("python", "java", "smt")}
+        self.files = {name: GrowingFile(folder / f"{name}.txt") for name in ("python", "smt")}
         self.outputs = {name: folder / f"{name}.out" for name in ("python", "java", "mirror", "stopped")}
         self.paused = folder / "paused.txt"
         self.paused.write_text("never read\n")
         self.rows = Rows(database)
-        older = {"connector.plugin.version": _OLDER}
         topics = {name: f"{self.prefix}.{name}" for name in ("python", "java", "smt", "paused")}
         configs = {
             "python-source": file_source(self.files["python"].path, topics["python"]),
             "python-sink": file_sink(self.outputs["python"], topics["python"]),
-            "java-source": file_source(self.files["java"].path, topics["java"], **older),
-            "java-sink": file_sink(self.outputs["java"], topics["java"], **older),
+            "java-source": {"connector.class": f"{_OWN}.NumbersSource", "topic": topics["java"]},
+            "java-sink": {**file_sink(self.outputs["java"], topics["java"]), "connector.class": f"{_OWN}.LinesSink"},
             "smt": file_source(self.files["smt"].path, topics["smt"], **_smts()),
             "mirror": _mirror(bootstrap, topics["python"]),
             "mirror-sink": file_sink(self.outputs["mirror"], f"m.{topics['python']}"),
@@ -112,17 +110,22 @@ class Connectors:
         return found
 
     def grow(self) -> None:
+        """Wait until all sources have read something new, and sinks have written it."""
+        before = len(lines_of(self.outputs["java"]))
         for file in self.files.values():
             file.grows(100)
+        eventually(lambda: len(lines_of(self.outputs["java"])) > before, within=60, what="lines of Java plugins")
 
     def check(self) -> Counter[str]:
         """Check that no record is lost, and return how many are there more than once, by what wrote them."""
         lines = {name: file.close() for name, file in self.files.items()}
         rows = self.rows.close()
         again: Counter[str] = Counter()
-        for name in ("python", "java", "mirror"):
-            expected = lines["python" if name == "mirror" else name]
-            again[name] = len(complete(self.outputs[name], expected, within=120)) - len(expected)
+        for name in ("python", "mirror"):
+            again[name] = len(complete(self.outputs[name], lines["python"], within=120)) - len(lines["python"])
+        numbers = [int(line.removeprefix("line ")) for line in lines_of(self.outputs["java"])]
+        assert set(numbers) == set(range(1, max(numbers) + 1)), "each number up to the last"
+        again["java"] = len(numbers) - max(numbers)
         again["smt"] = self._complete_topic(f"{self.prefix}.smt", _hoisted, lines["smt"])
         again["debezium"] = self._complete_topic(f"{self.prefix}.public.people", _row_id, sorted(rows))
         stopped = lines_of(self.outputs["stopped"])
@@ -203,6 +206,7 @@ def plugin_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("plugins")
     for name, coordinates in _PLUGINS.items():
         plugin_folder(folder, name, coordinates)
+    compiled_plugin(folder, "numbers", sorted((Path(java_plugins.__file__).parent / "java" / "migration").glob("*.java")))
     return folder
 
 
@@ -222,7 +226,7 @@ def theirs(tmp_path: Path, kafka_bootstrap: str, unique: Names, plugin_path: Pat
     """The address of a Kafka Connect cluster."""
     group = unique("theirs")
     topics = (f"{group}-configs", f"{group}-offsets", f"{group}-status")
-    extra = {"plugin.path": str(plugin_path), "plugin.discovery": "service_load", **dict.fromkeys(_CONVERTERS, _STRING)}
+    extra = {"plugin.path": str(plugin_path), **dict.fromkeys(_CONVERTERS, _STRING)}
     with peer.PeerDistributed(kafka_bootstrap, group, tmp_path / "peer", topics, extra) as worker:
         yield worker.rest
 
@@ -243,10 +247,12 @@ def ours(tmp_path: Path, kafka_bootstrap: str, unique: Names, plugin_path: Path)
     with ExitStack() as stack:
         stack.callback(rest.stop)
         rest.start()
+        eventually(lambda: peer.rest_answers(f"http://127.0.0.1:{port}"), within=90, what="the REST API")
+        # An application without connectors ends.
+        peer.put_config(f"http://127.0.0.1:{port}", unique("idle"), file_source(tmp_path / "none.txt", unique("none")))
         application = submitted_application("all", file, tmp_path, master="local[16]")
         stack.callback(application.stop, timeout=60)
         application.start()
-        eventually(lambda: peer.rest_answers(f"http://127.0.0.1:{port}"), within=90, what="the REST API")
         yield f"http://127.0.0.1:{port}"
 
 
@@ -290,7 +296,7 @@ def test_ten_connectors_move_to_sluiceway_and_back_without_a_lost_record(theirs:
         assert peer.get_config(ours, name) == peer.get_config(theirs, name) == {**config, "name": name}
     connectors.grow()
 
-    print(migrate(theirs, ours, "--back", "--execute", "--all"))
+    print(migrate(theirs, ours, "--back", "--execute", "--connectors", ",".join(connectors.configs)))
     assert set(connectors.seen_states(ours).values()) == {"STOPPED"}
     eventually(lambda: connectors.seen_states(theirs) == connectors.states, what="the states")
     connectors.grow()
