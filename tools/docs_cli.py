@@ -48,6 +48,8 @@ that print data take `--output`.
 | 7 | conflict with the current state, such as a name that is taken |
 | 8 | `diff` found something that `apply` would change |
 | 130 | interrupted |
+
+`migrate` returns 0 if all connectors can move or have moved, 1 if some cannot, and 2 for any error.
 """
 
 _COMMON = {"help", "server", "context"}

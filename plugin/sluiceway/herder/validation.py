@@ -156,6 +156,33 @@ def plugin_config(name: str, version: str | None = None) -> list[ConfigKeyInfo]:
     ``version`` is a version or a range in Maven's notation. Raises NotFoundError if there is no such plugin, BadRequestError
     if there is no such version, and ConnectError for an abstract class.
     """
+    cls = _installed_class(name, version)
+    if issubclass(cls, Connector):
+        own, base = cls.config_def(), base_def(cls)
+        base = base.replace(replace(base[CONNECTOR_VERSION], default=version_of(cls)))
+        return [ConfigKeyInfo.of(key) for key in (*own, *(key for key in base if key.name not in own))]
+    return [ConfigKeyInfo.of(key) for key in _plugin_def(cls)]
+
+
+@dataclass(frozen=True, slots=True)
+class PluginImplementation:
+    """The class that a config gets for a name. ``location`` is the folder or jar of a Java plugin in ``plugin.path``."""
+
+    name: str
+    language: str
+    version: str
+    location: str | None
+
+
+def plugin_implementation(name: str, version: str | None = None) -> PluginImplementation:
+    """Return which implementation of a plugin of any kind configs get. Raises as ``plugin_config`` does."""
+    cls = _installed_class(name, version)
+    plugin = getattr(cls, "plugin", None)  # of a class in a jar
+    location = None if plugin is None or plugin.location is None else str(plugin.location)
+    return PluginImplementation(java_name(cls), "python" if plugin is None else "java", version_of(cls), location)
+
+
+def _installed_class(name: str, version: str | None) -> type:
     try:
         wanted = VersionRange.parse(version)
     except ValueError:
@@ -172,11 +199,7 @@ def plugin_config(name: str, version: str | None = None) -> list[ConfigKeyInfo]:
     other_version = version_mismatch(cls, wanted)
     if other_version:
         raise BadRequestError(other_version)
-    if issubclass(cls, Connector):
-        own, base = cls.config_def(), base_def(cls)
-        base = base.replace(replace(base[CONNECTOR_VERSION], default=version_of(cls)))
-        return [ConfigKeyInfo.of(key) for key in (*own, *(key for key in base if key.name not in own))]
-    return [ConfigKeyInfo.of(key) for key in _plugin_def(cls)]
+    return cls
 
 
 def _plugin_def(cls: type) -> ConfigDef:

@@ -15,7 +15,7 @@ from sluiceway.errors import BadRequestError
 from sluiceway.herder import ConnectorInfo, ConnectorStatus, TaskInfo
 from sluiceway.herder.loggers import LoggerLevel
 from sluiceway.herder.offset_edits import OffsetEdit
-from sluiceway.herder.validation import InstalledPlugin
+from sluiceway.herder.validation import InstalledPlugin, PluginImplementation
 from sluiceway.storage.model import INITIAL_STATES, Status, TargetState, TaskId
 
 _REQUEST_FIELDS = ("name", "config", "initial_state")
@@ -84,6 +84,10 @@ def plugin_json(plugin: InstalledPlugin) -> dict[str, str]:
     """Return a plugin; leave out the version of a Java plugin that has none, as Connect does."""
     fields = {"class": plugin.name, "type": plugin.type}
     return fields if plugin.version == UNDEFINED_VERSION else {**fields, "version": plugin.version}
+
+
+def implementation_json(plugin: PluginImplementation) -> dict[str, str | None]:
+    return {"class": plugin.name, "language": plugin.language, "version": plugin.version, "location": plugin.location}
 
 
 def read_config(body: bytes) -> dict[str, str | None]:

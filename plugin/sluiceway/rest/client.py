@@ -86,6 +86,9 @@ class ConnectClient:
     def status(self, name: str) -> dict[str, Any]:
         return self._call("GET", _path(name, "status"), returns=dict)
 
+    def task_status(self, name: str, task: int) -> dict[str, Any]:
+        return self._call("GET", _path(name, "tasks", str(task), "status"), returns=dict)
+
     def application(self, name: str) -> dict[str, Any]:
         """Return the Spark application that a connector shares, None for its own, and why."""
         return self._call("GET", _path(name, "application"), returns=dict)
@@ -156,6 +159,11 @@ class ConnectClient:
     def plugin_config(self, plugin: str) -> list[dict[str, Any]]:
         """Return the config keys of a plugin."""
         return self._call("GET", f"/connector-plugins/{quote(plugin, safe='')}/config", returns=list)
+
+    def plugin_implementation(self, plugin: str, version: str | None = None) -> dict[str, Any]:
+        """Return a plugin's class, language, version and location. Kafka Connect has no such request."""
+        query = f"?{urlencode({'version': version})}" if version else ""
+        return self._call("GET", f"/connector-plugins/{quote(plugin, safe='')}/implementation{query}", returns=dict)
 
     def validate(self, plugin: str, config: Mapping[str, str]) -> dict[str, Any]:
         """Validate a config without storing it. Return the server's findings."""

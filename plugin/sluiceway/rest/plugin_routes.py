@@ -6,7 +6,7 @@ import functools
 from fastapi import APIRouter, Depends
 from fastapi.responses import Response
 
-from sluiceway.herder.validation import installed, plugin_config, refuse_other_connector
+from sluiceway.herder.validation import installed, plugin_config, plugin_implementation, refuse_other_connector
 from sluiceway.rest import bodies
 from sluiceway.rest.bodies import JsonResponse
 from sluiceway.rest.conventions import json_only, readable
@@ -27,6 +27,11 @@ def list_plugins(connectorsOnly: str = "true") -> Response:  # noqa: N803 (the p
 @get("/connector-plugins/{plugin}/config", summary="Get the config keys of a plugin")
 def get_plugin_config(plugin: str, version: str | None = None) -> Response:
     return JsonResponse([key.to_json() for key in plugin_config(plugin, version)])
+
+
+@get("/connector-plugins/{plugin}/implementation", summary="Get the language, version and location of a plugin")
+def get_plugin_implementation(plugin: str, version: str | None = None) -> Response:
+    return JsonResponse(bodies.implementation_json(plugin_implementation(plugin, version)))
 
 
 @router.put("/connector-plugins/{plugin}/config/validate", summary="Validate a config", openapi_extra=json_body(_CONFIG))

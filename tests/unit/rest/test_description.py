@@ -68,3 +68,18 @@ def test_only_connectors_are_listed_unless_all_plugins_are_asked_for() -> None:
 
     assert types("") == types("?connectorsOnly") == types("?connectorsOnly=TRUE") == {"source", "sink"}
     assert {"converter", "header_converter", "predicate", "transformation"} < types("?connectorsOnly=false")
+
+
+@pytest.mark.parametrize(
+    ("version", "status", "document"),
+    [
+        (None, 200, {"class": SOURCE, "language": "python", "version": "4.3.0", "location": None}),
+        ("1", 400, None),
+    ],
+)
+def test_the_implementation_of_a_plugin_can_be_asked_for(version: str | None, status: int, document: object) -> None:
+    http = Connect().http
+    answer = http.get("/connector-plugins/FileStreamSource/implementation", params={"version": version} if version else {})
+    assert answer.status_code == status
+    assert document is None or answer.json() == document
+    assert http.get("/connector-plugins/None/implementation").status_code == 404

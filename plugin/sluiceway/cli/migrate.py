@@ -1,0 +1,228 @@
+"""``sluiceway migrate``: reports on the connectors of a Connect cluster, and moves them to another one."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sluiceway.cli.common import SERVER_VARIABLE, Subparsers, client, say
+from sluiceway.cli.output import add_output, table, text
+from sluiceway.errors import ConfigError, ConnectError
+
+if TYPE_CHECKING:
+    from sluiceway.cli.migration_cluster import Cluster
+    from sluiceway.cli.migration_report import ConnectorReport
+
+_DESCRIPTION = (
+    "Report what happens to the connectors of a Kafka Connect cluster here: which plugins run them, which are missing, and "
+    "what validation says. With --execute, move connectors one after another: stop there, copy the offsets, start here. An "
+    "interrupted move continues when the command is run again. Exit codes: 0 all connectors can move or have moved, 1 some "
+    "cannot, 2 for an error."
+)
+
+_ALL, _SOME, _ERROR = 0, 1, 2
+
+
+def register(subparsers: Subparsers) -> None:
+    parser = subparsers.add_parser(
+        "migrate",
+        help="report on the connectors of a Kafka Connect cluster, and move them here or back",
+        description=_DESCRIPTION,
+    )
+    parser.add_argument(
+        "--from", dest="source", required=True, metavar="URL", help="REST API that has the connectors, or a context's name"
+    )
+    parser.add_argument(
+        "--to",
+        dest="target",
+        metavar="URL",
+        help=f"REST API that gets the connectors, or a context's name (default: ${SERVER_VARIABLE} or the current context)",
+    )
+    parser.add_argument("--back", action="store_true", help="exchange --from and --to, to move connectors back")
+    chosen = parser.add_mutually_exclusive_group()
+    chosen.add_argument("--connectors", metavar="NAMES", help="connectors, separated by commas (default for the report: all)")
+    chosen.add_argument("--all", action="store_true", help="all connectors")
+    parser.add_argument("--execute", action="store_true", help="move the connectors that can move; the others stay as they are")
+    parser.add_argument(
+        "--delete-source", action="store_true", help="delete moved connectors there instead of leaving them stopped"
+    )
+    parser.add_argument(
+        "--timeout", type=float, default=300.0, metavar="SECONDS", help="time for each step of a connector (default: 300)"
+    )
+    parser.add_argument(
+        "--connect-worker-config",
+        type=Path,
+        metavar="FILE",
+        help="worker file of the Kafka Connect cluster; adds its internal topics and converters to the report",
+    )
+    add_output(parser)
+    parser.add_argument("--json", dest="output", action="store_const", const="json", help="the same as --output json")
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Print the report or move connectors. Return 0, or 1 if not all connectors can move, or 2 for an error."""
+    import sys
+
+    try:
+        return _run(options)
+    except ConnectError as error:
+        print(f"sluiceway: {error}", file=sys.stderr)
+        return _ERROR
+    except KeyboardInterrupt:
+        if options.execute:
+            print("sluiceway: interrupted. Run the same command again to continue.", file=sys.stderr)
+        raise
+
+
+def _run(options: argparse.Namespace) -> int:
+    if options.execute and not (options.all or options.connectors):
+        raise ConfigError("--execute moves connectors. Name them with --connectors a,b or give --all.")
+    with ExitStack() as stack:
+        source, target = (stack.enter_context(_client(each)) for each in (options.source, options.target))
+        from sluiceway.cli.migration_cluster import Cluster
+
+        clusters = [Cluster(source), Cluster(target)]
+        if options.back:
+            clusters.reverse()
+        return _execute(options, *clusters) if options.execute else _report(options, *clusters)
+
+
+def _client(server: str | None) -> Any:
+    """Return a client. A URL gets no credentials except its own, so that no token reaches the other cluster."""
+    from sluiceway.rest.client import ConnectClient
+
+    if server is not None and "://" in server:
+        return ConnectClient(server.split(","))
+    return client(argparse.Namespace(server=None, context=server))
+
+
+def _report(options: argparse.Namespace, source: Cluster, target: Cluster) -> int:
+    from sluiceway.cli.migration_report import report_rows, worker_notes
+
+    _refuse_other_kafka(source, target)
+    reports = _reports(options, source, target)
+    notes = [_clusters_text(source, target), *_version_notes(source), *worker_notes(reports, _worker_file(options))]
+    shared = _is_shared(source, target)
+    if shared:
+        notes.append(_SHARED)
+    if options.output == "table":
+        print("\n".join(notes), end="\n\n")
+        print(table(report_rows(reports)))
+        for line in (line for report in reports for line in report.details()):
+            print(line)
+        print(f"\n{sum(report.movable for report in reports)} of {len(reports)} connectors can move")
+    else:
+        document = {"shared_topics": shared, "notes": notes, "connectors": [report.to_json() for report in reports]}
+        print(text(document, options.output))
+    return _ALL if all(report.movable for report in reports) else _SOME
+
+
+def _execute(options: argparse.Namespace, source: Cluster, target: Cluster) -> int:
+    from sluiceway.cli.migration import Mover, take_over
+
+    _refuse_other_kafka(source, target)
+    if _is_shared(source, target):
+        say(_SHARED)
+        take_over(source, target, say=say, timeout=options.timeout)
+        return _ALL
+    _refuse_old(source, target)
+    reports = {report.name: report for report in _reports(options, source, target)}
+    mover = Mover(source, target, say=say, timeout=options.timeout)
+    failed = False
+    for name in _names(options, source, target):
+        report = reports.get(name)
+        if report is not None and not report.movable:
+            say("\n".join([f"{name}: cannot move, nothing was changed", *report.details()[1:]]))
+            failed = True
+            continue
+        try:
+            mover.move(name, delete_source=options.delete_source)
+        except ConnectError as error:
+            say(f"{name}: not moved. {error}")
+            failed = True
+    return _SOME if failed else _ALL
+
+
+def _names(options: argparse.Namespace, source: Cluster, target: Cluster) -> list[str]:
+    """Return the chosen connectors in order. Those that an earlier move has deleted on the source may be named."""
+    from sluiceway.config.parsing import parse_list
+
+    there = source.api.connectors()
+    if not options.connectors:
+        return sorted(there)
+    names = parse_list(options.connectors)
+    unknown = [name for name in names if name not in there and not (options.execute and name in target.api.connectors())]
+    if unknown:
+        raise ConfigError(f"{source.text} has no connector {', '.join(unknown)}. It has: {', '.join(sorted(there)) or 'none'}.")
+    return names
+
+
+def _reports(options: argparse.Namespace, source: Cluster, target: Cluster) -> list[ConnectorReport]:
+    from sluiceway.cli.migration_survey import Survey
+
+    infos = source.api.infos()
+    survey = Survey(source, target)
+    return [survey.report(infos[name]) for name in _names(options, source, target) if name in infos]
+
+
+def _worker_file(options: argparse.Namespace) -> Mapping[str, str] | None:
+    from sluiceway.config.properties import read_properties
+
+    return None if options.connect_worker_config is None else read_properties(options.connect_worker_config)
+
+
+def _is_shared(source: Cluster, target: Cluster) -> bool:
+    from sluiceway.cli.migration_report import is_shared
+
+    return is_shared(source.api.statuses(), target.api.statuses())
+
+
+def _clusters_text(source: Cluster, target: Cluster) -> str:
+    def described(cluster: Cluster) -> str:
+        return f"{'Sluiceway' if cluster.is_sluiceway else 'Kafka Connect'} {cluster.root.get('version')} at {cluster.text}"
+
+    return f"From {described(source)} to {described(target)}, Kafka cluster {source.root.get('kafka_cluster_id')}."
+
+
+def _version_notes(source: Cluster) -> Sequence[str]:
+    from sluiceway.cli.migration_steps import too_old
+
+    if not too_old(str(source.root.get("version")), (3, 5)):
+        return ()
+    return (_old(source, "3.5"),)
+
+
+def _old(cluster: Cluster, needed: str) -> str:
+    return (
+        f"{cluster.text} has version {cluster.root.get('version')}. --execute needs {needed} for its requests to stop connectors "
+        "and to copy offsets. With an older one, let Sluiceway take over its internal topics: use its group.id and topics in the "
+        "worker file, and stop its workers."
+    )
+
+
+def _refuse_old(source: Cluster, target: Cluster) -> None:
+    from sluiceway.cli.migration_steps import too_old
+
+    # Stopping and GET offsets are 3.5's (KIP-875); setting offsets is 3.6's, and initial_state 3.7's (KIP-980).
+    for cluster, needed in ((source, (3, 5)), (target, (3, 7))):
+        if too_old(str(cluster.root.get("version")), needed):
+            raise ConfigError(_old(cluster, f"{needed[0]}.{needed[1]}"))
+
+
+def _refuse_other_kafka(source: Cluster, target: Cluster) -> None:
+    ids = [cluster.root.get("kafka_cluster_id") for cluster in (source, target)]
+    if None not in ids and ids[0] != ids[1]:
+        raise ConfigError(
+            f"{source.text} uses the Kafka cluster {ids[0]}, {target.text} uses {ids[1]}. Offsets of sinks are valid in one "
+            "Kafka cluster only. Let both use the same bootstrap.servers."
+        )
+
+
+_SHARED = (
+    "Both clusters use the same internal topics: configs, offsets and states are already there. Nothing is copied. Stop the "
+    "workers of the source; then the target runs the connectors."
+)

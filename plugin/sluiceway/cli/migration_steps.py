@@ -1,0 +1,163 @@
+"""Decides the next step of moving a connector from one Connect cluster to another. No I/O.
+
+Nothing but the two clusters records how far a move is, so that any machine can continue it. While a connector moves, its
+config has the key ``sluiceway.migrate.state``, the state that the target gives it in the end: first on the target, and shortly
+before the target starts it also on the source. The last steps remove the key again. Only configs of stopped connectors have it.
+"""
+
+from __future__ import annotations
+
+import enum
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sluiceway.errors import ConnectError
+
+_VERSION = re.compile(r"(\d+)\.(\d+)[^-]*(-c)?")
+
+MARK = "sluiceway.migrate.state"
+
+RUNNING, PAUSED, STOPPED, FAILED, CHANGING = "RUNNING", "PAUSED", "STOPPED", "FAILED", "CHANGING"
+
+
+class MigrationError(ConnectError):
+    """A connector cannot be moved as things are. The message says what to do."""
+
+
+class Step(enum.Enum):
+    """A step of a move. Each can be repeated."""
+
+    PREPARE = "stopped on the target with its config"
+    STOP = "stopped on the source"
+    COPY_OFFSETS = "offsets copied"
+    MARK_SOURCE = "state noted on the source"
+    UNMARK_TARGET = "ready on the target"
+    START = "started on the target"
+    UNMARK_SOURCE = "left stopped on the source"
+    DONE = "moved"
+
+
+@dataclass(frozen=True)
+class View:
+    """A connector on one cluster: its config without the mark, the mark, and its state."""
+
+    config: Mapping[str, str]
+    mark: str | None
+    state: str
+    """RUNNING if it and all its tasks run, PAUSED, STOPPED, FAILED if it or a task has failed, or CHANGING."""
+
+    @classmethod
+    def of(cls, config: Mapping[str, str], status: Mapping[str, Any]) -> View:
+        """Return the view for REST responses. An empty status is that of a connector which has none yet."""
+        clean = {key: value for key, value in config.items() if key != MARK}
+        return cls(clean, config.get(MARK), _state(status))
+
+    @property
+    def target_state(self) -> str:
+        """The state that users have requested."""
+        return self.state if self.state in (PAUSED, STOPPED) else RUNNING
+
+
+def next_step(name: str, source: View | None, target: View | None, same_offsets: Callable[[], bool]) -> Step:
+    """Return the next step.
+
+    Args:
+        name: the connector, for messages.
+        source, target: the connector on both clusters; None if it does not exist there.
+        same_offsets: returns whether the offsets are equal. Called only if the connector is stopped on both.
+
+    Raises MigrationError if the connector is not in a state that a move leads to.
+    """
+    if source is None:
+        if target is None or target.mark is not None:
+            raise MigrationError(f"Connector {name} does not exist on the source.")
+        return Step.DONE
+    if target is None:
+        return Step.PREPARE
+    if target.mark is not None:
+        return _until_marked(name, source, target, same_offsets)
+    if source.mark is not None and source.state == STOPPED:
+        return Step.UNMARK_SOURCE if target.state == source.mark else Step.START
+    if source.state == STOPPED:
+        return _of_stopped(name, source, target, same_offsets)
+    if target.state == STOPPED:
+        return Step.PREPARE
+    raise MigrationError(f"Connector {name} is {source.state} on the source and {target.state} on the target. Stop one of them.")
+
+
+def final_state(source: View, target: View | None) -> str:
+    """Return the state that the connector gets on the target: that before the move."""
+    if source.state in (RUNNING, PAUSED, FAILED):
+        return source.target_state
+    return (target and target.mark) or source.mark or source.target_state
+
+
+def _until_marked(name: str, source: View, target: View, same_offsets: Callable[[], bool]) -> Step:
+    if target.state not in (STOPPED, CHANGING):
+        raise MigrationError(
+            f"Connector {name} is {target.state} on the target, although its move has not reached that step. Stop it there."
+        )
+    if target.config != source.config or target.mark != final_state(source, target):
+        return Step.PREPARE
+    if source.state != STOPPED:
+        return Step.STOP
+    if not same_offsets():
+        return Step.COPY_OFFSETS
+    if target.mark != STOPPED and source.mark != target.mark:
+        return Step.MARK_SOURCE
+    return Step.UNMARK_TARGET
+
+
+def _of_stopped(name: str, source: View, target: View, same_offsets: Callable[[], bool]) -> Step:
+    if target.state != STOPPED or (target.config == source.config and same_offsets()):
+        return Step.DONE
+    raise MigrationError(
+        f"Connector {name} is STOPPED on both clusters, with other offsets or another config, so nothing shows which is newer. "
+        "Delete the older one, or resume the newer one."
+    )
+
+
+def normalized(offsets: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return offsets by partition, comparable whatever the order of keys. Removed ones (None) are left out."""
+    return {json.dumps(each["partition"], sort_keys=True): each["offset"] for each in offsets if each["offset"] is not None}
+
+
+def offset_edits(source: Sequence[Mapping[str, Any]], target: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return the changes that make the target's offsets those of the source."""
+    wanted, found = normalized(source), normalized(target)
+    edits = [
+        {"partition": each["partition"], "offset": each["offset"]}
+        for each in source
+        if each["offset"] is not None and found.get(_key(each)) != each["offset"]
+    ]
+    return edits + [
+        {"partition": each["partition"], "offset": None} for each in target if _key(each) in found.keys() - wanted.keys()
+    ]
+
+
+def too_old(version: str, needed: tuple[int, int]) -> bool:
+    """Return whether a version such as ``3.4.1`` or ``7.5.0-ccs`` is older than needed. Unknown forms are not.
+
+    The major versions of Confluent's (``7.5.0-ccs``) are four higher than Apache Kafka's.
+    """
+    found = _VERSION.match(version)
+    if found is None:
+        return False
+    return (int(found[1]) - (4 if found[3] else 0), int(found[2])) < needed
+
+
+def _key(each: Mapping[str, Any]) -> str:
+    return next(iter(normalized([{**each, "offset": True}])))
+
+
+def _state(status: Mapping[str, Any]) -> str:
+    connector = status.get("connector", {}).get("state")
+    if connector in (PAUSED, STOPPED):
+        return str(connector)
+    states = {connector, *(task["state"] for task in status.get("tasks", ()))}
+    if FAILED in states:
+        return FAILED
+    return RUNNING if states == {RUNNING} else CHANGING

@@ -1,0 +1,118 @@
+"""Clusters between which tests move connectors, and files that grow meanwhile."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from pathlib import Path
+
+from sluiceway.herder import Herder
+from sluiceway.rest.server import RestServer
+from sluiceway.storage.factory import open_stores
+from sluiceway.worker.connector_runner import ConnectorRunner
+from sluiceway.worker.driver import Driver
+from sluiceway.worker.kafka_channel import KafkaChannels
+from sluiceway.worker.task_launcher import ThreadLauncher
+from support.driver import worker_of, worker_properties
+from support.eventually import PATIENCE, eventually
+
+
+class SluicewayInThreads:
+    """A REST API, and a driver of all connectors, in this process. Use it as a context manager, which starts the REST API."""
+
+    def __init__(self, bootstrap: str, group: str, **more: str) -> None:
+        listeners = {"listeners": "http://127.0.0.1:0"}
+        self._worker = worker_of(worker_properties(bootstrap, group, **listeners, **more))
+        self._stack = ExitStack()
+
+    @property
+    def rest(self) -> str:
+        """The address of the REST API."""
+        return self._server.addresses[0]
+
+    def __enter__(self) -> SluicewayInThreads:
+        stores = self._stores = self._stack.enter_context(open_stores(self._worker))
+        self._server = RestServer(self._worker, lambda: Herder(self._worker, stores.config, stores.status, stores.offsets))
+        self._server.start()
+        self._stack.callback(self._server.stop)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+    def start_driver(self) -> None:
+        driver = Driver(self._stores.config, self._runner)
+        pool = ThreadPoolExecutor(1)
+        running = pool.submit(driver.run)
+        self._stack.callback(pool.shutdown)
+        self._stack.callback(running.result, timeout=30 * PATIENCE)
+        self._stack.callback(driver.stop, "end of test")
+
+    def _runner(self, name: str) -> ConnectorRunner:
+        worker_id = f"{self._worker.group_id}:1"
+        return ConnectorRunner(
+            name,
+            worker=self._worker,
+            config_store=self._stores.config,
+            channel=KafkaChannels(self._worker, worker_id, self._stores, name).channel(name),
+            launcher=ThreadLauncher(),
+            worker_id=worker_id,
+            exit_when_idle=False,
+        )
+
+
+class GrowingFile:
+    """A file to which a thread appends a numbered line every 20 ms."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.written = 0
+        self._end = threading.Event()
+        path.touch()
+        self._thread = threading.Thread(target=self._write, daemon=True)
+        self._thread.start()
+
+    def _write(self) -> None:
+        with self.path.open("a", buffering=1) as file:
+            for number in itertools.count(1):
+                if self._end.wait(0.02):
+                    return
+                file.write(f"line {number}\n")
+                self.written = number
+
+    def grows(self, lines: int = 20) -> None:
+        """Wait until some more lines have been written."""
+        wanted = self.written + lines
+        eventually(lambda: self.written >= wanted, what=f"{lines} more lines in {self.path}")
+
+    def close(self) -> list[str]:
+        """Stop, and return all lines."""
+        self._end.set()
+        self._thread.join()
+        return [f"line {number}" for number in range(1, self.written + 1)]
+
+
+def lines_of(path: Path) -> list[str]:
+    return path.read_text().splitlines() if path.exists() else []
+
+
+def complete(path: Path, expected: list[str], within: float = 60) -> list[str]:
+    """Wait until a sink's file has every expected line, and return the lines that it has."""
+    wanted = set(expected)
+    eventually(
+        lambda: wanted <= set(lines_of(path)),
+        within=within,
+        what=f"all {len(expected)} lines in {path}",
+    )
+    return lines_of(path)
+
+
+def file_source(file: Path, topic: str, **more: str) -> Mapping[str, str]:
+    return {"connector.class": "FileStreamSource", "tasks.max": "1", "file": str(file), "topic": topic, **more}
+
+
+def file_sink(file: Path, topics: str, **more: str) -> Mapping[str, str]:
+    return {"connector.class": "FileStreamSink", "tasks.max": "1", "file": str(file), "topics": topics, **more}

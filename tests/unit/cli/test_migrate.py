@@ -1,0 +1,162 @@
+"""The command ``migrate`` between clusters in memory."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from sluiceway.cli.main import main
+from sluiceway.rest.client import RestError
+from unit.cli.pretend_client import out
+from unit.cli.pretend_cluster import JAVA_SOURCE, PretendCluster
+
+THEIRS, OURS = "http://connect:8083", "http://ours"
+MIGRATE = ("migrate", "--from", THEIRS, "--to", OURS)
+
+Clusters = tuple[PretendCluster, PretendCluster]
+
+
+@pytest.fixture
+def clusters(monkeypatch: pytest.MonkeyPatch) -> Iterator[Clusters]:
+    found = PretendCluster(), PretendCluster(sluiceway=True)
+    by_address = {THEIRS: found[0], OURS: found[1]}
+    monkeypatch.setattr("sluiceway.rest.client.ConnectClient", lambda servers, **_: by_address[servers[0]])
+    monkeypatch.setattr("sluiceway.cli.migration_cluster.POLL_SECONDS", 0.001)
+    return found  # type: ignore[return-value]
+
+
+def test_the_report_shows_each_connector_and_changes_nothing(clusters: Clusters, capsys: pytest.CaptureFixture[str]) -> None:
+    source, target = clusters
+    source.add("a")
+    source.add("b", state="PAUSED", **{"connector.class": JAVA_SOURCE, "db.password": "hunter2"})
+    assert main([*MIGRATE]) == 1
+    printed = capsys.readouterr().out
+    assert "From Kafka Connect 4.3.0 at http://connect:8083 to Sluiceway 4.3.0 at http://ours, Kafka cluster k." in printed
+    assert ["a", "source", "RUNNING", source.configs["a"]["connector.class"], "Python", "yes"] in map(
+        str.split, printed.splitlines()
+    )
+    assert f"missing  connector.class={JAVA_SOURCE}: copy the folder" in printed
+    assert printed.endswith("1 of 2 connectors can move\n")
+    assert not source.writes + target.writes
+
+    target.implementations[JAVA_SOURCE] = {"language": "java", "version": "3.7", "location": "/plugins/x"}
+    assert main([*MIGRATE, "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["shared_topics"] is False
+    assert [each["movable"] for each in document["connectors"]] == [True, True]
+    assert document["connectors"][1]["plugins"][0]["implementation"] == "java"
+    target.errors = ["Invalid value"]
+    assert main([*MIGRATE, "--connectors", "b"]) == 1
+    printed = capsys.readouterr().out
+    assert "Invalid value" in printed
+    assert "hunter2" not in printed
+    assert "\na " not in printed
+
+
+def test_a_worker_file_adds_topics_to_the_report(clusters: Clusters, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    clusters[0].add("a")
+    (tmp_path / "w").write_text("group.id=g\nconfig.storage.topic=c\noffset.storage.topic=o\nstatus.storage.topic=s\n")
+    assert main([*MIGRATE, "--connect-worker-config", str(tmp_path / "w")]) == 0
+    assert "Internal topics of the source: c, o, s; group.id=g." in capsys.readouterr().out
+
+
+def test_connectors_that_can_move_are_moved_and_moved_back(clusters: Clusters, capsys: pytest.CaptureFixture[str]) -> None:
+    source, target = clusters
+    source.add("a")
+    source.add("b", state="RUNNING", **{"connector.class": JAVA_SOURCE})
+    assert main([*MIGRATE, "--execute", "--all"]) == 1
+    lines = out(capsys)
+    assert "a: moved, RUNNING at http://ours" in lines
+    assert "b: cannot move, nothing was changed" in lines
+    assert (source.states, target.states) == ({"a": "STOPPED", "b": "RUNNING"}, {"a": "RUNNING"})
+    assert main([*MIGRATE, "--back", "--execute", "--all"]) == 0
+    assert (source.states["a"], target.states["a"]) == ("RUNNING", "STOPPED")
+    assert main([*MIGRATE, "--execute", "--connectors", "a", "--delete-source"]) == 0
+    assert list(source.configs) == ["b"]
+    assert main([*MIGRATE, "--execute", "--connectors", "a", "--delete-source"]) == 0, "again"
+    assert target.states["a"] == "RUNNING"
+
+
+def test_a_connector_that_fails_does_not_keep_others_from_moving(clusters: Clusters, capsys: pytest.CaptureFixture[str]) -> None:
+    source, target = clusters
+    for name in ("a", "b"):
+        source.add(name)
+
+    def fail(verb: str, name: str) -> None:
+        if (verb, name) == ("resume", "a"):
+            raise RestError(400, "Boom.")
+
+    target.before_write = fail
+    assert main([*MIGRATE, "--execute", "--all"]) == 1
+    assert "a: not moved. Boom. Connector a is RUNNING again at http://connect:8083, and STOPPED on the target." in out(capsys)
+    assert (source.states, target.states["b"]) == ({"a": "RUNNING", "b": "STOPPED"}, "RUNNING")
+
+
+def test_clusters_that_share_their_topics_copy_nothing(clusters: Clusters, capsys: pytest.CaptureFixture[str]) -> None:
+    source, target = clusters
+    for cluster in clusters:
+        cluster.add("a")
+        cluster.worker_id = "w:1"
+    assert main([*MIGRATE]) == 0
+    assert "Both clusters use the same internal topics" in capsys.readouterr().out
+    assert main([*MIGRATE, "--execute", "--all", "--timeout", "0.1"]) == 2
+    printed = capsys.readouterr()
+    assert "Stop the workers of the source" in printed.out
+    assert "the workers of http://connect:8083 still run. Stop them." in printed.err
+    assert not source.writes + target.writes
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--execute",), "--execute moves connectors. Name them with --connectors a,b or give --all."),
+        (("--connectors", "a,none"), "http://connect:8083 has no connector none. It has: a."),
+        (("--connect-worker-config", "/none"), "Cannot read the properties file /none"),
+    ],
+)
+def test_wrong_options_are_errors(
+    clusters: Clusters, capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...], message: str
+) -> None:
+    clusters[0].add("a")
+    assert main([*MIGRATE, *arguments]) == 2
+    assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "message"),
+    [
+        (PretendCluster(version="3.4.1"), PretendCluster(sluiceway=True), "has version 3.4.1. --execute needs 3.5 for"),
+        (PretendCluster(sluiceway=True), PretendCluster(version="3.6.0"), "has version 3.6.0. --execute needs 3.7 for"),
+        (PretendCluster(kafka="x"), PretendCluster(sluiceway=True), "uses the Kafka cluster x, http://ours uses k"),
+    ],
+)
+def test_clusters_that_cannot_exchange_connectors_are_refused(
+    source: PretendCluster,
+    target: PretendCluster,
+    message: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    by_address = {THEIRS: source, OURS: target}
+    monkeypatch.setattr("sluiceway.rest.client.ConnectClient", lambda servers, **_: by_address[servers[0]])
+    assert main([*MIGRATE, "--execute", "--all"]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_the_token_of_the_environment_is_not_sent_to_a_url(monkeypatch: pytest.MonkeyPatch) -> None:
+    sent: list[dict[str, object]] = []
+
+    class Client(PretendCluster):
+        def __init__(self, _servers: object, **options: object) -> None:
+            super().__init__()
+            sent.append(options)
+
+    monkeypatch.setattr("sluiceway.rest.client.ConnectClient", Client)
+    monkeypatch.setenv("SLUICEWAY_TOKEN", "t")
+    monkeypatch.setenv("SLUICEWAY_SERVER", OURS)
+    assert main(["migrate", "--from", THEIRS]) == 0
+    assert sent[0] == {}
+    assert sent[1]["headers"] == {"Authorization": "Bearer t"}

@@ -1,0 +1,219 @@
+"""Moves between clusters in memory: each state, interruptions at every request, and failures."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+
+import pytest
+
+from sluiceway.cli import migration, migration_cluster
+from sluiceway.cli.migration import Mover, take_over
+from sluiceway.cli.migration_cluster import Cluster
+from sluiceway.cli.migration_steps import MigrationError
+from sluiceway.rest.client import RestError
+from unit.cli.pretend_cluster import PretendCluster
+
+Clusters = tuple[PretendCluster, PretendCluster]
+
+
+class KilledError(BaseException):
+    """Stands for the end of the process."""
+
+
+@pytest.fixture(autouse=True)
+def fast(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in (migration, migration_cluster):
+        monkeypatch.setattr(module, "POLL_SECONDS", 0.001)
+
+
+@pytest.fixture
+def clusters() -> Clusters:
+    return PretendCluster(), PretendCluster(sluiceway=True)
+
+
+def mover(clusters: Clusters, say: Callable[[str], None] = lambda _: None) -> Mover:
+    source, target = clusters
+    return Mover(Cluster(source), Cluster(target), say=say, timeout=0.3)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("state", ["RUNNING", "PAUSED", "STOPPED", "FAILED"])
+def test_a_connector_moves_with_config_offsets_and_state_and_back(clusters: Clusters, state: str) -> None:
+    source, target = clusters
+    source.add("a", state, secret="${file:/x:y}")
+    config = dict(source.configs["a"])
+    mover(clusters).move("a")
+    wanted = "RUNNING" if state == "FAILED" else state
+    assert (source.states["a"], target.states["a"]) == ("STOPPED", wanted)
+    assert source.configs["a"] == target.configs["a"] == config
+    assert target.stored["a"] == source.stored["a"]
+
+    target.stored["a"] = (
+        [{"partition": {"f": "a", "a": 1}, "offset": {"position": 9}}] if state != "STOPPED" else source.stored["a"]
+    )
+    mover((target, source)).move("a")
+    assert (source.states["a"], target.states["a"]) == (wanted, "STOPPED")
+    assert source.configs["a"] == target.configs["a"] == config
+    assert target.stored["a"] == source.stored["a"]
+
+
+def test_the_source_stops_before_its_offsets_are_read_and_the_target_starts_last(clusters: Clusters) -> None:
+    source, target = clusters
+    source.add("a")
+    steps: list[str] = []
+    mover(clusters, steps.append).move("a", delete_source=True)
+    assert [verb for verb, _ in source.writes] == ["stop", "put_config", "put_config", "delete"]
+    assert [verb for verb, _ in target.writes] == ["create", "alter_offsets", "put_config", "resume"]
+    assert steps == [
+        "a: stopped on the target with its config",
+        "a: stopped on the source",
+        "a: offsets copied",
+        "a: state noted on the source",
+        "a: ready on the target",
+        "a: started on the target",
+        "a: left stopped on the source",
+        "a: moved, RUNNING at http://ours",
+        "a: deleted on the source",
+    ]
+    writes = len(target.writes)
+    mover(clusters).move("a", delete_source=True)
+    assert len(target.writes) == writes, "a move that is done changes nothing"
+
+
+@pytest.mark.parametrize("state", ["RUNNING", "PAUSED", "STOPPED"])
+@pytest.mark.parametrize("took_effect", [False, True])
+def test_a_move_that_is_killed_at_any_request_is_continued(state: str, took_effect: bool) -> None:
+    for number in range(9):
+        clusters = source, target = PretendCluster(), PretendCluster(sluiceway=True)
+        source.add("a", state)
+        config, left = dict(source.configs["a"]), [number]
+
+        def kill(_verb: str, _name: str, left: list[int] = left) -> None:
+            if left[0] == 0:
+                raise KilledError
+            left[0] -= 1
+
+        for cluster in clusters:
+            if took_effect:
+                kill_after(cluster, kill)
+            else:
+                cluster.before_write = kill
+        with contextlib.suppress(KilledError):
+            mover(clusters).move("a")
+        for cluster in clusters:
+            cluster.before_write = lambda _verb, _name: None
+        mover(clusters).move("a")
+        assert (source.states["a"], target.states["a"]) == ("STOPPED", state), number
+        assert source.configs["a"] == target.configs["a"] == config
+        assert target.stored["a"] == source.stored["a"]
+
+
+def kill_after(cluster: PretendCluster, kill: Callable[[str, str], None]) -> None:
+    """Raise when the next request of a process that is already dead arrives: the last one took effect."""
+    pending: list[bool] = []
+
+    def before(verb: str, name: str) -> None:
+        if pending:
+            raise KilledError
+        try:
+            kill(verb, name)
+        except KilledError:
+            pending.append(True)
+
+    cluster.before_write = before
+
+
+def test_errors_that_pass_are_waited_for(clusters: Clusters) -> None:
+    source, target = clusters
+    source.add("a")
+    failures = [RestError(0, "gone"), RestError(409, "rebalance"), RestError(500, "timed out")] * 3
+
+    def fail(_verb: str, _name: str) -> None:
+        if failures:
+            raise failures.pop()
+
+    source.before_write = target.before_write = fail
+    mover(clusters).move("a")
+    assert target.states["a"] == "RUNNING"
+
+
+@pytest.mark.parametrize("state", ["RUNNING", "PAUSED"])
+@pytest.mark.parametrize("verb", ["create", "alter_offsets", "put_config", "start"])
+def test_a_failure_on_the_target_gives_the_source_its_state_again(clusters: Clusters, state: str, verb: str) -> None:
+    source, target = clusters
+    source.add("a", state)
+    config = dict(source.configs["a"])
+    failures = [RestError(400, "refused.")]
+
+    def fail(each: str, _name: str) -> None:
+        if failures and each == ({"RUNNING": "resume", "PAUSED": "pause"}[state] if verb == "start" else verb):
+            raise failures.pop()
+
+    target.before_write = fail
+    with pytest.raises(MigrationError) as caught:
+        mover(clusters).move("a")
+    again = "Nothing was changed at" if verb == "create" else f"Connector a is {state} again at"
+    assert str(caught.value).startswith(f"refused. {again} http://connect:8083")
+    assert "pw" not in str(caught.value)
+    assert source.states["a"] == state
+    assert source.configs["a"] == config
+    if verb != "create":
+        assert (target.states["a"], target.configs["a"]) == ("STOPPED", config)
+    mover(clusters).move("a")
+    assert (source.states["a"], target.states["a"]) == ("STOPPED", state)
+
+
+def test_offsets_of_a_target_that_fails_after_its_start_go_back_to_the_source(clusters: Clusters) -> None:
+    source, target = clusters
+    source.add("a")
+    target.start_fails = True
+    target.before_write = lambda verb, _: (
+        target.stored.__setitem__("a", [{"partition": {"f": "a", "a": 1}, "offset": {"position": 8}}])
+        if verb == "resume"
+        else None
+    )
+    with pytest.raises(MigrationError, match=r"FAILED at http://ours: Error: boom. Connector a is RUNNING again"):
+        mover(clusters).move("a")
+    assert source.stored["a"][0]["offset"] == {"position": 8}
+    assert (source.states["a"], target.states["a"]) == ("RUNNING", "STOPPED")
+
+
+def test_a_source_that_cannot_be_restored_is_said_and_the_move_continues_later(clusters: Clusters) -> None:
+    source, target = clusters
+    source.add("a")
+    target.start_fails = True
+    source.before_write = lambda verb, _: (_ for _ in ()).throw(RestError(400, "no.")) if verb == "resume" else None
+    with pytest.raises(MigrationError, match="could not get its former state back on the source either: no"):
+        mover(clusters).move("a")
+    target.start_fails = False
+    mover(clusters).move("a")
+    assert (source.states["a"], target.states["a"]) == ("STOPPED", "RUNNING")
+
+
+def test_a_stop_that_never_ends_fails_after_the_timeout(clusters: Clusters) -> None:
+    source, _ = clusters
+    source.add("a")
+    source.task_status = lambda name, task: {"state": "RUNNING"}  # type: ignore[method-assign]
+    with pytest.raises(MigrationError, match=r"Timed out after 0.3 s: a STOPPED at http://connect:8083. .* is RUNNING again"):
+        mover(clusters).move("a")
+
+
+def test_connectors_of_shared_topics_are_taken_over_when_the_workers_are_gone(clusters: Clusters) -> None:
+    source, target = clusters
+    for cluster in clusters:
+        cluster.add("a")
+        cluster.add("b", "PAUSED")
+    answers = [source.root(), RestError(0, "gone")]
+
+    def root() -> object:
+        answer = answers.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    source.root = root  # type: ignore[assignment,method-assign]
+    lines: list[str] = []
+    take_over(Cluster(source), Cluster(target), say=lines.append, timeout=1)  # type: ignore[arg-type]
+    assert lines[1:] == ["a: RUNNING at http://ours", "b: PAUSED at http://ours"]
+    assert not source.writes
+    assert not target.writes

@@ -1,0 +1,110 @@
+"""Which step of a move is next, for each state of both clusters."""
+
+from __future__ import annotations
+
+import pytest
+
+from sluiceway.cli.migration_steps import (
+    MARK,
+    MigrationError,
+    Step,
+    View,
+    final_state,
+    next_step,
+    offset_edits,
+    too_old,
+)
+
+CONFIG = {"connector.class": "C"}
+
+
+def view(state: str, mark: str | None = None, config: dict[str, str] | None = None) -> View:
+    return View(config or CONFIG, mark, state)
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "same", "step"),
+    [
+        (view("RUNNING"), None, False, Step.PREPARE),
+        (view("RUNNING"), view("STOPPED"), False, Step.PREPARE),
+        (view("RUNNING"), view("STOPPED", "RUNNING", {"connector.class": "old"}), False, Step.PREPARE),
+        (view("PAUSED"), view("STOPPED", "RUNNING"), False, Step.PREPARE),
+        (view("RUNNING"), view("STOPPED", "RUNNING"), False, Step.STOP),
+        (view("FAILED"), view("STOPPED", "RUNNING"), False, Step.STOP),
+        (view("CHANGING"), view("STOPPED", "PAUSED"), False, Step.STOP),
+        (view("STOPPED"), view("STOPPED", "RUNNING"), False, Step.COPY_OFFSETS),
+        (view("STOPPED"), view("STOPPED", "RUNNING"), True, Step.MARK_SOURCE),
+        (view("STOPPED", "RUNNING"), view("STOPPED", "RUNNING"), True, Step.UNMARK_TARGET),
+        (view("STOPPED"), view("STOPPED", "STOPPED"), True, Step.UNMARK_TARGET),
+        (view("STOPPED", "RUNNING"), view("STOPPED"), True, Step.START),
+        (view("STOPPED", "PAUSED"), view("CHANGING"), True, Step.START),
+        (view("STOPPED", "PAUSED"), view("PAUSED"), True, Step.UNMARK_SOURCE),
+        (view("STOPPED"), view("RUNNING"), False, Step.DONE),
+        (view("STOPPED"), view("STOPPED"), True, Step.DONE),
+        (None, view("RUNNING"), False, Step.DONE),
+    ],
+)
+def test_the_next_step_follows_from_both_clusters(source: View | None, target: View | None, same: bool, step: Step) -> None:
+    assert next_step("c", source, target, lambda: same) is step
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "message"),
+    [
+        (view("RUNNING"), view("RUNNING"), "is RUNNING on the source and RUNNING on the target"),
+        (view("RUNNING"), view("RUNNING", "RUNNING"), "has not reached that step"),
+        (view("STOPPED"), view("STOPPED"), "nothing shows which is newer"),
+        (None, None, "does not exist on the source"),
+        (None, view("STOPPED", "RUNNING"), "does not exist on the source"),
+    ],
+)
+def test_states_that_no_move_leads_to_are_refused(source: View | None, target: View | None, message: str) -> None:
+    with pytest.raises(MigrationError, match=message):
+        next_step("c", source, target, lambda: False)
+
+
+def test_the_final_state_is_the_one_before_the_move() -> None:
+    assert final_state(view("PAUSED"), None) == "PAUSED"
+    assert final_state(view("FAILED"), None) == "RUNNING"
+    assert final_state(view("STOPPED"), None) == "STOPPED"
+    assert final_state(view("STOPPED"), view("STOPPED", "RUNNING")) == "RUNNING"
+    assert final_state(view("STOPPED", "PAUSED"), view("STOPPED")) == "PAUSED"
+    assert final_state(view("CHANGING", "PAUSED"), view("STOPPED")) == "PAUSED"
+
+
+def test_a_view_separates_the_mark_and_sums_up_the_states() -> None:
+    def state(connector: str, *tasks: str) -> str:
+        return View.of({}, {"connector": {"state": connector}, "tasks": [{"state": task} for task in tasks]}).state
+
+    assert View.of({**CONFIG, MARK: "PAUSED"}, {}) == View(CONFIG, "PAUSED", "CHANGING")
+    assert state("RUNNING", "RUNNING", "RUNNING") == "RUNNING"
+    assert state("RUNNING", "RUNNING", "FAILED") == "FAILED"
+    assert state("RUNNING", "UNASSIGNED") == "CHANGING"
+    assert state("PAUSED", "RUNNING") == "PAUSED"
+
+
+def test_only_offsets_that_differ_are_changed_and_those_that_the_source_lacks_are_removed() -> None:
+    def at(file: str, position: int | None) -> dict[str, object]:
+        return {"partition": {"file": file, "n": 1}, "offset": None if position is None else {"position": position}}
+
+    reordered = {"partition": {"n": 1, "file": "same"}, "offset": {"position": 1}}
+    source = [at("same", 1), at("new", 2), at("changed", 3), at("removed", None)]
+    target = [reordered, at("changed", 1), at("old", 9)]
+    assert offset_edits(source, target) == [at("new", 2), at("changed", 3), at("old", None)]
+    assert offset_edits(source[:1], [reordered]) == []
+
+
+@pytest.mark.parametrize(
+    ("version", "old"),
+    [
+        ("3.4.1", True),
+        ("2.8.0", True),
+        ("3.5.0", False),
+        ("4.3.0", False),
+        ("7.4.0-ccs", True),
+        ("7.5.1-ce", False),
+        ("?", False),
+    ],
+)
+def test_versions_without_the_offsets_api_are_recognized(version: str, old: bool) -> None:
+    assert too_old(version, (3, 5)) is old
