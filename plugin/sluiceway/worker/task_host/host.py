@@ -22,6 +22,7 @@ from sluiceway.api.task import TopicPartition
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import ConnectError, trace_of
 from sluiceway.herder.loggers import LOGGER_LEVEL, Loggers
+from sluiceway.import_lock import import_one_at_a_time
 from sluiceway.kafka.admin import beginning_offsets, end_offsets
 from sluiceway.kafka.clients import admin_client
 from sluiceway.kafka.kafka_based_log import LogRecord, TopicTail
@@ -86,6 +87,7 @@ class HostAssignment:
         with ExitStack() as resources:
             resources.callback(sys.setswitchinterval, sys.getswitchinterval())
             sys.setswitchinterval(_SWITCH_SECONDS)
+            import_one_at_a_time()
             TaskHost(self, resources).run()
         return TaskResult(self.id)
 
