@@ -23,14 +23,6 @@ _BINLOG = [
     "--sql-mode=NO_ENGINE_SUBSTITUTION",
 ]
 _TABLES = ("system_tables", "performance_tables", "system_tables_data")
-_BINLOG = (
-    "--log-bin=binlog",
-    "--server-id=1",
-    "--binlog-format=ROW",
-    "--binlog-row-image=FULL",
-    "--binlog-row-metadata=FULL",
-    "--sql-mode=NO_ENGINE_SUBSTITUTION",
-)
 
 
 class MariaDbServer(DatabaseServer):
