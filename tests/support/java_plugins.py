@@ -22,9 +22,12 @@ from sluiceway.java_plugins.hosts import close_shared_host
 from sluiceway.java_plugins.runtime_jars import EXCLUDED, RUNTIME_JARS, fetched_home, install_runtime, runtime_jars
 from sluiceway.java_runtime import find_java
 from sluiceway.stack import maven
+from support.database import HOST, DatabaseForTest
 
 CONNECT_FILE = ("org.apache.kafka:connect-file:4.3.0",)
 DEBEZIUM_POSTGRES = ("io.debezium:debezium-connector-postgres:3.7.0.Final",)
+DEBEZIUM_MARIADB = ("io.debezium:debezium-connector-mariadb:3.5.0.Final",)
+DEBEZIUM_JDBC = ("io.debezium:debezium-connector-jdbc:3.3.1.Final",)
 CAMEL_TIMER = ("org.apache.camel.kafkaconnector:camel-timer-kafka-connector:0.7.2",)
 
 SCRIPTED = sorted((Path(__file__).parent / "java").glob("*.java"))
@@ -74,6 +77,31 @@ def plugin_from(plugin_path: Path, name: str, sources: Mapping[str, str]) -> Pat
         for file, text in files.items():
             file.write_text(text)
         return compiled_plugin(plugin_path, name, files)
+
+
+def debezium_postgres(database: DatabaseForTest, prefix: str, slot: str, **more: str) -> dict[str, str]:
+    """Return a config of Debezium's PostgreSQL connector, without schemas; keyword arguments have underscores for dots.
+
+    The slot and the publication have the same name.
+    """
+    json = "org.apache.kafka.connect.json.JsonConverter"
+    return {
+        "connector.class": "io.debezium.connector.postgresql.PostgresConnector",
+        "database.hostname": HOST,
+        "database.port": str(database.port),
+        "database.user": database.user,
+        "database.password": database.password,
+        "database.dbname": database.name,
+        "topic.prefix": prefix,
+        "plugin.name": "pgoutput",
+        "slot.name": slot,
+        "publication.autocreate.mode": "filtered",
+        "publication.name": slot,
+        "poll.interval.ms": "50",
+        **{f"{part}.converter": json for part in ("key", "value")},
+        **{f"{part}.converter.schemas.enable": "false" for part in ("key", "value")},
+        **{key.replace("_", "."): value for key, value in more.items()},
+    }
 
 
 def first_task_config(config: Mapping[str, str]) -> dict[str, str]:
