@@ -160,7 +160,12 @@ def news(kafka: Kafka, topic: str) -> list[tuple[Any, Any, dict[str, bytes]]]:
         return data if data is None else json.loads(data)
 
     messages: Sequence[Message] = seen(kafka.bootstrap, topic)
-    return [(decoded(each.key()), decoded(each.value()), dict(each.headers() or [])) for each in messages]
+    return [(decoded(each.key()), decoded(each.value()), _headers(each)) for each in messages]
+
+
+def _headers(message: Message) -> dict[str, bytes]:
+    headers = message.headers() or []
+    return {name: value for name, value in headers if isinstance(value, bytes)} if isinstance(headers, list) else {}
 
 
 # With a transform in Python behind it, Debezium's gets and returns records as values.

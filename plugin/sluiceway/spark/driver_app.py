@@ -30,7 +30,7 @@ from sluiceway.errors import ConnectError
 from sluiceway.folders import write_atomically
 from sluiceway.herder.loggers import Loggers, follow_cluster_levels
 from sluiceway.herder.plugin_path import use_plugin_path
-from sluiceway.import_lock import import_one_at_a_time
+from sluiceway.package_imports import import_packages_first
 from sluiceway.spark.application_watch import application_ended
 from sluiceway.spark.import_path import without_archives
 from sluiceway.spark.jvm_shutdown import drained_before_spark
@@ -65,7 +65,7 @@ def main(arguments: list[str]) -> int:
     options = _parser().parse_args(arguments)
     log_to_stderr(f"[{options.connector or options.application}|worker] ")
     limit_arenas()
-    import_one_at_a_time()
+    import_packages_first()
     try:
         return _run(options)
     except ConnectError as error:

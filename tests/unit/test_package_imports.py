@@ -47,10 +47,10 @@ def imported(package: Path, first: str) -> str:
     return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True).stdout
 
 
-def test_threads_import_parts_of_one_package_at_once(package: Path) -> None:
-    lock = "from sluiceway.import_lock import import_one_at_a_time\nimport_one_at_a_time()\nimport_one_at_a_time()"
-    assert imported(package, lock) == "[]\n"
+def test_threads_import_parts_of_one_package_at_the_same_time(package: Path) -> None:
+    first = "from sluiceway.package_imports import import_packages_first\nimport_packages_first()\nimport_packages_first()"
+    assert imported(package, first) == "[]\n"
 
 
-def test_without_the_lock_python_lets_one_of_them_fail(package: Path) -> None:
+def test_otherwise_python_lets_one_of_them_fail(package: Path) -> None:
     assert "Error" in imported(package, "")
