@@ -35,7 +35,7 @@ class Step(enum.Enum):
     COPY_OFFSETS = "offsets copied"
     MARK_SOURCE = "state noted on the source"
     UNMARK_TARGET = "ready on the target"
-    START = "started on the target"
+    START = "state set on the target"
     UNMARK_SOURCE = "left stopped on the source"
     DONE = "moved"
 

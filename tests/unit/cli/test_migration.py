@@ -70,7 +70,7 @@ def test_the_source_stops_before_its_offsets_are_read_and_the_target_starts_last
         "a: offsets copied",
         "a: state noted on the source",
         "a: ready on the target",
-        "a: started on the target",
+        "a: state set on the target",
         "a: left stopped on the source",
         "a: moved, RUNNING at http://ours",
         "a: deleted on the source",
