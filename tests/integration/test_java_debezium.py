@@ -228,7 +228,8 @@ def test_the_event_router_sends_the_rows_of_an_outbox_to_the_topics_of_their_agg
         assert not task.stop().failed
     made, canceled = seen(kafka.bootstrap, orders)
     assert (made.key(), json.loads(made.value() or b"")) == (b"17", {"payload": {"lines": [1, 2]}, "tenant": "a"})
-    assert dict(made.headers() or []) == {"id": f"{number}1".encode(), "eventType": b"OrderCreated"}
+    headers = dict(made.headers() or [])  # and the context of Debezium's task
+    assert (headers["id"], headers["eventType"]) == (f"{number}1".encode(), b"OrderCreated")
     assert dict(canceled.headers() or [])["eventType"] == b"OrderCanceled"
 
 

@@ -92,6 +92,8 @@ class KafkaBasedLog:
     def start(self, timeout: float = 60.0) -> None:
         """Read to the topic's current end, then keep reading in the background. ``timeout`` is in seconds.
 
+        Does not wait for open transactions: a dead task's is ended by its successor, which may need this log to start.
+
         Raises:
             InternalTopicError: the topic does not exist.
             ConnectError: the end was not reached in time, or the cluster did not answer.
@@ -104,7 +106,7 @@ class KafkaBasedLog:
             reader.assign([TopicPartitionOffset(*partition, offset) for partition, offset in self._positions.items()])
         self._thread = threading.Thread(target=self._run, args=(reader,), name=f"log-{self._topic}", daemon=True)
         self._thread.start()
-        self.read_to_end(timeout)
+        self._read_to_end(timeout, read_committed=True)
 
     def read_to_end(self, timeout: float = 30.0) -> None:
         """Wait until all records have been read that were committed before this call. Raises as ``start`` does.
@@ -112,10 +114,13 @@ class KafkaBasedLog:
         Transactions hide what was committed after their first record, and brokers finish a commit some time after they confirm
         it. Records behind such a transaction are waited for only with ``waits_for_transactions``.
         """
+        self._read_to_end(timeout, read_committed=not self._waits_for_transactions)
+
+    def _read_to_end(self, timeout: float, *, read_committed: bool) -> None:
         self._check()
         self.verify()
         reached = dict(self._positions)  # taken first: while the end offsets are requested, more records may be written and read
-        ends = end_offsets(self._admin, self._partitions, read_committed=not self._waits_for_transactions)
+        ends = end_offsets(self._admin, self._partitions, read_committed=read_committed)
         shorter = {each.partition: (end, reached[each]) for each, end in ends.items() if end < reached[each]}
         if shorter:
             self._fail(_lost(self._topic, f"it ends before the offset read so far; partition: (end, read) = {shorter}"))

@@ -54,8 +54,10 @@ def kill_parts(group: WorkerGroup, connector: str, more: Moves, row: Row) -> Non
     for number, part in enumerate(chosen, 1):
         more(_RECORDS, group.drivers[-1])
         time.sleep(chance.uniform(0, 1.2))
+        group.running(connector)
         killed = time.monotonic()
         _kill(group, connector, part)
+        group.running(connector, within=240)
         more(_RECORDS, group.drivers[-1])
         seconds = time.monotonic() - killed
         row.recovered(seconds)
