@@ -22,7 +22,7 @@ from sluiceway.config.parsing import parse_value
 from sluiceway.errors import ConfigError, ConnectError
 from sluiceway.java_plugins.errors import java_error
 from sluiceway.java_plugins.host import JavaObject
-from sluiceway.java_plugins.hosts import HostSlot, PluginLocation, current_slot, reference
+from sluiceway.java_plugins.hosts import HostSlot, PluginLocation, call_new, reference
 
 
 class JavaConnector(Connector):
@@ -156,9 +156,4 @@ def _parsed(name: str, text: str | None, kind: Type) -> ConfigValue:
 
 def _ask(plugin: PluginLocation, method: str, args: object = None) -> Any:
     """Call a method of a connector that is not started, in the current Java process."""
-    slot = current_slot()
-    connector = slot.host().new("connector", {"plugin": reference(plugin)}, context=slot.context)
-    try:
-        return connector.call(method, args)
-    finally:
-        connector.delete()
+    return call_new("connector", {"plugin": reference(plugin)}, plugin, method, args)

@@ -14,7 +14,7 @@ from sluiceway.config.definition import ConfigDef, ConfigValue, shown
 from sluiceway.errors import ConfigError
 from sluiceway.java_plugins.connector import config_def
 from sluiceway.java_plugins.errors import JavaError
-from sluiceway.java_plugins.hosts import current_slot, reference
+from sluiceway.java_plugins.hosts import call_new, reference
 from sluiceway.java_plugins.index import JavaPlugin
 
 
@@ -54,9 +54,4 @@ def _definition(plugin: JavaPlugin) -> ConfigDef:
 
 
 def _call(plugin: JavaPlugin, method: str, args: dict[str, object]) -> Any:
-    slot = current_slot()
-    helper = slot.host().new("plugins", None, context=slot.context)
-    try:
-        return helper.call(method, {"plugin": reference(plugin), **args})
-    finally:
-        helper.delete()
+    return call_new("plugins", None, plugin, method, {"plugin": reference(plugin), **args})

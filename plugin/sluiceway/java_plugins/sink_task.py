@@ -74,7 +74,13 @@ class JavaSinkTask(SinkTask):
             "chain": self._chain,
             "reports": self._reports,
         }
-        self._object = slot.host().new("sink", arguments, context=slot.context, handler=self._serve)
+        stopping = self._stopping
+
+        def watch(task: JavaObject) -> None:
+            if stopping is not None:
+                stopping(task, "The constructor")
+
+        self._object = slot.host().new("sink", arguments, context=slot.context, handler=self._serve, watch=watch)
         self._call("start")
 
     def open(self, partitions: Collection[TopicPartition]) -> None:

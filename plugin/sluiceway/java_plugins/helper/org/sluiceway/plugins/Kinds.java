@@ -12,6 +12,7 @@ final class Kinds {
         kinds.put("sink", SinkObject::new);
         kinds.put("transforms", TransformsObject::new);
         kinds.put("converter", ConverterObject::new);
+        kinds.put("provider", (python, args) -> new ProviderObject(args));
         kinds.put("plugins", (python, args) -> new PluginsObject());
         return kinds;
     }

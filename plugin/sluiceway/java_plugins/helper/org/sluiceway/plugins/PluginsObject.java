@@ -46,9 +46,7 @@ final class PluginsObject implements Hosted {
         try {
             return Map.of("version", version(Loaders.create(plugin, Object.class)));
         } catch (Throwable error) { // also a class for a newer Java, or one that lacks a dependency
-            Throwable cause = error;
-            while (cause.getCause() != null && cause.getCause() != cause) cause = cause.getCause();
-            return Map.of("error", cause.toString());
+            return Map.of("error", Loaders.root(error).toString());
         }
     }
 

@@ -7,6 +7,7 @@ import java.util.Arrays;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import org.apache.kafka.clients.producer.RecordMetadata;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.header.internals.RecordHeaders;
@@ -92,7 +93,7 @@ final class SourceObject implements Hosted {
             polled = null;
         }
         if (polled == null) return Answer.NONE;
-        if (polled.contains(null)) throw new ConnectException(task.getClass().getName() + ".poll() returned a null record");
+        if (polled.stream().anyMatch(Objects::isNull)) throw new ConnectException(task.getClass().getName() + ".poll() returned a null record");
         batch = polled;
         next = 0;
         batches++;
