@@ -14,6 +14,7 @@ from sluiceway.errors import ConnectError
 from sluiceway.herder.plugin_path import use_plugin_path
 from sluiceway.herder.validation import validate_config
 from sluiceway.worker.worker_connector import Failed, Started, TaskConfigs
+from support.engine import Offsets
 from support.eventually import eventually
 from support.java_plugins import SCRIPTED, Driven, compiled_plugin, fetch_runtime, java_processes
 
@@ -59,6 +60,17 @@ def test_a_driver_gets_task_configs_and_requests_for_new_ones() -> None:
     driven.until(Started)
     [task] = driven.until(TaskConfigs).configs
     assert (task["limit"], task["task.class"]) == ("7", f"{_CLASS}$ScriptedTask")
+    driven.connector.stop(30)
+    assert java_processes() == []
+
+
+@pytest.mark.long
+def test_a_connector_reads_the_stored_offsets() -> None:
+    offsets = Offsets()
+    offsets.put("c", [({"s": "1"}, {"n": 5})])
+    driven = Driven(config(read=""), offsets)
+    [task] = driven.until(TaskConfigs).configs
+    assert task["read"] == "{n=5} null"
     driven.connector.stop(30)
     assert java_processes() == []
 

@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,9 @@ from sluiceway.java_plugins.hosts import close_shared_host
 from sluiceway.java_plugins.runtime_jars import EXCLUDED, RUNTIME_JARS, fetched_home, install_runtime, runtime_jars
 from sluiceway.java_runtime import find_java
 from sluiceway.stack import maven
+from sluiceway.storage.interfaces import OffsetBackingStore
 from sluiceway.worker.worker_connector import WorkerConnector
+from support.engine import Offsets
 from support.eventually import eventually
 
 CONNECT_FILE = ("org.apache.kafka:connect-file:4.3.0",)
@@ -104,9 +107,9 @@ class _NoContext:
 class Driven:
     """A connector as a driver runs it, and the events so far."""
 
-    def __init__(self, config: dict[str, str]) -> None:
+    def __init__(self, config: dict[str, str], offsets: OffsetBackingStore | None = None) -> None:
         worker = WorkerConfig.of({"bootstrap.servers": "localhost:1", "plugin.path": "x"})
-        self.connector = WorkerConnector("c", worker, lambda: None, self._wait)
+        self.connector = WorkerConnector("c", worker, lambda _: nullcontext(offsets or Offsets()), lambda: None, self._wait)
         self.events: list[Any] = []
         self.connector.start(config)
 

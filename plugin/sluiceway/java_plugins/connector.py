@@ -142,12 +142,13 @@ def stored_offsets(read: Any, partitions: Sequence[str]) -> list[str | None]:
 def _validated(definition: ConfigDef, described: Mapping[str, Any]) -> ValidatedValue:
     name = described["name"]
     kind = definition[name].type if name in definition else Type.STRING
-    recommended = [_parsed(name, text, Type.STRING if kind is Type.LIST else kind) for text in described["recommended"]]
-    value = _parsed(name, described["value"], kind)
+    recommended = [parsed_or_text(name, text, Type.STRING if kind is Type.LIST else kind) for text in described["recommended"]]
+    value = parsed_or_text(name, described["value"], kind)
     return ValidatedValue(name, value, recommended, list(described["errors"]), described["visible"])
 
 
-def _parsed(name: str, text: str | None, kind: Type) -> ConfigValue:
+def parsed_or_text(name: str, text: str | None, kind: Type) -> ConfigValue:
+    """Return a value with its type, as text if it does not have the type."""
     try:
         return parse_value(name, text, kind)
     except ConfigError:

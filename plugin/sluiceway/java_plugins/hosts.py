@@ -10,10 +10,10 @@ import atexit
 import contextvars
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from sluiceway.errors import ConnectError, java_text_of
 from sluiceway.java_plugins.errors import JavaError, JavaProcessError
@@ -142,6 +142,24 @@ def call_new(kind: str, args: object, plugin: PluginLocation, method: str, metho
         raise
     finally:
         created.delete()
+
+
+class PluginMetric(NamedTuple):
+    """A metric that a plugin has registered (KIP-877), with the name and tags that it has in Kafka Connect (``type=plugins``)."""
+
+    name: str
+    description: str
+    tags: Mapping[str, str]
+    value: float | str | bool | None
+
+
+def plugin_metrics(host: JavaHost) -> list[PluginMetric]:
+    """Return the metrics of the plugins in a Java process. Raises JavaProcessError if it has ended."""
+    helper = host.new("metrics", None)
+    try:
+        return [PluginMetric(**each) for each in helper.call("values")]
+    finally:
+        helper.delete()
 
 
 def _watch_idle() -> None:

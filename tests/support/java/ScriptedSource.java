@@ -6,10 +6,13 @@ import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import org.apache.kafka.clients.producer.RecordMetadata;
 import org.apache.kafka.common.config.ConfigDef;
+import org.apache.kafka.common.metrics.Gauge;
+import org.apache.kafka.common.metrics.PluginMetrics;
 import org.apache.kafka.connect.connector.Task;
 import org.apache.kafka.connect.data.Schema;
 import org.apache.kafka.connect.source.ConnectorTransactionBoundaries;
@@ -17,6 +20,8 @@ import org.apache.kafka.connect.source.ExactlyOnceSupport;
 import org.apache.kafka.connect.source.SourceConnector;
 import org.apache.kafka.connect.source.SourceRecord;
 import org.apache.kafka.connect.source.SourceTask;
+import org.apache.kafka.connect.source.SourceConnectorContext;
+import org.apache.kafka.connect.storage.OffsetStorageReader;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -35,7 +40,11 @@ public class ScriptedSource extends SourceConnector {
     @Override public Class<? extends Task> taskClass() { return ScriptedTask.class; }
     @Override public List<Map<String, String>> taskConfigs(int max) {
         if (config.containsKey("hang")) while (true) try { Thread.sleep(1000); } catch (InterruptedException ignored) { }
-        return List.of(config);
+        if (!config.containsKey("read")) return List.of(config);
+        Map<String, String> read = new java.util.HashMap<>(config);
+        OffsetStorageReader reader = ((SourceConnectorContext) context()).offsetStorageReader();
+        read.put("read", reader.offset(Map.of("s", "1")) + " " + reader.offset(Map.of("s", "2")));
+        return List.of(read);
     }
     @Override public void stop() {}
     @Override public ConfigDef config() {
@@ -62,6 +71,8 @@ public class ScriptedSource extends SourceConnector {
         @Override public void start(Map<String, String> config) {
             this.config = config;
             LOG.debug("the task starts at level DEBUG");
+            PluginMetrics metrics = context.pluginMetrics();
+            metrics.addMetric(metrics.metricName("next", "The next number.", new LinkedHashMap<>(Map.of("s", "1"))), (Gauge<Long>) (c, now) -> next);
             Map<String, Object> stored = context.offsetStorageReader().offset(source);
             next = stored == null ? 0 : (Long) stored.get("n") + 1;
         }

@@ -33,7 +33,7 @@ final class SinkContext extends WorkerSinkTaskContext {
     final Set<TopicPartition> assigned = ConcurrentHashMap.newKeySet();
     private final Hosted.Calls python;
     private final Map<String, String> config;
-    private final LocalMetrics metrics = new LocalMetrics();
+    private final PluginMetrics metrics = LocalMetrics.ofTask();
     private final boolean reports;
     private final Chain<SinkRecord> chain;
 

@@ -74,6 +74,7 @@ final class SourceObject implements Hosted {
                 task.commit();
                 return Answer.NONE;
             case "stop":
+                LocalMetrics.log();
                 try {
                     task.stop();
                 } finally {
@@ -224,7 +225,7 @@ final class SourceObject implements Hosted {
 
     private final class Context implements SourceTaskContext {
         private final OffsetStorageReader offsets;
-        private final PluginMetrics metrics = new LocalMetrics();
+        private final PluginMetrics metrics = LocalMetrics.ofTask();
 
         Context(OffsetStorageReader offsets) {
             this.offsets = offsets;
