@@ -50,11 +50,11 @@ def fetch_runtime() -> None:
             install_runtime(maven.resolve(coordinates, exclude=EXCLUDED, title="Kafka Connect's runtime"), fetched_home())
 
 
-def plugin_folder(plugin_path: Path, name: str, coordinates: Sequence[str]) -> Path:
+def plugin_folder(plugin_path: Path, name: str, coordinates: Sequence[str], exclude: Sequence[str] = _NOT_IN_PLUGINS) -> Path:
     """Make a plugin location with the jars of published artifacts, without Kafka's own, and return it."""
     folder = plugin_path / name
     folder.mkdir(parents=True)
-    for jar in maven.resolve(coordinates, exclude=_NOT_IN_PLUGINS, title=name):
+    for jar in maven.resolve(coordinates, exclude=exclude, title=name):
         (folder / jar.name).symlink_to(jar)
     return folder
 

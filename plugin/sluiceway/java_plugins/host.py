@@ -39,12 +39,15 @@ _STDERR = 2
 _BUFFER = 1 << 16
 _WAIT_SECONDS = 0.2  # between two calls of a request's `watch`
 _END_SECONDS = 5.0
+HEAP_MB = 256
+"""The largest heap of a Java process in megabytes, unless its options set another one."""
+
 # Small, because there may be a process for each task. Without the two limits the JVM reserves more address space than
 # spark.executor.pyspark.memory usually allows.
 _JVM_OPTIONS = (
     "-Xrs",
     "-Xms32m",
-    "-Xmx256m",
+    f"-Xmx{HEAP_MB}m",
     "-XX:+UseSerialGC",
     "-XX:CompressedClassSpaceSize=64m",
     "-XX:ReservedCodeCacheSize=64m",
