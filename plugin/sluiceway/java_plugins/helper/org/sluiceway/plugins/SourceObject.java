@@ -7,6 +7,7 @@ import java.util.Arrays;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import org.apache.kafka.clients.producer.RecordMetadata;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.header.internals.RecordHeaders;
@@ -73,6 +74,7 @@ final class SourceObject implements Hosted {
                 task.commit();
                 return Answer.NONE;
             case "stop":
+                LocalMetrics.log();
                 try {
                     task.stop();
                 } finally {
@@ -92,7 +94,7 @@ final class SourceObject implements Hosted {
             polled = null;
         }
         if (polled == null) return Answer.NONE;
-        if (polled.contains(null)) throw new ConnectException(task.getClass().getName() + ".poll() returned a null record");
+        if (polled.stream().anyMatch(Objects::isNull)) throw new ConnectException(task.getClass().getName() + ".poll() returned a null record");
         batch = polled;
         next = 0;
         batches++;
@@ -223,7 +225,7 @@ final class SourceObject implements Hosted {
 
     private final class Context implements SourceTaskContext {
         private final OffsetStorageReader offsets;
-        private final PluginMetrics metrics = new LocalMetrics();
+        private final PluginMetrics metrics = LocalMetrics.ofTask();
 
         Context(OffsetStorageReader offsets) {
             this.offsets = offsets;
