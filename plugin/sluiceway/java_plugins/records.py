@@ -9,6 +9,7 @@ from typing import Any
 
 from sluiceway.api import SinkRecord, SourceRecord
 from sluiceway.api.transform import ConnectRecord
+from sluiceway.java_plugins.acknowledgements import SentRecords
 from sluiceway.java_plugins.values import Values
 from sluiceway.kafka.clients import ConsumedMessage
 
@@ -67,22 +68,15 @@ def record_of(values: Values, row: Sequence[Any], before: ConnectRecord) -> Conn
 
 
 class JavaSourceRecord(SourceRecord):
-    """A record that a Java source task has returned, with the number of its batch and its index there."""
+    """A record that a Java source task has returned, with its index in the batch. ``sent`` collects the places of the batch."""
 
-    __slots__ = ("batch", "index")
+    __slots__ = ("index", "sent")
 
-    @classmethod
-    def place(cls, batch: int, index: int) -> JavaSourceRecord:
-        """Return a stand-in for a record whose data is in Java. It has no source partition, so it adds no offset."""
-        record = cls(None, None, "", None)
-        record.batch, record.index = batch, index
-        return record
-
-    batch: int
     index: int
+    sent: SentRecords | None
 
 
-def source_records(values: Values, rows: Sequence[Sequence[Any]], batch: int) -> list[JavaSourceRecord]:
+def source_records(values: Values, rows: Sequence[Sequence[Any]], sent: SentRecords | None) -> list[JavaSourceRecord]:
     """Return the records of a batch that a Java source task has returned."""
     records: list[JavaSourceRecord] = []
     partition: Any = None
@@ -98,7 +92,7 @@ def source_records(values: Values, rows: Sequence[Sequence[Any]], batch: int) ->
         )
         if headers:
             record.headers = values.headers(headers)
-        record.batch, record.index = batch, index
+        record.index, record.sent = index, sent
         records.append(record)
     return records
 

@@ -12,6 +12,7 @@ from sluiceway import discovery
 from sluiceway.api import OffsetStorageReader, SourceRecord, SourceTask, TransactionContext
 from sluiceway.config.connector import CONNECTOR_CLASS, CONNECTOR_VERSION, JAVA_OPTS, overrides
 from sluiceway.errors import ConfigError
+from sluiceway.java_plugins.acknowledgements import SentRecords
 from sluiceway.java_plugins.hosts import task_host
 from sluiceway.java_plugins.source_task import JavaSourceTask
 from sluiceway.kafka.clients import producer_config, transactional_producer_config
@@ -199,7 +200,11 @@ class _DeliveryBuilder:
             self._spec.worker, self._client_id, identity, self._overrides, longest_ms=settings.interval_ms
         )
         acknowledgements: list[Callable[[], None]] = []
-        sender = self._sender(config, None if self._acknowledge is None else deferred(self._acknowledge, acknowledgements))
+        sender = self._sender(
+            config,
+            None if self._acknowledge is None else deferred(self._acknowledge, acknowledgements),
+            confirm=lambda sent: acknowledgements.append(sent.confirm),
+        )
         boundary = settings.new_boundary()
         delivery = ExactlyOnceDelivery(
             sender,
@@ -213,7 +218,14 @@ class _DeliveryBuilder:
         )
         return sender, delivery, boundary if isinstance(boundary, ConnectorBoundary) else None
 
-    def _sender(self, config: Mapping[str, str], acknowledge: Acknowledge | None, *, tolerant: bool = False) -> RecordSender:
+    def _sender(
+        self,
+        config: Mapping[str, str],
+        acknowledge: Acknowledge | None,
+        *,
+        tolerant: bool = False,
+        confirm: Callable[[SentRecords], None] = SentRecords.confirm,
+    ) -> RecordSender:
         return RecordSender(
             config,
             self._converters,
@@ -223,6 +235,7 @@ class _DeliveryBuilder:
             new_topic=self._new_topic,
             acknowledge=acknowledge,
             tolerant=tolerant,
+            confirm=confirm,
         )
 
     def _new_topic(self, topic: str) -> None:
