@@ -7,6 +7,7 @@ Configs, which may hold secrets, reach it through this pipe only. Its log goes t
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import itertools
 import logging
 import os
@@ -37,6 +38,7 @@ MAIN_CLASS = "org.sluiceway.plugins.Host"
 
 _STDERR = 2
 _BUFFER = 1 << 16
+_PIPE_BYTES = 1 << 20  # what Linux allows a user without privileges
 _WAIT_SECONDS = 0.2  # between two calls of a request's `watch`
 _END_SECONDS = 5.0
 # Small, because there may be a process for each task. Without the two limits the JVM reserves more address space than
@@ -171,6 +173,7 @@ class JavaHost:
         with tempfile.TemporaryDirectory(prefix="sluiceway-java-", ignore_cleanup_errors=True) as folder:
             crash_file = Path(folder, "hs_err.log")
             reading, writing = os.pipe()
+            _enlarge(writing)
             with os.fdopen(reading, "rb", buffering=_BUFFER) as frames:
                 try:
                     # Frames have a pipe of their own, because the JVM and native code may write to standard output.
@@ -183,6 +186,7 @@ class JavaHost:
                     return
                 finally:
                     os.close(writing)
+                _enlarge(cast(BinaryIO, process.stdin).fileno())
                 started.set_result(process)
                 while (frame := read_frame(frames)) is not None:
                     if frame.kind == REQUEST:
@@ -253,6 +257,13 @@ class JavaObject:
         with contextlib.suppress(JavaProcessError):
             self.call("delete")
         self._host._handlers.pop(self._number, None)
+
+
+def _enlarge(pipe: int) -> None:
+    """Let a pipe hold most batches whole, so that neither side waits for the other while it writes one."""
+    if hasattr(fcntl, "F_SETPIPE_SZ"):
+        with contextlib.suppress(OSError):  # beyond the user's limit of memory for pipes
+            fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
 
 
 def _wait(future: Future[Frame], watch: Watch | None) -> Frame:

@@ -101,6 +101,8 @@ class JavaSourceTask(SourceTask):
             return
         stopping = self._stop_watch()
         stopping.begin()
+        # The next batch may be polled already; nothing of it was produced.
+        self._object.call("settle", watch=lambda _: stopping.end_late_call(self._object, "poll()"))
         self._object.call("stop", watch=lambda _: stopping.end_late_call(self._object, "stop()", interrupt=False))
 
     def _next(self, method: str) -> PackedPart:

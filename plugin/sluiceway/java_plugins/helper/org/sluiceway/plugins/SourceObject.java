@@ -7,6 +7,7 @@ import java.util.Arrays;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.Callable;
 import org.apache.kafka.clients.producer.RecordMetadata;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.header.internals.RecordHeaders;
@@ -23,6 +24,7 @@ import org.apache.kafka.connect.storage.OffsetStorageReader;
 /**
  * A source task. With a chain, {@code poll} returns a batch in parts: a part ends at {@code MOST_BYTES}, at a record that ends a transaction, and
  * before a record that a transform or converter fails on. {@code pack} returns the next part, {@code skip} first leaves that record out.
+ * The next batch is polled and packed while Python produces the last one, so that both processes work.
  */
 final class SourceObject implements Hosted {
     private static final int MOST_BYTES = 4 << 20;
@@ -38,6 +40,8 @@ final class SourceObject implements Hosted {
     private List<SourceRecord> batch = List.of();
     private int batches;
     private int next;
+    private boolean pollsAhead;
+    private Callable<Answer> polled;
 
     SourceObject(Calls python, JsonNode args) throws Exception {
         task = Loaders.create(args.get("plugin"), SourceTask.class);
@@ -59,15 +63,13 @@ final class SourceObject implements Hosted {
                 task.start(configs);
                 return Answer.NONE;
             case "poll":
-                return poll();
+                return nextBatch();
             case "pack":
-                return pack();
+                return handedOut(pack());
             case "skip":
                 next++;
-                return pack();
-            case "offsets":
-                return Answer.of(offsets(args.get("end").asInt()));
-            case "acknowledge":
+                return handedOut(pack());
+            case "settle": // the answer means that no poll lasts
                 return Answer.NONE;
             case "commit":
                 task.commit();
@@ -82,6 +84,38 @@ final class SourceObject implements Hosted {
             default:
                 throw new IllegalArgumentException("A source task has no method " + method);
         }
+    }
+
+    /** Polls the next batch while Python produces this one. */
+    @Override
+    public void answered() {
+        if (!pollsAhead) return;
+        pollsAhead = false;
+        try {
+            Answer answer = poll();
+            polled = () -> answer;
+        } catch (Throwable error) { // for the next request, like the answer
+            polled = () -> {
+                if (error instanceof Error fatal) throw fatal;
+                throw (Exception) error;
+            };
+        }
+    }
+
+    /** Returns the answer that was prepared, or else polls. */
+    private Answer nextBatch() throws Exception {
+        Callable<Answer> prepared = polled;
+        polled = null;
+        return handedOut(prepared == null ? poll() : prepared.call());
+    }
+
+    /**
+     * Notes that Python gets this answer, and whether to poll ahead: not after an empty poll, not before the last part of a batch, and
+     * not for a task that may end its transactions itself, because its requests belong to the batch that it returned last.
+     */
+    private Answer handedOut(Answer answer) {
+        pollsAhead = answer.header() != null && !batch.isEmpty() && next == batch.size() && transactions == null;
+        return answer;
     }
 
     private Answer poll() throws InterruptedException {
@@ -111,6 +145,7 @@ final class SourceObject implements Hosted {
             String action = transactions == null ? null : after(record);
             if (action != null) actions.add(List.of(i, action));
         }
+        next = batch.size();
         described.put("batch", batches);
         described.put("size", batch.size());
         described.put("actions", actions);
