@@ -27,6 +27,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, cast
 
 from sluiceway.errors import ConnectError, java_text_of
+from sluiceway.java_plugins.class_archive import ClassArchive
 from sluiceway.java_plugins.errors import JavaProcessError, java_error
 from sluiceway.java_plugins.frames import ANSWER, ERROR, REQUEST, Frame, encode, read_frame
 from sluiceway.java_plugins.helper_jar import helper_jar
@@ -177,7 +178,7 @@ class JavaHost:
             with os.fdopen(reading, "rb", buffering=_BUFFER) as frames:
                 try:
                     # Frames have a pipe of their own, because the JVM and native code may write to standard output.
-                    command = _command(self._options, crash_file, writing)
+                    command, archive = _command(self._options, crash_file, writing)
                     process = subprocess.Popen(
                         command, stdin=subprocess.PIPE, stdout=_STDERR, bufsize=_BUFFER, pass_fds=[writing]
                     )
@@ -194,6 +195,7 @@ class JavaHost:
                     elif (future := self._pending.pop(frame.id, None)) is not None:
                         future.set_result(frame)
             self._end(process, crash_file)
+            archive.close(process.returncode)
 
     def _serve(self, process: subprocess.Popen[bytes], frame: Frame) -> None:
         handler = self._handlers.get(frame.header["object"])
@@ -278,12 +280,13 @@ def _wait(future: Future[Frame], watch: Watch | None) -> Frame:
                 watch(time.monotonic() - started)
 
 
-def _command(options: HostOptions, crash_file: Path, writing: int) -> Sequence[str]:
-    """Return the command of a process that writes its frames to the file descriptor ``writing``."""
-    class_path = os.pathsep.join(map(str, (helper_jar(options.class_path), *options.class_path)))
-    java = [str(find_java().executable), *_JVM_OPTIONS, f"-XX:ErrorFile={crash_file}", *shlex.split(options.java_opts)]
-    command = [*java, "-cp", class_path, MAIN_CLASS, f"/proc/self/fd/{writing}"]
-    return [sys.executable, "-S", "-E", "-c", _DIE_WITH_PARENT, *command] if sys.executable else command
+def _command(options: HostOptions, crash_file: Path, writing: int) -> tuple[Sequence[str], ClassArchive]:
+    """Return the command of a process that writes its frames to the file descriptor ``writing``, and its archive of classes."""
+    java, jars = find_java(), (helper_jar(options.class_path), *options.class_path)
+    archive = ClassArchive(java, jars, options.java_opts)
+    jvm = [str(java.executable), *_JVM_OPTIONS, *archive.options, f"-XX:ErrorFile={crash_file}", *shlex.split(options.java_opts)]
+    command = [*jvm, "-cp", os.pathsep.join(map(str, jars)), MAIN_CLASS, f"/proc/self/fd/{writing}"]
+    return ([sys.executable, "-S", "-E", "-c", _DIE_WITH_PARENT, *command] if sys.executable else command), archive
 
 
 def _death(name: str, code: int, crash_file: Path) -> JavaProcessError:
