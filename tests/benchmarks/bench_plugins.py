@@ -50,8 +50,9 @@ from support.engine import RunningTask
 from support.eventually import eventually
 from support.java_plugins import CONNECT_FILE, DEBEZIUM_POSTGRES, fetch_runtime, first_task_config, plugin_folder
 from support.peer import FILE_SINK, FILE_SOURCE, PeerStandalone
-from support.plugin_checks import Case, Figures, Limit, checks_of, run_checks, table_of
+from support.plugin_checks import Case, Figures, Limit, Measurement, figure_of, show_checks
 from support.postgres import PostgresServer
+from support.toggles import table
 
 STRINGS, JSON = CONVERTERS["String"], CONVERTERS["Json, schemas"]
 _TRANSFORMS = "org.apache.kafka.connect.transforms."
@@ -74,7 +75,7 @@ _TRANSACTIONS = 20
 def run_task(config: dict[str, str], bootstrap: str, plugin_path: str, java: str) -> None:
     """Run a task until it is killed; the entry point of its process."""
     use_plugin_path({"plugin.path": plugin_path, "plugin.java": java})
-    task_config = first_task_config(config)
+    task_config = config if "task.class" in config else first_task_config(config)
     close_shared_host()
     with RunningTask(task_config, {"bootstrap.servers": bootstrap, "offset.flush.interval.ms": "60000"}) as task:
         print(task.join(within=GIVE_UP_SECONDS).trace or "", file=sys.stderr)
@@ -145,22 +146,7 @@ class Bench:
         name = f"cdc_{uuid.uuid4().hex[:8]}"
         database, count = self.postgres.first, self.records // _DEBEZIUM_SHARE
         database.execute(f"create table {name} (id int primary key, name text, amount numeric(10, 2), note text, at timestamptz)")
-        config = {
-            "name": name,
-            "connector.class": _DEBEZIUM,
-            "database.hostname": HOST,
-            "database.port": str(database.port),
-            "database.user": database.user,
-            "database.password": database.password,
-            "database.dbname": database.name,
-            "topic.prefix": name,
-            "plugin.name": "pgoutput",
-            "slot.name": name,
-            "publication.name": name,
-            "publication.autocreate.mode": "filtered",
-            "table.include.list": f"public.{name}",
-            **options,
-        }
+        config = {**debezium_config(name, database), **options}
         topic = self.topic(f"{name}.public.{name}", exactly=True)
         if not streamed:
             insert(database, name, 0, count)
@@ -221,6 +207,25 @@ class Bench:
         return self._filled[kind]
 
 
+def debezium_config(name: str, database: DatabaseForTest) -> dict[str, str]:
+    """Return the config of a connector that reads the table of its name."""
+    return {
+        "name": name,
+        "connector.class": _DEBEZIUM,
+        "database.hostname": HOST,
+        "database.port": str(database.port),
+        "database.user": database.user,
+        "database.password": database.password,
+        "database.dbname": database.name,
+        "topic.prefix": name,
+        "plugin.name": "pgoutput",
+        "slot.name": name,
+        "publication.name": name,
+        "publication.autocreate.mode": "filtered",
+        "table.include.list": f"public.{name}",
+    }
+
+
 def struct_line() -> str:
     """Return the line that the file sink writes for a struct."""
     return f"Struct{{{','.join(f'{name}={value}' for name, value in struct(0).items())}}}\n"
@@ -245,17 +250,16 @@ class Measured:
         return Figures(ratio, self.ours.cpu_per_million(), self.peer.cpu_per_million())
 
     def row(self) -> tuple[str, ...]:
-        found, wanted = self.figures(), self.case.limit
-        good = found.ratio >= wanted.ratio and found.own_cpu < found.peer_cpu
+        found = self.figures()
         return (
             self.case.name,
             spread(self.ours.rates),
             spread(self.peer.rates),
             f"{found.ratio:.2f}x",
-            f">= {wanted.ratio}x",
+            f">= {self.case.limit.ratio}x",
             f"{found.own_cpu:.2f}",
             f"{found.peer_cpu:.2f}",
-            "yes" if good else "NO",
+            "yes" if figure_of(self.case, found).good else "NO",
         )
 
 
@@ -285,7 +289,7 @@ def show(measured: list[Measured], records: int) -> None:
     print(f"\nRecords/s, median [lowest-highest], of {records:,} records (Debezium {records // _DEBEZIUM_SHARE:,})")
     print("CPU: seconds for a million records, of the task's processes")
     headings = ("case", "ours", "Kafka Connect", "ratio", "goal", "CPU ours", "CPU peer", "reached")
-    print(table_of(headings, [each.row() for each in measured]))
+    print(table(headings, [each.row() for each in measured]))
 
 
 def arguments() -> argparse.Namespace:
@@ -298,12 +302,11 @@ def arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def main() -> None:
-    options = arguments()
-    cases = [case for case in CASES if options.only is None or case.name in options.only]
+@contextmanager
+def opened(records: int, bootstrap: str | None = None, *, peer: bool = True) -> Iterator[Bench]:
+    """Start the servers, the peer if it is wanted, and stop them at the end."""
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="sluiceway-bench-")))
-        bootstrap = options.bootstrap
         if bootstrap is None:
             broker = EmbeddedBroker(folder / "broker")
             bootstrap = broker.start()
@@ -311,14 +314,28 @@ def main() -> None:
         fetch_runtime()
         plugin_folder(folder / "plugins", "connect-file", CONNECT_FILE)
         plugin_folder(folder / "plugins", "debezium-postgres", DEBEZIUM_POSTGRES)
-        worker = {"offset.flush.interval.ms": "60000", "plugin.path": str(folder / "plugins"), "plugin.discovery": "service_load"}
-        peer = stack.enter_context(PeerStandalone(bootstrap, folder / "peer", [], worker))
         postgres = stack.enter_context(PostgresServer())
-        bench = Bench(bootstrap, folder, peer, postgres, options.records)
+        worker = {"offset.flush.interval.ms": "60000", "plugin.path": str(folder / "plugins"), "plugin.discovery": "service_load"}
+        connect = PeerStandalone(bootstrap, folder / "peer", [], worker)
+        if peer:
+            stack.enter_context(connect)
+        yield Bench(bootstrap, folder, connect, postgres, records)
+
+
+def main() -> None:
+    options = arguments()
+    cases = [case for case in CASES if options.only is None or case.name in options.only]
+    figures: dict[str, Measurement] = {}
+    with opened(options.records, options.bootstrap) as bench:
         measured = compare(bench, cases, options.rounds)
-        show(measured, options.records)
-    if options.checks:
-        run_checks(checks_of({each.case.name: each.figures() for each in measured}))
+        figures.update((each.case.name, figure_of(each.case, each.figures())) for each in measured)
+        if options.checks:
+            from bench_plugins_start import figures_of, rounds_of
+
+            figures.update(figures_of(rounds_of(bench, options.rounds)))
+    show(measured, options.records)
+    if options.checks and not show_checks(figures):
+        raise SystemExit("A check does not hold.")
 
 
 if __name__ == "__main__":
