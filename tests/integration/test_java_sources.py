@@ -11,6 +11,7 @@ import pytest
 
 from sluiceway import discovery
 from sluiceway.herder.plugin_path import use_plugin_path
+from sluiceway.java_plugins.hosts import plugin_metrics, reference, task_host
 from sluiceway.storage.model import State
 from support.engine import Offsets, RunningTask
 from support.engine_connectors import lines
@@ -101,6 +102,22 @@ def test_keys_headers_and_timestamps_arrive_and_records_are_acknowledged(
     acknowledged = [line for line in log if line.startswith("v")]
     assert acknowledged == [f"v{n} 0 {n}" for n in range(100)]
     assert log[-2:] == ["commit", "stop"], "records are acknowledged before the commit"
+
+
+@pytest.mark.long
+def test_metrics_of_a_plugin_have_connects_tags_and_are_logged_at_the_end(
+    plugin_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    plugin = discovery.connector_class(_SCRIPTED).plugin  # type: ignore[attr-defined]  # of Java classes
+    with task_host("test", context="[orders|task-0] ") as slot:
+        arguments = {"plugin": reference(plugin, f"{_SCRIPTED}$ScriptedTask")}
+        task = slot.host().new("source", arguments, context=slot.context, handler=lambda *_: [None])
+        task.call("start", {"config": {"topic": "t"}})
+        task.call("poll")
+        [metric] = plugin_metrics(slot.host())
+        task.call("stop")
+    assert metric == ("next", "The next number.", {"connector": "orders", "task": "0", "s": "1"}, 10)
+    assert "[orders|task-0] Metrics of the plugins: next{connector=orders, task=0, s=1}=10" in capfd.readouterr().err
 
 
 @pytest.mark.long

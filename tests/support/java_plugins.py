@@ -7,13 +7,16 @@ import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from pathlib import Path
+from typing import Any
 
 import psutil
 
 from sluiceway.api import Transform
 from sluiceway.api.transform import R
+from sluiceway.config.worker import WorkerConfig
 from sluiceway.discovery import connector_class
 from sluiceway.folders import cache_home, file_lock
 from sluiceway.herder.reconcile import desired_task_configs
@@ -22,6 +25,10 @@ from sluiceway.java_plugins.hosts import close_shared_host
 from sluiceway.java_plugins.runtime_jars import EXCLUDED, RUNTIME_JARS, fetched_home, install_runtime, runtime_jars
 from sluiceway.java_runtime import find_java
 from sluiceway.stack import maven
+from sluiceway.storage.interfaces import OffsetBackingStore
+from sluiceway.worker.worker_connector import WorkerConnector
+from support.engine import Offsets
+from support.eventually import eventually
 
 CONNECT_FILE = ("org.apache.kafka:connect-file:4.3.0",)
 DEBEZIUM_POSTGRES = ("io.debezium:debezium-connector-postgres:3.7.0.Final",)
@@ -43,11 +50,11 @@ def fetch_runtime() -> None:
             install_runtime(maven.resolve(coordinates, exclude=EXCLUDED, title="Kafka Connect's runtime"), fetched_home())
 
 
-def plugin_folder(plugin_path: Path, name: str, coordinates: Sequence[str]) -> Path:
+def plugin_folder(plugin_path: Path, name: str, coordinates: Sequence[str], exclude: Sequence[str] = _NOT_IN_PLUGINS) -> Path:
     """Make a plugin location with the jars of published artifacts, without Kafka's own, and return it."""
     folder = plugin_path / name
     folder.mkdir(parents=True)
-    for jar in maven.resolve(coordinates, exclude=_NOT_IN_PLUGINS, title=name):
+    for jar in maven.resolve(coordinates, exclude=exclude, title=name):
         (folder / jar.name).symlink_to(jar)
     return folder
 
@@ -95,6 +102,31 @@ class _NoContext:
 
     def raise_error(self, error: BaseException) -> None:
         raise error
+
+
+class Driven:
+    """A connector as a driver runs it, and the events so far."""
+
+    def __init__(self, config: dict[str, str], offsets: OffsetBackingStore | None = None) -> None:
+        worker = WorkerConfig.of({"bootstrap.servers": "localhost:1", "plugin.path": "x"})
+        self.connector = WorkerConnector("c", worker, lambda _: nullcontext(offsets or Offsets()), lambda: None, self._wait)
+        self.events: list[Any] = []
+        self.connector.start(config)
+
+    def _wait(self, condition: Callable[[], bool], seconds: float) -> bool:
+        try:
+            eventually(condition, within=seconds)
+        except AssertionError:
+            return False
+        return True
+
+    def until(self, kind: type) -> Any:
+        def found() -> bool:
+            self.events += self.connector.events()
+            return any(isinstance(event, kind) for event in self.events)
+
+        eventually(found, within=60, what=str(kind))
+        return next(event for event in self.events if isinstance(event, kind))
 
 
 class Same(Transform):

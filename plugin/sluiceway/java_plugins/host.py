@@ -42,12 +42,15 @@ _BUFFER = 1 << 16
 _PIPE_BYTES = 1 << 20  # what Linux allows a user without privileges
 _WAIT_SECONDS = 0.2  # between two calls of a request's `watch`
 _END_SECONDS = 5.0
+HEAP_MB = 256
+"""The largest heap of a Java process in megabytes, unless its options set another one."""
+
 # Small, because there may be a process for each task. Without the two limits the JVM reserves more address space than
 # spark.executor.pyspark.memory usually allows.
 _JVM_OPTIONS = (
     "-Xrs",
     "-Xms32m",
-    "-Xmx256m",
+    f"-Xmx{HEAP_MB}m",
     "-XX:+UseSerialGC",
     "-XX:CompressedClassSpaceSize=64m",
     "-XX:ReservedCodeCacheSize=64m",
@@ -55,6 +58,7 @@ _JVM_OPTIONS = (
     "-XX:-CreateCoredumpOnCrash",
     "-Djava.awt.headless=true",
     "-Dlog4j2.isThreadContextMapInheritable=true",
+    "-Dlog4j2.contextSelector=org.apache.logging.log4j.core.selector.BasicContextSelector",
 )
 # Lets the kernel kill the process with the thread that started it, also if another process holds the pipe open. A process
 # that sets this in `preexec_fn` would fork while it has threads, so a short-lived Python process does it before Java starts.
@@ -110,25 +114,39 @@ class JavaHost:
     def alive(self) -> bool:
         return self._ended is None and not self._closing
 
-    def new(self, kind: str, args: object, *, thread: str = "", context: str = "", handler: Handler | None = None) -> JavaObject:
-        """Create a Java object with a thread of its own. Raises JavaError, JavaProcessError.
+    def new(
+        self,
+        kind: str,
+        args: object,
+        *,
+        thread: str = "",
+        context: str = "",
+        handler: Handler | None = None,
+        watch: Callable[[JavaObject], None] | None = None,
+    ) -> JavaObject:
+        """Create a Java object with a thread of its own. Raises JavaError, JavaProcessError and what ``watch`` raises.
 
-        ``thread`` is the thread's name, ``context`` Connect's prefix of its log lines, such as ``[name|task-0] ``.
+        ``thread`` is the thread's name, ``context`` Connect's prefix of its log lines, such as ``[name|task-0] ``. ``watch`` is
+        called with the object while its constructor lasts.
         """
         number = next(self._objects)
+        created = JavaObject(self, number)
         if handler is not None:
             self._handlers[number] = handler
         extra = {"kind": kind, "thread": thread or f"{self._options.name}-{number}", "context": context}
         try:
-            self._request(number, "new", args, b"", None, extra)
+            self._request(number, "new", args, b"", watch and (lambda _: watch(created)), extra)
         except BaseException:
             self._handlers.pop(number, None)
             raise
-        return JavaObject(self, number)
+        return created
 
-    def set_level(self, logger: str, level: str) -> None:
-        """Set the level of a Java logger and those below it; "root" is the root logger."""
-        self._request(0, "level", None, b"", None, {"logger": "" if logger == "root" else logger, "level": level})
+    def set_levels(self, levels: Mapping[str, str]) -> None:
+        """Set the levels of Java loggers, by name; "root" is the root logger. Does not wait for them."""
+        args = {"" if name == "root" else name: level for name, level in levels.items()}
+        header = {"object": 0, "method": "levels", "args": args}
+        with contextlib.suppress(OSError, ValueError):  # the process has ended
+            self._write(encode(REQUEST, next(self._requests), header))
 
     def kill(self) -> None:
         """End the process at once; requests that wait raise JavaProcessError."""

@@ -37,6 +37,8 @@ class _Context(SinkTaskContext, Protocol):
 
     def consumer_group(self) -> ConsumerGroup: ...
 
+    def group_offsets(self, partitions: Collection[TopicPartition]) -> Mapping[TopicPartition, int]: ...
+
 
 class _Reporter(ErrantRecordReporter, Protocol):
     """What the runtime's reporter has besides ``ErrantRecordReporter``."""
@@ -75,7 +77,13 @@ class JavaSinkTask(SinkTask):
             "chain": self._chain,
             "reports": self._reports,
         }
-        self._object = slot.host().new("sink", arguments, context=slot.context, handler=self._serve)
+        stopping = self._stopping
+
+        def watch(task: JavaObject) -> None:
+            if stopping is not None:
+                stopping(task, "The constructor")
+
+        self._object = slot.host().new("sink", arguments, context=slot.context, handler=self._serve, watch=watch)
         self._call("start")
 
     def open(self, partitions: Collection[TopicPartition]) -> None:
@@ -154,6 +162,9 @@ class JavaSinkTask(SinkTask):
             self._report(args)
         elif method == "group":
             return cast(_Context, context).consumer_group()._asdict()
+        elif method == "committed":
+            found = cast(_Context, context).group_offsets([TopicPartition(*each) for each in args])
+            return [[*partition, offset] for partition, offset in found.items()]
         else:
             raise ConnectError(f"Sluiceway does not serve {method} to sink tasks.")
         return None

@@ -45,12 +45,14 @@ class JavaSourceTask(SourceTask):
         ``must_stop`` is called while a call of the task lasts, and may raise to leave it. A call that goes on for
         ``stop_seconds`` after that is ended by ending its Java process. Raises JavaError, JavaProcessError.
         """
-        self._stopping = StopWatch(must_stop, stop_seconds)
+        stopping = self._stopping = StopWatch(must_stop, stop_seconds)
         self._acknowledgements = Acknowledgements()
         self._values = None if chain else Values()
         slot = current_slot()
         arguments = {"plugin": reference(self.plugin, config["task.class"]), "chain": chain}
-        self._object = slot.host().new("source", arguments, context=slot.context, handler=self._serve)
+        self._object = slot.host().new(
+            "source", arguments, context=slot.context, handler=self._serve, watch=lambda task: stopping(task, "The constructor")
+        )
         self.wants_acknowledgements = bool(self._object.call("overridesCommitRecord"))
 
     wants_acknowledgements = True

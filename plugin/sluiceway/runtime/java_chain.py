@@ -48,7 +48,7 @@ def java_transform(alias: str, config: Mapping[str, str]) -> dict[str, object] |
 def _predicate(alias: str, config: Mapping[str, str]) -> dict[str, object] | None:
     options = _below(f"{PREDICATES}.{alias}.", config)
     plugin = _plugin(predicate_class(options.pop(TYPE, "").strip(), options.get(VERSION)))
-    return None if plugin is None else {"plugin": plugin, "config": options}
+    return None if plugin is None else {"alias": alias, "plugin": plugin, "config": options}
 
 
 def _converter(key: str, config: Mapping[str, str], worker: WorkerConfig, find: Any) -> dict[str, object] | None:

@@ -9,16 +9,22 @@ import logging
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.herder.reconcile import TooManyTasksError
+from sluiceway.storage.interfaces import OffsetBackingStore
+from sluiceway.worker.connector_offsets import ConnectorOffsets
 from sluiceway.worker.connector_thread import ConnectorThread
 
 log = logging.getLogger(__name__)
 
 WaitUntil = Callable[[Callable[[], bool], float], bool]
 """Waits until a condition is true, at most a number of seconds, and keeps heartbeats going; returns the condition's value."""
+
+OpenSourceOffsets = Callable[[Mapping[str, str]], AbstractContextManager[OffsetBackingStore]]
+"""Opens the store of a connector's offsets, by its config."""
 
 _BACKOFF_SECONDS = (1.0, 60.0)  # first and longest delay before failed task configs are requested again
 
@@ -64,8 +70,11 @@ class _Instance:
 class WorkerConnector:
     """One connector's current object, if any. Only ``stop`` waits for the connector's code."""
 
-    def __init__(self, name: str, worker: WorkerConfig, notify: Callable[[], None], wait: WaitUntil) -> None:
+    def __init__(
+        self, name: str, worker: WorkerConfig, open_offsets: OpenSourceOffsets, notify: Callable[[], None], wait: WaitUntil
+    ) -> None:
         self._name = name
+        self._open_offsets = open_offsets
         self._worker = worker
         self._notify = notify
         self._wait = wait
@@ -119,7 +128,8 @@ class WorkerConnector:
 
     def start(self, config: Mapping[str, str]) -> None:
         """Create a new Connector object and start it; ``events`` reports the outcome."""
-        thread = ConnectorThread(self._name, config, self._worker, self._notify)
+        offsets = ConnectorOffsets(self._name, lambda: self._open_offsets(config))
+        thread = ConnectorThread(self._name, config, self._worker, offsets, self._notify)
         self._instance = _Instance(thread, thread.started)
 
     def events(self) -> list[Event]:

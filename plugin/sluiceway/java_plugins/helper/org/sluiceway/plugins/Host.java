@@ -44,6 +44,7 @@ public final class Host {
         System.setIn(InputStream.nullInputStream());
         int code = 1;
         try {
+            LogLimit.install();
             new Host(frames).serve();
             code = 0;
         } catch (Throwable error) {
@@ -77,8 +78,9 @@ public final class Host {
                 if (worker != null) worker.interrupt();
                 frames.write(Frames.ANSWER, frame.id(), null, null);
             }
-            case "level" -> {
-                Configurator.setAllLevels(args.path("logger").asText(), Level.valueOf(args.path("level").asText()));
+            case "levels" -> {
+                for (Map.Entry<String, JsonNode> each : args.path("args").properties())
+                    Configurator.setLevel(each.getKey(), Level.toLevel(each.getValue().asText(), Level.INFO));
                 frames.write(Frames.ANSWER, frame.id(), null, null);
             }
             default -> {

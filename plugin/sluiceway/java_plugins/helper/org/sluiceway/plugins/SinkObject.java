@@ -90,6 +90,7 @@ final class SinkObject implements Hosted {
                 return Answer.of(preCommit(args));
             }
             case "stop" -> {
+                LocalMetrics.log();
                 task.stop();
                 if (chain != null) chain.close();
             }

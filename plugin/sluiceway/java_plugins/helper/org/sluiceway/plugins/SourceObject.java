@@ -7,6 +7,7 @@ import java.util.Arrays;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.concurrent.Callable;
 import org.apache.kafka.clients.producer.RecordMetadata;
 import org.apache.kafka.common.TopicPartition;
@@ -75,6 +76,7 @@ final class SourceObject implements Hosted {
                 task.commit();
                 return Answer.NONE;
             case "stop":
+                LocalMetrics.log();
                 try {
                     task.stop();
                 } finally {
@@ -126,7 +128,7 @@ final class SourceObject implements Hosted {
             polled = null;
         }
         if (polled == null) return Answer.NONE;
-        if (polled.contains(null)) throw new ConnectException(task.getClass().getName() + ".poll() returned a null record");
+        if (polled.stream().anyMatch(Objects::isNull)) throw new ConnectException(task.getClass().getName() + ".poll() returned a null record");
         batch = polled;
         next = 0;
         batches++;
@@ -258,7 +260,7 @@ final class SourceObject implements Hosted {
 
     private final class Context implements SourceTaskContext {
         private final OffsetStorageReader offsets;
-        private final PluginMetrics metrics = new LocalMetrics();
+        private final PluginMetrics metrics = LocalMetrics.ofTask();
 
         Context(OffsetStorageReader offsets) {
             this.offsets = offsets;
