@@ -29,8 +29,8 @@ class PackedPart:
 
     ``batch`` is the batch's number, ``size`` the number of records polled, of which this part covers ``start`` to ``end``.
     ``offsets`` has the newest offset of each source partition in the batch before ``end``. ``action`` is COMMIT or ABORT if the
-    task ends its transaction after the part. ``failure`` describes why the record at ``end`` is not in the part. Keys, values and
-    headers begin at ``data_start`` of ``data``.
+    task ends its transaction after the part. ``failure`` describes why the record at ``end`` is not in the part, and
+    ``skipped`` why others between ``start`` and ``end`` are not. Keys, values and headers begin at ``data_start`` of ``data``.
     """
 
     batch: int
@@ -41,6 +41,7 @@ class PackedPart:
     offsets: Sequence[tuple[Partition, Offset | None]]
     action: str | None
     failure: Mapping[str, Any] | None
+    skipped: Sequence[Mapping[str, Any]]
     columns: Sequence[Sequence[int]]
     data: bytes
     data_start: int
@@ -63,6 +64,7 @@ class PackedPart:
             offsets,
             header["action"],
             header.get("failure"),
+            header.get("skipped", ()),
             columns,
             body,
             at + 8 * count,

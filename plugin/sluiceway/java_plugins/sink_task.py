@@ -121,6 +121,11 @@ class JavaSinkTask(SinkTask):
             raise NotConvertedError(messages, result)
         records.size = result
 
+    @property
+    def skips(self) -> bool:
+        """True if Java leaves out messages that fail, and goes on; else it stops at the first."""
+        return bool((self._chain or {}).get("skips"))
+
     def convert_again(self) -> int | Mapping[str, Any]:
         """Convert the message that failed, and those after it."""
         result: int | Mapping[str, Any] = self._call("convert")
@@ -185,9 +190,10 @@ class JavaSinkTask(SinkTask):
 
 
 class NotConvertedError(NotColumnar):
-    """One of the messages could not be converted or transformed, so nothing was put. ``described`` says which and why.
+    """Some of the messages could not be converted or transformed, so nothing was put.
 
-    Those before it are in Java. Call ``convert_again`` or ``skip`` to go on with it, and then ``put`` with the records in Java.
+    ``described`` has the ``failures``, ``count``, the number of records that are in Java, and ``more``, whether messages are left
+    after the last failure. Call ``convert_again`` or ``skip`` for these, and then ``put`` with the records in Java.
     """
 
     def __init__(self, messages: Sequence[ConsumedMessage], described: Mapping[str, Any]) -> None:

@@ -18,7 +18,7 @@ from sluiceway.runtime.sink.sink_batches import SinkPart
 from sluiceway.runtime.sink.sink_records import SinkBatch
 
 Converted = int | Mapping[str, Any]
-"""The number of records, or a description of the message that failed."""
+"""The number of records in Java, or a description of messages that failed."""
 
 
 @dataclass(slots=True)
@@ -63,16 +63,19 @@ class JavaSinkBatches:
         """Return the batch of messages of which one failed. Raises Interrupted or Abandoned if a retry is interrupted."""
         if not isinstance(error, NotConvertedError):
             raise error
-        messages, failure, taken = error.messages, None, len(error.messages)
+        messages = error.messages
         converted: Converted = error.described
         while isinstance(converted, Mapping):
-            described = converted
-            index: int = described["index"]
-            try:
-                converted = self._after_failure(messages[index], described)
-            except ConnectError as error_of_message:
-                failure, taken, converted = error_of_message, index, described["count"]
-        return self._batch(MessagesForJava(None, converted), messages, taken, failure)
+            described, again = converted, None
+            for each in described["failures"]:
+                try:
+                    again = self._after_failure(messages[each["index"]], each)
+                except ConnectError as failure:
+                    return self._batch(MessagesForJava(None, described["count"]), messages, each["index"], failure)
+            if again is None and described["more"]:
+                again = self._task.convert_again()
+            converted = described["count"] if again is None else again
+        return self._batch(MessagesForJava(None, converted), messages, len(messages), None)
 
     def _batch(
         self, records: MessagesForJava, messages: Sequence[ConsumedMessage], taken: int, failure: ConnectError | None
@@ -82,20 +85,26 @@ class JavaSinkBatches:
             self._new_topic(topic)
         return JavaSinkBatch(records, starts=starts, ends=ends, failure=failure, task=self._task)
 
-    def _after_failure(self, message: ConsumedMessage, described: Mapping[str, Any]) -> Converted:
-        """Retry or skip a message that failed, and convert those after it. Raises ConnectError if it is not tolerated."""
+    def _after_failure(self, message: ConsumedMessage, described: Mapping[str, Any]) -> Converted | None:
+        """Retry or skip a message that failed, and convert those after it; return None if Java has done the latter already.
+
+        Raises ConnectError if the error is not tolerated.
+        """
         original = ConsumerRecord.of(message)
         stage = Stage[described["stage"]]
         what = f"transformed by {described['alias']}" if stage is Stage.TRANSFORMATION else "converted"
         description = f"the record at offset {original.offset} of {original.topic}-{original.partition} cannot be {what}"
+        context = ProcessingContext(stage, named_class(described["by"]), original)
+        if self._task.skips:
+            self._tolerance.execute_failed(description, java_error(described), context)
+            return None
 
         def retry() -> Converted:
             again = self._task.convert_again()
-            if not isinstance(again, int) and again["index"] == described["index"]:
-                raise java_error(again)
+            if not isinstance(again, int) and again["failures"][0]["index"] == described["index"]:
+                raise java_error(again["failures"][0])
             return again
 
-        context = ProcessingContext(stage, named_class(described["by"]), original)
         converted = self._tolerance.retry(retry, description, java_error(described), context)
         return self._task.skip() if converted is None else converted
 

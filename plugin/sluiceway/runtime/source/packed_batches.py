@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from sluiceway.api import SourceRecord
@@ -43,6 +43,9 @@ class PackedBatches:
     def send(self, part: PackedPart) -> None:
         """Deliver a batch, given its first part. Raises ConnectError for a record that failed and is not tolerated."""
         while True:
+            for skipped in part.skipped:
+                description, context = _explained(skipped)
+                self._tolerance.execute_failed(description, java_error(skipped), context)
             retried = None if part.failure is None else self._after_failure(part)
             self._delivery.send(self._submitted(part))
             self._add_offsets(part)
@@ -64,8 +67,6 @@ class PackedBatches:
     def _after_failure(self, part: PackedPart) -> PackedPart | None:
         """Retry the record that failed; return the part that starts with it, or None if it must be skipped."""
         described = part.failure or {}
-        stage = Stage[described["stage"]]
-        record = FailedRecord(described)
 
         def retry() -> PackedPart:
             again = self._task.next_part()
@@ -73,9 +74,7 @@ class PackedBatches:
                 raise java_error(again.failure)
             return again
 
-        what = "transformed" if stage is Stage.TRANSFORMATION else "converted"
-        description = f"a record for topic {record.topic} with source offset {described['offset']} cannot be {what}"
-        context = ProcessingContext(stage, named_class(described["by"]), record)
+        description, context = _explained(described)
         try:
             return self._tolerance.retry(retry, description, java_error(described), context)
         except (Exception, Interrupted):
@@ -91,6 +90,14 @@ class PackedBatches:
         if not self._task.wants_acknowledgements:
             return SubmittedPacked(part, None)
         return SubmittedPacked(part, self._task.expect(part.batch, part.start, part.end, len(part.origins)))
+
+
+def _explained(described: Mapping[str, Any]) -> tuple[str, ProcessingContext]:
+    """Return which record failed and how, for messages and reports."""
+    stage, record = Stage[described["stage"]], FailedRecord(described)
+    what = "transformed" if stage is Stage.TRANSFORMATION else "converted"
+    description = f"a record for topic {record.topic} with source offset {described['offset']} cannot be {what}"
+    return description, ProcessingContext(stage, named_class(described["by"]), record)
 
 
 class FailedRecord(SourceRecord):

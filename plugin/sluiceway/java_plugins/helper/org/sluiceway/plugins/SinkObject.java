@@ -30,6 +30,7 @@ final class SinkObject implements Hosted {
     private final Values values = new Values();
     private final Chain<SinkRecord> chain;
     private final boolean keep;
+    private final boolean skips;
     private List<SinkRecord> records = new ArrayList<>();
     private Messages messages;
     private int index;
@@ -37,6 +38,7 @@ final class SinkObject implements Hosted {
 
     SinkObject(Calls python, JsonNode args) throws Exception {
         keep = args.path("reports").asBoolean();
+        skips = args.path("chain").path("skips").asBoolean();
         chain = args.hasNonNull("chain") ? new Chain<>(args.get("chain")) : null;
         task = Loaders.create(args.get("plugin"), SinkTask.class);
         Map<String, String> config = Loaders.texts(args.get("config"));
@@ -73,7 +75,7 @@ final class SinkObject implements Hosted {
                 index = 0;
                 message = null;
                 Answer converted = convert();
-                return message == null ? put() : converted;
+                return converted.header() instanceof Integer ? put() : converted;
             }
             case "convert" -> {
                 return convert();
@@ -99,9 +101,13 @@ final class SinkObject implements Hosted {
         return Answer.NONE;
     }
 
-    /** Converts and transforms messages up to the end or the first that fails; then says which, where and why. */
+    /**
+     * Converts and transforms messages up to the end or the first that fails; then says which, where and why. A task that skips such
+     * messages goes on after them.
+     */
     private Answer convert() {
-        while (next()) {
+        List<Object> failures = new ArrayList<>();
+        while (failures.size() < (skips ? SourceObject.MOST_SKIPPED : 1) && next()) {
             try {
                 SinkRecord record = chain.transform(converted());
                 if (record != null) records.add(keep ? Rows.kept(record, message) : record);
@@ -111,13 +117,14 @@ final class SinkObject implements Hosted {
                 failure.put("stage", chain.stage);
                 failure.put("by", chain.by);
                 failure.put("alias", chain.alias());
-                failure.put("count", records.size());
-                return Answer.of(failure);
+                failures.add(failure);
+                if (!skips) break;
             }
             message = null;
             index++;
         }
-        return Answer.of(records.size());
+        if (failures.isEmpty()) return Answer.of(records.size());
+        return Answer.of(Map.of("failures", failures, "count", records.size(), "more", message != null || messages.hasNext()));
     }
 
     /** Reads the next message, unless the last one is to be converted again. */

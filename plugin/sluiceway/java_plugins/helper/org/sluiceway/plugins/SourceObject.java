@@ -25,14 +25,17 @@ import org.apache.kafka.connect.storage.OffsetStorageReader;
 /**
  * A source task. With a chain, {@code poll} returns a batch in parts: a part ends at {@code MOST_BYTES}, at a record that ends a transaction, and
  * before a record that a transform or converter fails on. {@code pack} returns the next part, {@code skip} first leaves that record out.
+ * A task that skips such records only describes them.
  * The next batch is polled and packed while Python produces the last one, so that both processes work.
  */
 final class SourceObject implements Hosted {
     private static final int MOST_BYTES = 4 << 20;
+    static final int MOST_SKIPPED = 200; // each is described with its stack trace
 
     private final SourceTask task;
     private final Chain<SourceRecord> chain;
     private final boolean acknowledged;
+    private final boolean skips;
     private final Map<Integer, List<SourceRecord>> sent = new LinkedHashMap<>();
     private final Packer packer = new Packer();
     private final Values values = new Values();
@@ -47,6 +50,7 @@ final class SourceObject implements Hosted {
     SourceObject(Calls python, JsonNode args) throws Exception {
         task = Loaders.create(args.get("plugin"), SourceTask.class);
         chain = args.hasNonNull("chain") ? new Chain<>(args.get("chain")) : null;
+        skips = args.path("chain").path("skips").asBoolean();
         acknowledged =
             task.getClass().getMethod("commitRecord", SourceRecord.class, RecordMetadata.class).getDeclaringClass() != SourceTask.class;
         task.initialize(new Context(new Offsets(python)));
@@ -159,6 +163,7 @@ final class SourceObject implements Hosted {
         int start = next;
         packer.clear();
         Map<String, Object> part = new LinkedHashMap<>();
+        List<Object> skipped = new ArrayList<>();
         String action = null;
         while (next < batch.size() && packer.size() < MOST_BYTES && action == null) {
             SourceRecord record = batch.get(next);
@@ -171,8 +176,14 @@ final class SourceObject implements Hosted {
                 failure.put("record", record.toString());
                 failure.put("topic", record.topic());
                 failure.put("offset", Offsets.text(record.sourceOffset()));
-                part.put("failure", failure);
-                break;
+                if (!skips) {
+                    part.put("failure", failure);
+                    break;
+                }
+                skipped.add(failure);
+                next++;
+                if (skipped.size() == MOST_SKIPPED) break;
+                continue;
             }
             action = transactions == null ? null : after(record);
             next++;
@@ -186,6 +197,7 @@ final class SourceObject implements Hosted {
         part.put("topics", packer.topics());
         part.put("offsets", offsets(next));
         part.put("action", action);
+        part.put("skipped", skipped);
         return new Answer(part, packer.pack());
     }
 
