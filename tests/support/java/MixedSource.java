@@ -50,7 +50,7 @@ public class MixedSource extends SourceConnector {
             return new LinkedHashMap<>(Map.of("list", List.of(1, 2L, 3.5, "x")));
         }
         private Struct struct(long n) {
-            Struct struct = new Struct(SCHEMA).put("id", n).put("real", n * 1e-7).put("at", new Date(n * 1_000_003L));
+            Struct struct = new Struct(SCHEMA).put("id", n).put("real", n * 1e-7).put("at", new java.util.Date(n * 1_000_003L));
             struct.put("amount", new java.math.BigDecimal(java.math.BigInteger.valueOf(n * 77), 2));
             struct.put("small", n % 3 == 0 ? null : (byte) n).put("bytes", n % 4 == 0 ? null : new byte[] {(byte) n, -1});
             struct.put("nested", n % 6 == 0 ? null : new Struct(NESTED).put("text", "\u4e16" + n));
