@@ -43,6 +43,10 @@ from sluiceway.runtime.worker_task import log_errors
 from sluiceway.storage.interfaces import OffsetBackingStore, TransactionalOffsets
 
 
+_QUEUE_SIZE = "queue.buffering.max.messages"
+_FEW_RECORDS = "20000"  # a Java task keeps the records that it wants acknowledged in its heap until they are in Kafka
+
+
 class WorkerSourceTaskContext:
     """Implements ``SourceTaskContext``. ``longest_wait`` is in seconds."""
 
@@ -166,6 +170,8 @@ class _DeliveryBuilder:
         overridden = type(task).commit_record is not SourceTask.commit_record
         if isinstance(task, JavaSourceTask):
             overridden = task.wants_acknowledgements
+            if overridden and f"producer.{_QUEUE_SIZE}" not in spec.worker.raw:
+                self._overrides = {_QUEUE_SIZE: _FEW_RECORDS, **self._overrides}
         self._acknowledge: Acknowledge | None = task.commit_record if overridden else None
 
     def build(self) -> _SenderAndDelivery:
