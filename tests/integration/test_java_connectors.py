@@ -13,6 +13,7 @@ from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import ConnectError
 from sluiceway.herder.plugin_path import use_plugin_path
 from sluiceway.herder.validation import validate_config
+from sluiceway.worker import worker_connector
 from sluiceway.worker.worker_connector import Failed, Started, TaskConfigs
 from support.engine import Offsets
 from support.eventually import eventually
@@ -90,9 +91,14 @@ def test_a_connector_that_fails_is_failed_with_its_error(key: str, wanted: str) 
     assert java_processes() == []
 
 
-def test_a_connector_whose_call_hangs_leaves_no_process() -> None:
+def test_a_connector_whose_call_hangs_is_in_the_log_and_leaves_no_process(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(worker_connector, "_LATE_SECONDS", 0.5)
     driven = Driven(config(hang=""))
     driven.until(Started)
+    eventually(lambda: driven.connector.events() == [] and "taskConfigs() has not returned" in caplog.text, within=10)
     driven.connector.events()
+    assert caplog.text.count("taskConfigs() has not returned") == 1
     driven.connector.stop(1)
     eventually(lambda: java_processes() == [], within=20)

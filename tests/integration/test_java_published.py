@@ -1,4 +1,4 @@
-"""Published Java plugins that need more of Connect than others: Iceberg's sink, MirrorMaker, MongoDB, and Apicurio's converters."""
+"""Published Java plugins on a real broker: Iceberg's sink, MirrorMaker, MongoDB's sink, and Apicurio's Avro converter."""
 
 from __future__ import annotations
 
@@ -11,14 +11,17 @@ from pyiceberg.table import StaticTable
 
 from sluiceway import discovery
 from sluiceway.config.worker import WorkerConfig
+from sluiceway.converters.registry.avro import AvroConverter
 from sluiceway.discovery import connector_class
 from sluiceway.herder.plugin_path import use_plugin_path
 from sluiceway.herder.validation import validate_config
+from support.apicurio import apicurio_api
 from support.engine import Offsets, RunningTask
 from support.eventually import eventually
-from support.java_plugins import fetch_runtime, first_task_config, java_processes, plugin_folder
+from support.java_plugins import CONNECT_FILE, fetch_runtime, first_task_config, java_processes, plugin_folder
 from support.kafka import Kafka
-from support.published_plugins import MIRROR, MONGO, iceberg_folder
+from support.published_plugins import APICURIO, MIRROR, MONGO, iceberg_folder
+from support.schema_registry import schema_registry
 from support.sink_bench import IcebergTable
 
 pytestmark = [pytest.mark.kafka, pytest.mark.long, pytest.mark.timeout(400)]
@@ -30,6 +33,7 @@ _BYTES = "org.apache.kafka.connect.converters.ByteArrayConverter"
 _JSON = "org.apache.kafka.connect.json.JsonConverter"
 _ICEBERG = "org.apache.iceberg.connect.IcebergSinkConnector"
 _MIRROR = "org.apache.kafka.connect.mirror.Mirror"
+_FILE = "org.apache.kafka.connect.file.FileStream"
 _MONGO = "com.mongodb.kafka.connect.MongoSinkConnector"
 
 
@@ -40,6 +44,8 @@ def plugin_path(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     iceberg_folder(folder)
     plugin_folder(folder, "mirror", MIRROR)
     plugin_folder(folder, "mongo", MONGO)
+    plugin_folder(folder, "file", CONNECT_FILE)
+    plugin_folder(folder, "apicurio", APICURIO)
     use_plugin_path({"plugin.path": str(folder), "plugin.java": "prefer"})
     yield folder
     discovery.use_finder(None)
@@ -50,7 +56,8 @@ def iceberg_sink(kafka: Kafka, name: str, topic: str, control: str, warehouse: P
     config |= {"key.converter": _STRINGS, "value.converter": _JSON, "value.converter.schemas.enable": "false"}
     config |= {"iceberg.catalog.type": "hadoop", "iceberg.catalog.warehouse": warehouse.as_uri()}
     config |= {f"iceberg.tables.{key}-enabled": "true" for key in ("auto-create", "evolve-schema")}
-    config |= {"iceberg.control.topic": control, "iceberg.control.commit.interval-ms": "1000"}
+    config |= {"iceberg.control.topic": control, "iceberg.control.commit.interval-ms": "2000"}
+    config |= {"iceberg.control.commit.timeout-ms": "5000"}
     config |= {"iceberg.kafka.bootstrap.servers": kafka.bootstrap}
     return first_task_config(config)
 
@@ -64,12 +71,12 @@ def test_icebergs_sink_writes_each_record_once_and_commits_its_offsets_itself(
         ids = range(run * 500, run * 500 + 500)
         kafka.produce(topic, *(json.dumps({"id": number, "name": f"n{number}"}) for number in ids))
         with RunningTask(config, kafka.worker(task_shutdown_graceful_timeout_ms="20000")) as task:
-            eventually(lambda run=run: task.result is not None or table() >= 500 * (run + 1), within=120, what="the rows")
+            eventually(lambda run=run: task.result is not None or table() >= 500 * (run + 1), within=180, what="the rows")
             result = task.stop()
         assert not result.failed, result.trace
     assert table() == 1000
     rows = StaticTable.from_metadata(str(table._newest())).scan(selected_fields=("id",)).to_arrow()
-    assert sorted(rows.column("id").to_pylist()) == list(range(1000))
+    assert sorted(rows.column("id").to_numpy().tolist()) == list(range(1000))
     assert kafka.committed(f"connect-{name}") == {(topic, 0): 1000}
     assert java_processes() == []
 
@@ -78,15 +85,15 @@ def mirror(kafka: Kafka, kind: str, name: str, **more: str) -> dict[str, str]:
     """Return the config of a MirrorMaker connector from a cluster to itself."""
     clusters = {"source.cluster.alias": "a", "target.cluster.alias": "b"}
     clusters |= {f"{each}.cluster.bootstrap.servers": kafka.bootstrap for each in ("source", "target")}
-    converters = {"key.converter": _BYTES, "value.converter": _BYTES}
+    converters = dict.fromkeys(("key.converter", "value.converter", "header.converter"), _BYTES)
     given = {key.replace("_", "."): value for key, value in more.items()}
     config = {"name": name, "connector.class": f"{_MIRROR}{kind}Connector", **clusters, **converters, **given}
     return {**first_task_config(config), **converters}
 
 
 def test_mirrormakers_three_connectors_copy_records_offsets_and_heartbeats(kafka: Kafka, topic: str, unique: Names) -> None:
-    group, replication = unique("group"), {f"{each}_topic_replication_factor": "1" for each in ("offset_syncs", "checkpoints")}
-    replication |= {"replication_factor": "1", "heartbeats_topic_replication_factor": "1"}
+    group, replication = unique("group"), {"replication_factor": "1", "checkpoints_topic_replication_factor": "1"}
+    replication |= {f"{each}.topic.replication.factor": "1" for each in ("heartbeats", "offset-syncs")}
     kafka.produce(topic, *(f"v{number}" for number in range(50)), key=b"k", headers=[("h", b"1")])
     source = mirror(kafka, "Source", unique("mirror"), topics=topic, offset_lag_max="0", **replication)
     stored = Offsets()
@@ -123,7 +130,7 @@ def kafka_end(kafka: Kafka, topic: str) -> int:
     [
         ({}, []),
         ({"connection.uri": "http://wrong"}, ["The connection string is invalid"]),
-        ({"max.num.retries": "-1"}, ["max.num.retries"]),
+        ({"delete.on.null.values": "perhaps"}, ["Expected value to be either true or false"]),
     ],
 )
 def test_mongodbs_sink_is_validated_by_its_own_definition(more: Mapping[str, str], wanted: list[str]) -> None:
@@ -144,4 +151,35 @@ def test_mongodbs_sink_fails_with_its_own_error_for_a_record_it_cannot_write(kaf
         result = task.join(120)
     assert "com.mongodb.kafka.connect.sink" in (result.trace or ""), result.trace
     assert "DataException" in (result.trace or "") or "MongoTimeoutException" in (result.trace or ""), result.trace
+    assert java_processes() == []
+
+
+@pytest.mark.parametrize("stages", [{}, {"same": "support.java_plugins.Same"}], ids=["java", "mixed"])
+def test_apicurios_avro_converter_writes_and_reads_with_a_registry(
+    kafka: Kafka, topic: str, name: str, tmp_path: Path, stages: Mapping[str, str]
+) -> None:
+    (tmp_path / "in").write_text("".join(f"line {number}\n" for number in range(40)))
+    with schema_registry() as registry, apicurio_api(registry) as url:
+        avro = {"value.converter": "io.apicurio.registry.utils.converter.AvroConverter", "key.converter": _STRINGS}
+        options = {"url": url, "auto-register": "true", "as-confluent": "true", "headers.enabled": "false"}
+        avro |= {f"value.converter.apicurio.registry.{key}": value for key, value in options.items()}
+        chain = {"hoist": "org.apache.kafka.connect.transforms.HoistField$Value", **stages}
+        source = {"name": name, "connector.class": f"{_FILE}SourceConnector", "task.class": f"{_FILE}SourceTask"}
+        source |= {"file": str(tmp_path / "in"), "topic": topic, "transforms": ",".join(chain), "transforms.hoist.field": "text"}
+        source |= {f"transforms.{alias}.type": each for alias, each in chain.items()}
+        with RunningTask({**source, **avro}, kafka.worker(), bounded=True) as task:
+            result = task.join()
+        assert not result.failed, result.trace
+
+        converter = AvroConverter()  # ours reads what Apicurio's has written
+        converter.configure({"schema.registry.url": registry.url})
+        found = [converter.to_connect_data(topic, message.value()).value["text"] for message in kafka.read(topic, 40)]
+        assert found == [f"line {number}" for number in range(40)]
+
+        sink = {"name": name, "connector.class": f"{_FILE}SinkConnector", "task.class": f"{_FILE}SinkTask", "topics": topic}
+        more = {f"transforms.{alias}.type": each for alias, each in stages.items()} | {"transforms": ",".join(stages)}
+        with RunningTask({**sink, **avro, **more, "file": str(tmp_path / "out")}, kafka.worker(), bounded=True) as task:
+            result = task.join()
+        assert not result.failed, result.trace
+    assert (tmp_path / "out").read_text().splitlines() == [f"Struct{{text=line {number}}}" for number in range(40)]
     assert java_processes() == []

@@ -90,10 +90,11 @@ public class ScriptedSource extends SourceConnector {
             return records;
         }
         private SourceRecord record(long n) {
-            SourceRecord record = new SourceRecord(source, Map.of("n", n), config.get("topic"), null, Schema.STRING_SCHEMA, "k" + n, Schema.STRING_SCHEMA, "v" + n, 1000 + n);
+            SourceRecord record = new SourceRecord(source, Map.of("n", n), config.get("topic"), null, Schema.STRING_SCHEMA, "k" + n, Schema.STRING_SCHEMA, value(n), 1000 + n);
             record.headers().addLong("n", n).addString("é", "ü");
             return record;
         }
+        private String value(long n) { return config.getOrDefault("large", "").equals("" + n) ? "v" + n + "x".repeat(5000) : "v" + n; }
         /** Writes as many lines of log as it can, until the task stops. */
         private void flood() {
             flooding = true;
@@ -108,6 +109,10 @@ public class ScriptedSource extends SourceConnector {
                 case "missing" -> throw new NoClassDefFoundError("com/example/Driver");
                 case "hang" -> { while (true) try { Thread.sleep(1000); } catch (InterruptedException ignored) { } }
                 case "wait" -> Thread.sleep(600_000);
+                case "flag" -> { // as many plugins do
+                    try { Thread.sleep(600_000); } catch (InterruptedException wanted) { Thread.currentThread().interrupt(); }
+                    return List.of(record(next++));
+                }
                 case "crash" -> crash();
                 case "exit" -> System.exit(7);
                 case "oom" -> { while (true) heap.add(new byte[1 << 20]); }

@@ -4,11 +4,12 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import java.io.DataInputStream;
 import java.io.EOFException;
+import java.io.FileOutputStream;
 import java.io.IOException;
 import java.io.InputStream;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
-import java.nio.channels.GatheringByteChannel;
+import java.nio.channels.FileChannel;
 
 /**
  * Reads and writes the frames of the pipe. A frame is, little endian: the length of the rest (int), kind (byte), id (int), length
@@ -24,11 +25,13 @@ final class Frames {
     record Frame(byte kind, int id, JsonNode header, ByteBuffer body) {}
 
     private final DataInputStream in;
-    private final GatheringByteChannel out;
+    private final FileOutputStream out;
+    private final FileChannel channel;
 
-    Frames(InputStream in, GatheringByteChannel out) {
+    Frames(InputStream in, FileOutputStream out) {
         this.in = new DataInputStream(in);
         this.out = out;
+        this.channel = out.getChannel();
     }
 
     /** Returns the next frame, or null at the end of the input. For one thread. */
@@ -50,15 +53,23 @@ final class Frames {
         return new Frame(kind, id, json, frame.slice().order(ByteOrder.LITTLE_ENDIAN));
     }
 
-    /** Writes a frame. Thread-safe. */
+    /**
+     * Writes a frame. Thread-safe. An interrupt during the write of a direct buffer would close the channel, so the calling thread
+     * must not be interrupted then; other writes do not mind.
+     */
     void write(byte kind, int id, Object header, ByteBuffer body) throws IOException {
         byte[] json = JSON.writeValueAsBytes(header);
         ByteBuffer head = ByteBuffer.allocate(4 + FIXED + json.length).order(ByteOrder.LITTLE_ENDIAN);
         int size = body == null ? 0 : body.remaining();
         head.putInt(FIXED + json.length + size).put(kind).putInt(id).putInt(json.length).put(json).flip();
-        ByteBuffer[] parts = body == null ? new ByteBuffer[] {head} : new ByteBuffer[] {head, body};
         synchronized (out) {
-            while (parts[parts.length - 1].hasRemaining() || head.hasRemaining()) out.write(parts);
+            if (body != null && body.isDirect()) {
+                ByteBuffer[] parts = {head, body};
+                while (head.hasRemaining() || body.hasRemaining()) channel.write(parts);
+            } else {
+                out.write(head.array(), 0, head.limit());
+                if (body != null) out.write(body.array(), body.arrayOffset() + body.position(), size);
+            }
         }
     }
 }
