@@ -42,7 +42,6 @@ from sluiceway.runtime.transforms.transformation_chain import TransformationChai
 from sluiceway.runtime.worker_task import log_errors
 from sluiceway.storage.interfaces import OffsetBackingStore, TransactionalOffsets
 
-
 _QUEUE_SIZE = "queue.buffering.max.messages"
 _FEW_RECORDS = "20000"  # a Java task keeps the records that it wants acknowledged in its heap until they are in Kafka
 
