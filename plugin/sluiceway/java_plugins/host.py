@@ -7,6 +7,7 @@ Configs, which may hold secrets, reach it through this pipe only. Its log goes t
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import itertools
 import logging
 import os
@@ -26,6 +27,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, cast
 
 from sluiceway.errors import ConnectError, java_text_of
+from sluiceway.java_plugins.class_archive import ClassArchive
 from sluiceway.java_plugins.errors import JavaProcessError, java_error
 from sluiceway.java_plugins.frames import ANSWER, ERROR, REQUEST, Frame, encode, read_frame
 from sluiceway.java_plugins.helper_jar import helper_jar
@@ -37,6 +39,7 @@ MAIN_CLASS = "org.sluiceway.plugins.Host"
 
 _STDERR = 2
 _BUFFER = 1 << 16
+_PIPE_BYTES = 1 << 20  # what Linux allows a user without privileges
 _WAIT_SECONDS = 0.2  # between two calls of a request's `watch`
 _END_SECONDS = 5.0
 HEAP_MB = 256
@@ -189,10 +192,11 @@ class JavaHost:
         with tempfile.TemporaryDirectory(prefix="sluiceway-java-", ignore_cleanup_errors=True) as folder:
             crash_file = Path(folder, "hs_err.log")
             reading, writing = os.pipe()
+            _enlarge(writing)
             with os.fdopen(reading, "rb", buffering=_BUFFER) as frames:
                 try:
                     # Frames have a pipe of their own, because the JVM and native code may write to standard output.
-                    command = _command(self._options, crash_file, writing)
+                    command, archive = _command(self._options, crash_file, writing)
                     process = subprocess.Popen(
                         command, stdin=subprocess.PIPE, stdout=_STDERR, bufsize=_BUFFER, pass_fds=[writing]
                     )
@@ -201,6 +205,7 @@ class JavaHost:
                     return
                 finally:
                     os.close(writing)
+                _enlarge(cast(BinaryIO, process.stdin).fileno())
                 started.set_result(process)
                 while (frame := read_frame(frames)) is not None:
                     if frame.kind == REQUEST:
@@ -208,6 +213,7 @@ class JavaHost:
                     elif (future := self._pending.pop(frame.id, None)) is not None:
                         future.set_result(frame)
             self._end(process, crash_file)
+            archive.close(process.returncode)
 
     def _serve(self, process: subprocess.Popen[bytes], frame: Frame) -> None:
         handler = self._handlers.get(frame.header["object"])
@@ -273,6 +279,13 @@ class JavaObject:
         self._host._handlers.pop(self._number, None)
 
 
+def _enlarge(pipe: int) -> None:
+    """Let a pipe hold most batches whole, so that neither side waits for the other while it writes one."""
+    if hasattr(fcntl, "F_SETPIPE_SZ"):
+        with contextlib.suppress(OSError):  # beyond the user's limit of memory for pipes
+            fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
+
+
 def _wait(future: Future[Frame], watch: Watch | None) -> Frame:
     if watch is None:
         return future.result()
@@ -285,12 +298,13 @@ def _wait(future: Future[Frame], watch: Watch | None) -> Frame:
                 watch(time.monotonic() - started)
 
 
-def _command(options: HostOptions, crash_file: Path, writing: int) -> Sequence[str]:
-    """Return the command of a process that writes its frames to the file descriptor ``writing``."""
-    class_path = os.pathsep.join(map(str, (helper_jar(options.class_path), *options.class_path)))
-    java = [str(find_java().executable), *_JVM_OPTIONS, f"-XX:ErrorFile={crash_file}", *shlex.split(options.java_opts)]
-    command = [*java, "-cp", class_path, MAIN_CLASS, f"/proc/self/fd/{writing}"]
-    return [sys.executable, "-S", "-E", "-c", _DIE_WITH_PARENT, *command] if sys.executable else command
+def _command(options: HostOptions, crash_file: Path, writing: int) -> tuple[Sequence[str], ClassArchive]:
+    """Return the command of a process that writes its frames to the file descriptor ``writing``, and its archive of classes."""
+    java, jars = find_java(), (helper_jar(options.class_path), *options.class_path)
+    archive = ClassArchive(java, jars, options.java_opts)
+    jvm = [str(java.executable), *_JVM_OPTIONS, *archive.options, f"-XX:ErrorFile={crash_file}", *shlex.split(options.java_opts)]
+    command = [*jvm, "-cp", os.pathsep.join(map(str, jars)), MAIN_CLASS, f"/proc/self/fd/{writing}"]
+    return ([sys.executable, "-S", "-E", "-c", _DIE_WITH_PARENT, *command] if sys.executable else command), archive
 
 
 def _death(name: str, code: int, crash_file: Path) -> JavaProcessError:

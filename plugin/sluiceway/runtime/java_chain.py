@@ -10,6 +10,7 @@ from sluiceway.config.parsing import Type, parse_value
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.discovery import converter_class, header_converter_class, predicate_class, transform_class
 from sluiceway.java_plugins.hosts import reference
+from sluiceway.runtime.errors.error_settings import ErrorSettings
 from sluiceway.runtime.task_converters import class_and_options
 from sluiceway.runtime.transforms.chain_config import NEGATE, PREDICATE, TYPE, VERSION, aliases
 
@@ -20,7 +21,8 @@ _OF_KAFKA = "org.apache.kafka.connect."
 def java_chain(config: Mapping[str, str], worker: WorkerConfig) -> dict[str, object] | None:
     """Return the chain in the form that ``Chain.java`` reads, or None if a stage has no Java class.
 
-    References in the config must be resolved. Raises ConfigError for a class that is not found.
+    ``skips`` is true if records that fail are skipped at once. References in the config must be resolved. Raises ConfigError for
+    a class that is not found.
     """
     transforms = [java_transform(alias, config) for alias in aliases(config, TRANSFORMS)]
     converters = {
@@ -30,7 +32,8 @@ def java_chain(config: Mapping[str, str], worker: WorkerConfig) -> dict[str, obj
     }
     if None in transforms or None in converters.values():
         return None
-    return {"transforms": transforms, **converters}
+    errors = ErrorSettings.of(config)
+    return {"transforms": transforms, "skips": errors.tolerant and not errors.retry_seconds, **converters}
 
 
 def java_transform(alias: str, config: Mapping[str, str]) -> dict[str, object] | None:

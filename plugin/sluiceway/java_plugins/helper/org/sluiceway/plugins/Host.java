@@ -159,6 +159,7 @@ public final class Host {
                 try {
                     Hosted.Answer answer = answer(method, frame);
                     frames.write(Frames.ANSWER, frame.id(), answer.header(), answer.body());
+                    if (hosted != null) hosted.answered();
                 } catch (Throwable error) { // a plugin may throw anything; Python decides what follows
                     fail(frame.id(), error);
                 }
