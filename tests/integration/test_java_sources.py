@@ -113,7 +113,7 @@ def test_metrics_of_a_plugin_have_connects_tags_and_are_logged_at_the_end(
     with task_host("test", context="[orders|task-0] ") as slot:
         arguments = {"plugin": reference(plugin, f"{_SCRIPTED}$ScriptedTask")}
         task = slot.host().new("source", arguments, context=slot.context, handler=lambda *_: [None])
-        task.call("start", {"config": {"topic": "t"}})
+        task.call("start", {"config": {"topic": "t", "limit": "10"}})
         task.call("poll")
         [metric] = plugin_metrics(slot.host())
         task.call("stop")

@@ -62,7 +62,8 @@ class PackedSender:
         )
         while True:
             try:
-                produced = map(self._produce, to_topic, left, with_key, to_partition, none, then, at, with_headers)
+                # The fifth argument is an alias of the sixth and wins, even if it is None.
+                produced = map(self._produce, to_topic, left, with_key, to_partition, then, none, at, with_headers)
                 collections.deque(produced, maxlen=0)
                 return
             except Exception:  # noqa: BLE001 (_send_one repeats it and handles the error)

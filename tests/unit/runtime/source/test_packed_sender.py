@@ -13,6 +13,7 @@ from sluiceway.runtime.source.packed_sender import PackedSender
 from sluiceway.runtime.source.submitted_records import SubmittedPacked
 
 NONE = -(1 << 63)
+_UNSET: Any = object()
 
 
 def part_of(*origins: int, size: int) -> PackedPart:
@@ -31,7 +32,10 @@ class Message:
 
 
 class Client:
-    """A producer that keeps the delivery reports, and refuses some values as often as ``refused`` says."""
+    """A producer that keeps the delivery reports, and refuses some values as often as ``refused`` says.
+
+    ``callback`` wins over ``on_delivery`` even if it is None, as in the real client.
+    """
 
     def __init__(self) -> None:
         self.produced: list[bytes] = []
@@ -44,7 +48,7 @@ class Client:
         value: bytes,
         key: bytes | None = None,
         partition: int = -1,
-        callback: None = None,
+        callback: Callable[[Any, Any], None] | None = _UNSET,
         on_delivery: Callable[[Any, Any], None] | None = None,
         timestamp: int = 0,
         headers: Any = None,
@@ -53,7 +57,7 @@ class Client:
             self.refused[value] -= 1
             raise BufferError
         self.produced.append(value)
-        self.reports.append(on_delivery)
+        self.reports.append(on_delivery if callback is _UNSET else callback)
 
     def produce_one(self, topic: str, value: bytes | None, key: bytes | None, options: Any) -> None:
         try:
