@@ -1,0 +1,185 @@
+"""Random change events as Debezium writes them, and records that are none, from a seed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from random import Random
+from typing import Any
+
+from sluiceway.api import SourceRecord
+from sluiceway.data import (
+    INT32_SCHEMA,
+    INT64_SCHEMA,
+    OPTIONAL_INT64_SCHEMA,
+    OPTIONAL_STRING_SCHEMA,
+    STRING_SCHEMA,
+    Header,
+    Headers,
+    Schema,
+    Struct,
+    Type,
+    validate_value,
+)
+from sluiceway.errors import DataError
+from support.random_data import random_schema, random_text, random_value
+
+TOPICS = ("shop.public.orders", "shop.public.orders_eu", "shop.public.people", "other", "7-é.x")
+OPERATIONS = ("c", "r", "u", "d", "t", "m")
+
+TRANSACTION = Schema.struct(
+    {"id": STRING_SCHEMA, "total_order": INT64_SCHEMA, "data_collection_order": INT64_SCHEMA},
+    name="event.block",
+    version=1,
+    optional=True,
+)
+SOURCE = Schema.struct(
+    {
+        "version": STRING_SCHEMA,
+        "connector": STRING_SCHEMA,
+        "ts_ms": INT64_SCHEMA,
+        "snapshot": Schema(Type.STRING, optional=True, default="false", name="io.debezium.data.Enum", version=1),
+        "db": STRING_SCHEMA,
+        "ts_us": OPTIONAL_INT64_SCHEMA,
+        "ts_ns": OPTIONAL_INT64_SCHEMA,
+        "table": OPTIONAL_STRING_SCHEMA,
+        "lsn": OPTIONAL_INT64_SCHEMA,
+    },
+    name="io.debezium.connector.postgresql.Source",
+    version=1,
+)
+
+
+class Events:
+    """Makes records of a few tables, whose schemas the seed decides."""
+
+    def __init__(self, rng: Random, tables: int = 6, columns: dict[str, Schema] | None = None) -> None:
+        self.rng = rng
+        self._tables = [self._table(number, columns or {}) for number in range(tables)]
+
+    def _table(self, number: int, columns: dict[str, Schema]) -> tuple[str, Schema, Schema]:
+        rng = self.rng
+        topic = TOPICS[number % len(TOPICS)]
+        random = {f"c{at}": random_schema(rng, 1) for at in range(rng.randrange(5))}
+        fields = {"id": INT32_SCHEMA, **columns, **random, "name": OPTIONAL_STRING_SCHEMA}
+        extra = {"version": 3} if rng.random() < 0.2 else {}
+        row = Schema.struct(fields, name=f"{topic}.Value", optional=True, **extra)
+        blocks: dict[str, Schema] = {
+            "before": row,
+            "after": row,
+            "source": SOURCE,
+            "transaction": TRANSACTION,
+            "op": STRING_SCHEMA,
+        }
+        if rng.random() < 0.15:
+            blocks.pop(rng.choice(list(blocks)))
+        if rng.random() < 0.1:
+            blocks["op"] = INT32_SCHEMA
+        if rng.random() < 0.1:
+            blocks[rng.choice(["before", "after"])] = OPTIONAL_STRING_SCHEMA
+        blocks |= dict.fromkeys(("ts_ms", "ts_us", "ts_ns"), OPTIONAL_INT64_SCHEMA)
+        envelope = Schema.struct(blocks, name=f"{topic}.Envelope", version=2)
+        return topic, row, envelope
+
+    def records(self, count: int) -> list[SourceRecord]:
+        """Return so many records: four in five are change events of these tables."""
+        return [self._event() if self.rng.random() < 0.8 else self._other() for _ in range(count)]
+
+    def _event(self) -> SourceRecord:
+        rng = self.rng
+        topic, row, envelope = rng.choice(self._tables)
+        operation = rng.choice(OPERATIONS[:4]) if rng.random() < 0.9 else rng.choice(OPERATIONS)
+        values: dict[str, Any] = {
+            "before": self._row(row) if operation == "d" or (operation == "u" and rng.random() < 0.7) else None,
+            "after": self._row(row) if operation in ("c", "r", "u") else None,
+            "source": self._source(topic),
+            "transaction": rng.choice([None, Struct.of(TRANSACTION, ["tx", 1, 2])]),
+            "op": operation,
+            "ts_ms": rng.choice([None, 1_700_000_000_123]),
+            "ts_us": rng.choice([None, 1_700_000_000_123_456]),
+            "ts_ns": rng.choice([None, 1_700_000_000_123_456_789]),
+        }
+        fields = [self._fit(field.schema, values[field.name]) for field in envelope.fields]
+        return self._record(topic, envelope, Struct.of(envelope, fields))
+
+    def _fit(self, schema: Schema, value: Any) -> Any:
+        """Return the value, or one of the schema's type for a block that has another type than Debezium's."""
+        if schema.type is Type.INT32:
+            return 5
+        if schema.type is Type.STRING and isinstance(value, Struct):
+            return "text"
+        return value
+
+    def _row(self, schema: Schema) -> Struct:
+        return Struct.of(schema, [self._value(field.schema) for field in schema.fields])
+
+    def _value(self, schema: Schema) -> Any:
+        """Return a valid value, or None for a column with a default."""
+        while True:
+            value = random_value(self.rng, schema)
+            try:
+                if value is not None:
+                    validate_value(schema, value)
+            except DataError:  # a null inside the value
+                continue
+            return value
+
+    def _source(self, topic: str) -> Struct:
+        rng = self.rng
+        values = [
+            "3.7.0.Final",
+            "postgresql",
+            1_700_000_000_000 + rng.randrange(999),
+            rng.choice([None, "true", "false"]),
+            "shop",
+        ]
+        more = [rng.choice([None, 1_700_000_000_123_456]), rng.choice([None, 1_700_000_000_123_456_789])]
+        return Struct.of(SOURCE, [*values, *more, rng.choice([topic.rpartition(".")[2], None, "orders"]), rng.choice([None, 7])])
+
+    def _record(self, topic: str, schema: Schema | None, value: Any) -> SourceRecord:
+        rng = self.rng
+        keys = Schema.struct({"id": INT32_SCHEMA}, name=f"{topic}.Key")
+        key: Any = Struct(keys, {"id": rng.randrange(9)})
+        kind = rng.random()
+        key_schema: Schema | None = keys
+        if kind < 0.05:
+            key_schema, key = None, None
+        elif kind < 0.08:
+            key_schema, key = STRING_SCHEMA, "k"
+        elif kind < 0.1:
+            key_schema, key = None, {"id": 1}
+        partition, timestamp = rng.choice([None, None, 2]), rng.choice([None, 1_700_000_000_000])
+        return SourceRecord(
+            {"server": "s"}, {"lsn": 1}, topic, value, schema, key, key_schema, partition, timestamp, self._headers()
+        )
+
+    def _headers(self) -> Headers:
+        rng = self.rng
+        listed = Schema.array(STRING_SCHEMA)
+        choices: Sequence[Header] = (
+            Header("h1", rng.randrange(5), INT32_SCHEMA),
+            Header("h2", random_text(rng), STRING_SCHEMA),
+            Header("h3", None, OPTIONAL_STRING_SCHEMA),
+            Header("drop", rng.choice([["name"], ["id", "name"], ["c0", "c1"], [], ["none"]]), listed),
+            Header("drop", rng.choice([["c0", "c2", "name"], None]), listed.replace(optional=True)),
+            Header("drop", "name", STRING_SCHEMA),
+            Header("loose", {"a": 1}, None),
+        )
+        weights = (3, 3, 1, 4, 1, 0.2, 0.5)
+        return tuple(rng.choices(choices, weights, k=rng.randrange(4)))
+
+    def _other(self) -> SourceRecord:
+        """Return a tombstone, a record that is no change event, or one that only seems to be."""
+        rng = self.rng
+        topic, _, envelope = rng.choice(self._tables)
+        kind = rng.randrange(7)
+        if kind < 3:
+            return self._record(topic, rng.choice([None, None, envelope]), None)
+        if kind == 3:
+            return self._record(topic, None, {"before": None, "after": {"id": 1}, "op": "c"})
+        if kind == 4:
+            return self._record(topic, STRING_SCHEMA.replace(name="a.Envelope"), "text")
+        if kind == 5:
+            plain = Schema.struct({"id": INT32_SCHEMA, "name": OPTIONAL_STRING_SCHEMA}, name="plain")
+            return self._record(topic, plain, Struct(plain, {"id": 1}))
+        schema = random_schema(rng, 2)
+        return self._record(topic, schema, self._value(schema))
