@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from random import Random
 from typing import Any
 
@@ -47,6 +47,66 @@ SOURCE = Schema.struct(
     name="io.debezium.connector.postgresql.Source",
     version=1,
 )
+
+
+def _moment(per_second: int) -> Callable[[Random], int]:
+    """Return a function that makes local times of 1970 to 2060, and some far from now, in units per second."""
+
+    def make(rng: Random) -> int:
+        far = rng.choice([0, -1, 9 * 10**12, -(10**12)]) if rng.random() < 0.1 and per_second < 10**9 else None
+        seconds = rng.randrange(2_840_140_800) if far is None else far
+        return seconds * per_second + rng.randrange(per_second)
+
+    return make
+
+
+def _zoned(rng: Random) -> str:
+    zone = rng.choice(["Z", "Z", "+02:00", "-05:30", "+01:24:30", "+0530", "+05", "bad"])
+    time = rng.choice(["12:00", "23:59:59", "00:00:00.000000", "01:02:03.123450", "02:30:00.000000001", "25:00:00"])
+    year = rng.choice(["1971", "2000", "2024", "2024", "2055", "0001", "9999", "+10000", "-0001", "+292278993"])
+    return f"{year}-{rng.choice(['01-01', '03-31', '07-15', '10-27', '12-31', '02-30'])}T{time}{zone}"
+
+
+def _payload(rng: Random) -> str:
+    return rng.choice(PAYLOADS)
+
+
+PAYLOADS = (
+    '{"a": 1, "b": "x", "c": [1, 2], "d": {"e": true, "f": null}, "g": 1.5, "h": 12345678901}',
+    '{"a": null, "empty": [], "o": {}}',
+    '{"a": [{"x": 1}, {"x": 2}, null], "n": [null, 1]}',
+    '{"a": [{"x": 1}, {"x": 3}]}',
+    '{"mixed": [1, "a"]}',
+    '{"mixed": [1, 12345678901]}',
+    '{"nulls": [null]}',
+    '{"deep": [[1, 2], [3]], "other": [[1], ["a"]]}',
+    '{"big": 123456789012345678901234567890}',
+    '{"9-é.x": 1, "_b": 2, "9-\\u00ea.x": "same"}',
+    '{"": 1}',
+    '{"a": 1, "a": "twice"} and more',
+    "[1, 2]",
+    "[]",
+    "{}",
+    "{bad",
+    '{"a": NaN}',
+    '{"a": 01}',
+    '{"a": 1e400, "b": -0.0}',
+    "text",
+    " ",
+    "",
+)
+
+SPECIAL: dict[str, Callable[[Random], Any]] = {
+    "io.debezium.time.Timestamp": _moment(1000),
+    "io.debezium.time.MicroTimestamp": _moment(10**6),
+    "io.debezium.time.NanoTimestamp": _moment(10**9),
+    "io.debezium.time.ZonedTimestamp": _zoned,
+    "io.debezium.time.ZonedTime": lambda rng: _zoned(rng).partition("T")[2],
+    "io.debezium.time.Date": lambda rng: rng.randrange(20_000),
+    "io.debezium.data.Json": _payload,
+    "some.Other": lambda _: 5,
+}
+"""Values of Debezium's types, by schema name."""
 
 
 class Events:
@@ -114,6 +174,9 @@ class Events:
 
     def _value(self, schema: Schema) -> Any:
         """Return a valid value, or None for a column with a default."""
+        special = SPECIAL.get(schema.name or "")
+        if special is not None:
+            return None if schema.optional and self.rng.random() < 0.2 else special(self.rng)
         while True:
             value = random_value(self.rng, schema)
             try:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from sluiceway.api import SinkRecord, SourceRecord, Transform
+from sluiceway.data import Struct
 from sluiceway.discovery import transform_class
 from sluiceway.errors import ConnectError
 from sluiceway.java_plugins.errors import JavaError
@@ -90,7 +91,10 @@ def _text(error: Exception) -> str:
 
 def _parts(record: Any) -> tuple[Any, ...]:
     schemas = (record.key_schema, record.value_schema, *(header.schema for header in record.headers))
-    values = repr((record.key, record.value, [(header.key, header.value) for header in record.headers]))
+    value = record.value
+    if isinstance(value, Struct) and not isinstance(value.values_, list):
+        value = value.values_  # text that Debezium gave the schema of a struct
+    values = repr((record.key, value, [(header.key, header.value) for header in record.headers]))
     return record.topic, record.kafka_partition, record.timestamp, schemas, values
 
 

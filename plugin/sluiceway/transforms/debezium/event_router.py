@@ -126,6 +126,7 @@ class EventRouter(Transform):
         if id_field is None:
             raise ConnectError(f"Unable to find event-id field {self._id} in event")
         event = _Event(row, schema, *self._expanded(payload_field.schema, payload))
+        headers: list[Header]
         headers, partition, envelope = self._placed(event)
         if self._tombstones and _is_empty(event.payload):
             new_schema, new_value = None, None

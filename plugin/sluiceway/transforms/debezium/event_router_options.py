@@ -14,8 +14,8 @@ from sluiceway.transforms.util.mappings import java_split
 _PLACEMENT = "table.fields.additional.placement"
 
 
-def _column(name: str, display_name: str, doc: str, order: int, default: str | None = None, **attributes: Importance) -> Option:
-    return option(name, Type.STRING, display_name, doc, default=default, group="Table", order=order, **attributes)
+def _column(name: str, display_name: str, doc: str, order: int, default: str | None = None) -> Option:
+    return option(name, Type.STRING, display_name, doc, default=default, group="Table", order=order)
 
 
 def _choice(name: str, display_name: str, doc: str, order: int, *choices: str) -> Option:
@@ -37,12 +37,14 @@ _TABLE = (
     _column("table.field.event.key", "Event Key Field", "Column that becomes the key.", 2, "aggregateid"),
     _column("table.field.event.type", "Event Type Field", "Column of the event's type. It has no effect.", 3, "type"),
     _column("table.field.event.payload", "Event Payload Field", "Column of the event's payload.", 4, "payload"),
-    _column(
+    option(
         "table.field.event.timestamp",
+        Type.STRING,
         "Event Timestamp Field",
         "Column that becomes the record's timestamp; without one the time at which Debezium processed the change.",
-        5,
         importance=Importance.MEDIUM,
+        group="Table",
+        order=5,
     ),
     option(
         _PLACEMENT,

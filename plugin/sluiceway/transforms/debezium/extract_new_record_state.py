@@ -76,7 +76,9 @@ class ExtractNewRecordState(Transform):
             return record
         if self._headers:
             value = cast_to_struct(record.value)
-            added = [Header(each.name, each.read(value), each.schema) for each in self._find(value.schema, in_headers=True)]
+            added: list[Header] = [
+                Header(each.name, each.read(value), each.schema) for each in self._find(value.schema, in_headers=True)
+            ]
             record = record.new_record(headers=(*record.headers, *added))
         after_schema, after = self._after(schema, record.value, record)
         if after is not None:
@@ -86,10 +88,13 @@ class ExtractNewRecordState(Transform):
             return None
         return self._of_delete(record, after_schema, before_schema, before)
 
+    def _event_headers(self, event: Struct) -> list[Header]:
+        return [Header(each.name, each.read(event), each.schema) for each in self._find(event.schema, in_headers=True)]
+
     def _of_tombstone(self, record: R) -> R | None:
         if self._deletes is not Deletes.REWRITE_WITH_TOMBSTONE:
             return None
-        added = [Header(each.name, DELETE, STRING_SCHEMA) for each in self._headers if each.field == OPERATION]
+        added: list[Header] = [Header(each.name, DELETE, STRING_SCHEMA) for each in self._headers if each.field == OPERATION]
         return record.new_record(headers=(*record.headers, *added)) if added else record
 
     def _of_row(self, record: R, schema: Schema | None, row: Any) -> R:

@@ -1,4 +1,4 @@
-"""Offsets of time zones, and ISO texts of times with an offset, as Java's ``java.time`` has them. No I/O besides time zone data."""
+"""Offsets of time zones, and ISO texts of times with an offset, as Java's ``java.time`` has them."""
 
 from __future__ import annotations
 
@@ -8,13 +8,12 @@ import zoneinfo
 from typing import NamedTuple
 
 _OFFSET = re.compile(r"([+-])(\d{2}):(\d{2})(?::(\d{2}))?", re.ASCII)
-# Java's lenient form: the parts after the hours may be missing or have no colon.
-_ZONE = r"(?P<zone>[Zz]|[+-]\d{1,2}(?::?\d{2}(?::?\d{2})?)?)"
 _TIME = r"(?P<hour>\d{2}):(?P<minute>\d{2})(?::(?P<second>\d{2})(?:\.(?P<fraction>\d{0,9}))?)?"
 _DATE = r"(?P<year>\d{4}|[+-]\d{4,10})-(?P<month>\d{2})-(?P<day>\d{2})"
-_TIMESTAMP = re.compile(f"{_DATE}[Tt]{_TIME}{_ZONE}", re.ASCII)
-_TIME_OF_DAY = re.compile(_TIME + _ZONE, re.ASCII)
-_ZONE_PARTS = re.compile(r"([+-])(\d{1,2})(?::?(\d{2}))?(?::?(\d{2}))?", re.ASCII)
+# In timestamps, Java accepts offsets without minutes; in times of day it does not.
+_TIMESTAMP = re.compile(rf"{_DATE}[Tt]{_TIME}(?P<zone>[Zz]|[+-]\d{{1,2}}(?::\d{{2}}(?::\d{{2}})?)?)", re.ASCII)
+_TIME_OF_DAY = re.compile(rf"{_TIME}(?P<zone>[Zz]|[+-]\d{{2}}:\d{{2}}(?::\d{{2}})?)", re.ASCII)
+_ZONE_PARTS = re.compile(r"([+-])(\d{1,2})(?::(\d{2}))?(?::(\d{2}))?", re.ASCII)
 
 _DAY = 86_400
 _MOST_HOURS = 18
@@ -22,38 +21,10 @@ _CYCLE = 400  # years after which the calendar repeats
 _EPOCH_DAY = dt.date(1970, 1, 1).toordinal()
 _CYCLE_DAYS = 146_097
 
-_OLD_NAMES = frozenset(
-    [
-        "EST",
-        "HST",
-        "MST",
-        "ACT",
-        "AET",
-        "AGT",
-        "ART",
-        "AST",
-        "BET",
-        "BST",
-        "CAT",
-        "CNT",
-        "CST",
-        "CTT",
-        "EAT",
-        "ECT",
-        "IET",
-        "IST",
-        "JST",
-        "MIT",
-        "NET",
-        "NST",
-        "PLT",
-        "PNT",
-        "PRT",
-        "PST",
-        "SST",
-        "VST",
-    ]
-)
+_OLD_NAMES = {
+    *("EST", "HST", "MST", "ACT", "AET", "AGT", "ART", "AST", "BET", "BST", "CAT", "CNT", "CST", "CTT", "EAT", "ECT"),
+    *("IET", "IST", "JST", "MIT", "NET", "NST", "PLT", "PNT", "PRT", "PST", "SST", "VST"),
+}
 """Names that Java's TimeZone knows, but ZoneId does not."""
 
 

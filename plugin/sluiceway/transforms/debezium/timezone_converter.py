@@ -175,9 +175,9 @@ class TimezoneConverter(Transform):
                 by_block[AFTER].add(field)
         changed = Struct.of(value.schema, value.values_.copy())
         for block, listed in by_block.items():
-            struct, field = _block(value, block), value.schema.field(block)
-            if struct is not None and field is not None and (listed or block != SOURCE):
-                changed.values_[field.index] = self._block_converted(block, struct, scope, listed)
+            struct, place = _block(value, block), value.schema.field(block)
+            if struct is not None and place is not None and (listed or block != SOURCE):
+                changed.values_[place.index] = self._block_converted(block, struct, scope, listed)
         return changed
 
     def _block_converted(self, block: str, struct: Struct, scope: _Scope, listed: set[str]) -> Struct:
