@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from random import Random
 from typing import Any
 
@@ -112,14 +112,18 @@ SPECIAL: dict[str, Callable[[Random], Any]] = {
 class Events:
     """Makes records of a few tables, whose schemas the seed decides."""
 
-    def __init__(self, rng: Random, tables: int = 6, columns: dict[str, Schema] | None = None) -> None:
+    def __init__(
+        self, rng: Random, tables: int = 6, columns: Mapping[str, Schema] | None = None, *, simple: bool = False
+    ) -> None:
+        """``columns`` are in each table, besides random ones; ``simple`` makes none of bytes, arrays, maps and structs."""
         self.rng = rng
+        self._simple = simple
         self._tables = [self._table(number, columns or {}) for number in range(tables)]
 
-    def _table(self, number: int, columns: dict[str, Schema]) -> tuple[str, Schema, Schema]:
+    def _table(self, number: int, columns: Mapping[str, Schema]) -> tuple[str, Schema, Schema]:
         rng = self.rng
         topic = TOPICS[number % len(TOPICS)]
-        random = {f"c{at}": random_schema(rng, 1) for at in range(rng.randrange(5))}
+        random = {f"c{at}": self._column() for at in range(rng.randrange(5))}
         fields = {"id": INT32_SCHEMA, **columns, **random, "name": OPTIONAL_STRING_SCHEMA}
         extra = {"version": 3} if rng.random() < 0.2 else {}
         row = Schema.struct(fields, name=f"{topic}.Value", optional=True, **extra)
@@ -139,6 +143,12 @@ class Events:
         blocks |= dict.fromkeys(("ts_ms", "ts_us", "ts_ns"), OPTIONAL_INT64_SCHEMA)
         envelope = Schema.struct(blocks, name=f"{topic}.Envelope", version=2)
         return topic, row, envelope
+
+    def _column(self) -> Schema:
+        while True:
+            schema = random_schema(self.rng, 0 if self._simple else 1)
+            if not self._simple or schema.type is not Type.BYTES or schema.name is not None:
+                return schema
 
     def records(self, count: int) -> list[SourceRecord]:
         """Return so many records: four in five are change events of these tables."""

@@ -92,10 +92,14 @@ def _text(error: Exception) -> str:
 def _parts(record: Any) -> tuple[Any, ...]:
     schemas = (record.key_schema, record.value_schema, *(header.schema for header in record.headers))
     value = record.value
-    if isinstance(value, Struct) and not isinstance(value.values_, list):
-        value = value.values_  # text that Debezium gave the schema of a struct
+    if isinstance(value, Struct) and isinstance(content := _content(value), str):
+        value = content  # Debezium gave text the schema of a struct
     values = repr((record.key, value, [(header.key, header.value) for header in record.headers]))
     return record.topic, record.kafka_partition, record.timestamp, schemas, values
+
+
+def _content(struct: Struct) -> Any:
+    return struct.values_
 
 
 def _shown(outcome: Any) -> str:

@@ -145,11 +145,14 @@ def one_of(*allowed: str) -> Check:
 
     def check(options: Options, name: str) -> str | None:
         value = options.text(name)
-        if value is None or trim(value).lower() in allowed:
-            return None
-        return f"Value must be one of {', '.join(allowed)}"
+        return None if value is None or trim(value).lower() in allowed else not_one_of(allowed)
 
     return check
+
+
+def not_one_of(allowed: Iterable[str]) -> str:
+    """Return Debezium's message for a value that is none of these, which it lists in the order of Java's HashSet."""
+    return f"Value must be one of {', '.join(hash_map_order(dict.fromkeys(allowed)))}"
 
 
 def regular_expression(options: Options, name: str) -> str | None:

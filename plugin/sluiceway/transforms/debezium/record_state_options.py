@@ -8,7 +8,7 @@ from sluiceway.config.definition import ConfigValue, Importance, Type, Width
 from sluiceway.config.validators import Check
 from sluiceway.errors import ConfigError
 from sluiceway.java.blanks import trim
-from sluiceway.transforms.debezium.options import Option, one_of, option
+from sluiceway.transforms.debezium.options import Option, not_one_of, one_of, option
 
 
 class Deletes(enum.Enum):
@@ -26,7 +26,7 @@ _MODES = tuple(each.value for each in Deletes)
 
 def _valid_mode(name: str, value: ConfigValue) -> None:
     if value is not None and trim(str(value)).lower() not in _MODES:
-        raise ConfigError(name, value, f"Value must be one of {', '.join(_MODES)}")
+        raise ConfigError(name, value, not_one_of(_MODES))
 
 
 _MODE = option(
