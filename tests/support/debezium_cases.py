@@ -228,10 +228,11 @@ CASES: Mapping[str, Sequence[Config]] = {
 _COLUMNS = {"TimezoneConverter": _MORE_TIMES, "partitions.PartitionRouting": _MORE_TIMES, "outbox.EventRouter": _OUTBOX}
 
 
-def records_for(name: str, rng: Random, count: int) -> list[SourceRecord]:
-    """Return records for a transform."""
+def records_for(name: str, rng: Random, count: int, *, recorded: bool = False) -> list[SourceRecord]:
+    """Return records for a transform; with ``recorded`` only some whose results do not depend on the time of year."""
     simple = name == "partitions.PartitionRouting"  # Java's hashes of bytes and structs differ from process to process
-    records = Events(rng, columns=_COLUMNS.get(name), simple=simple).records(count)
+    columns = {column: schema for column, schema in _COLUMNS.get(name, {}).items() if not recorded or column != "t5"}
+    records = Events(rng, columns=columns, simple=simple).records(count)
     return [*_schema_change_records(), *records] if name == "SchemaChangeEventFilter" else records
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from sluiceway.api import SinkRecord, SourceRecord, Transform
-from sluiceway.data import Struct
+from sluiceway.data import Schema, Struct
 from sluiceway.discovery import transform_class
 from sluiceway.errors import ConnectError
 from sluiceway.java_plugins.errors import JavaError
@@ -23,6 +24,7 @@ _WITHOUT_MESSAGE = (
     "java.lang.ArithmeticException",
     "java.time.",
 )
+_WITH_MESSAGE = ("org.apache.kafka.", "io.debezium.")
 _MESSAGE_ONLY_IN_JAVA = "Index 1 out of bounds"
 
 
@@ -53,6 +55,50 @@ def differences(plugin: JavaPlugin, config: Mapping[str, str], records: Sequence
             found.append(f"{config}\n  of {record}\n  {record.value_schema}\n  Java:   {_shown(wanted)}\n  Python: {_shown(got)}")
     ours.close()
     return found
+
+
+def recorded(plugin: JavaPlugin, config: Mapping[str, str], records: Sequence[SourceRecord | SinkRecord]) -> list[str]:
+    """Return the outcomes of the published class in the form of ``outcomes``."""
+    try:
+        transforms = JavaTransforms([{"plugin": reference(plugin), "config": dict(config)}])
+    except JavaError as error:
+        return [_digest(error)]
+    try:
+        return [_digest(each) for each in transforms.apply(records)]  # type: ignore[type-var]
+    finally:
+        transforms.close()
+
+
+def outcomes(name: str, config: Mapping[str, str], records: Sequence[SourceRecord | SinkRecord]) -> list[str]:
+    """Return a short text for what our transform makes of each record; only one if it refuses the config."""
+    transform = transform_class(name)()
+    refused = _refusal(transform, config)
+    return [_digest(_applied(transform, record)) for record in records] if refused is None else [_digest(refused)]
+
+
+def _digest(outcome: Any) -> str:
+    """Return an error's message, ``error`` for one whose message is Java's own, or a hash of all parts of a record."""
+    if isinstance(outcome, StageFailure):
+        outcome = outcome.error
+    if isinstance(outcome, (ValueError, TypeError, IndexError, OverflowError)):
+        return "error"
+    if isinstance(outcome, Exception):
+        java = getattr(outcome, "java_class", "")
+        return _text(outcome)[:100] if not java or java.startswith(_WITH_MESSAGE) else "error"
+    if outcome is None:
+        return "dropped"
+    topic, partition, timestamp, schemas, values = _parts(outcome)
+    described = (topic, partition, timestamp, [_schema_text(schema) for schema in schemas], values)
+    return hashlib.sha256(repr(described).encode("utf-8", "backslashreplace")).hexdigest()[:10]
+
+
+def _schema_text(schema: Schema | None) -> str:
+    if schema is None:
+        return "null"
+    inner = [_schema_text(each) for each in (schema.key_schema, schema.value_schema)]
+    fields = [(field.name, _schema_text(field.schema)) for field in schema.fields]
+    own = (schema.type.name, schema.optional, schema.name, schema.version, schema.doc, sorted(schema.parameters.items()))
+    return repr((own, repr(schema.default), inner, fields))
 
 
 def _refusal(transform: Transform, config: Mapping[str, str]) -> Exception | None:

@@ -110,8 +110,7 @@ class EventRouter(Transform):
     def _refuse_update(self, key: Any) -> None:
         if self._invalid == "fatal":
             raise IllegalStateError(f"Unexpected update message received {java_text(key)}, fail.")
-        level = logging.WARNING if self._invalid == "warn" else logging.ERROR
-        log.log(level, "Unexpected update message received %s and ignored", java_text(key))
+        log.log(logging.WARNING if self._invalid == "warn" else logging.ERROR, "An update of the outbox table was dropped.")
 
     def _event(self, record: R, value: Struct) -> R:
         schema, after = self._after(record.value_schema, record.value, record)
