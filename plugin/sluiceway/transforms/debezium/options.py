@@ -8,11 +8,12 @@ from typing import NamedTuple
 
 from sluiceway.config.definition import ConfigDef, ConfigKey, Importance, Type, Validator, Width
 from sluiceway.data import java_text
-from sluiceway.errors import ConfigError, ConnectError
+from sluiceway.errors import ConfigError
 from sluiceway.java.blanks import is_blank, trim
 from sluiceway.java.hash_map import hash_map_order
 from sluiceway.java.numbers import parse_integer
 from sluiceway.java.regex import RegexError, compile_java
+from sluiceway.transforms.debezium.errors import InvalidOptionsError
 from sluiceway.transforms.util.mappings import java_split
 
 log = logging.getLogger(__name__)
@@ -114,7 +115,7 @@ class Options:
                 raise ConfigError(name, self.raw(name), f"The '{name}' value is invalid: {problem}")
 
     def require_all_valid(self, names: Iterable[str] | None = None) -> None:
-        """Log every invalid option and raise ConnectError if there is one. Checks all options by default."""
+        """Log every invalid option and raise InvalidOptionsError if there is one. Checks all options by default."""
         valid = True
         for name in self._definitions if names is None else names:
             for problem in self._problems(name):
@@ -123,7 +124,7 @@ class Options:
                 log.error("The '%s' value%s is invalid: %s", name, shown, problem)
                 valid = False
         if not valid:
-            raise ConnectError("Unable to validate config.")
+            raise InvalidOptionsError("Unable to validate config.")
 
     def _problems(self, name: str) -> Iterator[str]:
         definition = self._definitions[name]
