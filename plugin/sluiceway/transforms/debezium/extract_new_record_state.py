@@ -34,7 +34,7 @@ from sluiceway.transforms.util.structs import struct_like
 
 _DELETED = "__deleted"
 _CONFIG = config_def(OPTIONS)
-_CACHED = 64
+_CACHED = 4096
 _REWRITES = (Deletes.REWRITE, Deletes.REWRITE_WITH_TOMBSTONE)
 
 
