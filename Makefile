@@ -68,7 +68,7 @@ test-stores: $(VENV)/.ready  ## file sinks with servers of the protocols of Goog
 		tests/integration/test_file_sinks_hive.py -v -p no:cacheprovider
 
 test-plugins: $(VENV)/.ready  ## Java plugins, published ones among them, on a real broker and PostgreSQL
-	$(BIN)/python -m pytest tests/integration/test_java_*.py -v -p no:cacheprovider
+	$(BIN)/python -m pytest tests/integration/test_java_*.py tests/integration/test_debezium_transforms.py -v -p no:cacheprovider
 
 test-columns: $(VENV)/.ready  ## columnar forms against row forms: 10,000 generated cases each (EXAMPLES=10000)
 	EXAMPLES=$${EXAMPLES:-10000} $(BIN)/python -m pytest tests/unit/columns tests/unit/converters tests/unit/transforms/columns \
