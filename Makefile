@@ -68,7 +68,8 @@ test-stores: $(VENV)/.ready  ## file sinks with servers of the protocols of Goog
 		tests/integration/test_file_sinks_hive.py -v -p no:cacheprovider
 
 test-plugins: $(VENV)/.ready  ## Java plugins, published ones among them, on a real broker and PostgreSQL
-	$(BIN)/python -m pytest tests/integration/test_java_*.py tests/integration/test_migrate.py -v -p no:cacheprovider
+	$(BIN)/python -m pytest tests/integration/test_java_*.py tests/integration/test_migrate.py \
+		tests/integration/test_debezium_transforms.py -v -p no:cacheprovider
 
 test-plugins-cdc: $(VENV)/.ready  ## Debezium's Java connectors against records of Debezium on Kafka Connect: 158 scenarios (JOBS=3 ONLY=pg_types)
 	SLUICEWAY_TEST_PATIENCE=3 $(BIN)/python -m pytest tests/cdc/test_debezium_plugins.py -v -s -p no:cacheprovider
