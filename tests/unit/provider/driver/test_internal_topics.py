@@ -78,7 +78,7 @@ def test_a_pause_is_written_only_if_still_wanted_when_kafka_has_answered(
 ) -> None:
     topic = _Topic()
     topic.put_connector("c", {"topic": "t"}, target)
-    monkeypatch.setattr(internal_topics, "KafkaConfigBackingStore", lambda worker: topic)
+    monkeypatch.setattr(internal_topics, "KafkaConfigBackingStore", lambda worker, *, brief: topic)
     done = KafkaInternalTopics(WorkerConfig.of({})).ensure_paused("c", lambda: still_wanted)
     entry = topic.snapshot().entry("c")
     assert entry is not None
@@ -91,7 +91,7 @@ def test_a_wait_ends_when_the_connector_changes(monkeypatch: pytest.MonkeyPatch,
     topic = _Topic()
     topic.put_connector("c", {"topic": "t"})
     topic.put_connector("other", {"topic": "t"})
-    monkeypatch.setattr(internal_topics, "KafkaConfigBackingStore", lambda worker: topic)
+    monkeypatch.setattr(internal_topics, "KafkaConfigBackingStore", lambda worker, *, brief: topic)
     changes: dict[str, Callable[[], None]] = {
         "config": lambda: topic.put_connector("c", {"topic": "u"}),
         "target-state": lambda: topic.put_target_state("c", TargetState.PAUSED),
@@ -109,7 +109,7 @@ def test_a_wait_ends_when_the_connector_changes(monkeypatch: pytest.MonkeyPatch,
 def test_a_wait_ignores_other_connectors_and_the_drivers_own_records(monkeypatch: pytest.MonkeyPatch) -> None:
     topic = _Topic()
     topic.put_connector("c", {"topic": "t"})
-    monkeypatch.setattr(internal_topics, "KafkaConfigBackingStore", lambda worker: topic)
+    monkeypatch.setattr(internal_topics, "KafkaConfigBackingStore", lambda worker, *, brief: topic)
     timers = [
         threading.Timer(0.05, topic.put_connector, ("other", {})),
         threading.Timer(0.05, topic.put_task_configs, ("c", [{}])),
@@ -124,7 +124,7 @@ def test_a_wait_ignores_other_connectors_and_the_drivers_own_records(monkeypatch
 
 
 def test_an_interrupted_wait_ends(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(internal_topics, "KafkaConfigBackingStore", lambda worker: _Topic())
+    monkeypatch.setattr(internal_topics, "KafkaConfigBackingStore", lambda worker, *, brief: _Topic())
     began = time.monotonic()
     KafkaInternalTopics(WorkerConfig.of({})).await_change("c", 60.0, lambda: time.monotonic() - began > 0.1)
     assert time.monotonic() - began < 30
@@ -162,7 +162,7 @@ def herder(monkeypatch: pytest.MonkeyPatch) -> _Herder:
     herder = _Herder(_Topic())
 
     @contextmanager
-    def open_stores(_worker: WorkerConfig) -> Iterator[SimpleNamespace]:
+    def open_stores(_worker: WorkerConfig, *, brief: bool) -> Iterator[SimpleNamespace]:
         yield SimpleNamespace(config=herder.topic, status=None, offsets=None)
 
     monkeypatch.setattr(internal_topics, "open_stores", open_stores)
