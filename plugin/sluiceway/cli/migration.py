@@ -233,11 +233,13 @@ def take_over(source: Cluster, target: Cluster, *, say: Callable[[str], None], t
     for name, status in sorted(before.items()):
         wanted = View.of({}, status).target_state
         awaited(
-            lambda name=name, wanted=wanted: View.of({}, target.api.status(name)).state == wanted,
-            timeout,
-            f"connector {name} is not {wanted} at {target.text}. See the log of its driver",
+            _has_state(target, name, wanted), timeout, f"connector {name} is not {wanted} at {target.text}. See its driver's log"
         )
         say(f"{name}: {wanted} at {target.text}")
+
+
+def _has_state(cluster: Cluster, name: str, state: str) -> Callable[[], bool]:
+    return lambda: View.of({}, cluster.api.status(name)).state == state
 
 
 def _responds(cluster: Cluster) -> bool:
