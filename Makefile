@@ -7,7 +7,7 @@ export PYTHONDONTWRITEBYTECODE := 1
 .DEFAULT_GOAL := help
 .PHONY: help demo demo-hdfs down test lint format docs test-airflow test-clusters build-kubernetes test-kubernetes
 .PHONY: faults bench bench-airflow bench-frames bench-many bench-scaling clean test-columns test-frames bench-rest
-.PHONY: test-stores test-plugins
+.PHONY: test-stores test-plugins test-plugins-cdc test-plugins-kills bench-plugins
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -68,7 +68,14 @@ test-stores: $(VENV)/.ready  ## file sinks with servers of the protocols of Goog
 		tests/integration/test_file_sinks_hive.py -v -p no:cacheprovider
 
 test-plugins: $(VENV)/.ready  ## Java plugins, published ones among them, on a real broker and PostgreSQL
-	$(BIN)/python -m pytest tests/integration/test_java_*.py tests/integration/test_migrate.py -v -p no:cacheprovider
+	$(BIN)/python -m pytest tests/integration/test_java_*.py tests/integration/test_migrate.py \
+		tests/integration/test_debezium_transforms.py -v -p no:cacheprovider
+
+test-plugins-cdc: $(VENV)/.ready  ## Debezium's Java connectors against records of Debezium on Kafka Connect: 158 scenarios (JOBS=3 ONLY=pg_types)
+	SLUICEWAY_TEST_PATIENCE=3 $(BIN)/python -m pytest tests/cdc/test_debezium_plugins.py -v -s -p no:cacheprovider
+
+test-plugins-kills: $(VENV)/.ready  ## kill the processes of Debezium's source and JDBC sink, each 20 times (KILLS=20 SEED=1)
+	SLUICEWAY_TEST_PATIENCE=3 $(BIN)/python -m pytest tests/faults/test_java_plugins.py -v -s -p no:cacheprovider
 
 test-columns: $(VENV)/.ready  ## columnar forms against row forms: 10,000 generated cases each (EXAMPLES=10000)
 	EXAMPLES=$${EXAMPLES:-10000} $(BIN)/python -m pytest tests/unit/columns tests/unit/converters tests/unit/transforms/columns \
@@ -86,6 +93,9 @@ bench: $(VENV)/.ready  ## lines per second beside real Kafka Connect, as ratios;
 
 bench-frames: $(VENV)/.ready  ## file and table sinks beside Kafka Connect's FileStreamSink and Iceberg's own sink (RECORDS=800000 ROUNDS=3)
 	$(BIN)/python tests/benchmarks/bench_frames.py --records $${RECORDS:-800000} --rounds $${ROUNDS:-3}
+
+bench-plugins: $(VENV)/.ready  ## Java plugins here beside the same in Kafka Connect, and the twelve checks (RECORDS=1000000 ROUNDS=3)
+	$(BIN)/python tests/benchmarks/bench_plugins.py --records $${RECORDS:-1000000} --rounds $${ROUNDS:-3} --checks
 
 bench-rest: $(VENV)/.ready  ## REST API with 1 to 1,000 connectors, alone and in Airflow (SERVERS="rest airflow connect" adds Kafka Connect)
 	$(BIN)/python tests/benchmarks/bench_rest.py --servers $${SERVERS:-rest airflow}

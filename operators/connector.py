@@ -237,23 +237,26 @@ class ConnectorOperator(LineageMixin, WarmBatches):
             # not written the target state yet.
             self._reschedule(context, settings, f"The connector's target state is {entry.target_state.value}")
         check_kind(self.connector, dict(entry.config or {}), self.sink, type(self).__name__)
-        self._claim(topics, dict(entry.config or {}), dag)
+        if not self._claim(topics, dict(entry.config or {}), dag):
+            return entry
         return topics.entry(self.connector) or entry  # the claim may have changed its application
 
-    def _claim(self, topics: InternalTopics, config: Mapping[str, str], dag: str) -> None:
-        """Store this DAG as the one that runs the connector; fail the task of a generated DAG if a hand-written one runs it.
+    def _claim(self, topics: InternalTopics, config: Mapping[str, str], dag: str) -> bool:
+        """Store this DAG as the one that runs the connector; return False if it was stored already.
 
-        Two DAGs that ran one connector would fence each other forever.
+        Fails the task of a generated DAG if a hand-written one runs the connector: two DAGs that ran one connector would fence
+        each other forever.
         """
         owner = dag_of(self.connector, config)
         if owner == dag:
-            return
+            return False
         if dag == dag_id(self.connector):
             raise AirflowFailException(
                 f"Connector {self.connector}: DAG {owner} runs it, according to its key {DAG}. Remove the key to run it here."
             )
         self.log.info("[%s|worker] DAG %s takes over the connector from DAG %s", self.connector, dag, owner)
         self._store_config(topics, {**config, DAG: dag})
+        return True
 
     def _store_config(self, topics: InternalTopics, config: Mapping[str, str]) -> None:
         try:

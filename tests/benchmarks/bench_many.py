@@ -4,6 +4,7 @@ Half of the connectors are FileStreamSource, half FileStreamSink of the sources'
 
 * seconds from the first POST until all are RUNNING, and from the POST of one more until it is RUNNING;
 * memory of all processes but the broker (PSS, MB) and their processor seconds a minute, idle and with a line a second and source;
+* the broker's processor seconds a minute while all are idle;
 * milliseconds from a line in a source's file to its record in the topic, and on to the line in the sink's file;
 * with --busy, the same second by second while a connector of 100,000 records a second starts beside the others.
 
@@ -131,6 +132,7 @@ class Result:
     processes: int = 0
     threads: int = 0
     idle_cpu: float = 0.0
+    broker_cpu: float = 0.0
     busy_cpu: float = 0.0
     to_topic: list[float] = field(default_factory=list)
     to_file: list[float] = field(default_factory=list)
@@ -158,7 +160,10 @@ def wait(condition: Callable[[], bool], what: str) -> float:
     return time.monotonic() - began
 
 
-def measure(name: str, runtime: Runtime, bootstrap: str, count: int, seconds: float, folder: Path, *, busy: bool) -> Result:
+def measure(
+    name: str, runtime: Runtime, broker: EmbeddedBroker, count: int, seconds: float, folder: Path, *, busy: bool
+) -> Result:
+    bootstrap = broker.start()  # its address: it runs
     pairs = max(1, count // 2)
     for number in range(pairs + 1):
         (folder / f"in-{number}.txt").touch()
@@ -176,7 +181,7 @@ def measure(name: str, runtime: Runtime, bootstrap: str, count: int, seconds: fl
     runtime.create(f"source-{pairs}", connector("source", pairs, folder))
     result.next_running = wait(lambda: runtime.running() > len(names), "the next connector RUNNING")
     time.sleep(15)
-    result.idle_cpu = idle(runtime, seconds)
+    result.idle_cpu, result.broker_cpu = idle(runtime, broker, seconds)
     result.memory, result.processes, result.threads = memory(runtime)
     lines, result.busy_cpu = latencies(runtime, bootstrap, pairs, seconds, folder)
     result.to_topic, result.to_file = seen(each.to_topic for each in lines), seen(each.to_file for each in lines)
@@ -209,15 +214,16 @@ def cpu(runtime: Runtime) -> dict[psutil.Process, float]:
     return found
 
 
-def idle(runtime: Runtime, seconds: float) -> float:
-    """Return processor seconds a minute while nothing happens; print each process's."""
-    began, before = time.monotonic(), cpu(runtime)
+def idle(runtime: Runtime, broker: EmbeddedBroker, seconds: float) -> tuple[float, float]:
+    """Return processor seconds a minute of the runtime and of the broker while nothing happens; print each process's."""
+    began, before, served = time.monotonic(), cpu(runtime), psutil.Process(broker.status().pid).cpu_times()
     time.sleep(seconds)
     minutes = (time.monotonic() - began) / 60
+    serving = psutil.Process(broker.status().pid).cpu_times()
     used = {process: (spent - before.get(process, 0.0)) / minutes for process, spent in cpu(runtime).items()}
     for process, spent in used.items():
         print(f"  {spent:5.2f} CPU s/min  {command_of(process)[-60:]}", flush=True)
-    return sum(used.values())
+    return sum(used.values()), (serving.user + serving.system - served.user - served.system) / minutes
 
 
 def memory(runtime: Runtime) -> tuple[float, int, int]:
@@ -352,7 +358,7 @@ def run(name: str, count: int, seconds: float, *, busy: bool) -> Result:
         stack.callback(broker.stop)
         bootstrap = broker.start()
         runtime: Runtime = Application(bootstrap, folder, stack) if name == "sluiceway" else Peer(bootstrap, folder, stack)
-        return measure(name, runtime, bootstrap, count, seconds, folder, busy=busy)
+        return measure(name, runtime, broker, count, seconds, folder, busy=busy)
 
 
 def main() -> int:
@@ -363,7 +369,8 @@ def main() -> int:
     parser.add_argument("--busy", action="store_true", help="then start a connector of 100,000 records a second beside them")
     options = parser.parse_args()
     results = [run(name, count, options.seconds, busy=options.busy) for count in options.connectors for name in options.peers]
-    headings = ("", "connectors", "s to RUNNING", "next one, s", "PSS MB", "processes", "threads", "CPU s/min idle", "at 1/s")
+    headings = ("", "connectors", "s to RUNNING", "next one, s", "PSS MB", "processes", "threads")
+    costs = ("CPU s/min idle", "broker's", "at 1/s", "ms to topic p50 / p95", "ms to file", "missing")
     rows = [
         [
             each.runtime,
@@ -374,6 +381,7 @@ def main() -> int:
             str(each.processes),
             str(each.threads),
             f"{each.idle_cpu:.1f}",
+            f"{each.broker_cpu:.1f}",
             f"{each.busy_cpu:.1f}",
             percentiles(each.to_topic),
             percentiles(each.to_file),
@@ -382,7 +390,7 @@ def main() -> int:
         for each in results
     ]
     print(f"\n{time.strftime('%Y-%m-%d')}, {os.cpu_count()} processors, load at the end {os.getloadavg()[0]:.1f}")
-    print(table((*headings, "ms to topic p50 / p95", "ms to file", "missing"), rows))
+    print(table((*headings, *costs), rows))
     return 0
 
 

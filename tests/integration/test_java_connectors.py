@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -13,9 +13,11 @@ from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import ConnectError
 from sluiceway.herder.plugin_path import use_plugin_path
 from sluiceway.herder.validation import validate_config
-from sluiceway.worker.worker_connector import Failed, Started, TaskConfigs, WorkerConnector
+from sluiceway.worker import worker_connector
+from sluiceway.worker.worker_connector import Failed, Started, TaskConfigs
+from support.engine import Offsets
 from support.eventually import eventually
-from support.java_plugins import SCRIPTED, compiled_plugin, fetch_runtime, java_processes
+from support.java_plugins import SCRIPTED, Driven, compiled_plugin, fetch_runtime, java_processes
 
 _CLASS = "test.ScriptedSource"
 
@@ -33,31 +35,6 @@ def _plugins(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 def config(**more: str) -> dict[str, str]:
     given = {key.replace("_", "."): value for key, value in more.items()}
     return {"name": "c", "connector.class": _CLASS, "tasks.max": "1", **given}
-
-
-class Driven:
-    """A connector as a driver runs it, and the events so far."""
-
-    def __init__(self, config: dict[str, str]) -> None:
-        worker = WorkerConfig.of({"bootstrap.servers": "localhost:1", "plugin.path": "x"})
-        self.connector = WorkerConnector("c", worker, lambda: None, self._wait)
-        self.events: list[Any] = []
-        self.connector.start(config)
-
-    def _wait(self, condition: Callable[[], bool], seconds: float) -> bool:
-        try:
-            eventually(condition, within=seconds)
-        except AssertionError:
-            return False
-        return True
-
-    def until(self, kind: type) -> Any:
-        def found() -> bool:
-            self.events += self.connector.events()
-            return any(isinstance(event, kind) for event in self.events)
-
-        eventually(found, within=60, what=str(kind))
-        return next(event for event in self.events if isinstance(event, kind))
 
 
 def test_the_definition_and_validation_are_the_java_class_s() -> None:
@@ -88,6 +65,17 @@ def test_a_driver_gets_task_configs_and_requests_for_new_ones() -> None:
     assert java_processes() == []
 
 
+@pytest.mark.long
+def test_a_connector_reads_the_stored_offsets() -> None:
+    offsets = Offsets()
+    offsets.put("c", [({"s": "1"}, {"n": 5})])
+    driven = Driven(config(read=""), offsets)
+    [task] = driven.until(TaskConfigs).configs
+    assert task["read"] == "{n=5} null"
+    driven.connector.stop(30)
+    assert java_processes() == []
+
+
 @pytest.mark.parametrize(
     ("key", "wanted"),
     [
@@ -103,9 +91,14 @@ def test_a_connector_that_fails_is_failed_with_its_error(key: str, wanted: str) 
     assert java_processes() == []
 
 
-def test_a_connector_whose_call_hangs_leaves_no_process() -> None:
+def test_a_connector_whose_call_hangs_is_in_the_log_and_leaves_no_process(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(worker_connector, "_LATE_SECONDS", 0.5)
     driven = Driven(config(hang=""))
     driven.until(Started)
+    eventually(lambda: driven.connector.events() == [] and "taskConfigs() has not returned" in caplog.text, within=10)
     driven.connector.events()
+    assert caplog.text.count("taskConfigs() has not returned") == 1
     driven.connector.stop(1)
     eventually(lambda: java_processes() == [], within=20)

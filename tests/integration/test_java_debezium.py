@@ -1,4 +1,4 @@
-"""Debezium's PostgreSQL connector, the published Java plugin, on a real PostgreSQL: snapshot, stream, restarts, kills."""
+"""Debezium's connectors, the published Java plugins, on real databases: snapshot, stream, restarts, kills, transforms."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ import json
 import multiprocessing
 import os
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
+from confluent_kafka import Message
 
 from sluiceway import discovery
 from sluiceway.herder.plugin_path import use_plugin_path
@@ -17,13 +19,23 @@ from support.database import HOST, DatabaseForTest
 from support.engine import Offsets, RunningTask
 from support.eventually import eventually
 from support.exactly_once import exactly_once_worker, opened_stores
-from support.java_plugins import DEBEZIUM_POSTGRES, fetch_runtime, first_task_config, java_processes, plugin_folder
+from support.java_plugins import (
+    DEBEZIUM_MARIADB,
+    DEBEZIUM_POSTGRES,
+    debezium_postgres,
+    fetch_runtime,
+    first_task_config,
+    java_processes,
+    plugin_folder,
+)
 from support.kafka import Kafka
+from support.mariadb import MariaDbServer
 from support.transactions import seen
 
 pytestmark = [pytest.mark.kafka, pytest.mark.long]
 
 _JSON = "org.apache.kafka.connect.json.JsonConverter"
+_SAME = "support.java_plugins.Same"
 
 
 @pytest.fixture(scope="module")
@@ -31,6 +43,7 @@ def plugin_path(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     fetch_runtime()
     folder = tmp_path_factory.mktemp("plugins")
     plugin_folder(folder, "debezium-postgres", DEBEZIUM_POSTGRES)
+    plugin_folder(folder, "debezium-mariadb", DEBEZIUM_MARIADB)
     use_plugin_path({"plugin.path": str(folder)})
     yield folder
     discovery.use_finder(None)
@@ -49,24 +62,7 @@ def slot(postgresql: DatabaseForTest, name: str) -> Iterator[str]:
 def config(plugin_path: Path, postgresql: DatabaseForTest, name: str, slot: str) -> dict[str, str]:
     postgresql.execute("create table people (id int primary key, name text)")
     postgresql.execute("insert into people select n, 'name ' || n from generate_series(1, 500) n")
-    config = {
-        "name": name,
-        "connector.class": "io.debezium.connector.postgresql.PostgresConnector",
-        "database.hostname": HOST,
-        "database.port": str(postgresql.port),
-        "database.user": postgresql.user,
-        "database.password": postgresql.password,
-        "database.dbname": postgresql.name,
-        "topic.prefix": name,
-        "plugin.name": "pgoutput",
-        "slot.name": slot,
-        "publication.autocreate.mode": "filtered",
-        "publication.name": slot,
-        "table.include.list": "public.people",
-        "poll.interval.ms": "50",
-    }
-    for part in ("key", "value"):
-        config |= {f"{part}.converter": _JSON, f"{part}.converter.schemas.enable": "false"}
+    config = {"name": name, **debezium_postgres(postgresql, name, slot, table_include_list="public.people")}
     return first_task_config(config)
 
 
@@ -155,3 +151,130 @@ def test_killed_exactly_once_tasks_write_each_change_once(
         eventually(lambda: rows in written(), within=120)
         assert not task.stop().failed
     assert written() == list(range(10_001, rows + 1))
+
+
+def news(kafka: Kafka, topic: str) -> list[tuple[Any, Any, dict[str, bytes]]]:
+    """Return the key, the value, and the headers of each record."""
+
+    def decoded(data: bytes | None) -> Any:
+        return data if data is None else json.loads(data)
+
+    messages: Sequence[Message] = seen(kafka.bootstrap, topic)
+    return [(decoded(each.key()), decoded(each.value()), _headers(each)) for each in messages]
+
+
+def _headers(message: Message) -> dict[str, bytes]:
+    headers = message.headers() or []
+    return {name: value for name, value in headers if isinstance(value, bytes)} if isinstance(headers, list) else {}
+
+
+# With a transform in Python behind it, Debezium's gets and returns records as values.
+@pytest.mark.parametrize("then", [{}, {"transforms": "unwrap,same", "transforms.same.type": _SAME}], ids=["java", "mixed"])
+def test_extract_new_record_state_writes_rows_and_rewrites_deletions(
+    config: dict[str, str], kafka: Kafka, name: str, postgresql: DatabaseForTest, then: Mapping[str, str]
+) -> None:
+    topic = kafka.create(f"{name}.public.people")
+    unwrap = {
+        "type": "io.debezium.transforms.ExtractNewRecordState",
+        "delete.tombstone.handling.mode": "rewrite",
+        "add.fields": "op",
+        "add.headers": "db",
+    }
+    config |= {"snapshot.mode": "no_data", "transforms": "unwrap"}
+    config |= {f"transforms.unwrap.{key}": value for key, value in unwrap.items()} | dict(then)
+    with RunningTask(config, kafka.worker()) as task:
+        eventually(lambda: postgresql.execute("select 1 from pg_replication_slots where active"), within=60)
+        postgresql.execute("insert into people values (1000, 'new')")
+        postgresql.execute("update people set name = 'newer' where id = 1000")
+        postgresql.execute("delete from people where id = 1000")
+        eventually(lambda: len(seen(kafka.bootstrap, topic)) == 3, within=60)
+        assert not task.stop().failed
+    found = news(kafka, topic)
+    assert [key for key, _, _ in found] == [{"id": 1000}] * 3
+    assert [value for _, value, _ in found] == [
+        {"id": 1000, "name": "new", "__deleted": "false", "__op": "c"},
+        {"id": 1000, "name": "newer", "__deleted": "false", "__op": "u"},
+        {"id": 1000, "name": None, "__deleted": "true", "__op": "d"},
+    ]
+    assert {headers["__db"] for _, _, headers in found} == {postgresql.name.encode()}
+
+
+def test_the_event_router_sends_the_rows_of_an_outbox_to_the_topics_of_their_aggregates(
+    config: dict[str, str], kafka: Kafka, name: str, postgresql: DatabaseForTest
+) -> None:
+    postgresql.execute(
+        "create table outbox (id uuid primary key, aggregatetype text, aggregateid text, type text, payload jsonb, tenant text)"
+    )
+    orders, invoices = kafka.create(f"{name}.order"), kafka.create(f"{name}.invoice")
+    router = {
+        "type": "io.debezium.transforms.outbox.EventRouter",
+        "route.topic.replacement": f"{name}.${{routedByValue}}",
+        "table.fields.additional.placement": "type:header:eventType,tenant:envelope",
+        "table.expand.json.payload": "true",
+    }
+    config |= {"snapshot.mode": "no_data", "table.include.list": "public.outbox", "transforms": "outbox"}
+    config |= {f"transforms.outbox.{key}": value for key, value in router.items()}
+    config["key.converter"] = "org.apache.kafka.connect.storage.StringConverter"
+    number = "00000000-0000-0000-0000-00000000000"
+    with RunningTask(config, kafka.worker()) as task:
+        eventually(lambda: postgresql.execute("select 1 from pg_replication_slots where active"), within=60)
+        insert = "insert into outbox values (%s, %s, %s, %s, %s, 'a')"
+        postgresql.execute(insert, f"{number}1", "order", "17", "OrderCreated", '{"lines": [1, 2]}')
+        postgresql.execute(insert, f"{number}2", "invoice", "18", "InvoiceCreated", '{"sum": 3}')
+        postgresql.execute("delete from outbox")  # as services do at once: the router drops deletions
+        postgresql.execute(insert, f"{number}3", "order", "17", "OrderCanceled", "{}")
+        eventually(lambda: len(seen(kafka.bootstrap, orders)) == 2, within=60)
+        eventually(lambda: len(seen(kafka.bootstrap, invoices)) == 1, within=60)
+        assert not task.stop().failed
+    made, canceled = seen(kafka.bootstrap, orders)
+    assert (made.key(), json.loads(made.value() or b"")) == (b"17", {"payload": {"lines": [1, 2]}, "tenant": "a"})
+    headers = dict(made.headers() or [])  # and the context of Debezium's task
+    assert (headers["id"], headers["eventType"]) == (f"{number}1".encode(), b"OrderCreated")
+    assert dict(canceled.headers() or [])["eventType"] == b"OrderCanceled"
+
+
+@pytest.fixture(scope="module")
+def mariadb_log() -> Iterator[MariaDbServer]:
+    """A MariaDB server with a binary log."""
+    with MariaDbServer(binlog=True) as server:
+        yield server
+
+
+def test_mariadb_snapshot_stream_and_a_changed_table_after_a_restart(
+    plugin_path: Path, kafka: Kafka, name: str, mariadb_log: MariaDbServer
+) -> None:
+    mariadb_log.execute("create database shop")
+    database, topic = mariadb_log.database("shop"), kafka.create(f"{name}.shop.people")
+    database.execute("create table people (id int primary key, name varchar(20))")
+    database.execute("insert into people values (1, 'one'), (2, 'two')")
+    config = {
+        "name": name,
+        "connector.class": "io.debezium.connector.mariadb.MariaDbConnector",
+        "database.hostname": HOST,
+        "database.port": str(database.port),
+        "database.user": database.user,
+        "database.password": database.password,
+        "database.server.id": "7001",
+        "database.include.list": "shop",
+        "topic.prefix": name,
+        "schema.history.internal.kafka.bootstrap.servers": kafka.bootstrap,
+        "schema.history.internal.kafka.topic": f"{name}.history",
+        "poll.interval.ms": "50",
+        **{f"{part}.converter": _JSON for part in ("key", "value")},
+        **{f"{part}.converter.schemas.enable": "false" for part in ("key", "value")},
+    }
+    config, offsets, worker = first_task_config(config), Offsets(), kafka.worker(offset_flush_interval_ms="300")
+    with RunningTask(config, worker, offsets=offsets) as task:
+        eventually(lambda: changes(kafka, topic) == [("r", 1), ("r", 2)], within=90)
+        database.execute("update people set name = 'first' where id = 1")
+        database.execute("delete from people where id = 2")
+        eventually(lambda: changes(kafka, topic)[2:] == [("u", 1), ("d", 2), ("t", 2)], within=60)
+        result = task.stop()
+    assert not result.failed, result.trace
+    database.execute("alter table people add column age int")
+    database.execute("insert into people values (3, 'three', 33)")
+    with RunningTask(config, worker, offsets=offsets) as task:
+        eventually(lambda: len(changes(kafka, topic)) == 6, within=90)
+        assert not task.stop().failed
+    assert news(kafka, topic)[-1][1]["after"] == {"id": 3, "name": "three", "age": 33}
+    assert java_processes() == []

@@ -8,9 +8,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from confluent_kafka.admin import NewTopic
 
 from sluiceway import discovery
 from sluiceway.herder.plugin_path import use_plugin_path
+from sluiceway.java_plugins.hosts import plugin_metrics, reference, task_host
 from sluiceway.storage.model import State
 from support.engine import Offsets, RunningTask
 from support.engine_connectors import lines
@@ -104,6 +106,22 @@ def test_keys_headers_and_timestamps_arrive_and_records_are_acknowledged(
 
 
 @pytest.mark.long
+def test_metrics_of_a_plugin_have_connects_tags_and_are_logged_at_the_end(
+    plugin_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    plugin = discovery.connector_class(_SCRIPTED).plugin  # type: ignore[attr-defined]  # of Java classes
+    with task_host("test", context="[orders|task-0] ") as slot:
+        arguments = {"plugin": reference(plugin, f"{_SCRIPTED}$ScriptedTask")}
+        task = slot.host().new("source", arguments, context=slot.context, handler=lambda *_: [None])
+        task.call("start", {"config": {"topic": "t", "limit": "10"}})
+        task.call("poll")
+        [metric] = plugin_metrics(slot.host())
+        task.call("stop")
+    assert metric == ("next", "The next number.", {"connector": "orders", "task": "0", "s": "1"}, 10)
+    assert "[orders|task-0] Metrics of the plugins: next{connector=orders, task=0, s=1}=10" in capfd.readouterr().err
+
+
+@pytest.mark.long
 def test_transforms_run_in_java_and_filtered_records_are_acknowledged(
     scripted: Callable[..., dict[str, str]], kafka: Kafka, topic: str, tmp_path: Path
 ) -> None:
@@ -177,6 +195,35 @@ def test_records_that_fail_in_java_are_tolerated_or_fail_the_task(
 
 
 @pytest.mark.long
+@pytest.mark.parametrize("tolerance", ["none", "all"])
+@pytest.mark.parametrize("stages", [{}, {"transforms": "python", "transforms_python_type": "support.java_plugins.Same"}])
+def test_offsets_do_not_pass_a_record_that_kafka_rejects_unless_it_is_tolerated(
+    scripted: Callable[..., dict[str, str]],
+    kafka: Kafka,
+    unique: Callable[[str], str],
+    tolerance: str,
+    stages: dict[str, str],
+    tmp_path: Path,
+) -> None:
+    topic = unique("small")
+    kafka.admin.create_topics([NewTopic(topic, 1, 1, config={"max.message.bytes": "2000"})])[topic].result(30)
+    offsets = Offsets()
+    config = scripted(topic=topic, large="45", slow="20", errors_tolerance=tolerance, **stages)
+    with RunningTask(config, kafka.worker(offset_flush_interval_ms="100"), offsets=offsets, bounded=True) as task:
+        result = task.join()
+    stored = [offset["n"] for offset in offsets.stored.values() if offset is not None]
+    if tolerance == "all":
+        assert not result.failed, result.trace
+        assert sorted(kafka.values(topic, 99)) == sorted(f"v{n}" for n in range(100) if n != 45)
+        assert stored == [99]
+        assert f"v45{'x' * 5000} none" in lines(tmp_path / "log")
+        return
+    assert "MSG_SIZE_TOO_LARGE" in (result.trace or ""), result.trace
+    assert all(number < 45 for number in stored)
+    assert {f"v{n}" for n in range(45)} <= set(kafka.values(topic, kafka.end(topic)))
+
+
+@pytest.mark.long
 def test_a_camel_plugin_without_a_manifest_runs(plugin_path: Path, kafka: Kafka, topic: str, name: str) -> None:
     config = {"name": name, "connector.class": _CAMEL, "topics": topic, "camel.source.path.timerName": "t"}
     config |= {"camel.source.endpoint.period": "20", "key.converter": _STRINGS, "value.converter": _STRINGS}
@@ -214,16 +261,20 @@ def test_a_task_that_ends_its_process_or_throws_is_failed_with_the_java_trace(
     assert list(offsets.stored.values()) == [{"n": 99}], "what was sent before is committed"
 
 
-@pytest.mark.parametrize(("then", "failed"), [pytest.param("wait", False, marks=pytest.mark.long), ("hang", True)])
+@pytest.mark.parametrize(
+    ("then", "failed"),
+    [*(pytest.param(each, False, marks=pytest.mark.long) for each in ("wait", "flag")), ("hang", True)],
+)
 def test_a_poll_that_hangs_is_interrupted_and_then_its_process_killed(
     scripted: Callable[..., dict[str, str]], kafka: Kafka, topic: str, then: str, failed: bool
 ) -> None:
-    worker = kafka.worker(task_shutdown_graceful_timeout_ms="3000")
+    seconds = 3 if failed else 10
+    worker = kafka.worker(task_shutdown_graceful_timeout_ms=str(seconds * 1000))
     with RunningTask(scripted(then=then), worker) as task:
         kafka.read(topic, 100)
         started = time.monotonic()
         result = task.stop()
-    assert time.monotonic() - started < 3 + 5
+    assert time.monotonic() - started < seconds + 5
     assert result.failed is failed, result.trace
     if failed:
         assert "Its Java process was killed" in (result.trace or "")

@@ -33,7 +33,16 @@ public class Trim<R extends ConnectRecord<R>> implements Transformation<R> {
             .define("fields", ConfigDef.Type.LIST, ConfigDef.NO_DEFAULT_VALUE, ConfigDef.Importance.HIGH, "Fields to trim.")
             .define("length", ConfigDef.Type.INT, 10, ConfigDef.Range.between(1, 100), ConfigDef.Importance.LOW, "Longest text.")
             .define("side", ConfigDef.Type.STRING, "left", ConfigDef.ValidString.in("left", "right"),
-                ConfigDef.Importance.LOW, "Where to trim.");
+                ConfigDef.Importance.LOW, "Where to trim.")
+            .define("fill", ConfigDef.Type.LIST, "", ConfigDef.Importance.LOW, "To fill with.", null, 1, ConfigDef.Width.SHORT,
+                "Fill", new ConfigDef.Recommender() {
+                    public java.util.List<Object> validValues(String name, java.util.Map<String, Object> values) {
+                        return "left".equals(values.get("side")) ? java.util.List.of("zero", "space") : java.util.List.of();
+                    }
+                    public boolean visible(String name, java.util.Map<String, Object> values) {
+                        return values.get("length") instanceof Integer length && length < 50;
+                    }
+                });
     }
     public R apply(R record) { return record; }
     public void configure(java.util.Map<String, ?> config) {}
@@ -49,6 +58,7 @@ _TIMER = {"name": "a", "connector.class": "CamelTimerSourceConnector", "topics":
 CONFIGS = {
     "transform": {**_TRIM, "transforms.t.fields": "a,b", "transforms.t.side": "right"},
     "transform-errors": {**_TRIM, "transforms.t.length": "1000", "transforms.t.side": "top"},
+    "transform-fill": {**_TRIM, "transforms.t.fields": "a", "transforms.t.length": "20"},
     "transform-type": {**_TRIM, "transforms.t.fields": "a", "transforms.t.length": "ten"},
     "jdbc-sink-missing": _JDBC_SINK,
     "jdbc-sink": {**_JDBC_SINK, "connection.url": "jdbc:postgresql://db/x", "connection.username": "u", "insert.mode": "none"},
@@ -81,7 +91,13 @@ def test_options_of_a_java_transform_are_checked_by_its_own_definition(plugin_pa
         ("fields", "LIST", True, None),
         ("length", "INT", False, "10"),
         ("side", "STRING", False, "left"),
+        ("fill", "LIST", False, ""),
     ]
+    trims = {name: config for name, config in CONFIGS.items() if name.startswith("transform")}
+    fill = {name: _by_name(validate_config(config, worker).to_json())["transforms.t.fill"] for name, config in trims.items()}
+    assert fill["transform-fill"]["value"]["recommended_values"] == ["zero", "space"]
+    assert (fill["transform"]["value"]["recommended_values"], fill["transform"]["value"]["visible"]) == ([], True)
+    assert fill["transform-errors"]["value"]["visible"] is False
 
 
 @pytest.mark.long

@@ -76,3 +76,17 @@ def test_another_connectors_open_transaction_hides_no_committed_offset(worker: W
         assert not wait([found], 1).done
         other.abort_transaction(10)
         assert found.result(30) == [{"position": 1}]
+
+
+def test_a_store_starts_beside_the_open_transaction_of_a_dead_task_which_its_successor_ends(
+    worker: WorkerConfig, opened: Open
+) -> None:
+    partition = {"file": "x"}
+    opened(KafkaOffsetBackingStore(worker)).put("a", [(partition, {"position": 1})])
+    dead = transactional(worker, "task")
+    send(dead, worker, "a", partition, 2)
+    with ThreadPoolExecutor(1) as threads:
+        started = threads.submit(opened, KafkaOffsetBackingStore(worker))
+        store = started.result(30)  # long before the transaction times out
+    transactional(worker, "task")
+    assert store.get("a", [partition]) == [{"position": 1}]

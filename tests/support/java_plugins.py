@@ -7,13 +7,16 @@ import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from pathlib import Path
+from typing import Any
 
 import psutil
 
 from sluiceway.api import Transform
 from sluiceway.api.transform import R
+from sluiceway.config.worker import WorkerConfig
 from sluiceway.discovery import connector_class
 from sluiceway.folders import cache_home, file_lock
 from sluiceway.herder.reconcile import desired_task_configs
@@ -22,9 +25,16 @@ from sluiceway.java_plugins.hosts import close_shared_host
 from sluiceway.java_plugins.runtime_jars import EXCLUDED, RUNTIME_JARS, fetched_home, install_runtime, runtime_jars
 from sluiceway.java_runtime import find_java
 from sluiceway.stack import maven
+from sluiceway.storage.interfaces import OffsetBackingStore
+from sluiceway.worker.worker_connector import WorkerConnector
+from support.database import HOST, DatabaseForTest
+from support.engine import Offsets
+from support.eventually import eventually
 
 CONNECT_FILE = ("org.apache.kafka:connect-file:4.3.0",)
 DEBEZIUM_POSTGRES = ("io.debezium:debezium-connector-postgres:3.7.0.Final",)
+DEBEZIUM_MARIADB = ("io.debezium:debezium-connector-mariadb:3.5.0.Final",)
+DEBEZIUM_JDBC = ("io.debezium:debezium-connector-jdbc:3.3.1.Final",)
 CAMEL_TIMER = ("org.apache.camel.kafkaconnector:camel-timer-kafka-connector:0.7.2",)
 
 SCRIPTED = sorted((Path(__file__).parent / "java").glob("*.java"))
@@ -43,11 +53,11 @@ def fetch_runtime() -> None:
             install_runtime(maven.resolve(coordinates, exclude=EXCLUDED, title="Kafka Connect's runtime"), fetched_home())
 
 
-def plugin_folder(plugin_path: Path, name: str, coordinates: Sequence[str]) -> Path:
+def plugin_folder(plugin_path: Path, name: str, coordinates: Sequence[str], exclude: Sequence[str] = _NOT_IN_PLUGINS) -> Path:
     """Make a plugin location with the jars of published artifacts, without Kafka's own, and return it."""
     folder = plugin_path / name
     folder.mkdir(parents=True)
-    for jar in maven.resolve(coordinates, exclude=_NOT_IN_PLUGINS, title=name):
+    for jar in maven.resolve(coordinates, exclude=exclude, title=name):
         (folder / jar.name).symlink_to(jar)
     return folder
 
@@ -76,6 +86,31 @@ def plugin_from(plugin_path: Path, name: str, sources: Mapping[str, str]) -> Pat
         return compiled_plugin(plugin_path, name, files)
 
 
+def debezium_postgres(database: DatabaseForTest, prefix: str, slot: str, **more: str) -> dict[str, str]:
+    """Return a config of Debezium's PostgreSQL connector, without schemas; keyword arguments have underscores for dots.
+
+    The slot and the publication have the same name.
+    """
+    json = "org.apache.kafka.connect.json.JsonConverter"
+    return {
+        "connector.class": "io.debezium.connector.postgresql.PostgresConnector",
+        "database.hostname": HOST,
+        "database.port": str(database.port),
+        "database.user": database.user,
+        "database.password": database.password,
+        "database.dbname": database.name,
+        "topic.prefix": prefix,
+        "plugin.name": "pgoutput",
+        "slot.name": slot,
+        "publication.autocreate.mode": "filtered",
+        "publication.name": slot,
+        "poll.interval.ms": "50",
+        **{f"{part}.converter": json for part in ("key", "value")},
+        **{f"{part}.converter.schemas.enable": "false" for part in ("key", "value")},
+        **{key.replace("_", "."): value for key, value in more.items()},
+    }
+
+
 def first_task_config(config: Mapping[str, str]) -> dict[str, str]:
     """Return the config of a connector's first task, as the connector generates it."""
     connector = connector_class(config["connector.class"])()
@@ -95,6 +130,31 @@ class _NoContext:
 
     def raise_error(self, error: BaseException) -> None:
         raise error
+
+
+class Driven:
+    """A connector as a driver runs it, and the events so far."""
+
+    def __init__(self, config: dict[str, str], offsets: OffsetBackingStore | None = None) -> None:
+        worker = WorkerConfig.of({"bootstrap.servers": "localhost:1", "plugin.path": "x"})
+        self.connector = WorkerConnector("c", worker, lambda _: nullcontext(offsets or Offsets()), lambda: None, self._wait)
+        self.events: list[Any] = []
+        self.connector.start(config)
+
+    def _wait(self, condition: Callable[[], bool], seconds: float) -> bool:
+        try:
+            eventually(condition, within=seconds)
+        except AssertionError:
+            return False
+        return True
+
+    def until(self, kind: type) -> Any:
+        def found() -> bool:
+            self.events += self.connector.events()
+            return any(isinstance(event, kind) for event in self.events)
+
+        eventually(found, within=60, what=str(kind))
+        return next(event for event in self.events if isinstance(event, kind))
 
 
 class Same(Transform):

@@ -6,6 +6,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -20,6 +21,7 @@ from sluiceway.worker.connector_runner import ConnectorRunner
 from sluiceway.worker.executor import Assignment
 from sluiceway.worker.task_launcher import TaskLostError
 from sluiceway.worker.task_watch import Slot
+from support.engine import Offsets
 from support.eventually import eventually
 
 WATCHED = "support.runner_bench.WatchedConnector"
@@ -214,6 +216,9 @@ class Channel:
             self.commands.append(("stop", (task,)))
             if task not in self._tasks.deaf and not self._tasks.running[task].done():
                 self._tasks.end(task)
+
+    def source_offsets(self, config: Mapping[str, str]) -> AbstractContextManager[Offsets]:
+        return nullcontext(Offsets())
 
     def services(self, task: object) -> None:
         return None

@@ -18,6 +18,7 @@ from sluiceway.api.connector import (
     ExactlyOnceSupport,
     SinkConnector,
     SourceConnector,
+    SourceConnectorContext,
 )
 from sluiceway.api.converter import NULL, Converter, HeaderConverter, SchemaAndValue
 from sluiceway.api.data_frames import DataFrameSinkTask, DataFrameSourceTask, Round, Split
@@ -68,6 +69,7 @@ __all__ = [
     "SinkTaskContext",
     "SourceColumns",
     "SourceConnector",
+    "SourceConnectorContext",
     "SourceRecord",
     "SourceTask",
     "SourceTaskContext",

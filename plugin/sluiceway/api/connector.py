@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import ClassVar, Protocol
 
 from sluiceway.api.records import Offset, Partition
-from sluiceway.api.task import SinkTask, SourceTask, Task, TopicPartition
+from sluiceway.api.task import OffsetStorageReader, SinkTask, SourceTask, Task, TopicPartition
 from sluiceway.config.definition import ConfigDef, ValidatedValue
 
 
@@ -30,6 +30,14 @@ class ConnectorContext(Protocol):
 
     def raise_error(self, error: BaseException) -> None:
         """Report an error from a thread that the connector started. The connector becomes FAILED."""
+
+
+class SourceConnectorContext(ConnectorContext, Protocol):
+    """The context of a source connector."""
+
+    @property
+    def offset_storage_reader(self) -> OffsetStorageReader:
+        """Reads the offsets that the connector's tasks have committed. Any thread of the connector may use it."""
 
 
 class Connector(abc.ABC):
@@ -89,6 +97,8 @@ class SourceConnector(Connector):
     """A connector that copies data from another system to Kafka."""
 
     task_class: ClassVar[type[SourceTask]]
+
+    context: SourceConnectorContext
 
     def exactly_once_support(self, config: Mapping[str, str]) -> ExactlyOnceSupport:
         """Return SUPPORTED if offsets fully describe the position: records and offsets in one transaction are exactly once."""

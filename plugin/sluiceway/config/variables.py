@@ -14,11 +14,11 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import entry_points
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sluiceway.config.parsing import parse_list
 from sluiceway.config.password import Password
-from sluiceway.config.providers.built_in import BUILT_IN, CONFIG_PROVIDERS
+from sluiceway.config.providers.built_in import BUILT_IN, CONFIG_PROVIDERS, IN_JARS
 from sluiceway.config.providers.provider import ConfigData, ConfigProvider
 from sluiceway.errors import ConfigError
 
@@ -178,20 +178,26 @@ def _provider(name: str, properties: Mapping[str, str]) -> ConfigProvider:
     if key not in properties:
         raise ConfigError(f'Missing required configuration "{key}" which has no default value.')
     prefix = f"{PROVIDERS}.{name}.param."
-    provider = _provider_class(key, properties[key].strip())()
+    provider = _provider_class(key, properties[key].strip(), properties)()
     provider.configure({each[len(prefix) :]: value for each, value in properties.items() if each.startswith(prefix)})
     return provider
 
 
-def _provider_class(key: str, name: str) -> type[ConfigProvider]:
+def _provider_class(key: str, name: str, properties: Mapping[str, str]) -> type[ConfigProvider]:
     paths = {each.name: each.value for each in entry_points(group=CONFIG_PROVIDERS)} | BUILT_IN
     alias = name.removeprefix(_JAVA_PACKAGE)
     path = paths.get(alias) or paths.get(f"{alias}ConfigProvider") or name
-    module, _, attribute = path.replace(":", ".").rpartition(".")
     try:
-        found = getattr(importlib.import_module(module), attribute)
+        found = _imported(path)
     except (ImportError, AttributeError, ValueError) as error:
-        raise ConfigError(key, name, f"Class {name} could not be found.") from error
+        found = _imported(IN_JARS)(name, properties)
+        if found is None:
+            raise ConfigError(key, name, f"Class {name} could not be found.") from error
     if not (isinstance(found, type) and issubclass(found, ConfigProvider)):
         raise ConfigError(key, name, f"Class {name} does not implement the ConfigProvider interface")
     return found
+
+
+def _imported(path: str) -> Any:
+    module, _, attribute = path.replace(":", ".").rpartition(".")
+    return getattr(importlib.import_module(module), attribute)

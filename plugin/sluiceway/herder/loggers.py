@@ -1,7 +1,8 @@
 """Shows and sets the levels of this process's loggers with Log4j's level names, for ``/admin/loggers``. Thread-safe.
 
 A level for this process is set directly. A level for the whole cluster is written to the config topic, and each process
-that follows the topic sets it. The logger ``connector.<name>`` stands for all loggers of that connector's driver.
+that follows the topic sets it. The logger ``connector.<name>`` stands for all loggers of that connector's driver. The levels
+apply to the Java processes of plugins too.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from sluiceway.errors import NotFoundError
+from sluiceway.java_plugins.log_levels import set_java_levels
 from sluiceway.storage.interfaces import ConfigBackingStore
 
 log = logging.getLogger(__name__)
@@ -78,6 +80,7 @@ class Loggers:
             self._set = {**dict.fromkeys(names), **self._set, **dict.fromkeys(changed, int(self._clock() * 1000))}
             for each in names:
                 self._logger(each).setLevel(_LEVELS[level])
+            set_java_levels({ROOT if self._is_driver(each) else each: level for each in names})
         log.info("[worker] Log level of %s is %s", name, level)
         return changed
 
@@ -94,8 +97,10 @@ class Loggers:
     def _logger(self, name: str) -> logging.Logger:
         if name == ROOT:
             return logging.getLogger()
-        is_driver = self._connector is not None and name == f"{CONNECTOR}{self._connector}"
-        return logging.getLogger(_PACKAGE if is_driver else name)
+        return logging.getLogger(_PACKAGE if self._is_driver(name) else name)
+
+    def _is_driver(self, name: str) -> bool:
+        return self._connector is not None and name == f"{CONNECTOR}{self._connector}"
 
 
 def follow_cluster_levels(config: ConfigBackingStore, loggers: Loggers) -> None:

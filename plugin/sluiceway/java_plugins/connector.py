@@ -22,7 +22,7 @@ from sluiceway.config.parsing import parse_value
 from sluiceway.errors import ConfigError, ConnectError
 from sluiceway.java_plugins.errors import java_error
 from sluiceway.java_plugins.host import JavaObject
-from sluiceway.java_plugins.hosts import HostSlot, PluginLocation, current_slot, reference
+from sluiceway.java_plugins.hosts import HostSlot, PluginLocation, call_new, reference
 
 
 class JavaConnector(Connector):
@@ -142,12 +142,13 @@ def stored_offsets(read: Any, partitions: Sequence[str]) -> list[str | None]:
 def _validated(definition: ConfigDef, described: Mapping[str, Any]) -> ValidatedValue:
     name = described["name"]
     kind = definition[name].type if name in definition else Type.STRING
-    recommended = [_parsed(name, text, Type.STRING if kind is Type.LIST else kind) for text in described["recommended"]]
-    value = _parsed(name, described["value"], kind)
+    recommended = [parsed_or_text(name, text, Type.STRING if kind is Type.LIST else kind) for text in described["recommended"]]
+    value = parsed_or_text(name, described["value"], kind)
     return ValidatedValue(name, value, recommended, list(described["errors"]), described["visible"])
 
 
-def _parsed(name: str, text: str | None, kind: Type) -> ConfigValue:
+def parsed_or_text(name: str, text: str | None, kind: Type) -> ConfigValue:
+    """Return a value with its type, as text if it does not have the type."""
     try:
         return parse_value(name, text, kind)
     except ConfigError:
@@ -156,9 +157,4 @@ def _parsed(name: str, text: str | None, kind: Type) -> ConfigValue:
 
 def _ask(plugin: PluginLocation, method: str, args: object = None) -> Any:
     """Call a method of a connector that is not started, in the current Java process."""
-    slot = current_slot()
-    connector = slot.host().new("connector", {"plugin": reference(plugin)}, context=slot.context)
-    try:
-        return connector.call(method, args)
-    finally:
-        connector.delete()
+    return call_new("connector", {"plugin": reference(plugin)}, plugin, method, args)

@@ -7,6 +7,7 @@ Configs, which may hold secrets, reach it through this pipe only. Its log goes t
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import itertools
 import logging
 import os
@@ -26,6 +27,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, cast
 
 from sluiceway.errors import ConnectError, java_text_of
+from sluiceway.java_plugins.class_archive import ClassArchive
 from sluiceway.java_plugins.errors import JavaProcessError, java_error
 from sluiceway.java_plugins.frames import ANSWER, ERROR, REQUEST, Frame, encode, read_frame
 from sluiceway.java_plugins.helper_jar import helper_jar
@@ -37,14 +39,18 @@ MAIN_CLASS = "org.sluiceway.plugins.Host"
 
 _STDERR = 2
 _BUFFER = 1 << 16
+_PIPE_BYTES = 1 << 20  # what Linux allows a user without privileges
 _WAIT_SECONDS = 0.2  # between two calls of a request's `watch`
 _END_SECONDS = 5.0
+HEAP_MB = 256
+"""The largest heap of a Java process in megabytes, unless its options set another one."""
+
 # Small, because there may be a process for each task. Without the two limits the JVM reserves more address space than
 # spark.executor.pyspark.memory usually allows.
 _JVM_OPTIONS = (
     "-Xrs",
     "-Xms32m",
-    "-Xmx256m",
+    f"-Xmx{HEAP_MB}m",
     "-XX:+UseSerialGC",
     "-XX:CompressedClassSpaceSize=64m",
     "-XX:ReservedCodeCacheSize=64m",
@@ -52,6 +58,7 @@ _JVM_OPTIONS = (
     "-XX:-CreateCoredumpOnCrash",
     "-Djava.awt.headless=true",
     "-Dlog4j2.isThreadContextMapInheritable=true",
+    "-Dlog4j2.contextSelector=org.apache.logging.log4j.core.selector.BasicContextSelector",
 )
 # Lets the kernel kill the process with the thread that started it, also if another process holds the pipe open. A process
 # that sets this in `preexec_fn` would fork while it has threads, so a short-lived Python process does it before Java starts.
@@ -107,25 +114,39 @@ class JavaHost:
     def alive(self) -> bool:
         return self._ended is None and not self._closing
 
-    def new(self, kind: str, args: object, *, thread: str = "", context: str = "", handler: Handler | None = None) -> JavaObject:
-        """Create a Java object with a thread of its own. Raises JavaError, JavaProcessError.
+    def new(
+        self,
+        kind: str,
+        args: object,
+        *,
+        thread: str = "",
+        context: str = "",
+        handler: Handler | None = None,
+        watch: Callable[[JavaObject], None] | None = None,
+    ) -> JavaObject:
+        """Create a Java object with a thread of its own. Raises JavaError, JavaProcessError and what ``watch`` raises.
 
-        ``thread`` is the thread's name, ``context`` Connect's prefix of its log lines, such as ``[name|task-0] ``.
+        ``thread`` is the thread's name, ``context`` Connect's prefix of its log lines, such as ``[name|task-0] ``. ``watch`` is
+        called with the object while its constructor lasts.
         """
         number = next(self._objects)
+        created = JavaObject(self, number)
         if handler is not None:
             self._handlers[number] = handler
         extra = {"kind": kind, "thread": thread or f"{self._options.name}-{number}", "context": context}
         try:
-            self._request(number, "new", args, b"", None, extra)
+            self._request(number, "new", args, b"", watch and (lambda _: watch(created)), extra)
         except BaseException:
             self._handlers.pop(number, None)
             raise
-        return JavaObject(self, number)
+        return created
 
-    def set_level(self, logger: str, level: str) -> None:
-        """Set the level of a Java logger and those below it; "root" is the root logger."""
-        self._request(0, "level", None, b"", None, {"logger": "" if logger == "root" else logger, "level": level})
+    def set_levels(self, levels: Mapping[str, str]) -> None:
+        """Set the levels of Java loggers, by name; "root" is the root logger. Does not wait for them."""
+        args = {"" if name == "root" else name: level for name, level in levels.items()}
+        header = {"object": 0, "method": "levels", "args": args}
+        with contextlib.suppress(OSError, ValueError):  # the process has ended
+            self._write(encode(REQUEST, next(self._requests), header))
 
     def kill(self) -> None:
         """End the process at once; requests that wait raise JavaProcessError."""
@@ -171,10 +192,11 @@ class JavaHost:
         with tempfile.TemporaryDirectory(prefix="sluiceway-java-", ignore_cleanup_errors=True) as folder:
             crash_file = Path(folder, "hs_err.log")
             reading, writing = os.pipe()
+            _enlarge(writing)
             with os.fdopen(reading, "rb", buffering=_BUFFER) as frames:
                 try:
                     # Frames have a pipe of their own, because the JVM and native code may write to standard output.
-                    command = _command(self._options, crash_file, writing)
+                    command, archive = _command(self._options, crash_file, writing)
                     process = subprocess.Popen(
                         command, stdin=subprocess.PIPE, stdout=_STDERR, bufsize=_BUFFER, pass_fds=[writing]
                     )
@@ -183,6 +205,7 @@ class JavaHost:
                     return
                 finally:
                     os.close(writing)
+                _enlarge(cast(BinaryIO, process.stdin).fileno())
                 started.set_result(process)
                 while (frame := read_frame(frames)) is not None:
                     if frame.kind == REQUEST:
@@ -190,6 +213,7 @@ class JavaHost:
                     elif (future := self._pending.pop(frame.id, None)) is not None:
                         future.set_result(frame)
             self._end(process, crash_file)
+            archive.close(process.returncode)
 
     def _serve(self, process: subprocess.Popen[bytes], frame: Frame) -> None:
         handler = self._handlers.get(frame.header["object"])
@@ -255,6 +279,13 @@ class JavaObject:
         self._host._handlers.pop(self._number, None)
 
 
+def _enlarge(pipe: int) -> None:
+    """Let a pipe hold most batches whole, so that neither side waits for the other while it writes one."""
+    if hasattr(fcntl, "F_SETPIPE_SZ"):
+        with contextlib.suppress(OSError):  # beyond the user's limit of memory for pipes
+            fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
+
+
 def _wait(future: Future[Frame], watch: Watch | None) -> Frame:
     if watch is None:
         return future.result()
@@ -267,12 +298,13 @@ def _wait(future: Future[Frame], watch: Watch | None) -> Frame:
                 watch(time.monotonic() - started)
 
 
-def _command(options: HostOptions, crash_file: Path, writing: int) -> Sequence[str]:
-    """Return the command of a process that writes its frames to the file descriptor ``writing``."""
-    class_path = os.pathsep.join(map(str, (helper_jar(options.class_path), *options.class_path)))
-    java = [str(find_java().executable), *_JVM_OPTIONS, f"-XX:ErrorFile={crash_file}", *shlex.split(options.java_opts)]
-    command = [*java, "-cp", class_path, MAIN_CLASS, f"/proc/self/fd/{writing}"]
-    return [sys.executable, "-S", "-E", "-c", _DIE_WITH_PARENT, *command] if sys.executable else command
+def _command(options: HostOptions, crash_file: Path, writing: int) -> tuple[Sequence[str], ClassArchive]:
+    """Return the command of a process that writes its frames to the file descriptor ``writing``, and its archive of classes."""
+    java, jars = find_java(), (helper_jar(options.class_path), *options.class_path)
+    archive = ClassArchive(java, jars, options.java_opts)
+    jvm = [str(java.executable), *_JVM_OPTIONS, *archive.options, f"-XX:ErrorFile={crash_file}", *shlex.split(options.java_opts)]
+    command = [*jvm, "-cp", os.pathsep.join(map(str, jars)), MAIN_CLASS, f"/proc/self/fd/{writing}"]
+    return ([sys.executable, "-S", "-E", "-c", _DIE_WITH_PARENT, *command] if sys.executable else command), archive
 
 
 def _death(name: str, code: int, crash_file: Path) -> JavaProcessError:

@@ -10,17 +10,21 @@ import atexit
 import contextvars
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Protocol
+from typing import Any, NamedTuple, Protocol
 
-from sluiceway.java_plugins.host import HostOptions, JavaHost
+from sluiceway.errors import ConnectError, java_text_of
+from sluiceway.java_plugins.errors import JavaError, JavaProcessError
+from sluiceway.java_plugins.host import HostOptions, JavaHost, JavaObject
+from sluiceway.java_plugins.log_levels import follow_java_levels
 from sluiceway.java_plugins.runtime_jars import runtime_jars
 
 _SHARED_OPTS = "-Xmx128m -XX:TieredStopAtLevel=1"  # it validates configs, so it needs a quick start most
 _IDLE_SECONDS = 300.0
 _CHECK_SECONDS = 30.0
+_CALL_SECONDS = 60.0  # less than the time that clients of the REST API wait
 
 
 class PluginLocation(Protocol):
@@ -62,6 +66,7 @@ class HostSlot:
             self._used = time.monotonic()
             if self._host is None or not self._host.alive:
                 self._host = JavaHost(HostOptions(self._name, tuple(runtime_jars()), self._java_opts))
+                follow_java_levels(self._host)
             return self._host
 
     @property
@@ -110,6 +115,51 @@ def current_slot() -> HostSlot:
         return slot
     _watch_idle()
     return _shared
+
+
+def call_new(kind: str, args: object, plugin: PluginLocation, method: str, method_args: object) -> Any:
+    """Call a method of a new object, which is deleted then, in the process of the calling thread. Return the method's result.
+
+    Raises JavaError, and JavaProcessError for a plugin that ends its process or does not return within a minute.
+    """
+    slot = current_slot()
+    started = time.monotonic()
+
+    def limit(called: JavaObject) -> None:
+        if time.monotonic() - started > _CALL_SECONDS:
+            called.host.kill()
+            raise JavaProcessError(
+                f"{plugin.class_name} did not return from {method}() within {_CALL_SECONDS:.0f} s. Its Java process was killed. "
+                "Check what the plugin waits for, such as a server that its config names."
+            )
+
+    created = slot.host().new(kind, args, context=slot.context, watch=limit)
+    try:
+        return created.call(method, method_args, watch=lambda _: limit(created))
+    except JavaError as error:
+        if error.java_class.endswith("Error"):  # whose message may be nothing but the name of a missing class
+            raise ConnectError(f"{plugin.class_name}.{method}() failed: {java_text_of(error)}") from error
+        raise
+    finally:
+        created.delete()
+
+
+class PluginMetric(NamedTuple):
+    """A metric that a plugin has registered (KIP-877), with the name and tags that it has in Kafka Connect (``type=plugins``)."""
+
+    name: str
+    description: str
+    tags: Mapping[str, str]
+    value: float | str | bool | None
+
+
+def plugin_metrics(host: JavaHost) -> list[PluginMetric]:
+    """Return the metrics of the plugins in a Java process. Raises JavaProcessError if it has ended."""
+    helper = host.new("metrics", None)
+    try:
+        return [PluginMetric(**each) for each in helper.call("values")]
+    finally:
+        helper.delete()
 
 
 def _watch_idle() -> None:

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from sluiceway.api import Offset, Partition
+from sluiceway.api import Offset, Partition, SourceRecord
+from sluiceway.data import Header
 
 _INT_COLUMNS = 6
 _NO_TIMESTAMP = -(1 << 63)
@@ -28,7 +29,8 @@ class PackedPart:
 
     ``batch`` is the batch's number, ``size`` the number of records polled, of which this part covers ``start`` to ``end``.
     ``offsets`` has the newest offset of each source partition in the batch before ``end``. ``action`` is COMMIT or ABORT if the
-    task ends its transaction after the part. ``failure`` describes why the record at ``end`` is not in the part.
+    task ends its transaction after the part. ``failure`` describes why the record at ``end`` is not in the part, and
+    ``skipped`` why others between ``start`` and ``end`` are not. Keys, values and headers begin at ``data_start`` of ``data``.
     """
 
     batch: int
@@ -39,8 +41,10 @@ class PackedPart:
     offsets: Sequence[tuple[Partition, Offset | None]]
     action: str | None
     failure: Mapping[str, Any] | None
+    skipped: Sequence[Mapping[str, Any]]
     columns: Sequence[Sequence[int]]
     data: bytes
+    data_start: int
 
     @classmethod
     def of(cls, header: Mapping[str, Any], body: bytes) -> PackedPart:
@@ -60,8 +64,10 @@ class PackedPart:
             offsets,
             header["action"],
             header.get("failure"),
+            header.get("skipped", ()),
             columns,
-            body[at + 8 * count :],
+            body,
+            at + 8 * count,
         )
 
     def __len__(self) -> int:
@@ -102,43 +108,54 @@ class PackedPart:
         return [0 if time == _NO_TIMESTAMP else time for time in times] if _NO_TIMESTAMP in times else times
 
     @cached_property
-    def _slices(self) -> list[tuple[bytes | None, bytes | None, bytes]]:
-        records: list[tuple[bytes | None, bytes | None, bytes]] = []
-        data, at = self.data, 0
-        for key_length, value_length, header_length in zip(*self.columns[3:6], strict=True):
-            middle = at + max(key_length, 0)
-            end = middle + max(value_length, 0)
-            key = None if key_length < 0 else data[at:middle]
-            value = None if value_length < 0 else data[middle:end]
-            at = end + header_length
-            records.append((key, value, data[end:at]))
-        return records
-
-    @cached_property
     def keys(self) -> Sequence[bytes | None]:
-        if self._only_values:
-            return [None] * len(self.origins)
-        return [record[0] for record in self._slices]
+        return self._slices[0]
 
     @cached_property
     def values(self) -> Sequence[bytes | None]:
-        if self._only_values:
-            ends = list(itertools.accumulate(self.columns[4]))
-            return list(map(self.data.__getitem__, map(slice, [0, *ends], ends)))
-        return [record[1] for record in self._slices]
+        return self._slices[1]
 
     @cached_property
     def headers(self) -> Sequence[KafkaHeaders | None]:
         """The headers of each record, None for none."""
-        if not any(self.columns[5]):
-            return [None] * len(self.origins)
-        return [_headers(record[2]) or None for record in self._slices]
+        known: dict[bytes | None, KafkaHeaders | None] = {b"": None, None: None}  # many records of a task have the same
+        for each in set(self._slices[2]):
+            known.setdefault(each, _headers(each or b""))
+        return [known[each] for each in self._slices[2]]
+
+    def record(self, index: int) -> SourceRecord:
+        """Return a record on its own, with bytes as its data."""
+        partition, timestamp = self.partitions[index], self.timestamps[index]
+        return SourceRecord(
+            None,
+            None,
+            self.topics[self.columns[1][index]],
+            self.values[index],
+            key=self.keys[index],
+            kafka_partition=None if partition < 0 else partition,
+            timestamp=timestamp or None,
+            headers=tuple(Header(name, data, None) for name, data in self.headers[index] or ()),
+        )
 
     @cached_property
-    def _only_values(self) -> bool:
-        """True for records with a value but no key and no headers, which need no loop in Python."""
-        keys, values, headers = self.columns[3:6]
-        return not self.empty and max(keys) < 0 and min(values) >= 0 and not any(headers)
+    def _slices(self) -> list[Sequence[bytes | None]]:
+        """The keys, values and headers, without a loop in Python over the records."""
+        lengths, count = self.columns[3:6], len(self.origins)
+        used = [column for column in lengths if max(column, default=0) > 0]
+        mixed = [0] * (len(used) * count)
+        for place, column in enumerate(used):
+            mixed[place :: len(used)] = column if min(column) >= 0 else [max(length, 0) for length in column]
+        ends = list(itertools.accumulate(mixed, initial=self.data_start))
+        pieces = list(map(self.data.__getitem__, map(slice, ends, ends[1:])))
+        found: list[Sequence[bytes | None]] = []
+        for column in lengths:
+            place = sum(max(each, default=0) > 0 for each in lengths[: len(found)])  # of the column among the used ones
+            part = pieces[place :: len(used)] if max(column, default=0) > 0 else [b""] * count
+            if min(column, default=0) < 0:
+                found.append([None if length < 0 else piece for piece, length in zip(part, column, strict=True)])
+            else:
+                found.append(part)
+        return found
 
 
 def _headers(data: bytes) -> KafkaHeaders:

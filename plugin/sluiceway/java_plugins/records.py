@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import itertools
-import operator
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from sluiceway.api import SinkRecord, SourceRecord
 from sluiceway.api.transform import ConnectRecord
+from sluiceway.java_plugins.acknowledgements import SentRecords
 from sluiceway.java_plugins.values import Values
-from sluiceway.kafka.clients import ConsumedMessage
 
 MessageRow = tuple[int, tuple[int, int], "bytes | None", "bytes | None", "list[tuple[str, bytes | None]] | None"]
-
-_PLACE = operator.methodcaller("topic"), operator.methodcaller("partition")
-_COLUMNS = tuple(map(operator.methodcaller, ("offset", "timestamp", "key", "value", "headers")))
 
 
 def rows_of(values: Values, records: Sequence[ConnectRecord], *, originals: bool = False) -> list[list[Any]]:
@@ -67,22 +62,15 @@ def record_of(values: Values, row: Sequence[Any], before: ConnectRecord) -> Conn
 
 
 class JavaSourceRecord(SourceRecord):
-    """A record that a Java source task has returned, with the number of its batch and its index there."""
+    """A record that a Java source task has returned, with its index in the batch. ``sent`` collects the places of the batch."""
 
-    __slots__ = ("batch", "index")
+    __slots__ = ("index", "sent")
 
-    @classmethod
-    def place(cls, batch: int, index: int) -> JavaSourceRecord:
-        """Return a stand-in for a record whose data is in Java. It has no source partition, so it adds no offset."""
-        record = cls(None, None, "", None)
-        record.batch, record.index = batch, index
-        return record
-
-    batch: int
     index: int
+    sent: SentRecords | None
 
 
-def source_records(values: Values, rows: Sequence[Sequence[Any]], batch: int) -> list[JavaSourceRecord]:
+def source_records(values: Values, rows: Sequence[Sequence[Any]], sent: SentRecords | None) -> list[JavaSourceRecord]:
     """Return the records of a batch that a Java source task has returned."""
     records: list[JavaSourceRecord] = []
     partition: Any = None
@@ -98,17 +86,9 @@ def source_records(values: Values, rows: Sequence[Sequence[Any]], batch: int) ->
         )
         if headers:
             record.headers = values.headers(headers)
-        record.batch, record.index = batch, index
+        record.index, record.sent = index, sent
         records.append(record)
     return records
-
-
-def message_rows(messages: Sequence[ConsumedMessage]) -> list[tuple[str, int, list[MessageRow]]]:
-    """Return consumed messages in runs of one topic partition: its name and number, and a row for each message."""
-    rows: Iterator[Any] = zip(*(map(column, messages) for column in _COLUMNS), strict=True)
-    topics, partitions = (map(part, messages) for part in _PLACE)
-    pairs = zip(zip(topics, partitions, strict=True), rows, strict=True)
-    return [(*place, [row for _, row in run]) for place, run in itertools.groupby(pairs, operator.itemgetter(0))]
 
 
 def _message_row(message: Any) -> MessageRow | None:

@@ -6,12 +6,13 @@ import base64
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple, Protocol, cast
 
-from sluiceway.api import ErrantRecordReporter, SinkRecord, SinkTask, SinkTaskContext, TopicPartition
+from sluiceway.api import ErrantRecordReporter, NotColumnar, SinkRecord, SinkTask, SinkTaskContext, TopicPartition
 from sluiceway.errors import ConnectError
 from sluiceway.java_plugins.errors import java_error
 from sluiceway.java_plugins.host import JavaObject
 from sluiceway.java_plugins.hosts import PluginLocation, current_slot, reference
-from sluiceway.java_plugins.records import message_rows, rows_of, sink_record_of
+from sluiceway.java_plugins.messages import packed_messages
+from sluiceway.java_plugins.records import rows_of, sink_record_of
 from sluiceway.java_plugins.source_task import StopWatch
 from sluiceway.java_plugins.values import Values
 from sluiceway.kafka.clients import ConsumedMessage
@@ -36,6 +37,8 @@ class _Context(SinkTaskContext, Protocol):
 
     def consumer_group(self) -> ConsumerGroup: ...
 
+    def group_offsets(self, partitions: Collection[TopicPartition]) -> Mapping[TopicPartition, int]: ...
+
 
 class _Reporter(ErrantRecordReporter, Protocol):
     """What the runtime's reporter has besides ``ErrantRecordReporter``."""
@@ -46,7 +49,7 @@ class _Reporter(ErrantRecordReporter, Protocol):
 class JavaSinkTask(SinkTask):
     """A sink task whose class is Java. Each plugin has a subclass of this class, with its ``plugin``.
 
-    With a chain (see ``prepare``), call ``convert_messages`` and then ``put`` with the ``MessagesInJava`` it returns.
+    With a chain (see ``prepare``), ``put`` takes ``MessagesForJava``, and converts and transforms them first.
     """
 
     plugin: ClassVar[PluginLocation]
@@ -74,7 +77,13 @@ class JavaSinkTask(SinkTask):
             "chain": self._chain,
             "reports": self._reports,
         }
-        self._object = slot.host().new("sink", arguments, context=slot.context, handler=self._serve)
+        stopping = self._stopping
+
+        def watch(task: JavaObject) -> None:
+            if stopping is not None:
+                stopping(task, "The constructor")
+
+        self._object = slot.host().new("sink", arguments, context=slot.context, handler=self._serve, watch=watch)
         self._call("start")
 
     def open(self, partitions: Collection[TopicPartition]) -> None:
@@ -84,8 +93,8 @@ class JavaSinkTask(SinkTask):
         self._call("close", _rows(partitions))
 
     def put(self, records: Sequence[SinkRecord]) -> None:
-        if isinstance(records, MessagesInJava):
-            self._call("put")
+        if isinstance(records, MessagesForJava):
+            self._put_messages(records)
             return
         rows = self._values.dumps(lambda: rows_of(self._values, records, originals=self._reports))
         self._call("values", None, rows)
@@ -101,13 +110,21 @@ class JavaSinkTask(SinkTask):
             self._stopping.begin()
         self._call("stop")
 
-    def convert_messages(self, messages: Sequence[ConsumedMessage]) -> int | Mapping[str, Any]:
-        """Convert and transform messages, and keep the records for ``put``.
+    def _put_messages(self, records: MessagesForJava) -> None:
+        messages, records.messages = records.messages, None
+        if messages is None:
+            records.size = self._call("put")
+            return
+        runs, data = packed_messages(messages)
+        result: int | Mapping[str, Any] = self._call("messages", runs, data)
+        if isinstance(result, Mapping):
+            raise NotConvertedError(messages, result)
+        records.size = result
 
-        Return the number of records; or which message failed, at which stage and why. Then call ``convert_again`` or ``skip``.
-        """
-        result: int | Mapping[str, Any] = self._call("messages", None, self._values.dumps(lambda: message_rows(messages)))
-        return result
+    @property
+    def skips(self) -> bool:
+        """True if Java leaves out messages that fail, and goes on; else it stops at the first."""
+        return bool((self._chain or {}).get("skips"))
 
     def convert_again(self) -> int | Mapping[str, Any]:
         """Convert the message that failed, and those after it."""
@@ -150,6 +167,9 @@ class JavaSinkTask(SinkTask):
             self._report(args)
         elif method == "group":
             return cast(_Context, context).consumer_group()._asdict()
+        elif method == "committed":
+            found = cast(_Context, context).group_offsets([TopicPartition(*each) for each in args])
+            return [[*partition, offset] for partition, offset in found.items()]
         else:
             raise ConnectError(f"Sluiceway does not serve {method} to sink tasks.")
         return None
@@ -169,14 +189,31 @@ class JavaSinkTask(SinkTask):
             raise ConnectError("The task must stop, so the record is not reported.") from stopped
 
 
-class MessagesInJava(Sequence[SinkRecord]):
-    """Stands for the records that ``convert_messages`` keeps in Java. Only their number is known here."""
+class NotConvertedError(NotColumnar):
+    """Some of the messages could not be converted or transformed, so nothing was put.
 
-    def __init__(self, count: int) -> None:
-        self._count = count
+    ``described`` has the ``failures``, ``count``, the number of records that are in Java, and ``more``, whether messages are left
+    after the last failure. Call ``convert_again`` or ``skip`` for these, and then ``put`` with the records in Java.
+    """
+
+    def __init__(self, messages: Sequence[ConsumedMessage], described: Mapping[str, Any]) -> None:
+        super().__init__()
+        self.messages = messages
+        self.described = described
+
+
+class MessagesForJava(Sequence[SinkRecord]):
+    """Consumed messages as the records of a ``put``, or records that are in Java already.
+
+    ``messages`` is None once they are in Java; ``size`` is the number of records, as far as it is known.
+    """
+
+    def __init__(self, messages: Sequence[ConsumedMessage] | None, size: int = 0) -> None:
+        self.messages = messages
+        self.size = len(messages) if messages is not None else size
 
     def __len__(self) -> int:
-        return self._count
+        return self.size
 
     def __getitem__(self, index: Any) -> Any:
         raise TypeError("The records of a Java task are in Java.")

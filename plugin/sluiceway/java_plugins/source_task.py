@@ -5,14 +5,13 @@ Tolerance of errors, producing, transactions and offsets are the runtime's, as f
 
 from __future__ import annotations
 
-import struct
 import time
-from collections import deque
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
 from sluiceway.api import SourceRecord, SourceTask
 from sluiceway.errors import ConnectError
+from sluiceway.java_plugins.acknowledgements import Acknowledgements, SentRecords
 from sluiceway.java_plugins.connector import stored_offsets
 from sluiceway.java_plugins.errors import JavaProcessError
 from sluiceway.java_plugins.host import JavaObject
@@ -23,7 +22,6 @@ from sluiceway.java_plugins.values import Values
 
 _INTERRUPT_SHARE = 0.3  # of the time a task may take to stop: afterwards its thread is interrupted
 _KILL_SHARE = 0.8  # afterwards its process is killed, while there is time left to report that
-_PLACE = struct.Struct("<qq")
 
 
 class JavaSourceTask(SourceTask):
@@ -47,12 +45,14 @@ class JavaSourceTask(SourceTask):
         ``must_stop`` is called while a call of the task lasts, and may raise to leave it. A call that goes on for
         ``stop_seconds`` after that is ended by ending its Java process. Raises JavaError, JavaProcessError.
         """
-        self._stopping = StopWatch(must_stop, stop_seconds)
+        stopping = self._stopping = StopWatch(must_stop, stop_seconds)
         self._acknowledgements = Acknowledgements()
         self._values = None if chain else Values()
         slot = current_slot()
         arguments = {"plugin": reference(self.plugin, config["task.class"]), "chain": chain}
-        self._object = slot.host().new("source", arguments, context=slot.context, handler=self._serve)
+        self._object = slot.host().new(
+            "source", arguments, context=slot.context, handler=self._serve, watch=lambda task: stopping(task, "The constructor")
+        )
         self.wants_acknowledgements = bool(self._object.call("overridesCommitRecord"))
 
     wants_acknowledgements = True
@@ -81,27 +81,30 @@ class JavaSourceTask(SourceTask):
         """Leave out the record that failed and return the part after it."""
         return self._next("skip")
 
-    def acknowledge(self, batch: int, index: int, partition: int, offset: int) -> None:
-        """Record the place of a record in Kafka, or -1 for both if it was left out. The task gets it with the next call."""
-        self._acknowledgements.add(batch, index, partition, offset)
+    def expect(self, batch: int, start: int, end: int, left: int) -> SentRecords:
+        """Return the object that collects the places in Kafka of ``left`` records of a range; the others are left out.
 
-    def expect(self, batch: int, start: int, end: int) -> None:
-        """Record that ``acknowledge`` will be called for these records of a batch."""
-        self._acknowledgements.expect(batch, start, end)
+        The task gets them with the call after ``confirm``.
+        """
+        return self._acknowledgements.expect(batch, start, end, left)
 
     def commit(self) -> None:
         self._call("commit")
 
     def commit_record(self, record: SourceRecord, partition: int, offset: int) -> None:
         """Acknowledge a record of this task."""
-        if isinstance(record, JavaSourceRecord):
-            self.acknowledge(record.batch, record.index, partition, offset)
+        if isinstance(record, JavaSourceRecord) and record.sent is not None:
+            record.sent.add(record.index, partition, offset)
+            if not record.sent.left:
+                record.sent.confirm()
 
     def stop(self) -> None:
         if self._object is None or not self._object.host.alive:
             return
         stopping = self._stop_watch()
         stopping.begin()
+        # The next batch may be polled already; nothing of it was produced.
+        self._object.call("settle", watch=lambda _: stopping.end_late_call(self._object, "poll()"))
         self._object.call("stop", watch=lambda _: stopping.end_late_call(self._object, "stop()", interrupt=False))
 
     def _next(self, method: str) -> PackedPart:
@@ -128,9 +131,9 @@ class JavaSourceTask(SourceTask):
         return part
 
     def _records(self, values: Values, header: Mapping[str, Any], body: bytes) -> list[JavaSourceRecord]:
-        records = source_records(values, values.loads(body), header["batch"])
-        if self.wants_acknowledgements:
-            self.expect(header["batch"], 0, len(records))
+        size = header["size"]
+        sent = self.expect(header["batch"], 0, size, size) if self.wants_acknowledgements else None
+        records = source_records(values, values.loads(body), sent)
         for index, action in header["actions"]:
             self._end_transaction(action, records[index])
         return records
@@ -152,40 +155,6 @@ class JavaSourceTask(SourceTask):
         if method == "offsets":
             return stored_offsets(self.context.offset_storage_reader.offsets, args)
         raise ConnectError(f"Sluiceway does not serve {method} to source tasks.")
-
-
-class Acknowledgements:
-    """The places in Kafka of a task's records, collected in the order in which the task returned them.
-
-    Records may be acknowledged in any order. Used by the task's thread only, which also handles delivery reports.
-    """
-
-    def __init__(self) -> None:
-        self._ranges: deque[tuple[int, int, int]] = deque()
-        self._places: dict[tuple[int, int], tuple[int, int]] = {}
-
-    def expect(self, batch: int, start: int, end: int) -> None:
-        """Expect the acknowledgements of a range of records."""
-        if end > start:
-            self._ranges.append((batch, start, end))
-
-    def add(self, batch: int, index: int, partition: int, offset: int) -> None:
-        self._places[batch, index] = partition, offset
-
-    def take(self) -> tuple[list[tuple[int, int, int]], bytes]:
-        """Return the ranges that are complete with the places of their records, and remove them."""
-        done: list[tuple[int, int, int]] = []
-        places: list[bytes] = []
-        while self._ranges and self._places:
-            batch, start, end = self._ranges[0]
-            found = [self._places.get((batch, index)) for index in range(start, end)]
-            if None in found:
-                break
-            for index, place in zip(range(start, end), found, strict=True):
-                del self._places[batch, index]
-                places.append(_PLACE.pack(*place))  # type: ignore[misc]  # None is handled above
-            done.append(self._ranges.popleft())
-        return done, b"".join(places)
 
 
 class StopWatch:

@@ -28,6 +28,7 @@ log = logging.getLogger(__name__)
 _BATCH = 2000
 _MIN_WAIT_SECONDS = 0.001  # librdkafka waits whole milliseconds
 _POLL_SECONDS = 0.1  # the longest that stop() waits for the thread; costs ten wake-ups a second
+_BRIEF_SECONDS = 0.01  # the same, and the longest wait of a fetch, for a log that is read once
 _RESTART_SECONDS = 1.0
 _LOST_POSITION = {KafkaError._AUTO_OFFSET_RESET, KafkaError.OFFSET_OUT_OF_RANGE}
 
@@ -62,13 +63,20 @@ class KafkaBasedLog:
         admin: AdminClient | None = None,
         fetch_wait_ms: int = 500,
         waits_for_transactions: bool = False,
+        brief: bool = False,
     ) -> None:
-        """``waits_for_transactions``: the topic's end is after the records of transactions that are open or being committed."""
+        """
+        Args:
+            waits_for_transactions: the topic's end is after the records of transactions that are open or being committed.
+            brief: read the end and stop, sooner than with ``fetch_wait_ms``, but with a hundred requests a second while open.
+        """
         self._admin = admin or admin_client(worker)
         self._topic = topic
         self._partitions = [TopicPartition(topic, partition) for partition in range(partitions)]
+        self._poll_seconds = _BRIEF_SECONDS if brief else _POLL_SECONDS
+        wait_ms = int(_BRIEF_SECONDS * 1000) if brief else fetch_wait_ms
         self._config = internal_consumer_config(
-            worker, client_id, **{"fetch.wait.max.ms": str(fetch_wait_ms), "enable.partition.eof": "true"}
+            worker, client_id, **{"fetch.wait.max.ms": str(wait_ms), "enable.partition.eof": "true"}
         )
         self._on_record = on_record
         self._waits_for_transactions = waits_for_transactions
@@ -84,6 +92,8 @@ class KafkaBasedLog:
     def start(self, timeout: float = 60.0) -> None:
         """Read to the topic's current end, then keep reading in the background. ``timeout`` is in seconds.
 
+        Does not wait for open transactions: a dead task's is ended by its successor, which may need this log to start.
+
         Raises:
             InternalTopicError: the topic does not exist.
             ConnectError: the end was not reached in time, or the cluster did not answer.
@@ -96,7 +106,7 @@ class KafkaBasedLog:
             reader.assign([TopicPartitionOffset(*partition, offset) for partition, offset in self._positions.items()])
         self._thread = threading.Thread(target=self._run, args=(reader,), name=f"log-{self._topic}", daemon=True)
         self._thread.start()
-        self.read_to_end(timeout)
+        self._read_to_end(timeout, read_committed=True)
 
     def read_to_end(self, timeout: float = 30.0) -> None:
         """Wait until all records have been read that were committed before this call. Raises as ``start`` does.
@@ -104,10 +114,13 @@ class KafkaBasedLog:
         Transactions hide what was committed after their first record, and brokers finish a commit some time after they confirm
         it. Records behind such a transaction are waited for only with ``waits_for_transactions``.
         """
+        self._read_to_end(timeout, read_committed=not self._waits_for_transactions)
+
+    def _read_to_end(self, timeout: float, *, read_committed: bool) -> None:
         self._check()
         self.verify()
         reached = dict(self._positions)  # taken first: while the end offsets are requested, more records may be written and read
-        ends = end_offsets(self._admin, self._partitions, read_committed=not self._waits_for_transactions)
+        ends = end_offsets(self._admin, self._partitions, read_committed=read_committed)
         shorter = {each.partition: (end, reached[each]) for each, end in ends.items() if end < reached[each]}
         if shorter:
             self._fail(_lost(self._topic, f"it ends before the offset read so far; partition: (end, read) = {shorter}"))
@@ -166,7 +179,7 @@ class KafkaBasedLog:
     def _run(self, reader: Consumer) -> None:
         try:
             while not self._stopping.is_set():
-                self._deliver(_batch(reader, _POLL_SECONDS))
+                self._deliver(_batch(reader, self._poll_seconds))
                 if self._possibly_lost:
                     self._verify_again()
         except Exception as error:

@@ -15,6 +15,7 @@ from sluiceway.config.worker import WorkerConfig
 from sluiceway.herder import Herder
 from sluiceway.herder.loggers import Loggers
 from sluiceway.herder.plugin_path import use_plugin_path
+from sluiceway.package_imports import import_packages_first
 from sluiceway.rest.app import Resources, make_app
 from sluiceway.rest.authentication import Authentication
 from sluiceway.rest.cluster_id import ClusterId
@@ -116,6 +117,7 @@ def serve(worker: WorkerConfig) -> None:
     """Serve the REST API over the worker's three topics until SIGTERM or SIGINT. Call from the main thread."""
     from sluiceway.storage.factory import open_stores
 
+    import_packages_first()
     with _stop_signals() as stopping, open_stores(worker) as stores:
         herder = Herder(worker, stores.config, stores.status, stores.offsets)
         server = RestServer(worker, lambda: herder)

@@ -30,6 +30,7 @@ from sluiceway.errors import ConnectError
 from sluiceway.folders import write_atomically
 from sluiceway.herder.loggers import Loggers, follow_cluster_levels
 from sluiceway.herder.plugin_path import use_plugin_path
+from sluiceway.package_imports import import_packages_first
 from sluiceway.spark.application_watch import application_ended
 from sluiceway.spark.import_path import without_archives
 from sluiceway.spark.jvm_shutdown import drained_before_spark
@@ -64,6 +65,7 @@ def main(arguments: list[str]) -> int:
     options = _parser().parse_args(arguments)
     log_to_stderr(f"[{options.connector or options.application}|worker] ")
     limit_arenas()
+    import_packages_first()
     try:
         return _run(options)
     except ConnectError as error:

@@ -32,11 +32,12 @@ class KafkaConfigBackingStore(ConfigWrites):
 
     Every change is one transaction with the transactional id ``connect-cluster-<group.id>``. A process that has fenced is
     the only writer until another process fences, so no other change can precede its own. Therefore only a writer that has
-    just fenced must read to the end of the topic before it decides.
+    just fenced must read to the end of the topic before it decides. ``brief``: the store is open for one reading.
     """
 
-    def __init__(self, worker: WorkerConfig) -> None:
+    def __init__(self, worker: WorkerConfig, *, brief: bool = False) -> None:
         self._worker = worker
+        self._brief = brief
         self._topic = config_topic(worker)
         self._client_id = f"{worker.group_id}-configs"
         self._writer = FencedWriter(worker, f"connect-cluster-{worker.group_id}", self._client_id)
@@ -54,7 +55,14 @@ class KafkaConfigBackingStore(ConfigWrites):
         partitions = ensure_internal_topic(admin, self._topic)
         # Short fetches: the consumer skips a transaction marker, and so reaches the end, only when the next fetch returns.
         self._log = KafkaBasedLog(
-            self._worker, self._topic.name, partitions, self._client_id, self._record, admin=admin, fetch_wait_ms=100
+            self._worker,
+            self._topic.name,
+            partitions,
+            self._client_id,
+            self._record,
+            admin=admin,
+            fetch_wait_ms=100,
+            brief=self._brief,
         )
         self._log.start()
         self._started = True

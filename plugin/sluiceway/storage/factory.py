@@ -54,11 +54,18 @@ class Stores:
         self.stop()
 
 
-def open_stores(worker: WorkerConfig, *, standalone: bool = False) -> Stores:
-    """Return the stores of a mode without starting them: on Kafka, or in memory and a file for standalone mode."""
+def open_stores(worker: WorkerConfig, *, standalone: bool = False, brief: bool = False) -> Stores:
+    """Return the stores of a mode without starting them: on Kafka, or in memory and a file for standalone mode.
+
+    ``brief``: they are open for one reading or change, such as those of an Airflow task.
+    """
     if standalone:
         return Stores(MemoryConfigBackingStore(), MemoryStatusBackingStore(), open_offsets_file(worker))
-    return Stores(KafkaConfigBackingStore(worker), KafkaStatusBackingStore(worker), KafkaOffsetBackingStore(worker))
+    return Stores(
+        KafkaConfigBackingStore(worker, brief=brief),
+        KafkaStatusBackingStore(worker, brief=brief),
+        KafkaOffsetBackingStore(worker, brief=brief),
+    )
 
 
 @contextmanager

@@ -29,10 +29,12 @@ class KafkaOffsetBackingStore:
 
     ``put`` writes at least once. Exactly-once tasks write the records of ``for_transaction`` in their own transactions and
     read them here. ``topic`` is a connector's own ``offsets.storage.topic``, None the worker's topic.
+    ``brief``: the store is open for one reading.
     """
 
-    def __init__(self, worker: WorkerConfig, topic: str | None = None) -> None:
+    def __init__(self, worker: WorkerConfig, topic: str | None = None, *, brief: bool = False) -> None:
         self._worker = worker
+        self._brief = brief
         self._topic = offset_topic(worker, topic)
         self._client_id = f"{worker.group_id}-offsets"
         self._stored: dict[bytes, bytes] = {}
@@ -47,7 +49,14 @@ class KafkaOffsetBackingStore:
         self._writer = TopicWriter(self._worker, self._client_id)
         # A task that missed an offset that it has committed would repeat records, also in exactly-once (KIP-618).
         self._log = KafkaBasedLog(
-            self._worker, self._topic.name, partitions, self._client_id, self._record, admin=admin, waits_for_transactions=True
+            self._worker,
+            self._topic.name,
+            partitions,
+            self._client_id,
+            self._record,
+            admin=admin,
+            waits_for_transactions=True,
+            brief=self._brief,
         )
         self._log.start(_READ_SECONDS)
 

@@ -45,11 +45,12 @@ class KafkaStatusBackingStore:
     """Implements ``StatusBackingStore`` on Kafka. Runs in any process. Thread-safe.
 
     With ``reading`` False it only writes, without a consumer, which is all that a task needs. Otherwise its own writes are
-    visible as soon as the call returns.
+    visible as soon as the call returns. ``brief``: the store is open for one reading.
     """
 
-    def __init__(self, worker: WorkerConfig, *, reading: bool = True) -> None:
+    def __init__(self, worker: WorkerConfig, *, reading: bool = True, brief: bool = False) -> None:
         self._worker = worker
+        self._brief = brief
         # Uses the worker's principal, as Connect's workers do for the group and the internal topics. All connectors share it.
         self.admin = admin_client(worker)
         topic = status_topic(worker)
@@ -76,7 +77,15 @@ class KafkaStatusBackingStore:
         self._writer = self._producer.write
         if not self._reading:
             return
-        self._log = KafkaBasedLog(self._worker, self._topic.name, partitions, self._client_id, self._record, admin=self.admin)
+        self._log = KafkaBasedLog(
+            self._worker,
+            self._topic.name,
+            partitions,
+            self._client_id,
+            self._record,
+            admin=self.admin,
+            brief=self._brief,
+        )
         self._log.start()
         with self._lock:
             # Heartbeats make the topic long until it is compacted, so only the last record of each key is decoded.

@@ -90,7 +90,7 @@ class ConnectorRunner(threading.Thread):
         self._entry: ConnectorEntry | None = None
         self._requests: deque[RestartRequest] = deque()
         self._heartbeat = StatusHeartbeat(channel, worker.duration("sluiceway.heartbeat.interval.ms").total_seconds())
-        self._connector = WorkerConnector(name, worker, self.notify, self._wait_until)
+        self._connector = WorkerConnector(name, worker, channel.source_offsets, self.notify, self._wait_until)
         self._tasks = self._table({})
         self._earlier_records = 0
         self._log = logging.LoggerAdapter(logging.getLogger(__name__), {"connector": name})

@@ -9,13 +9,14 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from typing import TypeVar
 
-from sluiceway.api import Connector
+from sluiceway.api import Connector, OffsetStorageReader
 from sluiceway.config.connector import CONNECTOR_VERSION
 from sluiceway.config.variables import resolver, with_references
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.discovery import connector_class
 from sluiceway.errors import ConnectError
 from sluiceway.herder.reconcile import desired_task_configs
+from sluiceway.worker.connector_offsets import ConnectorOffsets
 
 RELOAD = "config.action.reload"
 _MIN_TTL_SECONDS = 1.0  # a config provider that returns a TTL of 0 would otherwise restart its connector all the time
@@ -32,6 +33,7 @@ class ConnectorThread:
         name: the connector's name.
         config: its config as in the config topic, with references to config providers.
         worker: has the config providers that resolve the references.
+        offsets: reads the connector's offsets; closed once the connector has stopped.
         notify: called on any thread when a call has returned, or the connector asked for new task configs or raised an error.
 
     Attributes:
@@ -43,7 +45,14 @@ class ConnectorThread:
             the connector must be restarted.
     """
 
-    def __init__(self, name: str, config: Mapping[str, str], worker: WorkerConfig, notify: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        name: str,
+        config: Mapping[str, str],
+        worker: WorkerConfig,
+        offsets: ConnectorOffsets,
+        notify: Callable[[], None],
+    ) -> None:
         self.started: Future[None] = Future()
         self.reconfigure = False
         self.error: BaseException | None = None
@@ -52,12 +61,13 @@ class ConnectorThread:
         self._name = name
         self._config = config
         self._worker = worker
+        self._offsets = offsets
         self._notify = notify
         self._connector: Connector | None = None
         self._calls: queue.SimpleQueue[Callable[[Connector | None], None] | None] = queue.SimpleQueue()
         threading.Thread(target=self._run, name=f"connector-{name}-calls", daemon=True).start()
 
-    # ConnectorContext, for the connector and its threads.
+    # SourceConnectorContext, for the connector and its threads.
 
     def request_task_reconfiguration(self) -> None:
         self.reconfigure = True
@@ -66,6 +76,10 @@ class ConnectorThread:
     def raise_error(self, error: BaseException) -> None:
         self.error = error
         self._notify()
+
+    @property
+    def offset_storage_reader(self) -> OffsetStorageReader:
+        return self._offsets
 
     # For the runner.
 
@@ -90,6 +104,7 @@ class ConnectorThread:
         connector = self._start()
         while (call := self._calls.get()) is not None:
             call(connector)
+        self._offsets.close()
 
     def _start(self) -> Connector | None:
         """Create and start the connector; return it even if ``start`` failed, so that it can be stopped."""

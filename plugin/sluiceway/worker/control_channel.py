@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import Protocol
 
 from sluiceway.errors import ConnectError, InternalTopicError
-from sluiceway.storage.interfaces import StatusBackingStore
+from sluiceway.storage.interfaces import OffsetBackingStore, StatusBackingStore
 from sluiceway.storage.model import State, Status, TaskId
 from sluiceway.worker.executor import ServicesFactory
 
@@ -93,6 +94,9 @@ class ControlChannel(Protocol):
 
     def services(self, task: TaskId) -> ServicesFactory:
         """Return the factory that opens a task's connections on its executor. Commands sent after this call reach the task."""
+
+    def source_offsets(self, config: Mapping[str, str]) -> AbstractContextManager[OffsetBackingStore]:
+        """Open the store of the connector's offsets, if this is its config. Callable from any thread."""
 
 
 class StatusPublisher:

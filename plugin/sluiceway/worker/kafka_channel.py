@@ -7,16 +7,19 @@ lost. Pause and resume need no write, because tasks read the connector's target 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from contextlib import AbstractContextManager
 
 from sluiceway.api.task import TopicPartition
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import ConnectError
 from sluiceway.kafka.partitioner import partition_of
-from sluiceway.storage.factory import Stores
+from sluiceway.storage.factory import Stores, open_source_offsets
+from sluiceway.storage.interfaces import OffsetBackingStore
 from sluiceway.storage.model import State, TargetState, TaskId
 from sluiceway.storage.status_backing_store import KafkaStatusBackingStore
 from sluiceway.worker.connect_workers import ConnectWorkers
+from sluiceway.worker.connector_offsets import started
 from sluiceway.worker.control_channel import StatusPublisher
 from sluiceway.worker.driver_heartbeat import DriverHeartbeat
 from sluiceway.worker.executor import ServicesFactory
@@ -119,6 +122,9 @@ class KafkaControlChannel(StatusPublisher):
 
     def stop_tasks(self, tasks: Iterable[int]) -> None:
         """Do nothing: tasks stop at the UNASSIGNED or RESTARTING status that the runner publishes next."""
+
+    def source_offsets(self, config: Mapping[str, str]) -> AbstractContextManager[OffsetBackingStore]:
+        return started(open_source_offsets(self._driver.worker, config))
 
     def services(self, task: TaskId) -> ServicesFactory:
         """See ``ControlChannel``. Sends no request, because this is called for each of many tasks.

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import secrets
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from multiprocessing.managers import BaseManager
 
 from sluiceway.api.records import Offset, Partition
@@ -26,7 +27,7 @@ class DriverEndpoint:
 
     def __init__(self, status: StatusBackingStore, offsets: OffsetBackingStore) -> None:
         self._status = status
-        self._offsets = offsets
+        self.offsets = offsets
         self._commands: dict[TaskId, TaskCommand] = {}
 
     def set_command(self, task: TaskId, command: TaskCommand) -> None:
@@ -42,10 +43,10 @@ class DriverEndpoint:
         self._status.put_topic(task.connector, task.task, topic)
 
     def get_offsets(self, connector: str, partitions: list[Partition]) -> list[Offset | None]:
-        return self._offsets.get(connector, partitions)
+        return self.offsets.get(connector, partitions)
 
     def put_offsets(self, connector: str, offsets: list[tuple[Partition, Offset | None]]) -> None:
-        self._offsets.put(connector, offsets)
+        self.offsets.put(connector, offsets)
 
 
 class DriverEndpointServer:
@@ -109,6 +110,9 @@ class StandaloneControlChannel(StatusPublisher):
     def _send(self, tasks: Iterable[int], command: TaskCommand) -> None:
         for task in tasks:
             self._endpoint.set_command(TaskId(self._connector, task), command)
+
+    def source_offsets(self, config: Mapping[str, str]) -> AbstractContextManager[OffsetBackingStore]:
+        return nullcontext(self._endpoint.offsets)
 
     def services(self, task: TaskId) -> ServicesFactory:
         self._endpoint.set_command(task, TaskCommand.RUN)

@@ -9,10 +9,13 @@ import logging
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
-from dataclasses import dataclass
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
 
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.herder.reconcile import TooManyTasksError
+from sluiceway.storage.interfaces import OffsetBackingStore
+from sluiceway.worker.connector_offsets import ConnectorOffsets
 from sluiceway.worker.connector_thread import ConnectorThread
 
 log = logging.getLogger(__name__)
@@ -20,6 +23,10 @@ log = logging.getLogger(__name__)
 WaitUntil = Callable[[Callable[[], bool], float], bool]
 """Waits until a condition is true, at most a number of seconds, and keeps heartbeats going; returns the condition's value."""
 
+OpenSourceOffsets = Callable[[Mapping[str, str]], AbstractContextManager[OffsetBackingStore]]
+"""Opens the store of a connector's offsets, by its config."""
+
+_LATE_SECONDS = 60.0  # after which a call of the connector is worth a line in the log
 _BACKOFF_SECONDS = (1.0, 60.0)  # first and longest delay before failed task configs are requested again
 
 
@@ -49,7 +56,8 @@ Event = Started | TaskConfigs | Failed
 class _Instance:
     """State of one Connector object.
 
-    ``starting`` and ``request`` are calls under way. ``request_at`` is when (monotonic seconds) to request task configs.
+    ``starting`` and ``request`` are calls under way, since ``called_at``. ``request_at`` is when (monotonic seconds) to request
+    task configs.
     """
 
     thread: ConnectorThread
@@ -59,13 +67,18 @@ class _Instance:
     request: Future[list[dict[str, str]]] | None = None
     request_at: float | None = None
     backoff: float = _BACKOFF_SECONDS[0]
+    called_at: float = field(default_factory=time.monotonic)
+    late: bool = False
 
 
 class WorkerConnector:
     """One connector's current object, if any. Only ``stop`` waits for the connector's code."""
 
-    def __init__(self, name: str, worker: WorkerConfig, notify: Callable[[], None], wait: WaitUntil) -> None:
+    def __init__(
+        self, name: str, worker: WorkerConfig, open_offsets: OpenSourceOffsets, notify: Callable[[], None], wait: WaitUntil
+    ) -> None:
         self._name = name
+        self._open_offsets = open_offsets
         self._worker = worker
         self._notify = notify
         self._wait = wait
@@ -119,7 +132,8 @@ class WorkerConnector:
 
     def start(self, config: Mapping[str, str]) -> None:
         """Create a new Connector object and start it; ``events`` reports the outcome."""
-        thread = ConnectorThread(self._name, config, self._worker, self._notify)
+        offsets = ConnectorOffsets(self._name, lambda: self._open_offsets(config))
+        thread = ConnectorThread(self._name, config, self._worker, offsets, self._notify)
         self._instance = _Instance(thread, thread.started)
 
     def events(self) -> list[Event]:
@@ -136,7 +150,20 @@ class WorkerConnector:
         if instance.request is not None and instance.request.done():
             found.append(_after_request(instance, instance.request))
         _request_task_configs(instance)
+        self._report_late_call(instance)
         return found
+
+    def _report_late_call(self, instance: _Instance) -> None:
+        call = "start()" if instance.starting is not None else "taskConfigs()" if instance.request is not None else None
+        if call is not None and not instance.late and time.monotonic() - instance.called_at > _LATE_SECONDS:
+            instance.late = True
+            log.warning(
+                "Connector %s: %s has not returned for %.0f s, so the connector has no new task configs. It may be waiting for "
+                "another system. A restart or another config ends the call.",
+                self._name,
+                call,
+                _LATE_SECONDS,
+            )
 
     def retry_task_configs(self) -> None:
         """Request the task configs again after a back-off, because they could not be applied."""
@@ -200,4 +227,5 @@ def _request_task_configs(instance: _Instance) -> None:
     if due or instance.thread.reconfigure:
         instance.thread.reconfigure = False
         instance.request_at = None
+        instance.called_at, instance.late = time.monotonic(), False
         instance.request = instance.thread.task_configs()

@@ -1,31 +1,11 @@
 from __future__ import annotations
 
-import struct
 from typing import Any
 
 import pytest
 
 from sluiceway.java_plugins.errors import JavaProcessError
-from sluiceway.java_plugins.source_task import Acknowledgements, StopWatch
-
-
-def places(data: bytes) -> list[tuple[int, ...]]:
-    return list(struct.iter_unpack("<qq", data))
-
-
-def test_ranges_are_taken_in_order_once_they_are_complete() -> None:
-    made = Acknowledgements()
-    made.expect(1, 0, 2)
-    made.expect(1, 2, 2)
-    made.expect(2, 0, 1)
-    made.add(2, 0, 0, 12)
-    made.add(1, 1, 3, 11)
-    assert made.take() == ([], b"")
-    made.add(1, 0, -1, -1)
-    ranges, data = made.take()
-    assert ranges == [(1, 0, 2), (2, 0, 1)]
-    assert places(data) == [(-1, -1), (3, 11), (0, 12)]
-    assert made.take() == ([], b"")
+from sluiceway.java_plugins.source_task import StopWatch
 
 
 class _Task:

@@ -1,4 +1,4 @@
-"""Lists Sluiceway's own config providers by alias."""
+"""Lists Sluiceway's own config providers by alias, and names what finds others in jars."""
 
 from __future__ import annotations
 
@@ -11,3 +11,9 @@ BUILT_IN = {
     "DirectoryConfigProvider": "sluiceway.config.providers.directory:DirectoryConfigProvider",
     "AirflowConfigProvider": "sluiceway.provider.config_provider:AirflowConfigProvider",
 }
+
+IN_JARS = "sluiceway.java_plugins.config_provider:java_config_provider"
+"""A function that returns the config provider of this name in the ``plugin.path`` of worker properties, or None.
+
+It is named, not imported, because it depends on this package.
+"""

@@ -16,7 +16,7 @@ from deltalake.fs import DeltaStorageHandler
 from pyarrow import fs
 
 from sluiceway.connectors.delta.config import PATH, STORAGE
-from sluiceway.connectors.delta.errors import reaching
+from sluiceway.connectors.delta.errors import answered, reaching
 from sluiceway.connectors.delta.log import LoggedFile, LoggedVersion, deletion_vectors, read_version
 from sluiceway.connectors.delta.row_filter import constant, row_filter
 from sluiceway.connectors.delta.types import partition_text
@@ -70,7 +70,7 @@ class DeltaSourceTable:
         self._location = location
         self._storage = dict(storage)
         self._selection = selection
-        self._table = DeltaRsTable(location, storage_options=self._storage)
+        self._table = answered(lambda: DeltaRsTable(location, storage_options=self._storage))
         self._id = str(self._table.metadata().id)
         self._files = fs.PyFileSystem(DeltaStorageHandler(location, self._storage))
         self._shape: tuple[int, _Shape] | None = None
@@ -91,7 +91,7 @@ class DeltaSourceTable:
         """Load the table as it is now. Raises ConnectError if it was dropped or replaced."""
         with reaching(f"Loading table {self._name} at {self._location}"):
             try:
-                fresh = DeltaRsTable(self._location, storage_options=self._storage)
+                fresh = answered(lambda: DeltaRsTable(self._location, storage_options=self._storage))
             except TableNotFoundError as error:
                 raise dropped(self._name, "delta.tables", f": {self._location} holds no Delta table") from error
         check_same(self._name, self._id, str(fresh.metadata().id))
@@ -157,7 +157,7 @@ class DeltaSourceTable:
             return self._table
         try:
             with reaching(f"Loading version {version} of table {self._name}"):
-                return DeltaRsTable(self._location, version=version, storage_options=self._storage)
+                return answered(lambda: DeltaRsTable(self._location, version=version, storage_options=self._storage))
         except ConnectError as error:
             raise expired(self._name, version, f"the version cannot be loaded ({error})") from error
 

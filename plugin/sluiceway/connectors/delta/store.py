@@ -10,7 +10,7 @@ from deltalake import DeltaTable as DeltaRsTable
 from deltalake.exceptions import CommitFailedError, TableNotFoundError
 
 from sluiceway.connectors.delta.config import PATH, STORAGE
-from sluiceway.connectors.delta.errors import reaching
+from sluiceway.connectors.delta.errors import answered, reaching
 from sluiceway.connectors.delta.table import DeltaTable
 from sluiceway.connectors.delta.types import column_type
 from sluiceway.connectors.tables.config import CREATE_PROPS, TableOptions
@@ -35,7 +35,7 @@ class DeltaStore:
         location = self._location(name)
         with reaching(f"Loading table {name} at {location}"):
             try:
-                found = DeltaRsTable(location, storage_options=self._storage)
+                found = answered(lambda: DeltaRsTable(location, storage_options=self._storage))
             except TableNotFoundError:
                 return None
         _check_features(found, name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -20,6 +21,7 @@ class HdfsFileIO(PyArrowFileIO):
         return fs.PyFileSystem(handler)
 
 
+@functools.cache  # each client has threads of its own, which outlive it, and each load of a table makes another FileIO
 def _hdfs(url: str) -> Any:
     """Return an fsspec file system whose descriptions of files have the time of change that PyArrow looks for."""
     try:

@@ -121,7 +121,7 @@ class ConnectorDagBundle(BaseDagBundle):
         with mapped_errors(f"reach Kafka at {worker.bootstrap_servers}"):
             admin_client(worker).list_topics(timeout=timeout)
         # Opened for each refresh, because a Kafka client does not survive a fork.
-        store = KafkaConfigBackingStore(worker)
+        store = KafkaConfigBackingStore(worker, brief=True)
         store.start()
         try:
             return stubs(store.snapshot())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 from sluiceway.spark.elastic import CLUSTERS, INITIAL, INSTANCES, elastic_conf, is_elastic, is_standalone
@@ -23,6 +24,10 @@ _MAX_FAILURES = "spark.executor.maxNumFailures"
 _FAILURES_INTERVAL = "spark.executor.failuresValidityInterval"
 _AM_FAILURES_INTERVAL = "spark.yarn.am.attemptFailuresValidityInterval"
 
+_LEAST_OVERHEAD_MB = 384
+_SIZE = re.compile(r"(\d+)([kmgt]?)b?")
+_UNIT_MB = {"": 1, "k": 1 / 1024, "m": 1, "g": 1024, "t": 1024 * 1024}
+
 # Spark 3's names. Spark 4 reads them too, but prefers the new ones.
 _FORMER_NAMES = {
     _MAX_FAILURES: "spark.yarn.max.executor.failures",
@@ -31,7 +36,13 @@ _FORMER_NAMES = {
 
 
 def cluster_conf(
-    master: str, tasks: int | None, given: Mapping[str, str], *, client_mode: bool = False, data_frames: bool = False
+    master: str,
+    tasks: int | None,
+    given: Mapping[str, str],
+    *,
+    client_mode: bool = False,
+    data_frames: bool = False,
+    java_memory: int = 0,
 ) -> dict[str, str]:
     """Return settings that are missing in ``given``: executors that follow the tasks, patience with lost executors, light JVMs.
 
@@ -40,6 +51,7 @@ def cluster_conf(
         tasks: the number of tasks; None for a shared application, whose connectors are not known at its start.
         given: all settings that connector, operator, connection and administrator have given.
         client_mode: whether the driver runs on this machine.
+        java_memory: the megabytes of the Java process beside each task; 0 without Java plugins.
         data_frames: whether records pass through Spark's JVMs, which then need their optimizing compiler.
     """
     if not master.startswith(CLUSTERS):
@@ -53,6 +65,7 @@ def cluster_conf(
             _MAX_FAILURES: str(max(_MIN_FAILURES, _FAILURES_PER_EXECUTOR * executors)),
             _FAILURES_INTERVAL: _FAILURE_WINDOW,
         }
+        chosen |= _overheads(master, settings, java_memory, client_mode=client_mode)
     if not data_frames:
         chosen |= light_jvms(given, yarn_client=client_mode and is_yarn(master))
     if is_yarn(master):
@@ -86,6 +99,31 @@ def _size(master: str, tasks: int, given: Mapping[str, str]) -> dict[str, str]:
     if is_standalone(master):  # without a limit the first connector takes the cores of the whole cluster
         return {CORES_MAX: str(executors * cores)}
     return {CORES: str(cores), INSTANCES: str(executors)}
+
+
+def _overheads(master: str, settings: Mapping[str, str], java_memory: int, *, client_mode: bool) -> dict[str, str]:
+    """Return the memory of containers beside Spark's JVMs, if Java processes of plugins need more than Spark's default."""
+    if not java_memory:
+        return {}
+    slots = max(_count(settings, CORES, 1) // _count(settings, _TASK_CPUS, 1), 1)
+    chosen = _overhead("executor", master, settings, slots * java_memory)
+    return chosen if client_mode else chosen | _overhead("driver", master, settings, java_memory)
+
+
+def _overhead(part: str, master: str, settings: Mapping[str, str], more: int) -> dict[str, str]:
+    """Return Spark's default of ``memoryOverhead`` plus some megabytes, unless a factor sets it."""
+    factors = (f"spark.{part}.memoryOverheadFactor", "spark.kubernetes.memoryOverheadFactor")
+    memory = _megabytes(settings.get(f"spark.{part}.memory", "1g"))
+    if memory is None or any(key in settings for key in factors):
+        return {}
+    default = max(int(memory * (0.1 if is_yarn(master) else 0.4)), _LEAST_OVERHEAD_MB)
+    return {f"spark.{part}.memoryOverhead": f"{default + more}m"}
+
+
+def _megabytes(text: str) -> int | None:
+    """Return a size in Spark's notation in megabytes, its default unit; None for one that it rejects."""
+    found = _SIZE.fullmatch(text.strip().lower())
+    return None if found is None else int(int(found[1]) * _UNIT_MB[found[2]])
 
 
 def _count(settings: Mapping[str, str], key: str, default: int) -> int:

@@ -141,7 +141,7 @@ class KafkaInternalTopics:
                 write_trace(stores.status, name, trace, self._worker.advertised_address)
 
     def mark_hosted_unassigned(self, application: str, trace: str) -> None:
-        with open_stores(self._worker) as stores:
+        with open_stores(self._worker, brief=True) as stores:
             state = stores.config.snapshot()
             for name in state.names():
                 entry = state.entry(name)
@@ -157,7 +157,7 @@ class KafkaInternalTopics:
             if connector == name and kind in _REQUESTS:
                 changed.set()
 
-        with self._config_store() as store:
+        with self._config_store(brief=False) as store:
             store.on_change(on_change)
             while not interrupted() and (left := deadline - time.monotonic()) > 0:
                 if changed.wait(min(left, _INTERRUPTED_SECONDS)):
@@ -244,12 +244,12 @@ class KafkaInternalTopics:
 
     @contextmanager
     def _herder(self) -> Iterator[tuple[Stores, Herder]]:
-        with open_stores(self._worker) as stores:
+        with open_stores(self._worker, brief=True) as stores:
             yield stores, Herder(self._worker, stores.config, stores.status, stores.offsets)
 
     @contextmanager
-    def _config_store(self) -> Iterator[ConfigBackingStore]:
-        store = KafkaConfigBackingStore(self._worker)
+    def _config_store(self, *, brief: bool = True) -> Iterator[ConfigBackingStore]:
+        store = KafkaConfigBackingStore(self._worker, brief=brief)
         store.start()
         try:
             yield store

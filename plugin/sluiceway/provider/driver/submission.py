@@ -89,6 +89,13 @@ class Submission:
             return False
         return issubclass(task_class, (DataFrameSinkTask, DataFrameSourceTask))
 
+    @property
+    def java_memory(self) -> int:
+        """Return the megabytes of the Java process beside each task; 0 without Java plugins, and for a shared application."""
+        from sluiceway.provider.driver.java_memory import java_memory
+
+        return 0 if self.shared else java_memory(self.config)
+
     def py_files(self, more: str | None, given: Mapping[str, str]) -> str:
         """Return ``--py-files``: the package's own zip, then the user's files, else those of ``given``, which it would hide."""
         from sluiceway.spark.py_files import package_zip

@@ -83,6 +83,7 @@ class ConnectorSubmitHook(SparkSubmitHook):
                 given,
                 client_mode=self.is_client_mode,
                 data_frames=submission.data_frames,
+                java_memory=submission.java_memory,
             )
             self._conf = {**(submission.client_conf(defaults) if self.is_client_mode else defaults), **self._conf}
         if self.is_client_mode:

@@ -200,7 +200,7 @@ class ClusterView:
 def open_view(worker: WorkerConfig) -> Iterator[ClusterView]:
     """Open a view that nobody shares, for a single measurement."""
     use_plugin_path(worker.raw)
-    with open_stores(worker) as stores:
+    with open_stores(worker, brief=True) as stores:
         yield ClusterView(worker, stores)
 
 

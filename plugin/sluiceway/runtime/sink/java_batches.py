@@ -6,10 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sluiceway.api import TopicPartition
+from sluiceway.api import NotColumnar, TopicPartition
 from sluiceway.errors import ConnectError
 from sluiceway.java_plugins.errors import java_error
-from sluiceway.java_plugins.sink_task import JavaSinkTask, MessagesInJava
+from sluiceway.java_plugins.messages import runs_of
+from sluiceway.java_plugins.sink_task import JavaSinkTask, MessagesForJava, NotConvertedError
 from sluiceway.kafka.clients import ConsumedMessage
 from sluiceway.runtime.errors.processing_context import ConsumerRecord, ProcessingContext, Stage, named_class
 from sluiceway.runtime.errors.retry_with_tolerance import RetryWithToleranceOperator
@@ -17,19 +18,23 @@ from sluiceway.runtime.sink.sink_batches import SinkPart
 from sluiceway.runtime.sink.sink_records import SinkBatch
 
 Converted = int | Mapping[str, Any]
-"""The number of records, or a description of the message that failed."""
+"""The number of records in Java, or a description of messages that failed."""
 
 
 @dataclass(slots=True)
 class JavaSinkBatch(SinkBatch):
-    """Records that are in Java."""
+    """Messages that Java converts during ``put``, or records that are in Java."""
 
     task: JavaSinkTask | None = None
 
     def drop(self, partitions: frozenset[TopicPartition]) -> None:
         """Drop the records and offsets of partitions that are no longer assigned."""
-        if self.task is not None and not partitions.isdisjoint(self.starts):
-            self.records = MessagesInJava(self.task.drop(partitions))
+        records = self.records
+        if isinstance(records, MessagesForJava) and self.task is not None and not partitions.isdisjoint(self.starts):
+            if records.messages is None:
+                self.records = MessagesForJava(None, self.task.drop(partitions))
+            else:
+                self.records = MessagesForJava(SinkPart(records.messages).without(partitions).messages)
         for partition in partitions:
             self.starts.pop(partition, None)
             self.ends.pop(partition, None)
@@ -48,56 +53,74 @@ class JavaSinkBatches:
         return (SinkPart(messages),)
 
     def batch(self, part: SinkPart) -> SinkBatch:
-        """Return the converted and transformed batch of a part. Raises Interrupted or Abandoned if a retry is interrupted."""
-        messages, failure = part.messages, None
-        converted: Converted = self._task.convert_messages(messages)
-        taken = len(messages)
-        while isinstance(converted, Mapping):
-            described = converted
-            index: int = described["index"]
-            try:
-                converted = self._after_failure(messages[index], described)
-            except ConnectError as error:
-                failure, taken, converted = error, index, described["count"]
-        starts, ends = _positions(messages, taken)
-        for topic, _ in starts:
-            self._new_topic(topic)
-        return JavaSinkBatch(MessagesInJava(converted), starts=starts, ends=ends, failure=failure, task=self._task)
+        """Return a batch whose ``put`` converts and transforms the messages."""
+        return self._batch(MessagesForJava(part.messages), part.messages, len(part.messages), None)
 
     def columns_put(self) -> None:
         """Java tasks take no columns."""
 
-    def not_columnar(self, part: SinkPart) -> SinkBatch:
-        """Java tasks take no columns."""
-        return self.batch(part)
+    def not_columnar(self, part: SinkPart, error: NotColumnar) -> SinkBatch:
+        """Return the batch of messages of which one failed. Raises Interrupted or Abandoned if a retry is interrupted."""
+        if not isinstance(error, NotConvertedError):
+            raise error
+        messages = error.messages
+        converted: Converted = error.described
+        while isinstance(converted, Mapping):
+            described, again = converted, None
+            for each in described["failures"]:
+                try:
+                    again = self._after_failure(messages[each["index"]], each)
+                except ConnectError as failure:
+                    return self._batch(MessagesForJava(None, described["count"]), messages, each["index"], failure)
+            if again is None and described["more"]:
+                again = self._task.convert_again()
+            converted = described["count"] if again is None else again
+        return self._batch(MessagesForJava(None, converted), messages, len(messages), None)
 
-    def _after_failure(self, message: ConsumedMessage, described: Mapping[str, Any]) -> Converted:
-        """Retry or skip a message that failed, and convert those after it. Raises ConnectError if it is not tolerated."""
+    def _batch(
+        self, records: MessagesForJava, messages: Sequence[ConsumedMessage], taken: int, failure: ConnectError | None
+    ) -> SinkBatch:
+        starts, ends = positions_of(messages, taken)
+        for topic, _ in starts:
+            self._new_topic(topic)
+        return JavaSinkBatch(records, starts=starts, ends=ends, failure=failure, task=self._task)
+
+    def _after_failure(self, message: ConsumedMessage, described: Mapping[str, Any]) -> Converted | None:
+        """Retry or skip a message that failed, and convert those after it; return None if Java has done the latter already.
+
+        Raises ConnectError if the error is not tolerated.
+        """
         original = ConsumerRecord.of(message)
         stage = Stage[described["stage"]]
         what = f"transformed by {described['alias']}" if stage is Stage.TRANSFORMATION else "converted"
         description = f"the record at offset {original.offset} of {original.topic}-{original.partition} cannot be {what}"
+        context = ProcessingContext(stage, named_class(described["by"]), original)
+        if self._task.skips:
+            self._tolerance.execute_failed(description, java_error(described), context)
+            return None
 
         def retry() -> Converted:
             again = self._task.convert_again()
-            if not isinstance(again, int) and again["index"] == described["index"]:
-                raise java_error(again)
+            if not isinstance(again, int) and again["failures"][0]["index"] == described["index"]:
+                raise java_error(again["failures"][0])
             return again
 
-        context = ProcessingContext(stage, named_class(described["by"]), original)
         converted = self._tolerance.retry(retry, description, java_error(described), context)
         return self._task.skip() if converted is None else converted
 
 
-def _positions(messages: Sequence[ConsumedMessage], taken: int) -> tuple[dict[TopicPartition, int], dict[TopicPartition, int]]:
+def positions_of(messages: Sequence[ConsumedMessage], taken: int) -> tuple[dict[TopicPartition, int], dict[TopicPartition, int]]:
     """Return the first offset of each partition, and the next one to read after the first ``taken`` messages."""
     starts: dict[TopicPartition, int] = {}
     ends: dict[TopicPartition, int] = {}
-    for index, message in enumerate(messages):
-        partition = TopicPartition(message.topic(), message.partition())
-        starts.setdefault(partition, message.offset())
-        if index < taken:
-            ends[partition] = message.offset() + 1
-        else:
-            ends.setdefault(partition, message.offset())
+    first = 0
+    for topic, number, count in runs_of(messages):
+        partition, begin = TopicPartition(topic, number), messages[first].offset()
+        starts.setdefault(partition, begin)
+        if first < taken:
+            last = min(first + count, taken) - 1
+            ends[partition] = messages[last].offset() + 1
+        if first + count > taken:  # the first of the partition that is not taken
+            ends.setdefault(partition, begin)
+        first += count
     return starts, ends

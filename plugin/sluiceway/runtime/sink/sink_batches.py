@@ -91,8 +91,8 @@ class SinkBatches:
         """Record that the task has taken columns."""
         self._attempts.succeeded()
 
-    def not_columnar(self, part: SinkPart) -> SinkBatch:
-        """Return the batch of a part in row form, because its columns could not be transformed or put."""
+    def not_columnar(self, part: SinkPart, error: NotColumnar | None = None) -> SinkBatch:
+        """Return the batch of a part in row form, because its columns could not be transformed or put. ``error`` is ignored."""
         self._attempts.failed()
         return self.rows(part)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Protocol
 
 from sluiceway.api import ErrantRecordReporter, TopicPartition
@@ -20,6 +20,8 @@ class PartitionControl(Protocol):
     def resume_for_task(self, partitions: frozenset[TopicPartition]) -> None: ...
 
     def group(self) -> ConsumerGroup: ...
+
+    def group_offsets(self, partitions: frozenset[TopicPartition]) -> dict[TopicPartition, int]: ...
 
 
 class WorkerSinkTaskContext:
@@ -58,6 +60,10 @@ class WorkerSinkTaskContext:
     def consumer_group(self) -> ConsumerGroup:
         """Return the consumer's membership in its group. Not part of ``SinkTaskContext``: for Java tasks."""
         return self._consumer.group()
+
+    def group_offsets(self, partitions: Collection[TopicPartition]) -> dict[TopicPartition, int]:
+        """Return the group's committed offsets. Not part of ``SinkTaskContext``: for Java tasks. Raises ConnectError."""
+        return self._consumer.group_offsets(frozenset(partitions))
 
     def take_rewinds(self) -> dict[TopicPartition, int]:
         """Return and clear the offsets the task requested to read from."""

@@ -122,6 +122,12 @@ class TaskConsumer:
         """Return the membership in the consumer group."""
         return consumer_group(self._consumer.consumer_group_metadata())
 
+    def group_offsets(self, partitions: frozenset[TopicPartition]) -> dict[TopicPartition, int]:
+        """Return the group's committed offsets. Raises ConnectError."""
+        with mapped_errors("read the group's offsets"):
+            known = self._consumer.committed(_kafka(partitions), timeout=_OFFSETS_SECONDS) if partitions else []
+        return {TopicPartition(each.topic, each.partition): each.offset for each in known if each.offset >= 0 and not each.error}
+
     def topics(self) -> list[str]:
         """Return the names of all topics in the cluster."""
         with mapped_errors("list the topics"):
@@ -313,12 +319,10 @@ class TaskConsumer:
     def _group_offsets(self, positions: list[Any]) -> dict[TopicPartition, int]:
         """Return the group's committed offsets, or none on an error: they only serve to detect jumps."""
         try:
-            with mapped_errors("read the group's offsets"):
-                known = self._consumer.committed(list(positions), timeout=_OFFSETS_SECONDS) if positions else []
+            return self.group_offsets(_ours(positions))
         except ConnectError as error:
             log.info("Cannot check whether the consumer continues at the group's committed offsets: %s", error)
             return {}
-        return {TopicPartition(each.topic, each.partition): each.offset for each in known if each.offset >= 0 and not each.error}
 
     def _beginning_offset(self, partition: TopicPartition) -> int | None:
         """Return the first offset of a partition, or None on an error."""

@@ -10,7 +10,7 @@ from sluiceway.runtime.interrupts import Abandoned, Interrupted
 from sluiceway.runtime.sink.task_consumer import TaskConsumer
 from sluiceway.runtime.task import TaskCommand, TaskControl
 
-POLL_SECONDS = 0.2
+POLL_SECONDS = 0.4  # a new command is noticed within this time
 
 
 class SinkTaskWait:

@@ -149,8 +149,8 @@ class WorkerSinkTask(WorkerTask):
                     self._errant_record_reporter.check()
                 self._put_seconds += time.monotonic() - started
                 return batch
-            except NotColumnar:
-                batch = self._batches.not_columnar(part)
+            except NotColumnar as error:
+                batch = self._batches.not_columnar(part, error)
                 self._drop_lost(batch, self._gone)
                 continue
             except RetriableError as error:

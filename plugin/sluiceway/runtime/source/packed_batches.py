@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from sluiceway.api import SourceRecord
-from sluiceway.data import Header
 from sluiceway.java_plugins.errors import java_error
 from sluiceway.java_plugins.packed import PackedPart
-from sluiceway.java_plugins.records import JavaSourceRecord
 from sluiceway.java_plugins.source_task import JavaSourceTask
 from sluiceway.runtime.errors.processing_context import ProcessingContext, Stage, named_class
 from sluiceway.runtime.errors.retry_with_tolerance import RetryWithToleranceOperator
 from sluiceway.runtime.interrupts import Interrupted
 from sluiceway.runtime.source.delivery import Delivery
 from sluiceway.runtime.source.offset_storage import OffsetStorageWriter
-from sluiceway.runtime.source.submitted_records import SubmittedPacked, SubmittedRecords
+from sluiceway.runtime.source.submitted_records import SubmittedPacked
 from sluiceway.runtime.source.transaction_boundary import CommitAction
 
 _ACTIONS = {None: CommitAction.CONTINUE, "COMMIT": CommitAction.COMMIT, "ABORT": CommitAction.ABORT}
@@ -25,7 +23,6 @@ _ACTIONS = {None: CommitAction.CONTINUE, "COMMIT": CommitAction.COMMIT, "ABORT":
 class PackedBatches:
     """Delivers a Java task's batches. Runs on an executor. Not thread-safe.
 
-    ``single_records`` is true if the sender needs records one by one, for acknowledgements or because Kafka may reject some.
     ``apply`` carries out what the task wants after a record: the end of its transaction.
     """
 
@@ -36,19 +33,19 @@ class PackedBatches:
         delivery: Delivery,
         offsets: OffsetStorageWriter,
         apply: Callable[[CommitAction], None],
-        *,
-        single_records: bool,
     ) -> None:
         self._task = task
         self._tolerance = tolerance
         self._delivery = delivery
         self._offsets = offsets
         self._apply = apply
-        self._single_records = single_records
 
     def send(self, part: PackedPart) -> None:
         """Deliver a batch, given its first part. Raises ConnectError for a record that failed and is not tolerated."""
         while True:
+            for skipped in part.skipped:
+                description, context = _explained(skipped)
+                self._tolerance.execute_failed(description, java_error(skipped), context)
             retried = None if part.failure is None else self._after_failure(part)
             self._delivery.send(self._submitted(part))
             self._add_offsets(part)
@@ -63,16 +60,13 @@ class PackedBatches:
                 part = self._task.next_part()
 
     def _skip(self, part: PackedPart) -> PackedPart:
-        if self._single_records:
-            self._task.expect(part.batch, part.end, part.end + 1)
-            self._task.acknowledge(part.batch, part.end, -1, -1)
+        if self._task.wants_acknowledgements:
+            self._task.expect(part.batch, part.end, part.end + 1, 0).confirm()
         return self._task.skip()
 
     def _after_failure(self, part: PackedPart) -> PackedPart | None:
         """Retry the record that failed; return the part that starts with it, or None if it must be skipped."""
         described = part.failure or {}
-        stage = Stage[described["stage"]]
-        record = FailedRecord(described)
 
         def retry() -> PackedPart:
             again = self._task.next_part()
@@ -80,9 +74,7 @@ class PackedBatches:
                 raise java_error(again.failure)
             return again
 
-        what = "transformed" if stage is Stage.TRANSFORMATION else "converted"
-        description = f"a record for topic {record.topic} with source offset {described['offset']} cannot be {what}"
-        context = ProcessingContext(stage, named_class(described["by"]), record)
+        description, context = _explained(described)
         try:
             return self._tolerance.retry(retry, description, java_error(described), context)
         except (Exception, Interrupted):
@@ -94,13 +86,18 @@ class PackedBatches:
         for partition, offset in part.offsets:
             self._offsets.add(partition, offset)
 
-    def _submitted(self, part: PackedPart) -> SubmittedPacked | SubmittedRecords:
-        if not self._single_records:
-            return SubmittedPacked(part)
-        self._task.expect(part.batch, part.start, part.end)
-        sources = [JavaSourceRecord.place(part.batch, index) for index in range(part.start, part.end)]
-        origins = [index - part.start for index in part.origins]
-        return SubmittedRecords(list(_records(part)), sources, origins, part.last)
+    def _submitted(self, part: PackedPart) -> SubmittedPacked:
+        if not self._task.wants_acknowledgements:
+            return SubmittedPacked(part, None)
+        return SubmittedPacked(part, self._task.expect(part.batch, part.start, part.end, len(part.origins)))
+
+
+def _explained(described: Mapping[str, Any]) -> tuple[str, ProcessingContext]:
+    """Return which record failed and how, for messages and reports."""
+    stage, record = Stage[described["stage"]], FailedRecord(described)
+    what = "transformed" if stage is Stage.TRANSFORMATION else "converted"
+    description = f"a record for topic {record.topic} with source offset {described['offset']} cannot be {what}"
+    return description, ProcessingContext(stage, named_class(described["by"]), record)
 
 
 class FailedRecord(SourceRecord):
@@ -114,18 +111,3 @@ class FailedRecord(SourceRecord):
 
     def __str__(self) -> str:
         return self.text
-
-
-def _records(part: PackedPart) -> Iterator[SourceRecord]:
-    columns = zip(part.record_topics, part.values, part.keys, part.partitions, part.columns[6], part.headers, strict=True)
-    for topic, value, key, partition, timestamp, headers in columns:
-        yield SourceRecord(
-            None,
-            None,
-            topic,
-            value,
-            key=key,
-            kafka_partition=None if partition < 0 else partition,
-            timestamp=None if timestamp < 0 else timestamp,
-            headers=tuple(Header(name, data, None) for name, data in headers or ()),
-        )

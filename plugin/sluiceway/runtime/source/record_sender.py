@@ -5,7 +5,6 @@ from __future__ import annotations
 import collections
 import functools
 import itertools
-import operator
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -14,7 +13,7 @@ from typing import Any
 from sluiceway.api import SourceRecord
 from sluiceway.data import Schema
 from sluiceway.errors import ConnectError, KafkaClientError
-from sluiceway.java_plugins.packed import PackedPart
+from sluiceway.java_plugins.acknowledgements import SentRecords
 from sluiceway.kafka.clients import producer
 from sluiceway.kafka.errors import mapped_errors, to_connect_error
 from sluiceway.runtime.errors.processing_context import ProcessingContext, Stage
@@ -22,6 +21,7 @@ from sluiceway.runtime.errors.retry_with_tolerance import RetryWithToleranceOper
 from sluiceway.runtime.interrupts import Interrupted
 from sluiceway.runtime.source.failed_sends import FailedSends, describe_source_record, is_record_error
 from sluiceway.runtime.source.offset_storage import OffsetStorageWriter
+from sluiceway.runtime.source.packed_sender import PackedSender, taken
 from sluiceway.runtime.source.producer_errors import producer_error, record_error
 from sluiceway.runtime.source.submitted_records import (
     Acknowledge,
@@ -49,6 +49,7 @@ class RecordSender:
     ``acknowledge`` is called with each of the task's records once Kafka has all records made from it, with partition and
     offset, or -1 for both if it was filtered or skipped. It costs throughput, so pass None if the task does not need it.
     ``tolerant`` skips records that Kafka rejects, as the ``errors.*`` keys say. A transaction cannot skip records.
+    ``confirm`` is called, instead of ``acknowledge``, with a part of a Java task's batch once Kafka has it.
     """
 
     def __init__(
@@ -62,6 +63,7 @@ class RecordSender:
         new_topic: Callable[[str], None],
         acknowledge: Acknowledge | None = None,
         tolerant: bool = False,
+        confirm: Callable[[SentRecords], None] = SentRecords.confirm,
     ) -> None:
         # Without acknowledge, successes need no callback into Python: flush() tells when all records have arrived.
         reports = {"delivery.report.only.error": acknowledge is None, "on_delivery": self._on_delivery}
@@ -73,6 +75,9 @@ class RecordSender:
         self._new_topic = new_topic
         self._acknowledge = acknowledge
         self._failed_sends = FailedSends(tolerance, self._send_alone, type(self)) if tolerant else None
+        self._packed = PackedSender(
+            self._producer.produce, self._use, self._produce_one, self._on_record_delivery, self._failed_sends, confirm
+        )
         self._topics: set[str] = set()
         self._encoders: dict[tuple[str, Schema | None, Schema | None], tuple[Encode, Encode]] = {}
         self.failure: ConnectError | None = None
@@ -94,7 +99,7 @@ class RecordSender:
         the offsets of the sources before its own collected.
         """
         if isinstance(batch, SubmittedPacked):
-            self._send_packed(batch.part)
+            self._packed.send(batch)
         elif isinstance(batch, SubmittedColumns):
             self._send_columns(batch)
             self._offsets.add(batch.source.source_partition, batch.source.source_offset)
@@ -124,27 +129,8 @@ class RecordSender:
                 except Exception:  # noqa: BLE001 (_produce_one repeats it and handles the error)
                     self._produce_one(topic, value, key, timed)
         except BaseException:
-            self._offsets.add_all(batch.sources_before(max(0, _taken(batch.values, values) - 1)))
+            self._offsets.add_all(batch.sources_before(max(0, taken(batch.values, values) - 1)))
             raise
-
-    def _send_packed(self, part: PackedPart) -> None:
-        """Produce records that are converted already. A loop in Python would take a third longer."""
-        for topic in part.topics:
-            self._use(topic)
-        topics, keys, timestamps, headers = list(part.record_topics), part.keys, part.timestamps, part.headers
-        left = iter(part.values)
-        none = itertools.repeat(None)
-        rest = map(iter, (topics, keys, part.partitions, timestamps, headers))
-        to_topic, with_key, to_partition, at, with_headers = rest
-        while True:
-            try:
-                produced = map(self._producer.produce, to_topic, left, with_key, to_partition, none, none, at, with_headers)
-                collections.deque(produced, maxlen=0)
-                return
-            except Exception:  # noqa: BLE001 (_produce_one repeats it and handles the error)
-                index = _taken(part.values, left) - 1
-                options = {"partition": part.partitions[index], "timestamp": timestamps[index], "headers": headers[index]}
-                self._produce_one(topics[index], part.values[index], keys[index], options)
 
     def _send_values(self, topic: str, values: Sequence[bytes | None], left: Iterator[bytes | None]) -> None:
         """Produce records that only have values; ``left`` iterates over these. A loop in Python would take a tenth longer."""
@@ -154,7 +140,7 @@ class RecordSender:
                 collections.deque(map(self._producer.produce, topics, left), maxlen=0)
                 return
             except Exception:  # noqa: BLE001 (_produce_one repeats it and handles the error)
-                self._produce_one(topic, values[_taken(values, left) - 1], None, {})
+                self._produce_one(topic, values[taken(values, left) - 1], None, {})
 
     def _send_all(self, batch: SubmittedRecords) -> None:
         topic: str | None = None
@@ -372,11 +358,6 @@ class RecordSender:
     def _raise_failure(self) -> None:
         if self.failure is not None:
             raise self.failure
-
-
-def _taken(values: Sequence[object], left: Iterator[object]) -> int:
-    """Return how many values an iterator over them has returned."""
-    return len(values) - operator.length_hint(left)
 
 
 def _check_until(deadline: float, check: Callable[[], None]) -> None:

@@ -12,6 +12,7 @@ from sluiceway import discovery
 from sluiceway.api import OffsetStorageReader, SourceRecord, SourceTask, TransactionContext
 from sluiceway.config.connector import CONNECTOR_CLASS, CONNECTOR_VERSION, JAVA_OPTS, overrides
 from sluiceway.errors import ConfigError
+from sluiceway.java_plugins.acknowledgements import SentRecords
 from sluiceway.java_plugins.hosts import task_host
 from sluiceway.java_plugins.source_task import JavaSourceTask
 from sluiceway.kafka.clients import producer_config, transactional_producer_config
@@ -40,6 +41,9 @@ from sluiceway.runtime.task_converters import Converters, converters_of_bytes, t
 from sluiceway.runtime.transforms.transformation_chain import TransformationChain, chain_of
 from sluiceway.runtime.worker_task import log_errors
 from sluiceway.storage.interfaces import OffsetBackingStore, TransactionalOffsets
+
+_QUEUE_SIZE = "queue.buffering.max.messages"
+_FEW_RECORDS = "20000"  # a Java task keeps the records that it wants acknowledged in its heap until they are in Kafka
 
 
 class WorkerSourceTaskContext:
@@ -165,6 +169,8 @@ class _DeliveryBuilder:
         overridden = type(task).commit_record is not SourceTask.commit_record
         if isinstance(task, JavaSourceTask):
             overridden = task.wants_acknowledgements
+            if overridden and f"producer.{_QUEUE_SIZE}" not in spec.worker.raw:
+                self._overrides = {_QUEUE_SIZE: _FEW_RECORDS, **self._overrides}
         self._acknowledge: Acknowledge | None = task.commit_record if overridden else None
 
     def build(self) -> _SenderAndDelivery:
@@ -199,7 +205,11 @@ class _DeliveryBuilder:
             self._spec.worker, self._client_id, identity, self._overrides, longest_ms=settings.interval_ms
         )
         acknowledgements: list[Callable[[], None]] = []
-        sender = self._sender(config, None if self._acknowledge is None else deferred(self._acknowledge, acknowledgements))
+        sender = self._sender(
+            config,
+            None if self._acknowledge is None else deferred(self._acknowledge, acknowledgements),
+            confirm=lambda sent: acknowledgements.append(sent.confirm),
+        )
         boundary = settings.new_boundary()
         delivery = ExactlyOnceDelivery(
             sender,
@@ -213,7 +223,14 @@ class _DeliveryBuilder:
         )
         return sender, delivery, boundary if isinstance(boundary, ConnectorBoundary) else None
 
-    def _sender(self, config: Mapping[str, str], acknowledge: Acknowledge | None, *, tolerant: bool = False) -> RecordSender:
+    def _sender(
+        self,
+        config: Mapping[str, str],
+        acknowledge: Acknowledge | None,
+        *,
+        tolerant: bool = False,
+        confirm: Callable[[SentRecords], None] = SentRecords.confirm,
+    ) -> RecordSender:
         return RecordSender(
             config,
             self._converters,
@@ -223,6 +240,7 @@ class _DeliveryBuilder:
             new_topic=self._new_topic,
             acknowledge=acknowledge,
             tolerant=tolerant,
+            confirm=confirm,
         )
 
     def _new_topic(self, topic: str) -> None:

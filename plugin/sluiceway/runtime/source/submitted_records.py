@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from sluiceway.api import SourceColumns, SourceRecord
+from sluiceway.java_plugins.acknowledgements import SentRecords
 from sluiceway.java_plugins.packed import PackedPart
 
 Acknowledge = Callable[[SourceRecord, int, int], None]
@@ -78,9 +79,13 @@ class SubmittedColumns(NamedTuple):
 
 
 class SubmittedPacked(NamedTuple):
-    """Converted records of a Java task to produce. The caller collects their offsets."""
+    """Converted records of a Java task to produce. The caller collects their offsets.
+
+    ``sent`` collects the places of the records in Kafka; None if the task does not want them.
+    """
 
     part: PackedPart
+    sent: SentRecords | None
 
     @property
     def empty(self) -> bool:

@@ -68,10 +68,7 @@ class WorkerSourceTask(WorkerTask):
         self._delivery = parts.delivery
         self._packed: PackedBatches | None = None
         if isinstance(parts.task, JavaSourceTask):
-            single = not parts.sender.takes_columns
-            self._packed = PackedBatches(
-                parts.task, parts.tolerance, parts.delivery, parts.offsets, self._apply, single_records=single
-            )
+            self._packed = PackedBatches(parts.task, parts.tolerance, parts.delivery, parts.offsets, self._apply)
         self._backoff = BACKOFF_SECONDS[0]
         self._started = False
 

@@ -25,6 +25,7 @@ from sluiceway.herder.loggers import LOGGER_LEVEL, Loggers
 from sluiceway.kafka.admin import beginning_offsets, end_offsets
 from sluiceway.kafka.clients import admin_client
 from sluiceway.kafka.kafka_based_log import LogRecord, TopicTail
+from sluiceway.package_imports import import_packages_first
 from sluiceway.runtime.task import TaskCommand, TaskResult, TaskServices, TaskSpec
 from sluiceway.storage.codec import HOST_PREFIX
 from sluiceway.storage.config_state import ConfigState
@@ -86,6 +87,7 @@ class HostAssignment:
         with ExitStack() as resources:
             resources.callback(sys.setswitchinterval, sys.getswitchinterval())
             sys.setswitchinterval(_SWITCH_SECONDS)
+            import_packages_first()
             TaskHost(self, resources).run()
         return TaskResult(self.id)
 

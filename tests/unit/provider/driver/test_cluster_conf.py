@@ -105,3 +105,25 @@ def test_only_yarn_without_an_archive_uploads_sparks_jars() -> None:
     assert not uploads_spark_jars("yarn", {"spark.yarn.jars": "local:/spark/jars/*"})
     assert not uploads_spark_jars("yarn", {"spark.yarn.archive": "hdfs:///jars.zip"})
     assert not uploads_spark_jars("spark://master:7077", {})
+
+
+@pytest.mark.parametrize(
+    ("master", "given", "expected"),
+    [
+        ("yarn", {}, {"executor": "784m", "driver": "784m"}),
+        ("yarn", {CORES: "3", "spark.executor.memory": "8g"}, {"executor": f"{819 + 1200}m", "driver": "784m"}),
+        ("k8s://https://api:6443", {"spark.executor.memory": "2048"}, {"executor": f"{819 + 400}m", "driver": f"{409 + 400}m"}),
+        ("yarn", {"spark.executor.memoryOverhead": "1g"}, {"driver": "784m"}),
+        ("yarn", {"spark.executor.memoryOverheadFactor": "0.5"}, {"driver": "784m"}),
+        ("yarn", {"spark.executor.memory": "many"}, {"driver": "784m"}),
+        ("spark://host:7077", {}, {}),
+    ],
+)
+def test_java_processes_of_plugins_are_counted_as_overhead(master: str, given: dict[str, str], expected: dict[str, str]) -> None:
+    conf = cluster_conf(master, 1, given, java_memory=400)
+    assert {key: value for key, value in conf.items() if key.endswith(".memoryOverhead")} == {
+        f"spark.{part}.memoryOverhead": value for part, value in expected.items()
+    }
+    in_client_mode = cluster_conf(master, 1, given, java_memory=400, client_mode=True)
+    assert "spark.driver.memoryOverhead" not in in_client_mode
+    assert not any("Overhead" in key for key in cluster_conf(master, 1, given))

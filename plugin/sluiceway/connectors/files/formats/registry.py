@@ -24,6 +24,6 @@ def format_named(name: str, options: Mapping[str, str]) -> Format:
     """Return a format. Raises MissingToolError if a package is missing."""
     try:
         cls: type[Format] = getattr(importlib.import_module(FORMATS[name]), name)
-    except ImportError as error:
+    except ModuleNotFoundError as error:
         raise MissingToolError(f"{name} needs the package {error.name}. Install sluiceway[files].") from error
     return cls(options)

@@ -33,10 +33,12 @@ final class Chain<R extends ConnectRecord<R>> {
             for (JsonNode each : chain.path("transforms")) {
                 Transformation<R> transform = Loaders.create(each.get("plugin"), Transformation.class);
                 transform.configure(Loaders.texts(each.get("config")));
+                LocalMetrics.offer(transform, "transformation", each.path("alias").asText());
                 Predicate<R> predicate = null;
                 if (each.hasNonNull("predicate")) {
                     predicate = Loaders.create(each.get("predicate").get("plugin"), Predicate.class);
                     predicate.configure(Loaders.texts(each.get("predicate").get("config")));
+                    LocalMetrics.offer(predicate, "predicate", each.get("predicate").path("alias").asText());
                 }
                 steps.add(new Step<>(each.path("alias").asText(), transform, predicate, each.path("negate").asBoolean()));
             }
@@ -53,6 +55,7 @@ final class Chain<R extends ConnectRecord<R>> {
         Map<String, String> config = Loaders.texts(spec.get("config"));
         config.put("converter.type", isKey ? "key" : "value");
         converter.configure(config, isKey);
+        LocalMetrics.offer(converter, "converter", isKey ? "key" : "value");
         return converter;
     }
 
@@ -61,6 +64,7 @@ final class Chain<R extends ConnectRecord<R>> {
         Map<String, String> config = Loaders.texts(spec.get("config"));
         config.put("converter.type", "header");
         header.configure(config);
+        LocalMetrics.offer(header, "converter", "header");
         return header;
     }
 

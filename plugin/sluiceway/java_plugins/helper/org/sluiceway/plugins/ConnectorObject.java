@@ -42,6 +42,7 @@ final class ConnectorObject implements Hosted {
             case "taskConfigs":
                 return Answer.of(connector.taskConfigs(args.get("max").asInt()));
             case "stop":
+                LocalMetrics.log();
                 connector.stop();
                 return Answer.NONE;
             case "exactlyOnceSupport":
@@ -74,7 +75,7 @@ final class ConnectorObject implements Hosted {
 
     private static class SinkContext implements SinkConnectorContext {
         private final Calls python;
-        private final PluginMetrics metrics = new LocalMetrics();
+        private final PluginMetrics metrics = LocalMetrics.ofTask();
 
         SinkContext(Calls python) {
             this.python = python;

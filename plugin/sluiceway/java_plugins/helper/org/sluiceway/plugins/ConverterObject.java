@@ -27,6 +27,7 @@ final class ConverterObject implements Hosted {
             converter = Loaders.create(args.get("plugin"), Converter.class);
             converter.configure(config, type.equals("key"));
         }
+        LocalMetrics.offer(converter == null ? header : converter, "converter", type);
     }
 
     @Override

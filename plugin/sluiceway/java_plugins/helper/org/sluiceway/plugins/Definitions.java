@@ -27,6 +27,7 @@ final class Definitions {
             described.put("dependents", key.dependents);
             described.put("internal", key.internalConfig);
             described.put("validated", key.validator != null);
+            described.put("recommends", key.recommender != null);
             keys.add(described);
         }
         return keys;
@@ -50,7 +51,7 @@ final class Definitions {
         return described;
     }
 
-    private static String text(Object value, ConfigDef.Type type) {
+    static String text(Object value, ConfigDef.Type type) {
         return value == null || type == null ? (value == null ? null : value.toString()) : ConfigDef.convertToString(value, type);
     }
 

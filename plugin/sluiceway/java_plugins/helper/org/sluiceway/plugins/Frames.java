@@ -4,11 +4,11 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import java.io.DataInputStream;
 import java.io.EOFException;
+import java.io.FileOutputStream;
 import java.io.IOException;
 import java.io.InputStream;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
-import java.nio.channels.GatheringByteChannel;
 
 /**
  * Reads and writes the frames of the pipe. A frame is, little endian: the length of the rest (int), kind (byte), id (int), length
@@ -24,9 +24,10 @@ final class Frames {
     record Frame(byte kind, int id, JsonNode header, ByteBuffer body) {}
 
     private final DataInputStream in;
-    private final GatheringByteChannel out;
+    private final FileOutputStream out; // its channel would close for ever if a plugin's thread were interrupted while it writes
+    private final byte[] chunk = new byte[1 << 16];
 
-    Frames(InputStream in, GatheringByteChannel out) {
+    Frames(InputStream in, FileOutputStream out) {
         this.in = new DataInputStream(in);
         this.out = out;
     }
@@ -56,9 +57,13 @@ final class Frames {
         ByteBuffer head = ByteBuffer.allocate(4 + FIXED + json.length).order(ByteOrder.LITTLE_ENDIAN);
         int size = body == null ? 0 : body.remaining();
         head.putInt(FIXED + json.length + size).put(kind).putInt(id).putInt(json.length).put(json).flip();
-        ByteBuffer[] parts = body == null ? new ByteBuffer[] {head} : new ByteBuffer[] {head, body};
         synchronized (out) {
-            while (parts[parts.length - 1].hasRemaining() || head.hasRemaining()) out.write(parts);
+            out.write(head.array(), 0, head.limit());
+            while (body != null && body.hasRemaining()) {
+                int count = Math.min(chunk.length, body.remaining());
+                body.get(chunk, 0, count);
+                out.write(chunk, 0, count);
+            }
         }
     }
 }

@@ -40,10 +40,11 @@ public final class Host {
     /** The argument is the file to write frames to. */
     public static void main(String[] arguments) throws IOException {
         InputStream in = new BufferedInputStream(new FileInputStream(FileDescriptor.in), 1 << 16);
-        Frames frames = new Frames(in, new FileOutputStream(arguments[0]).getChannel());
+        Frames frames = new Frames(in, new FileOutputStream(arguments[0]));
         System.setIn(InputStream.nullInputStream());
         int code = 1;
         try {
+            LogLimit.install();
             new Host(frames).serve();
             code = 0;
         } catch (Throwable error) {
@@ -77,8 +78,9 @@ public final class Host {
                 if (worker != null) worker.interrupt();
                 frames.write(Frames.ANSWER, frame.id(), null, null);
             }
-            case "level" -> {
-                Configurator.setAllLevels(args.path("logger").asText(), Level.valueOf(args.path("level").asText()));
+            case "levels" -> {
+                for (Map.Entry<String, JsonNode> each : args.path("args").properties())
+                    Configurator.setLevel(each.getKey(), Level.toLevel(each.getValue().asText(), Level.INFO));
                 frames.write(Frames.ANSWER, frame.id(), null, null);
             }
             default -> {
@@ -157,6 +159,7 @@ public final class Host {
                 try {
                     Hosted.Answer answer = answer(method, frame);
                     frames.write(Frames.ANSWER, frame.id(), answer.header(), answer.body());
+                    if (hosted != null) hosted.answered();
                 } catch (Throwable error) { // a plugin may throw anything; Python decides what follows
                     fail(frame.id(), error);
                 }

@@ -8,6 +8,9 @@ interface Hosted {
     /** Carries out a request. What it throws becomes an error frame. The body of the answer must stay unchanged until the next call. */
     Answer call(String method, JsonNode args, ByteBuffer body) throws Exception;
 
+    /** Called after each answer was written, to prepare the next one while Python handles this one. Must not throw. */
+    default void answered() {}
+
     /** JSON and bytes for Python. */
     record Answer(Object header, ByteBuffer body) {
         static final Answer NONE = new Answer(null, null);

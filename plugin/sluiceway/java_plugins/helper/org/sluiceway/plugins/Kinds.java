@@ -12,6 +12,8 @@ final class Kinds {
         kinds.put("sink", SinkObject::new);
         kinds.put("transforms", TransformsObject::new);
         kinds.put("converter", ConverterObject::new);
+        kinds.put("provider", (python, args) -> new ProviderObject(args));
+        kinds.put("metrics", (python, args) -> (method, arguments, body) -> Hosted.Answer.of(LocalMetrics.values()));
         kinds.put("plugins", (python, args) -> new PluginsObject());
         return kinds;
     }

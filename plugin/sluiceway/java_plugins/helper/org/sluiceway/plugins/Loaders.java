@@ -8,6 +8,7 @@ import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import org.apache.kafka.common.utils.Utils;
+import org.apache.kafka.connect.errors.ConnectException;
 import org.apache.kafka.connect.runtime.isolation.PluginClassLoader;
 
 /**
@@ -33,7 +34,23 @@ final class Loaders {
     static <T> T create(JsonNode plugin, Class<T> type) throws Exception {
         ClassLoader loader = of(plugin);
         Thread.currentThread().setContextClassLoader(loader);
-        return type.cast(Utils.newInstance(Class.forName(plugin.get("class").asText(), true, loader)));
+        String name = plugin.get("class").asText();
+        Object created;
+        try {
+            created = Utils.newInstance(Class.forName(name, true, loader));
+        } catch (ClassNotFoundException error) {
+            throw error;
+        } catch (Throwable error) {
+            throw new ConnectException("Instantiation error of " + name + ": " + root(error), error);
+        }
+        return type.cast(created);
+    }
+
+    /** Returns the error at the end of a chain of causes. */
+    static Throwable root(Throwable error) {
+        Throwable cause = error;
+        while (cause.getCause() != null && cause.getCause() != cause) cause = cause.getCause();
+        return cause;
     }
 
     /** Returns a JSON object of texts as a map; null stays null. */

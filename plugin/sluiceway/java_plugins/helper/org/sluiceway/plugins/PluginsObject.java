@@ -3,6 +3,7 @@ package org.sluiceway.plugins;
 import com.fasterxml.jackson.databind.JsonNode;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import org.apache.kafka.common.config.ConfigDef;
@@ -24,6 +25,8 @@ final class PluginsObject implements Hosted {
                 return Answer.of(described);
             case "config":
                 return Answer.of(Definitions.of(definition(args.get("plugin"))));
+            case "recommend":
+                return recommend(definition(args.get("plugin")), args.get("name").asText(), Loaders.texts(args.get("values")));
             case "validate": // one key by its validator; what it throws becomes the error
                 ConfigDef.ConfigKey key = definition(args.get("plugin")).configKeys().get(args.get("name").asText());
                 Object value = ConfigDef.parseType(key.name, args.get("value").asText(null), key.type);
@@ -42,13 +45,22 @@ final class PluginsObject implements Hosted {
         return ((HeaderConverter) plugin).config();
     }
 
+    /** Asks the recommender of one key, given the values of all keys. */
+    private static Answer recommend(ConfigDef definition, String name, Map<String, String> texts) {
+        Map<String, Object> values = new HashMap<>();
+        definition.configKeys().forEach((each, key) -> values.put(each, ConfigDef.parseType(each, texts.get(each), key.type)));
+        ConfigDef.ConfigKey key = definition.configKeys().get(name);
+        ConfigDef.Type type = key.type == ConfigDef.Type.LIST ? ConfigDef.Type.STRING : key.type;
+        List<String> recommended = new ArrayList<>();
+        for (Object each : key.recommender.validValues(name, values)) recommended.add(Definitions.text(each, type));
+        return Answer.of(Map.of("values", recommended, "visible", key.recommender.visible(name, values)));
+    }
+
     private static Map<String, String> describe(JsonNode plugin) {
         try {
             return Map.of("version", version(Loaders.create(plugin, Object.class)));
         } catch (Throwable error) { // also a class for a newer Java, or one that lacks a dependency
-            Throwable cause = error;
-            while (cause.getCause() != null && cause.getCause() != cause) cause = cause.getCause();
-            return Map.of("error", cause.toString());
+            return Map.of("error", Loaders.root(error).toString());
         }
     }
 

@@ -1,7 +1,5 @@
 package org.sluiceway.plugins;
 
-import com.fasterxml.jackson.databind.JsonNode;
-import java.lang.reflect.Proxy;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -9,13 +7,9 @@ import java.util.Base64;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.Future;
-import org.apache.kafka.clients.consumer.Consumer;
-import org.apache.kafka.clients.consumer.ConsumerGroupMetadata;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.header.Header;
@@ -27,36 +21,29 @@ import org.apache.kafka.connect.sink.SinkRecord;
 
 /**
  * A sink task's context, which passes requests on to Python. It extends Connect's own class because some tasks (Iceberg's) read that
- * class's field {@code consumer} by reflection, for its group's metadata.
+ * class's field {@code consumer} by reflection, for its group's metadata and committed offsets.
  */
 final class SinkContext extends WorkerSinkTaskContext {
-    final Set<TopicPartition> assigned = ConcurrentHashMap.newKeySet();
+    final Set<TopicPartition> assigned;
+    private final ConsumerView consumer;
     private final Hosted.Calls python;
     private final Map<String, String> config;
-    private final LocalMetrics metrics = new LocalMetrics();
+    private final PluginMetrics metrics = LocalMetrics.ofTask();
     private final boolean reports;
     private final Chain<SinkRecord> chain;
 
     SinkContext(Hosted.Calls python, Map<String, String> config, boolean reports, Chain<SinkRecord> chain) {
-        super(consumer(python), null, null);
+        this(new ConsumerView(python), python, config, reports, chain);
+    }
+
+    private SinkContext(ConsumerView consumer, Hosted.Calls python, Map<String, String> config, boolean reports, Chain<SinkRecord> chain) {
+        super(consumer.consumer(), null, null);
+        this.consumer = consumer;
+        this.assigned = consumer.assigned;
         this.python = python;
         this.config = config;
         this.reports = reports;
         this.chain = chain;
-    }
-
-    /** Returns a consumer that only knows its group's metadata. */
-    @SuppressWarnings({"unchecked", "removal"}) // the metadata's constructor, which Kafka makes private in 5.0
-    private static Consumer<byte[], byte[]> consumer(Hosted.Calls python) {
-        Class<?>[] types = {Consumer.class};
-        return (Consumer<byte[], byte[]>) Proxy.newProxyInstance(SinkContext.class.getClassLoader(), types, (proxy, method, arguments) -> {
-            if (!method.getName().equals("groupMetadata")) {
-                throw new UnsupportedOperationException("Sink tasks cannot call the consumer's " + method.getName() + "()");
-            }
-            JsonNode group = python.call("group", null);
-            Optional<String> instance = Optional.ofNullable(group.path("instance").asText(null));
-            return new ConsumerGroupMetadata(group.get("id").asText(), group.get("generation").asInt(), group.get("member").asText(), instance);
-        });
     }
 
     @Override
@@ -66,9 +53,7 @@ final class SinkContext extends WorkerSinkTaskContext {
 
     @Override
     public void offset(Map<TopicPartition, Long> offsets) {
-        List<Object> rows = new ArrayList<>();
-        offsets.forEach((where, offset) -> rows.add(List.of(where.topic(), where.partition(), offset)));
-        python.call("offset", rows);
+        consumer.seek(offsets);
     }
 
     @Override
@@ -88,18 +73,12 @@ final class SinkContext extends WorkerSinkTaskContext {
 
     @Override
     public void pause(TopicPartition... partitions) {
-        python.call("pause", rows(partitions));
+        python.call("pause", ConsumerView.rows(List.of(partitions)));
     }
 
     @Override
     public void resume(TopicPartition... partitions) {
-        python.call("resume", rows(partitions));
-    }
-
-    private static List<Object> rows(TopicPartition... partitions) {
-        List<Object> rows = new ArrayList<>();
-        for (TopicPartition each : partitions) rows.add(List.of(each.topic(), each.partition()));
-        return rows;
+        python.call("resume", ConsumerView.rows(List.of(partitions)));
     }
 
     @Override

@@ -20,8 +20,9 @@ import org.apache.kafka.connect.sink.SinkRecord;
 import org.apache.kafka.connect.sink.SinkTask;
 
 /**
- * A sink task. Its records come as values, or as consumed messages that are converted and transformed here. Retries, tolerance and
- * offset commits are Python's: convert stops at the first message that fails, and Python calls it again or skips the message.
+ * A sink task. Its records come as values, or as consumed messages that are converted and transformed here, and put if none of them
+ * fails. Retries, tolerance and offset commits are Python's: convert stops at the first message that fails, and Python calls it again
+ * or skips the message; then it calls put.
  */
 final class SinkObject implements Hosted {
     private final SinkTask task;
@@ -29,16 +30,15 @@ final class SinkObject implements Hosted {
     private final Values values = new Values();
     private final Chain<SinkRecord> chain;
     private final boolean keep;
+    private final boolean skips;
     private List<SinkRecord> records = new ArrayList<>();
-    private String topic;
-    private int partition;
-    private int left;
-    private int parts;
+    private Messages messages;
     private int index;
     private ConsumerRecord<byte[], byte[]> message;
 
     SinkObject(Calls python, JsonNode args) throws Exception {
         keep = args.path("reports").asBoolean();
+        skips = args.path("chain").path("skips").asBoolean();
         chain = args.hasNonNull("chain") ? new Chain<>(args.get("chain")) : null;
         task = Loaders.create(args.get("plugin"), SinkTask.class);
         Map<String, String> config = Loaders.texts(args.get("config"));
@@ -70,12 +70,12 @@ final class SinkObject implements Hosted {
                 task.put(records);
             }
             case "messages" -> {
-                values.open(body);
-                records = new ArrayList<>();
-                parts = values.count();
-                left = index = 0;
+                messages = new Messages(args, body);
+                records = new ArrayList<>(500);
+                index = 0;
                 message = null;
-                return convert();
+                Answer converted = convert();
+                return converted.header() instanceof Integer ? put() : converted;
             }
             case "convert" -> {
                 return convert();
@@ -86,13 +86,13 @@ final class SinkObject implements Hosted {
                 return convert();
             }
             case "put" -> {
-                task.put(records);
-                records = new ArrayList<>();
+                return put();
             }
             case "preCommit" -> {
                 return Answer.of(preCommit(args));
             }
             case "stop" -> {
+                LocalMetrics.log();
                 task.stop();
                 if (chain != null) chain.close();
             }
@@ -101,9 +101,13 @@ final class SinkObject implements Hosted {
         return Answer.NONE;
     }
 
-    /** Converts and transforms messages up to the end or the first that fails; then says which, where and why. */
+    /**
+     * Converts and transforms messages up to the end or the first that fails; then says which, where and why. A task that skips such
+     * messages goes on after them.
+     */
     private Answer convert() {
-        while (next()) {
+        List<Object> failures = new ArrayList<>();
+        while (failures.size() < (skips ? SourceObject.MOST_SKIPPED : 1) && next()) {
             try {
                 SinkRecord record = chain.transform(converted());
                 if (record != null) records.add(keep ? Rows.kept(record, message) : record);
@@ -113,31 +117,31 @@ final class SinkObject implements Hosted {
                 failure.put("stage", chain.stage);
                 failure.put("by", chain.by);
                 failure.put("alias", chain.alias());
-                failure.put("count", records.size());
-                return Answer.of(failure);
+                failures.add(failure);
+                if (!skips) break;
             }
             message = null;
             index++;
         }
-        return Answer.of(records.size());
+        if (failures.isEmpty()) return Answer.of(records.size());
+        return Answer.of(Map.of("failures", failures, "count", records.size(), "more", message != null || messages.hasNext()));
     }
 
-    /** Reads the next message, unless the last one is to be converted again. Messages come in runs of one topic partition. */
+    /** Reads the next message, unless the last one is to be converted again. */
     private boolean next() {
-        if (message != null) return true;
-        while (left == 0) {
-            if (parts-- == 0) return false;
-            values.count();
-            topic = values.text();
-            partition = values.integer();
-            left = values.count();
-        }
-        left--;
-        message = Rows.message(values, topic, partition);
-        return true;
+        if (message == null && messages.hasNext()) message = messages.next();
+        return message != null;
+    }
+
+    private Answer put() {
+        task.put(records);
+        int count = records.size();
+        records = new ArrayList<>();
+        return Answer.of(count);
     }
 
     private SinkRecord converted() {
+        String topic = message.topic();
         chain.at("KEY_CONVERTER", chain.key);
         SchemaAndValue key = chain.key.toConnectData(topic, message.headers(), message.key());
         chain.at("VALUE_CONVERTER", chain.value);
@@ -147,8 +151,8 @@ final class SinkObject implements Hosted {
         for (Header each : message.headers()) headers.add(each.key(), chain.header.toConnectHeader(topic, each.key(), each.value()));
         TimestampType type = message.timestampType();
         Long timestamp = type == TimestampType.NO_TIMESTAMP_TYPE || message.timestamp() < 0 ? null : (Long) message.timestamp();
-        return new SinkRecord(topic, partition, key.schema(), key.value(), value.schema(), value.value(), message.offset(), timestamp, type,
-            headers);
+        return new SinkRecord(topic, message.partition(), key.schema(), key.value(), value.schema(), value.value(), message.offset(),
+            timestamp, type, headers);
     }
 
     private List<List<Object>> preCommit(JsonNode args) {

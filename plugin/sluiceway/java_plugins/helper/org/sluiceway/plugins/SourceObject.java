@@ -7,6 +7,8 @@ import java.util.Arrays;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
+import java.util.concurrent.Callable;
 import org.apache.kafka.clients.producer.RecordMetadata;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.header.internals.RecordHeaders;
@@ -23,13 +25,17 @@ import org.apache.kafka.connect.storage.OffsetStorageReader;
 /**
  * A source task. With a chain, {@code poll} returns a batch in parts: a part ends at {@code MOST_BYTES}, at a record that ends a transaction, and
  * before a record that a transform or converter fails on. {@code pack} returns the next part, {@code skip} first leaves that record out.
+ * A task that skips such records only describes them.
+ * The next batch is polled and packed while Python produces the last one, so that both processes work.
  */
 final class SourceObject implements Hosted {
     private static final int MOST_BYTES = 4 << 20;
+    static final int MOST_SKIPPED = 200; // each is described with its stack trace
 
     private final SourceTask task;
     private final Chain<SourceRecord> chain;
     private final boolean acknowledged;
+    private final boolean skips;
     private final Map<Integer, List<SourceRecord>> sent = new LinkedHashMap<>();
     private final Packer packer = new Packer();
     private final Values values = new Values();
@@ -38,10 +44,13 @@ final class SourceObject implements Hosted {
     private List<SourceRecord> batch = List.of();
     private int batches;
     private int next;
+    private boolean pollsAhead;
+    private Callable<Answer> polled;
 
     SourceObject(Calls python, JsonNode args) throws Exception {
         task = Loaders.create(args.get("plugin"), SourceTask.class);
         chain = args.hasNonNull("chain") ? new Chain<>(args.get("chain")) : null;
+        skips = args.path("chain").path("skips").asBoolean();
         acknowledged =
             task.getClass().getMethod("commitRecord", SourceRecord.class, RecordMetadata.class).getDeclaringClass() != SourceTask.class;
         task.initialize(new Context(new Offsets(python)));
@@ -59,20 +68,19 @@ final class SourceObject implements Hosted {
                 task.start(configs);
                 return Answer.NONE;
             case "poll":
-                return poll();
+                return nextBatch();
             case "pack":
-                return pack();
+                return handedOut(pack());
             case "skip":
                 next++;
-                return pack();
-            case "offsets":
-                return Answer.of(offsets(args.get("end").asInt()));
-            case "acknowledge":
+                return handedOut(pack());
+            case "settle": // the answer means that no poll lasts
                 return Answer.NONE;
             case "commit":
                 task.commit();
                 return Answer.NONE;
             case "stop":
+                LocalMetrics.log();
                 try {
                     task.stop();
                 } finally {
@@ -84,6 +92,38 @@ final class SourceObject implements Hosted {
         }
     }
 
+    /** Polls the next batch while Python produces this one. */
+    @Override
+    public void answered() {
+        if (!pollsAhead) return;
+        pollsAhead = false;
+        try {
+            Answer answer = poll();
+            polled = () -> answer;
+        } catch (Throwable error) { // for the next request, like the answer
+            polled = () -> {
+                if (error instanceof Error fatal) throw fatal;
+                throw (Exception) error;
+            };
+        }
+    }
+
+    /** Returns the answer that was prepared, or else polls. */
+    private Answer nextBatch() throws Exception {
+        Callable<Answer> prepared = polled;
+        polled = null;
+        return handedOut(prepared == null ? poll() : prepared.call());
+    }
+
+    /**
+     * Notes that Python gets this answer, and whether to poll ahead: not after an empty poll, not before the last part of a batch, and
+     * not for a task that may end its transactions itself, because its requests belong to the batch that it returned last.
+     */
+    private Answer handedOut(Answer answer) {
+        pollsAhead = answer.header() != null && !batch.isEmpty() && next == batch.size() && transactions == null;
+        return answer;
+    }
+
     private Answer poll() throws InterruptedException {
         List<SourceRecord> polled;
         try {
@@ -92,7 +132,7 @@ final class SourceObject implements Hosted {
             polled = null;
         }
         if (polled == null) return Answer.NONE;
-        if (polled.contains(null)) throw new ConnectException(task.getClass().getName() + ".poll() returned a null record");
+        if (polled.stream().anyMatch(Objects::isNull)) throw new ConnectException(task.getClass().getName() + ".poll() returned a null record");
         batch = polled;
         next = 0;
         batches++;
@@ -111,6 +151,7 @@ final class SourceObject implements Hosted {
             String action = transactions == null ? null : after(record);
             if (action != null) actions.add(List.of(i, action));
         }
+        next = batch.size();
         described.put("batch", batches);
         described.put("size", batch.size());
         described.put("actions", actions);
@@ -122,6 +163,7 @@ final class SourceObject implements Hosted {
         int start = next;
         packer.clear();
         Map<String, Object> part = new LinkedHashMap<>();
+        List<Object> skipped = new ArrayList<>();
         String action = null;
         while (next < batch.size() && packer.size() < MOST_BYTES && action == null) {
             SourceRecord record = batch.get(next);
@@ -134,8 +176,14 @@ final class SourceObject implements Hosted {
                 failure.put("record", record.toString());
                 failure.put("topic", record.topic());
                 failure.put("offset", Offsets.text(record.sourceOffset()));
-                part.put("failure", failure);
-                break;
+                if (!skips) {
+                    part.put("failure", failure);
+                    break;
+                }
+                skipped.add(failure);
+                next++;
+                if (skipped.size() == MOST_SKIPPED) break;
+                continue;
             }
             action = transactions == null ? null : after(record);
             next++;
@@ -149,6 +197,7 @@ final class SourceObject implements Hosted {
         part.put("topics", packer.topics());
         part.put("offsets", offsets(next));
         part.put("action", action);
+        part.put("skipped", skipped);
         return new Answer(part, packer.pack());
     }
 
@@ -223,7 +272,7 @@ final class SourceObject implements Hosted {
 
     private final class Context implements SourceTaskContext {
         private final OffsetStorageReader offsets;
-        private final PluginMetrics metrics = new LocalMetrics();
+        private final PluginMetrics metrics = LocalMetrics.ofTask();
 
         Context(OffsetStorageReader offsets) {
             this.offsets = offsets;
