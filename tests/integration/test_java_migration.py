@@ -278,7 +278,7 @@ def kill_at(theirs: str, ours: str, *arguments: str, line: str) -> None:
         raise AssertionError(f"the command never printed {line!r}: {printed}")
 
 
-def test_ten_connectors_move_to_sluiceway_and_back_without_a_lost_record(theirs: str, ours: str, connectors: Connectors) -> None:
+def test_ten_connectors_move_to_sluiceway_and_back_without_a_lost_record(connectors: Connectors, theirs: str, ours: str) -> None:
     connectors.create(theirs)
     report = {each["name"]: each for each in json.loads(migrate(theirs, ours, "--json"))["connectors"]}
     language = {name: each["plugins"][0]["implementation"] for name, each in report.items()}

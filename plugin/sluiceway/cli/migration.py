@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import logging
 import time
 from collections.abc import Callable, Mapping
@@ -234,15 +233,13 @@ def take_over(source: Cluster, target: Cluster, *, say: Callable[[str], None], t
     for name, status in sorted(before.items()):
         wanted = View.of({}, status).target_state
         awaited(
-            functools.partial(_is_in, target, name, wanted),
-            timeout,
-            f"connector {name} is not {wanted} at {target.text}. See the log of its driver",
+            _has_state(target, name, wanted), timeout, f"connector {name} is not {wanted} at {target.text}. See its driver's log"
         )
         say(f"{name}: {wanted} at {target.text}")
 
 
-def _is_in(cluster: Cluster, name: str, state: str) -> bool:
-    return View.of({}, cluster.api.status(name)).state == state
+def _has_state(cluster: Cluster, name: str, state: str) -> Callable[[], bool]:
+    return lambda: View.of({}, cluster.api.status(name)).state == state
 
 
 def _responds(cluster: Cluster) -> bool:
