@@ -153,7 +153,7 @@ def test_killed_exactly_once_tasks_write_each_change_once(
     assert written() == list(range(10_001, rows + 1))
 
 
-def news(kafka: Kafka, topic: str) -> list[tuple[Any, Any, dict[str, bytes]]]:
+def news(kafka: Kafka, topic: str) -> list[tuple[Any, Any, dict[str, Any]]]:
     """Return the key, the value, and the headers of each record."""
 
     def decoded(data: bytes | None) -> Any:
