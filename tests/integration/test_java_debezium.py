@@ -44,7 +44,7 @@ def plugin_path(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     folder = tmp_path_factory.mktemp("plugins")
     plugin_folder(folder, "debezium-postgres", DEBEZIUM_POSTGRES)
     plugin_folder(folder, "debezium-mariadb", DEBEZIUM_MARIADB)
-    use_plugin_path({"plugin.path": str(folder)})
+    use_plugin_path({"plugin.path": str(folder), "plugin.java": "prefer"})
     yield folder
     discovery.use_finder(None)
 
@@ -109,7 +109,7 @@ def test_snapshot_and_stream_arrive_the_slot_advances_and_a_restart_continues(
 
 
 def _run_until_killed(config: dict[str, str], worker: dict[str, str], plugin_path: str) -> None:
-    use_plugin_path({"plugin.path": plugin_path})
+    use_plugin_path({"plugin.path": plugin_path, "plugin.java": "prefer"})
     with opened_stores(worker) as stores, RunningTask(config, worker, store=stores({})) as task:
         task.join(within=600)
 
