@@ -39,6 +39,7 @@ def test_debezium_writes_the_recorded_records(
 ) -> None:
     worker = {
         "plugin.path": str(plugin_path),
+        "plugin.java": "prefer",
         "connector.client.config.override.policy": "All",
         "task.shutdown.graceful.timeout.ms": "30000",  # a busy machine needs more than 5 s to end a Java task in order
     }

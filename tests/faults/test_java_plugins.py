@@ -44,12 +44,12 @@ Change = tuple[str, int]
 
 @pytest.fixture(scope="module")
 def plugins(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
-    """The worker key of a plugin.path with Debezium's connectors."""
+    """Worker keys of a plugin.path with Debezium's connectors, which are preferred to Python ones."""
     fetch_runtime()
     folder = tmp_path_factory.mktemp("plugins")
     plugin_folder(folder, "debezium-postgres", DEBEZIUM_POSTGRES)
     plugin_folder(folder, "debezium-jdbc", DEBEZIUM_JDBC)
-    keys = {"plugin.path": str(folder)}
+    keys = {"plugin.path": str(folder), "plugin.java": "prefer"}  # the JDBC sink has a Python implementation
     use_plugin_path(keys)
     yield keys
     discovery.use_finder(None)

@@ -44,7 +44,7 @@ def plugin_path(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     folder = tmp_path_factory.mktemp("plugins")
     plugin_folder(folder, "debezium-postgres", DEBEZIUM_POSTGRES)
     plugin_folder(folder, "debezium-mariadb", DEBEZIUM_MARIADB)
-    use_plugin_path({"plugin.path": str(folder)})
+    use_plugin_path({"plugin.path": str(folder), "plugin.java": "prefer"})
     yield folder
     discovery.use_finder(None)
 
@@ -109,7 +109,7 @@ def test_snapshot_and_stream_arrive_the_slot_advances_and_a_restart_continues(
 
 
 def _run_until_killed(config: dict[str, str], worker: dict[str, str], plugin_path: str) -> None:
-    use_plugin_path({"plugin.path": plugin_path})
+    use_plugin_path({"plugin.path": plugin_path, "plugin.java": "prefer"})
     with opened_stores(worker) as stores, RunningTask(config, worker, store=stores({})) as task:
         task.join(within=600)
 
@@ -153,7 +153,7 @@ def test_killed_exactly_once_tasks_write_each_change_once(
     assert written() == list(range(10_001, rows + 1))
 
 
-def news(kafka: Kafka, topic: str) -> list[tuple[Any, Any, dict[str, bytes]]]:
+def news(kafka: Kafka, topic: str) -> list[tuple[Any, Any, dict[str, Any]]]:
     """Return the key, the value, and the headers of each record."""
 
     def decoded(data: bytes | None) -> Any:

@@ -33,7 +33,7 @@ class ConnectCluster:
         self.properties = worker_properties(bootstrap, group_id, **more)
         folder.mkdir(parents=True, exist_ok=True)
         self.worker_file = write_properties(folder / "worker.properties", self.properties)
-        rest = [sys.executable, "-m", "sluiceway.cli.main", "rest", str(self.worker_file)]
+        rest: list[str | Path] = [sys.executable, "-m", "sluiceway.cli.main", "rest", self.worker_file]
         self.rest_process = BackgroundProcess("rest", rest, folder)
         self.driver = submitted_application(_APPLICATION, self.worker_file, folder, master="local[64]", conf=local_conf())
         self._idle = folder / "idle.txt"
