@@ -18,7 +18,7 @@ from sluiceway.stack import maven
 from sluiceway.stack.broker import KAFKA_VERSION, LOGGING_COORDINATES
 from sluiceway.stack.ports import free_port
 from sluiceway.stack.process import BackgroundProcess
-from support.eventually import eventually
+from support.eventually import PATIENCE, eventually
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -80,7 +80,7 @@ class _Peer:
         """Start the worker and wait until its REST API serves requests that need the cluster."""
         self._process.start()
         try:
-            self._process.wait_until(lambda: rest_answers(self.rest), timeout)
+            self._process.wait_until(lambda: rest_answers(self.rest), timeout * PATIENCE)
         except ConnectError:
             self._process.stop()
             raise
