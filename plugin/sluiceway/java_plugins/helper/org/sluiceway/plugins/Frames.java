@@ -9,7 +9,6 @@ import java.io.IOException;
 import java.io.InputStream;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
-import java.nio.channels.FileChannel;
 
 /**
  * Reads and writes the frames of the pipe. A frame is, little endian: the length of the rest (int), kind (byte), id (int), length
@@ -25,13 +24,12 @@ final class Frames {
     record Frame(byte kind, int id, JsonNode header, ByteBuffer body) {}
 
     private final DataInputStream in;
-    private final FileOutputStream out;
-    private final FileChannel channel;
+    private final FileOutputStream out; // its channel would close for ever if a plugin's thread were interrupted while it writes
+    private final byte[] chunk = new byte[1 << 16];
 
     Frames(InputStream in, FileOutputStream out) {
         this.in = new DataInputStream(in);
         this.out = out;
-        this.channel = out.getChannel();
     }
 
     /** Returns the next frame, or null at the end of the input. For one thread. */
@@ -53,22 +51,18 @@ final class Frames {
         return new Frame(kind, id, json, frame.slice().order(ByteOrder.LITTLE_ENDIAN));
     }
 
-    /**
-     * Writes a frame. Thread-safe. An interrupt during the write of a direct buffer would close the channel, so the calling thread
-     * must not be interrupted then; other writes do not mind.
-     */
+    /** Writes a frame. Thread-safe. */
     void write(byte kind, int id, Object header, ByteBuffer body) throws IOException {
         byte[] json = JSON.writeValueAsBytes(header);
         ByteBuffer head = ByteBuffer.allocate(4 + FIXED + json.length).order(ByteOrder.LITTLE_ENDIAN);
         int size = body == null ? 0 : body.remaining();
         head.putInt(FIXED + json.length + size).put(kind).putInt(id).putInt(json.length).put(json).flip();
         synchronized (out) {
-            if (body != null && body.isDirect()) {
-                ByteBuffer[] parts = {head, body};
-                while (head.hasRemaining() || body.hasRemaining()) channel.write(parts);
-            } else {
-                out.write(head.array(), 0, head.limit());
-                if (body != null) out.write(body.array(), body.arrayOffset() + body.position(), size);
+            out.write(head.array(), 0, head.limit());
+            while (body != null && body.hasRemaining()) {
+                int count = Math.min(chunk.length, body.remaining());
+                body.get(chunk, 0, count);
+                out.write(chunk, 0, count);
             }
         }
     }

@@ -75,7 +75,7 @@ public final class Host {
                 worker.start();
             }
             case "interrupt" -> {
-                if (worker != null) worker.interruptCall();
+                if (worker != null) worker.interrupt();
                 frames.write(Frames.ANSWER, frame.id(), null, null);
             }
             case "levels" -> {
@@ -136,7 +136,6 @@ public final class Host {
         private final LinkedBlockingQueue<Frames.Frame> requests = new LinkedBlockingQueue<>();
         private final int object;
         private final String context;
-        private boolean calling;
         private Hosted hosted;
 
         Worker(int object, JsonNode args) {
@@ -158,7 +157,7 @@ public final class Host {
                 }
                 String method = frame.header().path("method").asText();
                 try {
-                    Hosted.Answer answer = call(method, frame);
+                    Hosted.Answer answer = answer(method, frame);
                     frames.write(Frames.ANSWER, frame.id(), answer.header(), answer.body());
                     if (hosted != null) hosted.answered();
                 } catch (Throwable error) { // a plugin may throw anything; Python decides what follows
@@ -166,25 +165,6 @@ public final class Host {
                 }
                 if (method.equals("delete")) return;
             }
-        }
-
-        /** Interrupts the call that is being carried out. Its answer must be written without an interrupt. */
-        synchronized void interruptCall() {
-            if (calling) interrupt();
-        }
-
-        private Hosted.Answer call(String method, Frames.Frame frame) throws Exception {
-            calls(true);
-            try {
-                return answer(method, frame);
-            } finally {
-                calls(false);
-            }
-        }
-
-        private synchronized void calls(boolean calling) {
-            this.calling = calling;
-            interrupted(); // by the plugin itself, or too late for the call
         }
 
         private Hosted.Answer answer(String method, Frames.Frame frame) throws Exception {
