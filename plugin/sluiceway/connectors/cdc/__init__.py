@@ -1,0 +1,1 @@
+"""Change data capture: source connectors that read the transaction logs of databases."""
