@@ -35,7 +35,7 @@ class Calendar:
     """
 
     def __init__(self, *, adjust_years: bool) -> None:
-        self._adjust_years = adjust_years
+        self.adjusts_years = adjust_years
         self._memo: dict[int, Days] = {}
 
     def days(self, year: int, month: int, day: int) -> Days:
@@ -52,7 +52,7 @@ class Calendar:
         if len(self._memo) > 100_000:
             self._memo.clear()
         year, month = divmod(key >> 5, _MONTHS)
-        if self._adjust_years and year < 100:
+        if self.adjusts_years and year < 100:
             year += 2000 if year < 70 else 1900
         try:
             days: Days = dt.date(year, month, key & 31).toordinal() - _EPOCH
