@@ -72,6 +72,8 @@ _BUILT_IN = {
         "IcebergSource": "sluiceway.connectors.iceberg:IcebergSourceConnector",
         "JdbcSink": "sluiceway.connectors.jdbc.sink:JdbcSinkConnector",
         "JdbcSource": "sluiceway.connectors.jdbc.source:JdbcSourceConnector",
+        "MariaDbCdc": "sluiceway.connectors.cdc.mysql.connector:MariaDbConnector",
+        "MySqlCdc": "sluiceway.connectors.cdc.mysql.connector:MySqlConnector",
         "MirrorSource": "sluiceway.connectors.mirror.source:MirrorSourceConnector",
         "TabularIcebergSink": "sluiceway.connectors.iceberg:TabularIcebergSinkConnector",
         "VerifiableSource": "sluiceway.connectors.verifiable.source:VerifiableSourceConnector",

@@ -110,6 +110,13 @@ class Emitter:
             self.partition, offset, self._config.topics.transaction, value, TRANSACTION_VALUE, key, TRANSACTION_KEY
         )
 
+    def schema_change(self, key: Struct, value: Struct, offset: Offset) -> SourceRecord:
+        """Return a record of the topic of schema changes."""
+        topic = self._config.topics.schema_changes
+        return SourceRecord(
+            self.partition, offset, topic, value, value.schema, key, key.schema, kafka_partition=0, headers=self._headers
+        )
+
     def notification(
         self, topic: str, identifier: str, kind: str, aggregate: str, data: Mapping[str, str], offset: Offset | None
     ) -> SourceRecord:

@@ -29,6 +29,10 @@ class TransactionCounter:
     def begin(self, identifier: str) -> None:
         self.id, self._counts, self._total = identifier, {}, 0
 
+    def end(self) -> None:
+        """Forget the transaction, whose END record has been made."""
+        self.id, self._counts, self._total = None, {}, 0
+
     def event(self, table: str, identifier: str) -> Struct:
         """Count an event and return its transaction block."""
         self._total += 1

@@ -24,7 +24,6 @@ from sluiceway.connectors.cdc.temporal import wrapped
 from sluiceway.data import Schema, Type
 from sluiceway.data.schema import (
     BOOLEAN_SCHEMA,
-    BYTES_SCHEMA,
     FLOAT32_SCHEMA,
     FLOAT64_SCHEMA,
     INT16_SCHEMA,
@@ -135,7 +134,9 @@ def _decimal(column: ColumnDefinition, settings: Settings) -> FieldType:
     if settings.decimal_mode == PRECISE:
         schema = decimal_with_precision(scale, column.length)
         zero = decimal_of(0, scale)
-        return FieldType(schema, lambda raw: decimal_of(raw, scale), zero, zero, lambda text: decimal_of(unscaled_of(text), scale))
+        return FieldType(
+            schema, lambda raw: decimal_of(raw, scale), zero, zero, lambda text: decimal_of(unscaled_of(text), scale)
+        )
     placeholder = settings.placeholder.decode("utf_8", "replace")
     return FieldType(
         STRING_SCHEMA,

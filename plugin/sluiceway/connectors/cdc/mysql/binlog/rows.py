@@ -15,6 +15,8 @@ BIT                   int
 ENUM, SET             int, the 1-based number, or a bit for each member
 JSON (MySQL)          str
 ===================== =====================================================================
+
+A column that a partial row image leaves out is UNAVAILABLE.
 """
 
 from __future__ import annotations
@@ -25,6 +27,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from sluiceway.connectors.cdc.columns import UNAVAILABLE
 from sluiceway.connectors.cdc.mysql.binlog import events, temporal
 from sluiceway.connectors.cdc.mysql.binlog.charsets import BINARY_COLLATION, Charsets, decoder, is_utf_8
 from sluiceway.connectors.cdc.mysql.binlog.decimals import decimal_bytes, decimal_reader
@@ -36,17 +39,6 @@ from sluiceway.errors import ConnectError
 
 Row = tuple[Any, ...]
 
-
-class _Absent:
-    def __repr__(self) -> str:
-        return "ABSENT"
-
-    def __reduce__(self) -> str:
-        return "ABSENT"
-
-
-ABSENT = _Absent()
-"""The value of a column that a partial row image leaves out."""
 
 INSERT, UPDATE, DELETE = "c", "u", "d"
 
@@ -153,7 +145,7 @@ class _Code:
     def __init__(self, charsets: Charsets, calendar: temporal.Calendar) -> None:
         self._charsets = charsets
         self._calendar = calendar
-        self.names: dict[str, Any] = {"integer": int.from_bytes, "ABSENT": ABSENT, "read_length": read_length}
+        self.names: dict[str, Any] = {"integer": int.from_bytes, "ABSENT": UNAVAILABLE, "read_length": read_length}
 
     def image(self, name: str, columns: Sequence[MappedColumn], present: int) -> list[str]:
         shown = [index for index in range(len(columns)) if present >> index & 1]
@@ -227,7 +219,11 @@ class _Code:
             lines.append(f"v{index} = {self._add(_uncompressed_value)}(v{index})")
         if column.type == ColumnType.JSON:
             return [*lines, f"v{index} = {self._add(json_text)}(v{index})"]
-        if column.collation is None or column.collation == BINARY_COLLATION or column.type in (ColumnType.GEOMETRY, ColumnType.VECTOR):
+        if (
+            column.collation is None
+            or column.collation == BINARY_COLLATION
+            or column.type in (ColumnType.GEOMETRY, ColumnType.VECTOR)
+        ):
             return lines
         charset = self._charsets.name(column.collation)
         if is_utf_8(charset):

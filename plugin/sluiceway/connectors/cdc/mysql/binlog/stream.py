@@ -58,13 +58,17 @@ class BinlogStream:
         connection: an open connection, which the stream owns from now on.
         server_id: the id as a replica, unique among all replicas of the server.
         mariadb: whether the server is MariaDB, whose GTIDs and dump flags differ from MySQL's.
+        annotations: whether MariaDB sends the statements of row events; they count as events of their transaction.
         timeout: seconds without any packet after which the connection counts as lost; heartbeats arrive three times as often.
     """
 
-    def __init__(self, connection: Connection[Any], server_id: int, *, mariadb: bool, timeout: float = 30.0) -> None:
+    def __init__(
+        self, connection: Connection[Any], server_id: int, *, mariadb: bool, annotations: bool = False, timeout: float = 30.0
+    ) -> None:
         self._connection = connection
         self._server_id = server_id
         self._mariadb = mariadb
+        self._flags = _SEND_ANNOTATIONS if annotations and mariadb else 0
         self._timeout = timeout
         self._closed = False
 
@@ -76,7 +80,9 @@ class BinlogStream:
         """
         connection = self._connection
         with connection.cursor() as cursor:
-            cursor.execute("SET @master_binlog_checksum = @@global.binlog_checksum, @source_binlog_checksum = @@global.binlog_checksum")
+            cursor.execute(
+                "SET @master_binlog_checksum = @@global.binlog_checksum, @source_binlog_checksum = @@global.binlog_checksum"
+            )
             period = int(self._timeout / _HEARTBEATS_PER_TIMEOUT * 1_000_000_000)
             cursor.execute(f"SET @master_heartbeat_period = {period}, @source_heartbeat_period = {period}")
             with contextlib.suppress(Exception):  # some hosted servers refuse it; then a slow consumer may lose its connection
@@ -84,7 +90,7 @@ class BinlogStream:
             if self._mariadb:
                 self._start_mariadb(cursor, position)
         connection._execute_command(_COM_REGISTER_SLAVE, struct.pack("<IBBBHII", self._server_id, 0, 0, 0, 0, 0, 0))
-        connection._read_ok_packet() if hasattr(connection, "_read_ok_packet") else connection._read_packet()
+        connection._read_packet()
         command, payload = self._dump_command(position)
         connection._execute_command(command, payload)
         assert connection._sock is not None  # noqa: S101 (the command was just sent on it)
@@ -100,10 +106,10 @@ class BinlogStream:
     def _dump_command(self, position: StartPosition) -> tuple[int, bytes]:
         file = position.file.encode()
         if position.gtids is None:
-            head = struct.pack("<IHI", position.position, _SEND_ANNOTATIONS if self._mariadb else 0, self._server_id)
+            head = struct.pack("<IHI", position.position, self._flags, self._server_id)
             return _COM_BINLOG_DUMP, head + file
         if self._mariadb:
-            return _COM_BINLOG_DUMP, struct.pack("<IHI", _FIRST_POSITION, _SEND_ANNOTATIONS, self._server_id)
+            return _COM_BINLOG_DUMP, struct.pack("<IHI", _FIRST_POSITION, self._flags, self._server_id)
         gtids = MySqlGtidSet.parse(position.gtids).encoded()
         head = struct.pack("<HII", 0, self._server_id, 0)
         return _COM_BINLOG_DUMP_GTID, head + struct.pack("<QI", _FIRST_POSITION, len(gtids)) + gtids

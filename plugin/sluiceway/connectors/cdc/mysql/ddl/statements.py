@@ -149,8 +149,17 @@ class _Statement:
     def _is_key(self) -> bool:
         """Tell a key from a column with a keyword's name: a column's name is followed by its type."""
         following = self.reader.peek()
-        return self.reader.at_any(("FOREIGN", "FULLTEXT", "SPATIAL", "PERIOD")) or following.kind is Kind.NAME or (
-            following.text == "(" or self.reader.peek(2).text == "(" and following.kind is Kind.WORD and self.reader.peek(3).kind is not Kind.NUMBER
+        return (
+            self.reader.at_any(("FOREIGN", "FULLTEXT", "SPATIAL", "PERIOD"))
+            or following.kind is Kind.NAME
+            or (
+                following.text == "("
+                or (
+                    self.reader.peek(2).text == "("
+                    and following.kind is Kind.WORD
+                    and self.reader.peek(3).kind is not Kind.NUMBER
+                )
+            )
         )
 
     def _options(self) -> tuple[str | None, str | None, bool]:

@@ -47,7 +47,7 @@ TABLE = Schema.struct(
     [
         ("defaultCharsetName", OPTIONAL_STRING_SCHEMA),
         ("primaryKeyColumnNames", _STRINGS),
-        ("columns", Schema.array(COLUMN, optional=True)),
+        ("columns", Schema.array(COLUMN)),
         ("comment", OPTIONAL_STRING_SCHEMA),
     ],
     name=f"{_SCHEMA}Table",
@@ -57,11 +57,15 @@ TABLE = Schema.struct(
 CHANGE = Schema.struct([("type", STRING_SCHEMA), ("id", STRING_SCHEMA), ("table", TABLE)], name=f"{_SCHEMA}Change", version=1)
 
 
-
-
 def quoted_id(table: TableId) -> str:
     """Return a table's id as schema changes contain it: ``"database"."table"``."""
     return ".".join('"' + name.replace('"', '""') + '"' for name in table)
+
+
+def parse_id(text: str) -> TableId:
+    """Return the table of a quoted id; Debezium's ids of other databases may have three parts."""
+    parts = [part.replace('""', '"') for part in text.strip('"').split('"."')]
+    return TableId(parts[0], parts[-1])
 
 
 def _typed_changes(change: Change) -> list[tuple[ChangeType, TableId]]:
