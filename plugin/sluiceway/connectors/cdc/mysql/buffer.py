@@ -68,8 +68,7 @@ class RecordBuffer:
             self._stopped = True
             self._changed.notify_all()
 
-    @property
-    def stopped(self) -> bool:
+    def is_stopped(self) -> bool:
         return self._stopped
 
     def wait_stopped(self, seconds: float) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from sluiceway.config.definition import ConfigDef, ConfigValue
+from sluiceway.config.definition import ConfigDef, ConfigValue, Validator
 from sluiceway.config.validators import Check
 from sluiceway.connectors.cdc.config import CommonConfig, common_config
 from sluiceway.connectors.cdc.filters import Matcher, TableId, filter_of
@@ -126,7 +126,7 @@ def _required_number(name: str, value: ConfigValue) -> None:
         raise invalid(name, "A value is required")
 
 
-_VALIDATORS = {
+_VALIDATORS: dict[str, Validator] = {
     "database.server.id": Check(_required_number, "a number"),
     "database.include.list": PATTERNS,
     "database.exclude.list": PATTERNS,

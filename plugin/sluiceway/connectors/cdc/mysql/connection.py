@@ -193,7 +193,7 @@ class Server:
         sources = ("COLLATION_CHARACTER_SET_APPLICABILITY", "COLLATIONS")  # only MariaDB's first one has ids
         for source in sources:
             try:
-                rows = self.rows(f"SELECT id, character_set_name FROM information_schema.{source} WHERE id IS NOT NULL")
+                rows = self.rows(f"SELECT id, character_set_name FROM information_schema.{source} WHERE id IS NOT NULL")  # noqa: S608
             except pymysql.err.MySQLError:
                 continue
             return Charsets({int(id_): str(name) for id_, name in rows if name})
@@ -217,6 +217,9 @@ def connect(settings: ConnectionSettings) -> Connection[Any]:
         ConnectError: it refuses the login.
     """
     import pymysql
+    from pymysql.converters import encoders
+
+    conversions: dict[Any, Any] = {**encoders}  # of parameters only
 
     try:
         connection = pymysql.connect(
@@ -227,7 +230,7 @@ def connect(settings: ConnectionSettings) -> Connection[Any]:
             charset="utf8mb4",
             autocommit=True,
             connect_timeout=max(1, int(settings.timeout)),
-            conv={},
+            conv=conversions,
             **_tls(settings.ssl_mode),
         )
         with connection.cursor() as cursor:

@@ -14,7 +14,7 @@ from sluiceway.connectors.cdc.mysql.fields import Settings
 from sluiceway.connectors.cdc.mysql.temporal_fields import EPOCH
 from sluiceway.connectors.cdc.mysql.temporal_text import parse_date, parse_datetime, parse_time, parse_timestamp
 from sluiceway.connectors.cdc.temporal import LONG_MAX, LONG_MIN, iso_fraction, iso_timestamp
-from sluiceway.data import Struct, Type
+from sluiceway.data import Type
 from sluiceway.errors import DataError
 
 _INTRODUCER = re.compile(r"^_[A-Za-z0-9]+'(.*)'$")
@@ -58,10 +58,19 @@ def default_value(column: ColumnDefinition, field: FieldType, settings: Settings
 
 def _value(column: ColumnDefinition, field: FieldType, settings: Settings, text: str) -> Any:
     jdbc = column.jdbc_type
-    if jdbc in _TRIMMED and text.lower() in ("true", "false"):
-        text = "1" if text.lower() == "true" else "0"
     if jdbc in (JdbcType.DATE, JdbcType.TIMESTAMP, JdbcType.TIME, JdbcType.TIMESTAMP_WITH_TIMEZONE):
         return _temporal(column, field, settings, text)
+    if jdbc in _TRIMMED:
+        return _numeric(column, field, {"true": "1", "false": "0"}.get(text.lower(), text))
+    if field.schema.type is Type.STRUCT:
+        return None
+    if jdbc in (JdbcType.BINARY, JdbcType.VARBINARY, JdbcType.BLOB):
+        return field.convert(text.encode())
+    return text
+
+
+def _numeric(column: ColumnDefinition, field: FieldType, text: str) -> Any:
+    jdbc = column.jdbc_type
     if jdbc in (JdbcType.DECIMAL, JdbcType.NUMERIC):
         scale = column.scale or 0
         rounded = Decimal(text).quantize(Decimal(1).scaleb(-scale), ROUND_HALF_UP)
@@ -69,19 +78,13 @@ def _value(column: ColumnDefinition, field: FieldType, settings: Settings, text:
     if jdbc == JdbcType.BIT:
         bits = int(text, 2) if (column.length or 1) > 1 else int(text)
         return field.convert(bits)
-    if isinstance(field.fallback, Struct) or field.schema.type is Type.STRUCT:
-        return None
     if field.schema.type in _INTEGERS:
         return _integer(text) if column.type_name.partition(" ")[0] != "YEAR" else field.convert(int(text))
     if jdbc in (JdbcType.FLOAT, JdbcType.DOUBLE, JdbcType.REAL):
         return float(text)
     if jdbc == JdbcType.BOOLEAN or field.schema.type is Type.BOOLEAN:
         return _integer(text) != 0
-    if field.schema.type is Type.BYTES and isinstance(field.fallback, Decimal):
-        return Decimal(text)
-    if jdbc in (JdbcType.BINARY, JdbcType.VARBINARY, JdbcType.BLOB):
-        return field.convert(text.encode())
-    return text
+    return Decimal(text)  # BIGINT UNSIGNED as a decimal
 
 
 def _integer(text: str) -> int:

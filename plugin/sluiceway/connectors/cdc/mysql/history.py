@@ -88,7 +88,8 @@ class SchemaHistory:
         left = self._producer.flush(_READ_SECONDS)
         if failures or left:
             raise ConnectError(
-                f"Cannot write the schema history topic '{self.topic}' at {self._servers}: {failures[0] if failures else 'timeout'}."
+                f"Cannot write the schema history topic '{self.topic}' at {self._servers}: "
+                f"{failures[0] if failures else 'timeout'}. Check schema.history.internal.kafka.bootstrap.servers."
             )
 
     def close(self) -> None:
@@ -174,14 +175,14 @@ def is_at_or_before(position: Mapping[str, Any], offset: Mapping[str, Any]) -> b
     recorded, desired = position.get("gtids"), offset.get("gtids")
     if recorded and desired and recorded != desired:
         return _gtids_before(str(recorded), str(desired))
-    keys = ("file", "pos", "event", "row")
-    if recorded and desired:
-        keys = ("event", "row")
-    return _order(position, keys) <= _order(offset, keys)
+    same = bool(recorded and desired)
+    return _order(position, within=same) <= _order(offset, within=same)
 
 
-def _order(position: Mapping[str, Any], keys: tuple[str, ...]) -> tuple[Any, ...]:
-    return tuple(str(position.get(key) or "") if key == "file" else int(position.get(key) or 0) for key in keys)
+def _order(position: Mapping[str, Any], *, within: bool) -> tuple[Any, ...]:
+    """Return what positions are compared by; ``within`` the same transaction only its events and rows."""
+    inner = (int(position.get("event") or 0), int(position.get("row") or 0))
+    return inner if within else (str(position.get("file") or ""), int(position.get("pos") or 0), *inner)
 
 
 def _gtids_before(recorded: str, desired: str) -> bool:

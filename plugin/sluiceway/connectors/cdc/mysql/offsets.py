@@ -6,7 +6,7 @@ read, so that a restart can skip them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from sluiceway.connectors.cdc.envelope import source_schema
@@ -73,6 +73,8 @@ class LogPosition:
         self._rows = 0
         self._snapshot: str | None = None
         self.in_transaction = False
+        self.extra: Callable[[], dict[str, Any]] = dict
+        """Returns further keys of the offset."""
 
     # -- moves
 
@@ -167,7 +169,7 @@ class LogPosition:
             offset["server_id"] = self.server_id
         if self._events:
             offset["event"] = self._events
-        return offset
+        return {**offset, **self.extra()}
 
     def block(
         self, database: str, table: str | None, *, snapshot: str | None = None, row: int = 0, nanos: int | None = None
@@ -195,3 +197,16 @@ class LogPosition:
             self.query,
         ]
         return Struct.of(self.schema, values)
+
+
+class BlockingPosition(LogPosition):
+    """The position of a blocking snapshot: its records have source blocks of their own, and the offset of the log."""
+
+    def __init__(self, connector: str, prefix: str, start: StartPosition, log: LogPosition) -> None:
+        super().__init__(connector, prefix)
+        self.schema = log.schema
+        self.start_at(start)
+        self._log = log
+
+    def offset(self) -> dict[str, Any]:
+        return self._log.offset()

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from sluiceway.api import SourceRecord
 from sluiceway.connectors.cdc.emitter import Emitter
 from sluiceway.connectors.cdc.filters import TableId
 from sluiceway.connectors.cdc.mysql.binlog.stream import BinlogStream, LogEndedError, ServerError, StartPosition
@@ -20,7 +21,7 @@ from sluiceway.connectors.cdc.mysql.ddl.model import TableDefinition, Tables
 from sluiceway.connectors.cdc.mysql.ddl.statements import apply_statement
 from sluiceway.connectors.cdc.mysql.fields import Settings
 from sluiceway.connectors.cdc.mysql.history import SchemaHistory
-from sluiceway.connectors.cdc.mysql.offsets import SNAPSHOT_KEY, LogPosition
+from sluiceway.connectors.cdc.mysql.offsets import SNAPSHOT_KEY, BlockingPosition, LogPosition
 from sluiceway.connectors.cdc.mysql.schema_changes import SchemaChanges
 from sluiceway.connectors.cdc.mysql.signals import Signals
 from sluiceway.connectors.cdc.mysql.snapshot import Snapshot
@@ -74,7 +75,8 @@ class DatabaseReader:
         self._server: Server | None = None
         self._stream: BinlogStream | None = None
         self._lock = threading.Lock()
-        self.signals = Signals(config, emitter, self._position, self._catalog, self._tables, self._calendar)
+        self.signals = Signals(config, emitter, self._position, self._catalog, self._tables)
+        self.signals.blocking = self._blocking_snapshot
         self._thread = threading.Thread(target=self._run, name=f"{connector}-reader-{common.prefix}", daemon=True)
 
     def start(self) -> None:
@@ -102,7 +104,7 @@ class DatabaseReader:
         except StoppedError:
             pass
         except Exception as error:  # noqa: BLE001 (the task's thread raises it)
-            if not self._buffer.stopped:
+            if not self._buffer.is_stopped():
                 self._buffer.fail(error)
         finally:
             self._close_server()
@@ -117,12 +119,12 @@ class DatabaseReader:
     def _retrying(self, step: Callable[[], None]) -> None:
         """Run a step, and again after errors that a new connection may heal."""
         attempts = 0
-        while not self._buffer.stopped:
+        while not self._buffer.is_stopped():
             try:
                 step()
                 return
             except (LogEndedError, RetriableError, OSError) as error:
-                if self._buffer.stopped:
+                if self._buffer.is_stopped():
                     return
                 attempts += 1
                 limit = self._config.common.max_retries
@@ -179,7 +181,7 @@ class DatabaseReader:
     def _recover(self, offset: Mapping[str, Any]) -> None:
         if self._config.common.snapshot_mode == "recovery" or not self._history.recover(offset, self._tables):
             log.warning(
-                "The schema history topic '%s' has no records of this connector; tables are read from the server as they are now.",
+                "The schema history topic '%s' has no records of this connector; tables are read from the server.",
                 self._history.topic,
             )
             self._recover_from_server()
@@ -233,6 +235,15 @@ class DatabaseReader:
         self._new_snapshot(server, self._buffer).run(data=data)
         self._close_server()
 
+    def _blocking_snapshot(self, tables: list[TableId]) -> list[SourceRecord]:
+        """Read tables while the log waits, for a signal."""
+        with Server(self._config.connection) as server:
+            start = server.snapshot_position()
+            snapshot = self._new_snapshot(server, self._buffer)
+            snapshot.position = BlockingPosition(self._connector, self._config.common.prefix, start, self._position)
+            snapshot.run_blocking(tables)
+        return []
+
     def _missing_position(self) -> str | None:
         """Return an error if the log no longer has the stored position."""
         start = self._position.start
@@ -276,6 +287,7 @@ class DatabaseReader:
         log.info("Reading the binary log from %s:%s (%s).", start.file, start.position, start.gtids or "no GTID")
         try:
             stream.start(start)
+            self.signals.start(self._offset)
             streaming.run(stream.packets())
         except ServerError as error:
             if error.code == _LOG_GONE_CODE:

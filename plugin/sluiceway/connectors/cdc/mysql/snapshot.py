@@ -55,6 +55,13 @@ class Snapshot:
             self.buffer.put([self._held], offset=self.position.offset())
         log.info("Snapshot complete: %d rows in %.1f s.", count, time.monotonic() - started)
 
+    def run_blocking(self, tables: Sequence[TableId]) -> None:
+        """Read the rows of some tables while the log waits. The offsets stay those of the log."""
+        count = self._read_rows(tables)
+        if self._held is not None:
+            self.buffer.put([self._held])
+        log.info("Blocking snapshot of %d tables complete: %d rows.", len(tables), count)
+
     def _emit(self, records: Sequence[SourceRecord]) -> None:
         """Pass records on, but keep the last one, whose offset says that the snapshot is complete if no other follows."""
         if records:
@@ -128,7 +135,10 @@ class Snapshot:
     def _rows(self, table: TableDefinition) -> Iterator[Row]:
         """Yield the rows with values in the order of the table's columns."""
         names = [column.name for column in table.columns]
-        statement = select_override(self.config, table.id) or self._statement(table)
+        override = self.config.common.select_overrides.get(str(table.id))
+        if override is not None:
+            self.server.execute(f"USE {quoted(table.id.schema)}")  # for names without a database
+        statement = override or self._statement(table)
         for columns, rows in self.server.stream(statement, self.config.common.fetch_size):
             lowered = {name.lower(): index for index, name in enumerate(columns)}
             indexes = [lowered.get(name.lower()) for name in names]
@@ -144,12 +154,7 @@ class Snapshot:
         if not included or self.config.common.correct:
             included = [column.name for column in table.columns]
         columns = ", ".join(map(quoted, included))
-        return f"SELECT {columns} FROM {quoted(table.id.schema)}.{quoted(table.id.table)}"
-
-
-def select_override(config: SourceConfig, table: TableId) -> str | None:
-    """Return the statement that the config has for a table's rows."""
-    return config.common.select_overrides.get(str(table))
+        return f"SELECT {columns} FROM {quoted(table.id.schema)}.{quoted(table.id.table)}"  # noqa: S608
 
 
 def _marked(rows: Iterator[Row]) -> Iterator[tuple[Row, bool, bool]]:

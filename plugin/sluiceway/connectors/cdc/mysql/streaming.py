@@ -51,7 +51,7 @@ RowListener = Callable[[TableId, str, TableDefinition, "Row | None", "Row | None
 
 @dataclass(slots=True)
 class _LogTable:
-    """A table that the log has mapped: how to read its rows and what to make of them. ``schema`` is None if it is not captured."""
+    """A table that the log has mapped: how to read its rows and what to make of them. ``schema`` is None if it is not read."""
 
     raw: bytes
     id: TableId

@@ -71,7 +71,7 @@ def _standard_name(collation: int) -> str:
     from pymysql.charset import charset_by_id
 
     try:
-        return charset_by_id(collation).name
+        return str(getattr(charset_by_id(collation), "name", "utf8mb4"))
     except KeyError:
         return "utf8mb4"
 

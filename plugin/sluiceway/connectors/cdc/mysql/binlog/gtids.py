@@ -47,7 +47,7 @@ Interval = tuple[int, int]
 
 @dataclass
 class MySqlGtidSet:
-    """Executed transaction numbers of each server, as in ``3e11fa47-…:1-5:11,…``; tags (MySQL 8.3) are part of the source's name."""
+    """Executed transaction numbers of each server, as in ``3e11fa47-…:1-5:11,…``; tags are part of the source's name."""
 
     intervals: dict[str, list[Interval]] = field(default_factory=dict)
 

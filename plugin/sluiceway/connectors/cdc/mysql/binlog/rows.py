@@ -172,9 +172,9 @@ class _Code:
 
     def _column(self, index: int, column: MappedColumn) -> list[str]:
         type_ = column.type
-        if type_ in _INTEGER_FORMS:
-            form = _INTEGER_FORMS[type_]
-            return self._unpack(index, f"<{form.upper() if column.unsigned else form}")
+        if type_ in _FIXED_FORMS:
+            form = _FIXED_FORMS[type_]
+            return self._unpack(index, f"<{form.upper() if column.unsigned and form in _INTEGERS else form}")
         if type_ == ColumnType.INT24:
             return [f"v{index} = integer(data[at:at + 3], 'little', signed={not column.unsigned})", "at += 3"]
         if type_ == ColumnType.YEAR:
@@ -231,7 +231,7 @@ class _Code:
         return [*lines, f"v{index} = {self._add(decoder(charset))}(v{index})"]
 
 
-_INTEGER_FORMS = {
+_FIXED_FORMS = {
     ColumnType.TINY: "b",
     ColumnType.SHORT: "h",
     ColumnType.LONG: "i",
@@ -239,6 +239,7 @@ _INTEGER_FORMS = {
     ColumnType.FLOAT: "f",
     ColumnType.DOUBLE: "d",
 }
+_INTEGERS = "bhiq"
 
 _TEMPORAL = frozenset(
     {
@@ -281,7 +282,7 @@ def _length_bytes(column: MappedColumn) -> int:
 
 
 def _uncompressed_value(data: bytes) -> bytes:
-    """Return the content of a value of a COMPRESSED column: a header, the length, and zlib's stream with or without its header."""
+    """Return the content of a value of a COMPRESSED column: header, length, and zlib's stream with or without its header."""
     if not data or data[0] == 0:
         return data[1:]
     return zlib.decompress(data[1 + (data[0] & 0x07) :], -zlib.MAX_WBITS if data[0] & 0x08 else zlib.MAX_WBITS)

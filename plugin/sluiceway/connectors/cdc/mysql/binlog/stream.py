@@ -1,7 +1,7 @@
 """Receives binary log events from a server: registers as a replica and reads packets of the dump.
 
-A server sends the events of its log one packet each (MySQL's client/server protocol, COM_BINLOG_DUMP). The connection is PyMySQL's, for
-its authentication and TLS; after the dump command its socket is read directly.
+A server sends the events of its log one packet each (MySQL's client/server protocol, COM_BINLOG_DUMP). The connection is
+PyMySQL's, for its authentication and TLS; after the dump command its socket is read directly.
 """
 
 from __future__ import annotations
@@ -11,13 +11,10 @@ import socket
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sluiceway.connectors.cdc.mysql.binlog.gtids import MySqlGtidSet
 from sluiceway.errors import ConnectError
-
-if TYPE_CHECKING:
-    from pymysql.connections import Connection
 
 _COM_BINLOG_DUMP = 0x12
 _COM_REGISTER_SLAVE = 0x15
@@ -55,7 +52,7 @@ class BinlogStream:
     """The dump of one server. One thread iterates over the packets; any thread may close it, which ends the iteration.
 
     Args:
-        connection: an open connection, which the stream owns from now on.
+        connection: an open connection of PyMySQL, which the stream owns from now on; it uses private methods, so it has no type.
         server_id: the id as a replica, unique among all replicas of the server.
         mariadb: whether the server is MariaDB, whose GTIDs and dump flags differ from MySQL's.
         annotations: whether MariaDB sends the statements of row events; they count as events of their transaction.
@@ -63,7 +60,7 @@ class BinlogStream:
     """
 
     def __init__(
-        self, connection: Connection[Any], server_id: int, *, mariadb: bool, annotations: bool = False, timeout: float = 30.0
+        self, connection: Any, server_id: int, *, mariadb: bool, annotations: bool = False, timeout: float = 30.0
     ) -> None:
         self._connection = connection
         self._server_id = server_id

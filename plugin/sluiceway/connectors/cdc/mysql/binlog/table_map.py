@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from sluiceway.connectors.cdc.mysql.binlog.integers import read_length
@@ -100,7 +100,7 @@ _BIG_ENDIAN_METADATA = frozenset({_T.NEWDECIMAL, _T.ENUM, _T.SET, _T.STRING})
 
 @dataclass(slots=True)
 class MappedColumn:
-    """One column as the log describes it. Names, signedness, collations, values and the key need FULL (or partly MINIMAL) metadata."""
+    """One column as the log describes it. Names, values and the key need FULL metadata, collations at least MINIMAL."""
 
     type: int
     metadata: int
@@ -271,7 +271,7 @@ def _key_with_prefix(table: TableMap, value: bytes) -> None:
     table.primary_key = tuple(_lengths(value))[0::2]
 
 
-_OPTIONAL = {
+_OPTIONAL: dict[int, Callable[[TableMap, bytes], None]] = {
     _SIGNEDNESS: _signedness,
     _DEFAULT_CHARSET: lambda table, value: _default_collation(_characters(table), value),
     _COLUMN_CHARSET: lambda table, value: _collations(_characters(table), value),

@@ -1,7 +1,7 @@
 """Decodes the packed dates and times of rows. No I/O.
 
-Dates are days and datetimes microseconds since the epoch; both are ``INVALID`` for dates that no calendar has, such as 0000-00-00, which
-the servers accept depending on sql_mode.
+Dates are days and datetimes microseconds since the epoch; both are ``INVALID`` for dates that no calendar has, such as
+0000-00-00, which the servers accept depending on sql_mode.
 """
 
 from __future__ import annotations
@@ -76,10 +76,15 @@ def fraction_bytes(precision: int) -> int:
     return (precision + 1) // 2
 
 
+def _factor(size: int) -> int:
+    """Return what a stored fraction of so many bytes is multiplied by to be microseconds."""
+    return (1_000_000, 10_000, 100, 1)[size]
+
+
 def datetime2_reader(precision: int, calendar: Calendar) -> Callable[[bytes, int], int | Invalid]:
     """Return a reader of DATETIME(precision): 5 bytes, big-endian, then the fraction."""
     size = fraction_bytes(precision)
-    factor = 10 ** (6 - 2 * size)
+    factor = _factor(size)
     packed_days = calendar.packed_days
     from_bytes = int.from_bytes
 
@@ -98,7 +103,7 @@ def datetime2_reader(precision: int, calendar: Calendar) -> Callable[[bytes, int
 def timestamp2_reader(precision: int) -> Callable[[bytes, int], int]:
     """Return a reader of TIMESTAMP(precision) as microseconds since the epoch; 0 is the zero timestamp."""
     size = fraction_bytes(precision)
-    factor = 10 ** (6 - 2 * size)
+    factor = _factor(size)
     from_bytes = int.from_bytes
 
     def read(data: bytes, at: int) -> int:
@@ -111,7 +116,7 @@ def time2_reader(precision: int) -> Callable[[bytes, int], int]:
     """Return a reader of TIME(precision) as signed microseconds."""
     size = fraction_bytes(precision)
     bits = 8 * size
-    factor = 10 ** (6 - 2 * size)
+    factor = _factor(size)
     offset = 0x800000 << bits
     from_bytes = int.from_bytes
 

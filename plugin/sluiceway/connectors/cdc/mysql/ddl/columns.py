@@ -83,14 +83,26 @@ def _read_attribute(reader: TokenReader, found: _Attributes, type_: DataType) ->
         found.has_default, found.default = read_default(reader)
     elif reader.skip("AUTO_INCREMENT"):
         found.auto_incremented = True
-    elif reader.skip("SERIAL", "DEFAULT", "VALUE"):
+    elif not _read_key(reader, found):
+        _read_other(reader, found, type_)
+
+
+def _read_key(reader: TokenReader, found: _Attributes) -> bool:
+    """Read an attribute that makes the column a key, if it is next."""
+    if reader.skip("SERIAL", "DEFAULT", "VALUE"):
         _serial(found)
     elif reader.skip("UNIQUE"):
         found.unique = True
         reader.skip("KEY")
     elif reader.skip("PRIMARY", "KEY") or reader.skip("KEY"):
         found.primary = True
-    elif reader.skip("COMMENT"):
+    else:
+        return False
+    return True
+
+
+def _read_other(reader: TokenReader, found: _Attributes, type_: DataType) -> None:
+    if reader.skip("COMMENT"):
         found.comment = reader.take().text[1:-1]
     elif reader.skip("ON", "UPDATE"):
         _read_function(reader)

@@ -1,4 +1,4 @@
-"""Serializes tables for schema history records (JSON) and schema change records (Connect structs), and reads them back. No I/O."""
+"""Serializes tables for schema history records (JSON) and schema change records (structs), and reads them back. No I/O."""
 
 from __future__ import annotations
 

@@ -65,7 +65,7 @@ _KINDS = {
 
 
 def tokens(sql: str) -> list[Token]:
-    """Return the tokens of a statement. Versioned comments (``/*!50100 ... */``) count as statement text, other comments as blanks."""
+    """Return the tokens of a statement. Versioned comments (``/*!50100 ... */``) count as text, others as blanks."""
     return [*_tokens(sql), Token(Kind.END, "", "", len(sql), len(sql))]
 
 
