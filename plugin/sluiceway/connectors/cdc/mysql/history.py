@@ -13,7 +13,8 @@ from sluiceway.connectors.cdc.mysql.ddl.model import Tables
 from sluiceway.connectors.cdc.mysql.ddl.statements import Change, apply_statement
 from sluiceway.connectors.cdc.mysql.ddl.table_changes import change_documents, parse_id, read_table
 from sluiceway.errors import ConnectError
-from sluiceway.kafka.clients import to_librdkafka
+from sluiceway.kafka.admin import create_topic, partition_count
+from sluiceway.kafka.clients import AdminClient, TopicPartitionOffset, consumer, producer, to_librdkafka
 
 log = logging.getLogger(__name__)
 
@@ -39,22 +40,16 @@ class SchemaHistory:
         self._producer: Any = None
 
     def create(self) -> None:
-        """Create the topic unless it exists: one partition, kept forever."""
-        from confluent_kafka.admin import AdminClient, NewTopic
+        """Create the topic unless it exists: one partition, kept forever.
 
-        admin = AdminClient({"bootstrap.servers": self._servers, **to_librdkafka(self._security())})
-        if self.topic in admin.list_topics(timeout=_READ_SECONDS).topics:
-            return
+        Raises:
+            ConnectError: the brokers do not allow it, or cannot be reached.
+        """
+        keys = {"bootstrap.servers": self._servers, **self._security()}
         settings = {"retention.ms": _FOREVER, "retention.bytes": _FOREVER, "cleanup.policy": "delete"}
-        for future in admin.create_topics([NewTopic(self.topic, 1, -1, config=settings)]).values():
-            try:
-                future.result()
-            except Exception as error:
-                if "already exists" not in str(error).lower():
-                    raise ConnectError(
-                        f"Cannot create the schema history topic '{self.topic}' at {self._servers}: {error}. "
-                        "Create it with one partition and retention.ms=-1."
-                    ) from error
+        admin = AdminClient({**to_librdkafka(keys)})
+        if partition_count(admin, self.topic) is None:
+            create_topic(admin, self.topic, partitions=1, settings=settings)
 
     def _security(self) -> dict[str, str]:
         return {key: value for key, value in self._producer_keys.items() if key.startswith(("security.", "sasl.", "ssl."))}
@@ -76,11 +71,9 @@ class SchemaHistory:
         self._send(json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode())
 
     def _send(self, value: bytes) -> None:
-        from confluent_kafka import Producer
-
         if self._producer is None:
             keys = {"linger.ms": "0", "acks": "all", **self._producer_keys, "bootstrap.servers": self._servers}
-            self._producer = Producer(to_librdkafka(keys))
+            self._producer = producer(to_librdkafka(keys))
         failures: list[Any] = []
         self._producer.produce(
             self.topic, value, partition=0, on_delivery=lambda error, _message: failures.append(error) if error else None
@@ -109,8 +102,6 @@ class SchemaHistory:
         return found
 
     def _documents(self) -> Iterator[dict[str, Any]]:
-        from confluent_kafka import Consumer, TopicPartition
-
         keys = {
             **self._consumer_keys,
             "bootstrap.servers": self._servers,
@@ -118,24 +109,22 @@ class SchemaHistory:
             "enable.auto.commit": "false",
             "auto.offset.reset": "earliest",
         }
-        consumer = Consumer(to_librdkafka(keys))
+        reader = consumer(to_librdkafka(keys))
         try:
-            if self.topic not in consumer.list_topics(timeout=_READ_SECONDS).topics:
+            if self.topic not in reader.list_topics(timeout=_READ_SECONDS).topics:
                 return
-            partition = TopicPartition(self.topic, 0)
-            low, high = consumer.get_watermark_offsets(partition, timeout=_READ_SECONDS)
+            low, high = reader.get_watermark_offsets(TopicPartitionOffset(self.topic, 0), timeout=_READ_SECONDS)
             if low > 0:
                 log.warning(
                     "The schema history topic '%s' lost its first %s records to retention. Set retention.ms=-1 for it.",
                     self.topic,
                     low,
                 )
-            partition.offset = low
-            consumer.assign([partition])
+            reader.assign([TopicPartitionOffset(self.topic, 0, low)])
             deadline = time.monotonic() + _READ_SECONDS
             position = low
             while position < high and time.monotonic() < deadline:
-                for message in consumer.consume(500, 1.0):
+                for message in reader.consume(500, 1.0):
                     if message.error() is not None:
                         continue
                     position = int(message.offset() or 0) + 1
@@ -143,7 +132,7 @@ class SchemaHistory:
                     if document is not None:
                         yield document
         finally:
-            consumer.close()
+            reader.close()
 
 
 def _document(value: bytes | None) -> dict[str, Any] | None:

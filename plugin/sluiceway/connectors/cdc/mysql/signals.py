@@ -21,13 +21,14 @@ from sluiceway.connectors.cdc.mysql.ddl.model import TableDefinition, Tables
 from sluiceway.connectors.cdc.mysql.incremental import STATE_KEY, Collection, IncrementalSnapshot
 from sluiceway.connectors.cdc.mysql.offsets import LogPosition
 from sluiceway.java.regex import RegexError
-from sluiceway.kafka.clients import to_librdkafka
+from sluiceway.kafka.clients import TopicPartitionOffset, consumer, to_librdkafka
 
 log = logging.getLogger(__name__)
 
 _OPEN, _CLOSE = "snapshot-window-open", "snapshot-window-close"
 _KAFKA = "signal.kafka."
 _POLL_SECONDS = 0.5
+_ANSWER_SECONDS = 30.0
 
 BlockingSnapshot = Callable[[list[TableId]], list[SourceRecord]]
 
@@ -164,14 +165,12 @@ class Signals:
             log.exception("The %s channel of signals failed. Restart the task to read signals from it again.", name)
 
     def _read_topic(self) -> None:
-        from confluent_kafka import Consumer, TopicPartition
-
         config = self._common.config
         topic = config.get(f"{_KAFKA}topic") or f"{self._common.prefix}-signal"
         keys = {
             key.removeprefix("signal.consumer."): value for key, value in config.items() if key.startswith("signal.consumer.")
         }
-        consumer = Consumer(
+        reader = consumer(
             to_librdkafka(
                 {
                     "auto.offset.reset": "latest",
@@ -183,14 +182,15 @@ class Signals:
             )
         )
         try:
-            consumer.assign([TopicPartition(topic, 0, consumer.get_watermark_offsets(TopicPartition(topic, 0), timeout=30)[1])])
+            end = reader.get_watermark_offsets(TopicPartitionOffset(topic, 0), timeout=_ANSWER_SECONDS)[1]
+            reader.assign([TopicPartitionOffset(topic, 0, end)])
             while not self._stopped.is_set():
-                message = consumer.poll(_POLL_SECONDS)
+                message = reader.poll(_POLL_SECONDS)
                 if message is None or message.error() is not None or (message.key() or b"").decode() != self._common.prefix:
                     continue
                 self._handle_text((message.value() or b"").decode("utf_8", "replace"))
         finally:
-            consumer.close()
+            reader.close()
 
     def _read_file(self) -> None:
         """Handle the lines of the file, and empty it."""
