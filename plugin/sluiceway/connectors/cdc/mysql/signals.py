@@ -21,7 +21,8 @@ from sluiceway.connectors.cdc.mysql.ddl.model import TableDefinition, Tables
 from sluiceway.connectors.cdc.mysql.incremental import STATE_KEY, Collection, IncrementalSnapshot
 from sluiceway.connectors.cdc.mysql.offsets import LogPosition
 from sluiceway.java.regex import RegexError
-from sluiceway.kafka.clients import TopicPartitionOffset, consumer, to_librdkafka
+from sluiceway.kafka.clients import Consumer, TopicPartitionOffset, consumer, to_librdkafka
+from sluiceway.kafka.errors import mapped_errors
 
 log = logging.getLogger(__name__)
 
@@ -66,12 +67,16 @@ class Signals:
             with self._lock:
                 self._snapshot.load(str(state))
                 self._snapshot.next_chunk()
-        channels = {"kafka": self._read_topic, "file": self._read_file}
-        for name, read in channels.items():
-            if name in self._common.signal_channels:
-                thread = threading.Thread(target=self._guarded, args=(name, read), name=f"signals-{name}", daemon=True)
-                self._threads.append(thread)
-                thread.start()
+        if "kafka" in self._common.signal_channels:
+            topic, reader = self._open_topic()
+            self._start_thread("kafka", lambda: self._read_topic(topic, reader))
+        if "file" in self._common.signal_channels:
+            self._start_thread("file", self._read_file)
+
+    def _start_thread(self, name: str, read: Callable[[], None]) -> None:
+        thread = threading.Thread(target=self._guarded, args=(name, read), name=f"signals-{name}", daemon=True)
+        self._threads.append(thread)
+        thread.start()
 
     def close(self) -> None:
         self._stopped.set()
@@ -164,26 +169,28 @@ class Signals:
         except Exception:
             log.exception("The %s channel of signals failed. Restart the task to read signals from it again.", name)
 
-    def _read_topic(self) -> None:
+    def _open_topic(self) -> tuple[str, Consumer]:
+        """Return a consumer at the end of the topic: signals from before the start of the connector are not for this run."""
         config = self._common.config
         topic = config.get(f"{_KAFKA}topic") or f"{self._common.prefix}-signal"
         keys = {
             key.removeprefix("signal.consumer."): value for key, value in config.items() if key.startswith("signal.consumer.")
         }
-        reader = consumer(
-            to_librdkafka(
-                {
-                    "auto.offset.reset": "latest",
-                    "group.id": config.get(f"{_KAFKA}groupId") or "kafka-signal",
-                    "enable.auto.commit": "false",
-                    **keys,
-                    "bootstrap.servers": config.get(f"{_KAFKA}bootstrap.servers", ""),
-                }
-            )
-        )
-        try:
+        defaults = {
+            "auto.offset.reset": "latest",
+            "group.id": config.get(f"{_KAFKA}groupId") or "kafka-signal",
+            "enable.auto.commit": "false",
+        }
+        servers = {"bootstrap.servers": config.get(f"{_KAFKA}bootstrap.servers", "")}
+        reader = consumer(to_librdkafka({**defaults, **keys, **servers}))
+        with mapped_errors(f"read the signals of topic '{topic}'"):
             end = reader.get_watermark_offsets(TopicPartitionOffset(topic, 0), timeout=_ANSWER_SECONDS)[1]
-            reader.assign([TopicPartitionOffset(topic, 0, end)])
+        reader.assign([TopicPartitionOffset(topic, 0, end)])
+        return topic, reader
+
+    def _read_topic(self, topic: str, reader: Consumer) -> None:
+        log.info("Reading signals from topic '%s'.", topic)
+        try:
             while not self._stopped.is_set():
                 message = reader.poll(_POLL_SECONDS)
                 if message is None or message.error() is not None or (message.key() or b"").decode() != self._common.prefix:

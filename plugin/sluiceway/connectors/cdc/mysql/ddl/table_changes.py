@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -17,6 +18,7 @@ from sluiceway.data.schema import (
     STRING_SCHEMA,
 )
 
+_QUOTED = re.compile(r'"((?:[^"]|"")*)"')
 _STRUCTURE = frozenset({ChangeType.CREATE, ChangeType.ALTER, ChangeType.DROP})
 
 _SCHEMA = "io.debezium.connector.schema."
@@ -64,7 +66,7 @@ def quoted_id(table: TableId) -> str:
 
 def parse_id(text: str) -> TableId:
     """Return the table of a quoted id; Debezium's ids of other databases may have three parts."""
-    parts = [part.replace('""', '"') for part in text.strip('"').split('"."')]
+    parts = [part.replace('""', '"') for part in _QUOTED.findall(text)]
     return TableId(parts[0], parts[-1])
 
 
