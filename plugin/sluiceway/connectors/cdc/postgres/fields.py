@@ -68,8 +68,7 @@ _INFINITE_MICROS = {INFINITY: LONG_MAX, MINUS_INFINITY: LONG_MIN}
 _INFINITE_DAYS = {INFINITY: 106_751_991_167, MINUS_INFINITY: -106_751_991_167}
 
 ARRAY_ELEMENTS = frozenset(
-    "int2 int4 int8 oid text varchar bpchar char name citext numeric float4 float8 bool bytea date time timetz timestamp "
-    "timestamptz json jsonb uuid inet cidr macaddr macaddr8 xml ltree tsvector hstore".split()
+    ["int2", "int4", "int8", "oid", "text", "varchar", "bpchar", "char", "name", "citext", "numeric", "float4", "float8", "bool", "bytea", "date", "time", "timetz", "timestamp", "timestamptz", "json", "jsonb", "uuid", "inet", "cidr", "macaddr", "macaddr8", "xml", "ltree", "tsvector", "hstore"]
 )
 """The types whose arrays have fields; arrays of ranges have them too."""
 
@@ -192,7 +191,9 @@ def _numeric(info: TypeInfo, settings: Settings) -> FieldType:
     schema = decimal_with_precision(scale, info.length)
     unit = Decimal(1).scaleb(-scale)
     if scale > 1000:  # a negative scale that Debezium takes for a large one
-        return FieldType(schema, lambda text: None if text in _SPECIAL else scaled(Decimal(text), scale), scaled(Decimal(0), scale))
+        return FieldType(
+            schema, lambda text: None if text in _SPECIAL else scaled(Decimal(text), scale), scaled(Decimal(0), scale)
+        )
     return FieldType(schema, lambda text: None if text in _SPECIAL else Decimal(text), Decimal(0).quantize(unit))
 
 
@@ -297,7 +298,12 @@ def _interval_text(text: str) -> str:
 
 def _hstore(_info: TypeInfo, settings: Settings) -> FieldType:
     if settings.hstore_mode == "map":
-        return FieldType(Schema.map(STRING_SCHEMA, OPTIONAL_STRING_SCHEMA), parse_hstore, {}, {settings.placeholder_text: settings.placeholder_text})
+        return FieldType(
+            Schema.map(STRING_SCHEMA, OPTIONAL_STRING_SCHEMA),
+            parse_hstore,
+            {},
+            {settings.placeholder_text: settings.placeholder_text},
+        )
     return FieldType(semantic(Type.STRING, f"{_DATA}Json"), _hstore_json, "{}", settings.placeholder_text)
 
 

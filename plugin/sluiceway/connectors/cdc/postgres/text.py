@@ -124,7 +124,7 @@ def parse_bits(text: str) -> bytes:
     return number.to_bytes((number.bit_length() + 7) // 8, "little")
 
 
-ArrayValue = list["str | None | ArrayValue"]
+ArrayValue = list["str | ArrayValue | None"]
 
 
 def parse_array(text: str, delimiter: str = ",") -> ArrayValue:
@@ -202,4 +202,3 @@ def box_ring(text: str) -> list[tuple[float, float]]:
     """Return the ring of a box."""
     (x1, y1), (x2, y2) = points(text)
     return [(x1, y1), (x1, y2), (x2, y2), (x2, y1), (x1, y1)]
-

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from sluiceway.connectors.cdc.columns import FieldType
+from sluiceway.connectors.cdc.columns import FieldType, with_schema
 from sluiceway.connectors.cdc.postgres import fields
 from sluiceway.connectors.cdc.postgres.fields import Settings, TypeInfo
 from sluiceway.connectors.cdc.postgres.text import parse_array
@@ -107,19 +107,15 @@ class TypeRegistry:
 
 
 def _array_field(inner: FieldType, items: Schema, delimiter: str, settings: Settings) -> FieldType:
-    convert = inner.convert
+    convert = with_schema(inner.convert, items)
 
     def array(text: str) -> list[Any]:
         # Debezium's elements of the outer dimension are null if there are several dimensions.
-        return [
-            None if value is None or isinstance(value, list) else convert(value) for value in parse_array(text, delimiter)
-        ]
+        return [None if value is None or isinstance(value, list) else convert(value) for value in parse_array(text, delimiter)]
 
     def snapshot_array(text: str) -> list[Any]:
         snapshot = inner.snapshot or convert
-        return [
-            None if value is None or isinstance(value, list) else snapshot(value) for value in parse_array(text, delimiter)
-        ]
+        return [None if value is None or isinstance(value, list) else snapshot(value) for value in parse_array(text, delimiter)]
 
     unavailable = [inner.unavailable] if items.type is Type.STRING or items.type is Type.BYTES else []
     if not unavailable and settings.placeholder:
