@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from sluiceway.connectors.cdc.filters import Matcher, matcher
-from sluiceway.data import Schema, Type
+from sluiceway.data import Schema, Struct, Type
 from sluiceway.java.serialization import serialized_string
 
 Convert = Callable[[Any], Any]
@@ -144,6 +144,18 @@ def _hashing(algorithm: str, salt: str, *, plain: bool) -> Mutation:
         return digest.hexdigest()
 
     return Mutation(hashed, {"masked": "true"}, cut=True)
+
+
+def with_schema(convert: Convert, schema: Schema) -> Convert:
+    """Return a conversion whose structs have this very schema, as converters demand."""
+    if schema.type is not Type.STRUCT:
+        return convert
+
+    def renamed(raw: Any) -> Any:
+        value = convert(raw)
+        return Struct.of(schema, value.values_) if isinstance(value, Struct) else value
+
+    return renamed
 
 
 def compiled(convert: Convert, *, on_null: Any, unavailable: Any, mutation: Mutation | None = None) -> Convert:

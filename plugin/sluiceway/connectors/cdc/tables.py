@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sluiceway.connectors.cdc.columns import Column, ColumnRules, Convert, compiled
+from sluiceway.connectors.cdc.columns import Column, ColumnRules, Convert, compiled, with_schema
 from sluiceway.connectors.cdc.envelope import envelope_schema
 from sluiceway.connectors.cdc.filters import KeyColumns, Matcher, TableId
 from sluiceway.connectors.cdc.naming import Adjuster, TopicNames
@@ -118,4 +118,7 @@ class TableSchemas:
         schema = kind.schema.replace(optional=column.optional, default=column.default, parameters=parameters)
         on_null = None if column.optional else (kind.fallback if column.default is None else column.default)
         convert = kind.snapshot if snapshot and kind.snapshot is not None else kind.convert
+        if isinstance(on_null, Struct):
+            on_null = Struct.of(schema, on_null.values_)
+        convert = with_schema(convert, schema)
         return schema, compiled(convert, on_null=on_null, unavailable=kind.unavailable, mutation=mutation)
