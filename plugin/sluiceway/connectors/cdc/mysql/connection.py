@@ -181,6 +181,11 @@ class Server:
         )
         return {str(name): (str(charset), str(collation)) for name, charset, collation in rows}
 
+    def row_counts(self) -> dict[TableId, int]:
+        """Return the server's estimates of the rows of all tables."""
+        rows = self.rows("SELECT table_schema, table_name, table_rows FROM information_schema.tables")
+        return {TableId(str(schema), str(table)): int(count or 0) for schema, table, count in rows}
+
     def charset_statement(self) -> str:
         """Return the statement that sets the server's default charset."""
         charset, collation = self.row("SELECT @@character_set_server, @@collation_server")

@@ -56,7 +56,14 @@ class Settings:
 
 
 def field_type(column: ColumnDefinition, settings: Settings) -> FieldType | None:
-    """Return the field type of a column."""
+    """Return the field type of a column, or None for a column that records leave out."""
+    found = _field_type(column, settings)
+    if found is None or not column.optional or found.unavailable is not found.fallback:
+        return found
+    return replace(found, unavailable=None)  # null is better than a zero that is no value of the row
+
+
+def _field_type(column: ColumnDefinition, settings: Settings) -> FieldType | None:
     name = column.type_name.removesuffix(_ZEROFILL)
     special = _BY_NAME.get(name)
     if special is not None:

@@ -32,11 +32,17 @@ _BINARY = 63
 _UNSIGNED_TYPES = frozenset({ColumnType.TINY, ColumnType.SHORT, ColumnType.INT24, ColumnType.LONG, ColumnType.LONGLONG})
 
 
-def matched_definition(definition: TableDefinition | None, mapped: TableMap, *, final: bool = False) -> TableDefinition | None:
+_VERSIONING = frozenset({"row_start", "row_end"})
+
+
+def matched_definition(
+    definition: TableDefinition | None, mapped: TableMap, *, hidden: bool = False, final: bool = False
+) -> TableDefinition | None:
     """Return the definition of the mapped columns in their order, or None if it is unknown.
 
     Args:
-        final: there is no better definition; take what is unknown from the log's metadata.
+        hidden: the log may have the hidden columns of system versioning besides those of the definition.
+        final: there is no better definition: columns that it does not have are hidden; without one, the log's metadata counts.
     """
     count = len(mapped.columns)
     if not mapped.has_names:
@@ -44,15 +50,24 @@ def matched_definition(definition: TableDefinition | None, mapped: TableMap, *, 
     names = [(column.name or "").lower() for column in mapped.columns]
     if definition is not None and [column.name.lower() for column in definition.columns] == names:
         return definition
+    if hidden and definition is not None:
+        known_names = {column.name.lower() for column in definition.columns}
+        final = known_names <= set(names) and set(names) - known_names <= _VERSIONING
     if not final:
         return None
-    known = {} if definition is None else {column.name.lower(): column for column in definition.columns}
-    columns = tuple(known.get(name) or _column(column) for name, column in zip(names, mapped.columns, strict=True))
     if definition is not None:
+        known = {column.name.lower(): column for column in definition.columns}
+        columns = tuple(known.get(name) or _hidden(name) for name in names)
         return replace(definition, columns=columns)
+    columns = tuple(map(_column, mapped.columns))
     key = tuple(columns[index].name for index in mapped.primary_key)
     columns = tuple(column.required() if column.name in key else column for column in columns)
     return TableDefinition(TableId(mapped.database, mapped.table), columns, key)
+
+
+def _hidden(name: str) -> ColumnDefinition:
+    """Return a column that the server has but does not declare, as those of system versioning; records leave it out."""
+    return ColumnDefinition(name, 0, "")
 
 
 def _column(mapped: MappedColumn) -> ColumnDefinition:

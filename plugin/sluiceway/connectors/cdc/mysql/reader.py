@@ -26,6 +26,7 @@ from sluiceway.connectors.cdc.mysql.schema_changes import SchemaChanges
 from sluiceway.connectors.cdc.mysql.signals import Signals
 from sluiceway.connectors.cdc.mysql.snapshot import Snapshot
 from sluiceway.connectors.cdc.mysql.streaming import Streaming, StreamingParts
+from sluiceway.connectors.cdc.notifications import Notifications
 from sluiceway.connectors.cdc.transactions import TransactionCounter
 from sluiceway.errors import ConnectError, RetriableError
 
@@ -55,9 +56,10 @@ class DatabaseReader:
         self._emitter = emitter
         self._buffer = buffer
         self._offset = offset
-        self._tables = Tables()
+        self._tables = Tables(keep_comments=config.flag("include.schema.comments"))
         self._position = LogPosition(connector, config.common.prefix)
         self._counter = TransactionCounter()
+        self._notifications = Notifications(config.common, emitter)
         self._history = SchemaHistory(config.history, config.common.prefix)
         self._calendar = Calendar(adjust_years=config.flag("enable.time.adjuster"))
         common = config.common
@@ -154,7 +156,8 @@ class DatabaseReader:
             locales = server.database_locales()
         if statement is None:
             return None
-        fresh = Tables(charsets={name: charset for name, (charset, _) in locales.items()})
+        charsets = {name: charset for name, (charset, _) in locales.items()}
+        fresh = Tables(charsets=charsets, keep_comments=self._tables.keep_comments)
         apply_statement(fresh, statement, table.schema)
         return fresh.get(table)
 
@@ -177,6 +180,8 @@ class DatabaseReader:
             self._snapshot(data=True)
             return
         self._recover(offset)
+        self._notifications.snapshot("SKIPPED")
+        self._buffer.put(self._notifications.take(None))
 
     def _recover(self, offset: Mapping[str, Any]) -> None:
         if self._config.common.snapshot_mode == "recovery" or not self._history.recover(offset, self._tables):
@@ -224,6 +229,7 @@ class DatabaseReader:
             emitter=self._emitter,
             position=self._position,
             buffer=buffer,
+            notifications=self._notifications,
         )
 
     def _snapshot(self, *, data: bool) -> None:

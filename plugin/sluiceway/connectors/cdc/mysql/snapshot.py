@@ -19,6 +19,7 @@ from sluiceway.connectors.cdc.mysql.connection import BUILT_IN_DATABASES, Server
 from sluiceway.connectors.cdc.mysql.ddl.model import TableDefinition, Tables
 from sluiceway.connectors.cdc.mysql.offsets import INITIAL, LogPosition
 from sluiceway.connectors.cdc.mysql.schema_changes import SchemaChanges
+from sluiceway.connectors.cdc.notifications import Notifications
 
 log = logging.getLogger(__name__)
 
@@ -37,6 +38,7 @@ class Snapshot:
     emitter: Emitter
     position: LogPosition
     buffer: RecordBuffer
+    notifications: Notifications
     _held: SourceRecord | None = None
 
     def run(self, *, data: bool) -> None:
@@ -46,14 +48,22 @@ class Snapshot:
         self.position.start_at(start)
         self.position.seconds = int(time.time())
         self.position.snapshot(INITIAL)
+        self.notifications.snapshot("STARTED")
+        self._notify()
         captured = self.read_structures()
         log.info("Snapshot at %s:%s (%s): %d tables.", start.file, start.position, start.gtids or "no GTID", len(captured))
-        count = self._read_rows([table for table in captured if self.config.common.snapshot_tables(str(table))]) if data else 0
+        wanted = [table for table in captured if self.config.common.snapshot_tables(str(table))] if data else []
+        count = self._read_rows(self._ordered(wanted))
         self.position.snapshot(None)
+        self.notifications.snapshot("COMPLETED")
+        self._notify()
         if self._held is not None:
             self._held.source_offset = self.position.offset()
             self.buffer.put([self._held], offset=self.position.offset())
         log.info("Snapshot complete: %d rows in %.1f s.", count, time.monotonic() - started)
+
+    def _notify(self) -> None:
+        self._emit(self.notifications.take(self.position.offset()))
 
     def run_blocking(self, tables: Sequence[TableId]) -> None:
         """Read the rows of some tables while the log waits. The offsets stay those of the log."""
@@ -114,8 +124,18 @@ class Snapshot:
             definition = self.tables.get(table)
             if definition is not None:
                 self.position.seconds = int(time.time())
-                count += self._read_table(definition, first=number == 0, last=number == len(tables) - 1)
+                rows = self._read_table(definition, first=number == 0, last=number == len(tables) - 1)
+                self.notifications.table_scanned(str(table), rows)
+                count += rows
         return count
+
+    def _ordered(self, tables: Sequence[TableId]) -> Sequence[TableId]:
+        """Order tables by the server's estimate of their rows, if the config says so."""
+        order = self.config.choice("snapshot.tables.order.by.row.count")
+        if order not in ("ascending", "descending"):
+            return tables
+        counts = self.server.row_counts()
+        return sorted(tables, key=lambda table: counts.get(table, 0), reverse=order == "descending")
 
     def _read_table(self, table: TableDefinition, *, first: bool, last: bool) -> int:
         schema = self.catalog.schema(table)

@@ -55,6 +55,7 @@ class _LogTable:
 
     raw: bytes
     id: TableId
+    known: TableDefinition | None
     definition: TableDefinition | None
     readers: RowReaders | None
     schema: TableSchema | None
@@ -269,29 +270,33 @@ class Streaming:
         return 6 if self._format is None else self._format.table_id_bytes(event_type)
 
     def _is_current(self, known: _LogTable) -> bool:
-        return known.schema is None or self._parts.tables.get(known.id) is known.definition
+        return known.schema is None or self._parts.tables.get(known.id) is known.known
 
     def _log_table(self, mapped: TableMap) -> _LogTable:
         parts = self._parts
         table = TableId(mapped.database, mapped.table)
         if not self._is_read(table):
-            return _LogTable(mapped.raw, table, None, None, None)
+            return _LogTable(mapped.raw, table, None, None, None, None)
         definition = parts.tables.get(table)
         usable = matched_definition(definition, mapped)
+        if usable is None and definition is not None:
+            usable = matched_definition(definition, mapped, hidden=True)
         if usable is None:
             log.warning(
                 "The structure of %s in the binary log differs from the known one; the table is read from the server.", table
             )
-            usable = matched_definition(parts.read_table(table), mapped, final=True)
+            definition = parts.read_table(table)
+            usable = matched_definition(definition, mapped, final=True)
+            if usable is not None:
+                definition = definition or usable
+                parts.tables.put(definition)
         if usable is None:
             raise ConnectError(
                 f"The structure of {table} in the binary log is unknown: the table is neither in the schema history nor on the "
                 "server with these columns. Set binlog_row_metadata=FULL, or exclude the table."
             )
-        if usable is not definition:
-            parts.tables.put(usable)
         readers = RowReaders(mapped, parts.charsets, parts.calendar)
-        return _LogTable(mapped.raw, table, usable, readers, parts.catalog.schema(usable))
+        return _LogTable(mapped.raw, table, definition, usable, readers, parts.catalog.schema(usable))
 
     def _is_read(self, table: TableId) -> bool:
         return self._parts.config.captures(table) or str(table) == self._common.signal_table

@@ -115,6 +115,7 @@ class Tables:
     tables: dict[TableId, TableDefinition] = field(default_factory=dict)
     charsets: dict[str, str] = field(default_factory=dict)
     server_charset: str | None = None
+    keep_comments: bool = False
 
     def charset(self, database: str) -> str | None:
         return self.charsets.get(database) or self.server_charset
@@ -124,6 +125,12 @@ class Tables:
 
     def put(self, table: TableDefinition) -> None:
         self.tables[table.id] = table
+
+    def commented(self, table: TableDefinition) -> TableDefinition:
+        """Return the table with its comments, or without them unless they are kept."""
+        if self.keep_comments:
+            return table
+        return replace(table, comment=None, columns=tuple(replace(column, comment=None) for column in table.columns))
 
     def remove(self, table: TableId) -> None:
         self.tables.pop(table, None)

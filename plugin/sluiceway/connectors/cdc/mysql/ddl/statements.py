@@ -122,7 +122,8 @@ class _Statement:
         charset, comment, has_query = self._options()
         if has_query:
             return None
-        return replace(result, charset=charset or self.tables.charset(table.schema), comment=comment).with_charsets()
+        result = replace(result, charset=charset or self.tables.charset(table.schema), comment=comment)
+        return self.tables.commented(result.with_charsets())
 
     def _table_item(self, table: TableDefinition) -> TableDefinition:
         """Read a column, a key or a constraint."""
@@ -294,15 +295,15 @@ class _Statement:
         if definition is None:
             return Outcome()
         try:
-            changed = alter_table(definition, reader, self.tables)
+            changed = self.tables.commented(alter_table(definition, reader, self.tables))
         except (NotUnderstoodError, ValueError):
             self.tables.remove(table)
             return Outcome((Change(ChangeType.ALTER, table.schema, self.sql, table),), (table,))
-        previous = None if changed.id == table else table
-        if previous is not None:
-            self.tables.remove(previous)
+        if changed.id != table:
+            self.tables.remove(table)
         self.tables.put(changed)
-        return Outcome((Change(ChangeType.ALTER, changed.id.schema, self.sql, changed.id, previous, changed),))
+        # Debezium names the table before only for RENAME TABLE.
+        return Outcome((Change(ChangeType.ALTER, changed.id.schema, self.sql, changed.id, definition=changed),))
 
 
 _HANDLERS: tuple[tuple[tuple[str, ...], Callable[[_Statement], Outcome]], ...] = (
