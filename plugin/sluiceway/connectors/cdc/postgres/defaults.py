@@ -53,5 +53,4 @@ def _constant(expression: str, type_name: str, *, enum: bool) -> str | None:
     literal = _LITERAL.search(expression)
     if literal is not None:
         return literal.group(1).replace("''", "'")
-    text = expression.partition("::")[0].strip("() ")
-    return text
+    return expression.partition("::")[0].strip("() ")

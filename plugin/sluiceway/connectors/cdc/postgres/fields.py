@@ -68,7 +68,39 @@ _INFINITE_MICROS = {INFINITY: LONG_MAX, MINUS_INFINITY: LONG_MIN}
 _INFINITE_DAYS = {INFINITY: 106_751_991_167, MINUS_INFINITY: -106_751_991_167}
 
 ARRAY_ELEMENTS = frozenset(
-    ["int2", "int4", "int8", "oid", "text", "varchar", "bpchar", "char", "name", "citext", "numeric", "float4", "float8", "bool", "bytea", "date", "time", "timetz", "timestamp", "timestamptz", "json", "jsonb", "uuid", "inet", "cidr", "macaddr", "macaddr8", "xml", "ltree", "tsvector", "hstore"]
+    [
+        "int2",
+        "int4",
+        "int8",
+        "oid",
+        "text",
+        "varchar",
+        "bpchar",
+        "char",
+        "name",
+        "citext",
+        "numeric",
+        "float4",
+        "float8",
+        "bool",
+        "bytea",
+        "date",
+        "time",
+        "timetz",
+        "timestamp",
+        "timestamptz",
+        "json",
+        "jsonb",
+        "uuid",
+        "inet",
+        "cidr",
+        "macaddr",
+        "macaddr8",
+        "xml",
+        "ltree",
+        "tsvector",
+        "hstore",
+    ]
 )
 """The types whose arrays have fields; arrays of ranges have them too."""
 

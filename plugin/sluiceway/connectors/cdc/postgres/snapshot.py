@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from sluiceway.api import SourceRecord
@@ -46,16 +46,30 @@ def snapshot_position(connection: Connection, lsn: int) -> Position:
 
 
 class Snapshot:
-    """Reads tables, one after the other, over a session in the snapshot's transaction."""
+    """Reads tables, one after the other, over a session in the snapshot's transaction.
+
+    Args:
+        conditions: the rows to read, by table, of a blocking snapshot.
+        fixed_offset: the offset of all records of a blocking snapshot, which is a position of the log.
+    """
 
     def __init__(
-        self, config: PostgresConfig, connection: Connection, types: TypeRegistry, emitter: Emitter, position: Position
+        self,
+        config: PostgresConfig,
+        connection: Connection,
+        types: TypeRegistry,
+        emitter: Emitter,
+        position: Position,
+        conditions: Mapping[str, str] | None = None,
+        fixed_offset: Mapping[str, Any] | None = None,
     ) -> None:
         self._config = config
         self._connection = connection
         self._types = types
         self._emitter = emitter
         self._position = position
+        self._conditions = conditions or {}
+        self._fixed_offset = fixed_offset
         self._schemas = config.common.schemas(SOURCE)
         self._sources = Sources(config.common.prefix, config.address.database)
         self.counts: dict[str, int] = {}
@@ -63,6 +77,8 @@ class Snapshot:
     def offset(self, *, completed: bool) -> dict[str, Any]:
         """Return the source offset of the snapshot's rows."""
         position = self._position
+        if self._fixed_offset is not None:
+            return dict(self._fixed_offset)
         return {
             "last_snapshot_record": completed,
             "lsn": position.lsn,
@@ -103,7 +119,7 @@ class Snapshot:
         names = [column.name for column in columns]
         override = self._config.common.select_overrides.get(str(table))
         if override is not None:
-            cursor = self._connection.execute(f"select * from ({override}) as t limit 0")
+            cursor = self._connection.execute(f"select * from ({override}) as t limit 0")  # noqa: S608
             read = [column.name for column in cursor.description or ()]
             statement = override
         else:
@@ -112,7 +128,8 @@ class Snapshot:
             keys = {names[index] for index, _ in schema.key.fields} if keep and schema.key is not None else set()
             read = [name for name in names if included(f"{table}.{name}") or name in keys]
             listed = ", ".join(map(quoted, read)) or "null"
-            statement = f"select {listed} from {quoted(*table)}"
+            condition = self._conditions.get(str(table))
+            statement = f"select {listed} from {quoted(*table)}{f' where {condition}' if condition else ''}"  # noqa: S608
         positions = [read.index(name) if name in read else None for name in names]
         straight = positions == list(range(len(names)))
         with self._connection.cursor() as cursor, cursor.copy(f"COPY ({statement}) TO STDOUT") as copy:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from sluiceway.connectors.cdc.columns import FieldType, with_schema
@@ -100,7 +100,7 @@ class TypeRegistry:
         info = TypeInfo(element.name, inner_typmod, ())
         if element.name not in fields.ARRAY_ELEMENTS and element.kind != "r":
             return fields.unknown_field(self._settings)
-        scalar = fields.scalar_field(replace(info), self._settings, ranges=element.kind == "r")
+        scalar = fields.scalar_field(info, self._settings, ranges=element.kind == "r")
         if scalar is None:
             return fields.unknown_field(self._settings)
         return _array_field(scalar, scalar.schema.replace(optional=True), found.delimiter, self._settings)
