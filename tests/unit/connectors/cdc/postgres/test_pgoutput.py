@@ -10,7 +10,7 @@ from sluiceway.connectors.cdc.postgres import pgoutput
 
 def _row(*values: str | None) -> bytes:
     cells = [
-        b"n" if value is None else b"u" if value == "?" else b"t" + struct.pack(">I", len(value)) + value.encode()
+        b"n" if value is None else b"u" if value == "?" else b"t" + struct.pack(">I", len(value.encode())) + value.encode()
         for value in values
     ]
     return struct.pack(">H", len(values)) + b"".join(cells)
