@@ -131,9 +131,9 @@ class Emitter:
     ) -> list[SourceRecord]:
         """Return the records of an update that changed the key: a delete, a tombstone, and a create."""
         deleted = self._record(table, old_key, DELETE, before, None, source, transaction, offset)
-        deleted.headers = (*self._headers, Header("__debezium.newkey", key, key.schema))
+        deleted.headers = (Header("__debezium.newkey", key, key.schema), *self._headers)
         created = self._record(table, key, CREATE, None, after, source, transaction, offset)
-        created.headers = (*self._headers, Header("__debezium.oldkey", old_key, old_key.schema))
+        created.headers = (Header("__debezium.oldkey", old_key, old_key.schema), *self._headers)
         return [deleted, *self._tombstone(deleted), created]
 
     def _tombstone(self, deleted: SourceRecord) -> list[SourceRecord]:

@@ -25,7 +25,6 @@ _GENERATED = {
     "interval": "00:00:00",
     "json": "{}",
     "jsonb": "{}",
-    "bytea": "\\x",
 }
 _BOOLEANS = {"true": "t", "false": "f", "t": "t", "f": "f", "yes": "t", "no": "f", "1": "t", "0": "f"}
 

@@ -55,9 +55,9 @@ class PostgresChunks:
         return int(row[0]) if row is not None else 0
 
     def maximum(self, request: Request) -> list[Any] | None:
-        columns = ", ".join(f"{quoted(name)}::text" for name in request.key)
-        order = ", ".join(f"{quoted(name)} desc" for name in request.key)
-        query = f"select {columns} from {quoted(*request.table)}{_where(request)} order by {order} limit 1"  # noqa: S608
+        columns = ", ".join(f"k.{quoted(name)}::text" for name in request.key)
+        order = ", ".join(f"k.{quoted(name)} desc" for name in request.key)
+        query = f"select {columns} from {quoted(*request.table)} as k{_where(request)} order by {order} limit 1"  # noqa: S608
         row = self._connection.execute(query).fetchone()
         return None if row is None else list(row)
 

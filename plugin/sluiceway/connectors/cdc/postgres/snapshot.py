@@ -92,7 +92,6 @@ class Snapshot:
         """Yield the records of all rows. The last one's offset says that the snapshot is complete."""
         catalog = Catalog(self._connection)
         held: SourceRecord | None = None
-        first_of_all = True
         for index, table in enumerate(tables):
             found = catalog.table(table)
             if not found.columns:
@@ -102,8 +101,8 @@ class Snapshot:
             log.info("Snapshot of %s", table)
             first, count = True, 0
             for row, last in _with_last(self._rows(table, columns, schema)):
-                marker = _marker(first, last, first_of_all=first_of_all, last_table=index == len(tables) - 1)
-                first = first_of_all = False
+                marker = _marker(first, last, first_table=index == 0, last_table=index == len(tables) - 1)
+                first = False
                 count += 1
                 source = self._sources.snapshot(marker, table.schema, table.table, self._position)
                 if held is not None:
@@ -126,7 +125,7 @@ class Snapshot:
             included = self._config.common.columns
             keep = self._config.settings.correct and schema.key is not None
             keys = {names[index] for index, _ in schema.key.fields} if keep and schema.key is not None else set()
-            read = [name for name in names if included(f"{table}.{name}") or name in keys]
+            read = [name for name in names if included(f"{table}.{name}") or name in keys] or names
             listed = ", ".join(map(quoted, read)) or "null"
             condition = self._conditions.get(str(table))
             statement = f"select {listed} from {quoted(*table)}{f' where {condition}' if condition else ''}"  # noqa: S608
@@ -137,8 +136,8 @@ class Snapshot:
                 yield row if straight else [None if at is None else row[at] for at in positions]
 
 
-def _marker(first: bool, last: bool, *, first_of_all: bool, last_table: bool) -> str:
-    if first and first_of_all:
+def _marker(first: bool, last: bool, *, first_table: bool, last_table: bool) -> str:
+    if first and first_table:
         return FIRST
     if last:
         return LAST if last_table else LAST_IN_TABLE

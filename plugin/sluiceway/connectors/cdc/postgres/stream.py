@@ -144,7 +144,8 @@ class StreamReader:
         if not self._config.captured(table) and str(table) != self._config.common.signal_table:
             return None
         found = self._catalog.table(table)
-        return self._schemas.build(table, stream_columns(relation, found, self._types), stream_key(relation, found))
+        known = (lambda _name: True) if self._config.settings.correct else self._config.common.columns
+        return self._schemas.build(table, stream_columns(relation, found, self._types, known), stream_key(relation, found))
 
     def _advance(self, lsn: int, kind: str) -> bool:
         """Move to an event; return False if it was sent before a restart."""

@@ -141,7 +141,7 @@ class PostgresTask(SourceTask):
         self._snapshot_reader = Snapshot(config, connection, self._types, self._emitter, position)
         self._notifications.snapshot("STARTED")
         self._offset = self._snapshot_reader.offset(completed=False)
-        chosen = [table for table in tables if config.common.snapshot_tables(str(table))]
+        chosen = [table for table in config.in_list_order(tables) if config.common.snapshot_tables(str(table))]
         self._snapshot = self._snapshot_reader.records(chosen)
 
     def _end_snapshot(self) -> None:
@@ -168,7 +168,7 @@ class PostgresTask(SourceTask):
         """Return the records of the messages that have arrived; wait a little if there are none."""
         records: list[SourceRecord] = []
         common = self._config.common
-        while len(records) < common.batch_size and not self._signals.blocking:
+        while len(records) < common.batch_size and (reader.in_transaction or not self._signals.blocking):
             messages = receiver.take(1 if common.signal_table else common.batch_size - len(records))
             if not messages:
                 break
