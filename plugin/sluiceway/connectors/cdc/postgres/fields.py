@@ -233,12 +233,14 @@ def _numeric(info: TypeInfo, settings: Settings) -> FieldType:
 
 def _shortest(value: Decimal) -> Decimal:
     """Return a decimal without zeros at the end of its fraction."""
+    if not value:
+        return Decimal(0)
     sign, digits, exponent = value.as_tuple()
     kept, places = list(digits), -int(exponent)
-    while places > 0 and kept and kept[-1] == 0:
+    while places > 0 and kept[-1] == 0:
         kept.pop()
         places -= 1
-    return Decimal((sign, tuple(kept) or (0,), -places))
+    return Decimal((sign, tuple(kept), -places))
 
 
 def scaled(value: Decimal, scale: int) -> Decimal:

@@ -141,7 +141,8 @@ class PostgresTask(SourceTask):
         self._snapshot_reader = Snapshot(config, connection, self._types, self._emitter, position)
         self._notifications.snapshot("STARTED")
         self._offset = self._snapshot_reader.offset(completed=False)
-        chosen = [table for table in config.in_list_order(tables) if config.common.snapshot_tables(str(table))]
+        wanted, signals = config.common.snapshot_tables, config.common.signal_table
+        chosen = [table for table in config.in_list_order(tables) if wanted(str(table)) and str(table) != signals]
         self._snapshot = self._snapshot_reader.records(chosen)
 
     def _end_snapshot(self) -> None:
