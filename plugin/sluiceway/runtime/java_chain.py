@@ -8,7 +8,7 @@ from typing import Any
 from sluiceway.config.common_keys import HEADER_CONVERTER, KEY_CONVERTER, PREDICATES, TRANSFORMS, VALUE_CONVERTER
 from sluiceway.config.parsing import Type, parse_value
 from sluiceway.config.worker import WorkerConfig
-from sluiceway.discovery import converter_class, header_converter_class, predicate_class, transform_class
+from sluiceway.discovery import all_named, converter_class, header_converter_class, predicate_class, transform_class
 from sluiceway.java_plugins.hosts import reference
 from sluiceway.runtime.task_converters import class_and_options
 from sluiceway.runtime.transforms.chain_config import NEGATE, PREDICATE, TYPE, VERSION, aliases
@@ -36,7 +36,7 @@ def java_chain(config: Mapping[str, str], worker: WorkerConfig) -> dict[str, obj
 def java_transform(alias: str, config: Mapping[str, str]) -> dict[str, object] | None:
     """Return a transform with its predicate, as ``Chain.java`` reads it, or None if it needs Python."""
     options = _below(f"{TRANSFORMS}.{alias}.", config)
-    plugin = _plugin(transform_class(options.get(TYPE, "").strip(), options.get(VERSION)))
+    plugin = _transform_plugin(transform_class(options.get(TYPE, "").strip(), options.get(VERSION)))
     name, negate = options.pop(PREDICATE, None), options.pop(NEGATE, "false")
     predicate = None if name is None else _predicate(name.strip(), config)
     if plugin is None or (name is not None and predicate is None):
@@ -63,6 +63,18 @@ def _plugin(cls: type) -> dict[str, object] | None:
         return reference(plugin)
     name = getattr(cls, "java_class", None) or ""
     return {"class": name} if name.startswith(_OF_KAFKA) else None
+
+
+def _transform_plugin(cls: type) -> dict[str, object] | None:
+    """Return a transform's Java class; for a Python one with a Java name that of a jar in ``plugin.path``, if there is one.
+
+    A Java connector's chain then stays in Java, as it does with Kafka's own transforms.
+    """
+    plugin = _plugin(cls)
+    if plugin is not None:
+        return plugin
+    same = all_named("sluiceway.transforms", name) if (name := getattr(cls, "java_class", None)) else []
+    return next((found for each in same if (found := _plugin(each)) is not None), None)
 
 
 def _below(prefix: str, config: Mapping[str, str]) -> dict[str, str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
@@ -35,6 +36,7 @@ from sluiceway.testing import (
     TransformContract,
 )
 from sluiceway.testing.samples import source_records
+from support.debezium_events import Events
 
 _JAVAS = (ConnectError, ValueError, TypeError, IndexError)
 """The errors of Connect's own classes: Connect's and Java's."""
@@ -81,6 +83,17 @@ _OPTIONS: dict[str, Mapping[str, str]] = {
     "TimestampRouter": {},
     "ValueToKey": {"fields": "id"},
 }
+_DEBEZIUM: dict[str, Mapping[str, str]] = {
+    "ByLogicalTableRouter": {"topic.regex": "(.*)", "topic.replacement": "all"},
+    "EventRouter": {"table.field.event.key": "id", "route.by.field": "name", "table.field.event.payload": "name"},
+    "ExtractChangedRecordState": {"header.changed.name": "changed", "header.unchanged.name": "unchanged"},
+    "ExtractNewRecordState": {"delete.tombstone.handling.mode": "rewrite", "add.fields": "op,table", "add.headers": "op"},
+    "HeaderToValue": {"headers": "h1,h2", "fields": "f1,after.f2", "operation": "move"},
+    "PartitionRouting": {"partition.payload.fields": "change.name", "partition.topic.num": "3"},
+    "SchemaChangeEventFilter": {"schema.change.event.exclude.list": "DROP"},
+    "TimezoneConverter": {"converted.timezone": "Europe/Warsaw"},
+    "ToLogicalTopicRouter": {"topic.regex": "(.*)", "topic.replacement": "all"},
+}
 _TRANSFORMS = discovery.plugins("sluiceway.transforms")
 
 
@@ -90,7 +103,11 @@ def _family(alias: str) -> str:
 
 for _alias, _class in _TRANSFORMS.items():
     if _class.__module__.startswith("sluiceway."):
-        _contract: dict[str, Any] = {"transform_class": _class, "options": _OPTIONS[_family(_alias)], "allowed_errors": _JAVAS}
+        _contract: dict[str, Any] = {"transform_class": _class, "allowed_errors": _JAVAS}
+        if _alias in _DEBEZIUM:
+            _contract |= {"options": _DEBEZIUM[_alias], "records": lambda _: Events(Random(1)).records(40), "stateful": True}  # noqa: S311
+        else:
+            _contract["options"] = _OPTIONS[_family(_alias)]
         globals()[f"Test{_alias}"] = type(f"Test{_alias}", (TransformContract,), _contract)
 
 

@@ -56,14 +56,14 @@ class Emitter:
         snapshot = not incremental
         key = table.snapshot_key if snapshot else table.key
         value = (table.snapshot_value if snapshot else table.value)(row)
-        return self._record(table, key and key(row), READ, None, value, source, None, offset)
+        return self._record(table, None if key is None else key(row), READ, None, value, source, None, offset)
 
     def create(
         self, table: TableSchema, row: Row, source: Struct, transaction: Struct | None, offset: Offset
     ) -> list[SourceRecord]:
         if CREATE in self._skipped:
             return []
-        key = table.key and table.key(row)
+        key = _key(table, row)
         return [self._record(table, key, CREATE, None, table.value(row), source, transaction, offset)]
 
     def update(
@@ -72,9 +72,9 @@ class Emitter:
         """Return the records of an update. ``old`` is the row before, as far as the log has it, or None."""
         if UPDATE in self._skipped:
             return []
-        before, after = old and table.value(old), table.value(row)
-        key = table.key and table.key(row)
-        old_key = key if old is None else table.key and table.key(old)
+        before, after = None if old is None else table.value(old), table.value(row)
+        key = _key(table, row)
+        old_key = key if old is None else _key(table, old)
         if key is not None and old_key is not None and key != old_key:
             return self._moved(table, old_key, key, before, after, source, transaction, offset)
         if self._config.skip_unchanged and before is not None and before == after:
@@ -87,7 +87,7 @@ class Emitter:
         """Return the records of a delete: the change, and a tombstone unless ``tombstones.on.delete`` is false."""
         if DELETE in self._skipped:
             return []
-        key = table.key and table.key(row)
+        key = _key(table, row)
         record = self._record(table, key, DELETE, table.value(row), None, source, transaction, offset)
         return [record, *self._tombstone(record)]
 
@@ -164,6 +164,10 @@ class Emitter:
         value = Struct.of(table.envelope, values)
         key_schema = None if key is None else key.schema
         return SourceRecord(self.partition, offset, table.topic, value, table.envelope, key, key_schema, headers=self._headers)
+
+
+def _key(table: TableSchema, row: Row) -> Struct | None:
+    return None if table.key is None else table.key(row)
 
 
 def _uuid7() -> str:

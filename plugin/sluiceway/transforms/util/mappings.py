@@ -31,9 +31,9 @@ def parse_mappings(value: ConfigValue, *, allow_single: bool) -> Iterator[tuple[
             raise ConfigError("renames", java_text(value), f"Invalid rename mapping: {entry}")
 
 
-def java_split(text: str) -> list[str]:
-    """Split as Java's ``text.split(":")`` does: without the empty parts at the end, unless there is no colon."""
-    parts = text.split(":")
+def java_split(text: str, separator: str = ":") -> list[str]:
+    """Split as Java's ``text.split(separator)`` does: without the empty parts at the end, unless there is no separator."""
+    parts = text.split(separator)
     while len(parts) > 1 and not parts[-1]:
         parts.pop()
     return [] if parts == [""] and text else parts

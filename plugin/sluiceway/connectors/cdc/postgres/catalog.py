@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from sluiceway.connectors.cdc.columns import Column
-from sluiceway.connectors.cdc.filters import TableId
+from sluiceway.connectors.cdc.filters import Matcher, TableId
 from sluiceway.connectors.cdc.postgres.connection import quoted
 from sluiceway.connectors.cdc.postgres.defaults import default_of
 from sluiceway.connectors.cdc.postgres.pgoutput import Relation
@@ -85,9 +85,21 @@ def snapshot_columns(table: CatalogTable, types: TypeRegistry) -> list[Column]:
     return [_column(column.name, column.type_oid, column.typmod, column, types) for column in table.columns]
 
 
-def stream_columns(relation: Relation, table: CatalogTable, types: TypeRegistry) -> list[Column]:
-    """Return the columns that the log has, which may lag behind the catalog."""
-    return [_column(column.name, column.type_oid, column.typmod, table.column(column.name), types) for column in relation.columns]
+def stream_columns(relation: Relation, table: CatalogTable, types: TypeRegistry, known: Matcher) -> list[Column]:
+    """Return the columns that the log has, which may lag behind the catalog.
+
+    Columns that are not ``known``, by ``schema.table.column``, are optional, as in Debezium, which does not read them.
+    """
+    return [
+        _column(
+            column.name,
+            column.type_oid,
+            column.typmod,
+            table.column(column.name) if known(f"{table.id}.{column.name}") else None,
+            types,
+        )
+        for column in relation.columns
+    ]
 
 
 def stream_key(relation: Relation, table: CatalogTable) -> Sequence[str]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from sluiceway.config.password import Password
 from sluiceway.connectors.cdc.config import CommonConfig, common_config
-from sluiceway.connectors.cdc.filters import Matcher, TableId, filter_of
+from sluiceway.connectors.cdc.filters import Matcher, TableId, compile_anchored, filter_of, split_list
 from sluiceway.connectors.cdc.postgres.connection import Address
 from sluiceway.connectors.cdc.postgres.fields import Settings
 from sluiceway.connectors.cdc.postgres.keys import CONFIG
@@ -43,6 +43,15 @@ class PostgresConfig:
     def captured(self, table: TableId) -> bool:
         """Tell whether a table's changes have records."""
         return self.schemas(table.schema) and self.tables(str(table))
+
+    def in_list_order(self, tables: Sequence[TableId]) -> list[TableId]:
+        """Return tables in the order of ``table.include.list``, as snapshots read them."""
+        patterns = [compile_anchored(item) for item in split_list(self.common.config.get("table.include.list"))]
+
+        def place(table: TableId) -> int:
+            return next((index for index, each in enumerate(patterns) if each.matches(str(table))), len(patterns))
+
+        return sorted(tables, key=place)
 
 
 def postgres_config(config: Mapping[str, str]) -> PostgresConfig:

@@ -10,7 +10,7 @@ from sluiceway.errors import ConnectError, MissingToolError
 
 if TYPE_CHECKING:
     import psycopg
-    from psycopg import pq
+    from psycopg.pq.abc import PGconn
 
 # All sessions write values in the same form.
 _OPTIONS = (
@@ -65,7 +65,7 @@ def connect(address: Address, *, autocommit: bool = True) -> psycopg.Connection[
     return found
 
 
-def connect_replication(address: Address) -> pq.PGconn:
+def connect_replication(address: Address) -> PGconn:
     """Open a session of the replication protocol. Raises ConnectError."""
     driver()
     from psycopg import conninfo, pq
@@ -79,7 +79,7 @@ def connect_replication(address: Address) -> pq.PGconn:
     return connection
 
 
-def execute_replication(connection: pq.PGconn, command: str) -> list[list[str | None]]:
+def execute_replication(connection: PGconn, command: str) -> list[list[str | None]]:
     """Execute a command of the replication protocol and return its rows. Raises ConnectError."""
     from psycopg import pq
 

@@ -25,7 +25,6 @@ _GENERATED = {
     "interval": "00:00:00",
     "json": "{}",
     "jsonb": "{}",
-    "bytea": "\\x",
 }
 _BOOLEANS = {"true": "t", "false": "f", "t": "t", "f": "f", "yes": "t", "no": "f", "1": "t", "0": "f"}
 
@@ -53,5 +52,4 @@ def _constant(expression: str, type_name: str, *, enum: bool) -> str | None:
     literal = _LITERAL.search(expression)
     if literal is not None:
         return literal.group(1).replace("''", "'")
-    text = expression.partition("::")[0].strip("() ")
-    return text
+    return expression.partition("::")[0].strip("() ")

@@ -68,7 +68,39 @@ _INFINITE_MICROS = {INFINITY: LONG_MAX, MINUS_INFINITY: LONG_MIN}
 _INFINITE_DAYS = {INFINITY: 106_751_991_167, MINUS_INFINITY: -106_751_991_167}
 
 ARRAY_ELEMENTS = frozenset(
-    ["int2", "int4", "int8", "oid", "text", "varchar", "bpchar", "char", "name", "citext", "numeric", "float4", "float8", "bool", "bytea", "date", "time", "timetz", "timestamp", "timestamptz", "json", "jsonb", "uuid", "inet", "cidr", "macaddr", "macaddr8", "xml", "ltree", "tsvector", "hstore"]
+    [
+        "int2",
+        "int4",
+        "int8",
+        "oid",
+        "text",
+        "varchar",
+        "bpchar",
+        "char",
+        "name",
+        "citext",
+        "numeric",
+        "float4",
+        "float8",
+        "bool",
+        "bytea",
+        "date",
+        "time",
+        "timetz",
+        "timestamp",
+        "timestamptz",
+        "json",
+        "jsonb",
+        "uuid",
+        "inet",
+        "cidr",
+        "macaddr",
+        "macaddr8",
+        "xml",
+        "ltree",
+        "tsvector",
+        "hstore",
+    ]
 )
 """The types whose arrays have fields; arrays of ranges have them too."""
 
@@ -186,7 +218,9 @@ def _numeric(info: TypeInfo, settings: Settings) -> FieldType:
         return FieldType(STRING_SCHEMA, lambda text: _SPECIAL.get(text, text), "0")
     if info.typmod < 4:
         zero = variable_decimal(Decimal(0))
-        return FieldType(VARIABLE_DECIMAL, lambda text: None if text in _SPECIAL else variable_decimal(Decimal(text)), zero)
+        return FieldType(
+            VARIABLE_DECIMAL, lambda text: None if text in _SPECIAL else variable_decimal(_shortest(Decimal(text))), zero
+        )
     scale = info.scale or 0
     schema = decimal_with_precision(scale, info.length)
     unit = Decimal(1).scaleb(-scale)
@@ -195,6 +229,18 @@ def _numeric(info: TypeInfo, settings: Settings) -> FieldType:
             schema, lambda text: None if text in _SPECIAL else scaled(Decimal(text), scale), scaled(Decimal(0), scale)
         )
     return FieldType(schema, lambda text: None if text in _SPECIAL else Decimal(text), Decimal(0).quantize(unit))
+
+
+def _shortest(value: Decimal) -> Decimal:
+    """Return a decimal without zeros at the end of its fraction."""
+    if not value:
+        return Decimal(0)
+    sign, digits, exponent = value.as_tuple()
+    kept, places = list(digits), -int(exponent)
+    while places > 0 and kept[-1] == 0:
+        kept.pop()
+        places -= 1
+    return Decimal((sign, tuple(kept), -places))
 
 
 def scaled(value: Decimal, scale: int) -> Decimal:
@@ -218,7 +264,7 @@ def _money(_info: TypeInfo, settings: Settings) -> FieldType:
     return FieldType(decimal_with_precision(settings.money_digits, None), amount, Decimal(0).quantize(unit))
 
 
-def _bits(info: TypeInfo, _settings: Settings) -> FieldType:
+def bits_field(info: TypeInfo, _settings: Settings) -> FieldType:
     length = info.length or 1
     if length == 1 and info.name == "bit":
         return FieldType(BOOLEAN_SCHEMA, lambda text: text == "1", fallback=False)
@@ -325,8 +371,8 @@ _MAKERS: dict[str, Maker] = {
     "float8": _number(FLOAT64_SCHEMA, float, 0.0),
     "numeric": _numeric,
     "money": _money,
-    "bit": _bits,
-    "varbit": _bits,
+    "bit": bits_field,
+    "varbit": bits_field,
     "bytea": _bytea,
     "name": _name,
     "uuid": _semantic_text("Uuid"),

@@ -6,6 +6,7 @@ Values stay text. A value that the log leaves out because it did not change (TOA
 from __future__ import annotations
 
 import struct
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from sluiceway.connectors.cdc.columns import UNAVAILABLE
@@ -183,7 +184,7 @@ def _origin(data: bytes) -> Origin:
     return Origin(lsn, _text(data, 9)[0])
 
 
-_HANDLERS = {
+_HANDLERS: dict[bytes, Callable[[bytes], Decoded]] = {
     b"B": _begin,
     b"C": _commit,
     b"R": _relation,

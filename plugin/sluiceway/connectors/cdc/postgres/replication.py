@@ -26,7 +26,7 @@ from sluiceway.errors import ConnectError
 
 if TYPE_CHECKING:
     import psycopg
-    from psycopg import pq
+    from psycopg.pq.abc import PGconn
 
     Connection = psycopg.Connection[tuple[Any, ...]]
 
@@ -65,7 +65,10 @@ class Received(NamedTuple):
 
 def find_slot(connection: Connection, name: str) -> Slot | None:
     """Return the slot of that name, or None."""
-    query = "select active, restart_lsn::text, confirmed_flush_lsn::text, wal_status = 'lost' from pg_replication_slots where slot_name = %s"
+    query = (
+        "select active, restart_lsn::text, confirmed_flush_lsn::text, wal_status = 'lost' "
+        "from pg_replication_slots where slot_name = %s"
+    )
     row = connection.execute(query, (name,)).fetchone()
     if row is None:
         return None
@@ -73,7 +76,7 @@ def find_slot(connection: Connection, name: str) -> Slot | None:
     return Slot(active, restart and lsn_number(restart), confirmed and lsn_number(confirmed), bool(lost))
 
 
-def create_slot(connection: pq.PGconn, name: str, *, temporary: bool = False, failover: bool = False) -> CreatedSlot:
+def create_slot(connection: PGconn, name: str, *, temporary: bool = False, failover: bool = False) -> CreatedSlot:
     """Create a slot. Its snapshot lasts until the connection's next command."""
     options = " (FAILOVER true)" if failover else ""
     kind = "TEMPORARY " if temporary else ""

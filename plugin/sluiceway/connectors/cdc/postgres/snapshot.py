@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from sluiceway.api import SourceRecord
@@ -46,16 +46,30 @@ def snapshot_position(connection: Connection, lsn: int) -> Position:
 
 
 class Snapshot:
-    """Reads tables, one after the other, over a session in the snapshot's transaction."""
+    """Reads tables, one after the other, over a session in the snapshot's transaction.
+
+    Args:
+        conditions: the rows to read, by table, of a blocking snapshot.
+        fixed_offset: the offset of all records of a blocking snapshot, which is a position of the log.
+    """
 
     def __init__(
-        self, config: PostgresConfig, connection: Connection, types: TypeRegistry, emitter: Emitter, position: Position
+        self,
+        config: PostgresConfig,
+        connection: Connection,
+        types: TypeRegistry,
+        emitter: Emitter,
+        position: Position,
+        conditions: Mapping[str, str] | None = None,
+        fixed_offset: Mapping[str, Any] | None = None,
     ) -> None:
         self._config = config
         self._connection = connection
         self._types = types
         self._emitter = emitter
         self._position = position
+        self._conditions = conditions or {}
+        self._fixed_offset = fixed_offset
         self._schemas = config.common.schemas(SOURCE)
         self._sources = Sources(config.common.prefix, config.address.database)
         self.counts: dict[str, int] = {}
@@ -63,6 +77,8 @@ class Snapshot:
     def offset(self, *, completed: bool) -> dict[str, Any]:
         """Return the source offset of the snapshot's rows."""
         position = self._position
+        if self._fixed_offset is not None:
+            return dict(self._fixed_offset)
         return {
             "last_snapshot_record": completed,
             "lsn": position.lsn,
@@ -76,7 +92,6 @@ class Snapshot:
         """Yield the records of all rows. The last one's offset says that the snapshot is complete."""
         catalog = Catalog(self._connection)
         held: SourceRecord | None = None
-        first_of_all = True
         for index, table in enumerate(tables):
             found = catalog.table(table)
             if not found.columns:
@@ -86,8 +101,8 @@ class Snapshot:
             log.info("Snapshot of %s", table)
             first, count = True, 0
             for row, last in _with_last(self._rows(table, columns, schema)):
-                marker = _marker(first, last, first_of_all=first_of_all, last_table=index == len(tables) - 1)
-                first = first_of_all = False
+                marker = _marker(first, last, first_table=index == 0, last_table=index == len(tables) - 1)
+                first = False
                 count += 1
                 source = self._sources.snapshot(marker, table.schema, table.table, self._position)
                 if held is not None:
@@ -103,16 +118,17 @@ class Snapshot:
         names = [column.name for column in columns]
         override = self._config.common.select_overrides.get(str(table))
         if override is not None:
-            cursor = self._connection.execute(f"select * from ({override}) as t limit 0")
+            cursor = self._connection.execute(f"select * from ({override}) as t limit 0")  # noqa: S608
             read = [column.name for column in cursor.description or ()]
             statement = override
         else:
             included = self._config.common.columns
             keep = self._config.settings.correct and schema.key is not None
             keys = {names[index] for index, _ in schema.key.fields} if keep and schema.key is not None else set()
-            read = [name for name in names if included(f"{table}.{name}") or name in keys]
+            read = [name for name in names if included(f"{table}.{name}") or name in keys] or names
             listed = ", ".join(map(quoted, read)) or "null"
-            statement = f"select {listed} from {quoted(*table)}"
+            condition = self._conditions.get(str(table))
+            statement = f"select {listed} from {quoted(*table)}{f' where {condition}' if condition else ''}"  # noqa: S608
         positions = [read.index(name) if name in read else None for name in names]
         straight = positions == list(range(len(names)))
         with self._connection.cursor() as cursor, cursor.copy(f"COPY ({statement}) TO STDOUT") as copy:
@@ -120,8 +136,8 @@ class Snapshot:
                 yield row if straight else [None if at is None else row[at] for at in positions]
 
 
-def _marker(first: bool, last: bool, *, first_of_all: bool, last_table: bool) -> str:
-    if first and first_of_all:
+def _marker(first: bool, last: bool, *, first_table: bool, last_table: bool) -> str:
+    if first and first_table:
         return FIRST
     if last:
         return LAST if last_table else LAST_IN_TABLE

@@ -50,7 +50,7 @@ def plan_start(config: PostgresConfig, offset: Mapping[str, Any] | None, slot: S
 
 
 def check_log_available(config: PostgresConfig, offset: Mapping[str, Any], position: Position) -> None:
-    """Raise LogLostError, because the slot of a stored offset does not exist any more. Describes the position as Debezium does."""
+    """Raise LogLostError, because the slot of a stored offset does not exist any more. The text is Debezium's."""
     prefix, database = config.common.prefix, config.address.database
     moment = dt.datetime.fromtimestamp(position.micros / 1e6, dt.timezone.utc).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
     commit = "null" if position.commit_lsn is None else f"LSN{{{lsn_text(position.commit_lsn)}}}"

@@ -29,9 +29,13 @@ _KINDS: dict[type, str] = {Insert: "INSERT", Update: "UPDATE", Delete: "DELETE",
 
 
 class Listener(Protocol):
-    """Sees the rows of the log besides the records, for signals and incremental snapshots."""
+    """Sees the rows of the log besides the records, for signals and incremental snapshots, whose state is in offsets."""
+
+    def state(self) -> dict[str, Any]: ...
 
     def inserted(self, table: TableId, row: Mapping[str, Any]) -> None: ...
+
+    def deleted(self, table: TableId, row: Sequence[Any]) -> None: ...
 
     def changed(self, table: TableSchema, row: Sequence[Any]) -> None: ...
 
@@ -82,7 +86,8 @@ class StreamReader:
 
     def offset(self) -> dict[str, Any]:
         """Return the source offset of the last event."""
-        return self.position.offset(self.transactions.offset() if self.transactions is not None else {})
+        counts = {} if self.transactions is None else self.transactions.offset()
+        return self.position.offset({**counts, **self._listener.state()})
 
     def read(self, message: Received) -> list[SourceRecord]:
         """Return the records of a message; all but the last one have the offset of the event before."""
@@ -139,7 +144,8 @@ class StreamReader:
         if not self._config.captured(table) and str(table) != self._config.common.signal_table:
             return None
         found = self._catalog.table(table)
-        return self._schemas.build(table, stream_columns(relation, found, self._types), stream_key(relation, found))
+        known = (lambda _name: True) if self._config.settings.correct else self._config.common.columns
+        return self._schemas.build(table, stream_columns(relation, found, self._types, known), stream_key(relation, found))
 
     def _advance(self, lsn: int, kind: str) -> bool:
         """Move to an event; return False if it was sent before a restart."""
@@ -160,6 +166,8 @@ class StreamReader:
             return []
         if isinstance(change, Insert):
             self._listener.inserted(table.id, dict(zip(table.columns, change.new, strict=False)))
+        elif isinstance(change, Delete):
+            self._listener.deleted(table.id, change.old)
         if not self._config.captured(table.id):
             return []
         table = self._with_known_labels(relation, table, change)

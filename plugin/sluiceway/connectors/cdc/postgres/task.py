@@ -141,7 +141,8 @@ class PostgresTask(SourceTask):
         self._snapshot_reader = Snapshot(config, connection, self._types, self._emitter, position)
         self._notifications.snapshot("STARTED")
         self._offset = self._snapshot_reader.offset(completed=False)
-        chosen = [table for table in tables if config.common.snapshot_tables(str(table))]
+        wanted, signals = config.common.snapshot_tables, config.common.signal_table
+        chosen = [table for table in config.in_list_order(tables) if wanted(str(table)) and str(table) != signals]
         self._snapshot = self._snapshot_reader.records(chosen)
 
     def _end_snapshot(self) -> None:
@@ -168,8 +169,8 @@ class PostgresTask(SourceTask):
         """Return the records of the messages that have arrived; wait a little if there are none."""
         records: list[SourceRecord] = []
         common = self._config.common
-        while len(records) < common.batch_size:
-            messages = receiver.take(common.batch_size - len(records))
+        while len(records) < common.batch_size and (reader.in_transaction or not self._signals.blocking):
+            messages = receiver.take(1 if common.signal_table else common.batch_size - len(records))
             if not messages:
                 break
             for message in messages:
@@ -177,9 +178,9 @@ class PostgresTask(SourceTask):
                 if message.keepalive and not reader.in_transaction:
                     reader.safe_lsn = max(reader.safe_lsn, message.lsn)
                 records += self._signals.due(reader)
-            if records and reader.position.lsn:
-                self._offset = reader.offset()
-        records += self._signals.poll(reader)
+            self._offset = reader.offset()
+        if not reader.in_transaction:
+            records += self._signals.poll(reader)
         records += self._heartbeat(reader)
         if not records:
             self.context.wait(min(common.poll_interval, 0.5))
@@ -194,7 +195,7 @@ class PostgresTask(SourceTask):
                 self._session.execute(query)
             except driver().Error as error:
                 log.warning("The heartbeat.action.query failed: %s", error)
-        return [self._emitter.heartbeat(self._signals.with_state(reader.offset()))]
+        return [self._emitter.heartbeat(reader.offset())]
 
     def commit(self) -> None:
         self._unstored = 0
@@ -237,6 +238,7 @@ class PostgresTask(SourceTask):
         connection, self._connection = self._connection, None
         if receiver is not None:
             receiver.close()
+            self._signals.close()
         if connection is not None:
             connection.close()
 

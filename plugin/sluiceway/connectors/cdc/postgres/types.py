@@ -98,9 +98,11 @@ class TypeRegistry:
             inner = fields.enum_field(self._array_labels.get(element_oid, ()), self._settings)
             return _array_field(inner, inner.schema, found.delimiter, self._settings)
         info = TypeInfo(element.name, inner_typmod, ())
+        if element.name in ("bit", "varbit") and not self._settings.correct:  # Debezium takes them for single values
+            return replace(fields.bits_field(info, self._settings), convert=lambda _text: None)
         if element.name not in fields.ARRAY_ELEMENTS and element.kind != "r":
             return fields.unknown_field(self._settings)
-        scalar = fields.scalar_field(replace(info), self._settings, ranges=element.kind == "r")
+        scalar = fields.scalar_field(info, self._settings, ranges=element.kind == "r")
         if scalar is None:
             return fields.unknown_field(self._settings)
         return _array_field(scalar, scalar.schema.replace(optional=True), found.delimiter, self._settings)
