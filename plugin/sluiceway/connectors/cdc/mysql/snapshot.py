@@ -52,7 +52,7 @@ class Snapshot:
         self._notify()
         captured = self.read_structures()
         log.info("Snapshot at %s:%s (%s): %d tables.", start.file, start.position, start.gtids or "no GTID", len(captured))
-        wanted = [table for table in captured if self.config.common.snapshot_tables(str(table))] if data else []
+        wanted = [table for table in captured if self._has_rows(table)] if data else []
         count = self._read_rows(self._ordered(wanted))
         self.position.snapshot(None)
         self.notifications.snapshot("COMPLETED")
@@ -61,6 +61,11 @@ class Snapshot:
             self._held.source_offset = self.position.offset()
             self.buffer.put([self._held], offset=self.position.offset())
         log.info("Snapshot complete: %d rows in %.1f s.", count, time.monotonic() - started)
+
+    def _has_rows(self, table: TableId) -> bool:
+        """Whether the snapshot has the rows of a table; it leaves out those of the signal table."""
+        common = self.config.common
+        return str(table) != common.signal_table and common.snapshot_tables(str(table))
 
     def _notify(self) -> None:
         self._emit(self.notifications.take(self.position.offset()))
