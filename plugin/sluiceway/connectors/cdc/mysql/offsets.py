@@ -100,6 +100,12 @@ class LogPosition:
         """Set how many events of the next transaction, and rows of the event after them, have been read."""
         self._events, self._rows = events, rows
 
+    def rewind(self) -> None:
+        """Go back to the start of the current transaction, because a new dump begins there; what was read is skipped."""
+        events, rows = self.skips
+        self.start_at(self.start)
+        self.resume_at(events, rows)
+
     @property
     def start(self) -> StartPosition:
         """Where to start reading again."""
@@ -122,8 +128,6 @@ class LogPosition:
         if gtid is not None:
             self._start_gtids = str(self._gtids) if self._has_gtids else None
             self._gtids.add(gtid)
-            if not self._has_gtids:
-                self._start_gtids = str(self._gtids)
             self._has_gtids = True
         self._events = self._rows = 0
         self.in_transaction = True

@@ -282,13 +282,14 @@ class DatabaseReader:
             mariadb=server.mariadb,
             read_table=self._read_table,
         )
-        streaming = Streaming(parts, self.signals.on_row if self._config.common.signal_table else None)
         mariadb = server.mariadb
         self._close_server()
         connection = connect(replace(self._config.connection, statements=()))
         stream = BinlogStream(connection, self._config.server_id, mariadb=mariadb, annotations=self._config.flag("include.query"))
         with self._lock:
             self._stream = stream
+        self._position.rewind()
+        streaming = Streaming(parts, self.signals.on_row if self._config.common.signal_table else None)
         start = self._position.start
         log.info("Reading the binary log from %s:%s (%s).", start.file, start.position, start.gtids or "no GTID")
         try:
