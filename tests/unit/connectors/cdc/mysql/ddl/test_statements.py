@@ -17,7 +17,7 @@ T = TableId("db", "t")
 
 
 def _tables(*statements: str) -> Tables:
-    tables = Tables(server_charset="utf8mb4")
+    tables = Tables(server_charset="utf8mb4", keep_comments=True)
     for sql in statements:
         apply_statement(tables, sql, "db")
     return tables
@@ -125,6 +125,15 @@ def test_converted_tables_change_the_charset_of_all_columns() -> None:
     table = _table("create table t (a text charset latin1, b int)", "alter table t convert to character set utf8mb4")
 
     assert [column.charset for column in table.columns] == ["utf8mb4", None]
+
+
+def test_comments_are_left_out_unless_they_are_kept() -> None:
+    tables = Tables()
+    apply_statement(tables, "create table t (a int comment 'x') comment 'y'", "db")
+    table = tables.get(T)
+
+    assert table is not None
+    assert (table.comment, table.columns[0].comment) == (None, None)
 
 
 def test_a_table_like_another() -> None:
