@@ -223,12 +223,7 @@ def _numeric(info: TypeInfo, settings: Settings) -> FieldType:
         )
     scale = info.scale or 0
     schema = decimal_with_precision(scale, info.length)
-    unit = Decimal(1).scaleb(-scale)
-    if scale > 1000:  # a negative scale that Debezium takes for a large one
-        return FieldType(
-            schema, lambda text: None if text in _SPECIAL else scaled(Decimal(text), scale), scaled(Decimal(0), scale)
-        )
-    return FieldType(schema, lambda text: None if text in _SPECIAL else Decimal(text), Decimal(0).quantize(unit))
+    return FieldType(schema, lambda text: None if text in _SPECIAL else scaled(Decimal(text), scale), scaled(Decimal(0), scale))
 
 
 def _shortest(value: Decimal) -> Decimal:
@@ -244,9 +239,10 @@ def _shortest(value: Decimal) -> Decimal:
 
 
 def scaled(value: Decimal, scale: int) -> Decimal:
-    """Return a decimal with more digits after the point than a context has."""
+    """Return a decimal with so many digits after the point, which may be more than a context has."""
     sign, digits, exponent = value.as_tuple()
-    return Decimal((sign, (*digits, *([0] * (scale + int(exponent)))), -scale))
+    missing = scale + int(exponent)
+    return value if missing <= 0 else Decimal((sign, (*digits, *([0] * missing)), -scale))
 
 
 def _money(_info: TypeInfo, settings: Settings) -> FieldType:

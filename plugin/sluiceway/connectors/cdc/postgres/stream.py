@@ -107,7 +107,7 @@ class StreamReader:
         self._begin, self.in_transaction = begin, True
         skip = self._skip
         self._announced = False
-        if skip is not None and skip.commit_lsn is not None and skip.xid == begin.xid and skip.kind != "COMMIT":
+        if skip is not None and skip.xid == begin.xid and skip.kind not in (None, "COMMIT"):
             self._announced = True  # a restart within this transaction
             return []
         self._skip = None
