@@ -47,7 +47,8 @@ class _Reader:
 
     def chunk(self, request: Request, _schema: TableSchema, limit: int) -> list[Row]:
         after = int(request.after[0]) if request.after else 0
-        return [(str(number),) for number in range(after + 1, 4)][:limit]
+        rows: list[Row] = [(str(number),) for number in range(after + 1, 4)]
+        return rows[:limit]
 
     def insert_mark(self, identifier: str, _kind: str, _data: str) -> None:
         self.marks.append(identifier)
