@@ -1,4 +1,7 @@
-"""Reads and writes Java's serialized ``HashMap<byte[], byte[]>``, the format of Connect's offsets file. No I/O."""
+"""Reads and writes Java's serialization of two types: strings, and ``HashMap<byte[], byte[]>``. No I/O.
+
+The map is the format of Connect's offsets file.
+"""
 
 from __future__ import annotations
 
@@ -41,6 +44,15 @@ def dumps(entries: Mapping[bytes | None, bytes | None]) -> bytes:
             array_class = _BYTE_ARRAY_CLASS_AGAIN
     parts.append(_END)
     return b"".join(parts)
+
+
+def serialized_string(text: str) -> bytes:
+    """Return the bytes that Java's ``ObjectOutputStream`` writes for a string: modified UTF-8 with its length."""
+    data = text.encode("utf-16-be", "surrogatepass")
+    units = (data[index] << 8 | data[index + 1] for index in range(0, len(data), 2))
+    encoded = b"".join(chr(unit).encode("utf-8", "surrogatepass") if unit else b"\xc0\x80" for unit in units)
+    head = b"t" + struct.pack(">H", len(encoded)) if len(encoded) < 1 << 16 else b"|" + struct.pack(">Q", len(encoded))
+    return b"\xac\xed\x00\x05" + head + encoded
 
 
 def loads(data: bytes) -> Entries:

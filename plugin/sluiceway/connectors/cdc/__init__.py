@@ -1,0 +1,1 @@
+"""Change data capture: connectors that read the transaction logs of databases, with Debezium's configs and records."""

@@ -1,0 +1,177 @@
+"""Makes source records of row changes, heartbeats, transactions and notifications. No I/O but the clock."""
+
+from __future__ import annotations
+
+import os
+import time
+import uuid
+from collections.abc import Mapping
+from typing import Any
+
+from sluiceway.api import Offset, SourceRecord
+from sluiceway.connectors.cdc.config import CommonConfig
+from sluiceway.connectors.cdc.envelope import (
+    CREATE,
+    DELETE,
+    HEARTBEAT_KEY,
+    HEARTBEAT_VALUE,
+    NOTIFICATION_KEY,
+    NOTIFICATION_VALUE,
+    READ,
+    TRANSACTION_KEY,
+    TRANSACTION_VALUE,
+    TRUNCATE,
+    UPDATE,
+)
+from sluiceway.connectors.cdc.tables import Row, TableSchema
+from sluiceway.connectors.cdc.transactions import transaction_key
+from sluiceway.data import Header, Headers, Struct
+from sluiceway.data.schema import INT32_SCHEMA, STRING_SCHEMA
+
+_CONTEXT = "__debezium.context."
+
+
+class Emitter:
+    """Makes the records of one task.
+
+    A change becomes no record (``skipped.operations``, unchanged rows), one, two with a tombstone, or three for a changed key.
+    ``source`` is the source block, ``transaction`` the transaction block or None.
+    """
+
+    def __init__(self, config: CommonConfig, connector: str) -> None:
+        self.partition = {"server": config.prefix}
+        self._config = config
+        self._skipped = config.skipped_operations
+        self._headers: Headers = ()
+        if config.extended_headers:
+            self._headers = (
+                Header(f"{_CONTEXT}connectorLogicalName", config.prefix, STRING_SCHEMA),
+                Header(f"{_CONTEXT}taskId", 0, INT32_SCHEMA),
+                Header(f"{_CONTEXT}connectorName", connector, STRING_SCHEMA),
+                Header(f"{_CONTEXT}runId", _uuid7(), STRING_SCHEMA),
+            )
+
+    def read(self, table: TableSchema, row: Row, source: Struct, offset: Offset, *, incremental: bool = False) -> SourceRecord:
+        """Return the record of a row of a snapshot."""
+        snapshot = not incremental
+        key = table.snapshot_key if snapshot else table.key
+        value = (table.snapshot_value if snapshot else table.value)(row)
+        return self._record(table, None if key is None else key(row), READ, None, value, source, None, offset)
+
+    def create(
+        self, table: TableSchema, row: Row, source: Struct, transaction: Struct | None, offset: Offset
+    ) -> list[SourceRecord]:
+        if CREATE in self._skipped:
+            return []
+        key = _key(table, row)
+        return [self._record(table, key, CREATE, None, table.value(row), source, transaction, offset)]
+
+    def update(
+        self, table: TableSchema, old: Row | None, row: Row, source: Struct, transaction: Struct | None, offset: Offset
+    ) -> list[SourceRecord]:
+        """Return the records of an update. ``old`` is the row before, as far as the log has it, or None."""
+        if UPDATE in self._skipped:
+            return []
+        before, after = None if old is None else table.value(old), table.value(row)
+        key = _key(table, row)
+        old_key = key if old is None else _key(table, old)
+        if key is not None and old_key is not None and key != old_key:
+            return self._moved(table, old_key, key, before, after, source, transaction, offset)
+        if self._config.skip_unchanged and before is not None and before == after:
+            return []
+        return [self._record(table, key, UPDATE, before, after, source, transaction, offset)]
+
+    def delete(
+        self, table: TableSchema, row: Row, source: Struct, transaction: Struct | None, offset: Offset
+    ) -> list[SourceRecord]:
+        """Return the records of a delete: the change, and a tombstone unless ``tombstones.on.delete`` is false."""
+        if DELETE in self._skipped:
+            return []
+        key = _key(table, row)
+        record = self._record(table, key, DELETE, table.value(row), None, source, transaction, offset)
+        return [record, *self._tombstone(record)]
+
+    def truncate(self, table: TableSchema, source: Struct, transaction: Struct | None, offset: Offset) -> list[SourceRecord]:
+        if TRUNCATE in self._skipped:
+            return []
+        return [self._record(table, None, TRUNCATE, None, None, source, transaction, offset)]
+
+    def heartbeat(self, offset: Offset) -> SourceRecord:
+        key = Struct.of(HEARTBEAT_KEY, [self._config.prefix])
+        value = Struct.of(HEARTBEAT_VALUE, [time.time_ns() // 1_000_000])
+        return SourceRecord(
+            self.partition, offset, self._config.topics.heartbeat, value, HEARTBEAT_VALUE, key, HEARTBEAT_KEY, kafka_partition=0
+        )
+
+    def transaction(self, identifier: str, value: Struct, offset: Offset) -> SourceRecord:
+        """Return a record of the transaction topic, with a value of ``TransactionCounter``."""
+        key = transaction_key(identifier)
+        return SourceRecord(
+            self.partition, offset, self._config.topics.transaction, value, TRANSACTION_VALUE, key, TRANSACTION_KEY
+        )
+
+    def schema_change(self, key: Struct, value: Struct, offset: Offset) -> SourceRecord:
+        """Return a record of the topic of schema changes."""
+        topic = self._config.topics.schema_changes
+        return SourceRecord(
+            self.partition, offset, topic, value, value.schema, key, key.schema, kafka_partition=0, headers=self._headers
+        )
+
+    def notification(
+        self, topic: str, identifier: str, kind: str, aggregate: str, data: Mapping[str, str], offset: Offset | None
+    ) -> SourceRecord:
+        """Return a record of the notification topic."""
+        key = Struct.of(NOTIFICATION_KEY, [identifier])
+        value = Struct.of(NOTIFICATION_VALUE, [identifier, kind, aggregate, dict(data), time.time_ns() // 1_000_000])
+        return SourceRecord(self.partition, offset, topic, value, NOTIFICATION_VALUE, key, NOTIFICATION_KEY)
+
+    def _moved(
+        self,
+        table: TableSchema,
+        old_key: Struct,
+        key: Struct,
+        before: Struct | None,
+        after: Struct,
+        source: Struct,
+        transaction: Struct | None,
+        offset: Offset,
+    ) -> list[SourceRecord]:
+        """Return the records of an update that changed the key: a delete, a tombstone, and a create."""
+        deleted = self._record(table, old_key, DELETE, before, None, source, transaction, offset)
+        deleted.headers = (Header("__debezium.newkey", key, key.schema), *self._headers)
+        created = self._record(table, key, CREATE, None, after, source, transaction, offset)
+        created.headers = (Header("__debezium.oldkey", old_key, old_key.schema), *self._headers)
+        return [deleted, *self._tombstone(deleted), created]
+
+    def _tombstone(self, deleted: SourceRecord) -> list[SourceRecord]:
+        if not self._config.tombstones:
+            return []
+        return [deleted.with_data(deleted.key_schema, deleted.key, None, None)]
+
+    def _record(
+        self,
+        table: TableSchema,
+        key: Struct | None,
+        op: str,
+        before: Struct | None,
+        after: Struct | None,
+        source: Struct,
+        transaction: Struct | None,
+        offset: Offset,
+    ) -> SourceRecord:
+        now: int = time.time_ns()
+        values: list[Any] = [before, after, source, transaction, op, now // 1_000_000, now // 1000, now]
+        value = Struct.of(table.envelope, values)
+        key_schema = None if key is None else key.schema
+        return SourceRecord(self.partition, offset, table.topic, value, table.envelope, key, key_schema, headers=self._headers)
+
+
+def _key(table: TableSchema, row: Row) -> Struct | None:
+    return None if table.key is None else table.key(row)
+
+
+def _uuid7() -> str:
+    """Return a random UUID that begins with the time (RFC 9562)."""
+    number = (time.time_ns() // 1_000_000) << 80 | int.from_bytes(os.urandom(10), "big")
+    number = number & ~(0xF << 76) | 7 << 76
+    return str(uuid.UUID(int=number & ~(0x3 << 62) | 2 << 62))

@@ -1,0 +1,1 @@
+"""MariaDB and MySQL source connectors that read the binary log."""

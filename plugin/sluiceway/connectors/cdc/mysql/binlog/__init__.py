@@ -1,0 +1,1 @@
+"""Reads the binary log: connection, events, table maps and rows."""

@@ -1,0 +1,165 @@
+"""Decodes binary log events other than rows: header, format description, rotation, GTIDs, queries, commits. No I/O."""
+
+from __future__ import annotations
+
+import enum
+import struct
+import uuid
+import zlib
+from dataclasses import dataclass
+
+from sluiceway.errors import ConnectError
+
+
+class EventType(enum.IntEnum):
+    """Types of events in their headers, as far as the connectors read them."""
+
+    QUERY = 2
+    STOP = 3
+    ROTATE = 4
+    FORMAT_DESCRIPTION = 15
+    XID = 16
+    TABLE_MAP = 19
+    WRITE_ROWS_V1 = 23
+    UPDATE_ROWS_V1 = 24
+    DELETE_ROWS_V1 = 25
+    HEARTBEAT = 27
+    ROWS_QUERY = 29
+    WRITE_ROWS = 30
+    UPDATE_ROWS = 31
+    DELETE_ROWS = 32
+    GTID = 33
+    ANONYMOUS_GTID = 34
+    PREVIOUS_GTIDS = 35
+    XA_PREPARE = 38
+    PARTIAL_UPDATE_ROWS = 39
+    TRANSACTION_PAYLOAD = 40
+    HEARTBEAT_V2 = 41
+    GTID_TAGGED = 42
+    ANNOTATE_ROWS = 160
+    BINLOG_CHECKPOINT = 161
+    MARIADB_GTID = 162
+    MARIADB_GTID_LIST = 163
+    START_ENCRYPTION = 164
+    QUERY_COMPRESSED = 165
+    WRITE_ROWS_COMPRESSED_V1 = 166
+    UPDATE_ROWS_COMPRESSED_V1 = 167
+    DELETE_ROWS_COMPRESSED_V1 = 168
+    WRITE_ROWS_COMPRESSED = 169
+    UPDATE_ROWS_COMPRESSED = 170
+    DELETE_ROWS_COMPRESSED = 171
+
+
+HEADER_BYTES = 19
+CHECKSUM_BYTES = 4
+_FORMAT_CHECKSUM_OFFSET = 5  # the algorithm's byte before the checksum of the format description itself
+_HEADER = struct.Struct("<IBIIIH")
+_QUERY = struct.Struct("<IIBHH")
+_ARTIFICIAL = 0x20
+_STANDALONE = 0x01
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """The common header: time in seconds since the epoch, position of the following event, size with header and checksum."""
+
+    timestamp: int
+    type: int
+    server_id: int
+    size: int
+    next_position: int
+    flags: int
+
+    @property
+    def position(self) -> int:
+        """The position of this event in its file; 0 for events that the server made up for the dump."""
+        return max(self.next_position - self.size, 0) if self.next_position else 0
+
+    @property
+    def artificial(self) -> bool:
+        return bool(self.flags & _ARTIFICIAL)
+
+
+def read_header(packet: memoryview) -> Header:
+    """Return the header of an event."""
+    return Header(*_HEADER.unpack_from(packet, 0))
+
+
+@dataclass(frozen=True, slots=True)
+class FormatDescription:
+    """Describes how to read the events that follow: post-header lengths by event type, and whether there are checksums."""
+
+    server_version: str
+    has_checksums: bool
+    post_header_lengths: bytes
+
+    @classmethod
+    def read(cls, packet: memoryview) -> FormatDescription:
+        body = bytes(packet[HEADER_BYTES:])
+        version = body[2:52].rstrip(b"\0").decode("ascii", "replace")
+        algorithm = body[-_FORMAT_CHECKSUM_OFFSET]
+        return cls(version, algorithm == 1, body[57:-_FORMAT_CHECKSUM_OFFSET])
+
+    def table_id_bytes(self, event_type: int) -> int:
+        """Return the size of table ids in this type of event: 6 except in the logs of ancient servers."""
+        lengths = self.post_header_lengths
+        return 4 if len(lengths) >= event_type and lengths[event_type - 1] == 6 else 6
+
+
+@dataclass(frozen=True, slots=True)
+class Rotation:
+    """Names the file that the next events are in, and their position."""
+
+    file: str
+    position: int
+
+    @classmethod
+    def read(cls, body: memoryview) -> Rotation:
+        return cls(bytes(body[8:]).decode("utf-8", "replace"), int.from_bytes(body[:8], "little"))
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A statement: DDL, or BEGIN and COMMIT of transactions that have no Xid event."""
+
+    thread: int
+    database: str
+    sql: str
+
+    @classmethod
+    def read(cls, body: memoryview, *, compressed: bool = False) -> Query:
+        thread, _, database_length, _, variables_length = _QUERY.unpack_from(body, 0)
+        start = _QUERY.size + variables_length
+        database = bytes(body[start : start + database_length]).decode("utf-8", "replace")
+        sql = bytes(body[start + database_length + 1 :])
+        text = uncompressed(sql) if compressed else sql
+        return cls(thread, database, text.decode("utf-8", "replace"))
+
+
+@dataclass(frozen=True, slots=True)
+class Gtid:
+    """The id of the transaction that follows; ``standalone`` statements (DDL) have no commit event."""
+
+    text: str
+    standalone: bool
+
+    @classmethod
+    def read_mariadb(cls, header: Header, body: memoryview) -> Gtid:
+        sequence, domain = struct.unpack_from("<QI", body, 0)
+        return cls(f"{domain}-{header.server_id}-{sequence}", bool(body[12] & _STANDALONE))
+
+    @classmethod
+    def read_mysql(cls, body: memoryview) -> Gtid:
+        source = uuid.UUID(bytes=bytes(body[1:17]))
+        return cls(f"{source}:{int.from_bytes(body[17:25], 'little')}", standalone=False)
+
+
+def uncompressed(data: bytes | memoryview) -> bytes:
+    """Return the content of MariaDB's compressed form: a header with the length of the length, the length, and zlib's stream.
+
+    Raises:
+        ConnectError: another algorithm than zlib.
+    """
+    if (data[0] & 0x70) >> 4:
+        raise ConnectError("A compressed event of the binary log has an unknown algorithm. Use log_bin_compress with zlib.")
+    return zlib.decompress(data[1 + (data[0] & 0x07) :])

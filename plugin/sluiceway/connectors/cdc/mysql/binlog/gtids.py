@@ -1,0 +1,114 @@
+"""GTID sets of MariaDB and MySQL: parsing, adding transactions, comparison. No I/O."""
+
+from __future__ import annotations
+
+import struct
+import uuid
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+
+@dataclass
+class MariaDbGtidSet:
+    """The last transaction of each domain and server, as in ``0-223344-917,1-5-3``."""
+
+    positions: dict[tuple[int, int], int] = field(default_factory=dict)
+
+    @classmethod
+    def parse(cls, text: str) -> MariaDbGtidSet:
+        positions = {}
+        for gtid in filter(None, (part.strip() for part in text.split(","))):
+            domain, server, sequence = (int(number) for number in gtid.split("-"))
+            positions[domain, server] = sequence
+        return cls(positions)
+
+    def add(self, gtid: str) -> None:
+        """Add one transaction: it replaces the position of its domain, whichever server wrote it before."""
+        domain, server, sequence = (int(number) for number in gtid.split("-"))
+        for key in [key for key in self.positions if key[0] == domain]:
+            del self.positions[key]
+        self.positions[domain, server] = sequence
+
+    def filtered(self, keep: Callable[[str], bool]) -> MariaDbGtidSet:
+        """Return the positions whose ``domain-server`` the function accepts."""
+        return MariaDbGtidSet({key: value for key, value in self.positions.items() if keep(f"{key[0]}-{key[1]}")})
+
+    def contains(self, gtid: str) -> bool:
+        domain, _, sequence = (int(number) for number in gtid.split("-"))
+        return any(key[0] == domain and value >= sequence for key, value in self.positions.items())
+
+    def __str__(self) -> str:
+        return ",".join(f"{domain}-{server}-{sequence}" for (domain, server), sequence in sorted(self.positions.items()))
+
+
+Interval = tuple[int, int]
+"""First and last transaction number, both included."""
+
+
+@dataclass
+class MySqlGtidSet:
+    """Executed transaction numbers of each server, as in ``3e11fa47-…:1-5:11,…``; tags are part of the source's name."""
+
+    intervals: dict[str, list[Interval]] = field(default_factory=dict)
+
+    @classmethod
+    def parse(cls, text: str) -> MySqlGtidSet:
+        result = cls()
+        for part in filter(None, (part.strip() for part in text.replace("\n", "").split(","))):
+            source, *ranges = part.split(":")
+            name = source.strip().lower()
+            for item in ranges:
+                if not item[:1].isdigit():
+                    name = f"{source.strip().lower()}:{item}"
+                    continue
+                first, _, last = item.partition("-")
+                result._add(name, (int(first), int(last or first)))
+        return result
+
+    def _add(self, source: str, interval: Interval) -> None:
+        merged: list[Interval] = []
+        for first, last in sorted([*self.intervals.get(source, []), interval]):
+            if merged and first <= merged[-1][1] + 1:
+                merged[-1] = (merged[-1][0], max(last, merged[-1][1]))
+            else:
+                merged.append((first, last))
+        self.intervals[source] = merged
+
+    def add(self, gtid: str) -> None:
+        source, _, number = gtid.rpartition(":")
+        intervals = self.intervals.get(source)
+        if intervals and intervals[-1][1] + 1 == int(number):
+            intervals[-1] = (intervals[-1][0], int(number))
+        else:
+            self._add(source, (int(number), int(number)))
+
+    def filtered(self, keep: Callable[[str], bool]) -> MySqlGtidSet:
+        """Return the intervals of the sources that the function accepts."""
+        return MySqlGtidSet({source: list(ranges) for source, ranges in self.intervals.items() if keep(source)})
+
+    def contains(self, gtid: str) -> bool:
+        source, _, number = gtid.rpartition(":")
+        return any(first <= int(number) <= last for first, last in self.intervals.get(source, []))
+
+    def contains_all(self, other: MySqlGtidSet) -> bool:
+        return all(
+            any(first <= a and b <= last for first, last in self.intervals.get(source, []))
+            for source, ranges in other.intervals.items()
+            for a, b in ranges
+        )
+
+    def encoded(self) -> bytes:
+        """Return the form that COM_BINLOG_DUMP_GTID takes: sources with half-open intervals."""
+        sources = [_encoded_source(source, ranges) for source, ranges in sorted(self.intervals.items())]
+        return struct.pack("<Q", len(sources)) + b"".join(sources)
+
+    def __str__(self) -> str:
+        return ",".join(
+            f"{source}:" + ":".join(str(a) if a == b else f"{a}-{b}" for a, b in ranges)
+            for source, ranges in sorted(self.intervals.items())
+        )
+
+
+def _encoded_source(source: str, ranges: Iterable[Interval]) -> bytes:
+    packed = [struct.pack("<QQ", first, last + 1) for first, last in ranges]
+    return uuid.UUID(source.partition(":")[0]).bytes + struct.pack("<Q", len(packed)) + b"".join(packed)

@@ -1,0 +1,265 @@
+"""Connects to a server, and asks it for its log positions, databases and tables."""
+
+from __future__ import annotations
+
+import contextlib
+import ssl
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from sluiceway.connectors.cdc.filters import TableId
+from sluiceway.connectors.cdc.mysql.binlog.charsets import Charsets
+from sluiceway.connectors.cdc.mysql.binlog.stream import StartPosition
+from sluiceway.errors import ConnectError, RetriableError
+
+if TYPE_CHECKING:
+    from pymysql.connections import Connection
+
+BUILT_IN_DATABASES = frozenset({"mysql", "performance_schema", "information_schema", "sys"})
+
+_NO_SUCH_VARIABLE, _SYNTAX_ERROR = 1193, 1064
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectionSettings:
+    """How to reach the server. ``timeout`` is in seconds."""
+
+    host: str
+    port: int
+    user: str
+    password: str
+    ssl_mode: str = "preferred"
+    timeout: float = 30.0
+    statements: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, config: Mapping[str, Any]) -> ConnectionSettings:
+        """Return the settings of a parsed config."""
+        password = config["database.password"]
+        statements = str(config["database.initial.statements"] or "")
+        return cls(
+            host=str(config["database.hostname"]),
+            port=int(config["database.port"]),
+            user=str(config["database.user"] or ""),
+            password="" if password is None else str(getattr(password, "value", password)),
+            ssl_mode=str(config["database.ssl.mode"]).strip().lower(),
+            timeout=int(config["connect.timeout.ms"]) / 1000,
+            statements=tuple(part.strip() for part in statements.replace(";;", "\0").split(";") if part.strip()),
+        )
+
+
+class Server:
+    """A connection for queries, whose results are text: nothing is converted, so that values are exactly the server's."""
+
+    def __init__(self, settings: ConnectionSettings) -> None:
+        self._settings = settings
+        self.connection = connect(settings)
+        (version,) = self.row("SELECT VERSION()")
+        self.version = str(version)
+        self.mariadb = "mariadb" in self.version.lower()
+
+    def close(self) -> None:
+        with contextlib.suppress(Exception):
+            self.connection.close()
+
+    def __enter__(self) -> Server:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def execute(self, sql: str) -> None:
+        with self.connection.cursor() as cursor:
+            cursor.execute(sql)
+
+    def rows(self, sql: str, parameters: Sequence[object] = ()) -> list[tuple[Any, ...]]:
+        with self.connection.cursor() as cursor:
+            cursor.execute(sql, parameters or None)
+            return list(cursor.fetchall())
+
+    def row(self, sql: str) -> tuple[Any, ...]:
+        """Return the first row of a result, or raise ConnectError if there is none."""
+        found = self.rows(sql)
+        if not found:
+            raise ConnectError(f"The statement '{sql}' returned no rows. Check the user's privileges.")
+        return found[0]
+
+    def stream(self, sql: str, size: int) -> Iterator[tuple[tuple[str, ...], list[tuple[Any, ...]]]]:
+        """Yield the column names with at most ``size`` rows at a time, without keeping the whole result in memory."""
+        from pymysql.cursors import SSCursor
+
+        with self.connection.cursor(SSCursor) as cursor:
+            cursor.execute(sql)
+            names = tuple(column[0] for column in cursor.description or ())
+            while rows := cursor.fetchmany(size):
+                yield names, list(rows)
+
+    # -- positions
+
+    def position(self) -> StartPosition:
+        """Return the end of the binary log."""
+        found = self._first_of("SHOW MASTER STATUS", "SHOW BINARY LOG STATUS")
+        gtids = self.variable("gtid_binlog_pos") if self.mariadb else str(found[4] or "").replace("\n", "")
+        return StartPosition(str(found[0]), int(found[1]), gtids or None)
+
+    def _first_of(self, *statements: str) -> tuple[Any, ...]:
+        """Execute the first statement that the server's version knows."""
+        import pymysql
+
+        for statement in statements:
+            try:
+                found = self.rows(statement)
+            except pymysql.err.ProgrammingError as error:
+                if error.args[0] != _SYNTAX_ERROR:
+                    raise
+                continue
+            if found:
+                return found[0]
+        raise ConnectError(
+            "The server has no binary log, or the user may not see its position. Start the server with log_bin, and grant the "
+            "user REPLICATION CLIENT (MariaDB: BINLOG MONITOR)."
+        )
+
+    def snapshot_position(self) -> StartPosition:
+        """Start a consistent snapshot in this connection and return its exact position in the log, without any lock."""
+        self.execute("SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+        if not self.mariadb:
+            return self._checked_snapshot_position()
+        self.execute("START TRANSACTION WITH CONSISTENT SNAPSHOT")
+        status = {str(name).lower(): value for name, value in self.rows("SHOW STATUS LIKE 'binlog\\_snapshot\\_%'")}
+        file, position = str(status.get("binlog_snapshot_file", "")), int(status.get("binlog_snapshot_position") or 0)
+        if not file:
+            return self.position()  # raises if there is no binary log
+        (gtids,) = self.row(f"SELECT BINLOG_GTID_POS('{file}', {position})")
+        return StartPosition(file, position, str(gtids) if gtids else None)
+
+    def _checked_snapshot_position(self) -> StartPosition:
+        """Compare MySQL's position before and after the start of the snapshot, which is exact if it did not move."""
+        for _ in range(20):
+            before = self.position()
+            self.execute("START TRANSACTION WITH CONSISTENT SNAPSHOT")
+            if self.position() == before:
+                return before
+            self.execute("ROLLBACK")
+        self.execute("FLUSH TABLES WITH READ LOCK")  # the server is too busy for an exact position otherwise
+        try:
+            position = self.position()
+            self.execute("START TRANSACTION WITH CONSISTENT SNAPSHOT")
+        finally:
+            self.execute("UNLOCK TABLES")
+        return position
+
+    def log_files(self) -> list[str]:
+        """Return the names of the binary log's files, oldest first."""
+        return [str(row[0]) for row in self.rows("SHOW BINARY LOGS")]
+
+    # -- tables
+
+    def databases(self) -> list[str]:
+        return sorted(str(row[0]) for row in self.rows("SHOW DATABASES"))
+
+    def tables(self, database: str) -> list[TableId]:
+        """Return the base tables of a database by name."""
+        kinds = ("BASE TABLE", "SYSTEM VERSIONED")
+        rows = self.rows(f"SHOW FULL TABLES IN {quoted(database)}")
+        return sorted(TableId(database, str(row[0])) for row in rows if str(row[1]) in kinds)
+
+    def create_statement(self, table: TableId) -> str | None:
+        """Return the CREATE TABLE statement of a table, or None if the table does not exist."""
+        import pymysql
+
+        try:
+            return str(self.row(f"SHOW CREATE TABLE {quoted(table.schema)}.{quoted(table.table)}")[1])
+        except pymysql.err.ProgrammingError:
+            return None
+
+    def database_locales(self) -> dict[str, tuple[str, str]]:
+        """Return charset and collation of each database."""
+        rows = self.rows(
+            "SELECT schema_name, default_character_set_name, default_collation_name FROM information_schema.schemata"
+        )
+        return {str(name): (str(charset), str(collation)) for name, charset, collation in rows}
+
+    def row_counts(self) -> dict[TableId, int]:
+        """Return the server's estimates of the rows of all tables."""
+        rows = self.rows("SELECT table_schema, table_name, table_rows FROM information_schema.tables")
+        return {TableId(str(schema), str(table)): int(count or 0) for schema, table, count in rows}
+
+    def charset_statement(self) -> str:
+        """Return the statement that sets the server's default charset."""
+        charset, collation = self.row("SELECT @@character_set_server, @@collation_server")
+        return f"SET character_set_server={charset}, collation_server={collation}"
+
+    def charsets(self) -> Charsets:
+        """Return the charsets of this server's collations."""
+        import pymysql
+
+        sources = ("COLLATION_CHARACTER_SET_APPLICABILITY", "COLLATIONS")  # only MariaDB's first one has ids
+        for source in sources:
+            try:
+                rows = self.rows(f"SELECT id, character_set_name FROM information_schema.{source} WHERE id IS NOT NULL")  # noqa: S608
+            except pymysql.err.MySQLError:
+                continue
+            return Charsets({int(id_): str(name) for id_, name in rows if name})
+        return Charsets()
+
+    def variable(self, name: str) -> str:
+        (value,) = self.row(f"SELECT @@{name}")
+        return "" if value is None else str(value)
+
+
+def quoted(name: str) -> str:
+    """Return an identifier in backticks."""
+    return "`" + name.replace("`", "``") + "`"
+
+
+def connect(settings: ConnectionSettings) -> Connection[Any]:
+    """Open a connection in UTC without conversions.
+
+    Raises:
+        RetriableError: the server cannot be reached.
+        ConnectError: it refuses the login.
+    """
+    import pymysql
+    from pymysql.converters import encoders
+
+    conversions: dict[Any, Any] = {**encoders}  # of parameters only
+
+    try:
+        connection = pymysql.connect(
+            host=settings.host,
+            port=settings.port,
+            user=settings.user,
+            password=settings.password,
+            charset="utf8mb4",
+            autocommit=True,
+            connect_timeout=max(1, int(settings.timeout)),
+            conv=conversions,
+            **_tls(settings.ssl_mode),
+        )
+        with connection.cursor() as cursor:
+            cursor.execute("SET time_zone = '+00:00'")
+            for statement in settings.statements:
+                cursor.execute(statement)
+    except pymysql.err.OperationalError as error:
+        code, *message = error.args
+        text = f"{settings.host}:{settings.port}: {': '.join(map(str, message)) or code}"
+        if code in (2003, 2006, 2013, 1040):
+            raise RetriableError(f"Cannot reach the server at {text}. Check database.hostname and database.port.") from error
+        raise ConnectError(text) from error
+    except pymysql.err.MySQLError as error:
+        raise ConnectError(f"{settings.host}:{settings.port}: {error}") from error
+    return connection
+
+
+def _tls(mode: str) -> dict[str, Any]:
+    if mode in ("disabled", "disable"):
+        return {"ssl_disabled": True}
+    if mode in ("required", "verify_ca", "verify-ca", "verify_identity", "verify-full", "trust"):
+        context = ssl.create_default_context()
+        context.check_hostname = mode in ("verify_identity", "verify-full")
+        if mode in ("required", "trust"):
+            context.verify_mode = ssl.CERT_NONE
+        return {"ssl": context}
+    return {}

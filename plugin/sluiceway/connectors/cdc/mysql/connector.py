@@ -1,0 +1,76 @@
+"""MariaDbConnector and MySqlConnector: validation and the config of their one task."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from sluiceway.api import ExactlyOnceSupport, Offset, Partition, SourceConnector
+from sluiceway.config.definition import ConfigDef, ValidatedValue
+from sluiceway.connectors.cdc.mysql.config import DEFINITION, source_config
+from sluiceway.connectors.cdc.mysql.connection import Server
+from sluiceway.connectors.cdc.mysql.converters import converters
+from sluiceway.connectors.cdc.mysql.task import MariaDbSourceTask, MySqlSourceTask
+from sluiceway.errors import ConfigError, ConnectError
+
+_EXCLUSIVE = (
+    ("database.include.list", "database.exclude.list"),
+    ("table.include.list", "table.exclude.list"),
+    ("column.include.list", "column.exclude.list"),
+)
+
+
+class BinlogConnector(SourceConnector):
+    """Reads one server with one task, regardless of ``tasks.max``."""
+
+    @classmethod
+    def config_def(cls) -> ConfigDef:
+        return DEFINITION
+
+    @classmethod
+    def validate(cls, config: Mapping[str, str]) -> dict[str, ValidatedValue]:
+        values = super().validate(config)
+        for include, exclude in _EXCLUSIVE:
+            if config.get(include) and config.get(exclude):
+                values[exclude].errors.append(f"The '{exclude}' value is invalid: \"{include}\" is already specified")
+        try:
+            converters(config)
+        except ConfigError as error:
+            values["converters"].errors.append(str(error))
+        if not any(value.errors for value in values.values()):
+            try:
+                Server(source_config(config).connection).close()
+            except ConnectError as error:
+                values["database.hostname"].errors.append(f"Unable to connect: {error}")
+        return values
+
+    def start(self, config: Mapping[str, str]) -> None:
+        source_config(config)
+        self._config = dict(config)
+
+    def task_configs(self, max_tasks: int) -> Sequence[Mapping[str, str]]:
+        return [self._config]
+
+    def exactly_once_support(self, config: Mapping[str, str]) -> ExactlyOnceSupport:
+        return ExactlyOnceSupport.SUPPORTED
+
+    def alter_offsets(self, config: Mapping[str, str], offsets: Sequence[tuple[Partition, Offset | None]]) -> bool:
+        for _, offset in offsets:
+            if offset is not None and not ("file" in offset and "pos" in offset):
+                raise ConnectError("An offset must have the keys 'file' and 'pos', and 'gtids' if the server has GTIDs.")
+        return True
+
+
+class MariaDbConnector(BinlogConnector):
+    """Captures changes of a MariaDB server."""
+
+    task_class = MariaDbSourceTask
+    java_class = "io.debezium.connector.mariadb.MariaDbConnector"
+    java_task_class = "io.debezium.connector.mariadb.MariaDbConnectorTask"
+
+
+class MySqlConnector(BinlogConnector):
+    """Captures changes of a MySQL server."""
+
+    task_class = MySqlSourceTask
+    java_class = "io.debezium.connector.mysql.MySqlConnector"
+    java_task_class = "io.debezium.connector.mysql.MySqlConnectorTask"

@@ -1,0 +1,245 @@
+"""Applies the specifications of ALTER TABLE to a table. No I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from sluiceway.connectors.cdc.filters import TableId
+from sluiceway.connectors.cdc.mysql.ddl.columns import ParsedColumn, read_column, read_default
+from sluiceway.connectors.cdc.mysql.ddl.model import ColumnDefinition, TableDefinition, Tables
+from sluiceway.connectors.cdc.mysql.ddl.tokens import NotUnderstoodError, TokenReader
+
+_NOT_COLUMNS = frozenset({"INDEX", "KEY", "FULLTEXT", "SPATIAL", "CHECK", "FOREIGN", "PARTITION", "SYSTEM", "PERIOD", "VECTOR"})
+
+
+def alter_table(table: TableDefinition, reader: TokenReader, tables: Tables) -> TableDefinition:
+    """Return the table after the specifications, which follow its name.
+
+    Raises:
+        NotUnderstoodError: a specification has an unknown form, or names an unknown column.
+    """
+    while not reader.at_end:
+        table = _specification(table, reader, tables)
+        if not reader.skip(","):
+            break
+    return table.with_charsets()
+
+
+def read_index_columns(reader: TokenReader) -> list[str]:
+    """Skip to the columns of an index and return their names; prefix lengths and directions are skipped."""
+    while not reader.at("("):
+        if reader.at_end:
+            raise NotUnderstoodError("an index has no columns")
+        reader.take()
+    reader.expect("(")
+    names = []
+    while not reader.skip(")"):
+        names.append(reader.parenthesized() if reader.at("(") else reader.identifier())
+        reader.skip_item()
+        reader.skip(",")
+    reader.skip_item()
+    return names
+
+
+def _specification(table: TableDefinition, reader: TokenReader, tables: Tables) -> TableDefinition:
+    for word, handler in _SPECIFICATIONS.items():
+        if reader.skip(word):
+            return handler(table, reader)
+    if reader.skip("CONVERT", "TO"):
+        return _convert(table, reader, tables)
+    return _options(table, reader)
+
+
+def _add(table: TableDefinition, reader: TokenReader) -> TableDefinition:
+    reader.skip("COLUMN")
+    if reader.skip("CONSTRAINT") and not reader.at_any(("PRIMARY", "UNIQUE", "CHECK", "FOREIGN")):
+        reader.identifier()
+    if reader.skip("PRIMARY", "KEY"):
+        return table.with_key(read_index_columns(reader))
+    if reader.skip("UNIQUE"):
+        return table.with_unique_key(read_index_columns(reader))
+    if reader.at_any(_NOT_COLUMNS):
+        reader.skip_item()
+        return table
+    exists_checked = reader.skip("IF", "NOT", "EXISTS")
+    if reader.skip("("):
+        return _add_all(table, reader)
+    name = reader.identifier()
+    parsed = read_column(reader, name)
+    if exists_checked and table.position(name) is not None:
+        _skip_place(reader)
+        return table
+    return _placed(_with_key(_put(table, parsed.definition), parsed), reader, name)
+
+
+def _add_all(table: TableDefinition, reader: TokenReader) -> TableDefinition:
+    while not reader.skip(")"):
+        parsed = read_column(reader, reader.identifier())
+        table = _with_key(_put(table, parsed.definition), parsed)
+        reader.skip(",")
+    return table
+
+
+def _put(table: TableDefinition, column: ColumnDefinition) -> TableDefinition:
+    """Replace the column of that name, or append it."""
+    position = table.position(column.name)
+    if position is None:
+        return replace(table, columns=(*table.columns, column))
+    return replace(table, columns=(*table.columns[:position], column, *table.columns[position + 1 :]))
+
+
+def _with_key(table: TableDefinition, parsed: ParsedColumn) -> TableDefinition:
+    name = parsed.definition.name
+    if parsed.primary:
+        return table.with_key([name])
+    return replace(table, primary_key=(name,)) if parsed.unique and not table.primary_key else table
+
+
+def _skip_place(reader: TokenReader) -> None:
+    if not reader.skip("FIRST") and reader.skip("AFTER"):
+        reader.identifier()
+
+
+def _placed(table: TableDefinition, reader: TokenReader, name: str) -> TableDefinition:
+    """Move the column to where FIRST or AFTER says."""
+    if reader.skip("FIRST"):
+        after = None
+    elif reader.skip("AFTER"):
+        after = reader.identifier()
+    else:
+        return table
+    column = table.column(name)
+    if column is None:
+        raise NotUnderstoodError(f"unknown column {name}")
+    rest = replace(table, columns=tuple(each for each in table.columns if each is not column))
+    position = -1 if after is None else rest.position(after)
+    if position is None:
+        raise NotUnderstoodError(f"unknown column {after}")
+    return replace(rest, columns=(*rest.columns[: position + 1], column, *rest.columns[position + 1 :]))
+
+
+def _modify(table: TableDefinition, reader: TokenReader) -> TableDefinition:
+    reader.skip("COLUMN")
+    reader.skip("IF", "EXISTS")
+    return _redefine(table, reader, reader.identifier(), None)
+
+
+def _change(table: TableDefinition, reader: TokenReader) -> TableDefinition:
+    reader.skip("COLUMN")
+    reader.skip("IF", "EXISTS")
+    old = reader.identifier()
+    return _redefine(table, reader, old, reader.identifier())
+
+
+def _redefine(table: TableDefinition, reader: TokenReader, old: str, new: str | None) -> TableDefinition:
+    position = table.position(old)
+    if position is None:
+        raise NotUnderstoodError(f"unknown column {old}")
+    existing = table.columns[position]
+    parsed = read_column(reader, new or existing.name)
+    definition = parsed.definition
+    if existing.name in table.primary_key:
+        definition = definition.required()
+    table = replace(table, columns=(*table.columns[:position], definition, *table.columns[position + 1 :]))
+    table = _renamed_in_key(table, existing.name, definition.name)
+    return _placed(_with_key(table, parsed), reader, definition.name)
+
+
+def _renamed_in_key(table: TableDefinition, old: str, new: str) -> TableDefinition:
+    return replace(table, primary_key=tuple(new if name == old else name for name in table.primary_key))
+
+
+def _drop(table: TableDefinition, reader: TokenReader) -> TableDefinition:
+    if reader.skip("PRIMARY", "KEY"):
+        return replace(table, primary_key=())
+    if reader.at_any(_NOT_COLUMNS) or reader.at_any(("CONSTRAINT",)):
+        reader.skip_item()
+        return table
+    reader.skip("COLUMN")
+    reader.skip("IF", "EXISTS")
+    name = reader.identifier().lower()
+    reader.skip_item()
+    columns = tuple(column for column in table.columns if column.name.lower() != name)
+    return replace(table, columns=columns, primary_key=tuple(key for key in table.primary_key if key.lower() != name))
+
+
+def _rename(table: TableDefinition, reader: TokenReader) -> TableDefinition:
+    if reader.at_any(("INDEX", "KEY")):
+        reader.skip_item()
+        return table
+    if reader.skip("COLUMN"):
+        reader.skip("IF", "EXISTS")
+        position = table.position(reader.identifier())
+        reader.expect("TO")
+        if position is None:
+            raise NotUnderstoodError("unknown column")
+        existing = table.columns[position]
+        renamed = replace(existing, name=reader.identifier())
+        table = replace(table, columns=(*table.columns[:position], renamed, *table.columns[position + 1 :]))
+        return _renamed_in_key(table, existing.name, renamed.name)
+    if not reader.skip("TO") and not reader.skip("AS"):
+        reader.skip("=")
+    return replace(table, id=TableId(*reader.qualified(table.id.schema)))
+
+
+def _alter(table: TableDefinition, reader: TokenReader) -> TableDefinition:
+    """ALTER COLUMN: sets or drops a default."""
+    if reader.at_any(("INDEX", "KEY", "CHECK", "CONSTRAINT")):
+        reader.skip_item()
+        return table
+    reader.skip("COLUMN")
+    reader.skip("IF", "EXISTS")
+    position = table.position(reader.identifier())
+    if position is None:
+        raise NotUnderstoodError("unknown column")
+    column = table.columns[position]
+    if reader.skip("SET", "DEFAULT"):
+        has_default, default = read_default(reader)
+        column = replace(column, has_default=has_default or column.optional, default=default)
+    elif reader.skip("DROP", "DEFAULT"):
+        column = replace(column, has_default=False, default=None)
+    reader.skip_item()
+    return replace(table, columns=(*table.columns[:position], column, *table.columns[position + 1 :]))
+
+
+def _convert(table: TableDefinition, reader: TokenReader, tables: Tables) -> TableDefinition:
+    """CONVERT TO CHARACTER SET: changes the charset of the table and of all its columns."""
+    if not reader.skip("CHARACTER", "SET") and not reader.skip("CHARSET"):
+        raise NotUnderstoodError("charset expected")
+    name: str | None = reader.identifier()
+    if name is not None and name.upper() == "DEFAULT":
+        name = tables.charset(table.id.schema)
+    reader.skip_item()
+    columns = tuple(replace(column, charset=name) if column.uses_charset else column for column in table.columns)
+    return replace(table, columns=columns, charset=name)
+
+
+def _options(table: TableDefinition, reader: TokenReader) -> TableDefinition:
+    """Read table options and specifications that change no columns."""
+    while not reader.at_end and not reader.at(","):
+        if reader.skip("CHARACTER", "SET") or reader.skip("CHARSET"):
+            reader.skip("=")
+            table = replace(table, charset=reader.identifier())
+        elif reader.skip("COMMENT"):
+            reader.skip("=")
+            table = replace(table, comment=reader.take().text[1:-1])
+        elif reader.at("("):
+            reader.parenthesized()
+        else:
+            reader.take()
+    return table
+
+
+_SPECIFICATIONS: dict[str, Callable[[TableDefinition, TokenReader], TableDefinition]] = {
+    "ADD": _add,
+    "MODIFY": _modify,
+    "CHANGE": _change,
+    "DROP": _drop,
+    "RENAME": _rename,
+    "ALTER": _alter,
+}
+
+
+def names_of(columns: Sequence[ColumnDefinition]) -> list[str]:
+    return [column.name for column in columns]

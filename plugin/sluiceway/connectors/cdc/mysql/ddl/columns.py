@@ -1,0 +1,158 @@
+"""Parses column definitions with their defaults and constraints. No I/O."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sluiceway.connectors.cdc.mysql.ddl.data_types import DataType, read_data_type
+from sluiceway.connectors.cdc.mysql.ddl.model import ColumnDefinition
+from sluiceway.connectors.cdc.mysql.ddl.tokens import Kind, NotUnderstoodError, TokenReader
+
+CURRENT_TIMESTAMP = frozenset({"CURRENT_TIMESTAMP", "NOW", "LOCALTIME", "LOCALTIMESTAMP", "CURDATE", "CURTIME"})
+_EPOCH = "1970-01-01 00:00:00"  # what Debezium records for CURRENT_TIMESTAMP
+
+
+@dataclass
+class ParsedColumn:
+    """A column and what its definition says about keys."""
+
+    definition: ColumnDefinition
+    primary: bool = False
+    unique: bool = False
+
+
+@dataclass
+class _Attributes:
+    optional: bool | None = None
+    has_default: bool = False
+    default: str | None = None
+    comment: str | None = None
+    auto_incremented: bool = False
+    primary: bool = False
+    unique: bool = False
+
+
+def read_column(reader: TokenReader, name: str) -> ParsedColumn:
+    """Read a definition after the column's name, up to the comma or parenthesis after it, or FIRST or AFTER.
+
+    Raises:
+        NotUnderstoodError: the definition has an unknown form.
+    """
+    serial = reader.at("SERIAL")
+    type_ = read_data_type(reader)
+    found = _Attributes()
+    if serial:
+        _serial(found)
+    while not reader.at_end and not reader.at(",") and not reader.at(")") and not reader.at_any(("FIRST", "AFTER")):
+        _read_attribute(reader, found, type_)
+    optional = found.optional is not False and not found.primary
+    definition = ColumnDefinition(
+        name=name,
+        jdbc_type=type_.jdbc_type,
+        type_name=type_.name,
+        length=type_.length,
+        scale=type_.scale,
+        charset=type_.charset or (_charset_of(type_.collation) if type_.collation else None),
+        optional=optional,
+        auto_incremented=found.auto_incremented,
+        comment=found.comment,
+        has_default=optional or found.has_default,
+        default=found.default,
+        enum_values=type_.values,
+    )
+    return ParsedColumn(definition, found.primary, found.unique)
+
+
+def _charset_of(collation: str) -> str:
+    """Return the charset that a collation's name begins with."""
+    return "binary" if collation.lower() == "binary" else collation.lower().partition("_")[0]
+
+
+def _serial(found: _Attributes) -> None:
+    if found.optional is None:
+        found.optional = False
+    found.unique = found.auto_incremented = True
+
+
+def _read_attribute(reader: TokenReader, found: _Attributes, type_: DataType) -> None:
+    if reader.skip("NOT", "NULL"):
+        found.optional = False
+    elif reader.skip("NULL"):
+        found.optional = True
+    elif reader.skip("DEFAULT"):
+        found.has_default, found.default = read_default(reader)
+    elif reader.skip("AUTO_INCREMENT"):
+        found.auto_incremented = True
+    elif not _read_key(reader, found):
+        _read_other(reader, found, type_)
+
+
+def _read_key(reader: TokenReader, found: _Attributes) -> bool:
+    """Read an attribute that makes the column a key, if it is next."""
+    if reader.skip("SERIAL", "DEFAULT", "VALUE"):
+        _serial(found)
+    elif reader.skip("UNIQUE"):
+        found.unique = True
+        reader.skip("KEY")
+    elif reader.skip("PRIMARY", "KEY") or reader.skip("KEY"):
+        found.primary = True
+    else:
+        return False
+    return True
+
+
+def _read_other(reader: TokenReader, found: _Attributes, type_: DataType) -> None:
+    if reader.skip("COMMENT"):
+        found.comment = reader.take().text[1:-1]
+    elif reader.skip("ON", "UPDATE"):
+        _read_function(reader)
+    elif reader.skip("CHARACTER", "SET") or reader.skip("CHARSET"):
+        type_.charset = reader.identifier()
+    elif reader.skip("COLLATE"):
+        type_.collation = reader.identifier()
+    elif reader.at("("):
+        reader.parenthesized()
+    else:
+        _skip_word(reader)
+
+
+def _skip_word(reader: TokenReader) -> None:
+    """Skip one word of an attribute without meaning here: CHECK, GENERATED ALWAYS AS, VIRTUAL, REFERENCES, INVISIBLE, ..."""
+    if reader.take().kind is Kind.END:
+        raise NotUnderstoodError("a column definition does not end")
+
+
+def read_default(reader: TokenReader) -> tuple[bool, str | None]:
+    """Read the value after DEFAULT. Return whether the column has a default, and its text; None for NULL and for expressions."""
+    if reader.skip("NULL"):
+        return False, None
+    if reader.at("("):
+        reader.parenthesized()
+        return True, None
+    sign = reader.take().text if reader.at("-") or reader.at("+") else ""
+    token = reader.next
+    if token.kind is Kind.WORD and token.text.startswith("_") and reader.peek().kind is Kind.STRING:
+        reader.take()  # the introducer of a charset
+        token = reader.next
+    if token.kind is Kind.WORD and token.upper not in ("TRUE", "FALSE"):
+        return _function_default(reader)
+    reader.take()
+    if token.kind is Kind.STRING:
+        return True, sign + token.text[1:-1]
+    if token.kind is Kind.BITS:
+        return True, token.text[2:-1] if token.text[1] == "'" else token.text
+    return True, sign + token.text
+
+
+def _function_default(reader: TokenReader) -> tuple[bool, str | None]:
+    name = reader.next.upper
+    _read_function(reader)
+    return True, _EPOCH if name in CURRENT_TIMESTAMP else None
+
+
+def _read_function(reader: TokenReader) -> None:
+    reader.take()
+    while reader.skip("."):
+        reader.take()
+    if reader.at("("):
+        reader.parenthesized()

@@ -1,0 +1,104 @@
+"""Matches a table's definition with the columns that the log maps. No I/O."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from sluiceway.connectors.cdc.filters import TableId
+from sluiceway.connectors.cdc.mysql.binlog.table_map import ColumnType, MappedColumn, TableMap
+from sluiceway.connectors.cdc.mysql.ddl.model import ColumnDefinition, JdbcType, TableDefinition
+
+_TYPES = {
+    ColumnType.TINY: ("TINYINT", JdbcType.SMALLINT),
+    ColumnType.SHORT: ("SMALLINT", JdbcType.SMALLINT),
+    ColumnType.INT24: ("MEDIUMINT", JdbcType.INTEGER),
+    ColumnType.LONG: ("INT", JdbcType.INTEGER),
+    ColumnType.LONGLONG: ("BIGINT", JdbcType.BIGINT),
+    ColumnType.FLOAT: ("FLOAT", JdbcType.FLOAT),
+    ColumnType.DOUBLE: ("DOUBLE", JdbcType.DOUBLE),
+    ColumnType.NEWDECIMAL: ("DECIMAL", JdbcType.DECIMAL),
+    ColumnType.DATE: ("DATE", JdbcType.DATE),
+    ColumnType.TIME2: ("TIME", JdbcType.TIME),
+    ColumnType.DATETIME2: ("DATETIME", JdbcType.TIMESTAMP),
+    ColumnType.TIMESTAMP2: ("TIMESTAMP", JdbcType.TIMESTAMP_WITH_TIMEZONE),
+    ColumnType.YEAR: ("YEAR", JdbcType.INTEGER),
+    ColumnType.BIT: ("BIT", JdbcType.BIT),
+    ColumnType.ENUM: ("ENUM", JdbcType.CHAR),
+    ColumnType.SET: ("SET", JdbcType.CHAR),
+    ColumnType.JSON: ("JSON", JdbcType.OTHER),
+    ColumnType.GEOMETRY: ("GEOMETRY", JdbcType.OTHER),
+}
+_BINARY = 63
+_UNSIGNED_TYPES = frozenset({ColumnType.TINY, ColumnType.SHORT, ColumnType.INT24, ColumnType.LONG, ColumnType.LONGLONG})
+
+
+_VERSIONING = frozenset({"row_start", "row_end"})
+
+
+def matched_definition(
+    definition: TableDefinition | None, mapped: TableMap, *, hidden: bool = False, final: bool = False
+) -> TableDefinition | None:
+    """Return the definition of the mapped columns in their order, or None if it is unknown.
+
+    Args:
+        hidden: the log may have the hidden columns of system versioning besides those of the definition.
+        final: there is no better definition: columns that it does not have are hidden; without one, the log's metadata counts.
+    """
+    count = len(mapped.columns)
+    if not mapped.has_names:
+        return definition if definition is not None and len(definition.columns) == count else None
+    names = [(column.name or "").lower() for column in mapped.columns]
+    if definition is not None and [column.name.lower() for column in definition.columns] == names:
+        return definition
+    if hidden and definition is not None:
+        known_names = {column.name.lower() for column in definition.columns}
+        final = known_names <= set(names) and set(names) - known_names <= _VERSIONING
+    if not final:
+        return None
+    if definition is not None:
+        known = {column.name.lower(): column for column in definition.columns}
+        columns = tuple(known.get(name) or _hidden(name) for name in names)
+        return replace(definition, columns=columns)
+    columns = tuple(map(_column, mapped.columns))
+    key = tuple(columns[index].name for index in mapped.primary_key)
+    columns = tuple(column.required() if column.name in key else column for column in columns)
+    return TableDefinition(TableId(mapped.database, mapped.table), columns, key)
+
+
+def _hidden(name: str) -> ColumnDefinition:
+    """Return a column that the server has but does not declare, as those of system versioning; records leave it out."""
+    return ColumnDefinition(name, 0, "")
+
+
+def _column(mapped: MappedColumn) -> ColumnDefinition:
+    """Return a column as far as the log's metadata describes it."""
+    name, jdbc = _TYPES.get(mapped.type, _string_type(mapped))
+    length, scale = None, None
+    if mapped.type == ColumnType.NEWDECIMAL:
+        length, scale = mapped.metadata >> 8, mapped.metadata & 0xFF
+    elif mapped.type in (ColumnType.TIME2, ColumnType.DATETIME2, ColumnType.TIMESTAMP2):
+        length = mapped.metadata or None
+    elif mapped.type == ColumnType.BIT:
+        length = (mapped.metadata >> 8) * 8 + (mapped.metadata & 0xFF)
+    if mapped.unsigned and mapped.type in _UNSIGNED_TYPES:
+        name += " UNSIGNED"
+    values = tuple("'" + value.decode("utf_8", "replace").replace("'", "''") + "'" for value in mapped.values)
+    return ColumnDefinition(
+        name=mapped.name or "",
+        jdbc_type=jdbc,
+        type_name=name,
+        length=length,
+        scale=scale,
+        optional=mapped.nullable,
+        has_default=mapped.nullable,
+        enum_values=values,
+    )
+
+
+def _string_type(mapped: MappedColumn) -> tuple[str, int]:
+    binary = mapped.collation in (None, _BINARY)
+    if mapped.type in (ColumnType.VARCHAR, ColumnType.VAR_STRING):
+        return ("VARBINARY", JdbcType.VARBINARY) if binary else ("VARCHAR", JdbcType.VARCHAR)
+    if mapped.type == ColumnType.STRING:
+        return ("BINARY", JdbcType.BINARY) if binary else ("CHAR", JdbcType.CHAR)
+    return ("BLOB", JdbcType.BLOB) if binary else ("TEXT", JdbcType.VARCHAR)

@@ -1,0 +1,315 @@
+"""Reads a database on a thread of its own: decides between snapshot and log, and reconnects after errors."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from sluiceway.api import SourceRecord
+from sluiceway.connectors.cdc.emitter import Emitter
+from sluiceway.connectors.cdc.filters import TableId
+from sluiceway.connectors.cdc.mysql.binlog.stream import BinlogStream, LogEndedError, ServerError, StartPosition
+from sluiceway.connectors.cdc.mysql.binlog.temporal import Calendar
+from sluiceway.connectors.cdc.mysql.buffer import RecordBuffer, StoppedError
+from sluiceway.connectors.cdc.mysql.catalog import Catalog
+from sluiceway.connectors.cdc.mysql.config import SourceConfig
+from sluiceway.connectors.cdc.mysql.connection import Server, connect
+from sluiceway.connectors.cdc.mysql.ddl.model import TableDefinition, Tables
+from sluiceway.connectors.cdc.mysql.ddl.statements import apply_statement
+from sluiceway.connectors.cdc.mysql.fields import Settings
+from sluiceway.connectors.cdc.mysql.history import SchemaHistory
+from sluiceway.connectors.cdc.mysql.offsets import SNAPSHOT_KEY, BlockingPosition, LogPosition
+from sluiceway.connectors.cdc.mysql.schema_changes import SchemaChanges
+from sluiceway.connectors.cdc.mysql.signals import Signals
+from sluiceway.connectors.cdc.mysql.snapshot import Snapshot
+from sluiceway.connectors.cdc.mysql.streaming import Streaming, StreamingParts
+from sluiceway.connectors.cdc.notifications import Notifications
+from sluiceway.connectors.cdc.transactions import TransactionCounter
+from sluiceway.errors import ConnectError, RetriableError
+
+log = logging.getLogger(__name__)
+
+_LOG_GONE_CODE = 1236
+_GONE = (
+    "The connector is trying to read binlog starting at {position}, but this is no longer available on the server. "
+    "Reconfigure the connector to use a snapshot when needed."
+)
+_DATA_MODES = frozenset({"initial", "always", "initial_only", "when_needed"})
+
+
+class DatabaseReader:
+    """Fills a buffer with the records of a database, until ``stop``.
+
+    Args:
+        connector: mariadb or mysql.
+        offset: the stored offset, or None.
+    """
+
+    def __init__(
+        self, connector: str, config: SourceConfig, emitter: Emitter, buffer: RecordBuffer, offset: Mapping[str, Any] | None
+    ) -> None:
+        self._connector = connector
+        self._config = config
+        self._emitter = emitter
+        self._buffer = buffer
+        self._offset = offset
+        self._tables = Tables(keep_comments=config.flag("include.schema.comments"))
+        self._position = LogPosition(connector, config.common.prefix)
+        self._counter = TransactionCounter()
+        self._notifications = Notifications(config.common, emitter)
+        self._history = SchemaHistory(config.history, config.common.prefix)
+        self._calendar = Calendar(adjust_years=config.flag("enable.time.adjuster"))
+        common = config.common
+        settings = Settings(
+            decimal_mode=common.decimal_mode,
+            binary_mode=common.binary_mode,
+            time_mode=common.time_mode,
+            bigint_unsigned_mode=config.choice("bigint.unsigned.handling.mode"),
+            placeholder=common.placeholder,
+            calendar=self._calendar,
+            correct=common.correct,
+        )
+        self._catalog = Catalog(common.schemas(self._position.schema), settings, common.config)
+        self._changes = SchemaChanges(config, self._tables, self._history, emitter, self._position, connector, self._read_table)
+        self._server: Server | None = None
+        self._stream: BinlogStream | None = None
+        self._lock = threading.Lock()
+        self.signals = Signals(config, emitter, self._position, self._catalog, self._tables)
+        self.signals.blocking = self._blocking_snapshot
+        self._thread = threading.Thread(target=self._run, name=f"{connector}-reader-{common.prefix}", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Stop reading; returns when the thread has ended."""
+        self._buffer.stop()
+        with self._lock:
+            stream, server = self._stream, self._server
+        if stream is not None:
+            stream.close()
+        if server is not None:
+            _shut(server)
+        self.signals.close()
+        if self._thread.is_alive():
+            self._thread.join(30)
+        self._history.close()
+
+    # -- the thread
+
+    def _run(self) -> None:
+        try:
+            self._read()
+        except StoppedError:
+            pass
+        except Exception as error:  # noqa: BLE001 (the task's thread raises it)
+            if not self._buffer.is_stopped():
+                self._buffer.fail(error)
+        finally:
+            self._close_server()
+
+    def _read(self) -> None:
+        self._retrying(self._prepare)
+        if self._config.common.snapshot_mode == "initial_only":
+            log.info("The snapshot is complete, and snapshot.mode is initial_only: no changes are read.")
+            return
+        self._retrying(self._stream_log)
+
+    def _retrying(self, step: Callable[[], None]) -> None:
+        """Run a step, and again after errors that a new connection may heal."""
+        attempts = 0
+        while not self._buffer.is_stopped():
+            try:
+                step()
+                return
+            except (LogEndedError, RetriableError, OSError) as error:
+                if self._buffer.is_stopped():
+                    return
+                attempts += 1
+                limit = self._config.common.max_retries
+                if 0 <= limit < attempts:
+                    raise ConnectError(f"{error} Gave up after {limit} retries (errors.max.retries).") from error
+                log.warning("%s Trying again in %g s.", error, self._config.common.retry_wait)
+                self._close_server()
+                if self._buffer.wait_stopped(self._config.common.retry_wait):
+                    return
+
+    def _open_server(self) -> Server:
+        with self._lock:
+            if self._server is None:
+                self._server = Server(self._config.connection)
+            return self._server
+
+    def _close_server(self) -> None:
+        with self._lock:
+            server, self._server = self._server, None
+        if server is not None:
+            server.close()
+
+    def _read_table(self, table: TableId) -> TableDefinition | None:
+        """Return a table's definition as it is now on the server."""
+        with Server(self._config.connection) as server:
+            statement = server.create_statement(table)
+            locales = server.database_locales()
+        if statement is None:
+            return None
+        charsets = {name: charset for name, (charset, _) in locales.items()}
+        fresh = Tables(charsets=charsets, keep_comments=self._tables.keep_comments)
+        apply_statement(fresh, statement, table.schema)
+        return fresh.get(table)
+
+    # -- what to do at the start
+
+    def _prepare(self) -> None:
+        """Load the stored position and the schema history, and take a snapshot if the mode says so."""
+        self._history.create()
+        offset = self._offset
+        if offset is None or offset.get(SNAPSHOT_KEY) or self._config.common.snapshot_mode == "always":
+            self._start_without_offset()
+            return
+        self._position.load(offset)
+        self._counter.load(offset)
+        gone = self._missing_position()
+        if gone is not None:
+            if self._config.common.snapshot_mode != "when_needed":
+                raise ConnectError(gone)
+            log.warning("%s Taking a new snapshot, because snapshot.mode is when_needed.", gone)
+            self._snapshot(data=True)
+            return
+        self._recover(offset)
+        self._notifications.snapshot("SKIPPED")
+        self._buffer.put(self._notifications.take(None))
+
+    def _recover(self, offset: Mapping[str, Any]) -> None:
+        if self._config.common.snapshot_mode == "recovery" or not self._history.recover(offset, self._tables):
+            log.warning(
+                "The schema history topic '%s' has no records of this connector; tables are read from the server.",
+                self._history.topic,
+            )
+            self._recover_from_server()
+
+    def _recover_from_server(self) -> None:
+        """Fill the model, and the schema history, with the tables as they are now."""
+        position, server = self._position.start, self._open_server()
+        skips = self._position.skips
+        snapshot = self._new_snapshot(server, RecordBuffer(1 << 30, 1 << 60, lambda: None))
+        snapshot.read_structures()
+        self._position.start_at(position)
+        self._position.resume_at(*skips)
+
+    def _start_without_offset(self) -> None:
+        mode, config = self._config.common.snapshot_mode, self._config
+        if mode == "never":
+            self._start_at_oldest()
+            return
+        data = mode in _DATA_MODES
+        if mode == "configuration_based":
+            data = config.flag("snapshot.mode.configuration.based.snapshot.data")
+            if not data and not config.flag("snapshot.mode.configuration.based.snapshot.schema"):
+                self._start_at_oldest()
+                return
+        self._snapshot(data=data)
+
+    def _start_at_oldest(self) -> None:
+        files = self._open_server().log_files()
+        if not files:
+            raise ConnectError("The server has no binary log. Start it with log_bin.")
+        self._position.start_at(StartPosition(files[0], 4))
+
+    def _new_snapshot(self, server: Server, buffer: RecordBuffer) -> Snapshot:
+        return Snapshot(
+            config=self._config,
+            server=server,
+            tables=self._tables,
+            catalog=self._catalog,
+            changes=self._changes,
+            emitter=self._emitter,
+            position=self._position,
+            buffer=buffer,
+            notifications=self._notifications,
+        )
+
+    def _snapshot(self, *, data: bool) -> None:
+        delay = int(str(self._config.values["snapshot.delay.ms"] or 0)) / 1000
+        if delay and self._buffer.wait_stopped(delay):
+            raise StoppedError
+        self._tables.tables.clear()
+        server = self._open_server()
+        self._new_snapshot(server, self._buffer).run(data=data)
+        self._close_server()
+
+    def _blocking_snapshot(self, tables: list[TableId]) -> list[SourceRecord]:
+        """Read tables while the log waits, for a signal."""
+        with Server(self._config.connection) as server:
+            start = server.snapshot_position()
+            snapshot = self._new_snapshot(server, self._buffer)
+            snapshot.position = BlockingPosition(self._connector, self._config.common.prefix, start, self._position)
+            snapshot.run_blocking(tables)
+        return []
+
+    def _missing_position(self) -> str | None:
+        """Return an error if the log no longer has the stored position."""
+        start = self._position.start
+        if start.gtids is not None or not start.file:
+            return None  # the server itself refuses GTIDs that it no longer has
+        if start.file in self._open_server().log_files():
+            return None
+        return _GONE.format(position=f"{start.file}:{start.position}")
+
+    # -- the log
+
+    def _stream_log(self) -> None:
+        if self._config.common.snapshot_mode == "configuration_based" and not self._config.flag(
+            "snapshot.mode.configuration.based.start.stream"
+        ):
+            return
+        server = self._open_server()
+        charsets = server.charsets()
+        parts = StreamingParts(
+            config=self._config,
+            tables=self._tables,
+            catalog=self._catalog,
+            changes=self._changes,
+            emitter=self._emitter,
+            position=self._position,
+            counter=self._counter,
+            buffer=self._buffer,
+            charsets=charsets,
+            calendar=self._calendar,
+            mariadb=server.mariadb,
+            read_table=self._read_table,
+        )
+        mariadb = server.mariadb
+        self._close_server()
+        connection = connect(replace(self._config.connection, statements=()))
+        stream = BinlogStream(connection, self._config.server_id, mariadb=mariadb, annotations=self._config.flag("include.query"))
+        with self._lock:
+            self._stream = stream
+        self._position.rewind()
+        streaming = Streaming(parts, self.signals.on_row if self._config.common.signal_table else None)
+        start = self._position.start
+        log.info("Reading the binary log from %s:%s (%s).", start.file, start.position, start.gtids or "no GTID")
+        try:
+            stream.start(start)
+            self.signals.start(self._offset)
+            streaming.run(stream.packets())
+        except ServerError as error:
+            if error.code == _LOG_GONE_CODE:
+                where = start.gtids or f"{start.file}:{start.position}"
+                raise ConnectError(f"{_GONE.format(position=where)} The server says: {error}") from error
+            raise RetriableError(f"The server aborted the dump of its binary log: {error} (error {error.code}).") from error
+        finally:
+            stream.close()
+
+
+def _shut(server: Server) -> None:
+    """End a query that another thread executes, by closing the socket."""
+    sock = getattr(server.connection, "_sock", None)
+    if sock is not None:
+        try:
+            sock.shutdown(2)
+        except OSError:
+            return

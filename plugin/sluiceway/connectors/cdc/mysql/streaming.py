@@ -1,0 +1,357 @@
+"""Reads the binary log: makes records of the row events and statements of captured tables."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from sluiceway.api import SourceRecord
+from sluiceway.connectors.cdc.columns import UNAVAILABLE
+from sluiceway.connectors.cdc.config import CommonConfig
+from sluiceway.connectors.cdc.emitter import Emitter
+from sluiceway.connectors.cdc.filters import TableId
+from sluiceway.connectors.cdc.mysql.binlog import rows as row_events
+from sluiceway.connectors.cdc.mysql.binlog.charsets import Charsets
+from sluiceway.connectors.cdc.mysql.binlog.events import (
+    CHECKSUM_BYTES,
+    HEADER_BYTES,
+    EventType,
+    FormatDescription,
+    Gtid,
+    Header,
+    Query,
+    Rotation,
+    read_header,
+)
+from sluiceway.connectors.cdc.mysql.binlog.payload import payload_events
+from sluiceway.connectors.cdc.mysql.binlog.rows import OPERATIONS, Row, RowReaders, read_rows_event
+from sluiceway.connectors.cdc.mysql.binlog.table_map import TableMap, read_table_id, read_table_map
+from sluiceway.connectors.cdc.mysql.binlog.temporal import Calendar
+from sluiceway.connectors.cdc.mysql.buffer import RecordBuffer
+from sluiceway.connectors.cdc.mysql.catalog import Catalog
+from sluiceway.connectors.cdc.mysql.config import SourceConfig
+from sluiceway.connectors.cdc.mysql.ddl.model import TableDefinition, Tables
+from sluiceway.connectors.cdc.mysql.log_tables import matched_definition
+from sluiceway.connectors.cdc.mysql.offsets import LogPosition
+from sluiceway.connectors.cdc.mysql.schema_changes import SchemaChanges
+from sluiceway.connectors.cdc.tables import TableSchema
+from sluiceway.connectors.cdc.transactions import TransactionCounter
+from sluiceway.data import Struct
+from sluiceway.errors import ConnectError
+
+log = logging.getLogger(__name__)
+
+_STATEMENTS_OF_ROWS = ("INSERT ", "UPDATE ", "DELETE ", "REPLACE ")
+
+RowListener = Callable[[TableId, str, TableDefinition, "Row | None", "Row | None"], "list[SourceRecord]"]
+"""Called for each row of a captured table, after its records are made; returns further records."""
+
+
+@dataclass(slots=True)
+class _LogTable:
+    """A table that the log has mapped: how to read its rows and what to make of them. ``schema`` is None if it is not read."""
+
+    raw: bytes
+    id: TableId
+    known: TableDefinition | None
+    definition: TableDefinition | None
+    readers: RowReaders | None
+    schema: TableSchema | None
+
+
+@dataclass
+class StreamingParts:
+    """What streaming works with."""
+
+    config: SourceConfig
+    tables: Tables
+    catalog: Catalog
+    changes: SchemaChanges
+    emitter: Emitter
+    position: LogPosition
+    counter: TransactionCounter
+    buffer: RecordBuffer
+    charsets: Charsets
+    calendar: Calendar
+    mariadb: bool
+    read_table: Callable[[TableId], TableDefinition | None]
+
+
+class Streaming:
+    """Handles the events of one dump, on the reading thread."""
+
+    def __init__(self, parts: StreamingParts, on_row: RowListener | None = None) -> None:
+        self._parts = parts
+        self._common: CommonConfig = parts.config.common
+        self._position = parts.position
+        self._on_row = on_row
+        self._format: FormatDescription | None = None
+        self._tables: dict[int, _LogTable] = {}
+        self._skip_events, self._skip_rows = parts.position.skips
+        self._transaction_size = 0
+        self._metadata = self._common.transaction_metadata
+        self._query = parts.config.flag("include.query")
+        self._handlers: dict[int, Callable[[Header, memoryview], None]] = {
+            EventType.QUERY: self._on_query,
+            EventType.QUERY_COMPRESSED: self._on_compressed_query,
+            EventType.XID: self._on_commit,
+            EventType.XA_PREPARE: self._on_commit,
+            EventType.TABLE_MAP: self._on_table_map,
+            EventType.MARIADB_GTID: self._on_mariadb_gtid,
+            EventType.GTID: self._on_mysql_gtid,
+            EventType.ANONYMOUS_GTID: self._on_anonymous_gtid,
+            EventType.ANNOTATE_ROWS: self._on_annotation,
+            EventType.ROWS_QUERY: self._on_rows_query,
+            EventType.TRANSACTION_PAYLOAD: self._on_payload,
+            **dict.fromkeys(OPERATIONS, self._on_rows),
+        }
+
+    def run(self, packets: Iterable[memoryview]) -> None:
+        """Handle events until the stream is closed."""
+        for packet in packets:
+            self.handle(packet)
+
+    def handle(self, packet: memoryview) -> None:
+        """Handle one event with its header and checksum."""
+        header = read_header(packet)
+        if header.type == EventType.FORMAT_DESCRIPTION:
+            self._format = FormatDescription.read(packet)
+            return
+        end = len(packet) - (CHECKSUM_BYTES if self._format is None or self._format.has_checksums else 0)
+        body = packet[HEADER_BYTES:end]
+        if header.type == EventType.ROTATE:
+            rotation = Rotation.read(body)
+            if rotation.file != self._position.file:
+                self._tables.clear()
+            self._position.rotate(rotation.file, rotation.position)
+            return
+        self._dispatch(header, body)
+
+    def _dispatch(self, header: Header, body: memoryview) -> None:
+        handler = self._handlers.get(header.type)
+        if handler is None:
+            if header.type == EventType.GTID_TAGGED:
+                raise ConnectError(
+                    "The binary log has tagged GTIDs, which this connector does not read. Do not assign tags to GTIDs."
+                )
+            return
+        if header.next_position:
+            self._position.position = header.position
+        self._position.seconds = header.timestamp
+        self._position.server_id = header.server_id
+        handler(header, body)
+        self._position.complete_event()
+
+    # -- transactions
+
+    def _on_mariadb_gtid(self, header: Header, body: memoryview) -> None:
+        gtid = Gtid.read_mariadb(header, body)
+        self._begin(gtid.text)
+        if not gtid.standalone:
+            self._report_begin(header)
+
+    def _on_mysql_gtid(self, _header: Header, body: memoryview) -> None:
+        self._begin(Gtid.read_mysql(body).text)
+
+    def _on_anonymous_gtid(self, _header: Header, _body: memoryview) -> None:
+        self._begin(None)
+
+    def _begin(self, gtid: str | None) -> None:
+        self._position.begin(gtid, self._position.position)
+        self._transaction_size = 0
+
+    def _report_begin(self, header: Header) -> None:
+        if self._metadata and not self._skipped:
+            parts, position = self._parts, self._position
+            identifier = position.gtid or f"file={position.file},pos={position.position}"
+            parts.counter.begin(identifier)
+            value = parts.counter.begin_value(identifier, header.timestamp * 1000)
+            self._put([parts.emitter.transaction(identifier, value, self._offset())], header.size)
+
+    def _on_commit(self, header: Header, _body: memoryview) -> None:
+        position, counter = self._position, self._parts.counter
+        position.commit(header.next_position or position.position)
+        self._skip_events = self._skip_rows = 0
+        records: list[SourceRecord] = []
+        if self._metadata and counter.id is not None:
+            identifier = counter.id
+            value = counter.end_value(identifier, header.timestamp * 1000)
+            records.append(self._parts.emitter.transaction(identifier, value, self._offset()))
+            counter.end()
+        self._parts.buffer.put(records, offset=self._offset())
+
+    def _offset(self) -> dict[str, Any]:
+        offset = self._position.offset()
+        return {**self._parts.counter.offset(), **offset} if self._metadata else offset
+
+    def _put(self, records: list[SourceRecord], size: int) -> None:
+        if records:
+            self._parts.buffer.put(records, size)
+
+    @property
+    def _skipped(self) -> bool:
+        """Whether the current event was handled before a restart."""
+        return self._position.skips[0] < self._skip_events
+
+    # -- statements
+
+    def _on_annotation(self, _header: Header, body: memoryview) -> None:
+        if self._query:
+            self._position.query = bytes(body).decode("utf_8", "replace")
+
+    def _on_rows_query(self, _header: Header, body: memoryview) -> None:
+        if self._query:
+            self._position.query = bytes(body[1:]).decode("utf_8", "replace")
+
+    def _on_compressed_query(self, header: Header, body: memoryview) -> None:
+        self._on_statement(header, Query.read(body, compressed=True))
+
+    def _on_query(self, header: Header, body: memoryview) -> None:
+        self._on_statement(header, Query.read(body))
+
+    def _on_statement(self, header: Header, query: Query) -> None:
+        sql = query.sql.strip()
+        start = sql[:10].upper()
+        if start == "BEGIN":
+            if not self._position.in_transaction:
+                self._begin(None)
+            if not self._parts.mariadb:
+                self._position.thread = query.thread
+                self._report_begin(header)
+        elif start.startswith(("COMMIT", "ROLLBACK")) and not start.startswith("ROLLBACK T"):
+            self._on_commit(header, memoryview(b""))
+        elif start.startswith("XA "):
+            if start.startswith(("XA COMMIT", "XA ROLLBAC")):
+                self._on_commit(header, memoryview(b""))
+        elif start.startswith(_STATEMENTS_OF_ROWS):
+            log.warning("The binary log has a statement instead of rows: '%.100s'. Set binlog_format=ROW for all sessions.", sql)
+        else:
+            self._on_ddl(header, query)
+
+    def _on_ddl(self, header: Header, query: Query) -> None:
+        parts = self._parts
+        truncates = query.sql.lstrip()[:8].upper() == "TRUNCATE"
+        if not self._skipped and (truncates or not parts.changes.left_out(query.sql)):
+            records, truncated = parts.changes.handle(query.sql, query.database)
+            for table in truncated:
+                records = [*self._truncate(table), *records]
+            self._put(records, header.size)
+        if not query.sql.upper().startswith("SAVEPOINT"):
+            self._on_commit(header, memoryview(b""))
+
+    def _truncate(self, table: TableId) -> list[SourceRecord]:
+        definition = self._parts.tables.get(table)
+        if definition is None:
+            return []
+        source = self._position.block(table.schema, table.table)
+        return self._parts.emitter.truncate(self._parts.catalog.schema(definition), source, None, self._offset())
+
+    def _on_payload(self, header: Header, body: memoryview) -> None:
+        for packet in payload_events(body):
+            inner = read_header(packet)
+            outer = Header(inner.timestamp, inner.type, header.server_id, header.size, header.next_position, 0)
+            self._dispatch(outer, packet[HEADER_BYTES:])
+
+    # -- rows
+
+    def _on_table_map(self, _header: Header, body: memoryview) -> None:
+        id_bytes = self._id_bytes(EventType.TABLE_MAP)
+        table_id = read_table_id(body, id_bytes)
+        known = self._tables.get(table_id)
+        if known is not None and known.raw == body[id_bytes:] and self._is_current(known):
+            return
+        if len(self._tables) > 10_000:
+            self._tables.clear()
+        self._tables[table_id] = self._log_table(read_table_map(body, id_bytes))
+
+    def _id_bytes(self, event_type: int) -> int:
+        return 6 if self._format is None else self._format.table_id_bytes(event_type)
+
+    def _is_current(self, known: _LogTable) -> bool:
+        return known.schema is None or self._parts.tables.get(known.id) is known.known
+
+    def _log_table(self, mapped: TableMap) -> _LogTable:
+        parts = self._parts
+        table = TableId(mapped.database, mapped.table)
+        if not self._is_read(table):
+            return _LogTable(mapped.raw, table, None, None, None, None)
+        definition = parts.tables.get(table)
+        usable = matched_definition(definition, mapped)
+        if usable is None and definition is not None:
+            usable = matched_definition(definition, mapped, hidden=True)
+        if usable is None:
+            log.warning(
+                "The structure of %s in the binary log differs from the known one; the table is read from the server.", table
+            )
+            definition = parts.read_table(table)
+            usable = matched_definition(definition, mapped, final=True)
+            if usable is not None:
+                definition = definition or usable
+                parts.tables.put(definition)
+        if usable is None:
+            raise ConnectError(
+                f"The structure of {table} in the binary log is unknown: the table is neither in the schema history nor on the "
+                "server with these columns. Set binlog_row_metadata=FULL, or exclude the table."
+            )
+        readers = RowReaders(mapped, parts.charsets, parts.calendar)
+        return _LogTable(mapped.raw, table, definition, usable, readers, parts.catalog.schema(usable))
+
+    def _is_read(self, table: TableId) -> bool:
+        return self._parts.config.captures(table) or str(table) == self._common.signal_table
+
+    def _on_rows(self, header: Header, body: memoryview) -> None:
+        if self._skipped:
+            return
+        event = read_rows_event(header.type, body, self._id_bytes(header.type))
+        table = self._tables.get(event.table_id)
+        if table is None or table.schema is None or table.readers is None or table.definition is None:
+            return
+        pairs = table.readers.read(event)
+        first = 0
+        if self._skip_events and self._position.skips[0] == self._skip_events:
+            first = self._skip_rows
+            self._skip_events = self._skip_rows = 0
+        records: list[SourceRecord] = []
+        count = len(pairs)
+        for number in range(first, count):
+            before, after = pairs[number]
+            self._position.row(number, count)
+            records += self._row_records(table, table.schema, event.operation, before, after, number)
+            if len(records) >= self._common.batch_size:
+                self._put(records, header.size * len(records) // count)
+                records = []
+        self._put(records, header.size)
+
+    def _row_records(
+        self, table: _LogTable, schema: TableSchema, operation: str, before: Row | None, after: Row | None, number: int
+    ) -> list[SourceRecord]:
+        parts, emitter = self._parts, self._parts.emitter
+        records: list[SourceRecord] = []
+        if before is not None and after is not None:
+            after = _completed(after, before)
+        if parts.config.captures(table.id):
+            source = self._position.block(table.id.schema, table.id.table, row=number)
+            block = self._transaction(table.id)
+            offset = self._offset()
+            if operation == row_events.INSERT and after is not None:
+                records = emitter.create(schema, after, source, block, offset)
+            elif operation == row_events.DELETE and before is not None:
+                records = emitter.delete(schema, before, source, block, offset)
+            elif after is not None:
+                records = emitter.update(schema, before, after, source, block, offset)
+        if self._on_row is not None and table.definition is not None:
+            records += self._on_row(table.id, operation, table.definition, before, after)
+        return records
+
+    def _transaction(self, table: TableId) -> Struct | None:
+        counter = self._parts.counter
+        return counter.event(str(table), counter.id) if self._metadata and counter.id is not None else None
+
+
+def _completed(after: Row, before: Row) -> Row:
+    """Fill the columns that a partial image after the change leaves out with those of the image before."""
+    if UNAVAILABLE not in after:
+        return after
+    return tuple(old if new is UNAVAILABLE else new for new, old in zip(after, before, strict=True))

@@ -1,0 +1,85 @@
+"""The source tasks of the MariaDB and MySQL connectors."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+from collections.abc import Mapping, Sequence
+from typing import ClassVar
+
+from sluiceway.api import SourceRecord, SourceTask
+from sluiceway.connectors.cdc.emitter import Emitter
+from sluiceway.connectors.cdc.heartbeats import Heartbeats
+from sluiceway.connectors.cdc.mysql.buffer import RecordBuffer
+from sluiceway.connectors.cdc.mysql.config import SourceConfig, source_config
+from sluiceway.connectors.cdc.mysql.connection import Server
+from sluiceway.connectors.cdc.mysql.reader import DatabaseReader
+from sluiceway.errors import ConnectError
+
+log = logging.getLogger(__name__)
+
+
+class BinlogSourceTask(SourceTask):
+    """Returns the records that a thread reads. The source offset is Debezium's."""
+
+    connector: ClassVar[str]
+
+    _reader: DatabaseReader | None = None
+    _server: Server | None = None
+
+    def start(self, config: Mapping[str, str]) -> None:
+        settings = source_config(config)
+        common = settings.common
+        self._settings: SourceConfig = settings
+        self._emitter = Emitter(common, self.connector)
+        self._buffer = RecordBuffer(common.queue_size, common.queue_bytes, self.context.wake)
+        self._heartbeats = Heartbeats(common.heartbeat_interval)
+        stored = self.context.offset_storage_reader.offset(self._emitter.partition)
+        self._reader = DatabaseReader(self.connector, settings, self._emitter, self._buffer, stored)
+        self._reader.start()
+
+    def poll(self) -> Sequence[SourceRecord] | None:
+        common = self._settings.common
+        records = self._buffer.take(common.batch_size)
+        if not records:
+            self.context.wait(common.poll_interval)
+            records = self._buffer.take(common.batch_size)
+        if self._heartbeats.due():
+            records += self._heartbeat()
+        return records or None
+
+    def _heartbeat(self) -> list[SourceRecord]:
+        query = self._settings.common.heartbeat_query
+        if query is not None:
+            self._execute(query)
+        offset = self._buffer.offset
+        return [] if offset is None else [self._emitter.heartbeat(offset)]
+
+    def _execute(self, query: str) -> None:
+        """Execute the heartbeat's statement; an error is only logged, because the next heartbeat tries again."""
+        try:
+            if self._server is None:
+                self._server = Server(self._settings.connection)
+            self._server.execute(query)
+        except Exception as error:  # noqa: BLE001 (the driver's errors and lost connections)
+            log.warning("heartbeat.action.query failed: %s", error)
+            self._close_server()
+
+    def _close_server(self) -> None:
+        server, self._server = self._server, None
+        if server is not None:
+            with contextlib.suppress(ConnectError):
+                server.close()
+
+    def stop(self) -> None:
+        if self._reader is not None:
+            self._reader.stop()
+        self._close_server()
+
+
+class MariaDbSourceTask(BinlogSourceTask):
+    connector = "mariadb"
+
+
+class MySqlSourceTask(BinlogSourceTask):
+    connector = "mysql"

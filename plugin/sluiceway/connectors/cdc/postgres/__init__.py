@@ -1,0 +1,1 @@
+"""Change data capture from PostgreSQL, by its output plugin pgoutput."""

@@ -1,0 +1,126 @@
+"""Reads tables, columns and keys from the system catalogs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from sluiceway.connectors.cdc.columns import Column
+from sluiceway.connectors.cdc.filters import Matcher, TableId
+from sluiceway.connectors.cdc.postgres.connection import quoted
+from sluiceway.connectors.cdc.postgres.defaults import default_of
+from sluiceway.connectors.cdc.postgres.pgoutput import Relation
+from sluiceway.connectors.cdc.postgres.types import TypeRegistry
+
+if TYPE_CHECKING:
+    import psycopg
+
+    Connection = psycopg.Connection[tuple[Any, ...]]
+
+_TABLES = """
+select n.nspname, c.relname from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
+where c.relkind in ('r', 'p') and c.relpersistence <> 't'
+and n.nspname not in ('pg_catalog', 'information_schema') and n.nspname not like 'pg\\_toast%' and n.nspname not like 'pg\\_temp%'
+"""
+_COLUMNS = """
+select a.attname, a.atttypid, a.atttypmod, a.attnotnull, pg_catalog.pg_get_expr(d.adbin, d.adrelid), a.attgenerated <> '',
+       pg_catalog.col_description(a.attrelid, a.attnum)
+from pg_catalog.pg_attribute a left join pg_catalog.pg_attrdef d on d.adrelid = a.attrelid and d.adnum = a.attnum
+where a.attrelid = %s and a.attnum > 0 and not a.attisdropped order by a.attnum
+"""
+_KEY = """
+select a.attname from (
+  select i.indrelid, i.indkey from pg_catalog.pg_index i
+  where i.indrelid = %s and i.indisunique and i.indpred is null and i.indexprs is null
+  order by i.indisprimary desc, i.indexrelid::regclass::text limit 1
+) i cross join lateral unnest(i.indkey) with ordinality as k(attnum, ord)
+join pg_catalog.pg_attribute a on a.attrelid = i.indrelid and a.attnum = k.attnum order by k.ord
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class CatalogColumn:
+    name: str
+    type_oid: int
+    typmod: int
+    not_null: bool
+    default: str | None
+    generated: bool
+    comment: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class CatalogTable:
+    id: TableId
+    columns: tuple[CatalogColumn, ...]
+    key: tuple[str, ...]
+
+    def column(self, name: str) -> CatalogColumn | None:
+        return next((column for column in self.columns if column.name == name), None)
+
+
+class Catalog:
+    """The catalogs of a database, over one session, which the caller owns."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def tables(self) -> list[TableId]:
+        """Return all tables except system tables and temporary ones, by name."""
+        return sorted(TableId(*row) for row in self._connection.execute(_TABLES))
+
+    def table(self, table: TableId) -> CatalogTable:
+        """Return a table's columns and key; no columns for a table that no longer exists."""
+        row = self._connection.execute("select to_regclass(%s)::oid", (quoted(*table),)).fetchone()
+        if row is None or row[0] is None:
+            return CatalogTable(table, (), ())
+        columns = tuple(CatalogColumn(*column) for column in self._connection.execute(_COLUMNS, (row[0],)))
+        key = tuple(name for (name,) in self._connection.execute(_KEY, (row[0],)))
+        return CatalogTable(table, columns, key)
+
+
+def snapshot_columns(table: CatalogTable, types: TypeRegistry) -> list[Column]:
+    """Return the columns that a query of the table has."""
+    return [_column(column.name, column.type_oid, column.typmod, column, types) for column in table.columns]
+
+
+def stream_columns(relation: Relation, table: CatalogTable, types: TypeRegistry, known: Matcher) -> list[Column]:
+    """Return the columns that the log has, which may lag behind the catalog.
+
+    Columns that are not ``known``, by ``schema.table.column``, are optional, as in Debezium, which does not read them.
+    """
+    return [
+        _column(
+            column.name,
+            column.type_oid,
+            column.typmod,
+            table.column(column.name) if known(f"{table.id}.{column.name}") else None,
+            types,
+        )
+        for column in relation.columns
+    ]
+
+
+def stream_key(relation: Relation, table: CatalogTable) -> Sequence[str]:
+    """Return the key columns that the log has."""
+    names = {column.name for column in relation.columns}
+    return [name for name in table.key if name in names]
+
+
+def _column(name: str, type_oid: int, typmod: int, found: CatalogColumn | None, types: TypeRegistry) -> Column:
+    info, field = types.resolve(type_oid, typmod)
+    default = None
+    if found is not None and not found.generated and found.type_oid == type_oid:
+        default = default_of(found.default, info.name, field, enum=bool(info.labels))
+    return Column(
+        name=name,
+        field=field,
+        optional=found is None or not found.not_null,
+        type_name=info.name,
+        type_label=info.name,
+        length=info.length,
+        scale=info.scale,
+        default=default,
+        comment=None if found is None else found.comment,
+    )

@@ -1,0 +1,57 @@
+"""The PostgreSQL connector of change data capture."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from sluiceway.api import ExactlyOnceSupport, Offset, Partition, SourceConnector
+from sluiceway.config.definition import ConfigDef, ValidatedValue
+from sluiceway.connectors.cdc.postgres.config import postgres_config
+from sluiceway.connectors.cdc.postgres.keys import CONFIG
+from sluiceway.connectors.cdc.postgres.source import VERSION
+from sluiceway.connectors.cdc.postgres.task import PostgresTask
+from sluiceway.errors import ConnectError
+
+
+class PostgresConnector(SourceConnector):
+    """Reads a PostgreSQL database's log into a topic for each table, after a snapshot of the tables. Configs, records and stored
+    offsets of Debezium's PostgreSQL connector keep working. Needs ``pip install 'sluiceway[jdbc]'``, no Java.
+
+    The log is read by pgoutput, the output plugin that the server has; it needs ``wal_level=logical``. There is one task.
+    """
+
+    task_class = PostgresTask
+    java_class = "io.debezium.connector.postgresql.PostgresConnector"
+    java_task_class = "io.debezium.connector.postgresql.PostgresConnectorTask"
+
+    @classmethod
+    def version(cls) -> str:
+        return VERSION
+
+    @classmethod
+    def config_def(cls) -> ConfigDef:
+        return CONFIG
+
+    @classmethod
+    def validate(cls, config: Mapping[str, str]) -> dict[str, ValidatedValue]:
+        from sluiceway.connectors.cdc.postgres.validation import validate
+
+        return validate(config)
+
+    def start(self, config: Mapping[str, str]) -> None:
+        postgres_config(config)
+        self._properties = dict(config)
+
+    def task_configs(self, max_tasks: int) -> Sequence[Mapping[str, str]]:
+        return [self._properties]
+
+    def exactly_once_support(self, config: Mapping[str, str]) -> ExactlyOnceSupport:
+        return ExactlyOnceSupport.SUPPORTED
+
+    def alter_offsets(self, config: Mapping[str, str], offsets: Sequence[tuple[Partition, Offset | None]]) -> bool:
+        for partition, offset in offsets:
+            if set(partition) != {"server"}:
+                raise ConnectError(f"The partition {dict(partition)} is not one of this connector: it has the key 'server'.")
+            if offset is not None and not isinstance(offset.get("lsn", offset.get("lsn_proc")), int):
+                raise ConnectError("An offset needs the position in 'lsn', a number.")
+        return True

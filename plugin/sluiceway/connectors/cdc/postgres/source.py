@@ -1,0 +1,119 @@
+"""The source block and the source offsets of the PostgreSQL connector. No I/O."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from sluiceway.connectors.cdc.envelope import source_schema
+from sluiceway.data import Struct
+from sluiceway.data.schema import OPTIONAL_INT64_SCHEMA, OPTIONAL_STRING_SCHEMA, STRING_SCHEMA
+
+VERSION = "3.7.0.Final"
+"""The version of Debezium whose records these are."""
+NAME = "postgresql"
+
+SOURCE = source_schema(
+    "io.debezium.connector.postgresql.Source",
+    [
+        ("schema", STRING_SCHEMA),
+        ("table", STRING_SCHEMA),
+        ("txId", OPTIONAL_INT64_SCHEMA),
+        ("lsn", OPTIONAL_INT64_SCHEMA),
+        ("xmin", OPTIONAL_INT64_SCHEMA),
+        ("origin", OPTIONAL_STRING_SCHEMA),
+        ("origin_lsn", OPTIONAL_INT64_SCHEMA),
+    ],
+)
+
+
+@dataclass(slots=True)
+class Position:
+    """A position in the log and in the transaction there, as offsets have it."""
+
+    lsn: int = 0
+    processed: int = 0
+    commit_lsn: int | None = None
+    kind: str | None = None
+    xid: int | None = None
+    micros: int = 0
+    origin: str | None = None
+    origin_lsn: int | None = None
+
+    @classmethod
+    def of(cls, offset: Mapping[str, Any]) -> Position:
+        """Return the position of a stored offset, ours or Debezium's."""
+        commit, xid, processed = offset.get("lsn_commit"), offset.get("txId"), offset.get("lsn_proc")
+        return cls(
+            lsn=int(offset.get("lsn") or 0) if processed is None else int(processed),
+            processed=int(offset.get("lsn_events_processed") or 0) if processed is not None else 0,
+            commit_lsn=None if commit is None else int(commit),
+            kind=offset.get("messageType"),
+            xid=None if xid is None else int(xid),
+            micros=int(offset.get("ts_usec") or 0),
+        )
+
+    @property
+    def start_lsn(self) -> int:
+        """Where to begin to read: behind the last transaction that is stored entirely."""
+        return self.lsn if self.commit_lsn is None else self.commit_lsn
+
+    def offset(self, more: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the source offset of an event of the log."""
+        found: dict[str, Any] = {**more, "lsn_proc": self.lsn}
+        if self.processed:
+            found["lsn_events_processed"] = self.processed
+        if self.kind is not None:
+            found["messageType"] = self.kind
+        if self.commit_lsn is not None:
+            found["lsn_commit"] = self.commit_lsn
+        found["lsn"] = self.lsn
+        if self.xid is not None:
+            found["txId"] = self.xid
+        found["ts_usec"] = self.micros
+        return found
+
+
+def sequence(commit_lsn: int | None, lsn: int | None) -> str:
+    """Return the positions of the last commit and of an event as ``source.sequence`` has them."""
+    values = [None if value is None else str(value) for value in (commit_lsn, lsn)]
+    return json.dumps(values, separators=(",", ":"))
+
+
+class Sources:
+    """Makes source blocks for one connector."""
+
+    def __init__(self, prefix: str, database: str) -> None:
+        self._head = [VERSION, NAME, prefix]
+        self._database = database
+
+    def snapshot(self, marker: str, schema: str, table: str, position: Position) -> Struct:
+        """Return the source block of a row of a snapshot."""
+        return self._block(marker, sequence(None, position.lsn), schema, table, position.xid, position.lsn, position)
+
+    def incremental(self, marker: str, schema: str, table: str, position: Position) -> Struct:
+        """Return the source block of a row of an incremental snapshot, which belongs to no transaction."""
+        order = sequence(position.commit_lsn, position.lsn)
+        return self._block(marker, order, schema, table, None, None, position)
+
+    def stream(self, schema: str, table: str, position: Position) -> Struct:
+        """Return the source block of an event of the log."""
+        order = sequence(position.commit_lsn, position.lsn)
+        return self._block(None, order, schema, table, position.xid, position.lsn, position)
+
+    def _block(
+        self,
+        marker: str | None,
+        order: str,
+        schema: str,
+        table: str,
+        xid: int | None,
+        lsn: int | None,
+        position: Position,
+    ) -> Struct:
+        micros = position.micros
+        times = [micros, micros * 1000]
+        values = [*self._head, micros // 1000, marker, self._database, order, *times, schema, table, xid, lsn]
+        return Struct.of(SOURCE, [*values, None, position.origin, position.origin_lsn])

@@ -1,0 +1,257 @@
+"""The task of the PostgreSQL connector: a snapshot of the tables, then the log. Runs on an executor."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+from sluiceway.api import SourceRecord, SourceTask
+from sluiceway.connectors.cdc.emitter import Emitter
+from sluiceway.connectors.cdc.filters import TableId
+from sluiceway.connectors.cdc.heartbeats import Heartbeats
+from sluiceway.connectors.cdc.notifications import Notifications
+from sluiceway.connectors.cdc.postgres.catalog import Catalog
+from sluiceway.connectors.cdc.postgres.config import postgres_config
+from sluiceway.connectors.cdc.postgres.connection import connect, connect_replication, driver
+from sluiceway.connectors.cdc.postgres.replication import Receiver, create_slot, ensure_publication, find_slot
+from sluiceway.connectors.cdc.postgres.signals import PostgresSignals
+from sluiceway.connectors.cdc.postgres.snapshot import Snapshot, begin_snapshot, snapshot_position
+from sluiceway.connectors.cdc.postgres.source import NAME, Position
+from sluiceway.connectors.cdc.postgres.start import Plan, check_log_available, plan_start
+from sluiceway.connectors.cdc.postgres.stream import StreamReader
+from sluiceway.connectors.cdc.postgres.types import TypeRegistry
+from sluiceway.errors import ConnectError, RetriableError
+
+if TYPE_CHECKING:
+    import psycopg
+
+    Connection = psycopg.Connection[tuple[Any, ...]]
+
+log = logging.getLogger(__name__)
+
+
+class PostgresTask(SourceTask):
+    """Reads one database. One thread calls everything here; the log arrives by the thread of a ``Receiver``."""
+
+    _connection: Connection | None = None
+    _receiver: Receiver | None = None
+    _reader: StreamReader | None = None
+    _snapshot: Iterator[SourceRecord] | None = None
+    _started = False
+    _failures = 0
+
+    def start(self, config: Mapping[str, str]) -> None:
+        self._config = postgres_config(config)
+        common = self._config.common
+        self._emitter = Emitter(common, NAME)
+        self._heartbeats = Heartbeats(common.heartbeat_interval)
+        self._notifications = Notifications(common, self._emitter)
+        self._pending: list[SourceRecord] = []
+        self._unstored = 0  # records returned since the last commit of offsets
+        self._stored_lsn = 0
+        self._position: Position | None = None
+        self._offset: dict[str, Any] = {}
+        self._plan: Plan | None = None
+
+    def poll(self) -> Sequence[SourceRecord] | None:
+        try:
+            records = self._poll()
+        except Exception as error:
+            self._disconnect()
+            raise self._converted(error) from error
+        self._failures = 0
+        self._unstored += len(records)
+        if not records:
+            self._acknowledge_idle()
+        return records or None
+
+    def _poll(self) -> list[SourceRecord]:
+        if not self._started:
+            self._start_reading()
+        if self._pending:
+            records, self._pending = self._pending, []
+            return records
+        if self._snapshot is not None:
+            records = list(islice(self._snapshot, self._config.common.batch_size))
+            if records:
+                return records
+            self._end_snapshot()
+            return self._notifications.take(self._offset)
+        if self._reader is None or self._receiver is None:
+            self.context.wait(0.5)
+            return []
+        return self._stream(self._reader, self._receiver)
+
+    def _start_reading(self) -> None:
+        """Decide by offset and slot what to read, and begin."""
+        config = self._config
+        stored = self.context.offset_storage_reader.offset(self._emitter.partition)
+        self._connection = connection = connect(config.address)
+        self._types = TypeRegistry(connection.execute, config.settings)
+        slot = find_slot(connection, config.slot)
+        offset = self._offset or dict(stored or {})
+        self._plan = plan = plan_start(config, offset or None, slot)
+        if plan.position is not None and slot is None and plan.stream:
+            check_log_available(config, offset, plan.position)
+        self._started = True
+        tables = [table for table in Catalog(connection).tables() if config.captured(table)]
+        if plan.stream:
+            ensure_publication(connection, config, tables)
+        if plan.snapshot:
+            self._begin_snapshot(plan, tables, slot_exists=slot is not None)
+            return
+        position = plan.position
+        if position is None:
+            position = self._new_position(slot_exists=slot is not None)
+            self._notifications.snapshot("SKIPPED")
+            self._pending = self._notifications.take(None)
+        self._start_stream(position, offset)
+
+    def _new_position(self, *, slot_exists: bool) -> Position:
+        """Return where to begin without offsets and without a snapshot: at a new slot, or at the existing one's position."""
+        config, connection = self._config, self._session
+        if slot_exists:
+            slot = find_slot(connection, config.slot)
+            return Position(lsn=slot.confirmed_lsn or 0 if slot is not None else 0)
+        replication = connect_replication(config.address)
+        try:
+            return Position(lsn=create_slot(replication, config.slot, failover=config.failover).consistent_lsn)
+        finally:
+            replication.finish()
+
+    def _begin_snapshot(self, plan: Plan, tables: Sequence[TableId], *, slot_exists: bool) -> None:
+        """Begin the snapshot's transaction at a position of the log, which a new slot gives: ours, or a temporary one."""
+        config, connection = self._config, self._session
+        if plan.stream:
+            replication = connect_replication(config.address)
+            try:
+                name = f"{config.slot[:50]}_snapshot" if slot_exists else config.slot
+                created = create_slot(replication, name, temporary=slot_exists, failover=config.failover and not slot_exists)
+                begin_snapshot(connection, config, created.snapshot)
+            finally:
+                replication.finish()
+            lsn = created.consistent_lsn
+        else:
+            begin_snapshot(connection, config, None)
+            lsn = _current_lsn(connection)
+        position = snapshot_position(connection, lsn)
+        self._position = position
+        self._snapshot_reader = Snapshot(config, connection, self._types, self._emitter, position)
+        self._notifications.snapshot("STARTED")
+        self._offset = self._snapshot_reader.offset(completed=False)
+        wanted, signals = config.common.snapshot_tables, config.common.signal_table
+        chosen = [table for table in config.in_list_order(tables) if wanted(str(table)) and str(table) != signals]
+        self._snapshot = self._snapshot_reader.records(chosen)
+
+    def _end_snapshot(self) -> None:
+        self._session.execute("COMMIT")
+        for table, count in self._snapshot_reader.counts.items():
+            self._notifications.table_scanned(table, count)
+        self._notifications.snapshot("COMPLETED")
+        self._snapshot = None
+        self._offset = self._snapshot_reader.offset(completed=True)
+        if self._plan is not None and self._plan.stream and self._position is not None:
+            self._start_stream(self._position, self._offset)
+
+    def _start_stream(self, position: Position, offset: Mapping[str, Any]) -> None:
+        connection = self._session
+        self._signals = PostgresSignals(self._config, connection, self._types, self._emitter, self._notifications)
+        self._signals.load(offset)
+        self._reader = StreamReader(self._config, Catalog(connection), self._types, self._emitter, position, self._signals)
+        if self._reader.transactions is not None:
+            self._reader.transactions.load(offset)
+        version = connection.info.server_version
+        self._receiver = Receiver(self._config, position.start_lsn, version, self.context.wake)
+
+    def _stream(self, reader: StreamReader, receiver: Receiver) -> list[SourceRecord]:
+        """Return the records of the messages that have arrived; wait a little if there are none."""
+        records: list[SourceRecord] = []
+        common = self._config.common
+        while len(records) < common.batch_size and (reader.in_transaction or not self._signals.blocking):
+            messages = receiver.take(1 if common.signal_table else common.batch_size - len(records))
+            if not messages:
+                break
+            for message in messages:
+                records += reader.read(message)
+                if message.keepalive and not reader.in_transaction:
+                    reader.safe_lsn = max(reader.safe_lsn, message.lsn)
+                records += self._signals.due(reader)
+            self._offset = reader.offset()
+        if not reader.in_transaction:
+            records += self._signals.poll(reader)
+        records += self._heartbeat(reader)
+        if not records:
+            self.context.wait(min(common.poll_interval, 0.5))
+        return records
+
+    def _heartbeat(self, reader: StreamReader) -> list[SourceRecord]:
+        if not self._heartbeats.due():
+            return []
+        query = self._config.common.heartbeat_query
+        if query:
+            try:
+                self._session.execute(query)
+            except driver().Error as error:
+                log.warning("The heartbeat.action.query failed: %s", error)
+        return [self._emitter.heartbeat(reader.offset())]
+
+    def commit(self) -> None:
+        self._unstored = 0
+        if self._reader is not None:
+            self._acknowledge(self._reader)
+
+    def _acknowledge_idle(self) -> None:
+        """Acknowledge what had no records, if all records are stored: else an idle database's log grows."""
+        if self._reader is not None and not self._unstored:
+            self._acknowledge(self._reader)
+
+    def _acknowledge(self, reader: StreamReader) -> None:
+        if self._receiver is not None and self._config.flush and reader.safe_lsn > self._stored_lsn:
+            self._stored_lsn = reader.safe_lsn
+            self._receiver.acknowledge(reader.safe_lsn)
+
+    @property
+    def _session(self) -> Connection:
+        if self._connection is None:
+            raise ConnectError(f"Not connected to {self._config.address}")
+        return self._connection
+
+    def _converted(self, error: Exception) -> Exception:
+        """Return the error that Connect sees: one that it retries if the connection was lost."""
+        lost = isinstance(error, RetriableError) or (
+            isinstance(error, driver().OperationalError) or "replication connection" in str(error)
+        )
+        common = self._config.common
+        if lost and (common.max_retries < 0 or self._failures < common.max_retries):
+            self._failures += 1
+            log.warning("%s: reading again in %.0f s: %s", self._config.address, common.retry_wait, error)
+            self.context.wait(common.retry_wait)
+            return RetriableError(str(error))
+        return error if isinstance(error, ConnectError) else ConnectError(f"{self._config.address}: {error}")
+
+    def _disconnect(self) -> None:
+        """Close everything; the next poll begins again at the last position."""
+        self._started, self._snapshot, self._reader = False, None, None
+        receiver, self._receiver = self._receiver, None
+        connection, self._connection = self._connection, None
+        if receiver is not None:
+            receiver.close()
+            self._signals.close()
+        if connection is not None:
+            connection.close()
+
+    def stop(self) -> None:
+        self._disconnect()
+        if self._config.drop_slot:
+            with connect(self._config.address) as connection:
+                connection.execute(
+                    "select pg_drop_replication_slot(slot_name) from pg_replication_slots where slot_name = %s and not active",
+                    (self._config.slot,),
+                )
+
+
+def _current_lsn(connection: Connection) -> int:
+    row = connection.execute("select (pg_current_wal_lsn() - '0/0'::pg_lsn)::bigint").fetchone()
+    return int(row[0]) if row is not None else 0

@@ -1,0 +1,124 @@
+"""Builds the schemas of a table's records and the functions from rows to keys and values. No I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sluiceway.connectors.cdc.columns import Column, ColumnRules, Convert, compiled, with_schema
+from sluiceway.connectors.cdc.envelope import envelope_schema
+from sluiceway.connectors.cdc.filters import KeyColumns, Matcher, TableId
+from sluiceway.connectors.cdc.naming import Adjuster, TopicNames
+from sluiceway.data import Schema, Struct
+
+Row = Sequence[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class RowReader:
+    """Makes a struct of a row: for each field the row's index and the conversion."""
+
+    schema: Schema
+    fields: tuple[tuple[int, Convert], ...]
+
+    def __call__(self, row: Row) -> Struct:
+        return Struct.of(self.schema, [convert(row[index]) for index, convert in self.fields])
+
+
+@dataclass(frozen=True, slots=True)
+class TableSchema:
+    """A table's topic, schemas and row functions. Rows have the values of ``columns``, in this order.
+
+    ``key`` is None for a table without key. The functions for snapshots differ where Debezium's snapshots do.
+    """
+
+    id: TableId
+    topic: str
+    columns: tuple[str, ...]
+    envelope: Schema
+    key: RowReader | None
+    value: RowReader
+    snapshot_key: RowReader | None
+    snapshot_value: RowReader
+
+    @property
+    def key_schema(self) -> Schema | None:
+        return None if self.key is None else self.key.schema
+
+
+@dataclass(frozen=True, slots=True)
+class TableSchemas:
+    """Builds table schemas by a config.
+
+    Args:
+        included: tells by ``schema.table.column`` whether records have a column.
+    """
+
+    topics: TopicNames
+    source: Schema
+    rules: ColumnRules
+    keys: KeyColumns
+    included: Matcher
+    schema_name: Adjuster
+    field_name: Adjuster
+
+    def build(self, table: TableId, columns: Sequence[Column], primary_key: Sequence[str]) -> TableSchema:
+        """Return the schema of a table. ``primary_key`` names the columns in the order of the key."""
+        topic = self.topics.table(table)
+        names = [column.name for column in columns]
+        kept = [column.name for column in columns if self.included(f"{table}.{column.name}") and column.field is not None]
+        value = self._reader(f"{topic}.Value", table, columns, kept, masked=True, snapshot=False)
+        key_names = self.keys.of(table, names)
+        key_names = [name for name in (primary_key if key_names is None else key_names) if name in names]
+        key = self._key(topic, table, columns, key_names, snapshot=False)
+        return TableSchema(
+            id=table,
+            topic=topic,
+            columns=tuple(names),
+            envelope=envelope_schema(self.schema_name(f"{topic}.Envelope"), value.schema, self.source),
+            key=key,
+            value=value,
+            snapshot_key=self._key(topic, table, columns, key_names, snapshot=True),
+            snapshot_value=RowReader(value.schema, self._reader("", table, columns, kept, masked=True, snapshot=True).fields),
+        )
+
+    def _key(
+        self, topic: str, table: TableId, columns: Sequence[Column], names: Sequence[str], *, snapshot: bool
+    ) -> RowReader | None:
+        if not names:
+            return None
+        reader = self._reader(f"{topic}.Key", table, columns, names, masked=False, snapshot=snapshot)
+        schema = Schema.struct([(each.name, each.schema) for each in reader.schema.fields], name=reader.schema.name)
+        return RowReader(schema, reader.fields)
+
+    def _reader(
+        self, name: str, table: TableId, columns: Sequence[Column], names: Sequence[str], *, masked: bool, snapshot: bool
+    ) -> RowReader:
+        positions = {column.name: index for index, column in enumerate(columns)}
+        fields: list[tuple[str, Schema]] = []
+        converts: list[tuple[int, Convert]] = []
+        for each in names:
+            column = columns[positions[each]]
+            if column.field is None:
+                continue
+            schema, convert = self._field(table, column, masked=masked, snapshot=snapshot)
+            fields.append((self.field_name(each), schema))
+            converts.append((positions[each], convert))
+        return RowReader(Schema.struct(fields, name=self.schema_name(name), optional=True), tuple(converts))
+
+    def _field(self, table: TableId, column: Column, *, masked: bool, snapshot: bool) -> tuple[Schema, Convert]:
+        """Return a column's field schema and conversion."""
+        kind = column.field
+        assert kind is not None  # noqa: S101 (columns without one are left out)
+        mutation = self.rules.mutation(str(table), column) if masked else None
+        parameters = {**kind.schema.parameters, **self.rules.source_parameters(str(table), column)}
+        if mutation is not None:
+            parameters.update(mutation.parameters)
+        schema = kind.schema.replace(optional=column.optional, default=column.default, parameters=parameters)
+        on_null = None if column.optional else (kind.fallback if column.default is None else column.default)
+        convert = kind.snapshot if snapshot and kind.snapshot is not None else kind.convert
+        if isinstance(on_null, Struct):
+            on_null = Struct.of(schema, on_null.values_)
+        convert = with_schema(convert, schema)
+        return schema, compiled(convert, on_null=on_null, unavailable=kind.unavailable, mutation=mutation)

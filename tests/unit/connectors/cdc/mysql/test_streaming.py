@@ -1,0 +1,177 @@
+"""Events of a real log become records; after a restart, what was read of a transaction is skipped."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from sluiceway.api import SourceRecord
+from sluiceway.connectors.cdc.emitter import Emitter
+from sluiceway.connectors.cdc.mysql.binlog.charsets import Charsets
+from sluiceway.connectors.cdc.mysql.binlog.stream import StartPosition
+from sluiceway.connectors.cdc.mysql.binlog.temporal import Calendar
+from sluiceway.connectors.cdc.mysql.buffer import RecordBuffer
+from sluiceway.connectors.cdc.mysql.catalog import Catalog
+from sluiceway.connectors.cdc.mysql.config import source_config
+from sluiceway.connectors.cdc.mysql.ddl.model import Tables
+from sluiceway.connectors.cdc.mysql.ddl.statements import Change
+from sluiceway.connectors.cdc.mysql.fields import Settings
+from sluiceway.connectors.cdc.mysql.history import SchemaHistory
+from sluiceway.connectors.cdc.mysql.offsets import LogPosition
+from sluiceway.connectors.cdc.mysql.schema_changes import SchemaChanges
+from sluiceway.connectors.cdc.mysql.streaming import Streaming, StreamingParts
+from sluiceway.connectors.cdc.transactions import TransactionCounter
+from unit.connectors.cdc.mysql.binlog import mariadb_events as events
+
+CONFIG = {
+    "topic.prefix": "p",
+    "database.hostname": "localhost",
+    "database.user": "u",
+    "database.server.id": "7",
+    "database.include.list": "tt",
+    "schema.history.internal.kafka.bootstrap.servers": "localhost:9",
+    "schema.history.internal.kafka.topic": "h",
+}
+TRANSACTION = (events.FORMAT, events.GTID, events.TABLE_MAP, events.INSERT, events.XID)
+
+
+class _History(SchemaHistory):
+    """Keeps the records in memory."""
+
+    def __init__(self) -> None:
+        super().__init__({}, "p")
+        self.records: list[tuple[str, Mapping[str, Any]]] = []
+
+    def record(self, change: Change, position: Mapping[str, Any]) -> None:
+        self.records.append((change.ddl, position))
+
+
+@dataclass
+class _Log:
+    """A connector's state around the streaming of events."""
+
+    config: dict[str, str] = field(default_factory=dict)
+    tables: Tables = field(default_factory=lambda: Tables(server_charset="utf8mb4"))
+    history: _History = field(default_factory=_History)
+    buffer: RecordBuffer = field(default_factory=lambda: RecordBuffer(1000, 1 << 20, lambda: None))
+    position: LogPosition = field(default_factory=lambda: LogPosition("mariadb", "p"))
+
+    def streaming(self) -> Streaming:
+        config = source_config({**CONFIG, **self.config})
+        emitter = Emitter(config.common, "mariadb")
+        calendar = Calendar(adjust_years=True)
+        settings = Settings("string", "hex", "adaptive_time_microseconds", "long", b"?", calendar)
+        catalog = Catalog(config.common.schemas(self.position.schema), settings, config.common.config)
+        changes = SchemaChanges(config, self.tables, self.history, emitter, self.position, "mariadb", lambda _table: None)
+        return Streaming(
+            StreamingParts(
+                config=config,
+                tables=self.tables,
+                catalog=catalog,
+                changes=changes,
+                emitter=emitter,
+                position=self.position,
+                counter=TransactionCounter(),
+                buffer=self.buffer,
+                charsets=Charsets({8: "latin1"}),
+                calendar=calendar,
+                mariadb=True,
+                read_table=lambda _table: None,
+            )
+        )
+
+    def records(self, *packets: bytes) -> list[SourceRecord]:
+        self.position.rewind()
+        streaming = self.streaming()
+        for packet in packets:
+            streaming.handle(memoryview(packet))
+        return self.buffer.take(1000)
+
+
+@pytest.fixture
+def log() -> _Log:
+    """A log whose table is known by its CREATE TABLE statement."""
+    found = _Log()
+    found.position.start_at(StartPosition("bin.000001", 4, "0-223344-1844"))
+    found.records(events.FORMAT, events.GTID_DDL, events.QUERY)
+    found.history.records.clear()
+    return found
+
+
+def test_a_statement_is_recorded_before_its_record() -> None:
+    found = _Log()
+    found.position.start_at(StartPosition("bin.000001", 4, "0-223344-1844"))
+
+    [record] = found.records(events.FORMAT, events.GTID_DDL, events.QUERY)
+
+    [(ddl, position)] = found.history.records
+    assert ddl == record.value["ddl"]
+    assert position == record.source_offset
+    assert (position["gtids"], position["event"]) == ("0-223344-1844", 1)
+    assert record.value["tableChanges"][0]["type"] == "CREATE"
+    assert found.buffer.offset is not None
+    assert found.buffer.offset["gtids"] == "0-223344-1845"
+
+
+def test_rows_become_records(log: _Log) -> None:
+    first, second = log.records(*TRANSACTION)
+
+    assert (first.topic, first.key["id"], first.value["op"]) == ("p.tt.t", 1, "c")
+    assert first.value["after"]["d"] == "-12.5000"
+    assert second.value["after"]["d"] is None
+    assert (first.value["source"]["gtid"], second.value["source"]["row"]) == ("0-223344-1846", 1)
+    assert log.buffer.offset is not None
+    assert log.buffer.offset["gtids"] == "0-223344-1846"
+
+
+@pytest.mark.parametrize("read", [0, 1])
+def test_a_restart_skips_what_was_read(log: _Log, read: int) -> None:
+    stored = log.records(*TRANSACTION)[read].source_offset
+    restarted = _Log(tables=log.tables)
+    restarted.position.load(stored or {})
+
+    again = restarted.records(*TRANSACTION)
+
+    assert [record.key["id"] for record in again] == [1, 2][read + 1 :]
+
+
+def test_a_lost_connection_inside_a_transaction_repeats_nothing(log: _Log) -> None:
+    log.records(*TRANSACTION[:-1])
+
+    assert log.position.offset()["gtids"] == "0-223344-1845"
+    assert log.records(*TRANSACTION) == []
+    assert log.position.offset()["gtids"] == "0-223344-1846"
+
+
+def test_other_databases_have_no_records(log: _Log) -> None:
+    log.config["database.include.list"] = "elsewhere"
+
+    assert log.records(*TRANSACTION) == []
+
+
+def test_a_partial_image_is_completed_from_the_row_before(log: _Log) -> None:
+    [record] = log.records(events.FORMAT, events.GTID, events.TABLE_MAP, events.PARTIAL_UPDATE, events.XID)
+
+    assert (record.key["id"], record.value["after"]["id"], record.value["after"]["a"]) == (1, 1, 8)
+
+
+def test_a_table_that_is_not_known_is_read_by_the_metadata_of_the_log() -> None:
+    unknown = _Log()
+
+    first, _ = unknown.records(*TRANSACTION)
+
+    assert first.value["after"]["s"] == "é"
+    assert first.key["id"] == 1
+
+
+def test_transactions_have_records_if_the_config_says_so(log: _Log) -> None:
+    log.config["provide.transaction.metadata"] = "true"
+
+    begin, first, second, end = log.records(*TRANSACTION)
+
+    assert (begin.value["status"], end.value["status"], end.value["event_count"]) == ("BEGIN", "END", 2)
+    assert (first.value["transaction"]["total_order"], second.value["transaction"]["total_order"]) == (1, 2)
+    assert begin.topic == "p.transaction"
