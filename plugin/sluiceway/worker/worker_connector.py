@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.herder.reconcile import TooManyTasksError
+from sluiceway.metrics.registry import registry
 from sluiceway.worker.connector_thread import ConnectorThread
 
 log = logging.getLogger(__name__)
@@ -164,6 +165,7 @@ class WorkerConnector:
 def _after_start(instance: _Instance, starting: Future[None]) -> Event:
     instance.starting = None
     error = starting.exception()
+    registry.connector_started(succeeded=error is None)
     if error is not None:
         return _fail(instance, error)
     instance.started = True
