@@ -187,14 +187,10 @@ task-startup-failure-total|starts of tasks in the process that failed
 """,
 }
 
-NO_GROUP = "no worker group: Airflow starts drivers, and the config topic says which of them runs a connector"
-_NO_VERSIONS = "converters, transforms, and predicates in Python have no version of their own"
+_NO_GROUP = "no worker group: Airflow starts drivers, and the config topic says which of them runs a connector"
 ABSENT: Mapping[tuple[str, str], str] = {
-    **{("connector-task-metrics", f"{kind}-converter-version"): _NO_VERSIONS for kind in ("key", "value", "header")},
-    ("connector-transform-metrics", "transform-version"): _NO_VERSIONS,
-    ("connector-predicate-metrics", "predicate-version"): _NO_VERSIONS,
     **{
-        ("connect-worker-rebalance-metrics", name): NO_GROUP
+        ("connect-worker-rebalance-metrics", name): _NO_GROUP
         for name in (
             "connect-protocol",
             "leader-name",

@@ -52,7 +52,7 @@ def startups(beans: Iterable[Bean]) -> dict[str, float]:
     for bean in beans:
         if (bean.domain, bean.type) == (OWN, "process-metrics"):
             for name, value in bean.values.items():
-                if "-startup-" in name and isinstance(value, float):
+                if "-startup-" in name and not isinstance(value, str):
                     sums[name] = sums.get(name, 0.0) + value
     return sums
 

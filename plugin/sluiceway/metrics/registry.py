@@ -69,8 +69,7 @@ class Registry:
         resident = _resident_bytes()
         beans = [bean for task in tasks for bean in task.beans()]
         for task in tasks:
-            tags = {"connector": task.id.connector, "task": str(task.id.task)}
-            beans.append(Bean(OWN, "task-process-metrics", tags, {"memory-bytes": resident / len(tasks)}))
+            beans.append(Bean(OWN, "task-process-metrics", task.tags, {"memory-bytes": resident / len(tasks)}))
         for launched, count in launches.items():
             tags = {"connector": launched.connector, "task": str(launched.task)}
             beans.append(Bean(OWN, "task-launch-metrics", tags, {"restarts-total": float(count - 1)}))

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Protocol
 
 from sluiceway.metrics.beans import CONNECT, OWN, Bean, Value
 from sluiceway.metrics.client_statistics import ClientStatistics
-from sluiceway.metrics.plugin_beans import chain_beans, task_plugins
 from sluiceway.metrics.sampled import NAN, Sampled
 from sluiceway.metrics.state_time import StateTime
 from sluiceway.storage.model import State, TaskId
@@ -48,13 +47,14 @@ class TaskMetrics:
     gives them to the connector by ``put``. So both count the same things, under different names.
     """
 
-    def __init__(self, task: TaskId, config: Mapping[str, str], *, sink: bool, now: float | None = None) -> None:
+    def __init__(self, task: TaskId, *, sink: bool, now: float | None = None) -> None:
         now = time.monotonic() if now is None else now
         self.id = task
         self.sink = sink
         self.states = StateTime(now)
-        self._config = config
-        self._plugins = task_plugins(config, sink=sink)
+        self.tags = {"connector": task.connector, "task": str(task.task)}
+        self._plugins: Mapping[str, Value] = {}
+        self._chain: Sequence[Bean] = ()
         self._taken = Sampled(now)
         self._given = Sampled(now)
         self._call_ms = Sampled(now)
@@ -76,11 +76,9 @@ class TaskMetrics:
 
     # What the task runs with.
 
-    def describe(self, task_class: type, version: str | None) -> None:
-        """Report the task's class, and the version of its connector."""
-        self._plugins["task-class"] = f"{task_class.__module__}.{task_class.__qualname__}"
-        if version is not None:
-            self._plugins["task-version"] = self._plugins["connector-version"] = version
+    def describe(self, plugins: Mapping[str, Value], chain: Sequence[Bean]) -> None:
+        """Report the task's plugins in ``connector-task-metrics``, and its transforms and predicates."""
+        self._plugins, self._chain = plugins, chain
 
     def count_errors_of(self, counts: DataclassInstance) -> None:
         """Report these counts of errors, an ``ErrorCounts``."""
@@ -150,7 +148,7 @@ class TaskMetrics:
     def beans(self, now: float | None = None) -> list[Bean]:
         """Return the task's metrics at this time."""
         now = time.monotonic() if now is None else now
-        tags = {"connector": self.id.connector, "task": str(self.id.task)}
+        tags = self.tags
         groups: dict[tuple[str, str], dict[str, Value]] = {
             (CONNECT, "connector-task-metrics"): self._common(now),
             (CONNECT, "sink-task-metrics" if self.sink else "source-task-metrics"): self._sink(now)
@@ -164,7 +162,7 @@ class TaskMetrics:
             Bean(OWN, "task-state-metrics", {**tags, "state": state.value.lower()}, {"seconds-total": seconds})
             for state, seconds in self.states.all(now).items()
         ]
-        beans += chain_beans(self._config, tags)
+        beans += self._chain
         for client in self._clients:
             beans += client.beans()
         return beans

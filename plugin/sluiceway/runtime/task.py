@@ -92,4 +92,4 @@ class TaskServices:
     reporter: TaskReporter
     offsets: OffsetBackingStore | None = field(default=None)
     close: Callable[[], None] = lambda: None
-    metrics: TaskMetrics = field(default_factory=lambda: TaskMetrics(TaskId("", 0), {}, sink=False))
+    metrics: TaskMetrics = field(default_factory=lambda: TaskMetrics(TaskId("", 0), sink=False))

@@ -90,7 +90,7 @@ def run_task(
     ``create`` registers what must be closed with the ExitStack as it goes, so that nothing leaks if it raises.
     """
     raise_gc_threshold()
-    metrics = TaskMetrics(spec.id, spec.config, sink=spec.sink)
+    metrics = TaskMetrics(spec.id, sink=spec.sink)
     services = replace(services, metrics=metrics, reporter=_StateReporter(services.reporter, metrics))
     with registry.task(metrics), ExitStack() as resources:
         try:

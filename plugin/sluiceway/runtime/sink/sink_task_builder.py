@@ -23,6 +23,7 @@ from sluiceway.runtime.errors.error_settings import ErrorSettings
 from sluiceway.runtime.errors.retry_with_tolerance import RetryWithToleranceOperator
 from sluiceway.runtime.interrupts import check_abandoned
 from sluiceway.runtime.java_chain import java_chain
+from sluiceway.runtime.plugin_metrics import describe_plugins
 from sluiceway.runtime.sink.java_batches import JavaSinkBatches
 from sluiceway.runtime.sink.offset_commits import SinkOffsetCommitter
 from sluiceway.runtime.sink.rebalance_listener import SinkRebalanceListener
@@ -117,7 +118,7 @@ def build_sink_task(spec: TaskSpec, services: TaskServices, resources: ExitStack
         flush_seconds=worker.number("offset.flush.timeout.ms") / 1000,
         last_commit_seconds=shutdown_seconds,
     )
-    metrics.describe(type(task), spec.version)
+    describe_plugins(metrics, spec, type(task), None if in_java else converters)
     metrics.count_errors_of(tolerance.counts)
     metrics.count_positions_of(lambda: positions(consumer, offsets))
     new_topic = functools.cache(services.reporter.topic)

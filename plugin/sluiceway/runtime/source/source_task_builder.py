@@ -23,6 +23,7 @@ from sluiceway.runtime.errors.error_handling import interruptible_wait, retry_wi
 from sluiceway.runtime.errors.retry_with_tolerance import RetryWithToleranceOperator
 from sluiceway.runtime.interrupts import check_abandoned, check_interrupted
 from sluiceway.runtime.java_chain import java_chain
+from sluiceway.runtime.plugin_metrics import describe_plugins
 from sluiceway.runtime.source.column_encoder import SourceColumnEncoder
 from sluiceway.runtime.source.delivery import AtLeastOnceDelivery, Delivery
 from sluiceway.runtime.source.exactly_once import (
@@ -111,7 +112,7 @@ def build_source_task(
     builder = _DeliveryBuilder(spec, services, store, task, converters, tolerance, slot)
     sender, delivery, transaction_context = builder.build()
     metrics = services.metrics
-    metrics.describe(type(task), spec.version)
+    describe_plugins(metrics, spec, type(task), None if in_java else converters)
     metrics.count_errors_of(tolerance.counts)
     metrics.count_buffered_by(lambda: len(sender.client))
     reader = OffsetStorageReaderImpl(store, spec.id.connector)
