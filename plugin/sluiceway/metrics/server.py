@@ -18,6 +18,7 @@ from urllib.parse import parse_qs, urlsplit
 from sluiceway.errors import ConfigError, DataError
 from sluiceway.metrics.beans import Bean, decode_beans, encode_beans
 from sluiceway.metrics.collector import MetricsCollector
+from sluiceway.metrics.naming import Naming
 from sluiceway.metrics.publisher import PROCESS_HEADER, MetricsTarget
 
 log = logging.getLogger(__name__)
@@ -101,17 +102,18 @@ class _Handler(BaseHTTPRequestHandler):
         else:
             self._answer(HTTPStatus.NOT_FOUND, b"See /metrics\n")
 
-    def _render(self, naming: str) -> None:
+    def _render(self, names: str) -> None:
         try:
-            from sluiceway.metrics.exposition import Naming, render
+            from sluiceway.metrics.exposition import render
         except ImportError:
             text = b"This driver's Python environment has no prometheus-client. The REST API's /metrics has these metrics too.\n"
             self._answer(HTTPStatus.NOT_IMPLEMENTED, text)
             return
-        if naming not in {each.value for each in Naming}:
+        naming = Naming.named(names)
+        if naming is None:
             self._answer(HTTPStatus.BAD_REQUEST, b"names must be strimzi or jmx\n")
             return
-        body, content_type = render(self.server.metrics.beans(), self.headers.get("Accept", ""), Naming(naming))
+        body, content_type = render(self.server.metrics.beans(), self.headers.get("Accept", ""), naming)
         self._answer(HTTPStatus.OK, body, content_type)
 
     def do_POST(self) -> None:

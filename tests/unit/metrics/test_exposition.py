@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import pytest
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as parse_openmetrics
 from prometheus_client.parser import text_string_to_metric_families as parse
 
 from sluiceway.metrics.beans import CONNECT, OWN, Bean
-from sluiceway.metrics.exposition import Naming, metric_name, render
+from sluiceway.metrics.exposition import render
+from sluiceway.metrics.naming import Naming
 
 TASK = {"connector": "lines", "task": "0"}
 BEANS = [
@@ -64,32 +64,3 @@ def test_openmetrics_for_those_who_accept_it() -> None:
     families = {family.name: family for family in parse_openmetrics(text.decode())}
     assert families["kafka_connect_source_task_source_record_write"].type == "counter"
     assert families["kafka_connect_connector_task_pause_ratio"].type == "gauge"
-
-
-@pytest.mark.parametrize(
-    "name",
-    # What Strimzi's board and its alerts query, and Confluent's board for sinks and sources.
-    [
-        "kafka_connect_worker_connector_count",
-        "kafka_connect_worker_task_count",
-        "kafka_connect_worker_connector_failed_task_count",
-        "kafka_connect_sink_task_sink_record_read_rate",
-        "kafka_connect_source_task_source_record_poll_rate",
-        "kafka_connect_task_error_total_records_skipped",
-        "kafka_consumer_incoming_byte_total",
-        "kafka_producer_outgoing_byte_total",
-        "kafka_connect_sink_task_metrics_sink_record_send_total",
-        "kafka_connect_connector_task_metrics_batch_size_avg",
-        "kafka_connect_connect_worker_metrics_connector_count",
-    ],
-)
-def test_the_names_that_boards_query_exist(name: str) -> None:
-    from sluiceway.metrics.catalog import METRICS
-
-    made = {
-        metric_name(Bean(domain, kind, {}, {attribute: 0.0}), attribute, naming)
-        for (domain, kind), attributes in METRICS.items()
-        for attribute in attributes
-        for naming in Naming
-    }
-    assert name in made
