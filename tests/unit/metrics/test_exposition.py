@@ -61,6 +61,6 @@ def test_the_names_of_the_exporter_without_rules() -> None:
 def test_openmetrics_for_those_who_accept_it() -> None:
     text, content_type = render(BEANS, "application/openmetrics-text; version=1.0.0")
     assert content_type.startswith("application/openmetrics-text")
-    families = {family.name: family for family in parse_openmetrics(text.decode())}
+    families = {family.name: family for family in parse_openmetrics(text.decode())}  # type: ignore[no-untyped-call]
     assert families["kafka_connect_source_task_source_record_write"].type == "counter"
     assert families["kafka_connect_connector_task_pause_ratio"].type == "gauge"
