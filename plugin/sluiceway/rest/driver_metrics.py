@@ -25,6 +25,7 @@ def driver_beans(urls: Sequence[str]) -> list[Bean]:
 
     The statuses of connectors are not among them, because the REST API knows those of all.
     """
+    urls = [url for url in urls if url.startswith("http://")]  # whoever can write statuses must not choose a file
     if not urls:
         return []
     with ThreadPoolExecutor(min(len(urls), _MOST_AT_ONCE), "driver-metrics") as pool:

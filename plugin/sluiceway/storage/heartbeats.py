@@ -68,6 +68,7 @@ def decode_heartbeat(value: bytes) -> Heartbeat:
             for number, generation in numbers.items()
         }
         connectors = {str(name): int(generation) for name, generation in fields["connectors"].items()}
-        return Heartbeat(str(fields["worker_id"]), connectors, tasks, fields.get("metrics"))
+        metrics = fields.get("metrics")
+        return Heartbeat(str(fields["worker_id"]), connectors, tasks, None if metrics is None else str(metrics))
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise DataError(f"The heartbeat cannot be read: {error!r}") from error

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
-from sluiceway.metrics.beans import CONNECT, Bean
+from sluiceway.metrics.beans import CONNECT, Bean, encode_beans
 from sluiceway.metrics.collector import MetricsCollector
 from sluiceway.metrics.server import MetricsServer
 from sluiceway.rest import driver_metrics
@@ -44,5 +45,9 @@ def test_openmetrics_other_names_and_a_wrong_one(connect: Connect) -> None:
     assert connect.http.get("/metrics?names=x").status_code == 400
 
 
-def test_without_drivers_nothing_is_asked() -> None:
+def test_nothing_but_drivers_is_asked(tmp_path: Path) -> None:
+    beans = tmp_path / "metrics" / "beans"
+    beans.parent.mkdir()
+    beans.write_bytes(encode_beans([OF_TASK]))
     assert driver_metrics.driver_beans([]) == []
+    assert driver_metrics.driver_beans([tmp_path.as_uri()]) == []
