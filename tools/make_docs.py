@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import docs_cli
+import docs_metrics
 import docs_python
 from docs_markdown import code, table
 
@@ -120,6 +121,7 @@ def pages() -> dict[str, str]:
         "connectors.md": _page("Connectors", _CONNECTORS, [*_plugins("sluiceway.connectors"), *_common_options()]),
         "config-providers.md": _page("Config providers", _PROVIDERS, _plugins("sluiceway.config_providers")),
         "worker-config.md": _page("Worker config", _WORKER, [_options(WORKER)]),
+        "metrics.md": _page("Metrics", docs_metrics.INTRODUCTION, docs_metrics.sections()),
         "cli.md": _page("Command line", docs_cli.INTRODUCTION, docs_cli.sections()),
         "python-api.md": _page("Python API", docs_python.API_INTRODUCTION, docs_python.api_sections()),
         "operators.md": _page("Operators and sensors", docs_python.OPERATORS_INTRODUCTION, docs_python.operator_sections()),

@@ -225,6 +225,14 @@ _COMMON = ConfigDef(
             doc="Number of tasks in a shared application. Connectors beyond it go into further applications, NAME-2, NAME-3, "
             "and so on. Without it, there is no limit.",
         ),
+        ConfigKey(
+            name="sluiceway.metrics.listener",
+            type=Type.STRING,
+            default="http://:0",
+            importance=_LOW,
+            doc="Address on which each driver serves its metrics (GET /metrics) and receives those of its tasks. Port 0 is any "
+            "free port; the REST API finds it. An empty value turns metrics off.",
+        ),
         *RESTARTS,
     ]
 )
@@ -304,6 +312,11 @@ class WorkerConfig:
         host, _, port = listener.rpartition(":")
         host = self.raw.get("rest.advertised.host.name") or host or socket.gethostname()
         return f"{host}:{self.raw.get('rest.advertised.port') or port}"
+
+    @property
+    def metrics_listener(self) -> str:
+        """The address on which drivers serve metrics; empty if they are off."""
+        return str(self.values["sluiceway.metrics.listener"] or "").strip()
 
     @property
     def admin_client_keys(self) -> dict[str, str]:

@@ -73,6 +73,11 @@ class Herder:
         """Return all connectors as they are now."""
         return Overview(self._config.snapshot(), self._status.snapshot(), self._now(), self._worker.advertised_address)
 
+    def metrics_urls(self) -> list[str]:
+        """Return the URLs at which the drivers that are alive serve their metrics."""
+        clock = self._now()
+        return self._status.metrics_urls(clock.now - clock.timeout)
+
     def info(self, name: str) -> ConnectorInfo:
         """Return a connector's config and tasks. Raises NotFoundError."""
         return self.overview().info(name)

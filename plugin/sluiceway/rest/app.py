@@ -11,7 +11,8 @@ from fastapi import FastAPI
 from sluiceway import __version__
 from sluiceway.herder import Herder
 from sluiceway.herder.loggers import Loggers
-from sluiceway.rest import connector_routes, errors, logger_routes, plugin_routes, worker_routes
+from sluiceway.metrics.beans import Bean
+from sluiceway.rest import connector_routes, errors, logger_routes, metrics_routes, plugin_routes, worker_routes
 from sluiceway.rest.connector_details import ConnectorDetails
 from sluiceway.rest.conventions import PathRules
 
@@ -25,6 +26,7 @@ class Resources(enum.Enum):
         worker_routes.router,
         connector_routes.router,
         plugin_routes.router,
+        metrics_routes.router,
     )
     ADMIN = (logger_routes.router,)
     ALL = (*CONNECTORS, *ADMIN)
@@ -38,6 +40,7 @@ def make_app(
     resources: Resources = Resources.ALL,
     loggers: Loggers | None = None,
     gzips: bool = False,
+    metrics: Callable[[], list[Bean]] = list,
 ) -> FastAPI:
     """Return Connect's REST API as a FastAPI app, with its OpenAPI description at ``/docs``.
 
@@ -45,7 +48,7 @@ def make_app(
     their result. An error that ``herder_provider`` raises becomes the response. ``dependencies`` (``fastapi.Depends(...)``) run
     before every endpoint, for authentication and permissions; the path parameter with the connector's name is ``name``.
     ``gzips``: compress the expanded list of connectors for clients that accept it, as the server does with every response in
-    which the app is mounted, but faster. Connect compresses nothing.
+    which the app is mounted, but faster. Connect compresses nothing. ``metrics`` returns those of tasks of this process.
     """
     app = FastAPI(title="Sluiceway", version=__version__, description=_ABOUT, dependencies=list(dependencies), redoc_url=None)
     app.state.herder_provider = herder_provider
@@ -53,6 +56,7 @@ def make_app(
     app.state.loggers = loggers or Loggers()
     app.state.connector_details = ConnectorDetails()
     app.state.gzips = gzips
+    app.state.local_metrics = metrics
     for router in resources.value:
         app.include_router(router)
     app.add_middleware(PathRules)

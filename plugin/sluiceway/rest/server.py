@@ -15,6 +15,7 @@ from sluiceway.config.worker import WorkerConfig
 from sluiceway.herder import Herder
 from sluiceway.herder.loggers import Loggers
 from sluiceway.herder.plugin_path import use_plugin_path
+from sluiceway.metrics.beans import Bean
 from sluiceway.package_imports import import_packages_first
 from sluiceway.rest.app import Resources, make_app
 from sluiceway.rest.authentication import Authentication
@@ -31,10 +32,20 @@ log = logging.getLogger(__name__)
 class RestServer:
     """Serves the REST API on its own threads. Several servers may run in one process.
 
+    ``metrics`` returns the metrics of tasks that run for this process itself, in standalone mode.
+
     Raises ConfigError for invalid keys and unreadable files.
     """
 
-    def __init__(self, worker: WorkerConfig, herder_provider: Callable[[], Herder], loggers: Loggers | None = None) -> None:
+    def __init__(
+        self,
+        worker: WorkerConfig,
+        herder_provider: Callable[[], Herder],
+        loggers: Loggers | None = None,
+        *,
+        metrics: Callable[[], list[Bean]] = list,
+    ) -> None:
+        self._metrics = metrics
         self._settings = RestSettings.of(worker)
         self._worker = worker
         self._herder_provider = herder_provider
@@ -98,6 +109,7 @@ class RestServer:
             kafka_cluster_id=ClusterId(self._worker),
             resources=resources,
             loggers=self._loggers,
+            metrics=self._metrics,
         )
         # The middleware added last is the outermost.
         app.add_middleware(Authentication, authenticator=self._authenticator)

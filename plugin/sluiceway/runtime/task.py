@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from sluiceway.config.worker import WorkerConfig
+from sluiceway.metrics.task_metrics import TaskMetrics
 from sluiceway.storage.interfaces import OffsetBackingStore
 from sluiceway.storage.model import State, TaskId
 
@@ -84,10 +85,11 @@ class TaskReporter(Protocol):
 class TaskServices:
     """Connects a task to its driver: commands, status reports, and the store of source offsets (None for sinks).
 
-    ``close`` ends the connections that are the task's own.
+    ``close`` ends the connections that are the task's own. ``metrics`` is where the task counts what it does.
     """
 
     control: TaskControl
     reporter: TaskReporter
     offsets: OffsetBackingStore | None = field(default=None)
     close: Callable[[], None] = lambda: None
+    metrics: TaskMetrics = field(default_factory=lambda: TaskMetrics(TaskId("", 0), sink=False))

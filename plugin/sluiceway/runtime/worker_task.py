@@ -6,11 +6,14 @@ import logging
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from contextlib import ExitStack
+from dataclasses import dataclass, replace
 
 from sluiceway.errors import trace_of
+from sluiceway.metrics.registry import registry
+from sluiceway.metrics.task_metrics import TaskMetrics
 from sluiceway.runtime.garbage import raise_gc_threshold
 from sluiceway.runtime.interrupts import Abandoned, check_abandoned
-from sluiceway.runtime.task import TaskCommand, TaskResult, TaskServices, TaskSpec
+from sluiceway.runtime.task import TaskCommand, TaskReporter, TaskResult, TaskServices, TaskSpec
 from sluiceway.storage.model import State
 
 log = logging.getLogger(__name__)
@@ -29,6 +32,7 @@ class WorkerTask(ABC):
         self._spec = spec
         self._control = services.control
         self._reporter = services.reporter
+        self._metrics = services.metrics
         self._resources = resources
         self._result = TaskResult(spec.id)
         self._running = False
@@ -86,13 +90,34 @@ def run_task(
     ``create`` registers what must be closed with the ExitStack as it goes, so that nothing leaks if it raises.
     """
     raise_gc_threshold()
-    with ExitStack() as resources:
+    metrics = TaskMetrics(spec.id, sink=spec.sink)
+    services = replace(services, metrics=metrics, reporter=_StateReporter(services.reporter, metrics))
+    with registry.task(metrics), ExitStack() as resources:
         try:
             task = create(spec, services, resources)
         except Exception as error:  # noqa: BLE001 (the task's outermost boundary)
             resources.close()
             return _failed_to_start(spec, services, error)
         return task.run()
+
+
+@dataclass(slots=True)
+class _StateReporter:
+    """Counts the states that a task reports, and its first one as the end of its start."""
+
+    reporter: TaskReporter
+    metrics: TaskMetrics
+    started: bool = False
+
+    def report(self, state: State, trace: str | None = None) -> None:
+        if not self.started:
+            self.started = True
+            registry.task_started(succeeded=state is not State.FAILED)
+        self.metrics.enter(state)
+        self.reporter.report(state, trace)
+
+    def topic(self, topic: str) -> None:
+        self.reporter.topic(topic)
 
 
 def _failed_to_start(spec: TaskSpec, services: TaskServices, error: Exception) -> TaskResult:

@@ -10,6 +10,7 @@ import contextlib
 import json
 import logging
 import os
+import socket
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -45,6 +46,7 @@ from sluiceway.worker.application_placer import ApplicationPlacer
 from sluiceway.worker.batches import Batches
 from sluiceway.worker.connector_runner import ConnectorRunner, Outcome
 from sluiceway.worker.driver import Driver, local_worker_id, stop_on_signals
+from sluiceway.worker.driver_metrics import DriverMetrics
 from sluiceway.worker.kafka_channel import KafkaChannels
 from sluiceway.worker.log_context import log_to_stderr
 from sluiceway.worker.native_memory import limit_arenas
@@ -96,12 +98,14 @@ def _run(options: argparse.Namespace) -> int:
     sys.path[:] = without_archives(sys.path)  # must precede the first import of PySpark
     name = options.connector or options.application
     with _spark_and_stores(f"sluiceway-{name}", worker, times) as (context, stores):
-        launcher = SparkLauncher(context)
+        host = str(context.getConf().get("spark.driver.host") or socket.gethostname())
+        metrics = DriverMetrics(worker, local_worker_id(), stores.config, stores.status, host)
+        launcher = SparkLauncher(context, metrics.target)
         single = options.connector is not None
         task_hosts = TaskHosts(worker, local_worker_id(), stores, launcher, shares=not single)
         batches = Batches(worker, stores)
         sender = f"connector-{options.connector}" if single else f"application-{options.application}"
-        channels = KafkaChannels(worker, local_worker_id(), stores, sender)
+        channels = KafkaChannels(worker, local_worker_id(), stores, sender, metrics.url)
         runners = _Runners(channels, task_hosts, batches, single=single, bounded=options.mode == MICRO_BATCH)
         follow_cluster_levels(stores.config, Loggers(options.connector))
         if options.connector is not None:
@@ -123,6 +127,7 @@ def _run(options: argparse.Namespace) -> int:
 
             batches.start(is_batch_here, driver.notify)
             _stop_when_empty(driver, stores.config, options.application)
+        metrics.hosted = lambda: driver.hosted
         stop_on_signals(driver)
         slots_timeout = worker.duration("sluiceway.slots.timeout.ms").total_seconds()
         watch = stop_with_parent(driver, options.parent_pid, application_ended(context, launcher, slots_timeout))
@@ -133,6 +138,7 @@ def _run(options: argparse.Namespace) -> int:
             batches.close()
             task_hosts.close()
             channels.close()
+            metrics.close()
             application_is_over = watch.exit_code == exit_codes.APPLICATION_ENDED
             if not watch:
                 watch.close()

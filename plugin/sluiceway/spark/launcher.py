@@ -5,11 +5,13 @@ Tasks that read or write DataFrames run in that thread instead, because only the
 
 from __future__ import annotations
 
+import functools
 import logging
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future
 from typing import TYPE_CHECKING
 
+from sluiceway.metrics.publisher import MetricsTarget, publishing
 from sluiceway.runtime.task import TaskResult
 from sluiceway.spark.decommissions import Decommissions
 from sluiceway.spark.elastic import DYNAMIC
@@ -27,9 +29,10 @@ log = logging.getLogger(__name__)
 
 
 class SparkLauncher:
-    """See ``TaskLauncher``. Runs on the driver."""
+    """See ``TaskLauncher``. Runs on the driver. ``metrics`` is where the processes that it starts send theirs."""
 
-    def __init__(self, context: SparkContext) -> None:
+    def __init__(self, context: SparkContext, metrics: MetricsTarget | None = None) -> None:
+        self._metrics = metrics
         self.last_loss: str | None = None
         """Reason of the last lost task."""
         self._context = context
@@ -66,7 +69,8 @@ class SparkLauncher:
 
         try:
             self._context.setJobGroup(work.job, work.title, interruptOnCancel=True)
-            return self._context.parallelize([work], 1).mapPartitions(run_first_attempt).collect()[0]
+            run = functools.partial(run_first_attempt, metrics=self._metrics)
+            return self._context.parallelize([work], 1).mapPartitions(run).collect()[0]
         except Py4JJavaError as error:
             lost = lost_task(_java_message(error))
             self.last_loss = str(lost)
@@ -126,7 +130,7 @@ def is_stopped(context: SparkContext) -> bool:
         return False
 
 
-def run_first_attempt(works: Iterable[Work]) -> Iterator[TaskResult]:
+def run_first_attempt(works: Iterable[Work], metrics: MetricsTarget | None = None) -> Iterator[TaskResult]:
     """Run what an RDD's single partition holds, unless Spark has started it before. Runs on the executor.
 
     Spark starts a task again by itself after it has lost the executor through no fault of the task. The first process may
@@ -136,7 +140,8 @@ def run_first_attempt(works: Iterable[Work]) -> Iterator[TaskResult]:
 
     context = TaskContext.get()
     if context is None or context.attemptNumber() == 0:
-        yield from run_partition(works)
+        with publishing(metrics):
+            yield from run_partition(works)
         return
     for work in works:
         reason = "Spark lost the task's executor or its host and started the task a second time, which the driver must do"

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from sluiceway.errors import ConfigError, MissingToolError
 
-REQUIREMENTS = ("confluent-kafka", "cryptography", "javaproperties", "orjson", "regex")
+REQUIREMENTS = ("confluent-kafka", "cryptography", "javaproperties", "orjson", "prometheus-client", "regex")
 """The distributions that a driver and its tasks import."""
 
 _PACKAGE = "sluiceway"

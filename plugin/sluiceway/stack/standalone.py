@@ -20,6 +20,7 @@ from sluiceway.storage.factory import open_offsets_file
 from sluiceway.storage.memory import MemoryConfigBackingStore, MemoryStatusBackingStore
 from sluiceway.worker.connector_runner import ConnectorRunner
 from sluiceway.worker.driver import Driver, stop_on_signals
+from sluiceway.worker.driver_metrics import DriverMetrics
 from sluiceway.worker.log_context import log_to_stderr
 from sluiceway.worker.standalone_channel import DriverEndpoint, DriverEndpointServer, StandaloneControlChannel
 
@@ -36,7 +37,8 @@ def run(worker_file: Path, connector_files: Sequence[Path]) -> int:
     endpoint = DriverEndpoint(status, offsets)
     server = DriverEndpointServer(endpoint)
     context = local_context("sluiceway-standalone")
-    launcher = SparkLauncher(context)
+    metrics = DriverMetrics(worker, worker.advertised_address, config, status, "127.0.0.1")
+    launcher = SparkLauncher(context, metrics.target)
 
     def runner(name: str) -> ConnectorRunner:
         return ConnectorRunner(
@@ -50,9 +52,10 @@ def run(worker_file: Path, connector_files: Sequence[Path]) -> int:
         )
 
     driver = Driver(config, runner)
+    metrics.hosted = lambda: driver.hosted
     stop_on_signals(driver)
     watch = stop_with_jvm(driver, context)
-    rest = RestServer(worker, lambda: herder)
+    rest = RestServer(worker, lambda: herder, metrics=metrics.beans)
     rest.start()
     try:
         refused = _create(herder, connector_files)
@@ -61,6 +64,7 @@ def run(worker_file: Path, connector_files: Sequence[Path]) -> int:
         driver.run()
     finally:
         rest.stop()
+        metrics.close()
         server.close()
         offsets.stop()
     if watch:

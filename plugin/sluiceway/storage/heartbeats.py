@@ -20,11 +20,15 @@ _PREFIX = f"{HOST_PREFIX}heartbeat-"
 
 @dataclass(frozen=True, slots=True)
 class Heartbeat:
-    """The statuses that still hold: the generation of each, by connector, and by connector and task."""
+    """The statuses that still hold: the generation of each, by connector, and by connector and task.
+
+    ``metrics`` is the URL at which a driver serves its metrics.
+    """
 
     worker_id: str
     connectors: Mapping[str, int] = field(default_factory=dict)
     tasks: Mapping[TaskId, int] = field(default_factory=dict)
+    metrics: str | None = None
 
     def subjects(self) -> Iterator[tuple[str | TaskId, int]]:
         """Yield each connector's name and each task's id, with the generation of its status."""
@@ -48,7 +52,9 @@ def encode_heartbeat(sender: str, heartbeat: Heartbeat | None) -> KeyValue:
     tasks: dict[str, dict[str, int]] = {}
     for task, generation in heartbeat.tasks.items():
         tasks.setdefault(task.connector, {})[str(task.task)] = generation
-    fields = {"worker_id": heartbeat.worker_id, "connectors": dict(heartbeat.connectors), "tasks": tasks}
+    fields: dict[str, object] = {"worker_id": heartbeat.worker_id, "connectors": dict(heartbeat.connectors), "tasks": tasks}
+    if heartbeat.metrics is not None:
+        fields["metrics"] = heartbeat.metrics
     return heartbeat_key(sender), json.dumps(fields, separators=(",", ":")).encode()
 
 
@@ -62,6 +68,7 @@ def decode_heartbeat(value: bytes) -> Heartbeat:
             for number, generation in numbers.items()
         }
         connectors = {str(name): int(generation) for name, generation in fields["connectors"].items()}
-        return Heartbeat(str(fields["worker_id"]), connectors, tasks)
+        metrics = fields.get("metrics")
+        return Heartbeat(str(fields["worker_id"]), connectors, tasks, None if metrics is None else str(metrics))
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise DataError(f"The heartbeat cannot be read: {error!r}") from error

@@ -113,6 +113,9 @@ class StatusBackingStore(Protocol):
     def tasks(self, connector: str) -> Mapping[int, Status]:
         """Return the statuses of a connector's tasks by task number."""
 
+    def metrics_urls(self, since: int) -> list[str]:
+        """Return where drivers serve their metrics whose last heartbeat is not older than ``since`` (ms since the epoch)."""
+
     def put_topic(self, connector: str, task: int, topic: str) -> None:
         """Record that a connector uses a topic."""
 

@@ -116,6 +116,10 @@ class MemoryStatusBackingStore:
         with self._lock:
             return self._state.snapshot()
 
+    def metrics_urls(self, since: int) -> list[str]:
+        """Return none: standalone mode has one driver, which is in the same process as the REST API."""
+        return []
+
     def connector(self, connector: str) -> Status | None:
         with self._lock:
             return self._state.connectors.get(connector)

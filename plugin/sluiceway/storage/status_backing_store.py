@@ -148,6 +148,11 @@ class KafkaStatusBackingStore:
         with self._lock:
             return dict(sorted(self._state.tasks.get(connector, {}).items()))
 
+    def metrics_urls(self, since: int) -> list[str]:
+        self._reader()
+        with self._lock:
+            return [url for url, timestamp in self._state.metrics.values() if timestamp >= since]
+
     def put_topic(self, connector: str, task: int, topic: str) -> None:
         self._put([encode_topic_status(connector, topic, task, int(time.time() * 1000))])
 

@@ -38,6 +38,8 @@ class StatusState:
         self.connectors: dict[str, Status] = {}
         self.tasks: dict[str, dict[int, Status]] = {}
         self.topics: dict[str, set[str]] = {}
+        self.metrics: dict[str, tuple[str, int]] = {}
+        """The URL at which each driver serves its metrics, and the timestamp of the heartbeat that said so, by worker id."""
         self._renewals: dict[str | TaskId, _Renewal] = {}
         self._snapshot: Mapping[str, ConnectorStatuses] = {}
         self._changed: set[str] = set()
@@ -77,6 +79,8 @@ class StatusState:
 
     def renew(self, heartbeat: Heartbeat, timestamp: int) -> None:
         """Renew the statuses that a heartbeat names. Their records may be read later, from other partitions."""
+        if heartbeat.metrics is not None:
+            self.metrics[heartbeat.worker_id] = heartbeat.metrics, timestamp
         for subject, generation in heartbeat.subjects():
             self._renewals[subject] = _Renewal(heartbeat.worker_id, generation, timestamp)
             if isinstance(subject, TaskId):

@@ -71,6 +71,11 @@ class Driver:
         """Whether ``stop`` has been called."""
         return self._stop_reason is not None
 
+    @property
+    def hosted(self) -> list[str]:
+        """The names of the connectors that have a runner here."""
+        return list(self._runners)
+
     def notify(self) -> None:
         """Make ``run`` look at once at what it hosts, because ``hosts`` may have changed."""
         self._wake.set()

@@ -27,6 +27,7 @@ class DriverHeartbeat:
         sender: names the heartbeat's record, which the next driver of the same connector or application replaces.
         worker_id: identifies this driver in status records.
         interval: seconds between two heartbeats.
+        metrics: the URL at which this driver serves its metrics.
     """
 
     def __init__(
@@ -36,7 +37,10 @@ class DriverHeartbeat:
         worker_id: str,
         interval: float,
         clock: Callable[[], float] = time.monotonic,
+        *,
+        metrics: str | None = None,
     ) -> None:
+        self._metrics = metrics
         self._status = status
         self._sender = sender
         self._worker_id = worker_id
@@ -88,4 +92,4 @@ class DriverHeartbeat:
             self._due = now + self._interval
             connectors = {name: generation for name, (generation, missed) in self._renewed.items() if missed <= _MISSED}
             self._renewed = {name: (generation, missed + 1) for name, (generation, missed) in self._renewed.items()}
-        return Heartbeat(self._worker_id, connectors) if connectors else None
+        return Heartbeat(self._worker_id, connectors, metrics=self._metrics) if connectors else None

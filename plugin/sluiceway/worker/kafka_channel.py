@@ -39,9 +39,10 @@ class KafkaChannels:
         worker_id: identifies the driver in status records.
         stores: those on Kafka.
         sender: names the driver's heartbeats; see ``DriverHeartbeat``.
+        metrics: the URL at which the driver serves its metrics.
     """
 
-    def __init__(self, worker: WorkerConfig, worker_id: str, stores: Stores, sender: str) -> None:
+    def __init__(self, worker: WorkerConfig, worker_id: str, stores: Stores, sender: str, metrics: str | None = None) -> None:
         if not isinstance(stores.status, KafkaStatusBackingStore):
             raise ConnectError("A Kafka control channel needs the status topic's store.")
         interval = worker.duration("sluiceway.heartbeat.interval.ms").total_seconds()
@@ -49,7 +50,7 @@ class KafkaChannels:
         self.worker_id = worker_id
         self.config_store = stores.config
         self.status_store = stores.status
-        self.heartbeat = DriverHeartbeat(stores.status, sender, worker_id, interval)
+        self.heartbeat = DriverHeartbeat(stores.status, sender, worker_id, interval, metrics=metrics)
         self.connect_workers = ConnectWorkers(stores.status, worker.group_id, interval)
         self._freed = False
 

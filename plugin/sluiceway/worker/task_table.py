@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from sluiceway.errors import ConnectError, FencedError, InternalTopicError, trace_of
 from sluiceway.herder.restart_policy import CRASHED_PROCESS_POLICY, LOST_EXECUTOR_POLICY, RestartPolicy
+from sluiceway.metrics.registry import registry
 from sluiceway.runtime.task import TaskResult, TaskSpec
 from sluiceway.storage.model import State, Status
 from sluiceway.worker.control_channel import ControlChannel
@@ -216,6 +217,7 @@ class TaskTable:
         assignment = Assignment(spec, self._channel.services(spec.id))
         if self.paused:
             self._channel.pause_tasks([number])
+        registry.task_launched(spec.id)
         future = self._launcher.launch(assignment)
         watch = TaskWatch(task.generation, self._heartbeat_timeout)
         task.phase, task.launch, task.since = Phase.LAUNCHED, Launch(assignment, future, watch), self._clock()

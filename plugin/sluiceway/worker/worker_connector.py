@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.herder.reconcile import TooManyTasksError
+from sluiceway.metrics.registry import registry
 from sluiceway.storage.interfaces import OffsetBackingStore
 from sluiceway.worker.connector_offsets import ConnectorOffsets
 from sluiceway.worker.connector_thread import ConnectorThread
@@ -191,6 +192,7 @@ class WorkerConnector:
 def _after_start(instance: _Instance, starting: Future[None]) -> Event:
     instance.starting = None
     error = starting.exception()
+    registry.connector_started(succeeded=error is None)
     if error is not None:
         return _fail(instance, error)
     instance.started = True

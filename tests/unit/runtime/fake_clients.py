@@ -52,6 +52,9 @@ class FakeProducer:
         self.poll()
         return len(self.waiting)
 
+    def __len__(self) -> int:
+        return len(self.waiting)
+
     def purge(self, **_: Any) -> None:
         self.purged = True
         self.waiting = []

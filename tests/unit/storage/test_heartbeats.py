@@ -17,6 +17,12 @@ def test_a_heartbeat_is_read_as_it_was_written_and_is_no_status() -> None:
     assert encode_heartbeat("application-small", None) == (key, None)
 
 
+def test_a_heartbeat_may_say_where_metrics_are() -> None:
+    heartbeat = Heartbeat("w:1", {"a": 3}, metrics="http://host:9404")
+    assert decode_heartbeat(encode_heartbeat("d", heartbeat)[1] or b"") == heartbeat
+    assert b"metrics" not in (encode_heartbeat("d", Heartbeat("w:1"))[1] or b"")
+
+
 def test_other_records_are_no_heartbeats() -> None:
     assert not is_heartbeat(None)
     assert not is_heartbeat(b"status-connector-sluiceway-host-heartbeat-x")

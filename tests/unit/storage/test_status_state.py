@@ -115,3 +115,11 @@ def test_a_heartbeat_creates_no_status() -> None:
     state = StatusState()
     state.renew(HEARTBEAT, 11_000)
     assert state.snapshot() == {}
+
+
+def test_the_last_heartbeat_of_a_driver_says_where_its_metrics_are() -> None:
+    state = StatusState()
+    state.renew(Heartbeat("w", {"a": 1}, metrics="http://h:1"), 11_000)
+    state.renew(Heartbeat("w", {"a": 1}, metrics="http://h:2"), 12_000)
+    state.renew(HEARTBEAT, 13_000)  # of a task host, which has no server
+    assert state.metrics == {"w": ("http://h:2", 12_000)}

@@ -84,3 +84,11 @@ def test_the_end_of_the_driver_removes_its_record_if_that_is_possible() -> None:
     assert driver.status.written == [("application-a", None)]
     driver.status.down = True
     driver.heartbeat.close()
+
+
+def test_a_heartbeat_says_where_the_driver_s_metrics_are() -> None:
+    status = Status()
+    heartbeat = DriverHeartbeat(status, "application-a", "w:1", 0.0, lambda: 1.0, metrics="http://h:1")  # type: ignore[arg-type]
+    heartbeat.renew("a", 1)
+    heartbeat.beat()
+    assert [each.metrics for _, each in status.written if each is not None] == ["http://h:1"]

@@ -6,6 +6,7 @@ import functools
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
+from typing import Any
 
 from sluiceway import discovery
 from sluiceway.api import SinkRecord, SinkTask
@@ -13,6 +14,8 @@ from sluiceway.config.connector import CONNECTOR_CLASS, CONNECTOR_VERSION, JAVA_
 from sluiceway.errors import ConfigError
 from sluiceway.java_plugins.hosts import task_host
 from sluiceway.java_plugins.sink_task import JavaSinkTask
+from sluiceway.metrics.client_statistics import INTERVAL
+from sluiceway.metrics.task_metrics import TaskMetrics
 from sluiceway.runtime.columns import columns_available, has_columnar_form
 from sluiceway.runtime.errors.errant_record_reporter import WorkerErrantRecordReporter
 from sluiceway.runtime.errors.error_handling import retry_with_tolerance_operator
@@ -20,6 +23,7 @@ from sluiceway.runtime.errors.error_settings import ErrorSettings
 from sluiceway.runtime.errors.retry_with_tolerance import RetryWithToleranceOperator
 from sluiceway.runtime.interrupts import check_abandoned
 from sluiceway.runtime.java_chain import java_chain
+from sluiceway.runtime.plugin_metrics import describe_plugins
 from sluiceway.runtime.sink.java_batches import JavaSinkBatches
 from sluiceway.runtime.sink.offset_commits import SinkOffsetCommitter
 from sluiceway.runtime.sink.rebalance_listener import SinkRebalanceListener
@@ -97,7 +101,8 @@ def build_sink_task(spec: TaskSpec, services: TaskServices, resources: ExitStack
         task.prepare(in_java, functools.partial(_must_stop, control), shutdown_seconds)
     columns = task.takes_columns and has_columnar_form(type(task), "put_columns", "put") and columns_available()
     settings, most = sink_consumer(spec, columns=columns)
-    consumer = TaskConsumer(settings, most)
+    metrics = services.metrics
+    consumer = TaskConsumer(_with_statistics(settings, spec, metrics), most, on_commit=metrics.committed)
     resources.callback(log_errors, "Leaving the consumer group", consumer.close, shutdown_seconds)
     wait = SinkTaskWait(control, consumer)
     tolerance = retry_with_tolerance_operator(spec, wait)
@@ -113,6 +118,9 @@ def build_sink_task(spec: TaskSpec, services: TaskServices, resources: ExitStack
         flush_seconds=worker.number("offset.flush.timeout.ms") / 1000,
         last_commit_seconds=shutdown_seconds,
     )
+    describe_plugins(metrics, spec, type(task), None if in_java else converters)
+    metrics.count_errors_of(tolerance.counts)
+    metrics.count_positions_of(lambda: positions(consumer, offsets))
     new_topic = functools.cache(services.reporter.topic)
     batches: SinkBatches | JavaSinkBatches
     if isinstance(task, JavaSinkTask) and in_java:
@@ -141,6 +149,19 @@ def _new_task(config: Mapping[str, str]) -> SinkTask:
     if not issubclass(task_class, SinkTask):
         raise ConfigError(CONNECTOR_CLASS, config[CONNECTOR_CLASS], "is not a sink connector")
     return task_class()
+
+
+def _with_statistics(settings: Mapping[str, str], spec: TaskSpec, metrics: TaskMetrics) -> Mapping[str, Any]:
+    if not spec.worker.metrics_listener:
+        return settings
+    return {**INTERVAL, **settings, "stats_cb": metrics.client("consumer", settings["client.id"])}
+
+
+def positions(consumer: TaskConsumer, offsets: SinkOffsetCommitter) -> list[tuple[int, int]]:
+    """Return the offset after the last record put and the committed one, for each topic partition. Callable on any thread."""
+    put, committed = dict(offsets.current_offsets), dict(consumer.committed)
+    found = ((put.get(partition, 0), committed.get(partition)) for partition in consumer.assignment)
+    return [(position, position if done is None else done) for position, done in found]
 
 
 def _must_stop(control: TaskControl) -> bool:

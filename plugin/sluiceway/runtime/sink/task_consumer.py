@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import logging
 import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from typing import Any, Protocol, TypeVar, cast
@@ -98,9 +99,16 @@ def starts_of(messages: Sequence[ConsumedMessage]) -> dict[TopicPartition, int]:
 
 
 class TaskConsumer:
-    """A sink task's consumer. Runs on an executor. Not thread-safe. Offsets are those of the next record to read."""
+    """A sink task's consumer. Runs on an executor. Not thread-safe. Offsets are those of the next record to read.
 
-    def __init__(self, config: Mapping[str, str], batch_size: int) -> None:
+    ``on_commit`` is called after each commit with the seconds that it took and with ``succeeded``.
+    """
+
+    def __init__(
+        self, config: Mapping[str, Any], batch_size: int, on_commit: Callable[..., None] = lambda _seconds, *, succeeded: None
+    ) -> None:
+        self._report_commit = on_commit
+        self._commit_began = 0.0
         self._config = {**config, "on_commit": self._on_commit}
         self._cooperative = "cooperative" in config.get("partition.assignment.strategy", "")
         self._batch_size = batch_size
@@ -255,23 +263,28 @@ class TaskConsumer:
         if not offsets:
             return
         positions = [clients.TopicPartitionOffset(*partition, offset) for partition, offset in offsets.items()]
+        self._commit_began = time.monotonic()
         commit = functools.partial(self._consumer.commit, offsets=positions, asynchronous=wait is None)
         try:
             with mapped_errors("commit offsets"):
                 done = commit() if wait is None or self._revoking else call_with_timeout(wait, commit, "The commit of offsets")
         except (ConnectError, TimeoutError) as error:
             log.warning("%s The next commit tries again, if the partitions are still assigned to the task.", error)
+            self._report_commit(time.monotonic() - self._commit_began, succeeded=False)
             return
         if wait is not None:
             self._on_commit(None, done)
 
     def _on_commit(self, error: Any, positions: list[Any] | None) -> None:
+        failed = error is not None
         for position in positions or ():
             partition, problem = TopicPartition(position.topic, position.partition), error or position.error
             if problem is not None:
+                failed = True
                 log.warning("Committing offset %d of %s-%d failed: %s", position.offset, *partition, problem)
             elif partition in self.committed:
                 self.committed[partition] = position.offset
+        self._report_commit(time.monotonic() - self._commit_began, succeeded=not failed)
 
     def close(self, seconds: float) -> None:
         """Leave the group without a commit or callbacks. Raises TimeoutError after ``seconds``."""

@@ -9,6 +9,7 @@ from contextlib import ExitStack, suppress
 
 from sluiceway.api import NotColumnar, TopicPartition
 from sluiceway.errors import FencedError, RetriableError
+from sluiceway.kafka.clients import ConsumedMessage
 from sluiceway.runtime.interrupts import Abandoned, Interrupted
 from sluiceway.runtime.sink.sink_batches import SinkPart
 from sluiceway.runtime.sink.sink_records import SinkBatch
@@ -91,6 +92,8 @@ class WorkerSinkTask(WorkerTask):
         consumer = self._consumer
         messages = consumer.poll(self._context.take_timeout(POLL_SECONDS), self._batch_size.size)
         self._listener.take_lost()  # poll() returned no messages of these
+        if messages:
+            self._metrics.took(len(messages), _timestamp(messages[0]), _timestamp(messages[-1]))
         self._gone, self._put_seconds, before = frozenset(), 0.0, self._result.records
         parts = self._batches.parts(messages, one_partition=len(consumer.assignment) == 1)
         for number, part in enumerate(parts):
@@ -114,6 +117,7 @@ class WorkerSinkTask(WorkerTask):
             raise
         self._offsets.delivered(batch)
         self._result.records += len(batch)
+        self._metrics.gave(len(batch))
         rewinds = self._context.take_rewinds()
         self._rewind(rewinds)
         with self._wait.task_call():  # poll_deliveries() runs the callbacks of the task's reports
@@ -147,7 +151,9 @@ class WorkerSinkTask(WorkerTask):
                         self._batches.columns_put()
                 if self._errant_record_reporter is not None:
                     self._errant_record_reporter.check()
-                self._put_seconds += time.monotonic() - started
+                seconds = time.monotonic() - started
+                self._put_seconds += seconds
+                self._metrics.called(seconds)
                 return batch
             except NotColumnar as error:
                 batch = self._batches.not_columnar(part, error)
@@ -212,6 +218,11 @@ class WorkerSinkTask(WorkerTask):
                     _uninterrupted("The task's close()", self._task.close, partitions)
                 _uninterrupted("The task's stop()", self._task.stop)
             self._resources.close()
+
+
+def _timestamp(message: ConsumedMessage) -> int | None:
+    kind, milliseconds = message.timestamp()
+    return milliseconds if kind else None
 
 
 def _uninterrupted(what: str, call: Callable[..., object], *arguments: object) -> None:

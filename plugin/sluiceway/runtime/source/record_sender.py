@@ -48,13 +48,14 @@ class RecordSender:
     ``new_topic`` is called with each topic before its first record; what it raises ends ``send``.
     ``acknowledge`` is called with each of the task's records once Kafka has all records made from it, with partition and
     offset, or -1 for both if it was filtered or skipped. It costs throughput, so pass None if the task does not need it.
+    ``on_sent`` is called with the number of records of each batch after it has been produced; ``sent`` is their sum.
     ``tolerant`` skips records that Kafka rejects, as the ``errors.*`` keys say. A transaction cannot skip records.
     ``confirm`` is called, instead of ``acknowledge``, with a part of a Java task's batch once Kafka has it.
     """
 
     def __init__(
         self,
-        config: Mapping[str, str],
+        config: Mapping[str, Any],
         converters: Converters,
         offsets: OffsetStorageWriter,
         tolerance: RetryWithToleranceOperator,
@@ -62,6 +63,7 @@ class RecordSender:
         interrupt: Callable[[], None],
         new_topic: Callable[[str], None],
         acknowledge: Acknowledge | None = None,
+        on_sent: Callable[[int], None] = lambda _records: None,
         tolerant: bool = False,
         confirm: Callable[[SentRecords], None] = SentRecords.confirm,
     ) -> None:
@@ -74,6 +76,8 @@ class RecordSender:
         self._interrupt = interrupt
         self._new_topic = new_topic
         self._acknowledge = acknowledge
+        self._on_sent = on_sent
+        self.sent = 0
         self._failed_sends = FailedSends(tolerance, self._send_alone, type(self)) if tolerant else None
         self._packed = PackedSender(
             self._producer.produce, self._use, self._produce_one, self._on_record_delivery, self._failed_sends, confirm
@@ -111,6 +115,8 @@ class RecordSender:
                 self._send_acknowledged(batch, self._acknowledge)
             self._offsets.add_all(batch.sources)
         self.poll_deliveries()
+        self.sent += batch.size
+        self._on_sent(batch.size)
 
     def _send_columns(self, batch: SubmittedColumns) -> None:
         topic, values = batch.topic, iter(batch.values)

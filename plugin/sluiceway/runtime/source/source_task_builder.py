@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
+from typing import Any
 
 from sluiceway import discovery
 from sluiceway.api import OffsetStorageReader, SourceRecord, SourceTask, TransactionContext
@@ -17,11 +18,13 @@ from sluiceway.java_plugins.hosts import task_host
 from sluiceway.java_plugins.source_task import JavaSourceTask
 from sluiceway.kafka.clients import producer_config, transactional_producer_config
 from sluiceway.kafka.producer_transactions import ProducerTransactions
+from sluiceway.metrics.client_statistics import INTERVAL
 from sluiceway.runtime.columns import columns_available, has_columnar_form
 from sluiceway.runtime.errors.error_handling import interruptible_wait, retry_with_tolerance_operator
 from sluiceway.runtime.errors.retry_with_tolerance import RetryWithToleranceOperator
 from sluiceway.runtime.interrupts import check_abandoned, check_interrupted
 from sluiceway.runtime.java_chain import java_chain
+from sluiceway.runtime.plugin_metrics import describe_plugins
 from sluiceway.runtime.source.column_encoder import SourceColumnEncoder
 from sluiceway.runtime.source.delivery import AtLeastOnceDelivery, Delivery
 from sluiceway.runtime.source.exactly_once import (
@@ -112,6 +115,10 @@ def build_source_task(
         _prepare(task, spec, services, in_java)
     builder = _DeliveryBuilder(spec, services, store, task, converters, tolerance, slot)
     sender, delivery, transaction_context = builder.build()
+    metrics = services.metrics
+    describe_plugins(metrics, spec, type(task), None if in_java else converters)
+    metrics.count_errors_of(tolerance.counts)
+    metrics.count_buffered_by(lambda: len(sender.client))
     reader = OffsetStorageReaderImpl(store, spec.id.connector)
     context = WorkerSourceTaskContext(config, reader, services.control, transaction_context)
     # An acknowledgement, a rejected record and a transaction that the task ends need single records.
@@ -225,12 +232,15 @@ class _DeliveryBuilder:
 
     def _sender(
         self,
-        config: Mapping[str, str],
+        config: Mapping[str, Any],
         acknowledge: Acknowledge | None,
         *,
         tolerant: bool = False,
         confirm: Callable[[SentRecords], None] = SentRecords.confirm,
     ) -> RecordSender:
+        metrics = self._services.metrics
+        if self._spec.worker.metrics_listener:
+            config = {**INTERVAL, **config, "stats_cb": metrics.client("producer", self._client_id)}
         return RecordSender(
             config,
             self._converters,
@@ -239,6 +249,7 @@ class _DeliveryBuilder:
             interrupt=functools.partial(check_interrupted, self._services.control),
             new_topic=self._new_topic,
             acknowledge=acknowledge,
+            on_sent=metrics.gave,
             tolerant=tolerant,
             confirm=confirm,
         )

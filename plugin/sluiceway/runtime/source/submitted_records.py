@@ -31,6 +31,11 @@ class SubmittedRecords(NamedTuple):
         """True if there is no record to produce."""
         return not self.records
 
+    @property
+    def size(self) -> int:
+        """The number of records to produce."""
+        return len(self.records)
+
     @classmethod
     def of(cls, records: Sequence[SourceRecord]) -> SubmittedRecords:
         """Return records that are produced as the task returned them."""
@@ -77,6 +82,11 @@ class SubmittedColumns(NamedTuple):
         """True if there is no record to produce."""
         return not self.values
 
+    @property
+    def size(self) -> int:
+        """The number of records to produce."""
+        return len(self.values)
+
 
 class SubmittedPacked(NamedTuple):
     """Converted records of a Java task to produce. The caller collects their offsets.
@@ -91,6 +101,11 @@ class SubmittedPacked(NamedTuple):
     def empty(self) -> bool:
         """True if there is no record to produce."""
         return self.part.empty
+
+    @property
+    def size(self) -> int:
+        """The number of records to produce."""
+        return len(self.part.values)
 
     @property
     def ends_batch(self) -> bool:

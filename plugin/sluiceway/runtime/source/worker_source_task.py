@@ -66,6 +66,8 @@ class WorkerSourceTask(WorkerTask):
         self._tolerance = parts.tolerance
         self._sender = parts.sender
         self._delivery = parts.delivery
+        self._offsets = parts.offsets
+        self._sent_before = 0
         self._packed: PackedBatches | None = None
         if isinstance(parts.task, JavaSourceTask):
             self._packed = PackedBatches(parts.task, parts.tolerance, parts.delivery, parts.offsets, self._apply)
@@ -103,6 +105,8 @@ class WorkerSourceTask(WorkerTask):
             poll = self._poll()
             if poll.records:
                 empty = 0
+                self._metrics.called(poll.seconds)
+                self._metrics.took(len(poll.records), *_timestamps(poll.records))
                 self._send_batch(poll.records)
                 self._result.records += len(poll.records)
                 self._tolerance.poll_deliveries()
@@ -145,7 +149,18 @@ class WorkerSourceTask(WorkerTask):
         self._delivery.send(submitted)
 
     def _apply(self, action: CommitAction) -> None:
-        self._notify_commit(self._delivery.apply(action))
+        if action is CommitAction.CONTINUE:
+            return
+        pending, committed, started = self._offsets.pending, False, time.monotonic()
+        try:
+            committed = self._delivery.apply(action)
+        finally:
+            if pending or committed:
+                self._metrics.committed(time.monotonic() - started, succeeded=committed)
+        if committed and isinstance(self._delivery, ExactlyOnceDelivery):
+            self._metrics.transaction(self._sender.sent - self._sent_before)
+            self._sent_before = self._sender.sent
+        self._notify_commit(committed)
 
     def _poll(self) -> _Poll:
         """Poll the task, then wait if it raised RetriableError, or returned no records without waiting itself."""
@@ -200,3 +215,10 @@ class WorkerSourceTask(WorkerTask):
         if self._started:
             log_errors("The task's stop()", self._task.stop)
         self._resources.close()
+
+
+def _timestamps(records: Sequence[SourceRecord] | SourceColumns | PackedPart) -> tuple[int | None, int | None]:
+    """Return the timestamps of the first and the last record, where they cost nothing to find."""
+    if isinstance(records, SourceColumns | PackedPart):
+        return None, None
+    return records[0].timestamp, records[-1].timestamp

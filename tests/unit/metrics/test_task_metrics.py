@@ -1,0 +1,109 @@
+"""What a task's metrics say about what it has done."""
+
+from __future__ import annotations
+
+import math
+import time
+
+import pytest
+
+from sluiceway.metrics.beans import CONNECT, OWN, Bean, Value
+from sluiceway.metrics.task_metrics import TaskMetrics
+from sluiceway.runtime.errors.retry_with_tolerance import ErrorCounts
+from sluiceway.storage.model import State, TaskId
+
+
+def values(metrics: TaskMetrics, kind: str, domain: str = CONNECT) -> dict[str, Value]:
+    (bean,) = (bean for bean in metrics.beans() if (bean.domain, bean.type) == (domain, kind))
+    return dict(bean.values)
+
+
+def metrics(*, sink: bool) -> TaskMetrics:
+    return TaskMetrics(TaskId("lines", 3), sink=sink)
+
+
+def test_records_of_a_source_count_as_written_once_kafka_has_them() -> None:
+    made, buffered = metrics(sink=False), [4]
+    made.count_buffered_by(lambda: buffered[0])
+    made.took(10)
+    made.called(0.25)
+    made.gave(7)
+    found = values(made, "source-task-metrics")
+    assert (found["source-record-poll-total"], found["source-record-write-total"]) == (10, 3)
+    assert (found["source-record-active-count"], found["source-record-active-count-max"]) == (4, 4)
+    assert found["poll-batch-max-time-ms"] == found["poll-batch-avg-time-ms"] == 250
+    buffered[0] = 0
+    assert values(made, "source-task-metrics")["source-record-write-total"] == 7
+    buffered[0] = 1  # an event of the producer that is no record
+    assert values(made, "source-task-metrics")["source-record-write-total"] == 7
+
+
+def test_a_closed_producer_holds_no_records() -> None:
+    made = metrics(sink=False)
+
+    def closed() -> int:
+        raise RuntimeError("Handle has been closed")
+
+    made.count_buffered_by(lambda: 0)
+    made.gave(5)
+    made.count_buffered_by(closed)
+    assert values(made, "source-task-metrics")["source-record-write-total"] == 5
+
+
+def test_the_lag_of_a_sink_is_what_it_has_put_and_not_committed() -> None:
+    made, positions = metrics(sink=True), [(10, 4), (7, 7), (3, 2)]
+    made.count_positions_of(lambda: positions)
+    made.took(20)
+    made.gave(18)
+    found = values(made, "sink-task-metrics")
+    assert (found["sink-record-read-total"], found["sink-record-send-total"]) == (20, 18)
+    assert (found["partition-count"], found["sink-record-lag-max"], found["sink-record-active-count"]) == (3, 6, 7)
+    positions[:] = [(10, 10), (7, 7), (3, 3)]
+    made.committed(0.5, succeeded=True)
+    made.took(2)
+    found = values(made, "sink-task-metrics")
+    assert found["sink-record-active-count-avg"] == 11  # 20, then 2 after the commit
+    assert (found["offset-commit-seq-no"], found["offset-commit-completion-total"]) == (1, 1)
+
+
+def test_commits_that_fail_are_counted_apart() -> None:
+    made = metrics(sink=True)
+    assert values(made, "connector-task-metrics")["offset-commit-failure-percentage"] == 0
+    made.committed(0.1, succeeded=True)
+    for _ in range(3):
+        made.committed(0.3, succeeded=False)
+    found = values(made, "connector-task-metrics")
+    assert (found["offset-commit-success-percentage"], found["offset-commit-failure-percentage"]) == (0.25, 0.75)
+    assert found["offset-commit-max-time-ms"] == pytest.approx(300)
+    assert found["offset-commit-avg-time-ms"] == pytest.approx(250)
+    assert values(made, "sink-task-metrics")["offset-commit-completion-total"] == 1
+
+
+def test_the_delay_runs_from_the_oldest_record_to_its_commit() -> None:
+    made, now = metrics(sink=True), time.time_ns() // 1_000_000
+    made.took(2, now - 5000, now - 4000)
+    made.took(2, now - 3000, now - 2000)
+    made.committed(0.1, succeeded=False)
+    made.committed(0.1, succeeded=True)
+    found = values(made, "task-metrics", OWN)
+    assert 5000 <= float(found["record-delay-ms-max"]) < 6000
+    assert 2000 <= float(found["newest-record-age-ms"]) < 3000
+    made.took(1, now - 1000, now - 1000)
+    made.committed(0.1, succeeded=True)
+    assert float(values(made, "task-metrics", OWN)["record-delay-ms-avg"]) < 3600
+
+
+def test_errors_states_and_plugins() -> None:
+    made = metrics(sink=False)
+    mask = Bean(
+        CONNECT, "connector-transform-metrics", {**made.tags, "transform": "mask"}, {"transform-class": "MaskField$Value"}
+    )
+    made.describe({"task-class": "Lines"}, [mask])
+    made.count_errors_of(ErrorCounts(record_failures=5, records_skipped=2, last_error_timestamp=99))
+    made.enter(State.RUNNING)
+    found = values(made, "task-error-metrics")
+    assert (found["total-record-failures"], found["total-records-skipped"], found["last-error-timestamp"]) == (5, 2, 99)
+    task = values(made, "connector-task-metrics")
+    assert (task["status"], task["task-class"]) == ("running", "Lines")
+    assert mask in made.beans()
+    assert math.isnan(float(task["batch-size-avg"]))
