@@ -9,6 +9,7 @@ from typing import Any
 
 from sluiceway.cli.migration_cluster import POLL_SECONDS, Cluster, awaited
 from sluiceway.cli.migration_steps import (
+    CHANGING,
     FAILED,
     MARK,
     PAUSED,
@@ -28,7 +29,8 @@ log = logging.getLogger(__name__)
 
 _NO_TASKS_SECONDS = 15.0  # how long a connector that has started may take to get its first task
 # No connection, a rebalance of Connect's workers, their timeouts, a server that is starting.
-_TRANSIENT = (0, 409, 500, 502, 503, 504)
+_CONFLICT = 409
+_TRANSIENT = (0, _CONFLICT, 500, 502, 503, 504)
 
 
 class Mover:
@@ -88,6 +90,9 @@ class Mover:
 
     def _next(self, name: str) -> Step:
         source, target = self._source.view(name), self._target.view(name)
+        if source is not None and target is not None and source.state == CHANGING and target.mark is None:
+            # A rebalance of Connect's workers shows a stopped connector as UNASSIGNED for a moment.
+            raise RestError(_CONFLICT, f"Connector {name} is changing its state at {self._source.text}.")
         return next_step(name, source, target, lambda: not self._offset_edits(self._source, self._target, name))
 
     # Steps.
