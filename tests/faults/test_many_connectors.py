@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import random
 import sys
-import textwrap
 import time
 from collections.abc import Callable, Collection, Iterator
 from functools import partial
@@ -26,6 +25,7 @@ from sluiceway.stack.process import BackgroundProcess
 from sluiceway.storage.factory import open_stores
 from support.clusters.daemons import command_of
 from support.clusters.standalone import SparkCluster
+from support.counting import COUNT_SOURCE, plugin_folder
 from support.driver import submitted_application, worker_of, worker_properties, write_properties
 from support.eventually import eventually
 
@@ -36,47 +36,6 @@ MINUTES = float(os.environ.get("MINUTES", "10"))
 SEED = int(os.environ.get("SEED", "1"))
 RECOVERY_SECONDS = 30.0
 KINDS = ("host", "executor", "driver")
-
-PLUGIN = '''
-"""A source whose task counts two records a second."""
-
-import time
-
-from sluiceway.api import SourceConnector, SourceRecord, SourceTask
-from sluiceway.config.definition import ConfigDef
-
-
-class CountTask(SourceTask):
-    def start(self, config):
-        self.props = config
-        stored = self.context.offset_storage_reader.offset({"count": "er"})
-        self.count = stored["count"] if stored else 0
-
-    def stop(self):
-        pass
-
-    def poll(self):
-        self.context.wait(0.5)
-        self.count += 1
-        return [SourceRecord({"count": "er"}, {"count": self.count}, self.props["topic"], value=str(self.count))]
-
-
-class CountSource(SourceConnector):
-    task_class = CountTask
-
-    def start(self, config):
-        self.props = config
-
-    def stop(self):
-        pass
-
-    def task_configs(self, max_tasks):
-        return [dict(self.props)]
-
-    @classmethod
-    def config_def(cls):
-        return ConfigDef([])
-'''
 
 
 class Fleet:
@@ -92,7 +51,7 @@ class Fleet:
         for future in admin.create_topics([NewTopic(self.topic(number), 1, 1) for number in self._sources]).values():
             future.result()
         for number in self._sources:
-            source = {"connector.class": "counting.CountSource", "topic": self.topic(number)}
+            source = {"connector.class": COUNT_SOURCE, "topic": self.topic(number), "delay": "0.5"}
             sink = {"connector.class": "FileStreamSink", "topics": self.topic(number), "file": str(self.file(number))}
             for name, config in ((f"source-{number}", source), (f"sink-{number}", sink)):
                 self.herder.put_config(name, {"name": name, "sluiceway.application": "many", **config})
@@ -156,9 +115,7 @@ def _is_host(process: psutil.Process) -> bool:
 
 @pytest.fixture
 def fleet(kafka_bootstrap: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Fleet]:
-    (tmp_path / "plugins").mkdir()
-    (tmp_path / "plugins" / "counting.py").write_text(textwrap.dedent(PLUGIN))
-    settings = {"plugin.path": str(tmp_path / "plugins"), "exactly.once.source.support": "enabled"}
+    settings = {"plugin.path": str(plugin_folder(tmp_path)), "exactly.once.source.support": "enabled"}
     properties = worker_properties(kafka_bootstrap, tmp_path.name, **settings, **{"status.storage.partitions": "5"})
     monkeypatch.setattr(sys, "path", list(sys.path))
     use_plugin_path(properties)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import textwrap
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -17,63 +16,12 @@ from sluiceway.spark.session import local_conf
 from sluiceway.stack.process import BackgroundProcess
 from sluiceway.storage.factory import open_stores
 from support.clusters.daemons import command_of
+from support.counting import COUNT_SOURCE, plugin_folder
 from support.driver import submitted_application, worker_of, worker_properties, write_properties
 from support.eventually import eventually
 from support.transactions import seen
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark]
-
-PLUGIN = '''
-"""Sources whose task counts one record a second, burns a processor, or hangs for as long as a file exists."""
-
-import os
-import time
-from pathlib import Path
-
-from sluiceway.api import SourceConnector, SourceRecord, SourceTask
-
-
-class CountTask(SourceTask):
-    def start(self, config):
-        self.props = config
-        stored = self.context.offset_storage_reader.offset({"count": "er"})
-        self.count = stored["count"] if stored else 0
-
-    def stop(self):
-        pass
-
-    def poll(self):
-        until = time.monotonic() + 0.5
-        while "burn" in self.props and time.monotonic() < until:
-            pass
-        while "hang" in self.props and Path(self.props["hang"]).exists():
-            time.sleep(0.05)
-        if "die" in self.props and Path(self.props["die"]).exists():
-            os._exit(7)
-        if "burn" not in self.props:
-            time.sleep(0.1)
-        self.count += 1
-        return [SourceRecord({"count": "er"}, {"count": self.count}, self.props["topic"], value=str(self.count))]
-
-
-class CountSource(SourceConnector):
-    task_class = CountTask
-
-    def start(self, config):
-        self.props = config
-
-    def stop(self):
-        pass
-
-    def task_configs(self, max_tasks):
-        return [dict(self.props)]
-
-    @classmethod
-    def config_def(cls):
-        from sluiceway.config.definition import ConfigDef
-
-        return ConfigDef([])
-'''
 
 
 class Application:
@@ -85,7 +33,7 @@ class Application:
         self.topic = topic
 
     def create(self, name: str, **config: str) -> None:
-        plain = {"connector.class": "counting.CountSource", "topic": self.topic(name), "sluiceway.application": "shared"}
+        plain = {"connector.class": COUNT_SOURCE, "topic": self.topic(name), "sluiceway.application": "shared"}
         self.herder.put_config(name, {"name": name, **plain, **config})
 
     def states(self, name: str) -> list[str]:
@@ -132,14 +80,12 @@ def application(
     kafka_bootstrap: str, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Application]:
     folder = tmp_path_factory.mktemp("hosts")
-    (folder / "plugins").mkdir()
-    (folder / "plugins" / "counting.py").write_text(textwrap.dedent(PLUGIN))
     group = folder.name
     properties = worker_properties(
         kafka_bootstrap,
         group,
         **{
-            "plugin.path": str(folder / "plugins"),
+            "plugin.path": str(plugin_folder(folder)),
             "task.shutdown.graceful.timeout.ms": "2000",
             "exactly.once.source.support": "enabled",
         },

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import textwrap
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -21,59 +20,11 @@ from sluiceway.stack.process import BackgroundProcess
 from sluiceway.storage.factory import open_stores
 from sluiceway.worker.batch_messages import BatchReport, BatchState
 from support.clusters.daemons import command_of
+from support.counting import COUNT_SOURCE, plugin_folder
 from support.driver import submitted_application, worker_of, worker_properties, write_properties
 from support.eventually import eventually
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark]
-
-PLUGIN = '''
-"""A source whose task counts up to the number in a file, one record in ``delay`` seconds, and fails while the file says so."""
-
-import time
-from pathlib import Path
-
-from sluiceway.api import SourceConnector, SourceRecord, SourceTask
-
-
-class CountTask(SourceTask):
-    def start(self, config):
-        self.props = config
-        stored = self.context.offset_storage_reader.offset({"count": "er"})
-        self.count = stored["count"] if stored else 0
-
-    def stop(self):
-        pass
-
-    def poll(self):
-        limit = Path(self.props["limit"]).read_text()
-        if limit == "fail":
-            raise ValueError("the file says so")
-        if self.count >= int(limit):
-            time.sleep(0.05)
-            return None
-        time.sleep(float(self.props["delay"]))
-        self.count += 1
-        return [SourceRecord({"count": "er"}, {"count": self.count}, self.props["topic"], value=str(self.count))]
-
-
-class CountSource(SourceConnector):
-    task_class = CountTask
-
-    def start(self, config):
-        self.props = config
-
-    def stop(self):
-        pass
-
-    def task_configs(self, max_tasks):
-        return [dict(self.props)]
-
-    @classmethod
-    def config_def(cls):
-        from sluiceway.config.definition import ConfigDef
-
-        return ConfigDef([])
-'''
 
 
 class Application:
@@ -93,7 +44,7 @@ class Application:
         self.until(name, until)
         config = {
             "name": name,
-            "connector.class": "counting_batches.CountSource",
+            "connector.class": COUNT_SOURCE,
             "topic": name,
             "sluiceway.application": "warm",
             "airflow.mode": mode,
@@ -144,9 +95,7 @@ def application(
     kafka_bootstrap: str, tmp_path_factory: pytest.TempPathFactory, unique: Callable[[str], str]
 ) -> Iterator[Application]:
     folder = tmp_path_factory.mktemp("warm")
-    (folder / "plugins").mkdir()
-    (folder / "plugins" / "counting_batches.py").write_text(textwrap.dedent(PLUGIN))
-    more = {"plugin.path": str(folder / "plugins"), "task.shutdown.graceful.timeout.ms": "2000"}
+    more = {"plugin.path": str(plugin_folder(folder)), "task.shutdown.graceful.timeout.ms": "2000"}
     properties = worker_properties(kafka_bootstrap, unique("warm"), **more)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sys, "path", list(sys.path))
