@@ -17,6 +17,8 @@ from sluiceway.metrics.registry import registry
 from sluiceway.metrics.server import LISTENER, MetricsServer
 from sluiceway.storage.interfaces import ConfigBackingStore, StatusBackingStore
 
+_LOOPBACK = "127.0.0.1"  # the driver's host in local mode
+
 
 class DriverMetrics:
     """Serves the metrics of one driver, unless its worker's ``sluiceway.metrics.listener`` is empty.
@@ -47,7 +49,10 @@ class DriverMetrics:
         self._collector = MetricsCollector()
         self._server: MetricsServer | None = None
         if worker.metrics_listener:
-            self._server = MetricsServer(*_address(worker.metrics_listener), self._collector, self._served)
+            address, port = _address(worker.metrics_listener)
+            if not port and host == _LOOPBACK:  # tasks and REST API, which alone know a port that is free, are on this machine
+                address = address or host
+            self._server = MetricsServer(address, port, self._collector, self._served)
             self.url, self.target = self._server.url(host), self._server.target(host)
 
     def beans(self) -> list[Bean]:
