@@ -17,6 +17,7 @@ from sluiceway.api import TopicPartition
 from sluiceway.connectors.files.filesystem import FileSystem
 from sluiceway.connectors.files.filesystem.hdfs import HdfsFileSystem, HdfsLogin
 from sluiceway.connectors.files.filesystem.local import LocalFileSystem
+from sluiceway.connectors.tables.store import UnreachableError
 from support.file_sinks import read
 from support.table_sink import Lake
 
@@ -164,7 +165,10 @@ class Table:
 
     def _table(self) -> Any:
         assert self._keys is not None
-        return self._lake.table(self._keys)
+        try:
+            return self._lake.table(self._keys)
+        except UnreachableError:  # delta-rs has waited for an answer that never comes; sinks try again too
+            return self._lake.table(self._keys)
 
     def offsets(self) -> Offsets:
         table = self._table()
