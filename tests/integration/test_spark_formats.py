@@ -6,6 +6,7 @@ import contextlib
 import datetime as dt
 import itertools
 import json
+import os
 from collections.abc import Callable, Iterator, Mapping
 from decimal import Decimal
 from pathlib import Path
@@ -86,7 +87,9 @@ def envelope(number: int) -> bytes:
 
 
 def ids(folder: Path) -> list[int]:
-    files = [str(path) for path in folder.rglob("*.parquet") if "_temporary" not in path.parts]
+    # os.walk passes over a folder that Spark deletes meanwhile; rglob would not.
+    found = ((Path(root), name) for root, _, names in os.walk(folder) for name in names)
+    files = [str(path / name) for path, name in found if name.endswith(".parquet") and "_temporary" not in path.parts]
     rows: list[dict[str, Any]] = pyarrow.dataset.dataset(files).to_table().to_pylist() if files else []
     return sorted(row["id"] for row in rows)
 
