@@ -18,6 +18,8 @@ from sluiceway.stack.airflow import MARKER_VARIABLE
 log = logging.getLogger(__name__)
 
 _DRIVER = "driver_app.py"
+_TASK = "airflow worker -- "  # what Airflow calls the process of a task
+_IDLE_SECONDS = 2.0  # that a task without a driver has to end by itself
 _POLL_SECONDS = 0.2
 _ROUNDS = 5
 
@@ -33,12 +35,14 @@ def marked(state_dir: Path) -> list[psutil.Process]:
     return found
 
 
-def drain_drivers(state_dir: Path, timeout: float, *, until: Callable[[], bool]) -> int:
+def drain_drivers(state_dir: Path, timeout: float, *, until: Callable[[], bool], scheduler: int | None = None) -> int:
     """Make the stack's drivers drain; kill those that run after ``timeout`` seconds and return their number.
 
-    ``until`` returns True once no new driver can start. A JVM without a Python driver has nothing to drain.
+    ``until`` returns True once no new driver can start. A JVM without a Python driver has nothing to drain. A task whose driver
+    has ended would start another one, and the process ``scheduler`` waits for its tasks: they get SIGTERM.
     """
     signaled: set[psutil.Process] = set()
+    idle_since: dict[psutil.Process, float] = {}
     deadline = time.monotonic() + timeout
     while time.monotonic() < deadline:
         left = _drivers(state_dir)
@@ -47,6 +51,9 @@ def drain_drivers(state_dir: Path, timeout: float, *, until: Callable[[], bool])
         new = set(left) - signaled
         _signal(new, signal.SIGTERM)
         signaled |= new
+        now = time.monotonic()
+        idle_since = {task: idle_since.get(task, now) for task in _idle_tasks(scheduler)}
+        _signal([task for task, since in idle_since.items() if now - since > _IDLE_SECONDS], signal.SIGTERM)
         time.sleep(_POLL_SECONDS)
     left = _drivers(state_dir)
     _signal(left, signal.SIGKILL)  # their JVMs notice and end too
@@ -59,6 +66,28 @@ def _drivers(state_dir: Path) -> list[psutil.Process]:
     python = [process for process in family if is_python_of(process, _DRIVER)]
     with_driver = {_parent(process) for process in python}
     return python + [process for process in family if process not in python and process.pid not in with_driver]
+
+
+def _idle_tasks(scheduler: int | None) -> list[psutil.Process]:
+    """Return the processes of tasks that Airflow's LocalExecutor runs and that have no driver."""
+    with contextlib.suppress(psutil.Error):
+        if scheduler is not None:
+            workers = psutil.Process(scheduler).children()
+            tasks = [task for worker in workers for task in _children(worker) if _title(task).startswith(_TASK)]
+            return [task for task in tasks if not any(map(_names_driver, _children(task, recursive=True)))]
+    return []
+
+
+def _children(process: psutil.Process, *, recursive: bool = False) -> list[psutil.Process]:
+    with contextlib.suppress(psutil.Error):
+        return process.children(recursive=recursive)
+    return []
+
+
+def _title(process: psutil.Process) -> str:
+    with contextlib.suppress(psutil.Error):
+        return " ".join(process.cmdline())
+    return ""
 
 
 def _names_driver(process: psutil.Process) -> bool:

@@ -141,8 +141,9 @@ class Stack:
             return
         with clock.repeating("Draining connectors"), ThreadPoolExecutor(4) as pool:
             # The scheduler first, because it would start drivers again. It waits for its tasks, and they for their drivers.
+            pid = scheduler.status().pid
             stopping = pool.submit(scheduler.stop, _DRAIN_SECONDS + _STOP_SECONDS)
-            if killed := leftovers.drain_drivers(self.folder, _DRAIN_SECONDS, until=stopping.done):
+            if killed := leftovers.drain_drivers(self.folder, _DRAIN_SECONDS, until=stopping.done, scheduler=pid):
                 clock.say(f"Killed {killed} driver(s) that did not drain within {_DRAIN_SECONDS:g} s")
             stopping.result()
             others = [airflow_process(each, self.folder) for each in COMPONENTS if each != "scheduler"]
