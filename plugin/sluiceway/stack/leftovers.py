@@ -48,12 +48,12 @@ def drain_drivers(state_dir: Path, timeout: float, *, until: Callable[[], bool],
         left = _drivers(state_dir)
         if until() and not left:
             return 0
-        new = set(left) - signaled
-        _signal(new, signal.SIGTERM)
-        signaled |= new
         now = time.monotonic()
         idle_since = {task: idle_since.get(task, now) for task in _idle_tasks(scheduler)}
-        _signal([task for task, since in idle_since.items() if now - since > _IDLE_SECONDS], signal.SIGTERM)
+        idle = {task for task, since in idle_since.items() if now - since > _IDLE_SECONDS}
+        new = {*left, *idle} - signaled
+        _signal(new, signal.SIGTERM)
+        signaled |= new
         time.sleep(_POLL_SECONDS)
     left = _drivers(state_dir)
     _signal(left, signal.SIGKILL)  # their JVMs notice and end too
