@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import psutil
 import pytest
 
 from sluiceway.stack import leftovers
@@ -49,3 +50,19 @@ def test_a_process_without_parent_is_found_by_its_environment_and_ended(orphan: 
     assert leftovers.marked(tmp_path / "other") == []
     assert leftovers.end_all(tmp_path, timeout=0.5) == 1
     assert leftovers.marked(tmp_path) == []
+
+
+def test_a_task_without_a_driver_is_asked_to_end(tmp_path: Path) -> None:
+    task = "exec -a 'airflow worker -- 1' sleep 600"
+    scheduler = psutil.Popen(["bash", "-c", f"bash -c '({task.replace(chr(39), chr(34))}) & wait'; true"])
+    try:
+        eventually(lambda: _titles(scheduler).count("airflow worker -- 1 600") == 1, what="the task's process")
+        assert leftovers.drain_drivers(tmp_path, 20, until=lambda: scheduler.poll() is not None, scheduler=scheduler.pid) == 0
+        assert scheduler.wait(5) == 0
+    finally:
+        for each in [*scheduler.children(recursive=True), scheduler] if scheduler.is_running() else []:
+            each.kill()
+
+
+def _titles(process: psutil.Popen) -> list[str]:
+    return [" ".join(each.cmdline()) for each in process.children(recursive=True)]
