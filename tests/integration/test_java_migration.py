@@ -19,11 +19,12 @@ from sluiceway.java_plugins.runtime_jars import fetched_home
 from sluiceway.stack.ports import free_port
 from sluiceway.stack.process import BackgroundProcess
 from support import java_plugins, peer
-from support.database import HOST, DatabaseForTest
+from support.database import DatabaseForTest
 from support.driver import submitted_application, worker_properties, write_properties
 from support.eventually import PATIENCE, eventually
-from support.java_plugins import DEBEZIUM_POSTGRES, compiled_plugin, fetch_runtime, plugin_folder
-from support.migration import GrowingFile, complete, file_sink, file_source, lines_of
+from support.growing_file import GrowingFile
+from support.java_plugins import DEBEZIUM_POSTGRES, compiled_plugin, debezium_postgres, fetch_runtime, plugin_folder
+from support.migration import complete, file_sink, file_source, lines_of
 from support.transactions import seen
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.peer, pytest.mark.long, pytest.mark.timeout(3600)]
@@ -85,7 +86,9 @@ class Connectors:
             "smt": file_source(self.files["smt"].path, topics["smt"], **_smts()),
             "mirror": _mirror(bootstrap, topics["python"]),
             "mirror-sink": file_sink(self.outputs["mirror"], f"m.{topics['python']}"),
-            "debezium": _debezium(database, self.prefix, self.slot),
+            "debezium": debezium_postgres(
+                database, self.prefix, self.slot, table_include_list="public.people", poll_interval_ms="100"
+            ),
             "paused": file_source(self.paused, topics["paused"]),
             "stopped": file_sink(self.outputs["stopped"], topics["python"]),
         }
@@ -177,26 +180,6 @@ def _mirror(bootstrap: str, topics: str) -> dict[str, str]:
         "sync.topic.acls.enabled": "false",
         "refresh.topics.interval.seconds": "2",
         **dict.fromkeys(_CONVERTERS, _BYTES),
-    }
-
-
-def _debezium(database: DatabaseForTest, prefix: str, slot: str) -> dict[str, str]:
-    return {
-        "connector.class": "io.debezium.connector.postgresql.PostgresConnector",
-        "database.hostname": HOST,
-        "database.port": str(database.port),
-        "database.user": database.user,
-        "database.password": database.password,
-        "database.dbname": database.name,
-        "topic.prefix": prefix,
-        "plugin.name": "pgoutput",
-        "slot.name": slot,
-        "publication.autocreate.mode": "filtered",
-        "publication.name": slot,
-        "table.include.list": "public.people",
-        "poll.interval.ms": "100",
-        **dict.fromkeys(_CONVERTERS, _JSON),
-        **{f"{key}.schemas.enable": "false" for key in _CONVERTERS},
     }
 
 

@@ -12,7 +12,8 @@ import pytest
 from sluiceway.cli.main import main
 from support import peer
 from support.eventually import eventually
-from support.migration import GrowingFile, SluicewayInThreads, complete, file_sink, file_source
+from support.growing_file import GrowingFile
+from support.migration import SluicewayInThreads, complete, file_sink, file_source
 
 pytestmark = [pytest.mark.kafka, pytest.mark.peer]
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import itertools
 import os
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
@@ -24,33 +22,10 @@ from sluiceway.stack.process import BackgroundProcess
 from sluiceway.storage.factory import open_stores
 from support.driver import submitted_application, submitted_driver, worker_of, worker_properties, write_properties
 from support.eventually import eventually
+from support.growing_file import GrowingFile
 from support.transactions import seen
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark]
-
-
-class Lines:
-    """A file to which a thread writes a numbered line every 20 ms."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self.written = 0
-        self._end = threading.Event()
-        path.touch()
-        self._thread = threading.Thread(target=self._write, daemon=True)
-        self._thread.start()
-
-    def _write(self) -> None:
-        with self.path.open("a", buffering=1) as file:
-            for number in itertools.count(1):
-                if self._end.wait(0.02):
-                    return
-                file.write(f"{number}\n")
-                self.written = number
-
-    def close(self) -> None:
-        self._end.set()
-        self._thread.join()
 
 
 class Cluster:
@@ -64,14 +39,14 @@ class Cluster:
         self._group = group
         self._worker_file = worker_file
         self.drivers: dict[str, BackgroundProcess] = {}
-        self.lines: dict[str, Lines] = {}
+        self.lines: dict[str, GrowingFile] = {}
 
     def create(self, name: str, more: Mapping[str, str] | None = None, *, idle: bool = False) -> None:
         path = self._folder / f"{name}.txt"
         if idle:
             path.touch()
         elif name not in self.lines:
-            self.lines[name] = Lines(path)
+            self.lines[name] = GrowingFile(path, "{}")
         source = {"connector.class": "FileStreamSource", "file": str(path), "topic": f"{self._group}-{name}"}
         self.herder.put_config(name, {"name": name, **source, **(more or {})})
 

@@ -42,7 +42,7 @@ class Part:
 
     @property
     def text(self) -> str:
-        """What the target uses, such as ``Java 3.7.0.Final (source: 3.6.0.Final)``."""
+        """The implementation that the target uses, such as ``Java 3.7.0.Final (source: 3.6.0.Final)``."""
         if self.here is None:
             return MISSING
         if self.here.language == PYTHON:
@@ -60,7 +60,7 @@ class Part:
 
 @dataclass(frozen=True)
 class ConnectorReport:
-    """What happens to a connector on the target."""
+    """The result for one connector: whether and by which implementations the target can run it."""
 
     name: str
     type: str

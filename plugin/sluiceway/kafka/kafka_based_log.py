@@ -65,7 +65,8 @@ class KafkaBasedLog:
         waits_for_transactions: bool = False,
         brief: bool = False,
     ) -> None:
-        """
+        """Prepare the reader; ``start`` opens it.
+
         Args:
             waits_for_transactions: the topic's end is after the records of transactions that are open or being committed.
             brief: read the end and stop, sooner than with ``fetch_wait_ms``, but with a hundred requests a second while open.

@@ -13,7 +13,7 @@ NAN = math.nan
 
 
 class _Sample:
-    """What was recorded in one window."""
+    """The values recorded in one window."""
 
     __slots__ = ("count", "largest", "smallest", "start", "total")
 

@@ -1,4 +1,4 @@
-"""How long a task has been in each state. No I/O."""
+"""The time that a task has been in each state. No I/O."""
 
 from __future__ import annotations
 

@@ -73,7 +73,7 @@ def _idle_tasks(scheduler: int | None) -> list[psutil.Process]:
     with contextlib.suppress(psutil.Error):
         if scheduler is not None:
             workers = psutil.Process(scheduler).children()
-            tasks = [task for worker in workers for task in _children(worker) if _title(task).startswith(_TASK)]
+            tasks = [task for worker in workers for task in _children(worker) if " ".join(_command(task)).startswith(_TASK)]
             return [task for task in tasks if not any(map(_names_driver, _children(task, recursive=True)))]
     return []
 
@@ -84,16 +84,14 @@ def _children(process: psutil.Process, *, recursive: bool = False) -> list[psuti
     return []
 
 
-def _title(process: psutil.Process) -> str:
+def _command(process: psutil.Process) -> list[str]:
     with contextlib.suppress(psutil.Error):
-        return " ".join(process.cmdline())
-    return ""
+        return process.cmdline()
+    return []
 
 
 def _names_driver(process: psutil.Process) -> bool:
-    with contextlib.suppress(psutil.Error):
-        return any(part.endswith(_DRIVER) for part in process.cmdline())
-    return False
+    return any(part.endswith(_DRIVER) for part in _command(process))
 
 
 def _parent(process: psutil.Process) -> int | None:

@@ -42,8 +42,8 @@ def reaching(what: str) -> Iterator[None]:
 def answered(load: Callable[[], _Result], seconds: float = _PATIENCE_SECONDS) -> _Result:
     """Return what ``load`` returns. Raises TimeoutError after ``seconds``, and leaves its thread behind.
 
-    delta-rs has no limit for requests to HDFS: one that was sent while a NameNode was busy has been seen to wait for ever, while
-    a second attempt was answered in 0.1 s. Only for calls that change nothing.
+    delta-rs has no limit for requests to HDFS: one that was sent while a NameNode was busy has been seen to wait without end, and
+    the second attempt was answered in 0.1 s. Only for calls that change nothing.
     """
     done: Future[_Result] = Future()
 

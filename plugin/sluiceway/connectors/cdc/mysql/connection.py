@@ -23,7 +23,7 @@ _NO_SUCH_VARIABLE, _SYNTAX_ERROR = 1193, 1064
 
 @dataclass(frozen=True, slots=True)
 class ConnectionSettings:
-    """How to reach the server. ``timeout`` is in seconds."""
+    """The address and the credentials of the server. ``timeout`` is in seconds."""
 
     host: str
     port: int

@@ -63,7 +63,7 @@ class _LogTable:
 
 @dataclass
 class StreamingParts:
-    """What streaming works with."""
+    """The objects that streaming works with."""
 
     config: SourceConfig
     tables: Tables

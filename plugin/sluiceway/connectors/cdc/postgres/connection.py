@@ -21,7 +21,7 @@ _OPTIONS = (
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """How to reach a database. Its text has no password."""
+    """The address and the credentials of a database. Its text has no password."""
 
     host: str
     port: int
