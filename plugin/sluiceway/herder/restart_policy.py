@@ -44,8 +44,9 @@ CRASHED_PROCESS_POLICY = RestartPolicy(max_restarts=5, backoff_initial=1.0, back
 """The policy for tasks whose own process ends, such as one that runs out of memory soon after each start. A longer run shows
 that the task can run, so that processes killed now and then never add up to a failure."""
 
-LOST_EXECUTOR_POLICY = RestartPolicy(max_restarts=sys.maxsize, backoff_initial=1.0, backoff_max=15.0, reset_after=60.0)
-"""The policy for tasks that were lost through no fault of their own, such as with their host. It never gives up."""
+LOST_EXECUTOR_POLICY = RestartPolicy(max_restarts=sys.maxsize, backoff_initial=1.0, backoff_max=15.0, reset_after=10.0)
+"""The policy for tasks that were lost through no fault of their own, such as with their host. It never gives up. The back-off
+grows only while tasks are lost as they start: executors that are lost now and then do not make a task wait longer each time."""
 
 _LAST_DOUBLING = 30  # later back-offs are at their maximum; a larger power of two would not fit into a float
 

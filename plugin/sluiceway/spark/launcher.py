@@ -59,7 +59,10 @@ class SparkLauncher:
         from sluiceway.spark.session import slots
 
         try:
-            return self._context.getConf().get(DYNAMIC) == "true" or slots(self._context) > self._usage.launched
+            if self._context.getConf().get(DYNAMIC) == "true":
+                return True
+            have = slots(self._context)
+            return have == 0 or have > self._usage.launched  # 0: no executor has registered yet
         except Exception as error:  # noqa: BLE001 (any Py4J error means that Spark can no longer be reached)
             log.debug("Spark does not say how many slots the application has: %s", error)
             return False

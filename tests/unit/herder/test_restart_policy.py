@@ -63,3 +63,7 @@ def test_a_lost_executor_is_replaced_without_limit() -> None:
     told = delays(LOST_EXECUTOR_POLICY, *[0.0] * 3000)
     assert told[:6] == [1.0, 2.0, 4.0, 8.0, 15.0, 15.0]
     assert told[-1] == 15.0
+
+
+def test_executors_lost_now_and_then_do_not_make_a_task_wait_longer_each_time() -> None:
+    assert delays(LOST_EXECUTOR_POLICY, *[10.0] * 20) == [1.0] * 20

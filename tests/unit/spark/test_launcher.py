@@ -54,5 +54,15 @@ def test_the_advice_says_whether_spark_requests_more_executors() -> None:
     assert "has requested more executors" in SparkLauncher(context(2, spark_dynamicAllocation_enabled="true")).slots_advice()
 
 
+@pytest.mark.parametrize(
+    ("slots", "conf", "free"),
+    [(0, {}, True), (1, {}, False), (2, {}, True), (1, {"spark_dynamicAllocation_enabled": "true"}, True)],
+)
+def test_a_slot_may_be_free_while_no_executor_has_registered(slots: int, conf: dict[str, str], free: bool) -> None:
+    found = SparkLauncher(context(slots, **conf))
+    found._usage.add("a host")
+    assert found.has_free_slot() is free
+
+
 def test_the_advice_survives_a_jvm_that_does_not_answer() -> None:
     assert "does not say" in SparkLauncher(SimpleNamespace(master="spark://h")).slots_advice()  # type: ignore[arg-type]

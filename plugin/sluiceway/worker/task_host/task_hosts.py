@@ -6,6 +6,7 @@ import logging
 import threading
 import time
 import uuid
+from collections.abc import Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 
@@ -40,6 +41,8 @@ log = logging.getLogger(__name__)
 _CHECK_SECONDS = 1.0
 _ABANDON_SECONDS = 5.0  # that a canceled task has to end by itself, before its host is ended
 _IDLE_SECONDS = 60.0  # after which a host without tasks ends
+_SLOT_SECONDS = 15.0  # that a host waits for a slot while other hosts run; an executor may take as long to start
+_FULL_SECONDS = 60.0  # after such a wait, no further hosts start
 _BUSY = "It uses more than a quarter of a core, so it starts again in a process of its own."
 
 
@@ -58,8 +61,8 @@ class _Host:
     """A launched host.
 
     ``slot`` is whether it holds a slot. The thread that writes orders asks for it, because each thread that asks Spark costs
-    another one in the JVM. ``unwritten`` is True while its orders differ from what the status topic says. ``leaving`` is why its
-    tasks must move.
+    another one in the JVM. ``waits_since`` is when it was first seen without one. ``unwritten`` is True while its orders differ
+    from what the status topic says. ``leaving`` is why its tasks must move.
     """
 
     work: HostAssignment
@@ -68,6 +71,7 @@ class _Host:
     tasks: dict[str, _Hosted] = field(default_factory=dict)
     idle_since: float = 0.0
     slot: Slot = Slot.HELD
+    waits_since: float | None = None
     unwritten: bool = True
     reported: bool = False
     leaving: str | None = None
@@ -113,6 +117,7 @@ class TaskHosts:
         """The advice while a host waits for a slot: all its tasks ask for it."""
         self._wake = threading.Event()
         self._closing = False
+        self._full_until = 0.0
         self._status_store.on_message(self._read)
         self._thread = threading.Thread(target=self._run, name="task-hosts", daemon=True)
         self._thread.start()
@@ -188,8 +193,13 @@ class TaskHosts:
             for name, host in self._hosts.items()
             if not host.ending and host.leaving is None
         ]
-        chosen = choose_host(hosts, group, can_grow=self._processes.has_free_slot)
+        chosen = choose_host(hosts, group, can_grow=self._can_grow)
         return self._hosts[chosen] if chosen is not None else self._start_host(group)
+
+    def _can_grow(self) -> bool:
+        if time.monotonic() < self._full_until or any(host.waits_since is not None for host in self._hosts.values()):
+            return False
+        return self._processes.has_free_slot()
 
     def _start_host(self, group: str) -> _Host:
         work = HostAssignment(
@@ -287,8 +297,10 @@ class TaskHosts:
                 self._check(host)
                 if host.unwritten:
                     self._write_orders(host)
-            waits = any(host.slot is Slot.NONE and not host.reported for host in hosts)
-            self._advice = self._processes.slots_advice() if waits else ""
+            waiting = [host for host in hosts if host.waits_since is not None]
+            self._advice = self._processes.slots_advice() if waiting else ""
+            if len(waiting) < len(hosts):
+                self._give_up_waiting(waiting)
             if self._processes.has_ended():
                 return
 
@@ -297,6 +309,8 @@ class TaskHosts:
         host.leaving = self._processes.must_move(host.work)
         if not host.reported:
             host.slot = self._processes.slot(host.work)
+        waits = host.slot is Slot.NONE and not host.reported
+        host.waits_since = (host.waits_since or now) if waits else None
         with self._lock:
             idle = not host.tasks and (self._closing or now - host.idle_since > _IDLE_SECONDS)
             if (idle or self._closing) and not host.ending:
@@ -307,6 +321,16 @@ class TaskHosts:
             log.warning("Ending task host %s, because a canceled task does not end", host.work.name)
             host.ending = True
             self._processes.cancel(host.work)
+
+    def _give_up_waiting(self, waiting: Sequence[_Host]) -> None:
+        """End hosts that find no slot while others run; their tasks start again in those."""
+        now = time.monotonic()
+        for host in waiting:
+            if not host.ending and host.waits_since is not None and now - host.waits_since > _SLOT_SECONDS:
+                log.info("Task host %s finds no slot; its %d task(s) start in other hosts", host.work.name, len(host.tasks))
+                self._full_until = now + _FULL_SECONDS
+                host.ending = True
+                self._processes.cancel(host.work)
 
     def _write_orders(self, host: _Host) -> None:
         with self._lock:
