@@ -10,7 +10,6 @@ from pathlib import Path
 
 from sluiceway import discovery
 from sluiceway.config.parsing import parse_list
-from sluiceway.java_plugins.finder import use_java_plugins
 
 log = logging.getLogger(__name__)
 
@@ -29,7 +28,10 @@ def use_plugin_path(raw: Mapping[str, str]) -> list[Path]:
     for folder in folders:
         if not folder.exists():
             log.warning("plugin.path names %s, which does not exist on this machine", folder)
-    use_java_plugins(folders, raw)
+    if folders:
+        from sluiceway.java_plugins.finder import use_java_plugins
+
+        use_java_plugins(folders, raw)
     added = [each for each in _with_packages(folders) if str(each) not in sys.path]
     sys.path += [str(each) for each in added]
     if added:

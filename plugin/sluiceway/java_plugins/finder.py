@@ -9,7 +9,6 @@ from pathlib import Path
 from sluiceway import discovery
 from sluiceway.errors import ConnectError
 from sluiceway.java.version_range import version_key
-from sluiceway.java_plugins.classes import plugin_class
 from sluiceway.java_plugins.index import HYBRID_FAIL, HYBRID_WARN, JavaPlugin, PluginIndex
 from sluiceway.java_plugins.versions import check_versions
 
@@ -105,6 +104,8 @@ def _superseded(plugin: JavaPlugin) -> bool:
 
 def _classes(plugins: Iterator[JavaPlugin]) -> Iterator[type]:
     for plugin in plugins:
+        from sluiceway.java_plugins.classes import plugin_class  # not needed by the many processes without a Java plugin
+
         found = plugin_class(plugin)
         if found is not None:
             yield found

@@ -11,6 +11,8 @@ from urllib.parse import urlsplit
 from airflow.configuration import conf
 from airflow.plugins_manager import AirflowPlugin
 
+from sluiceway.provider import preload
+
 URL_PREFIX = "/sluiceway"
 
 
@@ -31,11 +33,13 @@ def external_views(base_url: str) -> list[dict[str, Any]]:
 class SluicewayPlugin(AirflowPlugin):
     """Mounts Connect's REST API and the connectors' page under ``/sluiceway``, behind Airflow's authentication.
 
-    The app also runs the pause sync, which keeps DAGs' paused flags and connectors' target states equal.
+    The app also runs the pause sync, which keeps DAGs' paused flags and connectors' target states equal. The listener runs in the
+    scheduler.
     """
 
     name = "sluiceway"
     external_views = external_views(conf.get("api", "base_url", fallback=""))
+    listeners: list[Any] = [preload]
 
     _apps: list[dict[str, Any]] | None = None
 

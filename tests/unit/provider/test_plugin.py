@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import sys
+
 import pytest
 
-from sluiceway.provider.plugin import external_views
+from sluiceway.provider.plugin import SluicewayPlugin, external_views
 
 
 @pytest.mark.parametrize(("base_url", "prefix"), [("", ""), ("http://host:8080", ""), ("https://host/airflow/", "/airflow")])
@@ -13,3 +15,24 @@ def test_links_to_the_page_start_with_airflows_base_path(base_url: str, prefix: 
     assert page["href"] == f"{prefix}/sluiceway/ui/index.html"
     assert tab["href"] == f"{prefix}/sluiceway/ui/index.html?dag={{DAG_ID}}"
     assert (page["destination"], tab["destination"]) == ("nav", "dag")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "executor", "imported"),
+    [
+        (["airflow", "scheduler"], "LocalExecutor", True),
+        (["airflow", "scheduler"], "CeleryExecutor,LocalExecutor", True),
+        (["airflow", "scheduler"], "CeleryExecutor", False),
+        (["airflow", "triggerer"], "LocalExecutor", False),
+    ],
+)
+def test_the_scheduler_imports_the_operators_if_it_forks_the_tasks(
+    arguments: list[str], executor: str, imported: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found: list[str] = []
+    monkeypatch.setattr(sys, "argv", arguments)
+    monkeypatch.setenv("AIRFLOW__CORE__EXECUTOR", executor)
+    monkeypatch.setattr("sluiceway.provider.preload.importlib.import_module", found.append)
+    [listener] = SluicewayPlugin.listeners
+    listener.on_starting(None)
+    assert found == (["sluiceway.operators.connector"] if imported else [])
