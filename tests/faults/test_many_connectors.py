@@ -35,7 +35,7 @@ CONNECTORS = int(os.environ.get("CONNECTORS", "200"))
 MINUTES = float(os.environ.get("MINUTES", "10"))
 SEED = int(os.environ.get("SEED", "1"))
 RECOVERY_SECONDS = 30.0
-KINDS = ("host", "executor", "driver")
+KINDS = tuple(os.environ.get("KINDS", "host executor driver").split())
 
 
 class Fleet:

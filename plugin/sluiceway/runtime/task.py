@@ -86,10 +86,12 @@ class TaskServices:
     """Connects a task to its driver: commands, status reports, and the store of source offsets (None for sinks).
 
     ``close`` ends the connections that are the task's own. ``metrics`` is where the task counts what it does.
+    ``let_others_start`` ends what a start has of the processor for itself: call it before a start waits for the cluster.
     """
 
     control: TaskControl
     reporter: TaskReporter
     offsets: OffsetBackingStore | None = field(default=None)
     close: Callable[[], None] = lambda: None
+    let_others_start: Callable[[], None] = lambda: None
     metrics: TaskMetrics = field(default_factory=lambda: TaskMetrics(TaskId("", 0), sink=False))

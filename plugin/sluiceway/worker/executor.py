@@ -135,7 +135,7 @@ def run_assignment(
 def _run_assignment(assignment: Assignment, run: RunTask, slot: StartSlot) -> TaskResult:
     spec = assignment.spec
     services = assignment.services.open(spec)
-    services = replace(services, reporter=_StartReporter(services.reporter, slot))
+    services = replace(services, reporter=_StartReporter(services.reporter, slot), let_others_start=slot.release)
     try:
         try:
             spec = replace(spec, config=resolver(spec.worker).resolve(spec.config))

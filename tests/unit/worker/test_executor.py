@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import cast
 
 import pytest
 
 from sluiceway.config.worker import WorkerConfig
-from sluiceway.runtime.task import TaskResult, TaskSpec
+from sluiceway.runtime.task import TaskControl, TaskReporter, TaskResult, TaskServices, TaskSpec
 from sluiceway.storage.model import TaskId
 from sluiceway.worker import executor
-from sluiceway.worker.executor import Assignment, run_partition
+from sluiceway.worker.executor import Assignment, run_assignment, run_partition
+from sluiceway.worker.start_gate import StartGate
 
 
 def test_a_task_can_import_modules_from_plugin_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -29,3 +31,30 @@ def test_a_task_can_import_modules_from_plugin_path(tmp_path: Path, monkeypatch:
     monkeypatch.setattr(executor, "run_assignment", run)
     assignment = Assignment(spec, services=None)  # type: ignore[arg-type]
     assert [result.trace for result in run_partition(iter([assignment]))] == ["found"]
+
+
+@pytest.mark.parametrize("waits", [True, False])
+def test_a_task_that_waits_for_the_cluster_lets_others_start(
+    waits: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gate = StartGate("task", limit=1, folder=tmp_path)
+    monkeypatch.setattr(executor, "_starts", gate)
+    spec = TaskSpec(id=TaskId("c", 0), config={}, worker=WorkerConfig.of({}), worker_id="me:1", generation=1, sink=False)
+    found: list[bool] = []
+
+    def run(spec: TaskSpec, services: TaskServices) -> TaskResult:
+        if waits:
+            services.let_others_start()
+        answers = iter([False, True, True])
+        other = gate.enter(gives_up=lambda: next(answers))
+        found.append(other is not None)
+        if other is not None:
+            other.release()
+        return TaskResult(spec.id)
+
+    class Services:
+        def open(self, spec: TaskSpec) -> TaskServices:
+            return TaskServices(control=cast("TaskControl", None), reporter=cast("TaskReporter", None))
+
+    run_assignment(Assignment(spec, Services()), run)
+    assert found == [waits]

@@ -67,6 +67,7 @@ class WorkerSourceTask(WorkerTask):
         self._sender = parts.sender
         self._delivery = parts.delivery
         self._offsets = parts.offsets
+        self._let_others_start = services.let_others_start
         self._sent_before = 0
         self._packed: PackedBatches | None = None
         if isinstance(parts.task, JavaSourceTask):
@@ -93,6 +94,9 @@ class WorkerSourceTask(WorkerTask):
         return self._result
 
     def _start(self) -> None:
+        if isinstance(self._delivery, ExactlyOnceDelivery):
+            # The offsets can be read when no killed task's transaction is open. Each such task ends its own as it starts again.
+            self._let_others_start()
         self._delivery.start()  # before the task reads its offsets, so that no earlier instance can change them later
         self._task.initialize(self._context)
         self._started = True

@@ -43,7 +43,7 @@ def burst(boundary: PollBoundary, polls: int) -> list[CommitAction]:
 def test_first_batches_are_committed_one_by_one_and_those_of_a_burst_share_transactions() -> None:
     actions = burst(PollBoundary(Clock()), 200)
     assert actions[:3] == [COMMIT] * 3
-    assert actions.count(COMMIT) == pytest.approx(3 + 197 / 60, abs=1)
+    assert actions.count(COMMIT) == pytest.approx(3 + 197 / 160, abs=1)
 
 
 def test_a_slow_task_gets_a_transaction_for_each_batch() -> None:
