@@ -26,7 +26,7 @@ log = logging.getLogger(__name__)
 
 _CLUSTER_DOWN_SECONDS = 1800.0  # afterwards the driver ends, and Airflow starts it again
 _RETRY_SECONDS = (1.0, 10.0)  # first and longest delay between two attempts
-_IDLE_SECONDS = 10.0  # after which the producer is closed: it costs four threads and half a megabyte
+_IDLE_SECONDS = 3.0  # after which the producer is closed: it costs four threads, eight file descriptors and half a megabyte
 _TAKEOVER_SECONDS = 2.0  # within which a driver that has fenced the id writes its first status
 _TAKEOVER_POLL_SECONDS = 0.1
 _FENCED_TIMES = 3  # in one write, after which this driver gives up
