@@ -10,6 +10,7 @@ from urllib.parse import quote, urlencode
 
 import httpx
 
+from sluiceway import __version__
 from sluiceway.errors import ConfigError, ConnectError
 
 Json = TypeVar("Json", dict[str, Any], list[Any])
@@ -52,7 +53,10 @@ class ConnectClient:
         timeout: float = 60.0,
     ) -> None:
         self._servers = [each.strip().rstrip("/") for each in ([server] if isinstance(server, str) else server)]
-        self._http = httpx.Client(headers=dict(headers or {}), auth=login, timeout=timeout, verify=_verify(ca, certificate))
+        agent = {"User-Agent": f"sluiceway/{__version__}"}
+        self._http = httpx.Client(
+            headers={**agent, **(headers or {})}, auth=login, timeout=timeout, verify=_verify(ca, certificate)
+        )
 
     @property
     def server(self) -> str:
@@ -133,6 +137,15 @@ class ConnectClient:
 
     def restart_task(self, name: str, task: int) -> None:
         self._request("POST", _path(name, "tasks", str(task), "restart"))
+
+    def history(self, name: str) -> list[dict[str, Any]]:
+        """Return the recorded changes of a connector, oldest first. Kafka Connect has no such request."""
+        found: list[dict[str, Any]] = self._call("GET", _path(name, "history"), returns=dict)["history"]
+        return found
+
+    def roll_back(self, name: str, version: int) -> dict[str, Any]:
+        """Put the config of a version in a connector's history. Return the connector's info."""
+        return self._call("POST", _path(name, "rollback"), {"version": version}, returns=dict)
 
     # Offsets.
 

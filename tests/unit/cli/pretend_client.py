@@ -34,6 +34,24 @@ DEFINITION = {
 }
 
 
+_WHO = {"user": "bob", "authenticated": False, "address": "10.0.0.7", "client": "curl/8", "note": None}
+_CREATED = {"file": "/e", "topic": "t", "name": "a", "connector.class": "FileStreamSource", "db.password": "[hidden]"}
+
+HISTORY: list[dict[str, Any]] = [
+    _WHO
+    | {"version": 1, "timestamp": 0, "change": "created", "config": _CREATED, "edits": []}
+    | {"state": {"before": None, "after": "STARTED"}},
+    _WHO
+    | {"version": 2, "timestamp": 1000, "change": "config", "config": _CREATED | {"file": "/f"}, "user": None}
+    | {"edits": [{"key": "file", "before": "/e", "after": "/f"}, {"key": "old", "before": "1", "after": None}]},
+    _WHO | {"version": 3, "timestamp": 2000, "change": "state", "state": {"before": "STARTED", "after": "STOPPED"}},
+    _WHO
+    | {"version": 4, "timestamp": 3000, "change": "offsets", "partitions": 2, "authenticated": True}
+    | {"offsets": [{"partition": {"filename": "/f"}, "before": None, "after": {"position": 7}}]},
+    _WHO | {"version": 5, "timestamp": 4000, "change": "deleted", "config": None, "edits": [], "note": "by mistake"},
+]
+
+
 class PretendClient:
     """A server's answers; ``calls`` notes what changes something, ``failures`` has what is refused by method."""
 
@@ -88,6 +106,9 @@ class PretendClient:
 
     def answer_offsets(self, _name: str) -> Any:
         return OFFSETS
+
+    def answer_history(self, _name: str) -> Any:
+        return HISTORY
 
     def answer_plugins(self) -> Any:
         return [{"class": "x.Y", "type": "source", "version": "1"}]
