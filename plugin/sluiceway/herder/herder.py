@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
+from sluiceway.api import OffsetTarget
 from sluiceway.config.application import MAX_TASKS, Membership
 from sluiceway.config.connector import CONNECTOR_CLASS, CONNECTOR_VERSION, NAME
 from sluiceway.config.worker import WorkerConfig
@@ -20,6 +21,7 @@ from sluiceway.herder.enrichment import Config
 from sluiceway.herder.loggers import Loggers, checked_level, follow_cluster_levels
 from sluiceway.herder.model import ConnectorInfo, ConnectorStatus, TaskInfo, TopicTracking
 from sluiceway.herder.offset_edits import OffsetEdit
+from sluiceway.herder.offset_targets import FoundOffset, PartitionChoice
 from sluiceway.herder.offsets import ConnectorOffsets, OpenGroups, await_driver_stop, kafka_groups
 from sluiceway.herder.overview import Overview, task_ids
 from sluiceway.herder.restart_plan import plan_restart
@@ -112,6 +114,10 @@ class Herder:
     def offsets(self, name: str) -> list[OffsetEdit]:
         """Return every partition of a connector with its offset. Raises NotFoundError, KafkaClientError."""
         return self._offsets_of(self._existing(name)).read()
+
+    def find_offsets(self, name: str, target: OffsetTarget, choice: PartitionChoice) -> list[FoundOffset]:
+        """Return the offsets of a target such as a time, to be set by ``alter_offsets``. Raises as ``ConnectorOffsets.find``."""
+        return self._offsets_of(self._existing(name)).find(target, choice)
 
     def history(self, name: str) -> list[Change]:
         """Return the recorded changes of a connector, oldest first; also of a deleted one. Raises NotFoundError."""

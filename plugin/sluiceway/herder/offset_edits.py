@@ -67,6 +67,15 @@ def changes(before: Sequence[OffsetEdit], after: Sequence[OffsetEdit]) -> list[O
     return [(was[0] or now[0] or {}, was[1], now[1]) for _, was, now in pairs if was[1] != now[1]]
 
 
+def with_stored(
+    edits: Sequence[OffsetEdit], stored: Sequence[OffsetEdit]
+) -> list[tuple[Mapping[str, Any], Mapping[str, Any] | None, Mapping[str, Any] | None]]:
+    """Return partitions with their stored and their new offsets, in the order of the new ones."""
+    old = _by_partition(stored)
+    pairs = _by_partition(edits).items()
+    return [(partition or {}, old.get(key, (None, None))[1], offset) for key, (partition, offset) in pairs]
+
+
 def _by_partition(edits: Sequence[OffsetEdit]) -> dict[str, OffsetEdit]:
     return {json.dumps(partition, sort_keys=True): (partition, offset) for partition, offset in edits}
 

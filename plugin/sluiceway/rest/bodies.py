@@ -15,6 +15,7 @@ from sluiceway.errors import BadRequestError
 from sluiceway.herder import ConnectorInfo, ConnectorStatus, TaskInfo
 from sluiceway.herder.loggers import LoggerLevel
 from sluiceway.herder.offset_edits import OffsetEdit
+from sluiceway.herder.offset_targets import FoundOffset
 from sluiceway.herder.validation import InstalledPlugin, PluginImplementation
 from sluiceway.storage.history import Change, ChangeKind
 from sluiceway.storage.model import INITIAL_STATES, Status, TargetState, TaskId
@@ -75,6 +76,10 @@ def status_json(status: Status) -> dict[str, Any]:
 
 def offsets_json(offsets: Iterable[OffsetEdit]) -> dict[str, Any]:
     return {"offsets": [{"partition": partition, "offset": offset} for partition, offset in offsets]}
+
+
+def found_offsets_json(offsets: Iterable[FoundOffset]) -> dict[str, Any]:
+    return {"offsets": [each._asdict() for each in offsets]}
 
 
 def history_json(name: str, changes: Iterable[Change]) -> dict[str, Any]:

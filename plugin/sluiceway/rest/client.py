@@ -159,6 +159,24 @@ class ConnectClient:
         found: str = self._call("PATCH", _path(name, "offsets"), {"offsets": list(offsets)}, returns=dict)["message"]
         return found
 
+    def find_offsets(
+        self,
+        name: str,
+        *,
+        to: str | None = None,
+        shift_by: int | None = None,
+        topics: Sequence[str] = (),
+        partitions: Sequence[str] = (),
+    ) -> list[dict[str, Any]]:
+        """Return the offsets of a target, each with ``partition``, ``before`` and ``offset``. Kafka Connect has no such request.
+
+        ``to`` is "earliest", "latest" or a time; ``shift_by`` is a number of records. ``partitions`` are numbers or JSON objects.
+        """
+        target = [("to", to)] if shift_by is None else [("shiftBy", str(shift_by))]
+        query = urlencode([*target, *(("topic", each) for each in topics), *(("partition", each) for each in partitions)])
+        found: list[dict[str, Any]] = self._call("GET", f"{_path(name, 'offsets', 'find')}?{query}", returns=dict)["offsets"]
+        return found
+
     def reset_offsets(self, name: str) -> str:
         """Remove all offsets of a stopped connector. Return the server's message."""
         found: str = self._call("DELETE", _path(name, "offsets"), returns=dict)["message"]

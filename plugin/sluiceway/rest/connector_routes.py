@@ -13,6 +13,7 @@ from fastapi.responses import Response
 
 from sluiceway.errors import BadRequestError
 from sluiceway.herder import Herder
+from sluiceway.herder.offset_targets import PartitionChoice, parse_target
 from sluiceway.herder.validation import trimmed
 from sluiceway.rest import bodies
 from sluiceway.rest.bodies import JsonResponse
@@ -196,6 +197,19 @@ def reset_topics(name: str, herder: TheHerder) -> Response:
 @get("/connectors/{name:segment}/offsets", summary="Get a connector's offsets (KIP-875)")
 def get_offsets(name: str, herder: TheHerder) -> Response:
     return JsonResponse(bodies.offsets_json(herder.offsets(name)))
+
+
+@get("/connectors/{name:segment}/offsets/find", summary="Find the offsets of a time, the beginning, the end, or a shift")
+def find_offsets(
+    name: str,
+    herder: TheHerder,
+    to: Annotated[str | None, Query()] = None,
+    shift_by: Annotated[str | None, Query(alias="shiftBy")] = None,
+    topic: Annotated[list[str] | None, Query()] = None,
+    partition: Annotated[list[str] | None, Query()] = None,
+) -> Response:
+    target, choice = parse_target(to, shift_by), PartitionChoice.parse(topic or (), partition or ())
+    return JsonResponse(bodies.found_offsets_json(herder.find_offsets(name, target, choice)))
 
 
 @router.patch(

@@ -24,6 +24,12 @@ STATUS = {
 OFFSETS = [{"partition": {"filename": "/f"}, "offset": {"position": 7}}]
 
 
+FOUND: list[dict[str, Any]] = [
+    {"partition": {"kafka_topic": "t", "kafka_partition": 0}, "before": {"kafka_offset": 9}, "offset": {"kafka_offset": 4}},
+    {"partition": {"kafka_topic": "t", "kafka_partition": 1}, "before": None, "offset": {"kafka_offset": 5}},
+]
+
+
 DEFINITION = {
     "name": "file",
     "type": "STRING",
@@ -57,6 +63,7 @@ class PretendClient:
 
     def __init__(self) -> None:
         self.calls: list[tuple[Any, ...]] = []
+        self.asked: list[tuple[Any, ...]] = []
         self.failures: dict[str, RestError] = {}
         self.configs: dict[str, dict[str, str]] = {"a": dict(CONFIG)}
         self.errors: list[str] = []
@@ -77,6 +84,7 @@ class PretendClient:
                 raise self.failures[name]
             answer = getattr(self, f"answer_{name}", None)
             if answer is not None:
+                self.asked.append((name, *arguments, *named.items()))
                 return answer(*arguments)
             self.calls.append((name, *arguments, *named.items()))
             return {"alter_offsets": "altered", "reset_offsets": "reset", "set_logger": ["x", "x.y"]}.get(name)
@@ -106,6 +114,9 @@ class PretendClient:
 
     def answer_offsets(self, _name: str) -> Any:
         return OFFSETS
+
+    def answer_find_offsets(self, _name: str) -> Any:
+        return FOUND
 
     def answer_history(self, _name: str) -> Any:
         return HISTORY
