@@ -11,6 +11,7 @@ import pytest
 from sluiceway.herder import Herder
 from sluiceway.stack.process import BackgroundProcess
 from sluiceway.storage.factory import open_stores
+from sluiceway.storage.history import Origin
 from support import peer
 from support.driver import submitted_driver, worker_of, worker_properties, write_properties
 from support.eventually import eventually
@@ -49,7 +50,8 @@ class Handover:
     @contextlib.contextmanager
     def herder(self) -> Iterator[Herder]:
         with open_stores(self.worker) as stores:
-            yield Herder(self.worker, stores.config, stores.status, stores.offsets)
+            herder = Herder(self.worker, stores.config, stores.status, stores.offsets)
+            yield herder.acting_for(Origin("alice", client="test"))  # its records have headers, which Kafka Connect ignores
 
     @contextlib.contextmanager
     def ours(self) -> Iterator[Herder]:

@@ -175,3 +175,34 @@ def test_offsets_are_not_altered_while_a_zombie_task_consumes(http: TestClient, 
     finally:
         zombie.close()
     assert patch(http, "k", edit(topic, 0, 9)) == (200, ALTERED)
+
+
+def found(http: TestClient, query: str) -> dict[int, tuple[Any, Any]]:
+    answer = http.get(f"/connectors/k/offsets/find?{query}")
+    assert answer.status_code == 200, answer.text
+    return {
+        each["partition"]["kafka_partition"]: (each["before"] and each["before"]["kafka_offset"], each["offset"]["kafka_offset"])
+        for each in answer.json()["offsets"]
+    }
+
+
+def test_a_sink_goes_to_a_time_the_beginning_the_end_or_a_number_of_records_on_or_back(
+    http: TestClient, worker: WorkerConfig, topic: str
+) -> None:
+    make_sink(http, topic)
+    producer = Producer({"bootstrap.servers": worker.bootstrap_servers})
+    for partition, count in ((0, 5), (1, 3)):
+        for number in range(count):
+            producer.produce(topic, b"x", partition=partition, timestamp=1_700_000_000_000 + 1000 * number)
+    producer.flush()
+    patch(http, "k", edit(topic, 0, 2), edit(topic, 1, 3), edit(topic, 2, 0))
+    assert found(http, "to=earliest") == {0: (2, 0), 1: (3, 0), 2: (0, 0)}
+    assert found(http, "to=latest&partition=0") == {0: (2, 5)}
+    assert found(http, "shiftBy=-2") == {0: (2, 0), 1: (3, 1), 2: (0, 0)}
+    assert found(http, "to=2023-11-14T22:13:23.000Z") == {0: (2, 3), 1: (3, 3), 2: (0, 0)}  # without a later record: the end
+    assert found(http, f"to=2023-11-14T22:13:20.500&topic={topic}") == {0: (2, 1), 1: (3, 1), 2: (0, 0)}
+    edits = http.get("/connectors/k/offsets/find?shiftBy=1&partition=0&partition=1").json()["offsets"]
+    assert patch(http, "k", *({key: each[key] for key in ("partition", "offset")} for each in edits)) == (200, ALTERED)
+    assert offsets(http, "k") == [edit(topic, 0, 3), edit(topic, 1, 3), edit(topic, 2, 0)]
+    [change] = http.get("/connectors/k/history").json()["history"][-1]["offsets"]
+    assert (change["before"], change["after"]) == ({"kafka_offset": 2}, {"kafka_offset": 3})

@@ -14,6 +14,7 @@ from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import ConflictError
 from sluiceway.herder import Herder
 from sluiceway.herder.loggers import Loggers
+from sluiceway.kafka.lag import PartitionBounds
 from sluiceway.rest.app import make_app
 from sluiceway.storage.codec import encode_offset_key
 from sluiceway.storage.memory import MemoryConfigBackingStore, MemoryStatusBackingStore
@@ -36,6 +37,15 @@ class MemoryGroups:
 
     def missing(self, places: Sequence[TopicPartition]) -> list[TopicPartition]:
         return [place for place in places if place not in self.places]
+
+    def counts(self) -> dict[str, int]:
+        topics = [place.topic for place in self.places]
+        return {topic: topics.count(topic) for topic in topics}
+
+    def bounds(self, partitions: Sequence[TopicPartition], milliseconds: int | None) -> dict[TopicPartition, PartitionBounds]:
+        """Return offsets 10 to 100 for each partition, of which one was written in each millisecond."""
+        at = -1 if milliseconds is None or milliseconds >= 100 else max(milliseconds, 10)
+        return dict.fromkeys(partitions, PartitionBounds(10, 100, at))
 
     def alter(self, group: str, offsets: Mapping[TopicPartition, int | None]) -> None:
         self._refuse_busy(group)

@@ -22,6 +22,7 @@ from sluiceway.api.connector import (
 )
 from sluiceway.api.converter import NULL, Converter, HeaderConverter, SchemaAndValue
 from sluiceway.api.data_frames import DataFrameSinkTask, DataFrameSourceTask, Round, Split
+from sluiceway.api.offset_target import OffsetTarget, OffsetTargetKind
 from sluiceway.api.records import Offset, Partition, SinkRecord, SourceRecord, TopicPartition
 from sluiceway.api.task import (
     ErrantRecordReporter,
@@ -58,6 +59,8 @@ __all__ = [
     "NotColumnar",
     "Offset",
     "OffsetStorageReader",
+    "OffsetTarget",
+    "OffsetTargetKind",
     "Partition",
     "Predicate",
     "Resolved",

@@ -7,9 +7,11 @@ import enum
 from collections.abc import Mapping, Sequence
 from typing import ClassVar, Protocol
 
+from sluiceway.api.offset_target import OffsetTarget
 from sluiceway.api.records import Offset, Partition
 from sluiceway.api.task import OffsetStorageReader, SinkTask, SourceTask, Task, TopicPartition
 from sluiceway.config.definition import ConfigDef, ValidatedValue
+from sluiceway.errors import BadRequestError
 
 
 class ExactlyOnceSupport(enum.Enum):
@@ -117,6 +119,19 @@ class SourceConnector(Connector):
         Return True if the offsets were validated; raise ConnectError to refuse them. Runs in the REST server's process.
         """
         return False
+
+    def find_offsets(
+        self, config: Mapping[str, str], target: OffsetTarget, offsets: Sequence[tuple[Partition, Offset]]
+    ) -> Sequence[tuple[Partition, Offset | None]]:
+        """Return the offsets from which tasks would continue at a target, for ``sluiceway offsets set --to-datetime`` and others.
+
+        Optional. ``offsets`` are the stored ones. Partitions that are left out keep theirs; None as an offset removes it. Raise
+        BadRequestError for a target that the other system does not have, such as a time where nothing has one. Runs in the REST
+        server's process, on a connector that is not started, and changes nothing.
+        """
+        raise BadRequestError(
+            f"{type(self).__name__} cannot find offsets. Set them one by one, or remove them to start from the beginning."
+        )
 
 
 class SinkConnector(Connector):

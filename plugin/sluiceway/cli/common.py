@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import getpass
 import os
 import sys
 from collections.abc import Iterable, Sequence
@@ -65,7 +66,7 @@ def client(options: argparse.Namespace, *, timeout: float = 60.0) -> ConnectClie
     token = os.environ.get(TOKEN_VARIABLE) or context.token()
     return ConnectClient(
         servers or context.servers or DEFAULT_SERVER,
-        headers={"Authorization": f"Bearer {token}"} if token else None,
+        headers=_user() | ({"Authorization": f"Bearer {token}"} if token else {}),
         login=(context.username, context.password() or "") if context.username and not token else None,
         ca=context.ca,
         certificate=(context.certificate, context.key) if context.certificate else None,
@@ -94,6 +95,14 @@ def log_to_stderr() -> None:
     import logging
 
     logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="[%(asctime)s] %(levelname)s %(message)s (%(name)s)")
+
+
+def _user() -> dict[str, str]:
+    """Return the header with the user of this machine, for the connectors' histories where the server asks for no login."""
+    try:
+        return {"Sluiceway-User": getpass.getuser().encode("ascii", "replace").decode()}
+    except (OSError, KeyError):  # a container's user without a name
+        return {}
 
 
 def _servers(text: str) -> list[str]:

@@ -89,8 +89,8 @@ def logger_rows(loggers: dict[str, Any]) -> Rows:
 def _offset_row(each: dict[str, Any]) -> tuple[str, str]:
     """Return partition and offset; those of a sink in the syntax of ``offsets set``."""
     partition, offset = each["partition"], each["offset"] or {}
-    if partition.keys() == {"kafka_topic", "kafka_partition"} and offset.keys() == {"kafka_offset"}:
-        return f"{partition['kafka_topic']}:{partition['kafka_partition']}", str(offset["kafka_offset"])
+    if partition.keys() == {"kafka_topic", "kafka_partition"} and offset.keys() <= {"kafka_offset"}:
+        return f"{partition['kafka_topic']}:{partition['kafka_partition']}", str(offset.get("kafka_offset", "-"))
     return _pairs(partition), _pairs(offset)
 
 

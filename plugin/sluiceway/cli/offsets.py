@@ -6,12 +6,15 @@ import argparse
 import json
 import re
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sluiceway.cli.common import Subparsers, add_names, add_server, client, say
 from sluiceway.cli.get import offset_rows
-from sluiceway.cli.output import add_output, show
+from sluiceway.cli.output import add_output, show, table
 from sluiceway.errors import ConfigError
+
+if TYPE_CHECKING:
+    from sluiceway.rest.client import ConnectClient
 
 _TOPIC_PARTITION = re.compile(r"([A-Za-z0-9._-]+):(\d+)")
 
@@ -27,11 +30,37 @@ def register(subparsers: Subparsers) -> None:
     set_.add_argument("partition", nargs="?", metavar="PARTITION", help="JSON, or TOPIC:NUMBER of a sink")
     set_.add_argument("offset", nargs="?", metavar="OFFSET", help="JSON, or a number of a sink; null removes the offset")
     set_.add_argument("-f", "--file", type=Path, metavar="FILE", help="JSON, as 'offsets get -o json' prints it")
+    _add_targets(set_)
     reset = actions.add_parser("reset", help="remove all offsets of a stopped connector, which then starts from the beginning")
     add_names(reset, nargs=None)
     for each, run in ((get, run_get), (set_, run_set), (reset, run_reset)):
         add_server(each)
         each.set_defaults(run=run)
+
+
+def _add_targets(parser: argparse.ArgumentParser) -> None:
+    """Add the options of kafka-consumer-groups.sh --reset-offsets."""
+    targets = parser.add_mutually_exclusive_group()
+    targets.add_argument(
+        "--to-datetime",
+        dest="to",
+        metavar="TIME",
+        help="first record at or after a time such as 2026-11-23T09:00:00.000 (UTC unless it ends in a zone such as +01:00); the "
+        "end if there is none",
+    )
+    targets.add_argument("--to-earliest", dest="to", action="store_const", const="earliest", help="the beginning")
+    targets.add_argument("--to-latest", dest="to", action="store_const", const="latest", help="the end")
+    targets.add_argument("--shift-by", type=int, metavar="N", help="N records further on, or back if it is negative")
+    parser.add_argument("--topic", action="append", default=[], dest="topics", help="only this topic of a sink; repeatable")
+    parser.add_argument(
+        "--partition",
+        action="append",
+        default=[],
+        dest="partitions",
+        metavar="PARTITION",
+        help="only this partition: the number of a sink's, or JSON with fields of a source's; repeatable",
+    )
+    parser.add_argument("--dry-run", action="store_true", help="print the offsets without setting them")
 
 
 def run_get(options: argparse.Namespace) -> int:
@@ -42,10 +71,31 @@ def run_get(options: argparse.Namespace) -> int:
 
 
 def run_set(options: argparse.Namespace) -> int:
-    offsets = _wanted(options)
+    by_target = options.to is not None or options.shift_by is not None
+    if by_target and (options.partition is not None or options.file is not None):
+        raise ConfigError("Give either a target such as --to-latest, or partitions with their offsets.")
+    if not by_target and (options.topics or options.partitions or options.dry_run):
+        raise ConfigError("--topic, --partition and --dry-run need --to-datetime, --to-earliest, --to-latest or --shift-by.")
+    offsets = [] if by_target else _wanted(options)
     with client(options) as api:
-        say(api.alter_offsets(options.name, offsets))
+        if by_target:
+            offsets = _found(api, options)
+        if not options.dry_run:
+            say(api.alter_offsets(options.name, offsets))
     return 0
+
+
+def _found(api: ConnectClient, options: argparse.Namespace) -> list[dict[str, Any]]:
+    """Print the offsets of the target beside the stored ones, and return them."""
+    found = api.find_offsets(
+        options.name, to=options.to, shift_by=options.shift_by, topics=options.topics, partitions=options.partitions
+    )
+    before = offset_rows([{"partition": each["partition"], "offset": each["before"]} for each in found])
+    after = offset_rows([{"partition": each["partition"], "offset": each["offset"]} for each in found])
+    head = ("PARTITION", "OFFSET", "NEW-OFFSET")
+    rows = [(partition, offset, new) for (partition, offset), (_, new) in zip(before[1:], after[1:], strict=True)]
+    say(table([head, *rows]))
+    return [{"partition": each["partition"], "offset": each["offset"]} for each in found]
 
 
 def run_reset(options: argparse.Namespace) -> int:

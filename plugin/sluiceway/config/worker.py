@@ -233,6 +233,14 @@ _COMMON = ConfigDef(
             doc="Address on which each driver serves its metrics (GET /metrics) and receives those of its tasks. Port 0 is any "
             "free port; the REST API finds it. An empty value turns metrics off.",
         ),
+        ConfigKey(
+            name="sluiceway.history.topic",
+            type=Type.STRING,
+            default=None,
+            importance=_LOW,
+            doc="Topic that records who changed connectors, when, and what. The default is the name of the config topic with "
+            "-history. It is created with the first change. An empty value turns the history off.",
+        ),
         *RESTARTS,
     ]
 )

@@ -95,6 +95,12 @@ class ConfigInfos:
     def error_count(self) -> int:
         return len(self.errors)
 
+    @property
+    def password_keys(self) -> frozenset[str]:
+        """The keys whose values are secret by their type."""
+        definitions = (config.definition for config in self.configs)
+        return frozenset(each.name for each in definitions if each is not None and each.type == Type.PASSWORD.value)
+
     def __add__(self, others: Sequence[ConfigInfo]) -> ConfigInfos:
         """Return the result with further keys and their groups."""
         groups = [info.definition.group for info in others if info.definition is not None and info.definition.group]

@@ -2,26 +2,30 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
+from sluiceway.api import OffsetTarget
 from sluiceway.config.application import MAX_TASKS, Membership
 from sluiceway.config.connector import CONNECTOR_CLASS, CONNECTOR_VERSION, NAME
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.discovery import connector_class
-from sluiceway.errors import AlreadyExistsError, ConflictError, NotFoundError
-from sluiceway.herder import offset_edits, states, validation
+from sluiceway.errors import AlreadyExistsError, ConflictError, ConnectError, NotFoundError
+from sluiceway.herder import history, offset_edits, states, validation
 from sluiceway.herder.config_infos import ConfigInfos
 from sluiceway.herder.enrichment import Config
 from sluiceway.herder.loggers import Loggers, checked_level, follow_cluster_levels
 from sluiceway.herder.model import ConnectorInfo, ConnectorStatus, TaskInfo, TopicTracking
 from sluiceway.herder.offset_edits import OffsetEdit
+from sluiceway.herder.offset_targets import FoundOffset, PartitionChoice
 from sluiceway.herder.offsets import ConnectorOffsets, OpenGroups, await_driver_stop, kafka_groups
 from sluiceway.herder.overview import Overview, task_ids
 from sluiceway.herder.restart_plan import plan_restart
+from sluiceway.storage.history import Change, Origin
 from sluiceway.storage.interfaces import ConfigBackingStore, OffsetBackingStore, StatusBackingStore
 from sluiceway.storage.model import ClusterState, ConnectorEntry, RestartRequest, State, Status, TargetState, TaskId
 
@@ -57,6 +61,13 @@ class Herder:
         self._offsets = offsets
         self._clock = clock
         self._open_groups = open_groups
+        self._origin: Origin | None = None
+
+    def acting_for(self, origin: Origin) -> Herder:
+        """Return a herder that records the changes it makes in the connectors' histories, as made by ``origin``."""
+        herder = copy.copy(self)
+        herder._origin = origin
+        return herder
 
     @property
     def topic_tracking(self) -> TopicTracking:
@@ -104,6 +115,26 @@ class Herder:
         """Return every partition of a connector with its offset. Raises NotFoundError, KafkaClientError."""
         return self._offsets_of(self._existing(name)).read()
 
+    def find_offsets(self, name: str, target: OffsetTarget, choice: PartitionChoice) -> list[FoundOffset]:
+        """Return the offsets of a target such as a time, to be set by ``alter_offsets``. Raises as ``ConnectorOffsets.find``."""
+        return self._offsets_of(self._existing(name)).find(target, choice)
+
+    def history(self, name: str) -> list[Change]:
+        """Return the recorded changes of a connector, oldest first; also of a deleted one. Raises NotFoundError."""
+        changes = self._config.history(name)
+        if not changes:
+            self._known(name, f"Connector {name} not found")
+        return changes
+
+    def config_of_version(self, name: str, version: int) -> dict[str, str]:
+        """Return the config of a version in a connector's history, with the current secrets.
+
+        Raises NotFoundError, and BadRequestError if that version has no config or needs a secret that is gone.
+        """
+        changes = self.history(name)
+        entry = self._config.snapshot().entry(name)
+        return history.config_of(name, changes, version, (entry.config if entry is not None else None) or {})
+
     def driver_is_alive(self, name: str) -> bool:
         """Return whether a driver runs the connector, according to its heartbeats."""
         return self._driver_is_alive(name)
@@ -132,13 +163,13 @@ class Herder:
 
     def create(self, name: str, config: Config, initial_state: TargetState | None = None) -> ConnectorInfo:
         """Create a connector if its config is valid. Otherwise raise BadRequestError or AlreadyExistsError and store nothing."""
-        stored = validation.checked(validation.named(name, config), self._worker)
+        stored, secrets = validation.checked(validation.named(name, config), self._worker)
 
         def refuse_existing(newest: ClusterState) -> None:
             if newest.entry(name) is not None:
                 raise AlreadyExistsError(f"Connector {name} already exists")
 
-        self._config.put_connector(name, stored, initial_state, check=refuse_existing)
+        self._config.put_connector(name, stored, initial_state, check=refuse_existing, origin=self._origin, secrets=secrets)
         self._remove_old_statuses(name)
         if initial_state in (TargetState.PAUSED, TargetState.STOPPED):
             self._write_statuses_at_rest(name, initial_state)
@@ -150,14 +181,14 @@ class Herder:
 
         Otherwise raises BadRequestError and stores nothing. A running driver applies the new config by itself.
         """
-        stored = validation.checked(validation.named(name, config), self._worker)
+        stored, secrets = validation.checked(validation.named(name, config), self._worker)
         created = False
 
         def note_existence(newest: ClusterState) -> None:
             nonlocal created
             created = newest.entry(name) is None
 
-        self._config.put_connector(name, stored, check=note_existence)
+        self._config.put_connector(name, stored, check=note_existence, origin=self._origin, secrets=secrets)
         if created:
             self._remove_old_statuses(name)
         log.info("[%s|worker] %s", name, "Created" if created else "Config changed")
@@ -172,9 +203,10 @@ class Herder:
         for _ in range(_PATCH_ATTEMPTS):
             before = self._existing(name).config or {}
             after = _patched(validation.named(name, before), validation.named(name, patch) if patch.get(NAME) else patch)
-            stored = validation.checked(after, self._worker)
+            stored, secrets = validation.checked(after, self._worker)
+            unchanged = functools.partial(_refuse_changed, name, before)
             try:
-                self._config.put_connector(name, stored, check=functools.partial(_refuse_changed, name, before))
+                self._config.put_connector(name, stored, check=unchanged, origin=self._origin, secrets=secrets)
             except _ChangedMeanwhileError:
                 continue
             log.info("[%s|worker] Config patched", name)
@@ -188,7 +220,7 @@ class Herder:
         """
         self._known(name, f"Connector {name} not found")
         is_alive = self._driver_is_alive(name)
-        self._config.remove_connector(name)
+        self._config.remove_connector(name, self._origin)
         if not is_alive:
             self._status.remove_connector(name)
         log.info("[%s|worker] Deleted", name)
@@ -204,7 +236,7 @@ class Herder:
     def resume(self, name: str) -> None:
         """Request that a paused or stopped connector runs. Raises NotFoundError."""
         self._known(name)
-        self._config.put_target_state(name, TargetState.STARTED)
+        self._config.put_target_state(name, TargetState.STARTED, self._origin)
         log.info("[%s|worker] Target state STARTED", name)
 
     def restart(self, name: str, *, include_tasks: bool = False, only_failed: bool = False) -> ConnectorStatus:
@@ -238,11 +270,13 @@ class Herder:
         stopped or an offset is invalid, and ConnectError if the connector or the cluster rejects the change.
         """
         offset_edits.refuse_empty(edits)
-        return self._stopped_offsets(name).alter(edits)
+        offsets = self._stopped_offsets(name)
+        return self._recording(name, offsets, lambda: offsets.alter(edits))
 
     def reset_offsets(self, name: str) -> str:
         """Remove the offsets of a stopped connector. Return the message for the user. Raises as ``alter_offsets`` does."""
-        return self._stopped_offsets(name).reset()
+        offsets = self._stopped_offsets(name)
+        return self._recording(name, offsets, offsets.reset)
 
     def reset_topics(self, name: str) -> None:
         """Remove the record of the topics that a connector has used."""
@@ -264,12 +298,24 @@ class Herder:
         await_driver_stop(lambda: self._driver_is_alive(name), name)
         return self._offsets_of(entry)
 
+    def _recording(self, name: str, offsets: ConnectorOffsets, change: Callable[[], str]) -> str:
+        """Change offsets and record by whom. Return the message for the user."""
+        if self._origin is None:
+            return change()
+        before = offsets.read()
+        message = change()
+        try:
+            self._config.record_offsets(name, offset_edits.changes(before, offsets.read()), self._origin)
+        except ConnectError as error:  # the offsets are changed, so the request must not fail
+            log.warning("[%s|worker] The change of offsets is not in the history: %s", name, error)
+        return message
+
     def _offsets_of(self, entry: ConnectorEntry) -> ConnectorOffsets:
         return ConnectorOffsets(entry, self._worker, self._offsets, self._open_groups)
 
     def _pause_or_stop(self, name: str, target: TargetState) -> None:
         self._known(name)
-        self._config.put_target_state(name, target)
+        self._config.put_target_state(name, target, self._origin)
         if not self._driver_is_alive(name):
             self._write_statuses_at_rest(name, target)
         log.info("[%s|worker] Target state %s", name, target.value)

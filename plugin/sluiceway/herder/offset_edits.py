@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sluiceway.api import TopicPartition
 from sluiceway.errors import BadRequestError, ConnectError
+from sluiceway.storage.history import OffsetChange
 from sluiceway.storage.model import ConnectorEntry, TargetState
 
 OffsetEdit = tuple[Mapping[str, Any] | None, Mapping[str, Any] | None]
@@ -56,6 +58,26 @@ def refuse_nested(edits: Sequence[OffsetEdit]) -> None:
             kind = _not_primitive(value)
             if kind is not None:
                 raise ConnectError(f"Offsets may only contain primitive types as values, but field {name} contains {kind}")
+
+
+def changes(before: Sequence[OffsetEdit], after: Sequence[OffsetEdit]) -> list[OffsetChange]:
+    """Return the partitions whose offsets differ, with both."""
+    old, new = _by_partition(before), _by_partition(after)
+    pairs = ((key, old.get(key, ({}, None)), new.get(key, ({}, None))) for key in {**old, **new})
+    return [(was[0] or now[0] or {}, was[1], now[1]) for _, was, now in pairs if was[1] != now[1]]
+
+
+def with_stored(
+    edits: Sequence[OffsetEdit], stored: Sequence[OffsetEdit]
+) -> list[tuple[Mapping[str, Any], Mapping[str, Any] | None, Mapping[str, Any] | None]]:
+    """Return partitions with their stored and their new offsets, in the order of the new ones."""
+    old = _by_partition(stored)
+    pairs = _by_partition(edits).items()
+    return [(partition or {}, old.get(key, (None, None))[1], offset) for key, (partition, offset) in pairs]
+
+
+def _by_partition(edits: Sequence[OffsetEdit]) -> dict[str, OffsetEdit]:
+    return {json.dumps(partition, sort_keys=True): (partition, offset) for partition, offset in edits}
 
 
 def success(*, reset: bool, checked: bool) -> str:

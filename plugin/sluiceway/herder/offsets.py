@@ -9,15 +9,17 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Protocol
 
-from sluiceway.api import SinkConnector, SourceConnector, TopicPartition
+from sluiceway.api import OffsetTarget, OffsetTargetKind, SinkConnector, SourceConnector, TopicPartition
 from sluiceway.config.connector import CONNECTOR_CLASS, CONNECTOR_VERSION, overrides
 from sluiceway.config.consumer_group import sink_group
 from sluiceway.config.variables import referring_keys, resolver
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.discovery import connector_class
 from sluiceway.errors import BadRequestError, ConflictError, ConnectError, NotFoundError
-from sluiceway.herder import offset_edits
+from sluiceway.herder import offset_edits, offset_targets
 from sluiceway.herder.offset_edits import OffsetEdit
+from sluiceway.herder.offset_targets import FoundOffset, PartitionChoice
+from sluiceway.kafka.lag import PartitionBounds
 from sluiceway.storage.interfaces import OffsetBackingStore, TransactionalOffsets
 from sluiceway.storage.model import ConnectorEntry
 
@@ -33,6 +35,10 @@ class Groups(Protocol):
     def offsets(self, group: str) -> dict[TopicPartition, int]: ...
 
     def missing(self, partitions: Sequence[TopicPartition]) -> list[TopicPartition]: ...
+
+    def counts(self) -> dict[str, int]: ...
+
+    def bounds(self, partitions: Sequence[TopicPartition], milliseconds: int | None) -> dict[TopicPartition, PartitionBounds]: ...
 
     def alter(self, group: str, offsets: Mapping[TopicPartition, int | None]) -> None: ...
 
@@ -69,6 +75,27 @@ class ConnectorOffsets:
             return offset_edits.as_edits(self._groups().offsets(self._group))
         with self._source_store() as store:
             return list(store.all(self._entry.name))
+
+    def find(self, target: OffsetTarget, choice: PartitionChoice) -> list[FoundOffset]:
+        """Return the offsets of a target in the chosen partitions. Changes nothing.
+
+        Raises BadRequestError for a target that the connector does not have, and NotFoundError for unknown partitions.
+        """
+        if isinstance(self._connector, SinkConnector):
+            return self._find_in_topics(target, choice)
+        with self._source_store() as store:
+            stored = store.all(self._entry.name)
+        found = offset_targets.chosen_sources(self._connector.find_offsets(self._config, target, stored), choice)
+        return [FoundOffset(*each) for each in offset_edits.with_stored(found, stored)]
+
+    def _find_in_topics(self, target: OffsetTarget, choice: PartitionChoice) -> list[FoundOffset]:
+        name, groups = self._entry.name, self._groups()
+        partitions = offset_targets.chosen_partitions(name, self._config, choice, groups.counts())
+        committed = groups.offsets(self._group)
+        bounds = groups.bounds(partitions, target.number if target.kind is OffsetTargetKind.TIMESTAMP else None)
+        found = {each: offset_targets.sink_offset(name, each, target, committed.get(each), bounds[each]) for each in partitions}
+        before = offset_edits.as_edits({each: offset for each, offset in committed.items() if each in found})
+        return [FoundOffset(*each) for each in offset_edits.with_stored(offset_edits.as_edits(found), before)]
 
     def alter(self, edits: Sequence[OffsetEdit]) -> str:
         """Set offsets and return the message for the user.

@@ -8,7 +8,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import cast
+from typing import NamedTuple, cast
 
 from sluiceway.api import Connector, SourceConnector
 from sluiceway.config.application import NONE
@@ -71,15 +71,22 @@ def named(name: str, config: Config) -> dict[str, str | None]:
     return {**config, NAME: name}
 
 
-def checked(config: Config, worker: WorkerConfig) -> dict[str, str]:
-    """Return a valid config as it is stored, without null values.
+class Checked(NamedTuple):
+    """A valid config as it is stored, without null values, and its keys of type password."""
+
+    config: dict[str, str]
+    secrets: frozenset[str]
+
+
+def checked(config: Config, worker: WorkerConfig) -> Checked:
+    """Return a valid config.
 
     Raises InvalidConfigError with all errors, and the errors of ``validate_config``.
     """
     found = validate_config(config, worker)
     if found.error_count:
         raise InvalidConfigError(found.errors)
-    return {key: value for key, value in config.items() if value is not None}
+    return Checked({key: value for key, value in config.items() if value is not None}, found.password_keys)
 
 
 def validate_config(config: Config, worker: WorkerConfig) -> ConfigInfos:

@@ -18,7 +18,7 @@ from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import ConnectError, FencedError, KafkaClientError
 from sluiceway.kafka.clients import internal_producer_config, producer
 from sluiceway.kafka.errors import to_connect_error
-from sluiceway.kafka.topic_writer import DeliveryReports, ProducerRecord
+from sluiceway.kafka.topic_writer import DeliveryReports, Headers, ProducerRecord
 
 log = logging.getLogger(__name__)
 _TRANSACTION_SECONDS = 10  # for this long, a dead writer's open transaction hides later records from readers
@@ -66,8 +66,8 @@ class FencedWriter:
         self._retrying(lambda: client.init_transactions(_TRANSACTION_SECONDS), "take over the transactional id")
         self._producer = client
 
-    def write(self, records: Sequence[ProducerRecord]) -> dict[TopicPartition, int]:
-        """Write records in one transaction and return the offset after the last one, by partition.
+    def write(self, records: Sequence[ProducerRecord], headers: Headers = ()) -> dict[TopicPartition, int]:
+        """Write records, each with these headers, in one transaction. Return the offset after the last one, by partition.
 
         Consumers with ``isolation.level=read_committed`` see them shortly after this method returns.
 
@@ -80,7 +80,7 @@ class FencedWriter:
             raise ConnectError(f"The writer {self.transactional_id} has not fenced or was fenced by another. Call fence() first.")
         try:
             for attempt in range(1, _ATTEMPTS + 1):
-                deliveries = self._transaction(self._producer, records)
+                deliveries = self._transaction(self._producer, records, headers)
                 if deliveries is not None:
                     return deliveries.ends
                 log.info("The transaction of %s was aborted by the cluster (attempt %d)", self.transactional_id, attempt)
@@ -100,12 +100,12 @@ class FencedWriter:
                 client.purge()
                 client.flush(0)
 
-    def _transaction(self, client: Producer, records: Sequence[ProducerRecord]) -> DeliveryReports | None:
+    def _transaction(self, client: Producer, records: Sequence[ProducerRecord], headers: Headers) -> DeliveryReports | None:
         """Write records in a transaction. Return None if the cluster aborted it."""
         deliveries = DeliveryReports()
         try:
             self._retrying(client.begin_transaction, "begin a transaction")
-            deliveries.send(client, records)
+            deliveries.send(client, records, headers)
             self._retrying(lambda: client.commit_transaction(_TRANSACTION_SECONDS), "commit a transaction")
         except KafkaException as exception:
             error = exception.args[0]

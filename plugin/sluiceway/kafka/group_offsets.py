@@ -11,9 +11,10 @@ from confluent_kafka import TopicPartition as TopicPartitionOffset
 from sluiceway.api.task import TopicPartition
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import ConflictError, KafkaClientError
-from sluiceway.kafka.admin import group_offsets, partition_count
+from sluiceway.kafka.admin import beginning_offsets, end_offsets, group_offsets, offsets_at, partition_count, partition_counts
 from sluiceway.kafka.clients import admin_client
 from sluiceway.kafka.errors import mapped_errors, to_connect_error
+from sluiceway.kafka.lag import PartitionBounds
 
 log = logging.getLogger(__name__)
 
@@ -44,6 +45,17 @@ class ConsumerGroups:
         """Return the partitions that do not exist."""
         counts = {topic: partition_count(self._admin, topic) or 0 for topic in {each.topic for each in partitions}}
         return [each for each in partitions if not 0 <= each.partition < counts[each.topic]]
+
+    def counts(self) -> dict[str, int]:
+        """Return the number of partitions of each topic in the cluster."""
+        return partition_counts(self._admin)
+
+    def bounds(self, partitions: Collection[TopicPartition], milliseconds: int | None) -> dict[TopicPartition, PartitionBounds]:
+        """Return where partitions begin and end, and their offsets at a time (milliseconds since the epoch) if one is given."""
+        begins = beginning_offsets(self._admin, partitions)
+        ends = end_offsets(self._admin, partitions, read_committed=False)
+        times = {} if milliseconds is None else offsets_at(self._admin, partitions, milliseconds)
+        return {each: PartitionBounds(begins[each], ends[each], times.get(each, -1)) for each in partitions}
 
     def alter(self, group: str, offsets: Mapping[TopicPartition, int | None]) -> None:
         """Set committed offsets; None removes one. Raises GroupBusyError while the group has members.

@@ -7,10 +7,19 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from sluiceway.api.task import TopicPartition
 
 Offsets = Mapping[TopicPartition, int]
+
+
+class PartitionBounds(NamedTuple):
+    """The first offset of a partition, the one after the last, and that of a time; -1 if no record is as late."""
+
+    begin: int
+    end: int
+    at: int = -1
 
 
 @dataclass(frozen=True, slots=True)

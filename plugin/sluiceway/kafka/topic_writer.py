@@ -17,6 +17,9 @@ from sluiceway.kafka.errors import to_connect_error
 ProducerRecord = tuple[str, "bytes | None", "bytes | None"]
 """A record to write: topic, key, value. A value of None is a tombstone."""
 
+Headers = Sequence[tuple[str, bytes]]
+"""Record headers: names and values."""
+
 
 class DeliveryReports:
     """Collects the delivery reports of one batch of records.
@@ -30,10 +33,10 @@ class DeliveryReports:
         self.failure: KafkaError | None = None
         self.pending = 0
 
-    def send(self, client: Producer, records: Sequence[ProducerRecord]) -> None:
-        """Pass records to the producer in order. Raises KafkaException."""
+    def send(self, client: Producer, records: Sequence[ProducerRecord], headers: Headers = ()) -> None:
+        """Pass records to the producer in order, each with these headers. Raises KafkaException."""
         for topic, key, value in records:
-            client.produce(topic, key=key, value=value, on_delivery=self._delivered)
+            client.produce(topic, key=key, value=value, headers=[*headers], on_delivery=self._delivered)
             self.pending += 1
 
     def _delivered(self, error: KafkaError | None, message: Message) -> None:

@@ -15,7 +15,9 @@ from sluiceway.errors import BadRequestError
 from sluiceway.herder import ConnectorInfo, ConnectorStatus, TaskInfo
 from sluiceway.herder.loggers import LoggerLevel
 from sluiceway.herder.offset_edits import OffsetEdit
+from sluiceway.herder.offset_targets import FoundOffset
 from sluiceway.herder.validation import InstalledPlugin, PluginImplementation
+from sluiceway.storage.history import Change, ChangeKind
 from sluiceway.storage.model import INITIAL_STATES, Status, TargetState, TaskId
 
 _REQUEST_FIELDS = ("name", "config", "initial_state")
@@ -76,6 +78,31 @@ def offsets_json(offsets: Iterable[OffsetEdit]) -> dict[str, Any]:
     return {"offsets": [{"partition": partition, "offset": offset} for partition, offset in offsets]}
 
 
+def found_offsets_json(offsets: Iterable[FoundOffset]) -> dict[str, Any]:
+    return {"offsets": [each._asdict() for each in offsets]}
+
+
+def history_json(name: str, changes: Iterable[Change]) -> dict[str, Any]:
+    return {"name": name, "history": [_change_json(change) for change in changes]}
+
+
+def _change_json(change: Change) -> dict[str, Any]:
+    """Return a change; leave out what does not concern its kind."""
+    origin = change.origin
+    fields: dict[str, Any] = {"version": change.version, "timestamp": change.timestamp, "change": change.what}
+    fields |= {"user": origin.user, "authenticated": origin.authenticated, "address": origin.address}
+    fields |= {"client": origin.client, "note": origin.note}
+    if change.kind is ChangeKind.CONFIG:
+        edits = [{"key": key, "before": before, "after": after} for key, (before, after) in change.edits.items()]
+        fields |= {"config": change.config, "edits": edits}
+    if change.state is not None:
+        fields["state"] = dict(zip(("before", "after"), change.state, strict=True))
+    if change.kind is ChangeKind.OFFSETS:
+        offsets = [{"partition": partition, "before": before, "after": after} for partition, before, after in change.offsets]
+        fields |= {"offsets": offsets, "partitions": change.partitions}
+    return fields
+
+
 def logger_json(logger: LoggerLevel) -> dict[str, Any]:
     return {"level": logger.level, "last_modified": logger.last_modified}
 
@@ -103,6 +130,14 @@ def read_level(body: bytes) -> str:
     if level is None:
         raise BadRequestError("Desired 'level' parameter was not specified in request.")
     return _text(level)
+
+
+def read_version(body: bytes) -> int:
+    """Return the version in a body. Raises UnreadableBodyError."""
+    version = _read_object(body).get("version")
+    if not isinstance(version, str) or not version.isdecimal():
+        raise UnreadableBodyError('"version" must be the number of a version in the connector\'s history.')
+    return int(version)
 
 
 def read_offsets(body: bytes) -> list[OffsetEdit]:

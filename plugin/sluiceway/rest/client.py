@@ -10,6 +10,7 @@ from urllib.parse import quote, urlencode
 
 import httpx
 
+from sluiceway import __version__
 from sluiceway.errors import ConfigError, ConnectError
 
 Json = TypeVar("Json", dict[str, Any], list[Any])
@@ -52,7 +53,10 @@ class ConnectClient:
         timeout: float = 60.0,
     ) -> None:
         self._servers = [each.strip().rstrip("/") for each in ([server] if isinstance(server, str) else server)]
-        self._http = httpx.Client(headers=dict(headers or {}), auth=login, timeout=timeout, verify=_verify(ca, certificate))
+        agent = {"User-Agent": f"sluiceway/{__version__}"}
+        self._http = httpx.Client(
+            headers={**agent, **(headers or {})}, auth=login, timeout=timeout, verify=_verify(ca, certificate)
+        )
 
     @property
     def server(self) -> str:
@@ -134,6 +138,15 @@ class ConnectClient:
     def restart_task(self, name: str, task: int) -> None:
         self._request("POST", _path(name, "tasks", str(task), "restart"))
 
+    def history(self, name: str) -> list[dict[str, Any]]:
+        """Return the recorded changes of a connector, oldest first. Kafka Connect has no such request."""
+        found: list[dict[str, Any]] = self._call("GET", _path(name, "history"), returns=dict)["history"]
+        return found
+
+    def roll_back(self, name: str, version: int) -> dict[str, Any]:
+        """Put the config of a version in a connector's history. Return the connector's info."""
+        return self._call("POST", _path(name, "rollback"), {"version": version}, returns=dict)
+
     # Offsets.
 
     def offsets(self, name: str) -> list[dict[str, Any]]:
@@ -144,6 +157,24 @@ class ConnectClient:
     def alter_offsets(self, name: str, offsets: Sequence[Mapping[str, Any]]) -> str:
         """Set offsets of a stopped connector (None removes one). Return the server's message."""
         found: str = self._call("PATCH", _path(name, "offsets"), {"offsets": list(offsets)}, returns=dict)["message"]
+        return found
+
+    def find_offsets(
+        self,
+        name: str,
+        *,
+        to: str | None = None,
+        shift_by: int | None = None,
+        topics: Sequence[str] = (),
+        partitions: Sequence[str] = (),
+    ) -> list[dict[str, Any]]:
+        """Return the offsets of a target, each with ``partition``, ``before`` and ``offset``. Kafka Connect has no such request.
+
+        ``to`` is "earliest", "latest" or a time; ``shift_by`` is a number of records. ``partitions`` are numbers or JSON objects.
+        """
+        target = [("to", to)] if shift_by is None else [("shiftBy", str(shift_by))]
+        query = urlencode([*target, *(("topic", each) for each in topics), *(("partition", each) for each in partitions)])
+        found: list[dict[str, Any]] = self._call("GET", f"{_path(name, 'offsets', 'find')}?{query}", returns=dict)["offsets"]
         return found
 
     def reset_offsets(self, name: str) -> str:

@@ -5,6 +5,7 @@ They are plain functions because the stores block: FastAPI runs such endpoints i
 # No ``from __future__ import annotations``: FastAPI reads the parameters' types when the module is loaded.
 
 import functools
+from dataclasses import replace
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, HTTPException, Query, Request
@@ -12,12 +13,14 @@ from fastapi.responses import Response
 
 from sluiceway.errors import BadRequestError
 from sluiceway.herder import Herder
+from sluiceway.herder.offset_targets import PartitionChoice, parse_target
 from sluiceway.herder.validation import trimmed
 from sluiceway.rest import bodies
 from sluiceway.rest.bodies import JsonResponse
 from sluiceway.rest.connector_details import ConnectorDetails
 from sluiceway.rest.conventions import json_only, location, readable
 from sluiceway.rest.guard import guard_of
+from sluiceway.rest.origins import origin_of
 from sluiceway.rest.requests import Body, TheHerder, json_body, names_a_connector, task_number
 from sluiceway.storage.model import TaskId
 
@@ -91,6 +94,25 @@ def patch_config(request: Request, name: str, body: Body, herder: TheHerder) -> 
     patch = bodies.read_config(body)
     guard_of(request).check_config(name, patch)
     return JsonResponse(bodies.info_json(herder.patch_config(name, patch)))
+
+
+@get("/connectors/{name:segment}/history", summary="Get the changes of a connector: who, when, from where, and what")
+def get_history(name: str, herder: TheHerder) -> Response:
+    return JsonResponse(bodies.history_json(name, herder.history(name)))
+
+
+@router.post(
+    "/connectors/{name:segment}/rollback",
+    summary="Put the config of an earlier version, with the current secrets",
+    openapi_extra=json_body({"version": 1}),
+)
+def roll_back(request: Request, name: str, body: Body, herder: TheHerder) -> Response:
+    version = bodies.read_version(body)
+    config = herder.config_of_version(name, version)
+    guard_of(request).check_config(name, config)
+    origin = replace(origin_of(request), note=f"rollback to version {version}")
+    created, info = herder.acting_for(origin).put_config(name, config)
+    return JsonResponse(bodies.info_json(info), 201 if created else 200)
 
 
 @get("/connectors/{name:segment}/status", summary="Get the status of a connector and its tasks")
@@ -175,6 +197,19 @@ def reset_topics(name: str, herder: TheHerder) -> Response:
 @get("/connectors/{name:segment}/offsets", summary="Get a connector's offsets (KIP-875)")
 def get_offsets(name: str, herder: TheHerder) -> Response:
     return JsonResponse(bodies.offsets_json(herder.offsets(name)))
+
+
+@get("/connectors/{name:segment}/offsets/find", summary="Find the offsets of a time, the beginning, the end, or a shift")
+def find_offsets(
+    name: str,
+    herder: TheHerder,
+    to: Annotated[str | None, Query()] = None,
+    shift_by: Annotated[str | None, Query(alias="shiftBy")] = None,
+    topic: Annotated[list[str] | None, Query()] = None,
+    partition: Annotated[list[str] | None, Query()] = None,
+) -> Response:
+    target, choice = parse_target(to, shift_by), PartitionChoice.parse(topic or (), partition or ())
+    return JsonResponse(bodies.found_offsets_json(herder.find_offsets(name, target, choice)))
 
 
 @router.patch(

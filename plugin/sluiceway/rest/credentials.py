@@ -53,7 +53,7 @@ class CredentialsFile:
 
 
 class Authenticator:
-    """Checks a request's ``Authorization`` header. Without a credentials file it admits every request, as Kafka Connect does."""
+    """Checks a request's ``Authorization`` header. Without a credentials file none is required, as in Kafka Connect."""
 
     def __init__(self, users: CredentialsFile | None = None, tokens: CredentialsFile | None = None) -> None:
         self._users = users
@@ -75,27 +75,27 @@ class Authenticator:
         schemes = {'Basic realm="Connect"': self._users, 'Bearer realm="Connect"': self._tokens}
         return [challenge for challenge, file in schemes.items() if file is not None]
 
-    def admits(self, authorization: str | None) -> bool:
-        """Return whether a request with this header is authenticated. Blocks briefly to read a changed file."""
-        if not self.challenges:
-            return True
+    def user(self, authorization: str | None) -> str | None:
+        """Return the name of the user or token of a valid header, else None. Blocks briefly to read a changed file."""
         scheme, _, given = (authorization or "").partition(" ")
         if scheme.lower() == "basic" and self._users is not None:
-            return _has_password(self._users.secrets(), given.strip())
+            return _user_with_password(self._users.secrets(), given.strip())
         if scheme.lower() == "bearer" and self._tokens is not None:
             token = given.strip().encode()
             # Compare with every token, so that the response time reveals nothing.
-            return sum(hmac.compare_digest(token, known) for known in self._tokens.secrets().values() if known) > 0
-        return False
+            found = [name for name, known in self._tokens.secrets().items() if known and hmac.compare_digest(token, known)]
+            return found[0] if found else None
+        return None
 
 
-def _has_password(users: Mapping[str, bytes], credentials: str) -> bool:
+def _user_with_password(users: Mapping[str, bytes], credentials: str) -> str | None:
     try:
         name, colon, password = base64.b64decode(credentials, validate=True).decode().partition(":")
     except (binascii.Error, ValueError):
-        return False
+        return None
     expected = users.get(name)
-    return hmac.compare_digest(password.encode(), expected or b"\0") and expected is not None and bool(colon)
+    valid = hmac.compare_digest(password.encode(), expected or b"\0") and expected is not None and bool(colon)
+    return name if valid else None
 
 
 def _file_of_extension(raw: Mapping[str, str], environment: Mapping[str, str]) -> str | None:

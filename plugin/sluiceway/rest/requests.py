@@ -10,6 +10,7 @@ from sluiceway.errors import BadRequestError
 from sluiceway.herder import Herder
 from sluiceway.herder.loggers import Loggers
 from sluiceway.rest.errors import AMBIGUOUS, AMBIGUOUS_SCOPE
+from sluiceway.rest.origins import origin_of
 
 _MAX_TASK = 2**31 - 1
 
@@ -19,8 +20,9 @@ async def _body(request: Request) -> bytes:
 
 
 def _herder(request: Request) -> Herder:
+    """Return a herder that records the request's sender with each change."""
     herder: Herder = request.app.state.herder_provider()
-    return herder
+    return herder.acting_for(origin_of(request))
 
 
 def _loggers(request: Request) -> Loggers:

@@ -6,7 +6,6 @@ import logging
 import random
 import threading
 import time
-from collections.abc import Sequence
 
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import ConflictError, ConnectError, FencedError
@@ -16,7 +15,9 @@ from sluiceway.kafka.fenced_writer import FencedWriter
 from sluiceway.kafka.kafka_based_log import KafkaBasedLog, LogRecord
 from sluiceway.storage.codec import KeyValue
 from sluiceway.storage.config_state import ConfigState
-from sluiceway.storage.config_writes import ConfigWrites, Decision
+from sluiceway.storage.config_writes import ConfigWrites, Decided, Decision
+from sluiceway.storage.history import Change, headers_of
+from sluiceway.storage.history_topic import HistoryTopic
 from sluiceway.storage.interfaces import ConfigChange
 from sluiceway.storage.model import ClusterState, RestartRequest
 from sluiceway.storage.topics import config_topic
@@ -42,6 +43,7 @@ class KafkaConfigBackingStore(ConfigWrites):
         self._client_id = f"{worker.group_id}-configs"
         self._writer = FencedWriter(worker, f"connect-cluster-{worker.group_id}", self._client_id)
         self._writing = threading.Lock()
+        self._history = HistoryTopic(worker)
         self._state = ConfigState(worker.applications)
         self._reading = threading.Lock()
         self._callbacks: list[ConfigChange] = []
@@ -88,6 +90,9 @@ class KafkaConfigBackingStore(ConfigWrites):
     def on_change(self, callback: ConfigChange) -> None:
         self._callbacks.append(callback)
 
+    def history(self, name: str) -> list[Change]:
+        return self._history.changes(name)
+
     def take_restart_requests(self) -> list[RestartRequest]:
         with self._reading:
             requests, self._restarts = self._restarts, []
@@ -112,35 +117,48 @@ class KafkaConfigBackingStore(ConfigWrites):
                 log.exception("[%s] A listener for changes failed on a change of %s", change.connector, change.kind)
 
     def _write(self, decide: Decision) -> None:
-        reader = self._reader()
         with self._writing:
             for attempt in range(_ATTEMPTS):
                 try:
-                    records = self._decide(decide)
-                    if not records:
-                        return
-                    ends = self._writer.write([(self._topic.name, key, value) for key, value in records])
-                    break
+                    self._attempt(decide)
+                    return
                 except FencedError:
                     log.debug("Another writer of %s took over (attempt %d)", self._topic.name, attempt + 1)
                     if attempt:  # the first takeover may have happened hours ago
                         time.sleep(random.uniform(0, _JITTER_SECONDS * attempt))  # noqa: S311 (not a secret)
-            else:
-                raise ConflictError(
-                    f"Other writers changed {self._topic.name} {_ATTEMPTS} times while this change was being made. Nothing was "
-                    "written. Try again."
-                )
-            reader.wait_for(ends)  # inside the lock: the next change must be decided on a state with this one
+            raise ConflictError(
+                f"Other writers changed {self._topic.name} {_ATTEMPTS} times while this change was being made. Nothing was "
+                "written. Try again."
+            )
 
-    def _decide(self, decide: Decision) -> Sequence[KeyValue]:
-        """Return the records of a change to the newest state, after fencing if another process may have written."""
+    def _attempt(self, decide: Decision) -> None:
+        """Decide on a change and write it, and return once it has been read. Raises FencedError."""
+        reader = self._reader()
+        is_newest = self._writer.active
+        decided = self._decide(decide)
+        changes: list[Change] = []
+        history: list[KeyValue] = []
+        if decided.change is not None:
+            changes, history = self._history.next_records(decided.name, decided.change, newest=is_newest)
+        if not decided.records and not history:
+            return
+        records = [(self._topic.name, key, value) for key, value in decided.records]
+        records += [(self._history.name, key, value) for key, value in history]
+        ends = self._writer.write(records, headers_of(changes[-1]) if changes else ())
+        if history:
+            self._history.written(history, ends, int(time.time() * 1000))
+        # Inside the lock: the next change must be decided on a state with this one.
+        reader.wait_for({partition: end for partition, end in ends.items() if partition.topic == self._topic.name})
+
+    def _decide(self, decide: Decision) -> Decided:
+        """Return a change of the newest state, after fencing if another process may have written."""
         if self._writer.active:
             try:
-                records = decide(self.snapshot())
+                decided = decide(self.snapshot())
             except ConnectError:
-                records = ()
-            if records:
-                return records  # if another process has written since, writing them fails
+                decided = Decided(())
+            if decided.records or decided.change is not None:
+                return decided  # if another process has written since, writing it fails
         else:
             self._writer.fence()
         return decide(self.refresh())

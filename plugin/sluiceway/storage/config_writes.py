@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import abc
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import NamedTuple
 
+from sluiceway.config.connector import NAME
 from sluiceway.errors import ConflictError, NotFoundError
 from sluiceway.storage.codec import (
     KeyValue,
@@ -17,10 +19,20 @@ from sluiceway.storage.codec import (
     encode_task,
     encode_task_count,
 )
+from sluiceway.storage.history import Change, OffsetChange, Origin, config_change, deletion, offsets_change, state_change
 from sluiceway.storage.model import ClusterState, ConnectorEntry, RestartRequest, TargetState, TaskId
 
-Decision = Callable[[ClusterState], Sequence[KeyValue]]
-"""Returns the records to write for the newest state, which may be none. Raises an exception to refuse the change."""
+
+class Decided(NamedTuple):
+    """The records to write, which may be none. ``change`` is what the history of the connector ``name`` records of it."""
+
+    records: Sequence[KeyValue]
+    name: str = ""
+    change: Change | None = None
+
+
+Decision = Callable[[ClusterState], Decided]
+"""Returns what to write for the newest state. Raises an exception to refuse the change."""
 
 
 class ConfigWrites(abc.ABC):
@@ -28,7 +40,7 @@ class ConfigWrites(abc.ABC):
 
     @abc.abstractmethod
     def _write(self, decide: Decision) -> None:
-        """Write the records that ``decide`` returns for the newest state, and return once ``snapshot`` shows them."""
+        """Write what ``decide`` returns for the newest state, and return once ``snapshot`` shows it."""
 
     def put_connector(
         self,
@@ -37,40 +49,50 @@ class ConfigWrites(abc.ABC):
         target_state: TargetState | None = None,
         *,
         check: Callable[[ClusterState], None] | None = None,
+        origin: Origin | None = None,
+        secrets: Collection[str] = (),
     ) -> None:
         """Store a config, preceded by a target state if given. See ``ConfigBackingStore``."""
 
-        def decide(state: ClusterState) -> Sequence[KeyValue]:
+        def decide(state: ClusterState) -> Decided:
             if check is not None:
                 check(state)
             first = [] if target_state is None else [encode_target_state(name, target_state)]
-            return [*first, encode_connector(name, config)]
+            stored = {**config, NAME: config.get(NAME, name)}
+            change = None if origin is None else config_change(state.entry(name), stored, target_state, origin, secrets)
+            return Decided([*first, encode_connector(name, config)], name, change)
 
         self._write(decide)
 
-    def remove_connector(self, name: str) -> None:
+    def remove_connector(self, name: str, origin: Origin | None = None) -> None:
         """Write the tombstones of the config and the target state, even if the connector does not exist."""
 
-        def decide(state: ClusterState) -> Sequence[KeyValue]:
+        def decide(state: ClusterState) -> Decided:
             entry = state.entry(name)
             placed = [encode_placed(name, None)] if entry is not None and entry.placed is not None else []
-            return [*placed, encode_connector(name, None), encode_target_state(name, None)]
+            change = None if origin is None else deletion(entry, origin)
+            return Decided([*placed, encode_connector(name, None), encode_target_state(name, None)], name, change)
 
         self._write(decide)
 
-    def put_target_state(self, name: str, state: TargetState) -> None:
+    def put_target_state(self, name: str, state: TargetState, origin: Origin | None = None) -> None:
         """Store a target state; STOPPED is preceded by the commit of an empty set of tasks. Raises NotFoundError."""
 
-        def decide(known: ClusterState) -> Sequence[KeyValue]:
-            _existing(known, name)
+        def decide(known: ClusterState) -> Decided:
+            entry = _existing(known, name)
             first = [encode_commit(name, 0)] if state is TargetState.STOPPED else []
-            return [*first, encode_target_state(name, state)]
+            change = None if origin is None else state_change(entry, state, origin)
+            return Decided([*first, encode_target_state(name, state)], name, change)
 
         self._write(decide)
+
+    def record_offsets(self, name: str, changes: Sequence[OffsetChange], origin: Origin) -> None:
+        """Record in the history that offsets were changed. They are stored elsewhere."""
+        self._write(lambda _state: Decided((), name, offsets_change(changes, origin)))
 
     def put_placed(self, decide: Callable[[ClusterState], Mapping[str, str]]) -> None:
         """Store which numbered application runs each of some connectors. See ``ConfigBackingStore``."""
-        self._write(lambda state: [encode_placed(name, application) for name, application in decide(state).items()])
+        self._write(lambda state: Decided([encode_placed(name, application) for name, application in decide(state).items()]))
 
     def put_task_configs(self, name: str, configs: Sequence[Mapping[str, str]]) -> None:
         """Store task configs and their commit record unless they equal the stored ones. Raises NotFoundError.
@@ -79,37 +101,37 @@ class ConfigWrites(abc.ABC):
         readers of the topic see that they were generated from the newest config.
         """
 
-        def decide(known: ClusterState) -> Sequence[KeyValue]:
+        def decide(known: ClusterState) -> Decided:
             entry = _existing(known, name)
             up_to_date = entry.applied_config == entry.config and not entry.inconsistent
             if up_to_date and list(entry.task_configs) == [dict(config) for config in configs]:
-                return []
+                return Decided(())
             tasks = [encode_task(TaskId(name, number), config) for number, config in enumerate(configs)]
-            return [*tasks, encode_commit(name, len(configs))]
+            return Decided([*tasks, encode_commit(name, len(configs))])
 
         self._write(decide)
 
     def put_task_count(self, name: str, tasks: int) -> None:
         """Store that all earlier tasks were fenced and ``tasks`` may start. See ``ConfigBackingStore``."""
 
-        def decide(known: ClusterState) -> Sequence[KeyValue]:
+        def decide(known: ClusterState) -> Decided:
             newest = len(_existing(known, name).task_configs)
             if newest != tasks:
                 raise ConflictError(
                     f"Connector {name} now has {newest} tasks instead of the {tasks} that were fenced for: another driver "
                     "gave it new task configs. Fence again before any task starts."
                 )
-            return [encode_task_count(name, tasks)]
+            return Decided([encode_task_count(name, tasks)])
 
         self._write(decide)
 
     def put_restart_request(self, request: RestartRequest) -> None:
         """Request a restart from the driver that runs the connector."""
-        self._write(lambda _state: [encode_restart(request)])
+        self._write(lambda _state: Decided([encode_restart(request)]))
 
     def put_logger_level(self, namespace: str, level: str) -> None:
         """Request a log level from every process of the cluster."""
-        self._write(lambda _state: [encode_logger_level(namespace, level)])
+        self._write(lambda _state: Decided([encode_logger_level(namespace, level)]))
 
 
 def _existing(state: ClusterState, name: str) -> ConnectorEntry:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Protocol, runtime_checkable
 
 from sluiceway.api.records import Offset, Partition
+from sluiceway.storage.history import Change, OffsetChange, Origin
 from sluiceway.storage.model import ClusterState, ConnectorStatuses, RestartRequest, Status, TargetState, TaskId
 
 ConfigChange = Callable[[str, str], None]
@@ -19,7 +20,7 @@ class ConfigBackingStore(Protocol):
     """Connector configs, target states, task configs and restart requests (the config topic).
 
     When a ``put`` returns, ``snapshot`` shows its change. Changes are atomic. A writer that other writers keep overtaking
-    raises ConflictError after its retries.
+    raises ConflictError after its retries. Changes with an ``origin`` are recorded in the connector's history.
     """
 
     def start(self) -> None:
@@ -46,17 +47,26 @@ class ConfigBackingStore(Protocol):
         target_state: TargetState | None = None,
         *,
         check: Callable[[ClusterState], None] | None = None,
+        origin: Origin | None = None,
+        secrets: Collection[str] = (),
     ) -> None:
         """Store a config, preceded by a target state if given.
 
-        ``check`` is called with the newest state and raises an exception to refuse the change.
+        ``check`` is called with the newest state and raises an exception to refuse the change. ``secrets`` are the config's
+        keys of type password, which the history masks along with those whose names say that they are secret.
         """
 
-    def remove_connector(self, name: str) -> None:
+    def remove_connector(self, name: str, origin: Origin | None = None) -> None:
         """Write the tombstones of the config and the target state."""
 
-    def put_target_state(self, name: str, state: TargetState) -> None:
+    def put_target_state(self, name: str, state: TargetState, origin: Origin | None = None) -> None:
         """Store a target state. As in Connect, STOPPED is preceded by the commit of an empty set of tasks."""
+
+    def record_offsets(self, name: str, changes: Sequence[OffsetChange], origin: Origin) -> None:
+        """Record in the connector's history that its offsets were changed."""
+
+    def history(self, name: str) -> list[Change]:
+        """Return the recorded changes of a connector, oldest first; also those of a deleted one."""
 
     def put_placed(self, decide: Callable[[ClusterState], Mapping[str, str]]) -> None:
         """Store which of the numbered applications of its name runs each of some connectors, as ``decide`` returns it.

@@ -15,6 +15,8 @@ from dataclasses import replace
 from sluiceway.config.application import Applications
 from sluiceway.storage.config_state import Change, ConfigState
 from sluiceway.storage.config_writes import ConfigWrites, Decision
+from sluiceway.storage.history import Change as HistoryChange
+from sluiceway.storage.history import History
 from sluiceway.storage.interfaces import ConfigChange
 from sluiceway.storage.model import ClusterState, ConnectorStatuses, RestartRequest, Status, TaskId
 from sluiceway.storage.status_state import StatusState
@@ -31,12 +33,17 @@ class MemoryConfigBackingStore(ConfigWrites):
         self._offset = 0
         self._callbacks: list[ConfigChange] = []
         self._restarts: list[RestartRequest] = []
+        self._history = History()
 
     def start(self) -> None:
         """Nothing to read."""
 
     def stop(self) -> None:
         """Nothing to close."""
+
+    def history(self, name: str) -> list[HistoryChange]:
+        with self._lock:
+            return self._history.changes(name)
 
     def snapshot(self) -> ClusterState:
         with self._lock:
@@ -56,8 +63,13 @@ class MemoryConfigBackingStore(ConfigWrites):
     def _write(self, decide: Decision) -> None:
         with self._lock:
             changes: list[Change] = []
-            for key, value in decide(self._state.snapshot()):
-                change = self._state.apply(self._offset, key, value, int(time.time() * 1000))
+            decided, now = decide(self._state.snapshot()), int(time.time() * 1000)
+            if decided.change is not None:
+                numbered = self._history.numbered(decided.name, decided.change)
+                for key, value in self._history.records(decided.name, numbered):
+                    self._history.apply(key, value, now)
+            for key, value in decided.records:
+                change = self._state.apply(self._offset, key, value, now)
                 self._offset += 1
                 if change is not None:
                     changes.append(change)

@@ -18,6 +18,12 @@ def config_topic(worker: WorkerConfig) -> InternalTopic:
     return _topic(worker, "config.storage", "connector configurations", partitions=1, single_partition=True)
 
 
+def history_topic_name(worker: WorkerConfig) -> str:
+    """Return the name of the topic with the changes of connectors; empty if they are not recorded."""
+    name = worker.values["sluiceway.history.topic"]
+    return f"{worker.config_topic}-history" if name is None else str(name).strip()
+
+
 def offset_topic(worker: WorkerConfig, name: str | None = None) -> InternalTopic:
     """Return the worker's offsets topic, or a connector's own one named ``name`` with the same settings."""
     topic = _topic(worker, "offset.storage", "source connector offsets", worker.number("offset.storage.partitions"))

@@ -24,6 +24,12 @@ STATUS = {
 OFFSETS = [{"partition": {"filename": "/f"}, "offset": {"position": 7}}]
 
 
+FOUND: list[dict[str, Any]] = [
+    {"partition": {"kafka_topic": "t", "kafka_partition": 0}, "before": {"kafka_offset": 9}, "offset": {"kafka_offset": 4}},
+    {"partition": {"kafka_topic": "t", "kafka_partition": 1}, "before": None, "offset": {"kafka_offset": 5}},
+]
+
+
 DEFINITION = {
     "name": "file",
     "type": "STRING",
@@ -34,11 +40,30 @@ DEFINITION = {
 }
 
 
+_WHO = {"user": "bob", "authenticated": False, "address": "10.0.0.7", "client": "curl/8", "note": None}
+_CREATED = {"file": "/e", "topic": "t", "name": "a", "connector.class": "FileStreamSource", "db.password": "[hidden]"}
+
+HISTORY: list[dict[str, Any]] = [
+    _WHO
+    | {"version": 1, "timestamp": 0, "change": "created", "config": _CREATED, "edits": []}
+    | {"state": {"before": None, "after": "STARTED"}},
+    _WHO
+    | {"version": 2, "timestamp": 1000, "change": "config", "config": _CREATED | {"file": "/f"}, "user": None}
+    | {"edits": [{"key": "file", "before": "/e", "after": "/f"}, {"key": "old", "before": "1", "after": None}]},
+    _WHO | {"version": 3, "timestamp": 2000, "change": "state", "state": {"before": "STARTED", "after": "STOPPED"}},
+    _WHO
+    | {"version": 4, "timestamp": 3000, "change": "offsets", "partitions": 2, "authenticated": True}
+    | {"offsets": [{"partition": {"filename": "/f"}, "before": None, "after": {"position": 7}}]},
+    _WHO | {"version": 5, "timestamp": 4000, "change": "deleted", "config": None, "edits": [], "note": "by mistake"},
+]
+
+
 class PretendClient:
     """A server's answers; ``calls`` notes what changes something, ``failures`` has what is refused by method."""
 
     def __init__(self) -> None:
         self.calls: list[tuple[Any, ...]] = []
+        self.asked: list[tuple[Any, ...]] = []
         self.failures: dict[str, RestError] = {}
         self.configs: dict[str, dict[str, str]] = {"a": dict(CONFIG)}
         self.errors: list[str] = []
@@ -59,6 +84,7 @@ class PretendClient:
                 raise self.failures[name]
             answer = getattr(self, f"answer_{name}", None)
             if answer is not None:
+                self.asked.append((name, *arguments, *named.items()))
                 return answer(*arguments)
             self.calls.append((name, *arguments, *named.items()))
             return {"alter_offsets": "altered", "reset_offsets": "reset", "set_logger": ["x", "x.y"]}.get(name)
@@ -88,6 +114,12 @@ class PretendClient:
 
     def answer_offsets(self, _name: str) -> Any:
         return OFFSETS
+
+    def answer_find_offsets(self, _name: str) -> Any:
+        return FOUND
+
+    def answer_history(self, _name: str) -> Any:
+        return HISTORY
 
     def answer_plugins(self) -> Any:
         return [{"class": "x.Y", "type": "source", "version": "1"}]

@@ -10,6 +10,7 @@ from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import AlreadyExistsError, BadRequestError, InvalidConfigError, NotFoundError
 from sluiceway.herder import Herder
 from sluiceway.storage.codec import encode_commit
+from sluiceway.storage.config_writes import Decided
 from sluiceway.storage.memory import MemoryConfigBackingStore, MemoryStatusBackingStore
 from sluiceway.storage.model import State, Status, TargetState, TaskId
 
@@ -94,7 +95,7 @@ def test_task_infos_include_the_configs(cluster: Cluster) -> None:
 def test_inconsistent_tasks_are_not_listed(cluster: Cluster) -> None:
     cluster.herder.create("a", CONFIG)
     cluster.run("a", State.RUNNING, State.RUNNING)
-    cluster.config._write(lambda _state: [encode_commit("a", 2)])  # and no record of the second task
+    cluster.config._write(lambda _state: Decided([encode_commit("a", 2)]))  # and no record of the second task
     assert cluster.herder.info("a").tasks == ()
     assert cluster.herder.task_infos("a") == []
 

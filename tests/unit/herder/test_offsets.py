@@ -10,6 +10,7 @@ import pytest
 from sluiceway.api import TopicPartition
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.herder.offsets import ConnectorOffsets
+from sluiceway.kafka.lag import PartitionBounds
 from sluiceway.storage.model import ConnectorEntry
 
 T0 = TopicPartition("t", 0)
@@ -29,6 +30,12 @@ class Groups:
 
     def missing(self, places: Sequence[TopicPartition]) -> list[TopicPartition]:
         return []
+
+    def counts(self) -> dict[str, int]:
+        return {"t": 1}
+
+    def bounds(self, partitions: Sequence[TopicPartition], milliseconds: int | None) -> dict[TopicPartition, PartitionBounds]:
+        return dict.fromkeys(partitions, PartitionBounds(0, 9))
 
     def alter(self, group: str, offsets: Mapping[TopicPartition, int | None]) -> None:
         self.asked.append(("alter", group))

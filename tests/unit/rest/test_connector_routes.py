@@ -252,9 +252,12 @@ def test_a_patch_gives_up_where_others_never_stop_changing_the_config(connect: C
 
     connect.make("s", SOURCE, State.RUNNING)
     changes = iter(range(1000))
-    monkeypatch.setattr(
-        validation, "checked", lambda *_: connect.config.put_connector("s", SOURCE | {"name": "s", "n": str(next(changes))})
-    )
+
+    def check_slowly(*_: Any) -> Any:
+        connect.config.put_connector("s", SOURCE | {"name": "s", "n": str(next(changes))})
+        return SOURCE, frozenset()
+
+    monkeypatch.setattr(validation, "checked", check_slowly)
     answer = connect.http.patch("/connectors/s/config", json={"mine": "2"})
     assert answer.status_code == 409
     assert "mine" not in connect.http.get("/connectors/s/config").json()

@@ -22,7 +22,7 @@ class Writer:
     def fence(self) -> None:
         self.active = True
 
-    def write(self, records: Sequence[Any]) -> dict[Any, int]:
+    def write(self, records: Sequence[Any], _headers: Sequence[Any] = ()) -> dict[Any, int]:
         if self.error is not None:
             raise self.error
         if self.times_fenced:

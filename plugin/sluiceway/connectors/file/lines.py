@@ -39,7 +39,7 @@ class LineSplitter:
 
     def feed(self, chunk: bytes) -> Lines:
         """Return the lines that ``chunk`` completes."""
-        end = _last_end(chunk)
+        end = last_end(chunk)
         if self._rest and self._rest[-1].endswith(b"\r"):  # the next byte decides only whether the line end has two bytes
             end = max(end, 0)
         if end < 0:
@@ -62,7 +62,7 @@ def _text(raw: bytes) -> str:
     return raw.rstrip(b"\r\n").decode("utf-8", "replace")
 
 
-def _last_end(chunk: bytes) -> int:
+def last_end(chunk: bytes) -> int:
     """Return the index after the last complete line end, or -1. A ``\\r`` as the last byte may be incomplete."""
     newline = chunk.rfind(b"\n")
     return max(newline, chunk.rfind(b"\r", 0, len(chunk) - 1)) + 1 or -1

@@ -12,6 +12,7 @@ from sluiceway.api import (
     ColumnBatch,
     ExactlyOnceSupport,
     Offset,
+    OffsetTarget,
     Partition,
     SourceColumns,
     SourceConnector,
@@ -22,9 +23,10 @@ from sluiceway.config.definition import ConfigDef
 from sluiceway.connectors.file import config as keys
 from sluiceway.connectors.file.changes import FileWatch
 from sluiceway.connectors.file.lines import Lines
+from sluiceway.connectors.file.positions import find_position
 from sluiceway.connectors.file.tail import EmptyTail, FileTail, StreamTail, Tail
 from sluiceway.data import STRING_SCHEMA
-from sluiceway.errors import ConnectError
+from sluiceway.errors import BadRequestError, ConnectError
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -173,6 +175,16 @@ class FileStreamSourceConnector(SourceConnector):
         for partition, offset in offsets:
             check_offset(partition, offset)
         return True
+
+    def find_offsets(
+        self, config: Mapping[str, str], target: OffsetTarget, offsets: Sequence[tuple[Partition, Offset]]
+    ) -> Sequence[tuple[Partition, Offset | None]]:
+        file = config.get(keys.FILE)
+        if file is None:
+            raise BadRequestError("Without the key 'file' the connector reads standard input, which has no offsets.")
+        partition = {FILENAME_FIELD: file}
+        stored = next((offset.get(POSITION_FIELD) for each, offset in offsets if each == partition), None)
+        return [(partition, {POSITION_FIELD: find_position(Path(file), target, stored)})]
 
 
 def check_offset(partition: Partition | None, offset: Offset | None) -> None:

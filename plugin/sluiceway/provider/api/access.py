@@ -76,6 +76,7 @@ def authorize(request: Request, user: GetUserDep) -> None:
     guard = DagGuard(user)
     guard.require(method, dag)
     request.state.guard = guard
+    request.state.user = user.get_name()
 
 
 def refuse_other_sites(request: Request) -> None:

@@ -28,6 +28,7 @@ from sluiceway.provider.ui.dashboard import Dashboard
 from sluiceway.rest.app import make_app
 from sluiceway.rest.cluster_id import ClusterId
 from sluiceway.storage.factory import Stores, open_stores
+from sluiceway.storage.history import Origin
 
 log = logging.getLogger(__name__)
 
@@ -139,8 +140,9 @@ def make_pause_sync(settings: Settings, worker: WorkerConfig, stores: Stores, he
     if engine is None:
         raise ConnectError("Airflow's database is not configured in this process. The pause sync runs in the API server only.")
     lead = leadership(engine, Path(AIRFLOW_HOME), worker.group_id)
+    recorded = herder.acting_for(Origin(client="Airflow", note="pause sync"))
     return PauseSync(
-        stores.config, herder, AirflowDatabase(), lead, bundle=settings.bundle_name, interval=settings.mirror_interval
+        stores.config, recorded, AirflowDatabase(), lead, bundle=settings.bundle_name, interval=settings.mirror_interval
     )
 
 

@@ -6,6 +6,7 @@ Each call opens the topics and closes them again: a task may last for weeks and 
 from __future__ import annotations
 
 import logging
+import os
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -28,6 +29,7 @@ from sluiceway.provider.progress.probe import KafkaProbe
 from sluiceway.provider.progress.probe_request import probe_request, resolve_client_keys
 from sluiceway.storage.config_backing_store import KafkaConfigBackingStore
 from sluiceway.storage.factory import Stores, open_stores
+from sluiceway.storage.history import Origin
 from sluiceway.storage.interfaces import ConfigBackingStore, StatusBackingStore
 from sluiceway.storage.model import ConnectorEntry, State, Status, TargetState, TaskId
 from sluiceway.storage.status_backing_store import KafkaStatusBackingStore
@@ -118,7 +120,7 @@ class KafkaInternalTopics:
         with self._herder() as (stores, herder):
             entry = stores.config.snapshot().entry(name)
             if entry is None or dict(entry.config or {}) != wanted:
-                herder.put_config(name, wanted)
+                herder.acting_for(_origin()).put_config(name, wanted)
                 log.info("[%s|worker] Connector config %s", name, "created" if entry is None else "updated")
 
     def ensure_paused(self, name: str, still_wanted: Callable[[], bool]) -> bool:
@@ -126,7 +128,7 @@ class KafkaInternalTopics:
             entry = store.snapshot().entry(name)
             if entry is None or entry.target_state is not TargetState.STARTED or not still_wanted():
                 return False
-            store.put_target_state(name, TargetState.PAUSED)
+            store.put_target_state(name, TargetState.PAUSED, _origin())
             return True
 
     def mark_unassigned(self, name: str, trace: str | None = None) -> None:
@@ -272,6 +274,12 @@ def write_trace(store: StatusBackingStore, name: str, trace: str, worker_id: str
     status = store.connector(name) or Status(State.UNASSIGNED, worker_id, 0)
     if status.state is State.UNASSIGNED:
         store.put_connector(name, replace(status, trace=trace))
+
+
+def _origin() -> Origin:
+    """Return the origin of changes that this Airflow task makes."""
+    dag, task = os.environ.get("AIRFLOW_CTX_DAG_ID"), os.environ.get("AIRFLOW_CTX_TASK_ID")
+    return Origin(client="Airflow", note=f"task {dag}.{task}" if dag and task else None)
 
 
 def _unassigned(status: Status) -> Status:

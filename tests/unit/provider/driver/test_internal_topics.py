@@ -79,11 +79,14 @@ def test_a_pause_is_written_only_if_still_wanted_when_kafka_has_answered(
     topic = _Topic()
     topic.put_connector("c", {"topic": "t"}, target)
     monkeypatch.setattr(internal_topics, "KafkaConfigBackingStore", lambda worker, *, brief: topic)
+    monkeypatch.setenv("AIRFLOW_CTX_DAG_ID", "dag")
+    monkeypatch.setenv("AIRFLOW_CTX_TASK_ID", "run")
     done = KafkaInternalTopics(WorkerConfig.of({})).ensure_paused("c", lambda: still_wanted)
     entry = topic.snapshot().entry("c")
     assert entry is not None
     assert entry.target_state is asked
     assert done is (asked is not target)
+    assert [(each.origin.client, each.origin.note) for each in topic.history("c")] == [("Airflow", "task dag.run")] * done
 
 
 @pytest.mark.parametrize("change", ["config", "target-state", "restart", "delete"])

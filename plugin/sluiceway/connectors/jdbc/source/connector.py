@@ -6,7 +6,7 @@ import json
 import logging
 from collections.abc import Mapping, Sequence
 
-from sluiceway.api import ExactlyOnceSupport, Offset, Partition, SourceConnector
+from sluiceway.api import ExactlyOnceSupport, Offset, OffsetTarget, Partition, SourceConnector
 from sluiceway.config.definition import ConfigDef, ValidatedValue
 from sluiceway.connectors.jdbc.connection import Database
 from sluiceway.connectors.jdbc.dialects import dialect_of
@@ -128,6 +128,18 @@ class JdbcSourceConnector(SourceConnector):
         for partition, offset in offsets:
             check_offset(partition, offset)
         return True
+
+    def find_offsets(
+        self, config: Mapping[str, str], target: OffsetTarget, offsets: Sequence[tuple[Partition, Offset]]
+    ) -> Sequence[tuple[Partition, Offset | None]]:
+        from sluiceway.connectors.jdbc.source.targets import find_offsets
+
+        settings = source_config(config)
+        database = Database(reading_settings(settings.connection))
+        try:
+            return find_offsets(settings, database, target, offsets)
+        finally:
+            database.dispose()
 
 
 class TableGroups:

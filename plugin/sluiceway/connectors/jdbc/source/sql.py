@@ -123,6 +123,15 @@ class SelectBuilder:
         name = self._dialect.quote(column)
         return self._statement(f"select min({name}), max({name}) from {self._source}", [])
 
+    def times(self) -> Statement:
+        """Return the statement for the earliest and the latest effective timestamp."""
+        return self._statement(f"select min({self._timestamp}), max({self._timestamp}) from {self._source}", [])
+
+    def highest_since(self, moment: dt.datetime) -> Statement:
+        """Return the statement for the highest number of the rows from a timestamp on."""
+        where = f" where {self._timestamp} >= {self._dialect.timestamp_mark}"
+        return self._statement(f"select max({self._incrementing}) from {self._source}{where}", [self._parameter(moment)])
+
     def keys(self, columns: Sequence[str]) -> Statement:
         """Return the statement for the values of key columns in all rows."""
         fields = ", ".join(self._dialect.select_field(self._columns[name]) for name in columns)
