@@ -1,0 +1,112 @@
+"""Starts a preview's process, reads its events, and ends it when its time is over. Runs in the REST server."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import pickle
+import selectors
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from typing import IO
+
+from sluiceway.errors import ConflictError
+from sluiceway.preview.answer import Answer
+from sluiceway.preview.request import PreviewRequest
+
+_START_SECONDS = 60.0  # until the process has imported what it needs, on a busy machine
+_MOST_AT_ONCE = 4
+_TURN_SECONDS = 5.0
+_LARGEST_ANSWER = 16 << 20
+_LOG_BYTES = 8192
+_CHUNK = 1 << 16
+
+_turns = threading.BoundedSemaphore(_MOST_AT_ONCE)
+
+
+def run_preview(request: PreviewRequest, answer: Answer) -> None:
+    """Run a preview and add its events to the answer. Blocks until it has ended. Raises ConflictError if too many run."""
+    if not _turns.acquire(timeout=_TURN_SECONDS):
+        raise ConflictError(f"{_MOST_AT_ONCE} previews run already. Try again in some seconds.")
+    try:
+        with tempfile.TemporaryFile() as sent:
+            pickle.dump(request, sent)
+            sent.seek(0)
+            with _process(sent) as process:
+                _Reading(process, request.limits.seconds, answer).read()
+    finally:
+        _turns.release()
+
+
+@contextlib.contextmanager
+def _process(sent: IO[bytes]) -> Iterator[subprocess.Popen[bytes]]:
+    """Start a process in a session of its own; at the end, kill the session."""
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(each for each in sys.path if each), "PYTHONUNBUFFERED": "1"}
+    process = subprocess.Popen(
+        [sys.executable, "-m", "sluiceway.preview.process"],
+        stdin=sent,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=environment,
+        start_new_session=True,
+    )
+    try:
+        yield process
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+
+
+class _Reading:
+    """Reads a process's events and the end of its log, until it ends or its time is over."""
+
+    def __init__(self, process: subprocess.Popen[bytes], seconds: float, answer: Answer) -> None:
+        self._process = process
+        self._seconds = seconds
+        self._answer = answer
+        self._deadline = time.monotonic() + _START_SECONDS
+        self._line = b""
+        self._size = 0
+        self._log = b""
+
+    def read(self) -> None:
+        answer = self._answer
+        with selectors.DefaultSelector() as selector:
+            assert self._process.stdout is not None  # noqa: S101 (both are pipes)
+            assert self._process.stderr is not None  # noqa: S101
+            selector.register(self._process.stdout, selectors.EVENT_READ, self._take_events)
+            selector.register(self._process.stderr, selectors.EVENT_READ, self._take_log)
+            while selector.get_map() and not answer.ended:
+                left = self._deadline - time.monotonic()
+                if left <= 0:
+                    answer.stopped(self._seconds)
+                    return
+                for key, _ in selector.select(left):
+                    data = os.read(key.fd, _CHUNK)
+                    if not data:
+                        selector.unregister(key.fileobj)
+                    key.data(data)
+                if self._size > _LARGEST_ANSWER:
+                    answer.too_large()
+                    return
+        if not answer.ended:
+            answer.crashed(self._process.wait(), self._log.decode(errors="replace"))
+
+    def _take_events(self, data: bytes) -> None:
+        self._size += len(data)
+        *lines, self._line = (self._line + data).split(b"\n")
+        for line in lines:
+            was_ready = self._answer.ready
+            self._answer.add(json.loads(line))
+            if self._answer.ready and not was_ready:
+                self._deadline = time.monotonic() + self._seconds
+
+    def _take_log(self, data: bytes) -> None:
+        self._log = (self._log + data)[-_LOG_BYTES:]
