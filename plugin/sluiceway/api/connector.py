@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import ClassVar, Protocol
 
 from sluiceway.api.records import Offset, Partition, SinkRecord, SourceRecord
-from sluiceway.api.task import OffsetStorageReader, SinkTask, SourceTask, Task, TopicPartition
+from sluiceway.api.task import OffsetStorageReader, SinkTask, SourceTask, SourceTaskContext, Task, TopicPartition
 from sluiceway.config.definition import ConfigDef, ValidatedValue
 
 
@@ -109,11 +109,11 @@ class SourceConnector(Connector):
         return ""
 
     @classmethod
-    def preview(cls, config: Mapping[str, str], most: int) -> Sequence[SourceRecord] | None:
+    def preview(cls, context: SourceTaskContext, most: int) -> Sequence[SourceRecord] | None:
         """Return up to ``most`` of the next records without changing anything anywhere, or None if that is not possible.
 
-        A preview calls it for connectors with ``start_effects``, which it does not start. Runs in a process of its own, which is
-        ended after some seconds. Errors that it raises are shown.
+        A preview calls it for connectors with ``start_effects``, which it does not start. ``context`` has the config and the
+        stored offsets. Runs in a process of its own, which is ended after some seconds. Errors that it raises are shown.
         """
         return None
 

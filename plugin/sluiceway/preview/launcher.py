@@ -86,7 +86,7 @@ class _Reading:
             while selector.get_map() and not answer.ended:
                 left = self._deadline - time.monotonic()
                 if left <= 0:
-                    answer.stopped(self._seconds)
+                    answer.stopped(self._seconds if answer.ready else _START_SECONDS)
                     return
                 for key, _ in selector.select(left):
                     data = os.read(key.fd, _CHUNK)

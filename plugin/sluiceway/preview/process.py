@@ -14,7 +14,7 @@ from typing import IO
 from sluiceway.api import SinkConnector, SourceConnector
 from sluiceway.config.connector import CONNECTOR_CLASS, CONNECTOR_VERSION
 from sluiceway.config.variables import resolver
-from sluiceway.discovery import connector_class
+from sluiceway.discovery import connector_class, plugins
 from sluiceway.errors import ConnectError, java_text_of, trace_of
 from sluiceway.herder.plugin_path import use_plugin_path
 from sluiceway.preview.request import Event, PreviewRequest, Tell
@@ -22,7 +22,8 @@ from sluiceway.preview.sink import preview_sink
 from sluiceway.preview.source import preview_source
 
 _WARNINGS = 20
-_GRACE_SECONDS = 10.0  # after which the process ends by itself, because nobody is left to end it
+_GRACE_SECONDS = 70.0  # for the start; after that the process ends by itself, because nobody is left to end it
+_GROUPS = ("sluiceway.connectors", "sluiceway.transforms", "sluiceway.predicates", "sluiceway.converters")
 _OOM_SCORE = "1000"
 
 
@@ -37,15 +38,17 @@ def main() -> None:
 
         logging.basicConfig(stream=sys.stderr, level=logging.WARNING)
         logging.getLogger().addHandler(_Warnings(tell))
-        use_plugin_path(request.worker.raw)
         _bound(request.limits.seconds)
-        tell({"event": "ready"})
+        use_plugin_path(request.worker.raw)
         run(request, tell)
 
 
 def run(request: PreviewRequest, tell: Tell) -> None:
-    """Run a preview. Failures are told, not raised."""
+    """Run a preview. Failures are told, not raised. Its time begins when the plugins are loaded."""
     try:
+        for group in _GROUPS:
+            plugins(group)
+        tell({"event": "ready"})
         config = _resolved(request)
         cls = connector_class(config[CONNECTOR_CLASS], config.get(CONNECTOR_VERSION))
         if issubclass(cls, SinkConnector):

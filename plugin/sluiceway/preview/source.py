@@ -31,6 +31,7 @@ _IDLE_SECONDS = 3.0  # without a record, after which a source counts as having n
 _EMPTY_POLLS = 2
 _WAIT_SECONDS = 0.5  # the longest wait of a task, so that each gets its turn
 _PAUSE_SECONDS = 0.05
+_SHARE = 0.9  # of the time for polling, so that what is open can be closed
 
 _NO_JAVA = "The connector is a Java plugin. Previews do not run the tasks of Java plugins. The config is valid."
 _NO_FRAMES = "The connector's tasks read DataFrames, which needs a Spark driver. The config is valid."
@@ -122,7 +123,8 @@ def preview_source(cls: type[SourceConnector], config: Mapping[str, str], reques
         resources.enter_context(task_host(config.get(NAME, ""), config.get(JAVA_OPTS, "")))
         if refusal:
             tell({"event": "phase", "phase": f"{cls.__name__}.preview()"})
-            records = cls.preview(config, request.limits.records)
+            context = _context(config, request, PreviewControl(time.monotonic() + request.limits.seconds * _SHARE))
+            records = cls.preview(context, request.limits.records)
             if records is None:
                 return refusal
             viewer = RecordViewer(config, request.worker, tell, resources)
@@ -130,6 +132,13 @@ def preview_source(cls: type[SourceConnector], config: Mapping[str, str], reques
                 viewer.view(record)
             return f"The connector was not started. It offers a preview that reads without effects. {refusal}"
         return _Run(cls, config, request, tell, resources).records()
+
+
+def _context(config: Mapping[str, str], request: PreviewRequest, control: PreviewControl) -> WorkerSourceTaskContext:
+    offsets = StoredOffsets(config.get(NAME, ""), request.offsets or ())
+    context = WorkerSourceTaskContext(config, offsets, control)
+    context.longest_wait = _WAIT_SECONDS
+    return context
 
 
 def _refusal(cls: type[SourceConnector], config: Mapping[str, str]) -> str:
@@ -154,11 +163,11 @@ class _Run:
         resources: ExitStack,
     ) -> None:
         self._limits: Limits = request.limits
-        self._deadline = time.monotonic() + request.limits.seconds * 0.9
+        self._deadline = time.monotonic() + request.limits.seconds * _SHARE
         self._tell = tell
         self._resources = resources
-        self._offsets = StoredOffsets(config.get(NAME, ""), request.offsets or ())
-        self._context = _ConnectorContext(self._offsets)
+        self._request = request
+        self._context = _ConnectorContext(StoredOffsets(config.get(NAME, ""), request.offsets or ()))
         self._control = PreviewControl(self._deadline)
         self._viewer = RecordViewer(config, request.worker, tell, resources)
         self._tasks = [self._task(cls, each) for each in self._task_configs(cls, config)]
@@ -209,9 +218,7 @@ class _Run:
     def _task(self, cls: type[SourceConnector], config: Mapping[str, str]) -> SourceTask:
         task = cls.task_class()
         self._phase(f"{cls.task_class.__name__}.start()")
-        context = WorkerSourceTaskContext(config, self._offsets, self._control)
-        context.longest_wait = _WAIT_SECONDS
-        task.initialize(context)
+        task.initialize(_context(config, self._request, self._control))
         self._resources.callback(log_errors, "The task's stop()", task.stop)
         task.start(config)
         return task

@@ -18,7 +18,7 @@ from sluiceway.runtime.transforms.transformation_chain import as_records, select
 class Passage(Generic[R]):
     """A record's way through a chain.
 
-    ``steps`` has a JSON object for each transform, ``records`` are those after the last, and ``error`` is that of the one that failed.
+    ``steps`` has a JSON object for each transform, ``records`` are those after the last, and ``error`` is that of a failed one.
     """
 
     steps: list[dict[str, Any]] = field(default_factory=list)

@@ -38,6 +38,10 @@ class PostgresConnector(SourceConnector):
 
         return validate(config)
 
+    @classmethod
+    def start_effects(cls, config: Mapping[str, str]) -> str:
+        return "it creates and advances a replication slot on the server, and may create a publication"
+
     def start(self, config: Mapping[str, str]) -> None:
         postgres_config(config)
         self._properties = dict(config)
