@@ -15,6 +15,7 @@ LARGEST = 64 * 1024
 """The largest number of characters of one record's data in an answer."""
 
 _DEPTH = 30
+_ITEM = 4  # what an item costs besides its text
 _CLIPPED = "..."
 _BLANKS = frozenset("\t\n\r")
 
@@ -79,6 +80,7 @@ class Clip:
             if self.full:
                 self.clipped = True
                 break
+            self._left -= _ITEM
             name = self.text(key if isinstance(key, str) else str(key))
             found[name] = self.data(value, depth + 1)
         return found
@@ -89,6 +91,7 @@ class Clip:
             if self.full:
                 self.clipped = True
                 break
+            self._left -= _ITEM
             found.append(self.data(item, depth + 1))
         return found
 
@@ -96,7 +99,13 @@ class Clip:
 def record_image(record: SourceRecord | SinkRecord) -> dict[str, Any]:
     """Return a record of Connect's data as JSON."""
     clip = Clip()
+    origin: dict[str, Any]
+    if isinstance(record, SourceRecord):
+        origin = {"source_partition": clip.data(record.source_partition), "source_offset": clip.data(record.source_offset)}
+    else:
+        origin = {"offset": record.original_kafka_offset}
     image: dict[str, Any] = {
+        **origin,
         "topic": record.topic,
         "partition": record.kafka_partition,
         "timestamp": record.timestamp,
@@ -104,11 +113,6 @@ def record_image(record: SourceRecord | SinkRecord) -> dict[str, Any]:
         "value": _with_schema(clip, record.value_schema, record.value),
         "headers": _headers(clip, record.headers),
     }
-    if isinstance(record, SourceRecord):
-        image["source_partition"] = clip.data(record.source_partition)
-        image["source_offset"] = clip.data(record.source_offset)
-    else:
-        image["offset"] = record.original_kafka_offset
     return _marked(image, clip)
 
 

@@ -72,7 +72,7 @@ class _Reading:
         self._seconds = seconds
         self._answer = answer
         self._deadline = time.monotonic() + _START_SECONDS
-        self._line = b""
+        self._line: list[bytes] = []
         self._size = 0
         self._log = b""
 
@@ -101,12 +101,15 @@ class _Reading:
 
     def _take_events(self, data: bytes) -> None:
         self._size += len(data)
-        *lines, self._line = (self._line + data).split(b"\n")
-        for line in lines:
+        *ended, rest = data.split(b"\n")
+        for end in ended:
+            line = b"".join((*self._line, end))
+            self._line.clear()
             was_ready = self._answer.ready
             self._answer.add(json.loads(line))
             if self._answer.ready and not was_ready:
                 self._deadline = time.monotonic() + self._seconds
+        self._line.append(rest)
 
     def _take_log(self, data: bytes) -> None:
         self._log = (self._log + data)[-_LOG_BYTES:]
