@@ -37,10 +37,10 @@ class OddSourceTask(SourceTask):
     def poll(self) -> Sequence[SourceRecord] | None:
         if self._behavior == "hang" and self._next > 1:
             threading.Event().wait()
-        if self._behavior == "crash":
-            os.kill(os.getpid(), signal.SIGSEGV)
-        if self._behavior == "print":
+        if self._behavior == "print and crash":
             print("not JSON", flush=True)
+            if self._next > 1:
+                os.kill(os.getpid(), signal.SIGSEGV)
         if self._behavior == "nothing":
             return None
         if self._behavior == "retry" and self._next == 1:

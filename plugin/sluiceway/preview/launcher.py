@@ -10,11 +10,9 @@ import selectors
 import signal
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 from collections.abc import Iterator
-from typing import IO
 
 from sluiceway.errors import ConflictError
 from sluiceway.preview.answer import Answer
@@ -35,22 +33,19 @@ def run_preview(request: PreviewRequest, answer: Answer) -> None:
     if not _turns.acquire(timeout=_TURN_SECONDS):
         raise ConflictError(f"{_MOST_AT_ONCE} previews run already. Try again in some seconds.")
     try:
-        with tempfile.TemporaryFile() as sent:
-            pickle.dump(request, sent)
-            sent.seek(0)
-            with _process(sent) as process:
-                _Reading(process, request.limits.seconds, answer).read()
+        with _process() as process:
+            _Exchange(process, request, answer).run()
     finally:
         _turns.release()
 
 
 @contextlib.contextmanager
-def _process(sent: IO[bytes]) -> Iterator[subprocess.Popen[bytes]]:
+def _process() -> Iterator[subprocess.Popen[bytes]]:
     """Start a process in a session of its own; at the end, kill the session."""
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(each for each in sys.path if each), "PYTHONUNBUFFERED": "1"}
     process = subprocess.Popen(
         [sys.executable, "-m", "sluiceway.preview.process"],
-        stdin=sent,
+        stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         env=environment,
@@ -61,45 +56,62 @@ def _process(sent: IO[bytes]) -> Iterator[subprocess.Popen[bytes]]:
     finally:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
-        process.communicate()
+        process.wait()
+        for stream in (process.stdin, process.stdout, process.stderr):
+            if stream is not None:
+                stream.close()
 
 
-class _Reading:
-    """Reads a process's events and the end of its log, until it ends or its time is over."""
+class _Exchange:
+    """Sends the request, and reads the process's events and the end of its log, until it ends or its time is over."""
 
-    def __init__(self, process: subprocess.Popen[bytes], seconds: float, answer: Answer) -> None:
+    def __init__(self, process: subprocess.Popen[bytes], request: PreviewRequest, answer: Answer) -> None:
         self._process = process
-        self._seconds = seconds
+        self._seconds = request.limits.seconds
+        self._unsent = memoryview(pickle.dumps(request))
         self._answer = answer
         self._deadline = time.monotonic() + _START_SECONDS
         self._line: list[bytes] = []
         self._size = 0
         self._log = b""
 
-    def read(self) -> None:
-        answer = self._answer
+    def run(self) -> None:
+        answer, process = self._answer, self._process
         with selectors.DefaultSelector() as selector:
-            assert self._process.stdout is not None  # noqa: S101 (both are pipes)
-            assert self._process.stderr is not None  # noqa: S101
-            selector.register(self._process.stdout, selectors.EVENT_READ, self._take_events)
-            selector.register(self._process.stderr, selectors.EVENT_READ, self._take_log)
+            for stream, event, handle in (
+                (process.stdin, selectors.EVENT_WRITE, self._send),
+                (process.stdout, selectors.EVENT_READ, self._take_events),
+                (process.stderr, selectors.EVENT_READ, self._take_log),
+            ):
+                assert stream is not None  # noqa: S101 (a pipe)
+                os.set_blocking(stream.fileno(), False)
+                selector.register(stream, event, (stream, handle))
             while selector.get_map() and not answer.ended:
                 left = self._deadline - time.monotonic()
                 if left <= 0:
                     answer.stopped(self._seconds if answer.ready else _START_SECONDS)
                     return
                 for key, _ in selector.select(left):
-                    data = os.read(key.fd, _CHUNK)
-                    if not data:
-                        selector.unregister(key.fileobj)
-                    key.data(data)
+                    stream, handle = key.data
+                    if not handle(key.fd):
+                        selector.unregister(stream)
+                        stream.close()
                 if self._size > _LARGEST_ANSWER:
                     answer.too_large()
                     return
         if not answer.ended:
             answer.crashed(self._process.wait(), self._log.decode(errors="replace"))
 
-    def _take_events(self, data: bytes) -> None:
+    def _send(self, pipe: int) -> bool:
+        """Send a part of the request; return False once it is sent, or nobody reads it."""
+        with contextlib.suppress(BrokenPipeError):
+            self._unsent = self._unsent[os.write(pipe, self._unsent[:_CHUNK]) :]
+            if self._unsent:
+                return True
+        return False
+
+    def _take_events(self, pipe: int) -> bool:
+        data = os.read(pipe, _CHUNK)
         self._size += len(data)
         *ended, rest = data.split(b"\n")
         for end in ended:
@@ -110,6 +122,9 @@ class _Reading:
             if self._answer.ready and not was_ready:
                 self._deadline = time.monotonic() + self._seconds
         self._line.append(rest)
+        return bool(data)
 
-    def _take_log(self, data: bytes) -> None:
+    def _take_log(self, pipe: int) -> bool:
+        data = os.read(pipe, _CHUNK)
         self._log = (self._log + data)[-_LOG_BYTES:]
+        return bool(data)

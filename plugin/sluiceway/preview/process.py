@@ -8,12 +8,10 @@ import os
 import pickle
 import signal
 import sys
-from collections.abc import Mapping
 from typing import IO
 
 from sluiceway.api import SinkConnector, SourceConnector
 from sluiceway.config.connector import CONNECTOR_CLASS, CONNECTOR_VERSION
-from sluiceway.config.variables import resolver
 from sluiceway.discovery import connector_class, plugins
 from sluiceway.errors import ConnectError, java_text_of, trace_of
 from sluiceway.herder.plugin_path import use_plugin_path
@@ -49,7 +47,7 @@ def run(request: PreviewRequest, tell: Tell) -> None:
         for group in _GROUPS:
             plugins(group)
         tell({"event": "ready"})
-        config = _resolved(request)
+        config = request.config
         cls = connector_class(config[CONNECTOR_CLASS], config.get(CONNECTOR_VERSION))
         if issubclass(cls, SinkConnector):
             note = preview_sink(cls, config, request, tell)
@@ -61,14 +59,6 @@ def run(request: PreviewRequest, tell: Tell) -> None:
         tell({"event": "end", "error": {"message": java_text_of(error), "trace": trace_of(error)}})
     else:
         tell({"event": "end", "note": note})
-
-
-def _resolved(request: PreviewRequest) -> Mapping[str, str]:
-    providers = resolver(request.worker)
-    try:
-        return providers.resolve(request.config)
-    finally:
-        providers.close()
 
 
 def _own_stdout() -> IO[bytes]:

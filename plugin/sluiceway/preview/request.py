@@ -31,8 +31,8 @@ class Limits:
 class PreviewRequest:
     """One preview. Picklable, because it is sent to a process.
 
-    ``config`` is the connector's, with references to config providers. ``offsets`` are the stored ones from which the connector
-    would continue; None for the beginning.
+    ``config`` is the connector's, with references resolved: it contains secrets. ``offsets`` are the stored ones from which the
+    connector would continue; None for the beginning.
     """
 
     config: Mapping[str, str] = field(repr=False)

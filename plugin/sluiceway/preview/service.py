@@ -39,9 +39,12 @@ def preview(
     known = {key: value for key, value in named.items() if value is not None}
     cls = connector_class(known[CONNECTOR_CLASS], known.get(CONNECTOR_VERSION))
     offsets = None if from_beginning else _stored_offsets(herder, known[NAME], sink=is_sink(cls))
-    references = References.of(known, herder.worker)
+    references = References.of(known, herder.worker)  # here, because only this process may know Airflow's connections
     answer = Answer(references.hidden)
-    run(PreviewRequest(known, herder.worker, offsets, limits), answer)
+    for key in sorted(references.unknown):
+        answer.add({"event": "warning", "text": f"The value of {key} cannot be resolved on this machine: {known[key]}"})
+    resolved = {key: value for key, value in references.config.items() if value is not None}
+    run(PreviewRequest(resolved, herder.worker, offsets, limits), answer)
     return {
         "name": known[NAME],
         "class": java_name(cls),

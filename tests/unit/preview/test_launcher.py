@@ -31,27 +31,22 @@ def no_process_is_left() -> Iterator[None]:
 def answered(seconds: float = 20.0, **config: str) -> Answer:
     answer = Answer()
     full = {"name": "odd", "connector.class": SOURCE, **config}
-    launcher.run_preview(PreviewRequest(full, WORKER, None, Limits(3, seconds)), answer)
+    launcher.run_preview(PreviewRequest(full, WORKER, None, Limits(20, seconds)), answer)
     return answer
 
 
-def test_what_a_connector_prints_does_not_disturb_the_answer() -> None:
-    answer = answered(behavior="print")
-    assert (len(answer.records), answer.note, answer.error) == (3, "", None)
+def test_a_crash_is_told_with_the_records_before_it_and_prints_do_not_disturb() -> None:
+    answer = answered(behavior="print and crash")
+    assert len(answer.records) == 5
+    assert answer.error is not None
+    assert answer.error["message"] == "The preview's process ended by signal 11 in OddSourceTask.poll() of task 0."
+    assert "not JSON" in answer.error["trace"]
 
 
 def test_a_call_that_never_returns_is_ended_at_the_limit() -> None:
-    full = {"name": "odd", "connector.class": SOURCE, "behavior": "hang"}
-    answer = Answer()
-    launcher.run_preview(PreviewRequest(full, WORKER, None, Limits(20, 1.0)), answer)
+    answer = answered(1.0, behavior="hang")
     assert [record["before"]["value"]["data"] for record in answer.records] == ["n1", "n2", "n3", "n4", "n5"]
     assert answer.note == "The preview was ended after 1 s, in OddSourceTask.poll() of task 0."
-
-
-def test_a_crash_is_told_with_the_end_of_the_log() -> None:
-    answer = answered(behavior="crash")
-    assert answer.error is not None
-    assert answer.error["message"] == "The preview's process ended by signal 11 in OddSourceTask.poll() of task 0."
 
 
 def test_a_process_that_does_not_start_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -85,10 +85,15 @@ def test_a_config_with_errors_is_answered_as_validate_does(herder: Herder) -> No
         previewed(herder, {"connector.class": "NoSuch"}, runs)
 
 
-def test_references_reach_the_process_unresolved_and_their_values_are_hidden(herder: Herder, tmp_path: Path) -> None:
+def test_references_are_resolved_for_the_process_and_hidden_in_messages(herder: Herder, tmp_path: Path) -> None:
     runs = Runs()
     reference = f"${{file:{tmp_path / 'secrets'}:password}}"
     answer = previewed(herder, {**CONFIG, "secret": reference}, runs)
-    assert runs.requests[0].config["secret"] == reference
+    assert runs.requests[0].config["secret"] == "hunter2"
     assert answer["error"] == {"message": reference}
     assert "hunter2" not in repr(runs.requests[0])
+
+
+def test_a_reference_that_cannot_be_resolved_is_a_warning(herder: Herder) -> None:
+    answer = previewed(herder, {**CONFIG, "secret": "${file:/nowhere:password}"}, Runs())
+    assert answer["warnings"] == ["The value of secret cannot be resolved on this machine: ${file:/nowhere:password}"]
