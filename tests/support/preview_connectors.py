@@ -16,6 +16,7 @@ from sluiceway.api.task import SourceTaskContext
 from sluiceway.config.definition import ConfigDef
 from sluiceway.data import STRING_SCHEMA
 from sluiceway.errors import ConnectError, RetriableError
+from sluiceway.java_plugins.source_task import JavaSourceTask
 
 SOURCE = "support.preview_connectors.OddSourceConnector"
 SINK = "support.preview_connectors.OddSinkConnector"
@@ -92,6 +93,10 @@ class OddSourceConnector(SourceConnector):
 
     def task_configs(self, max_tasks: int) -> Sequence[Mapping[str, str]]:
         return [] if self._config.get("behavior") == "no tasks" else [self._config] * max_tasks
+
+
+class OddJavaConnector(OddSourceConnector):
+    task_class = JavaSourceTask
 
 
 class OddSinkTask(SinkTask):

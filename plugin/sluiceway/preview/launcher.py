@@ -42,7 +42,8 @@ def run_preview(request: PreviewRequest, answer: Answer) -> None:
 @contextlib.contextmanager
 def _process() -> Iterator[subprocess.Popen[bytes]]:
     """Start a process in a session of its own; at the end, kill the session."""
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(each for each in sys.path if each), "PYTHONUNBUFFERED": "1"}
+    path = os.pathsep.join(each for each in sys.path if each)
+    environment = {**os.environ, "PYTHONPATH": path, "PYTHONSAFEPATH": "1", "PYTHONUNBUFFERED": "1"}
     process = subprocess.Popen(
         [sys.executable, "-m", "sluiceway.preview.process"],
         stdin=subprocess.PIPE,

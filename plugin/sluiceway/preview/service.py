@@ -35,7 +35,8 @@ def preview(
     named = config if config.get(NAME) else {**config, NAME: _UNNAMED}
     found = herder.validate(named)
     if found.error_count:
-        return {"validation": found.to_json(), "start": None, **Answer().to_json()}
+        unknown = {"name": named[NAME], "class": named.get(CONNECTOR_CLASS), "type": None, "start": None}
+        return {**unknown, "validation": found.to_json(), **Answer().to_json()}
     known = {key: value for key, value in named.items() if value is not None}
     cls = connector_class(known[CONNECTOR_CLASS], known.get(CONNECTOR_VERSION))
     offsets = None if from_beginning else _stored_offsets(herder, known[NAME], sink=is_sink(cls))

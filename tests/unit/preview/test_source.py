@@ -103,6 +103,10 @@ def test_a_failed_stop_changes_nothing() -> None:
     assert len(written(previewed(behavior="bad stop"))) == 3
 
 
+def test_java_sources_are_not_started() -> None:
+    assert "Java plugin" in note(previewed(connector_class="support.preview_connectors.OddJavaConnector"))
+
+
 def test_spark_sources_are_not_started() -> None:
     events = previewed(connector_class="SparkSource", path="/nowhere", format="parquet", topic="t")
     assert "Spark driver" in note(events)
