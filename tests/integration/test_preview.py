@@ -211,7 +211,7 @@ CASES: Mapping[str, Case] = {
     "MySqlConnector": Case(binlog, 0, not_started="it writes the schema history topic"),
     "OrcSink": Case(local_files, target="+0+0000000000+0000000000"),
     "ParquetSink": Case(local_files, target="+0+0000000000+0000000000"),
-    "PostgresConnector": Case(postgres, 0, not_started="replication slot"),
+    "PostgresConnector": Case(postgres, 1, not_started="replication slot"),
     "S3Sink": Case(s3_files, target='{"id":1,"name":"n1"}'),
     "SparkSink": Case(lambda lab: {"format": "parquet", "path": str(lab.folder / "out")}),
     "SparkSource": Case(lambda lab: {"format": "parquet", "path": str(lab.folder), "topic": "t"}, 0, not_started="Spark driver"),

@@ -33,6 +33,7 @@ _WAIT_SECONDS = 0.5  # the longest wait of a task, so that each gets its turn
 _PAUSE_SECONDS = 0.05
 _SHARE = 0.9  # of the time for polling, so that what is open can be closed
 
+_OFFERED = "The records are from the connector's own preview, which reads without effects."
 _NO_JAVA = "The connector is a Java plugin. Previews do not run the tasks of Java plugins. The config is valid."
 _NO_FRAMES = "The connector's tasks read DataFrames, which needs a Spark driver. The config is valid."
 
@@ -130,7 +131,7 @@ def preview_source(cls: type[SourceConnector], config: Mapping[str, str], reques
             viewer = RecordViewer(config, request.worker, tell, resources)
             for record in records[: request.limits.records]:
                 viewer.view(record)
-            return f"The connector was not started. It offers a preview that reads without effects. {refusal}"
+            return f"{refusal} {_OFFERED}"
         return _Run(cls, config, request, tell, resources).records()
 
 
