@@ -7,7 +7,7 @@ export PYTHONDONTWRITEBYTECODE := 1
 .DEFAULT_GOAL := help
 .PHONY: help demo demo-hdfs down test lint format docs test-airflow test-clusters build-kubernetes test-kubernetes
 .PHONY: faults bench bench-airflow bench-frames bench-many bench-scaling clean test-columns test-frames bench-rest
-.PHONY: test-stores test-plugins test-plugins-cdc test-plugins-kills bench-plugins test-cdc
+.PHONY: test-preview test-stores test-plugins test-plugins-cdc test-plugins-kills bench-plugins test-cdc
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -60,6 +60,9 @@ test-frames: $(VENV)/.ready  ## kill sinks to files and tables, and SparkSource,
 	$(BIN)/python -m pytest tests/integration/test_table_compaction.py tests/integration/test_table_sinks_spark.py \
 		tests/integration/test_spark_formats.py -m long -p no:cacheprovider
 	$(BIN)/python -m pytest tests/frames -v -s -p no:cacheprovider
+
+test-preview: $(VENV)/.ready  ## previews of every built-in connector on a real broker, PostgreSQL and MariaDB write nothing; 5 minutes
+	$(BIN)/python -m pytest tests/integration/test_preview.py -v -p no:cacheprovider
 
 test-stores: $(VENV)/.ready  ## file sinks with servers of the protocols of Google Cloud Storage and Azure, and with a Hive metastore
 	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[azure,gcs,hive,test-gcs]'

@@ -64,6 +64,24 @@ def test_a_record_is_registered_written_and_read(cls: type[Converter], registry:
 
 
 @pytest.mark.parametrize("cls", CONVERTERS)
+def test_a_preview_registers_nothing(cls: type[Converter], registry: Registry, caplog: pytest.LogCaptureFixture) -> None:
+    shown = cls()
+    shown.for_preview()
+    shown.configure({"schema.registry.url": registry.url, **QUICK})
+    unregistered = shown.from_connect_data("users", USER, ANN)
+    assert unregistered is not None
+    assert unregistered[:5] == b"\x00\x00\x00\x00\x00"
+    assert registry.subjects == {}
+    assert "Subject users-value has no such schema yet" in caplog.text
+
+    written = converter(cls, registry).from_connect_data("users", USER, ANN)
+    again = cls()
+    again.for_preview()
+    again.configure({"schema.registry.url": registry.url, **QUICK})
+    assert again.from_connect_data("users", USER, ANN) == written
+
+
+@pytest.mark.parametrize("cls", CONVERTERS)
 def test_many_records_need_one_request_per_direction(cls: type[Converter], registry: Registry) -> None:
     made = converter(cls, registry)
     encode, decode = made.encoder("users", USER), made.decoder("users")

@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from typing import ClassVar, Protocol
 
 from sluiceway.api.offset_target import OffsetTarget
-from sluiceway.api.records import Offset, Partition
-from sluiceway.api.task import OffsetStorageReader, SinkTask, SourceTask, Task, TopicPartition
+from sluiceway.api.records import Offset, Partition, SinkRecord, SourceRecord
+from sluiceway.api.task import OffsetStorageReader, SinkTask, SourceTask, SourceTaskContext, Task, TopicPartition
 from sluiceway.config.definition import ConfigDef, ValidatedValue
 from sluiceway.errors import BadRequestError
 
@@ -102,6 +102,23 @@ class SourceConnector(Connector):
 
     context: SourceConnectorContext
 
+    @classmethod
+    def start_effects(cls, config: Mapping[str, str]) -> str:
+        """Return what starting and polling changes in other systems, such as "it creates a replication slot"; empty for nothing.
+
+        A preview starts connectors without effects only. It never calls ``commit`` and ``commit_record`` of their tasks.
+        """
+        return ""
+
+    @classmethod
+    def preview(cls, context: SourceTaskContext, most: int) -> Sequence[SourceRecord] | None:
+        """Return up to ``most`` of the next records without changing anything anywhere, or None if that is not possible.
+
+        A preview calls it for connectors with ``start_effects``, which it does not start. ``context`` has the config and the
+        stored offsets. Runs in a process of its own, which is ended after some seconds. Errors that it raises are shown.
+        """
+        return None
+
     def exactly_once_support(self, config: Mapping[str, str]) -> ExactlyOnceSupport:
         """Return SUPPORTED if offsets fully describe the position: records and offsets in one transaction are exactly once."""
         return ExactlyOnceSupport.UNSUPPORTED
@@ -138,6 +155,15 @@ class SinkConnector(Connector):
     """A connector that copies data from Kafka to another system."""
 
     task_class: ClassVar[type[SinkTask]]
+
+    @classmethod
+    def preview(cls, config: Mapping[str, str], records: Sequence[SinkRecord]) -> Sequence[str] | None:
+        """Return what tasks would write for these records, such as SQL statements or lines of files; None if not offered.
+
+        Must change nothing: a preview does not start the connector, and shows the texts to people. Runs in a process of its own,
+        which is ended after some seconds. Errors that it raises are shown.
+        """
+        return None
 
     def alter_offsets(self, config: Mapping[str, str], offsets: Mapping[TopicPartition, int | None]) -> bool:
         """Validate offsets that a user sets by the REST API, before they are stored; None deletes an offset.

@@ -35,6 +35,9 @@ class HeaderConverter(abc.ABC):
     def configure(self, config: Mapping[str, str]) -> None:  # noqa: B027
         """Set the converter's options, without their prefix. Raises ConfigError for an invalid value."""
 
+    def for_preview(self) -> None:  # noqa: B027
+        """Convert as usual, but change nothing in other systems, such as a Schema Registry. Called before ``configure``."""
+
     @abc.abstractmethod
     def from_connect_header(self, topic: str, key: str, schema: Schema | None, value: Any) -> bytes | None:
         """Return the bytes for a header's value. Raises DataError if it cannot be converted."""

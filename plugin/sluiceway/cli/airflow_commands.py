@@ -70,12 +70,13 @@ def _verbs() -> tuple[ModuleType, ...]:
         offsets,
         patch,
         plugins,
+        preview,
         restart,
         top,
         validate,
     )
 
-    return (get, describe, apply, validate, patch, control, restart, offsets, dlq, plugins, loggers, top, config)
+    return (get, describe, apply, validate, preview, patch, control, restart, offsets, dlq, plugins, loggers, top, config)
 
 
 class _Subparsers:

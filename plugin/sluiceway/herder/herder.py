@@ -70,6 +70,11 @@ class Herder:
         return herder
 
     @property
+    def worker(self) -> WorkerConfig:
+        """The worker's config."""
+        return self._worker
+
+    @property
     def topic_tracking(self) -> TopicTracking:
         """The worker's settings for the topics that connectors use."""
         return TopicTracking.of(self._worker.raw)

@@ -212,6 +212,10 @@ class _JavaConverter:
     plugin: ClassVar[PluginLocation]
     _conversions: _Conversions | None = None
 
+    def for_preview(self) -> None:
+        """Raise ConnectError: a Java converter may register schemas."""
+        raise ConnectError(f"{self.plugin.class_name} is a Java converter. Previews do not run those.")
+
     def _configure(self, config: Mapping[str, str], kind: str) -> None:
         self._conversions = _Conversions(self.plugin, config, kind)
 

@@ -200,6 +200,14 @@ class ConnectClient:
         """Validate a config without storing it. Return the server's findings."""
         return self._call("PUT", f"/connector-plugins/{quote(plugin, safe='')}/config/validate", dict(config), returns=dict)
 
+    def preview(
+        self, plugin: str, config: Mapping[str, str], *, records: int, seconds: float, from_beginning: bool
+    ) -> dict[str, Any]:
+        """Run a config on some records without writing anything. Kafka Connect has no such request."""
+        query = urlencode({"records": records, "seconds": seconds, "fromBeginning": str(from_beginning).lower()})
+        path = f"/connector-plugins/{quote(plugin, safe='')}/config/preview?{query}"
+        return self._call("POST", path, dict(config), returns=dict)
+
     def loggers(self) -> dict[str, dict[str, Any]]:
         """Return the loggers with a configured level, by name."""
         return self._call("GET", "/admin/loggers", returns=dict)

@@ -2,14 +2,19 @@
 # No ``from __future__ import annotations``: FastAPI reads the parameters' types when the module is loaded.
 
 import functools
+from typing import Annotated
 
-from fastapi import APIRouter, Depends
+from fastapi import APIRouter, Depends, HTTPException, Query, Request
 from fastapi.responses import Response
 
+from sluiceway.config.connector import NAME
 from sluiceway.herder.validation import installed, plugin_config, plugin_implementation, refuse_other_connector
+from sluiceway.preview.request import MOST_RECORDS, MOST_SECONDS, Limits
+from sluiceway.preview.service import preview
 from sluiceway.rest import bodies
 from sluiceway.rest.bodies import JsonResponse
 from sluiceway.rest.conventions import json_only, readable
+from sluiceway.rest.guard import guard_of
 from sluiceway.rest.requests import Body, TheHerder, json_body
 
 _CONFIG = {"connector.class": "FileStreamSource", "name": "a", "topic": "lines"}
@@ -39,3 +44,28 @@ def validate(plugin: str, body: Body, herder: TheHerder) -> Response:
     config = bodies.read_config(body)
     refuse_other_connector(plugin, config)
     return JsonResponse(herder.validate(config).to_json())
+
+
+@router.post(
+    "/connector-plugins/{plugin}/config/preview",
+    summary="Run a config on a few records without writing anything",
+    openapi_extra=json_body(_CONFIG),
+)
+def preview_config(
+    request: Request,
+    plugin: str,
+    body: Body,
+    herder: TheHerder,
+    records: Annotated[int, Query(ge=1, le=MOST_RECORDS)] = 10,
+    seconds: Annotated[float, Query(gt=0, le=MOST_SECONDS)] = 10.0,
+    from_beginning: Annotated[str, Query(alias="fromBeginning")] = "",
+) -> Response:
+    config = bodies.read_config(body)
+    refuse_other_connector(plugin, config)
+    name = config.get(NAME) or ""
+    guard = guard_of(request)
+    guard.check_config(name, config)
+    if name in herder.connectors() and not guard.visible({name: herder.info(name).config}):
+        raise HTTPException(403, "Forbidden")
+    limits = Limits(records, seconds)
+    return JsonResponse(preview(herder, config, limits, from_beginning=from_beginning.lower() == "true"))

@@ -69,16 +69,16 @@ class Converters:
                 self.header.close()
 
 
-def task_converters(config: Mapping[str, str], worker: WorkerConfig) -> Converters:
+def task_converters(config: Mapping[str, str], worker: WorkerConfig, *, preview: bool = False) -> Converters:
     """Return a task's configured converters. Runs on the executor. Raises ConfigError.
 
     As in Connect, a converter that the connector names takes its options only from the connector's config, and one that
-    the worker names only from the worker's.
+    the worker names only from the worker's. Those of a ``preview`` change nothing in other systems.
     """
     return Converters(
-        key=_converter("key.converter", config, worker),
-        value=_converter("value.converter", config, worker),
-        header=_header_converter("header.converter", config, worker),
+        key=_converter("key.converter", config, worker, preview=preview),
+        value=_converter("value.converter", config, worker, preview=preview),
+        header=_header_converter("header.converter", config, worker, preview=preview),
     )
 
 
@@ -87,16 +87,20 @@ def converters_of_bytes() -> Converters:
     return Converters(ByteArrayConverter(), ByteArrayConverter(), ByteArrayConverter())
 
 
-def _converter(key: str, config: Mapping[str, str], worker: WorkerConfig) -> Converter:
+def _converter(key: str, config: Mapping[str, str], worker: WorkerConfig, *, preview: bool) -> Converter:
     name, options = class_and_options(key, config, worker)
     converter = converter_class(name, options.get(_VERSION))()
+    if preview:
+        converter.for_preview()
     converter.configure(options, is_key=key == "key.converter")
     return converter
 
 
-def _header_converter(key: str, config: Mapping[str, str], worker: WorkerConfig) -> HeaderConverter:
+def _header_converter(key: str, config: Mapping[str, str], worker: WorkerConfig, *, preview: bool) -> HeaderConverter:
     name, options = class_and_options(key, config, worker)
     header = header_converter_class(name, options.get(_VERSION))()
+    if preview:
+        header.for_preview()
     if isinstance(header, Converter):
         header.configure(options, is_key=False)
     else:

@@ -96,8 +96,8 @@ def test_wrong_usage_ends_with_2(arguments: list[str], capsys: pytest.CaptureFix
 
 
 def test_every_subcommand_has_help() -> None:
-    verbs = """demo up down ps broker rest standalone get describe apply diff validate patch pause resume stop delete restart
-                offsets dlq plugins loggers logs top contexts config completion"""
+    verbs = """demo up down ps broker rest standalone get describe apply diff validate preview patch pause resume stop delete
+                restart offsets dlq plugins loggers logs top contexts config completion"""
     printed = parser().format_help()
     assert [verb for verb in verbs.split() if f"\n    {verb} " not in printed.replace("\n", " \n")] == []
 

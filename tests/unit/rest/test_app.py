@@ -189,6 +189,7 @@ def test_a_body_that_cannot_be_read_is_a_bad_request(http: TestClient, body: byt
         ("PATCH", "/connectors/a/config"),
         ("PATCH", "/connectors/a/offsets"),
         ("PUT", "/connector-plugins/FileStreamSource/config/validate"),
+        ("POST", "/connector-plugins/FileStreamSource/config/preview"),
         ("PUT", "/admin/loggers/x.y"),
     ]
     for method, path in requests:

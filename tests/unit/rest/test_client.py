@@ -69,6 +69,12 @@ class Recorder:
         (lambda c: c.plugins(connectors_only=False), [], ("GET", "/connector-plugins?connectorsOnly=false", None), []),
         (lambda c: c.plugin_config("A$B"), [], ("GET", "/connector-plugins/A%24B/config", None), []),
         (lambda c: c.validate("A", {"k": "v"}), {}, ("PUT", "/connector-plugins/A/config/validate", {"k": "v"}), {}),
+        (
+            lambda c: c.preview("A", {"k": "v"}, records=3, seconds=2.0, from_beginning=True),
+            {"records": []},
+            ("POST", "/connector-plugins/A/config/preview?records=3&seconds=2.0&fromBeginning=true", {"k": "v"}),
+            {"records": []},
+        ),
         (lambda c: c.logger("x"), {"level": "INFO"}, ("GET", "/admin/loggers/x", None), {"level": "INFO"}),
         (lambda c: c.set_logger("x", "DEBUG"), ["x"], ("PUT", "/admin/loggers/x?scope=worker", {"level": "DEBUG"}), ["x"]),
         (

@@ -95,6 +95,11 @@ class FileStreamSinkConnector(SinkConnector):
     def config_def(cls) -> ConfigDef:
         return keys.SINK
 
+    @classmethod
+    def preview(cls, config: Mapping[str, str], records: Sequence[SinkRecord]) -> Sequence[str]:
+        file = keys.SINK.parse(config)[keys.FILE]
+        return [f"{'standard output' if file is None else file}: {java_text(record.value)}" for record in records]
+
     def start(self, config: Mapping[str, str]) -> None:
         keys.SINK.parse(config)
         self._config = dict(config)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import ClassVar
 
-from sluiceway.api import SinkConnector, TopicPartition
+from sluiceway.api import SinkConnector, SinkRecord, TopicPartition
 from sluiceway.config.definition import ConfigDef, ConfigKey, ValidatedValue
 from sluiceway.connectors.files import common_config as common
 from sluiceway.connectors.files import keys, store_config
@@ -48,6 +48,12 @@ class FileSinkConnector(SinkConnector):
             for key, message in [*_refusals(options.store, options.names.topics_dir), *_metastore_refusals(options.hive)]:
                 found[key].errors.append(message)
         return found
+
+    @classmethod
+    def preview(cls, config: Mapping[str, str], records: Sequence[SinkRecord]) -> Sequence[str]:
+        from sluiceway.connectors.files.preview import file_lines
+
+        return file_lines(FileOptions.of(config, cls.kind), records)
 
     def start(self, config: Mapping[str, str]) -> None:
         FileOptions.of(config, self.kind)

@@ -47,6 +47,13 @@ class Replicator:
                 keys.EMIT_OFFSET_SYNCS_ENABLED,
             )
 
+    def partitions(self) -> frozenset[TopicPartition]:
+        """Return the source's partitions to copy, without creating remote topics."""
+        counts = self._source.topics()
+        return frozenset(
+            TopicPartition(topic, number) for topic in counts if topic in self._topics for number in range(counts[topic])
+        )
+
     def refresh(self, *, tolerant: bool = False) -> frozenset[TopicPartition]:
         """Create missing remote topics and partitions, and return the source's partitions that can be copied.
 

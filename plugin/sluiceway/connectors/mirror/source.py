@@ -14,6 +14,7 @@ from sluiceway.api import (
     SourceConnector,
     SourceRecord,
     SourceTask,
+    SourceTaskContext,
     TopicPartition,
 )
 from sluiceway.config.definition import ConfigDef, ValidatedValue
@@ -47,6 +48,7 @@ log = logging.getLogger(__name__)
 
 _MAX_POLL_SECONDS = 1.0  # pause and stop take effect only after a poll has returned
 _NO_TIMESTAMP = 0
+_PREVIEW_POLLS = 4
 
 
 class _OffsetSyncWriter:
@@ -176,6 +178,31 @@ class MirrorSourceConnector(SourceConnector):
     @classmethod
     def config_def(cls) -> ConfigDef:
         return CONFIG
+
+    @classmethod
+    def start_effects(cls, config: Mapping[str, str]) -> str:
+        return "it creates topics in the target cluster, changes their settings and ACLs, and writes offset syncs"
+
+    @classmethod
+    def preview(cls, context: SourceTaskContext, most: int) -> Sequence[SourceRecord]:
+        """Read with a task that writes no offset syncs, and create no topics."""
+        from sluiceway.connectors.mirror.replicator import Replicator
+
+        config = {**context.configs, keys.EMIT_OFFSET_SYNCS_ENABLED: "false"}
+        mirror = MirrorConfig(config)
+        partitions = Replicator(mirror).partitions() if mirror.enabled else frozenset()
+        task = MirrorSourceTask()
+        task.initialize(context)
+        records: list[SourceRecord] = []
+        try:
+            task.start({**config, ASSIGNED_PARTITIONS: assignment_text(sorted(partitions)), TASK_INDEX: "0"})
+            for _ in range(_PREVIEW_POLLS if partitions else 0):
+                records += task.poll() or ()
+                if len(records) >= most:
+                    break
+        finally:
+            task.stop()
+        return records
 
     @classmethod
     def validate(cls, config: Mapping[str, str]) -> dict[str, ValidatedValue]:

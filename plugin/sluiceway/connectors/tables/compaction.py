@@ -76,6 +76,10 @@ class CompactionConnector(WritingConnector, SourceConnector):
             found[HISTORY_AGE_MS].errors.append(str(ConfigError(HISTORY_AGE_MS, age, text)))
         return found
 
+    @classmethod
+    def start_effects(cls, config: Mapping[str, str]) -> str:
+        return "each poll of its task rewrites small files of the tables"
+
     def start(self, config: Mapping[str, str]) -> None:
         self.options_of(config)
         self._config = dict(config)

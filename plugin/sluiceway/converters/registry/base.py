@@ -56,7 +56,12 @@ class RegistryConverter(Converter):
     def __init__(self) -> None:
         self._configured: RegistryOptions | None = None
         self._is_key = False
+        self._registers = True
         self._reset()
+
+    def for_preview(self) -> None:
+        """Register no schemas. Bytes with a schema that is not registered have the id 0."""
+        self._registers = False
 
     def _reset(self) -> None:
         self._connection: RegistryClient | None = None
@@ -183,7 +188,7 @@ class RegistryConverter(Converter):
     def _registry(self) -> RegistryClient:
         if self._connection is None:
             with packages():
-                self._connection = RegistryClient(self._options, self.schema_type, is_key=self._is_key)
+                self._connection = RegistryClient(self._options, self.schema_type, is_key=self._is_key, registers=self._registers)
         return self._connection
 
     def _new_encoder(self, topic: str, schema: Schema | None) -> Callable[[Any], bytes | None]:

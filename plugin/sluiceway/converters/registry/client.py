@@ -27,15 +27,20 @@ class WriterSchema(NamedTuple):
 
 
 class RegistryClient:
-    """A converter's connection to the registry. confluent-kafka's client caches schemas by id and by subject."""
+    """A converter's connection to the registry. confluent-kafka's client caches schemas by id and by subject.
 
-    def __init__(self, options: RegistryOptions, schema_type: str, *, is_key: bool) -> None:
+    Without ``registers``, schemas are looked up instead of registered.
+    """
+
+    def __init__(self, options: RegistryOptions, schema_type: str, *, is_key: bool, registers: bool = True) -> None:
         self._options = options
         self._type = schema_type
         self._label = _LABELS[schema_type]
         self._field = "key" if is_key else "value"
         try:
             self._client = serdes.registry_client(options.client)
+            if not registers:
+                serdes.look_up_only(self._client)
         except (ValueError, TypeError, OSError) as error:  # the message may contain the URL and so a password
             raise ConfigError(
                 f"The options of the Schema Registry client are invalid ({type(error).__name__}). Check the PEM files, the key's "

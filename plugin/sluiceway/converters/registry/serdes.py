@@ -8,10 +8,15 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import logging
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from sluiceway.errors import MissingToolError
+
+log = logging.getLogger(__name__)
+
+_NOT_FOUND = 404
 
 MakeSerializer = Callable[[Any, dict[str, Any]], Any]
 """Creates confluent-kafka's serializer from the registry client and the serializer's options."""
@@ -34,6 +39,26 @@ def registry_client(options: Mapping[str, object]) -> Any:
     from confluent_kafka.schema_registry import SchemaRegistryClient
 
     return SchemaRegistryClient(dict(options))
+
+
+def look_up_only(client: Any) -> None:
+    """Make a client look schemas up where it would register them. One that is not registered gets the id 0."""
+    from confluent_kafka.schema_registry import RegisteredSchema, SchemaRegistryError
+
+    def look_up(subject_name: str, schema: Any, normalize_schemas: bool = False) -> Any:
+        try:
+            return client.lookup_schema(subject_name, schema, normalize_schemas)
+        except SchemaRegistryError as error:
+            if error.http_status_code != _NOT_FOUND:
+                raise
+            log.warning("Subject %s has no such schema yet. It would be registered; the bytes have the id 0 here.", subject_name)
+            return RegisteredSchema(schema_id=0, guid=None, subject=subject_name, version=None, schema=schema)
+
+    def look_up_id(subject_name: str, schema: Any, normalize_schemas: bool = False) -> Any:
+        return look_up(subject_name, schema, normalize_schemas).schema_id
+
+    client.register_schema_full_response = look_up
+    client.register_schema = look_up_id
 
 
 def registry_error() -> type[Exception]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Mapping
+from typing import Protocol
 
 from sluiceway.config.connector import TOPICS, TOPICS_REGEX
 from sluiceway.config.parsing import parse_list
@@ -18,6 +19,12 @@ log = logging.getLogger(__name__)
 _REFRESH_SECONDS = 60.0
 _REFRESH_SECONDS_WITHOUT_TOPICS = 2.0
 _INTERNAL = {"__consumer_offsets", "__transaction_state", "__share_group_state"}
+
+
+class TopicList(Protocol):
+    """Knows the topics of a cluster."""
+
+    def topics(self) -> list[str]: ...
 
 
 class Subscription:
@@ -34,7 +41,7 @@ class Subscription:
         self._next_refresh = 0.0
         self.topics: list[str] = []
 
-    def find_topics(self, consumer: TaskConsumer) -> list[str]:
+    def find_topics(self, consumer: TopicList) -> list[str]:
         """Return the topics to read. Call before ``subscribe``."""
         self.topics = self._fixed or self._matching(consumer)
         return self.topics
@@ -54,7 +61,7 @@ class Subscription:
             self.topics = topics
             consumer.subscribe(topics, listener)
 
-    def _matching(self, consumer: TaskConsumer) -> list[str]:
+    def _matching(self, consumer: TopicList) -> list[str]:
         found = sorted(topic for topic in consumer.topics() if topic not in _INTERNAL and self._pattern.matches(topic))
         self._next_refresh = time.monotonic() + (_REFRESH_SECONDS if found else _REFRESH_SECONDS_WITHOUT_TOPICS)
         return found

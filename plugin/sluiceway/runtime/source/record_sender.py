@@ -11,18 +11,17 @@ from contextlib import contextmanager
 from typing import Any
 
 from sluiceway.api import SourceRecord
-from sluiceway.data import Schema
 from sluiceway.errors import ConnectError, KafkaClientError
 from sluiceway.java_plugins.acknowledgements import SentRecords
 from sluiceway.kafka.clients import producer
 from sluiceway.kafka.errors import mapped_errors, to_connect_error
-from sluiceway.runtime.errors.processing_context import ProcessingContext, Stage
 from sluiceway.runtime.errors.retry_with_tolerance import RetryWithToleranceOperator
 from sluiceway.runtime.interrupts import Interrupted
-from sluiceway.runtime.source.failed_sends import FailedSends, describe_source_record, is_record_error
+from sluiceway.runtime.source.failed_sends import FailedSends, is_record_error
 from sluiceway.runtime.source.offset_storage import OffsetStorageWriter
 from sluiceway.runtime.source.packed_sender import PackedSender, taken
 from sluiceway.runtime.source.producer_errors import producer_error, record_error
+from sluiceway.runtime.source.record_encoder import RecordEncoder
 from sluiceway.runtime.source.submitted_records import (
     Acknowledge,
     Submitted,
@@ -36,9 +35,6 @@ from sluiceway.runtime.task_converters import Converters
 
 _SLICE_SECONDS = 0.1
 _PURGED = ("_PURGE_QUEUE", "_PURGE_INFLIGHT")
-
-Encode = Callable[[Any], bytes | None]
-_Converted = tuple["bytes | None", "bytes | None", dict[str, Any]]
 
 
 class RecordSender:
@@ -83,7 +79,7 @@ class RecordSender:
             self._producer.produce, self._use, self._produce_one, self._on_record_delivery, self._failed_sends, confirm
         )
         self._topics: set[str] = set()
-        self._encoders: dict[tuple[str, Schema | None, Schema | None], tuple[Encode, Encode]] = {}
+        self._encoder = RecordEncoder(converters, tolerance)
         self.failure: ConnectError | None = None
 
     @property
@@ -159,7 +155,7 @@ class RecordSender:
                 if record.value_schema is not value_schema or record.topic is not topic or record.key_schema is not key_schema:
                     topic, key_schema, value_schema = record.topic, record.key_schema, record.value_schema
                     self._use(topic)
-                    encode_key, encode_value = self._encoders_for(topic, key_schema, value_schema)
+                    encode_key, encode_value = self._encoder.encoders_for(topic, key_schema, value_schema)
                 if not record.headers and record.kafka_partition is None and record.timestamp is None:
                     try:
                         if no_report:
@@ -224,14 +220,6 @@ class RecordSender:
         """Drop records that are not acknowledged, without waiting."""
         self._producer.purge(blocking=False)
 
-    def _encoders_for(self, topic: str, key_schema: Schema | None, value_schema: Schema | None) -> tuple[Encode, Encode]:
-        known = self._encoders.get((topic, key_schema, value_schema))
-        if known is not None:
-            return known
-        encoders = self._converters.key.encoder(topic, key_schema), self._converters.value.encoder(topic, value_schema)
-        self._encoders[topic, key_schema, value_schema] = encoders
-        return encoders
-
     def _use(self, topic: str) -> None:
         if topic not in self._topics:
             self._new_topic(topic)
@@ -240,7 +228,7 @@ class RecordSender:
     def _send_one(self, record: SourceRecord, submitted: SubmittedRecord | None) -> None:
         """Produce one record of any kind, waiting for space in the buffer, and handle every kind of failure."""
         self._use(record.topic)
-        converted = self._converted(record)
+        converted = self._encoder.convert(record)
         if converted is None:
             skipped(submitted)
             return
@@ -263,7 +251,7 @@ class RecordSender:
     def _send_alone(
         self, record: SourceRecord, submitted: SubmittedRecord | None, check: Callable[[], None]
     ) -> ConnectError | None:
-        converted = self._converted(record)
+        converted = self._encoder.convert(record)
         if converted is None:
             skipped(submitted)
             return None
@@ -291,38 +279,6 @@ class RecordSender:
         if submitted is None and self._failed_sends is None:
             return {}
         return {"on_delivery": functools.partial(self._on_record_delivery, record, submitted)}
-
-    def _converted(self, record: SourceRecord) -> _Converted | None:
-        """Return key, value and options for ``produce``, or None for a record that was skipped because conversion failed."""
-        stage = Stage.KEY_CONVERTER
-        executing_class: type = type(self._converters.key)
-
-        def convert() -> _Converted:
-            nonlocal stage, executing_class
-            stage, executing_class = Stage.KEY_CONVERTER, type(self._converters.key)
-            encode_key, encode_value = self._encoders_for(record.topic, record.key_schema, record.value_schema)
-            key = encode_key(record.key)
-            stage, executing_class = Stage.VALUE_CONVERTER, type(self._converters.value)
-            value = encode_value(record.value)
-            stage, executing_class = Stage.HEADER_CONVERTER, type(self._converters.header)
-            return key, value, self._options(record)
-
-        try:
-            return convert()
-        except Exception as error:  # noqa: BLE001 (a converter may raise anything)
-            description = f"{describe_source_record(record)} cannot be converted"
-            return self._tolerance.retry(convert, description, error, ProcessingContext(stage, executing_class, record))
-
-    def _options(self, record: SourceRecord) -> dict[str, Any]:
-        """Return the options of ``produce`` for a record's headers, partition and timestamp."""
-        options: dict[str, Any] = {}
-        if record.headers:
-            options["headers"] = self._converters.headers_to_kafka(record.topic, record.headers)
-        if record.kafka_partition is not None:
-            options["partition"] = record.kafka_partition
-        if record.timestamp is not None:
-            options["timestamp"] = record.timestamp
-        return options
 
     def _produce(self, topic: str, value: bytes | None, key: bytes | None, options: Mapping[str, Any]) -> None:
         """Hand a record to the producer, waiting while its buffer is full."""

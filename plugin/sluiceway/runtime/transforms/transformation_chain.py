@@ -126,16 +126,23 @@ def _stage_error(index: int, stage: TransformationStage, error: Exception) -> Tr
     return TransformationError(index, stage.alias, java_text_of(error))
 
 
-def _apply_stage(index: int, stage: TransformationStage, record: R) -> Sequence[R]:
-    try:
-        if stage.predicate is not None and stage.predicate.test(record) == stage.negate:
-            return (record,)
-        result = stage.transform.apply(record)
-    except Exception as error:
-        raise _stage_error(index, stage, error) from error
+def selects(stage: TransformationStage, record: SourceRecord | SinkRecord) -> bool:
+    """Return whether a stage transforms a record, by its predicate. Raises what the predicate raises."""
+    return stage.predicate is None or stage.predicate.test(record) != stage.negate
+
+
+def as_records(result: R | Sequence[R] | None) -> Sequence[R]:
+    """Return the result of a transform's ``apply`` as a sequence."""
     if result is None:
         return ()
     return (result,) if isinstance(result, (SourceRecord, SinkRecord)) else result
+
+
+def _apply_stage(index: int, stage: TransformationStage, record: R) -> Sequence[R]:
+    try:
+        return as_records(stage.transform.apply(record)) if selects(stage, record) else (record,)
+    except Exception as error:
+        raise _stage_error(index, stage, error) from error
 
 
 class _BatchRun(Generic[R]):

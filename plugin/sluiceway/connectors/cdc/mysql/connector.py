@@ -43,6 +43,10 @@ class BinlogConnector(SourceConnector):
                 values["database.hostname"].errors.append(f"Unable to connect: {error}")
         return values
 
+    @classmethod
+    def start_effects(cls, config: Mapping[str, str]) -> str:
+        return "it writes the schema history topic, locks tables for its snapshot, and registers as a replica of the server"
+
     def start(self, config: Mapping[str, str]) -> None:
         source_config(config)
         self._config = dict(config)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from sluiceway.api import ExactlyOnceSupport, Offset, Partition, SourceConnector
+from sluiceway.api import ExactlyOnceSupport, Offset, Partition, SourceConnector, SourceRecord, SourceTaskContext
 from sluiceway.config.definition import ConfigDef, ValidatedValue
 from sluiceway.connectors.cdc.postgres.config import postgres_config
 from sluiceway.connectors.cdc.postgres.keys import CONFIG
@@ -37,6 +37,17 @@ class PostgresConnector(SourceConnector):
         from sluiceway.connectors.cdc.postgres.validation import validate
 
         return validate(config)
+
+    @classmethod
+    def start_effects(cls, config: Mapping[str, str]) -> str:
+        return "it creates and advances a replication slot on the server, and may create a publication"
+
+    @classmethod
+    def preview(cls, context: SourceTaskContext, most: int) -> Sequence[SourceRecord]:
+        """Return rows of the tables as the snapshot reads them, also where a running connector would read the log."""
+        from sluiceway.connectors.cdc.postgres.preview import snapshot_rows
+
+        return snapshot_rows(context.configs, most)
 
     def start(self, config: Mapping[str, str]) -> None:
         postgres_config(config)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from sluiceway.api import SourceRecord
@@ -88,7 +88,7 @@ class Snapshot:
             "snapshot_completed": completed,
         }
 
-    def records(self, tables: Sequence[TableId]) -> Iterator[SourceRecord]:
+    def records(self, tables: Sequence[TableId]) -> Generator[SourceRecord, None, None]:
         """Yield the records of all rows. The last one's offset says that the snapshot is complete."""
         catalog = Catalog(self._connection)
         held: SourceRecord | None = None

@@ -173,12 +173,17 @@ class DebeziumJdbcSinkTask(JdbcSinkTask):
 
     def start(self, config: Mapping[str, str]) -> None:
         super().start(config)
-        values = DEBEZIUM.parse(config)
-        fields = FieldFilter(_names(values[FIELD_INCLUDE_LIST]), _names(values[FIELD_EXCLUDE_LIST]))
-        self._events = Events(str(values[COLLECTION_NAME_FORMAT]), fields, deletes=self._options.delete_enabled)
+        self._events = _events(config, deletes=self._options.delete_enabled)
 
     def prepared(self, records: Sequence[SinkRecord]) -> Sequence[SinkRecord]:
         return list(self._events.records(records))
+
+
+def _events(config: Mapping[str, str], *, deletes: bool) -> Events:
+    """Return the converter of change events for a config that ``translate`` has returned."""
+    values = DEBEZIUM.parse(config)
+    fields = FieldFilter(_names(values[FIELD_INCLUDE_LIST]), _names(values[FIELD_EXCLUDE_LIST]))
+    return Events(str(values[COLLECTION_NAME_FORMAT]), fields, deletes=deletes)
 
 
 def _names(value: ConfigValue) -> frozenset[str]:
@@ -213,6 +218,12 @@ class DebeziumJdbcSinkConnector(JdbcSinkConnector):
             if value.errors:
                 found[theirs.get(name, name)].errors += [_with_own_keys(message) for message in value.errors]
         return found
+
+    @classmethod
+    def preview(cls, config: Mapping[str, str], records: Sequence[SinkRecord]) -> Sequence[str]:
+        translated = translate(config)
+        events = _events(translated, deletes=own.SinkOptions.of(translated).delete_enabled)
+        return super().preview(translated, list(events.records(records)))
 
     def start(self, config: Mapping[str, str]) -> None:
         super().start(translate(config))

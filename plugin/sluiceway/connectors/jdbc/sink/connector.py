@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 
-from sluiceway.api import SinkConnector, TopicPartition
+from sluiceway.api import SinkConnector, SinkRecord, TopicPartition
 from sluiceway.config.definition import ConfigDef, ValidatedValue
 from sluiceway.connectors.jdbc.connection_keys import CONNECTION_PASSWORD, CONNECTION_USER
 from sluiceway.connectors.jdbc.dialects import dialect_class
@@ -42,6 +42,12 @@ class JdbcSinkConnector(SinkConnector):
         if not dialect_class(connection.url.dialect).local_file:
             check_login(connection, found, (CONNECTION_URL, CONNECTION_USER, CONNECTION_PASSWORD), may_be_unreachable=True)
         return found
+
+    @classmethod
+    def preview(cls, config: Mapping[str, str], records: Sequence[SinkRecord]) -> Sequence[str]:
+        from sluiceway.connectors.jdbc.sink.preview import statements
+
+        return statements(SinkOptions.of(config), records)
 
     def start(self, config: Mapping[str, str]) -> None:
         SinkOptions.of(config)

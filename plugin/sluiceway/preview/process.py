@@ -1,0 +1,100 @@
+"""Runs one preview, in a process of its own: connector code that hangs or crashes ends this process only."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import pickle
+import signal
+import sys
+from typing import IO
+
+from sluiceway.api import SinkConnector, SourceConnector
+from sluiceway.config.connector import CONNECTOR_CLASS, CONNECTOR_VERSION
+from sluiceway.discovery import connector_class, plugins
+from sluiceway.errors import ConnectError, java_text_of, trace_of
+from sluiceway.herder.plugin_path import use_plugin_path
+from sluiceway.preview.request import Event, PreviewRequest, Tell
+from sluiceway.preview.sink import preview_sink
+from sluiceway.preview.source import preview_source
+
+_WARNINGS = 20
+_GRACE_SECONDS = 70.0  # for the start; after that the process ends by itself, because nobody is left to end it
+_GROUPS = ("sluiceway.connectors", "sluiceway.transforms", "sluiceway.predicates", "sluiceway.converters")
+_OOM_SCORE = "1000"
+
+
+def main() -> None:
+    """Read a pickled request from stdin, run its preview and write its events to stdout, each as a line of JSON."""
+    request: PreviewRequest = pickle.loads(sys.stdin.buffer.read())  # noqa: S301 (written by the process that started this one)
+    with _own_stdout() as answers:
+
+        def tell(event: Event) -> None:
+            answers.write(json.dumps(event).encode() + b"\n")
+            answers.flush()
+
+        logging.basicConfig(stream=sys.stderr, level=logging.WARNING)
+        logging.getLogger().addHandler(_Warnings(tell))
+        _bound(request.limits.seconds)
+        use_plugin_path(request.worker.raw)
+        run(request, tell)
+
+
+def run(request: PreviewRequest, tell: Tell) -> None:
+    """Run a preview. Failures are told, not raised. Its time begins when the plugins are loaded."""
+    try:
+        for group in _GROUPS:
+            plugins(group)
+        tell({"event": "ready"})
+        config = request.config
+        cls = connector_class(config[CONNECTOR_CLASS], config.get(CONNECTOR_VERSION))
+        if issubclass(cls, SinkConnector):
+            note = preview_sink(cls, config, request, tell)
+        elif issubclass(cls, SourceConnector):
+            note = preview_source(cls, config, request, tell)
+        else:
+            raise ConnectError(f"{cls.__name__} is neither a source nor a sink connector.")
+    except Exception as error:  # noqa: BLE001 (the outermost boundary of the connector's code)
+        tell({"event": "end", "error": {"message": java_text_of(error), "trace": trace_of(error)}})
+    else:
+        tell({"event": "end", "note": note})
+
+
+def _own_stdout() -> IO[bytes]:
+    """Return a file for the answers. What plugins print to stdout goes to stderr, and their stdin is empty."""
+    answers = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)
+    empty = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(empty, 0)
+    os.close(empty)
+    return answers
+
+
+def _bound(seconds: float) -> None:
+    """Let the kernel end this process after its time, and before all others if memory runs out."""
+    signal.signal(signal.SIGALRM, signal.SIG_DFL)
+    signal.setitimer(signal.ITIMER_REAL, seconds + _GRACE_SECONDS)
+    try:
+        with open("/proc/self/oom_score_adj", "w", encoding="ascii") as file:  # noqa: PTH123 (not a file to keep)
+            file.write(_OOM_SCORE)
+    except OSError:  # not Linux, or not allowed
+        pass
+
+
+class _Warnings(logging.Handler):
+    """Tells the first warnings and errors of the log."""
+
+    def __init__(self, tell: Tell) -> None:
+        super().__init__(logging.WARNING)
+        self._tell = tell
+        self._left = _WARNINGS
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if self._left > 0:
+            self._left -= 1
+            self._tell({"event": "warning", "text": f"{record.getMessage()} ({record.name})"})
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,41 @@
+"""Defines what a preview is asked for, and what its process tells. No I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from sluiceway.config.worker import WorkerConfig
+from sluiceway.herder.offset_edits import OffsetEdit
+
+MOST_RECORDS = 100
+MOST_SECONDS = 60.0
+
+Event = dict[str, Any]
+"""A JSON object with its kind in ``event``: ``ready``, ``phase``, ``record``, ``target``, ``warning`` or ``end``."""
+
+Tell = Callable[[Event], None]
+"""Sends an event to the process that asked for the preview."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How much a preview may take: ``records`` records, in ``seconds`` seconds from the start of the connector's code."""
+
+    records: int = 10
+    seconds: float = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class PreviewRequest:
+    """One preview. Picklable, because it is sent to a process.
+
+    ``config`` is the connector's, with references resolved: it contains secrets. ``offsets`` are the stored ones from which the
+    connector would continue; None for the beginning.
+    """
+
+    config: Mapping[str, str] = field(repr=False)
+    worker: WorkerConfig = field(repr=False)
+    offsets: Sequence[OffsetEdit] | None
+    limits: Limits

@@ -1,0 +1,369 @@
+"""Previews of every built-in connector on a real broker: records are shown, and nothing is written anywhere."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from confluent_kafka import Consumer, TopicPartition
+from fastapi.testclient import TestClient
+
+from sluiceway.config.worker import WorkerConfig
+from sluiceway.discovery import connector_class, java_name
+from sluiceway.herder import Herder
+from sluiceway.rest.app import make_app
+from sluiceway.storage.factory import Stores, open_stores
+from support.database import HOST, POSTGRESQL, SQLITE, DatabaseForTest
+from support.kafka import Kafka
+from support.preview_connectors import SINK
+from support.s3_server import S3Server, s3_server
+from support.table_source import SourceLake, numbers
+
+pytestmark = pytest.mark.kafka
+
+BYTES = "org.apache.kafka.connect.converters.ByteArrayConverter"
+NOWHERE = "http://127.0.0.1:9"  # no server: a preview of a file sink does not ask the storage
+ROWS = [
+    json.dumps(
+        {
+            "schema": {
+                "type": "struct",
+                "fields": [{"field": "id", "type": "int64"}, {"field": "name", "type": "string", "optional": True}],
+            },
+            "payload": {"id": number, "name": f"n{number}"},
+        }
+    )
+    for number in range(1, 4)
+]
+
+
+@dataclass(frozen=True)
+class Lab:
+    """The broker, a topic with three rows, and a folder for files and databases."""
+
+    kafka: Kafka
+    topic: str
+    folder: Path
+    request: pytest.FixtureRequest
+    unique: Callable[[str], str]
+    servers: list[DatabaseForTest] = field(default_factory=list)
+
+    @property
+    def sqlite(self) -> DatabaseForTest:
+        file = self.folder / "test.db"
+        return DatabaseForTest(SQLITE, str(file), f"jdbc:sqlite:{file}")
+
+    def table(self) -> DatabaseForTest:
+        """Return a SQLite database with a table of three rows."""
+        self.sqlite.execute("create table orders (id integer primary key, name text)")
+        self.sqlite.execute("insert into orders values (1, 'n1'), (2, 'n2'), (3, 'n3')")
+        return self.sqlite
+
+    def lake(self, table_format: str) -> SourceLake:
+        """Return tables with a table of three rows."""
+        lake = SourceLake(table_format, self.folder)
+        lake.append(numbers(1, 4))
+        return lake
+
+    def server(self, kind: str) -> DatabaseForTest:
+        database: DatabaseForTest = self.request.getfixturevalue(kind)
+        database.execute("create table orders (id int primary key, name varchar(10))")
+        database.execute("insert into orders values (1, 'n1')")
+        self.servers.append(database)
+        return database
+
+    def file(self, name: str = "in.txt", text: str = "one\ntwo\nthree\n") -> str:
+        file = self.folder / name
+        file.write_text(text)
+        return str(file)
+
+
+Config = dict[str, str]
+
+
+def change_capture(lab: Lab, kind: str) -> Config:
+    database = lab.server(kind)
+    return {
+        "database.hostname": HOST,
+        "database.port": str(database.port),
+        "database.user": database.user,
+        "database.password": database.password,
+        "topic.prefix": "shop",
+    }
+
+
+def binlog(lab: Lab) -> Config:
+    history = {
+        "schema.history.internal.kafka.topic": lab.unique("history"),
+        "schema.history.internal.kafka.bootstrap.servers": lab.kafka.bootstrap,
+    }
+    return {**change_capture(lab, "mariadb"), **history, "database.server.id": "7"}
+
+
+def postgres(lab: Lab) -> Config:
+    database = lab.request.getfixturevalue("postgresql")
+    return {**change_capture(lab, "postgresql"), "database.dbname": database.name, "slot.name": "preview"}
+
+
+def mirror(lab: Lab) -> Config:
+    return {
+        "topics": lab.topic,
+        "source.cluster.alias": "A",
+        "target.cluster.alias": "B",
+        "source.cluster.bootstrap.servers": lab.kafka.bootstrap,
+        "target.cluster.bootstrap.servers": lab.kafka.bootstrap,
+        "replication.factor": "1",
+        "offset-syncs.topic.replication.factor": "1",
+        "key.converter": BYTES,
+        "value.converter": BYTES,
+        "header.converter": BYTES,
+    }
+
+
+def jdbc_source(lab: Lab) -> Config:
+    return {**lab.table().config, "mode": "incrementing", "incrementing.column.name": "id", "topic.prefix": "p-"}
+
+
+def tables(table_format: str) -> Callable[[Lab], Config]:
+    def config(lab: Lab) -> Config:
+        found = lab.lake(table_format).config(topic="rows")
+        return {key: value for key, value in found.items() if key not in ("name", "connector.class")}
+
+    return config
+
+
+def into_tables(table_format: str) -> Callable[[Lab], Config]:
+    def config(lab: Lab) -> Config:
+        places = {key: value for key, value in tables(table_format)(lab).items() if "catalog" in key or key.endswith(".path")}
+        return {**places, f"{table_format}.tables": "db.t", f"{table_format}.tables.auto-create-enabled": "true"}
+
+    return config
+
+
+def compaction(table_format: str) -> Callable[[Lab], Config]:
+    return lambda lab: {
+        key: value for key, value in tables(table_format)(lab).items() if key not in ("topic", "poll.interval.ms")
+    }
+
+
+def local_files(lab: Lab) -> Config:
+    return {"path": str(lab.folder / "out"), "flush.size": "3"}
+
+
+def confluent_files(**keys: str) -> Callable[[Lab], Config]:
+    json_format = "io.confluent.connect.{}.format.json.JsonFormat"
+    kind = keys.pop("kind")
+    common = {"flush.size": "3", "format.class": json_format.format(kind)}
+    return lambda _lab: {**common, **{key.replace("__", "-").replace("_", "."): value for key, value in keys.items()}}
+
+
+def s3_files(lab: Lab) -> Config:
+    server: S3Server = lab.request.getfixturevalue("s3")
+    return {**server.config, "flush.size": "3", "format.class": "io.confluent.connect.s3.format.json.JsonFormat"}
+
+
+@dataclass(frozen=True)
+class Case:
+    """A connector's config, without name, class and topics of sinks. ``not_started`` is a part of the reason."""
+
+    config: Callable[[Lab], Config]
+    records: int = 3
+    target: str = ""
+    not_started: str = ""
+    long: bool = True
+
+
+AZURE = confluent_files(
+    kind="azure.blob", azblob_account_name="a", azblob_account_key="a2V5", azblob_container_name="c", store_url=NOWHERE
+)
+GCS = confluent_files(kind="gcs", gcs_bucket_name="b", store_url=NOWHERE)
+HDFS = confluent_files(kind="hdfs", hdfs_url="hdfs://127.0.0.1:9")
+HDFS3 = confluent_files(kind="hdfs3", hdfs_url="hdfs://127.0.0.1:9")
+
+CASES: Mapping[str, Case] = {
+    "AvroFileSink": Case(local_files, target="orders"),
+    "AzureBlobStorageSink": Case(AZURE, target='{"id":1,"name":"n1"}'),
+    "CsvSink": Case(local_files, target="+0+0000000000+0000000000.csv"),
+    "DebeziumJdbcSink": Case(lambda lab: {**lab.sqlite.config, "schema.evolution": "basic"}, target="INSERT INTO"),
+    "DeltaCompaction": Case(compaction("delta"), 0, not_started="rewrites small files"),
+    "DeltaSink": Case(into_tables("delta")),
+    "DeltaSource": Case(tables("delta")),
+    "FileStreamSink": Case(lambda lab: {"file": str(lab.folder / "out.txt")}, target="out.txt: Struct{id=1,name=n1}", long=False),
+    "FileStreamSource": Case(lambda lab: {"file": lab.file(), "topic": "lines"}, long=False),
+    "GcsSink": Case(GCS, target='{"id":1,"name":"n1"}'),
+    "Hdfs3Sink": Case(HDFS3, target='{"id":1,"name":"n1"}'),
+    "HdfsSink": Case(HDFS, target='{"id":1,"name":"n1"}'),
+    "IcebergCompaction": Case(compaction("iceberg"), 0, not_started="rewrites small files"),
+    "IcebergSink": Case(into_tables("iceberg")),
+    "IcebergSource": Case(tables("iceberg")),
+    "JdbcSink": Case(lambda lab: {**lab.sqlite.config, "auto.create": "true"}, target="CREATE TABLE", long=False),
+    "JdbcSource": Case(jdbc_source),
+    "JsonFileSink": Case(local_files, target='{"id":1,"name":"n1"}'),
+    "MariaDbConnector": Case(binlog, 0, not_started="it writes the schema history topic"),
+    "MirrorSource": Case(mirror),
+    "MockSink": Case(lambda _lab: {}),
+    "MockSource": Case(lambda _lab: {"topic": "mock"}),
+    "MySqlConnector": Case(binlog, 0, not_started="it writes the schema history topic"),
+    "OrcSink": Case(local_files, target="+0+0000000000+0000000000"),
+    "ParquetSink": Case(local_files, target="+0+0000000000+0000000000"),
+    "PostgresConnector": Case(postgres, 1, not_started="replication slot"),
+    "S3Sink": Case(s3_files, target='{"id":1,"name":"n1"}'),
+    "SparkSink": Case(lambda lab: {"format": "parquet", "path": str(lab.folder / "out")}),
+    "SparkSource": Case(lambda lab: {"format": "parquet", "path": str(lab.folder), "topic": "t"}, 0, not_started="Spark driver"),
+    "TabularIcebergSink": Case(into_tables("iceberg")),
+    "TextSink": Case(local_files, target="Struct{id=1,name=n1}"),
+    "VerifiableSink": Case(lambda _lab: {}),
+    "VerifiableSource": Case(lambda _lab: {"topic": "verifiable"}),
+}
+
+
+@pytest.fixture(scope="module")
+def s3() -> Iterator[S3Server]:
+    with s3_server() as server:
+        yield server
+
+
+@pytest.fixture
+def stores(worker: WorkerConfig) -> Iterator[Stores]:
+    with open_stores(worker) as stores:
+        yield stores
+
+
+@pytest.fixture
+def herder(worker: WorkerConfig, stores: Stores) -> Herder:
+    return Herder(worker, stores.config, stores.status, stores.offsets)
+
+
+@pytest.fixture
+def http(herder: Herder) -> TestClient:
+    return TestClient(make_app(lambda: herder))
+
+
+@pytest.fixture
+def lab(kafka: Kafka, topic: str, unique: Callable[[str], str], tmp_path: Path, request: pytest.FixtureRequest) -> Lab:
+    kafka.produce(topic, *ROWS)
+    return Lab(kafka, topic, tmp_path, request, unique)
+
+
+def state(lab: Lab) -> dict[str, Any]:
+    """Return what a preview might change: topics with their ends, consumer groups, files, and databases."""
+    topics = {name: topic for name, topic in lab.kafka.admin.list_topics(timeout=30).topics.items() if not name.startswith("__")}
+    reader = Consumer({"bootstrap.servers": lab.kafka.bootstrap, "group.id": "unused"})
+    try:
+        ends = {
+            (name, number): reader.get_watermark_offsets(TopicPartition(name, number), timeout=30)
+            for name, topic in topics.items()
+            for number in topic.partitions
+        }
+    finally:
+        reader.close()
+    groups = sorted(each.group_id for each in lab.kafka.admin.list_consumer_groups().result(30).valid)
+    files = {str(each): hashlib.sha256(each.read_bytes()).hexdigest() for each in lab.folder.rglob("*") if each.is_file()}
+    return {"ends": ends, "groups": groups, "files": files, "databases": [_contents(each) for each in lab.servers]}
+
+
+def _contents(database: DatabaseForTest) -> list[Any]:
+    names = "select table_schema, table_name from information_schema.tables order by 1, 2"
+    statements = ["select * from orders", names]
+    if database.dialect == POSTGRESQL:
+        statements += ["select slot_name from pg_replication_slots", "select pubname from pg_publication"]
+    return [database.execute(each) for each in statements]
+
+
+def ask(http: TestClient, name: str, config: Mapping[str, str], query: str = "records=3&seconds=30") -> dict[str, Any]:
+    answer = http.post(f"/connector-plugins/{name}/config/preview?{query}", json=dict(config))
+    assert answer.status_code == 200, answer.text
+    found: dict[str, Any] = answer.json()
+    return found
+
+
+def test_there_is_a_case_for_every_built_in_connector() -> None:
+    listed = TestClient(make_app(lambda: pytest.fail("no herder is needed"))).get("/connector-plugins").json()
+    built_in = {each["class"] for each in listed if connector_class(each["class"]).__module__.startswith("sluiceway.")}
+    assert {java_name(connector_class(alias)) for alias in CASES} == built_in
+
+
+@pytest.mark.parametrize(
+    "alias", [pytest.param(alias, marks=pytest.mark.long if case.long else ()) for alias, case in CASES.items()]
+)
+def test_a_preview_writes_nothing(alias: str, lab: Lab, http: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    case = CASES[alias]
+    if case in (CASES["AzureBlobStorageSink"], CASES["GcsSink"], CASES["HdfsSink"], CASES["Hdfs3Sink"]):
+        monkeypatch.setattr("sluiceway.connectors.files.connector._refusals", lambda *_: [])
+    plugin = java_name(connector_class(alias))
+    config = {"connector.class": plugin, "name": lab.unique("preview"), **case.config(lab)}
+    if "Sink" in alias:
+        config["topics"] = lab.topic
+    before = state(lab)
+    answer = ask(http, plugin, config)
+    assert state(lab) == before
+    print(json.dumps(answer, indent=1)[:4000])
+    assert (answer["validation"], answer["error"]) == (None, None)
+    assert len(answer["records"]) == case.records, answer["note"]
+    assert all(record["error"] is None for record in answer["records"])
+    assert case.not_started in answer["note"]
+    texts = "\n".join((answer["target"] or {}).get("target") or ())
+    assert case.target in texts
+
+
+def test_existing_connectors_continue_at_their_stored_offsets(herder: Herder, stores: Stores, lab: Lab, http: TestClient) -> None:
+    source = {"name": lab.unique("source"), "connector.class": "FileStreamSource", "file": lab.file(), "topic": "lines"}
+    sink = {"name": lab.unique("sink"), "connector.class": "FileStreamSink", "topics": lab.topic}
+    for config in (source, sink):
+        herder.create(config["name"], config)
+    stores.offsets.put(source["name"], [({"filename": source["file"]}, {"position": 4})])
+    lab.kafka.set_offsets(f"connect-{sink['name']}", {(lab.topic, 0): 2})
+    before = state(lab)
+
+    answer = ask(http, "FileStreamSource", source)
+    assert answer["start"] == "stored offsets"
+    assert [each["written"][0]["value"]["text"] for each in answer["records"]] == [
+        json.dumps({"schema": {"type": "string", "optional": False}, "payload": line}, separators=(",", ":"))
+        for line in ("two", "three")
+    ]
+    assert answer["note"] == "The source had no more records for 3 s."
+
+    answer = ask(http, "FileStreamSink", sink)
+    assert [each["message"]["offset"] for each in answer["records"]] == [2]
+    assert answer["note"] == "The topics have no more records from there on."
+    assert len(ask(http, "FileStreamSink", sink, "fromBeginning=true")["records"]) == 3
+    assert state(lab) == before
+    assert lab.kafka.committed(f"connect-{sink['name']}") == {(lab.topic, 0): 2}
+    assert stores.offsets.get(source["name"], [{"filename": source["file"]}]) == [{"position": 4}]
+
+
+@pytest.mark.long
+def test_bad_records_of_a_sink_are_told_with_their_outcome(lab: Lab, http: TestClient) -> None:
+    lab.kafka.produce(lab.topic, "not JSON")
+    dlq = lab.unique("dlq")
+    config = {
+        "name": "s",
+        "connector.class": SINK,
+        "topics": f"{lab.topic},{lab.unique('missing')}",
+        "errors.tolerance": "all",
+        "errors.deadletterqueue.topic.name": dlq,
+        "transforms": "id",
+        "transforms.id.type": "org.apache.kafka.connect.transforms.ExtractField$Value",
+        "transforms.id.field": "id",
+        "behavior": "tells",
+    }
+    before = state(lab)
+    answer = ask(http, SINK, config, "records=10")
+    assert state(lab) == before  # the dead letter queue's topic among others
+    *good, bad = answer["records"]
+    assert [[image["value"]["data"] for image in record["put"]] for record in good] == [[1], [2], [3]]
+    assert (bad["before"], bad["put"], bad["error"]["stage"]) == (None, [], "VALUE_CONVERTER")
+    assert bad["error"]["outcome"] == (
+        f"The record is skipped, because errors.tolerance=all, and written to the dead letter queue topic {dlq}."
+    )
+    assert answer["target"]["target"] == ["row 1", "row 2", "row 3"]
+    assert "These topics do not exist: missing" in answer["note"]
+
+    answer = ask(http, SINK, {**config, "behavior": "bad preview"})
+    assert (len(answer["records"]), answer["target"]["target"]) == (3, None)
+    assert answer["target"]["error"].endswith("cannot tell")
