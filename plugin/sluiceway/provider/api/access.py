@@ -34,6 +34,10 @@ class DagGuard:
         """Return the names of those connectors that the user may pause, resume and restart, in the order given."""
         return self._allowed(configs, "PUT")
 
+    def may_create(self) -> bool:
+        """Return whether the user may create connectors, which requires the right to create DAGs."""
+        return get_auth_manager().is_authorized_dag(method="POST", user=self._user)
+
     def _allowed(self, configs: Mapping[str, Mapping[str, str]], method: ResourceMethod) -> Sequence[str]:
         dags = {name: dag for name, config in configs.items() if (dag := _dag_or_none(name, config)) is not None}
         teams = DagModel.get_dag_id_to_team_name_mapping(list(dags.values())) if conf.getboolean("core", "multi_team") else {}

@@ -1,6 +1,6 @@
 // Shows the details of one connector.
 
-import { buttons } from "./actions.js";
+import { buttons, configButtons, taskButton } from "./actions.js";
 import { RequestError, deadLetters, offsets } from "./api.js";
 import { h, replace, whenFree } from "./dom.js";
 import { UNKNOWN, count, exact, rate, time } from "./format.js";
@@ -10,16 +10,17 @@ import { sparkline } from "./spark.js";
 const SHOWN = 100; // offsets at most
 
 export class Detail {
-  /** ``back()`` opens the list, null if there is none; ``goTo(path)`` opens a page of Airflow. */
-  constructor(name, { back, changed, goTo, inDag }) {
+  /** ``back()`` opens the list, null if there is none; ``go(hash)`` another part of the page, ``goTo(path)`` a page of Airflow. */
+  constructor(name, { back, changed, go, goTo, inDag }) {
     this.name = name;
     this.changed = changed;
+    this.go = go;
     this.goTo = goTo;
     this.inDag = inDag;
     this.head = h("header");
-    this.body = h("div.body");
+    this.body = h("div.body", null, h("p.empty", null, "Loading…"));
     this.errors = new Cached(errors);
-    this.tasks = new Cached(taskTable);
+    this.tasks = new Cached(([found, mayEdit]) => taskTable(name, found, mayEdit, changed));
     this.config = new Cached(config);
     this.offsets = new Section("Offsets", () => offsets(name), (response) => sourceOffsets(response.offsets));
     this.deadLetters = new Section("Newest dead letter queue records", () => deadLetters(name), deadLetterTable);
@@ -35,10 +36,10 @@ export class Detail {
     this.offsets.showInstead(found.type === "sink" ? sinkOffsets(found) : null);
     const sections = [
       charts(found), this.errors.drawn([found.trace, found.tasks_in_full.map((task) => [task.id, task.trace])]),
-      this.tasks.drawn(found.tasks_in_full), found.dead_letters === null ? null : this.deadLetters.element, this.offsets.element,
+      this.tasks.drawn([found.tasks_in_full, found.may_edit]), found.dead_letters === null ? null : this.deadLetters.element, this.offsets.element,
       this.config.drawn(found.config),
     ];
-    replace(this.head, h("div.title", null, h("h1", null, found.name), badge(found.state)), buttons(found, this.changed),
+    replace(this.head, h("div.title", null, h("h1", null, found.name), badge(found.state)), buttons(found, this.changed), configButtons(found, this.go),
       h("p.about", null, this.about(found)));
     replace(this.body, ...sections.filter(Boolean));
   }
@@ -80,10 +81,10 @@ function errors([own, ofTasks]) {
     failed.slice(0, 10).map(([what, trace]) => h("div", null, h("h3", null, what), h("pre", { tabindex: "0" }, trace))));
 }
 
-function taskTable(found) {
+function taskTable(name, found, mayEdit, changed) {
   if (!found.length) return null;
-  return h("section", null, h("h2", null, "Tasks"),
-    table(["Task", "State", "Worker"], found.map((task) => [String(task.id), badge(task.state), task.worker_id ?? UNKNOWN])));
+  const rows = found.map((task) => [String(task.id), badge(task.state), task.worker_id ?? UNKNOWN, taskButton(name, task.id, mayEdit, changed)]);
+  return h("section", null, h("h2", null, "Tasks"), table(["Task", "State", "Worker", "Actions"], rows));
 }
 
 function config(found) {
