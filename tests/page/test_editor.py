@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from playwright.sync_api import expect
 
@@ -118,9 +120,8 @@ def test_an_edit_shows_its_changes_and_keeps_secrets(ui: Ui, cluster: Cluster, n
     ui.set("topic", "u")
     ui.button("JSON").click()
     text = ui.page.get_by_label("Config as JSON")
-    expect(text).to_have_value(
-        f'{{\n  "connector.class": "{SOURCE}",\n  "topic": "u",\n  "my.password": "[hidden]",\n  "note": "two\\nlines",\n  "name": "{name}"\n}}\n'
-    )
+    shown = {"connector.class": SOURCE, "topic": "u", "my.password": "[hidden]", "note": "two\nlines", "name": name}
+    expect(text).to_have_value(f"{json.dumps(shown, indent=2)}\n")
     text.fill(text.input_value().replace('"topic": "u"', '"topic": "u", "batch.size": 10'))
     ui.button("Review").click()
     for key, before_and_after in (("batch.size", "not set10"), ("file", "/anot set"), ("topic", "tu")):
@@ -187,7 +188,7 @@ def test_a_connector_is_deleted_after_a_confirmation(ui: Ui, cluster: Cluster, n
     assert name in cluster.herder.connectors()
     ui.button("Delete").click()
     expect(ui.page.get_by_role("dialog")).to_contain_text("Its offsets are kept")
-    screenshot(ui.page, "delete")
+    screenshot(ui.page, "connector-delete")
     ui.page.get_by_role("dialog").get_by_role("button", name="Delete").click()
     expect(ui.page.get_by_role("heading", level=1)).to_have_text("Connectors")
     assert name not in cluster.herder.connectors()

@@ -15,6 +15,7 @@ from sluiceway.discovery import connector_class
 from sluiceway.errors import AlreadyExistsError, ConflictError, NotFoundError
 from sluiceway.herder import offset_edits, states, validation
 from sluiceway.herder.config_infos import ConfigInfos
+from sluiceway.herder.dead_letters import ConnectorDeadLetters
 from sluiceway.herder.enrichment import Config
 from sluiceway.herder.loggers import Loggers, checked_level, follow_cluster_levels
 from sluiceway.herder.model import ConnectorInfo, ConnectorStatus, TaskInfo, TopicTracking
@@ -103,6 +104,10 @@ class Herder:
     def offsets(self, name: str) -> list[OffsetEdit]:
         """Return every partition of a connector with its offset. Raises NotFoundError, KafkaClientError."""
         return self._offsets_of(self._existing(name)).read()
+
+    def dead_letters(self, name: str) -> ConnectorDeadLetters:
+        """Return the dead letter queue of a connector. Raises NotFoundError."""
+        return ConnectorDeadLetters(self._worker, name, self._existing(name).config or {})
 
     def driver_is_alive(self, name: str) -> bool:
         """Return whether a driver runs the connector, according to its heartbeats."""

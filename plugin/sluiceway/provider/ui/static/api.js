@@ -2,6 +2,7 @@
 
 const REST = new URL("..", document.baseURI);
 const OWN = new URL("api/", document.baseURI);
+const AIRFLOW = new URL("../../api/v2/", document.baseURI);
 
 /** A request that failed, with a message for the user. ``status`` is 0 if there was no response. */
 export class RequestError extends Error {
@@ -32,10 +33,35 @@ export const putConfig = (name, config) => send(new URL(`connectors/${part(name)
 export const remove = (name) => send(new URL(`connectors/${part(name)}`, REST), "DELETE");
 export const restartTask = (name, task) => send(new URL(`connectors/${part(name)}/tasks/${task}/restart`, REST), "POST");
 
+/** Return dead letter queue records with their keys and values, which users see who may edit the connector. */
+export const deadLetterRecords = (name, limit) => get(new URL(`connectors/${part(name)}/dead-letters?limit=${limit}`, REST));
+export const replay = (name, records, topic) => send(new URL(`connectors/${part(name)}/dead-letters/replay`, REST), "POST", JSON.stringify({ records, topic }));
+
 /** Return the offsets of a connector as the text of the response, since numbers in them may exceed those of JavaScript. */
 export const offsetsText = (name) => send(new URL(`connectors/${part(name)}/offsets`, REST), "GET", null, (response) => response.text());
 export const alterOffsets = (name, body) => send(new URL(`connectors/${part(name)}/offsets`, REST), "PATCH", body);
 export const resetOffsets = (name) => send(new URL(`connectors/${part(name)}/offsets`, REST), "DELETE");
+
+/** Return the newest run of a DAG. Airflow's own API, under Airflow's permissions. */
+export const dagRuns = (dag) => get(new URL(`dags/${part(dag)}/dagRuns?limit=1&order_by=-run_after`, AIRFLOW));
+export const taskInstances = (dag, run) => get(new URL(`dags/${part(dag)}/dagRuns/${part(run)}/taskInstances`, AIRFLOW));
+
+/** Return the last lines of a task's log, each the JSON text of an event. The whole log passes through, but is not kept. */
+export function taskLog(dag, run, { task_id: task, try_number: attempt, map_index: index }, count) {
+  const url = new URL(`dags/${part(dag)}/dagRuns/${part(run)}/taskInstances/${part(task)}/logs/${attempt}?map_index=${index}`, AIRFLOW);
+  return send(url, "GET", null, (response) => lastLines(response, count), "application/x-ndjson");
+}
+
+async function lastLines(response, count) {
+  let lines = [], rest = "";
+  const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+  for (let part = await reader.read(); !part.done; part = await reader.read()) {
+    const found = (rest + part.value).split("\n");
+    rest = found.pop();
+    lines = [...lines, ...found].slice(-count);
+  }
+  return [...lines, rest].filter(Boolean).slice(-count);
+}
 
 /** Pause, resume, stop or restart a connector through Connect's REST API. */
 export function act(name, action) {
@@ -46,9 +72,9 @@ export function act(name, action) {
 const get = (url) => send(url, "GET");
 
 /** Send a request with a JSON body, and return the JSON of the response, or what ``read`` returns for it. */
-async function send(url, method, body = null, read = json) {
+async function send(url, method, body = null, read = json, accept = "application/json") {
   let response;
-  const headers = { Accept: "application/json", ...(body === null ? {} : { "Content-Type": "application/json" }) };
+  const headers = { Accept: accept, ...(body === null ? {} : { "Content-Type": "application/json" }) };
   try {
     response = await fetch(url, { method, headers, body, signal: AbortSignal.timeout(60000) });
   } catch {

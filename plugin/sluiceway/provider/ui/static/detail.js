@@ -2,9 +2,11 @@
 
 import { buttons, configButtons, taskButton } from "./actions.js";
 import { RequestError, deadLetters, offsets } from "./api.js";
+import { DeadLetters } from "./deadletters.js";
 import { h, replace, whenFree } from "./dom.js";
 import { UNKNOWN, count, exact, rate, time } from "./format.js";
 import { badge, tasks } from "./list.js";
+import { Log } from "./log.js";
 import { sparkline } from "./spark.js";
 
 const SHOWN = 100; // offsets at most
@@ -24,6 +26,10 @@ export class Detail {
     this.config = new Cached(config);
     this.offsets = new Section("Offsets", () => offsets(name), (response) => sourceOffsets(response.offsets));
     this.deadLetters = new Section("Newest dead letter queue records", () => deadLetters(name), deadLetterTable);
+    this.records = new DeadLetters(name);
+    this.recordsSection = new Section("Dead letter queue records", () => this.records.load(), () => this.records.element);
+    this.log = new Log(goTo);
+    this.logSection = new Section("Log of the driver", () => this.log.load(this.dag), () => this.log.element);
     this.element = h("section.detail", { "aria-label": name },
       back ? h("button.back", { type: "button", click: back }, "‹ All connectors") : null, this.head, this.body);
   }
@@ -33,11 +39,12 @@ export class Detail {
   }
 
   draw(found) {
+    this.dag = found.dag;
     this.offsets.showInstead(found.type === "sink" ? sinkOffsets(found) : null);
     const sections = [
       charts(found), this.errors.drawn([found.trace, found.tasks_in_full.map((task) => [task.id, task.trace])]),
-      this.tasks.drawn([found.tasks_in_full, found.may_edit]), found.dead_letters === null ? null : this.deadLetters.element, this.offsets.element,
-      this.config.drawn(found.config),
+      this.tasks.drawn([found.tasks_in_full, found.may_edit]), found.dead_letters === null ? null : (found.may_edit ? this.recordsSection : this.deadLetters).element, this.offsets.element,
+      this.config.drawn(found.config), found.dag ? this.logSection.element : null,
     ];
     replace(this.head, h("div.title", null, h("h1", null, found.name), badge(found.state)), buttons(found, this.changed), configButtons(found, this.go),
       h("p.about", null, this.about(found)));
