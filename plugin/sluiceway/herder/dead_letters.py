@@ -16,6 +16,9 @@ from sluiceway.kafka.dead_letter_headers import DeadLetterRecord
 from sluiceway.kafka.dead_letter_topic import DeadLetterTopic, Position, ReplayResult
 from sluiceway.runtime.task_converters import class_and_options
 
+_REPLACED = "\ufffd"
+"""What StringConverter, as Java, puts in place of bytes that are not UTF-8."""
+
 Decode = Callable[[bytes], str | None]
 
 
@@ -97,7 +100,8 @@ class ConnectorDeadLetters:
                 encoded = json.from_connect_data(self._topic, schema, value)
             except ConnectError:
                 return None
-            return None if encoded is None else encoded.decode()
+            text = None if encoded is None else encoded.decode()
+            return None if text is None or _REPLACED in text else text
 
         return decode
 
