@@ -7,7 +7,7 @@ export PYTHONDONTWRITEBYTECODE := 1
 .DEFAULT_GOAL := help
 .PHONY: help demo demo-hdfs down test lint format docs test-airflow test-clusters build-kubernetes test-kubernetes
 .PHONY: faults bench bench-airflow bench-frames bench-many bench-scaling clean test-columns test-frames bench-rest
-.PHONY: test-preview test-stores test-plugins test-plugins-cdc test-plugins-kills bench-plugins test-cdc
+.PHONY: test-preview test-stores test-plugins test-plugins-cdc test-plugins-kills bench-plugins test-cdc test-page
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -69,6 +69,9 @@ test-stores: $(VENV)/.ready  ## file sinks with servers of the protocols of Goog
 	npm install --silent --no-save --prefix build/azurite azurite@3
 	PATH=$$PWD/build/azurite/node_modules/.bin:$$PATH $(BIN)/python -m pytest tests/integration/test_file_sinks_stores.py \
 		tests/integration/test_file_sinks_hive.py -v -p no:cacheprovider
+
+test-page: $(VENV)/.ready  ## the page in Airflow in Chromium: forms for every built-in connector, offsets, dead letters, axe-core
+	$(BIN)/python -m pytest tests/page tests/airflow/test_ui.py -v -p no:cacheprovider
 
 test-plugins: $(VENV)/.ready  ## Java plugins, published ones among them, on a real broker and PostgreSQL
 	$(BIN)/python -m pytest tests/integration/test_java_*.py tests/integration/test_migrate.py \

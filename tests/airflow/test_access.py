@@ -42,6 +42,8 @@ WRITES = [
     ("PUT", "/connectors/c/topics/reset", None),
     ("PUT", "/admin/loggers/org.a?scope=cluster", {"level": "INFO"}),
     ("DELETE", "/connectors/c", None),
+    ("POST", "/connectors/c/dead-letters/replay", {"records": [{"partition": 0, "offset": 0}]}),
+    ("GET", "/connectors/c/dead-letters", None),  # seeing a connector does not include seeing its data
 ]
 
 
@@ -85,19 +87,20 @@ def test_a_viewer_may_read(client: TestClient, method: str, path: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("method", "name", "asked"),
+    ("method", "name", "rest", "asked"),
     [
-        ("GET", None, ("GET", None)),
-        ("OFFSETS", "c", ("PUT", "c")),
-        ("HEAD", "a b", ("GET", "a_x20b")),
-        ("POST", None, ("POST", None)),
-        ("POST", "c", ("PUT", "c")),
-        ("PATCH", "c", ("PUT", "c")),
-        ("DELETE", "mine", ("DELETE", "hand_written")),
+        ("GET", None, "", ("GET", None)),
+        ("DELETE", "c", "/offsets", ("PUT", "c")),
+        ("GET", "c", "/dead-letters", ("PUT", "c")),
+        ("HEAD", "a b", "", ("GET", "a_x20b")),
+        ("POST", None, "", ("POST", None)),
+        ("POST", "c", "", ("PUT", "c")),
+        ("PATCH", "c", "", ("PUT", "c")),
+        ("DELETE", "mine", "", ("DELETE", "hand_written")),
     ],
 )
 def test_requests_need_the_permissions_of_the_dag(
-    monkeypatch: pytest.MonkeyPatch, method: str, name: str | None, asked: tuple[str, str | None]
+    monkeypatch: pytest.MonkeyPatch, method: str, name: str | None, rest: str, asked: tuple[str, str | None]
 ) -> None:
     """Reading a connector needs read access to its DAG, changing it edit access, and creating one access to create DAGs."""
     seen: list[tuple[str, str | None]] = []
@@ -114,12 +117,11 @@ def test_requests_need_the_permissions_of_the_dag(
     monkeypatch.setattr(access, "get_auth_manager", lambda: SimpleNamespace(is_authorized_dag=is_authorized_dag))
     monkeypatch.setattr(DagModel, "get_team_name", lambda dag: None)
     app = SimpleNamespace(state=SimpleNamespace(herder_provider=lambda: SimpleNamespace(info=info)))
-    path = "/connectors/{name:segment}" + ("/offsets" if method == "OFFSETS" else "")
     request: Any = SimpleNamespace(
-        method="DELETE" if method == "OFFSETS" else method,
+        method=method,
         path_params={"name": name} if name else {},
         app=app,
-        scope={"route": SimpleNamespace(path=path)},
+        scope={"route": SimpleNamespace(path=f"/connectors/{{name:segment}}{rest}")},
         state=SimpleNamespace(),
     )
     access.authorize(request, SimpleNamespace())  # type: ignore[arg-type]
@@ -146,6 +148,11 @@ def guard(monkeypatch: pytest.MonkeyPatch) -> access.DagGuard:
 def test_a_list_has_only_connectors_whose_dags_the_user_may_read(guard: access.DagGuard) -> None:
     configs = {"a": {}, "b": {"airflow.dag": "mine"}, "mine": {}, "n" * 300: {}}
     assert guard.visible(configs) == ["b", "mine"]
+
+
+@pytest.mark.parametrize(("role", "may"), [("viewer", False), ("admin", True)])
+def test_a_user_may_create_connectors_who_may_create_dags(client: TestClient, role: str, may: bool) -> None:
+    assert access.DagGuard(SimpleAuthManagerUser(username=role, role=role)).may_create() is may
 
 
 def test_a_connector_cannot_take_over_another_users_hand_written_dag(guard: access.DagGuard) -> None:

@@ -17,6 +17,7 @@ from sluiceway.discovery import connector_class
 from sluiceway.errors import AlreadyExistsError, ConflictError, ConnectError, NotFoundError
 from sluiceway.herder import history, offset_edits, states, validation
 from sluiceway.herder.config_infos import ConfigInfos
+from sluiceway.herder.dead_letters import ConnectorDeadLetters
 from sluiceway.herder.enrichment import Config
 from sluiceway.herder.loggers import Loggers, checked_level, follow_cluster_levels
 from sluiceway.herder.model import ConnectorInfo, ConnectorStatus, TaskInfo, TopicTracking
@@ -139,6 +140,10 @@ class Herder:
         changes = self.history(name)
         entry = self._config.snapshot().entry(name)
         return history.config_of(name, changes, version, (entry.config if entry is not None else None) or {})
+
+    def dead_letters(self, name: str) -> ConnectorDeadLetters:
+        """Return the dead letter queue of a connector. Raises NotFoundError."""
+        return ConnectorDeadLetters(self._worker, name, self._existing(name).config or {})
 
     def driver_is_alive(self, name: str) -> bool:
         """Return whether a driver runs the connector, according to its heartbeats."""

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from confluent_kafka import Consumer, KafkaError, Message, Producer
 from confluent_kafka import TopicPartition as TopicPartitionOffset
 
 from sluiceway.api.task import TopicPartition
 from sluiceway.config.worker import WorkerConfig
-from sluiceway.errors import ConnectError, KafkaClientError, NotFoundError
+from sluiceway.errors import BadRequestError, ConnectError, KafkaClientError, NotFoundError
 from sluiceway.kafka.admin import beginning_offsets, end_offsets, group_offsets, partition_count
 from sluiceway.kafka.clients import ConsumedMessage, admin_client, consumer, consumer_config, producer, producer_config
 from sluiceway.kafka.dead_letter_headers import DeadLetterRecord
@@ -22,7 +22,15 @@ _BATCH = 500
 _POLL_SECONDS = 1.0
 _STALL_SECONDS = 30.0
 _FLUSH_SECONDS = 60.0
+_NAME_TOPIC = "Name the topic to send it to with --topic, or with topic in a REST request."
 _OTHER_CONNECTORS = "of other connectors"
+
+
+class Position(NamedTuple):
+    """The position of a record in a dead letter queue topic."""
+
+    partition: int
+    offset: int
 
 
 @dataclass(slots=True)
@@ -84,6 +92,47 @@ class DeadLetterTopic:
         found.sort(key=lambda record: (record.timestamp or 0, record.partition, record.offset), reverse=True)
         return found[:count]
 
+    def chosen(self, positions: Collection[Position]) -> list[DeadLetterRecord]:
+        """Return the records at these positions. Raises NotFoundError if one is missing or of another connector."""
+        wanted = set(positions)
+        starts: dict[TopicPartition, int] = {}
+        for number, offset in wanted:
+            partition = TopicPartition(self.topic, number)
+            starts[partition] = min(offset, starts.get(partition, offset))
+        found: dict[Position, DeadLetterRecord] = {}
+        known = {
+            partition: max(first, self._beginnings[partition]) for partition, first in starts.items() if partition in self._ends
+        }
+        with closing(self._consumer(None)) as reader:
+            for message in self._messages(reader, known):
+                position = Position(message.partition(), message.offset())
+                if position in wanted and self._matches(record := DeadLetterRecord.of(message)):
+                    found[position] = record
+                if len(found) == len(wanted):
+                    break
+        missing = sorted(wanted - found.keys())
+        if missing:
+            raise NotFoundError(
+                f"Topic {self.topic} has no dead letter queue record of this connector at {missing[0].partition}:"
+                f"{missing[0].offset}. It may have been deleted meanwhile; list the records again."
+            )
+        return [found[position] for position in sorted(found)]
+
+    def replay_chosen(self, positions: Collection[Position], *, to: str | None = None) -> ReplayResult:
+        """Send the records at these positions to the topics they came from, or to ``to``. Commits no offsets.
+
+        Nothing is sent if a record is missing or has no topic to send it to. Raises as ``chosen`` and ``replay`` do.
+        """
+        records = self.chosen(positions)
+        targets = [to or _original_topic(record) for record in records]
+        result = ReplayResult()
+        sender = _Sender(self._worker, "sluiceway-dlq-replay")
+        for record, target in zip(records, targets, strict=True):
+            sender.send(record, target, keep_headers=False, keep_partition=to is None)
+            result.sent[target] = result.sent.get(target, 0) + 1
+        sender.confirm()
+        return result
+
     def replay(
         self, group: str, *, to: str | None = None, keep_headers: bool = False, limit: int | None = None, dry_run: bool = False
     ) -> ReplayResult:
@@ -94,7 +143,7 @@ class DeadLetterTopic:
         replay before it. With ``dry_run`` nothing is written.
 
         Raises:
-            ConnectError: a record has no topic header, or is from a source, and ``to`` is not given. What was sent before
+            BadRequestError: a record has no topic header, or is from a source, and ``to`` is not given. What was sent before
                 is committed.
             KafkaClientError: a record was not acknowledged. Records after the last commit may have been sent or not.
         """
@@ -213,13 +262,10 @@ def _original_topic(record: DeadLetterRecord) -> str:
     topic = record.context("topic")
     where = f"The dead letter queue record at offset {record.offset} of {record.topic}-{record.partition}"
     if record.is_from_source:
-        raise ConnectError(
-            f"{where} is from a source connector: it is JSON, whatever format topic {topic} has. Name the topic to send it to "
-            "with --topic."
-        )
+        raise BadRequestError(f"{where} is from a source connector: it is JSON, whatever format topic {topic} has. {_NAME_TOPIC}")
     if topic is None:
-        raise ConnectError(
+        raise BadRequestError(
             f"{where} has no header with its topic: the connector does not set "
-            "errors.deadletterqueue.context.headers.enable=true. Name the topic to send it to with --topic."
+            f"errors.deadletterqueue.context.headers.enable=true. {_NAME_TOPIC}"
         )
     return topic

@@ -12,7 +12,15 @@ from sluiceway import __version__
 from sluiceway.herder import Herder
 from sluiceway.herder.loggers import Loggers
 from sluiceway.metrics.beans import Bean
-from sluiceway.rest import connector_routes, errors, logger_routes, metrics_routes, plugin_routes, worker_routes
+from sluiceway.rest import (
+    connector_routes,
+    dead_letter_routes,
+    errors,
+    logger_routes,
+    metrics_routes,
+    plugin_routes,
+    worker_routes,
+)
 from sluiceway.rest.connector_details import ConnectorDetails
 from sluiceway.rest.conventions import PathRules
 
@@ -25,6 +33,7 @@ class Resources(enum.Enum):
     CONNECTORS = (
         worker_routes.router,
         connector_routes.router,
+        dead_letter_routes.router,
         plugin_routes.router,
         metrics_routes.router,
     )

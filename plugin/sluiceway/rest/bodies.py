@@ -13,10 +13,12 @@ from fastapi.responses import Response
 from sluiceway.discovery import UNDEFINED_VERSION
 from sluiceway.errors import BadRequestError
 from sluiceway.herder import ConnectorInfo, ConnectorStatus, TaskInfo
+from sluiceway.herder.dead_letters import DeadLetterList, ReadableBytes, ReadableRecord
 from sluiceway.herder.loggers import LoggerLevel
 from sluiceway.herder.offset_edits import OffsetEdit
 from sluiceway.herder.offset_targets import FoundOffset
 from sluiceway.herder.validation import InstalledPlugin, PluginImplementation
+from sluiceway.kafka.dead_letter_topic import Position
 from sluiceway.storage.history import Change, ChangeKind
 from sluiceway.storage.model import INITIAL_STATES, Status, TargetState, TaskId
 
@@ -103,6 +105,27 @@ def _change_json(change: Change) -> dict[str, Any]:
     return fields
 
 
+def dead_letters_json(found: DeadLetterList) -> dict[str, Any]:
+    return {"topic": found.topic, "count": found.count, "records": [_dead_letter_json(each) for each in found.records]}
+
+
+def _dead_letter_json(found: ReadableRecord) -> dict[str, Any]:
+    record = found.record
+    return {
+        "partition": record.partition,
+        "offset": record.offset,
+        "timestamp": record.timestamp,
+        "replayed": record.replayed,
+        "key": _bytes_json(found.key),
+        "value": _bytes_json(found.value),
+        "headers": [{"key": key, "value": _bytes_json(value)} for key, value in found.headers],
+    }
+
+
+def _bytes_json(found: ReadableBytes | None) -> dict[str, str] | None:
+    return None if found is None else {"text": found.text, "format": found.format}
+
+
 def logger_json(logger: LoggerLevel) -> dict[str, Any]:
     return {"level": logger.level, "last_modified": logger.last_modified}
 
@@ -158,6 +181,28 @@ def _edit(entry: object) -> OffsetEdit:
     if not isinstance(partition, dict | None) or not isinstance(offset, dict | None):
         raise UnreadableBodyError('"partition" and "offset" must be JSON objects, or null.')
     return partition, offset
+
+
+def read_replay(body: bytes) -> tuple[list[Position], str | None]:
+    """Return the positions of dead letter queue records to replay, and the topic to send them to. Raises UnreadableBodyError."""
+    request = _parsed(body, numbers_as_text=False)
+    records = request.get("records") if isinstance(request, dict) else None
+    if not isinstance(request, dict) or request.keys() - {"records", "topic"} or not isinstance(records, list) or not records:
+        raise UnreadableBodyError(
+            'The body must be a JSON object with "records", a list that is not empty, and optionally "topic".'
+        )
+    topic = request.get("topic")
+    if not isinstance(topic, str | None):
+        raise UnreadableBodyError('"topic" must be a string, or null.')
+    return [_position(each) for each in records], topic or None
+
+
+def _position(record: object) -> Position:
+    fields = [record.get(name) for name in Position._fields] if isinstance(record, dict) else []
+    numbers = [each for each in fields if type(each) is int and each >= 0]
+    if len(numbers) != len(Position._fields):
+        raise UnreadableBodyError('Each of "records" must be a JSON object with the numbers "partition" and "offset".')
+    return Position(*numbers)
 
 
 def read_create_request(body: bytes) -> tuple[str, dict[str, str | None], TargetState | None]:

@@ -15,6 +15,7 @@ from fastapi import HTTPException, Request
 from sluiceway.errors import ConfigError, ConnectError
 from sluiceway.provider.dag_bundle.dag_ids import dag_id
 from sluiceway.provider.dag_bundle.dag_keys import DAG, dag_of
+from sluiceway.rest.dead_letter_routes import DATA_PATH
 
 _METHODS: dict[str, ResourceMethod] = {"GET": "GET", "HEAD": "GET", "POST": "POST", "DELETE": "DELETE"}
 _OFFSETS_PATH = "/offsets"  # DELETE there deletes offsets, not the connector
@@ -33,6 +34,10 @@ class DagGuard:
     def editable(self, configs: Mapping[str, Mapping[str, str]]) -> Sequence[str]:
         """Return the names of those connectors that the user may pause, resume and restart, in the order given."""
         return self._allowed(configs, "PUT")
+
+    def may_create(self) -> bool:
+        """Return whether the user may create connectors, which requires the right to create DAGs."""
+        return get_auth_manager().is_authorized_dag(method="POST", user=self._user)
 
     def _allowed(self, configs: Mapping[str, Mapping[str, str]], method: ResourceMethod) -> Sequence[str]:
         dags = {name: dag for name, config in configs.items() if (dag := _dag_or_none(name, config)) is not None}
@@ -69,9 +74,10 @@ def authorize(request: Request, user: GetUserDep) -> None:
     """
     name = request.path_params.get("name")
     dag = _dag_of(request, name) if name else None
-    # Every change of an existing connector except its deletion requires the right to edit its DAG.
+    # Every change of an existing connector except its deletion requires the right to edit its DAG, and so does seeing records.
     method = _METHODS.get(request.method, "PUT")
-    if dag is not None and (method == "POST" or (method == "DELETE" and _is_offsets_request(request))):
+    path = _route_path(request)
+    if dag is not None and (method == "POST" or (method == "DELETE" and path.endswith(_OFFSETS_PATH)) or path == DATA_PATH):
         method = "PUT"
     guard = DagGuard(user)
     guard.require(method, dag)
@@ -90,9 +96,8 @@ def refuse_other_sites(request: Request) -> None:
         raise HTTPException(403, "Forbidden: a change with a browser's cookie must come from Airflow's own pages. Send a token.")
 
 
-def _is_offsets_request(request: Request) -> bool:
-    route = request.scope.get("route")
-    return str(getattr(route, "path", "")).endswith(_OFFSETS_PATH)
+def _route_path(request: Request) -> str:
+    return str(getattr(request.scope.get("route"), "path", ""))
 
 
 def _dag_of(request: Request, name: str) -> str:

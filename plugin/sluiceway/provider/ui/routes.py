@@ -9,6 +9,8 @@ from typing import Annotated, Protocol
 from fastapi import APIRouter, Depends, FastAPI, HTTPException, Query, Request
 from fastapi.responses import Response
 
+from sluiceway.config.connector import OWN
+from sluiceway.herder.config_infos import ConfigKeyInfo
 from sluiceway.provider.api.access import DagGuard
 from sluiceway.provider.ui.dashboard import Dashboard
 from sluiceway.provider.ui.page import Page
@@ -47,7 +49,7 @@ def overview(dashboard: TheDashboard, guard: TheGuard, dag: str | None = None) -
     configs = dashboard.configs()
     visible = guard.visible(configs)
     editable = guard.editable({name: configs[name] for name in visible})
-    return _json(dashboard.overview(visible, set(editable), dag))
+    return _json({**dashboard.overview(visible, set(editable), dag), "may_create": guard.may_create()})
 
 
 @get("/history")
@@ -62,7 +64,13 @@ def history(dashboard: TheDashboard, guard: TheGuard, name: Annotated[list[str] 
 def connector(name: str, dashboard: TheDashboard, guard: TheGuard) -> Response:
     configs = dashboard.configs()
     own = {name: configs[name]} if name in configs else {}
-    return _json(dashboard.connector(name, name in guard.editable(own)))
+    return _json({**dashboard.connector(name, name in guard.editable(own)), "may_create": guard.may_create()})
+
+
+@get("/keys")
+def keys() -> Response:
+    """Return the keys that connectors have here and not in Kafka Connect. A validation returns only those that are set."""
+    return _json([ConfigKeyInfo.of(key).to_json() for key in OWN])
 
 
 @get("/connectors/{name:segment}/dead-letters")

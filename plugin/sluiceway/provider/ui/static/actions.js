@@ -1,7 +1,9 @@
-// Draws a connector's buttons, and performs their actions.
+// Draws the buttons of connectors and tasks, and performs their actions.
 
-import { RequestError, act } from "./api.js";
+import { RequestError, act, remove, restartTask } from "./api.js";
+import { confirmed, say } from "./dialog.js";
 import { h } from "./dom.js";
+import { ofConnector } from "./route.js";
 
 const ACTIONS = {
   pause: { label: "Pause", done: "pause requested" },
@@ -13,6 +15,8 @@ const ACTIONS = {
   },
 };
 
+const REFUSED = "Requires the right to edit the connector's DAG";
+
 /** Return a connector's buttons. They are disabled if they have no effect now, or the user may not use them. */
 export function buttons(row, changed) {
   const inactive = row.target !== "STARTED";
@@ -22,45 +26,70 @@ export function buttons(row, changed) {
     const disabled = !row.may_edit || noEffect;
     return h(`button.action.${action}`, {
       type: "button", "data-key": `${action} ${row.name}`, "data-action": action, disabled,
-      "aria-label": `${ACTIONS[action].label} ${row.name}`, title: row.may_edit ? null : "Requires the right to edit the connector's DAG",
+      "aria-label": `${ACTIONS[action].label} ${row.name}`, title: row.may_edit ? null : REFUSED,
       click: (event) => run(row.name, action, event.currentTarget, changed),
     }, ACTIONS[action].label);
   }));
 }
 
+/** Return the buttons that open editors of a connector's config and offsets, or delete it. ``go(hash)`` opens another part of the page. */
+export function configButtons(row, go) {
+  const refused = row.may_edit ? null : REFUSED;
+  const open = (view, label, reason) => h("button", {
+    type: "button", "data-key": `${view} ${row.name}`, "data-action": view, disabled: Boolean(reason), title: reason,
+    click: () => go(ofConnector(row.name, view)),
+  }, label);
+  return h("div.buttons", { role: "group", "aria-label": `Config of ${row.name}` },
+    open("edit", "Edit", refused), open("clone", "Clone", row.may_create ? null : "Requires the right to create DAGs"),
+    open("offsets", "Edit offsets", refused ?? (row.target === "STOPPED" ? null : "Stop the connector first")),
+    h("button.danger", {
+      type: "button", "data-key": `delete ${row.name}`, "data-action": "delete", disabled: !row.may_edit, title: refused,
+      click: (event) => removed(row.name, event.currentTarget, go),
+    }, "Delete"));
+}
+
+/** Return the button that restarts one task. */
+export function taskButton(name, task, mayEdit, changed) {
+  return h("button.small", {
+    type: "button", "data-key": `restart task ${task}`, disabled: !mayEdit, "aria-label": `Restart task ${task}`, title: mayEdit ? null : REFUSED,
+    click: (event) => attempt(event.currentTarget, `restart task ${task} of ${name}`, async () => {
+      await restartTask(name, task);
+      say(`${name}: restart of task ${task} requested.`);
+      changed();
+    }),
+  }, "Restart");
+}
+
 async function run(name, action, button, changed) {
   const { label, done, question } = ACTIONS[action];
   if (question && !(await confirmed(`${label} ${name}?`, question, label))) return;
-  button.disabled = true;
-  try {
+  await attempt(button, `${action} ${name}`, async () => {
     await act(name, action);
     say(`${name}: ${done}.`);
-  } catch (error) {
-    if (!(error instanceof RequestError)) throw error;
-    say(`Cannot ${action} ${name}: ${error.message}`, true);
-    button.disabled = error.status === 403;
-  }
+  });
   changed();
 }
 
-/** Show the result of an action: for 5 seconds, or 15 for an error. */
-export function say(text, isError = false) {
-  const element = document.getElementById("message");
-  element.textContent = text;
-  element.classList.toggle("error", isError);
-  clearTimeout(say.timer);
-  say.timer = setTimeout(() => { element.textContent = ""; }, isError ? 15000 : 5000);
+async function removed(name, button, go) {
+  const text = "Its tasks end, and its config and statuses are removed. Its offsets are kept: a new connector of this name continues from them.";
+  if (!(await confirmed(`Delete ${name}?`, text, "Delete"))) return;
+  await attempt(button, `delete ${name}`, async () => {
+    await remove(name);
+    say(`${name}: deleted.`);
+    go("#");
+  });
 }
 
-// The page's frame in Airflow may not open the browser's own dialogs.
-function confirmed(title, text, yes) {
-  const dialog = document.getElementById("confirm");
-  document.getElementById("confirm-title").textContent = title;
-  document.getElementById("confirm-text").textContent = text;
-  document.getElementById("confirm-yes").textContent = yes;
-  dialog.returnValue = "no";
-  dialog.showModal();
-  return new Promise((resolve) => {
-    dialog.addEventListener("close", () => resolve(dialog.returnValue === "yes"), { once: true });
-  });
+/** Perform an action while its button is disabled, and show the error if it fails. */
+export async function attempt(button, what, action) {
+  button.disabled = true;
+  try {
+    await action();
+  } catch (error) {
+    if (!(error instanceof RequestError)) throw error;
+    say(`Cannot ${what}: ${error.message}`, true);
+    button.disabled = error.status === 403;
+    return;
+  }
+  button.disabled = false;
 }

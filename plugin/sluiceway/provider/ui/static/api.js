@@ -2,6 +2,7 @@
 
 const REST = new URL("..", document.baseURI);
 const OWN = new URL("api/", document.baseURI);
+const AIRFLOW = new URL("../../api/v2/", document.baseURI);
 
 /** A request that failed, with a message for the user. ``status`` is 0 if there was no response. */
 export class RequestError extends Error {
@@ -21,6 +22,47 @@ export function history(names) {
   return names.length ? get(new URL(`history?${query}`, OWN)) : Promise.resolve({});
 }
 
+export const config = (name) => get(new URL(`connectors/${part(name)}/config`, REST));
+export const plugins = () => get(new URL("connector-plugins?connectorsOnly=false", REST));
+export const pluginConfig = (plugin) => get(new URL(`connector-plugins/${part(plugin)}/config`, REST));
+export const ownKeys = () => get(new URL("keys", OWN));
+
+export const validate = (plugin, config) => send(new URL(`connector-plugins/${part(plugin)}/config/validate`, REST), "PUT", JSON.stringify(config));
+export const create = (name, config, initial) => send(new URL("connectors", REST), "POST", JSON.stringify({ name, config, initial_state: initial }));
+export const putConfig = (name, config) => send(new URL(`connectors/${part(name)}/config`, REST), "PUT", JSON.stringify(config));
+export const remove = (name) => send(new URL(`connectors/${part(name)}`, REST), "DELETE");
+export const restartTask = (name, task) => send(new URL(`connectors/${part(name)}/tasks/${task}/restart`, REST), "POST");
+
+/** Return dead letter queue records with their keys and values, which users see who may edit the connector. */
+export const deadLetterRecords = (name, limit) => get(new URL(`connectors/${part(name)}/dead-letters?limit=${limit}`, REST));
+export const replay = (name, records, topic) => send(new URL(`connectors/${part(name)}/dead-letters/replay`, REST), "POST", JSON.stringify({ records, topic }));
+
+/** Return the offsets of a connector as the text of the response, since numbers in them may exceed those of JavaScript. */
+export const offsetsText = (name) => send(new URL(`connectors/${part(name)}/offsets`, REST), "GET", null, (response) => response.text());
+export const alterOffsets = (name, body) => send(new URL(`connectors/${part(name)}/offsets`, REST), "PATCH", body);
+export const resetOffsets = (name) => send(new URL(`connectors/${part(name)}/offsets`, REST), "DELETE");
+
+/** Return the newest run of a DAG. Airflow's own API, under Airflow's permissions. */
+export const dagRuns = (dag) => get(new URL(`dags/${part(dag)}/dagRuns?limit=1&order_by=-run_after`, AIRFLOW));
+export const taskInstances = (dag, run) => get(new URL(`dags/${part(dag)}/dagRuns/${part(run)}/taskInstances`, AIRFLOW));
+
+/** Return the last lines of a task's log, each the JSON text of an event. The whole log passes through, but is not kept. */
+export function taskLog(dag, run, { task_id: task, try_number: attempt, map_index: index }, count) {
+  const url = new URL(`dags/${part(dag)}/dagRuns/${part(run)}/taskInstances/${part(task)}/logs/${attempt}?map_index=${index}`, AIRFLOW);
+  return send(url, "GET", null, (response) => lastLines(response, count), "application/x-ndjson");
+}
+
+async function lastLines(response, count) {
+  let lines = [], rest = "";
+  const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+  for (let part = await reader.read(); !part.done; part = await reader.read()) {
+    const found = (rest + part.value).split("\n");
+    rest = found.pop();
+    lines = [...lines, ...found].slice(-count);
+  }
+  return [...lines, rest].filter(Boolean).slice(-count);
+}
+
 /** Pause, resume, stop or restart a connector through Connect's REST API. */
 export function act(name, action) {
   const [method, path] = { restart: ["POST", "restart?includeTasks=true"] }[action] ?? ["PUT", action];
@@ -29,22 +71,28 @@ export function act(name, action) {
 
 const get = (url) => send(url, "GET");
 
-async function send(url, method) {
+/** Send a request with a JSON body, and return the JSON of the response, or what ``read`` returns for it. */
+async function send(url, method, body = null, read = json, accept = "application/json") {
   let response;
+  const headers = { Accept: accept, ...(body === null ? {} : { "Content-Type": "application/json" }) };
   try {
-    response = await fetch(url, { method, headers: { Accept: "application/json" }, signal: AbortSignal.timeout(60000) });
+    response = await fetch(url, { method, headers, body, signal: AbortSignal.timeout(60000) });
   } catch {
     throw new RequestError(0, "Airflow's API server does not respond. Check that it is running.");
   }
+  if (response.ok) return read(response);
+  throw new RequestError(response.status, errorMessage(response.status, await json(response)));
+}
+
+async function json(response) {
   const isJson = (response.headers.get("content-type") ?? "").startsWith("application/json");
-  const body = isJson ? await response.json() : null;
-  if (response.ok) return body;
-  throw new RequestError(response.status, errorMessage(response.status, body));
+  const text = isJson ? await response.text() : "";
+  return text === "" ? null : JSON.parse(text);
 }
 
 function errorMessage(status, body) {
   if (status === 401) return "Your session has ended. Reload Airflow to log in again.";
-  if (status === 403) return "You do not have the right to edit the connector's DAG.";
+  if (status === 403) return "You do not have the right to do this. Changes need the right to edit the connector's DAG, new connectors that to create DAGs.";
   return body?.message ?? `The API server responded with status ${status}. See its log.`;
 }
 

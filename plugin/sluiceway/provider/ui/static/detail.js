@@ -1,28 +1,35 @@
 // Shows the details of one connector.
 
-import { buttons } from "./actions.js";
+import { buttons, configButtons, taskButton } from "./actions.js";
 import { RequestError, deadLetters, offsets } from "./api.js";
+import { DeadLetters } from "./deadletters.js";
 import { h, replace, whenFree } from "./dom.js";
 import { UNKNOWN, count, exact, rate, time } from "./format.js";
 import { badge, tasks } from "./list.js";
+import { Log } from "./log.js";
 import { sparkline } from "./spark.js";
 
 const SHOWN = 100; // offsets at most
 
 export class Detail {
-  /** ``back()`` opens the list, null if there is none; ``goTo(path)`` opens a page of Airflow. */
-  constructor(name, { back, changed, goTo, inDag }) {
+  /** ``back()`` opens the list, null if there is none; ``go(hash)`` another part of the page, ``goTo(path)`` a page of Airflow. */
+  constructor(name, { back, changed, go, goTo, inDag }) {
     this.name = name;
     this.changed = changed;
+    this.go = go;
     this.goTo = goTo;
     this.inDag = inDag;
     this.head = h("header");
-    this.body = h("div.body");
+    this.body = h("div.body", null, h("p.empty", null, "Loading…"));
     this.errors = new Cached(errors);
-    this.tasks = new Cached(taskTable);
+    this.tasks = new Cached(([found, mayEdit]) => taskTable(name, found, mayEdit, changed));
     this.config = new Cached(config);
     this.offsets = new Section("Offsets", () => offsets(name), (response) => sourceOffsets(response.offsets));
     this.deadLetters = new Section("Newest dead letter queue records", () => deadLetters(name), deadLetterTable);
+    this.records = new DeadLetters(name);
+    this.recordsSection = new Section("Dead letter queue records", () => this.records.load(), () => this.records.element);
+    this.log = new Log(goTo);
+    this.logSection = new Section("Log of the driver", () => this.log.load(this.dag), () => this.log.element);
     this.element = h("section.detail", { "aria-label": name },
       back ? h("button.back", { type: "button", click: back }, "‹ All connectors") : null, this.head, this.body);
   }
@@ -32,13 +39,14 @@ export class Detail {
   }
 
   draw(found) {
+    this.dag = found.dag;
     this.offsets.showInstead(found.type === "sink" ? sinkOffsets(found) : null);
     const sections = [
       charts(found), this.errors.drawn([found.trace, found.tasks_in_full.map((task) => [task.id, task.trace])]),
-      this.tasks.drawn(found.tasks_in_full), found.dead_letters === null ? null : this.deadLetters.element, this.offsets.element,
-      this.config.drawn(found.config),
+      this.tasks.drawn([found.tasks_in_full, found.may_edit]), found.dead_letters === null ? null : (found.may_edit ? this.recordsSection : this.deadLetters).element, this.offsets.element,
+      this.config.drawn(found.config), found.dag ? this.logSection.element : null,
     ];
-    replace(this.head, h("div.title", null, h("h1", null, found.name), badge(found.state)), buttons(found, this.changed),
+    replace(this.head, h("div.title", null, h("h1", null, found.name), badge(found.state)), buttons(found, this.changed), configButtons(found, this.go),
       h("p.about", null, this.about(found)));
     replace(this.body, ...sections.filter(Boolean));
   }
@@ -80,10 +88,10 @@ function errors([own, ofTasks]) {
     failed.slice(0, 10).map(([what, trace]) => h("div", null, h("h3", null, what), h("pre", { tabindex: "0" }, trace))));
 }
 
-function taskTable(found) {
+function taskTable(name, found, mayEdit, changed) {
   if (!found.length) return null;
-  return h("section", null, h("h2", null, "Tasks"),
-    table(["Task", "State", "Worker"], found.map((task) => [String(task.id), badge(task.state), task.worker_id ?? UNKNOWN])));
+  const rows = found.map((task) => [String(task.id), badge(task.state), task.worker_id ?? UNKNOWN, taskButton(name, task.id, mayEdit, changed)]);
+  return h("section", null, h("h2", null, "Tasks"), table(["Task", "State", "Worker", "Actions"], rows));
 }
 
 function config(found) {

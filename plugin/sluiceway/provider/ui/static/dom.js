@@ -51,3 +51,14 @@ export function replace(parent, ...children) {
   const again = [...parent.querySelectorAll("[data-key]")].find((each) => each.dataset.key === key);
   again?.focus({ preventScroll: true });
 }
+
+/** Make these elements the children of a parent. Those that stay in order are not moved, so they keep the focus. */
+export function arrange(parent, elements) {
+  const wanted = new Set(elements);
+  for (const child of [...parent.children]) {
+    if (!wanted.has(child)) child.remove();
+  }
+  elements.forEach((element, index) => {
+    if (parent.children[index] !== element) parent.insertBefore(element, parent.children[index] ?? null);
+  });
+}

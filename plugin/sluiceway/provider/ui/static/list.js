@@ -3,6 +3,7 @@
 import { buttons } from "./actions.js";
 import { h, replace, whenFree } from "./dom.js";
 import { UNKNOWN, count, exact, rate, shortClass } from "./format.js";
+import { PLUGINS } from "./route.js";
 import { STATES, chosen, counts } from "./rows.js";
 import { sparkline } from "./spark.js";
 
@@ -12,8 +13,11 @@ const COLUMNS = [
 ];
 
 export class List {
-  /** ``open(name)`` shows a connector. ``changed()`` is called after an action, ``paged()`` when other rows become visible. */
-  constructor({ open, changed, paged }) {
+  /**
+   * ``open(name)`` shows a connector, ``go(hash)`` another part of the page. ``changed()`` is called after an action, ``paged()`` when
+   * other rows become visible.
+   */
+  constructor({ open, go, changed, paged }) {
     this.choice = { filter: "", state: null, sort: "state", descending: false, page: 0 };
     this.open = open;
     this.changed = changed;
@@ -26,12 +30,15 @@ export class List {
       type: "search", placeholder: "Filter by name, type or class", "aria-label": "Filter connectors",
       input: () => this.choose({ filter: this.filter.value, page: 0 }),
     });
+    this.plugins = h("a.button", { href: PLUGINS, click: (event) => { event.preventDefault(); go(PLUGINS); } }, "Plugins");
     this.body = h("div.body");
-    this.element = h("section.list", null, h("header", null, h("h1", null, "Connectors"), this.chips, this.filter), this.body);
+    this.element = h("section.list", null, h("header", null, h("h1", null, "Connectors"), this.chips, this.filter, this.plugins), this.body);
   }
 
-  show(rows) {
+  show(rows, mayCreate) {
     this.all = rows;
+    this.plugins.textContent = mayCreate ? "Create connector" : "Plugins";
+    this.plugins.classList.toggle("main", mayCreate);
     this.redraw();
   }
 
@@ -138,7 +145,7 @@ export function tasks(found) {
 
 function noConnectors() {
   return h("div.empty", null, h("h2", null, "There are no connectors yet"),
-    h("p", null, "Create one with Connect's REST API, which Airflow serves at this URL:"),
+    h("p", null, "Create one here from a plugin, or with Connect's REST API, which Airflow serves at this URL:"),
     h("pre", null, `curl -X POST ${new URL("../connectors", document.baseURI)} \\\n  -H 'Authorization: Bearer TOKEN' -H 'Content-Type: application/json' \\\n  -d '{"name": "lines", "config": {"connector.class": "FileStreamSource", "file": "/tmp/in.txt", "topic": "lines"}}'`),
     h("p", null, "or from a file:"), h("pre", null, "sluiceway apply -f connector.json"),
     h("p", null, "Its DAG is generated, and it appears here. Connectors whose DAGs you may not see are not shown."));

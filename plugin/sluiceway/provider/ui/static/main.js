@@ -1,9 +1,14 @@
-// Refreshes the page every few seconds while it is visible, and every second after an action.
+// Shows the part of the page that the URL names. Refreshes the list and a connector's details every few seconds while they are
+// visible, and every second after an action.
 
 import { RequestError, details, history, overview } from "./api.js";
 import { Detail } from "./detail.js";
 import { h } from "./dom.js";
+import { Editor } from "./editor.js";
 import { List } from "./list.js";
+import { OffsetsEditor } from "./offsets.js";
+import { PluginPage, Plugins } from "./plugins.js";
+import { ofConnector, parsed } from "./route.js";
 import { followTheme } from "./theme.js";
 
 const SECONDS = 5;
@@ -13,8 +18,11 @@ const QUICK_TIMES = 15; // refreshes at the higher rate after an action
 
 const dag = new URLSearchParams(window.location.search).get("dag");
 const view = document.getElementById("view");
-const list = new List({ open, changed, paged: rememberSoon });
+const list = new List({ open, go, changed, paged: rememberSoon });
+const editors = new Map(); // by hash: what was entered is still there after a look at something else
 let detail = null;
+let isStill = false; // whether the page shows something that is not refreshed
+let mayCreate = true;
 let quick = 0;
 let timer = 0;
 let round = 0;
@@ -33,6 +41,7 @@ function showProblem(problem) {
 async function refresh() {
   const mine = ++round;
   clearTimeout(timer);
+  if (isStill) return;
   try {
     await (detail ? refreshDetail(detail, mine) : refreshList(mine));
   } catch (error) {
@@ -48,8 +57,9 @@ async function refreshList(mine) {
   if (mine !== round) return;
   showProblem(found.problem && `Rates, lags and dead letter counts are not up to date: ${found.problem}`);
   if (dag !== null && found.connectors.length < 2) return void only(found.connectors[0]);
+  mayCreate = found.may_create;
   show(list.element);
-  list.show(found.connectors);
+  list.show(found.connectors, mayCreate);
   await remember();
 }
 
@@ -92,33 +102,49 @@ function changed() {
   refresh();
 }
 
-/** Show a connector. Its name is part of the URL, so that a reload and the browser's Back button work. */
 function open(name) {
-  const hash = `#${encodeURIComponent(name)}`;
+  go(ofConnector(name));
+}
+
+/** Show another part of the page. It is named in the URL, so that a reload and the browser's Back button work. */
+function go(hash) {
   if (window.location.hash === hash) follow();
   else if (dag === null) window.location.hash = hash;
   else { window.history.replaceState(null, "", hash); follow(); }
 }
 
 function follow() {
-  const name = decoded(window.location.hash.slice(1));
-  if (name && detail?.name !== name) {
-    const back = dag === null || list.all.length > 1 ? () => { window.location.hash = ""; } : null;
-    detail = new Detail(name, { back, changed, goTo, inDag: dag !== null });
+  const route = parsed(window.location.hash);
+  isStill = route.view !== "list" && route.view !== "detail";
+  if (route.view !== "detail") detail = null;
+  if (isStill) {
+    showProblem(null);
+    show(still(route).element);
+  } else if (route.view === "detail" && detail?.name !== route.name) {
+    const back = dag === null || list.all.length > 1 ? () => go("#") : null;
+    detail = new Detail(route.name, { back, changed, go, goTo, inDag: dag !== null });
     show(detail.element);
-  } else if (!name) {
-    detail = null;
-    if (list.all.length) show(list.element);
-  }
+  } else if (route.view === "list" && list.all.length) show(list.element);
   refresh();
 }
 
-function decoded(text) {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return "";
+/** Return a part of the page that is not refreshed. */
+function still(route) {
+  if (route.view === "plugins") return new Plugins({ go });
+  if (route.view === "plugin") return new PluginPage(route.plugin, { go, mayCreate: () => mayCreate });
+  const { hash } = window.location;
+  const closed = (next) => () => { editors.delete(hash); go(next); };
+  if (!editors.has(hash)) editors.set(hash, editor(route, closed));
+  return editors.get(hash);
+}
+
+function editor(route, closed) {
+  if (route.view === "offsets") {
+    const back = closed(ofConnector(route.name));
+    return new OffsetsEditor(route.name, { done: back, left: back });
   }
+  const left = closed(route.view === "create" ? "#/plugins" : ofConnector(route.name));
+  return new Editor(route, { done: (name) => { closed(ofConnector(name))(); changed(); }, left });
 }
 
 // A framed page may not navigate its parent, so the link is created and clicked in the parent's document.

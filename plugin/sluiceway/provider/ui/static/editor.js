@@ -1,0 +1,180 @@
+// Edits a connector's config, as a form or as JSON, with the findings of the REST API's validation; and saves it after a review.
+
+import { RequestError, config as configOf, create, ownKeys, putConfig, validate } from "./api.js";
+import { asText, findingsByLine, fromText, shown, withSecrets } from "./config.js";
+import { confirmed, say } from "./dialog.js";
+import { h } from "./dom.js";
+import { Form } from "./form.js";
+import { shortClass } from "./format.js";
+import { JsonText } from "./jsontext.js";
+import { Review } from "./review.js";
+
+const TYPING_MILLISECONDS = 250;
+const NAME = "name", CLASS = "connector.class";
+const TITLES = {
+  create: ({ plugin }) => `New ${shortClass(plugin)}`,
+  clone: ({ name }) => `Clone of ${name}`,
+  edit: ({ name }) => `Edit ${name}`,
+};
+
+export class Editor {
+  /** ``route`` is that of view create (a ``plugin``), edit or clone (a ``name``); ``done(name)`` is called after saving, ``left()`` after cancelling. */
+  constructor(route, { done, left }) {
+    this.route = route;
+    this.done = done;
+    this.left = left;
+    this.config = {};
+    this.base = {};
+    this.problems = []; // findings in the JSON text, which has no config then
+    this.asked = 0;
+    this.all = false;
+    this.form = new Form((key, value) => this.changeKey(key, value));
+    this.json = new JsonText((text) => this.changeText(text));
+    this.review = new Review();
+    this.status = h("p.status", { role: "status" }, "Loading…");
+    this.failure = h("p.banner", { role: "alert", hidden: true });
+    this.holder = h("div.holder");
+    this.ways = h("div.buttons", { role: "group", "aria-label": "Edit as" }, this.way("Form"), this.way("JSON"));
+    this.element = h("section.editor", { "aria-label": TITLES[route.view](route) },
+      h("header", null, h("h1", null, TITLES[route.view](route)), this.ways), this.failure, this.holder, this.footer());
+    this.choose("Form");
+    this.load();
+  }
+
+  way(label) {
+    return h("button", { type: "button", "data-way": label, click: () => this.choose(label) }, label);
+  }
+
+  footer() {
+    this.state = this.route.view === "edit" ? null : h("select", { id: "initial-state" },
+      ["Running", "Paused", "Stopped"].map((state) => h("option", { value: state.toUpperCase() }, state)));
+    return h("footer", null, this.status, this.state && h("label", { for: "initial-state" }, "Start as "), this.state,
+      h("button", { type: "button", click: () => this.cancel() }, "Cancel"),
+      h("button.main", { type: "button", click: () => this.check() }, "Review"));
+  }
+
+  async load() {
+    try {
+      this.own = await ownKeys();
+      this.base = this.route.view === "create" ? {} : await configOf(this.route.name);
+    } catch (error) {
+      return this.fail(error);
+    }
+    const { [NAME]: name, ...others } = this.base;
+    const initial = { create: { [CLASS]: this.route.plugin }, clone: others, edit: this.base };
+    this.config = { ...initial[this.route.view] };
+    this.initial = JSON.stringify(this.config);
+    if (this.route.view === "edit") this.form.lock(NAME, "The name of a connector cannot be changed. Clone it instead.");
+    this.form.lock(CLASS, "To use another class, choose it in the catalogue of plugins, or edit the JSON.");
+    if (this.chosen === "JSON") this.json.set(asText(this.config, this.types()));
+    await this.validate();
+    return this.holder.querySelector("input:not([readonly]), textarea")?.focus();
+  }
+
+  choose(way) {
+    if (way === "Form" && this.problems.length) {
+      this.json.focusError();
+      return say("Correct the JSON first: the form cannot show it.", true);
+    }
+    this.chosen = way;
+    for (const button of this.ways.children) button.setAttribute("aria-pressed", String(button.dataset.way === way));
+    if (way === "JSON") this.json.set(asText(this.config, this.types()));
+    this.holder.replaceChildren((way === "JSON" ? this.json : this.form).element);
+    return this.show();
+  }
+
+  changeKey(key, value) {
+    if (value === undefined) delete this.config[key];
+    else this.config[key] = value;
+    this.soon();
+  }
+
+  changeText(text) {
+    const { config, lines, findings } = fromText(text);
+    this.lines = lines;
+    this.problems = findings;
+    if (config !== null) this.config = withSecrets(config, { ...this.base, ...this.config });
+    this.show();
+    if (config !== null) this.soon();
+  }
+
+  soon() {
+    clearTimeout(this.timer);
+    this.timer = setTimeout(() => this.validate(), TYPING_MILLISECONDS);
+  }
+
+  /** Validate the config, unless a newer validation starts meanwhile. */
+  async validate() {
+    clearTimeout(this.timer);
+    const mine = ++this.asked;
+    const config = { ...this.config };
+    try {
+      const infos = await validate(config[CLASS] ?? "", config);
+      if (mine !== this.asked) return;
+      this.infos = infos;
+      this.failure.hidden = true;
+    } catch (error) {
+      if (mine === this.asked) this.fail(error);
+      return;
+    }
+    this.show();
+  }
+
+  fail(error) {
+    if (!(error instanceof RequestError)) throw error;
+    this.infos = null;
+    this.failure.textContent = error.message;
+    this.failure.hidden = false;
+    this.status.textContent = "";
+    this.json.show(this.problems);
+  }
+
+  show() {
+    if (!this.infos) return this.json.show(this.problems);
+    this.form.show(this.infos, this.own, this.config, this.all);
+    const { lines } = this.problems.length ? this : fromText(this.json.text.value);
+    this.json.show(this.problems.length ? this.problems : findingsByLine(this.infos, lines));
+    const count = this.problems.length || this.infos.error_count;
+    this.status.textContent = count === 0 ? "No errors" : `${count} ${count === 1 ? "error" : "errors"}`;
+    return undefined;
+  }
+
+  /** Validate once more, then show the changes, or the first error. */
+  async check() {
+    this.all = true;
+    if (this.problems.length) return this.json.focusError();
+    await this.validate();
+    if (!this.infos) return undefined;
+    if (this.infos.error_count) return (this.chosen === "JSON" ? this.json : this.form).focusError();
+    const isEdit = this.route.view === "edit";
+    try {
+      const current = isEdit ? await configOf(this.route.name) : {};
+      const hasChanged = isEdit && JSON.stringify(current) !== JSON.stringify(this.base);
+      const name = this.config[NAME];
+      const saved = await this.review.ask({
+        title: isEdit ? `Save ${name}?` : `Create ${name}?`, before: current, after: this.config, isEdit, hasChanged,
+        show: (key, value) => shown(key, value, this.types()[key]),
+        save: () => (isEdit ? putConfig(name, this.config) : create(name, this.config, this.state.value)),
+      });
+      if (!saved) return undefined;
+      say(`${name}: ${isEdit ? "saved" : "created"}.`);
+      return this.done(name);
+    } catch (error) {
+      return this.fail(error);
+    }
+  }
+
+  async cancel() {
+    if (this.isChanged() && !(await confirmed("Discard the changes?", "What you have entered is lost.", "Discard"))) return;
+    this.left();
+  }
+
+  isChanged() {
+    return this.problems.length > 0 || (this.initial !== undefined && JSON.stringify(this.config) !== this.initial);
+  }
+
+  types() {
+    const found = (this.infos?.configs ?? []).filter(({ definition }) => definition).map(({ definition }) => [definition.name, definition.type]);
+    return Object.fromEntries(found);
+  }
+}

@@ -1,0 +1,171 @@
+// Edits the offsets of a stopped connector. Offsets stay text, since numbers in them may exceed those of JavaScript.
+
+import { RequestError, alterOffsets, offsetsText, resetOffsets } from "./api.js";
+import { attempt } from "./actions.js";
+import { confirmed, say } from "./dialog.js";
+import { h, replace } from "./dom.js";
+import { exact } from "./format.js";
+import { JsonError, parse } from "./json.js";
+import { Review } from "./review.js";
+
+const SHOWN = 100;
+
+/** Return the offsets in a response: an array of {partition, offset} as JSON texts. */
+export function readOffsets(text) {
+  const entries = member(parse(text), "offsets").items;
+  return entries.map((entry) => ({ partition: member(entry, "partition").raw, offset: member(entry, "offset").raw }));
+}
+
+/** Return an offset that a user entered as JSON text: an object, or the number of a sink's offset. Throws JsonError. */
+export function readOffset(text, isSink) {
+  if (isSink && /^\d+$/.test(text.trim())) return `{"kafka_offset":${BigInt(text.trim())}}`;
+  const value = parse(text);
+  if (value.kind !== "object") throw new JsonError(1, isSink ? "An offset is a number." : "An offset is a JSON object.");
+  return value.raw;
+}
+
+/** Return the body of a request that sets offsets; ``edits`` maps partitions to offsets, both as JSON texts, null to remove one. */
+export function body(edits) {
+  return `{"offsets":[${[...edits].map(([partition, offset]) => `{"partition":${partition},"offset":${offset}}`).join(",")}]}`;
+}
+
+function member(object, key) {
+  return object.members.find((each) => each.key === key).value;
+}
+
+export class OffsetsEditor {
+  constructor(name, { done, left }) {
+    this.name = name;
+    this.done = done;
+    this.edits = new Map();
+    this.entered = new Map(); // what is in the inputs, so that the filter does not lose it
+    this.problems = new Map();
+    this.added = [];
+    this.review = new Review();
+    this.filter = h("input.filter", { type: "search", placeholder: "Filter by partition", "aria-label": "Filter partitions", input: () => this.draw() });
+    this.body = h("div.body", null, h("p.empty", null, "Reading from Kafka…"));
+    this.failure = h("p.banner", { role: "alert", hidden: true });
+    this.element = h("section.offsets", { "aria-label": `Offsets of ${name}` },
+      h("header", null, h("h1", null, `Offsets of ${name}`), this.filter), this.failure, this.body,
+      h("footer", null, h("button.danger", { type: "button", click: (event) => this.reset(event.currentTarget) }, "Reset all"),
+        h("span.space"), h("button", { type: "button", click: left }, "Cancel"), h("button.main", { type: "button", click: () => this.check() }, "Review")));
+    this.load();
+  }
+
+  async load() {
+    try {
+      this.entries = readOffsets(await offsetsText(this.name));
+    } catch (error) {
+      return this.fail(error);
+    }
+    this.isSink = this.entries.some(({ partition }) => partition.includes('"kafka_topic"'));
+    return this.draw();
+  }
+
+  fail(error) {
+    if (!(error instanceof RequestError)) throw error;
+    this.failure.textContent = error.message;
+    this.failure.hidden = false;
+  }
+
+  draw() {
+    const words = this.filter.value.toLowerCase().split(/\s+/).filter(Boolean);
+    const found = this.entries.filter(({ partition }) => words.every((word) => partition.toLowerCase().includes(word)));
+    const rows = [...found.slice(0, SHOWN), ...this.added].map((entry) => this.row(entry));
+    replace(this.body,
+      h("table", { "aria-label": "Offsets" },
+        h("thead", null, h("tr", null, ["Partition", "Offset", "New offset", "Remove"].map((label) => h("th", { scope: "col" }, label)))),
+        h("tbody", null, rows.length ? rows : h("tr", null, h("td", { colspan: "4" }, "The connector has no offsets.")))),
+      found.length > SHOWN ? h("p", null, `${exact(found.length - SHOWN)} more are not shown. Filter them.`) : "",
+      this.adder());
+  }
+
+  row({ partition, offset }) {
+    const problem = h("p.wrong");
+    problem.textContent = this.problems.get(partition) ?? "";
+    const input = h("input.width-medium", {
+      type: "text", spellcheck: "false", "aria-label": `New offset of ${partition}`, placeholder: this.isSink ? "" : offset, "data-key": `offset ${partition}`,
+      input: () => {
+        this.entered.set(partition, input.value);
+        this.edit(partition, input.value);
+        problem.textContent = this.problems.get(partition) ?? "";
+        input.setAttribute("aria-invalid", String(this.problems.has(partition)));
+      },
+    });
+    const isRemoved = this.edits.get(partition) === null;
+    input.value = this.entered.get(partition) ?? "";
+    input.disabled = isRemoved;
+    const remove = h("input", {
+      type: "checkbox", checked: isRemoved, "aria-label": `Remove the offset of ${partition}`, "data-key": `remove ${partition}`,
+      change: () => {
+        if (remove.checked) { this.edits.set(partition, null); this.problems.delete(partition); } else this.edit(partition, input.value);
+        input.disabled = remove.checked;
+      },
+    });
+    return h("tr", { "data-partition": partition }, h("th", { scope: "row" }, h("code", null, partition)),
+      h("td", null, offset === undefined ? h("span.unknown", null, "not set") : h("code", null, offset)), h("td", null, input, problem), h("td", null, remove));
+  }
+
+  adder() {
+    const example = this.isSink ? '{"kafka_topic":"orders","kafka_partition":0}' : '{"filename":"/data/in.txt"}';
+    const input = h("input.width-long", { id: "new-partition", type: "text", spellcheck: "false", placeholder: example });
+    const problem = h("p.wrong");
+    return h("form.add", { submit: (event) => {
+      event.preventDefault();
+      try {
+        const value = parse(input.value);
+        if (value.kind !== "object") throw new JsonError(1, "A partition is a JSON object.");
+        this.isSink ||= value.raw.includes('"kafka_topic"');
+        if (![...this.entries, ...this.added].some(({ partition }) => partition === value.raw)) this.added.push({ partition: value.raw });
+        this.draw();
+        this.body.querySelector("tbody tr:last-child input")?.focus();
+      } catch (error) {
+        if (!(error instanceof JsonError)) throw error;
+        problem.textContent = error.message;
+      }
+    } }, h("label", { for: "new-partition" }, "Add a partition"), input, h("button", { type: "submit" }, "Add"), problem);
+  }
+
+  edit(partition, text) {
+    this.problems.delete(partition);
+    this.edits.delete(partition);
+    if (text.trim() === "") return;
+    try {
+      this.edits.set(partition, readOffset(text, this.isSink));
+    } catch (error) {
+      if (!(error instanceof JsonError)) throw error;
+      this.problems.set(partition, error.message);
+    }
+  }
+
+  async check() {
+    if (this.problems.size) {
+      this.filter.value = "";
+      this.draw();
+      return this.body.querySelector('[aria-invalid="true"]')?.focus();
+    }
+    const before = Object.fromEntries(this.entries.map(({ partition, offset }) => [partition, offset]));
+    const after = { ...before };
+    for (const [partition, offset] of this.edits) {
+      if (offset === null) delete after[partition];
+      else after[partition] = offset;
+    }
+    let message = "";
+    const saved = await this.review.ask({
+      title: `Set offsets of ${this.name}?`, before, after, isEdit: true, show: (_, offset) => offset,
+      save: async () => { ({ message } = await alterOffsets(this.name, body(this.edits))); },
+    });
+    if (!saved) return undefined;
+    say(message);
+    return this.done();
+  }
+
+  async reset(button) {
+    const text = "The connector begins again: a source as if it had read nothing, a sink by the consumer's auto.offset.reset.";
+    if (!(await confirmed(`Reset all offsets of ${this.name}?`, text, "Reset"))) return;
+    await attempt(button, `reset the offsets of ${this.name}`, async () => {
+      say((await resetOffsets(this.name)).message);
+      this.done();
+    });
+  }
+}

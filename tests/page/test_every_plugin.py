@@ -1,0 +1,110 @@
+"""Makes a config of every built-in connector from nothing, by the form alone.
+
+The form names the keys that need a value; the test gives it one, as a user would, until the REST API accepts the config.
+"""
+
+from __future__ import annotations
+
+import re
+
+import deltalake
+import pyarrow as pa
+import pytest
+from playwright.sync_api import Browser, expect
+from pyiceberg.catalog.sql import SqlCatalog
+
+from sluiceway.herder.validation import installed
+from support.dashboard import MemoryConnectors
+from support.page import PageServer, Ui, opened
+
+pytestmark = pytest.mark.long
+
+_ROUNDS = 8
+# What validation says if a config is complete, but a server or a package is not there.
+_ABSENT = re.compile(r"needs the package|Unable to connect|Error while validating connector config: failed to resolve")
+_ROWS = pa.table({"id": pa.array([1], pa.int64())})
+
+
+@pytest.fixture(scope="module")
+def values(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """Values of keys, with tables behind those that name one."""
+    folder = tmp_path_factory.mktemp("plugins")
+    deltalake.write_deltalake(folder / "delta" / "t", _ROWS)
+    catalog = {"uri": f"sqlite:///{folder}/catalog.db", "warehouse": f"file://{folder}/warehouse"}
+    iceberg = SqlCatalog("iceberg", **catalog)
+    iceberg.create_namespace("db")
+    iceberg.create_table("db.t", _ROWS.schema)
+    return {
+        "topics": "orders",
+        "topic": "orders",
+        "topic.prefix": "p-",
+        "path": str(folder / "out"),
+        "format": "parquet",
+        "format.class": "JsonFormat",
+        "flush.size": "100",
+        "store.url": "hdfs://namenode:8020",
+        "gcs.bucket.name": "bucket",
+        "s3.bucket.name": "bucket",
+        "azblob.container.name": "container",
+        "azblob.account.name": "account",
+        "connection.url": f"jdbc:sqlite:{folder}/rows.db",
+        "mode": "bulk",
+        "iceberg.tables": "db.t",
+        "iceberg.catalog.type": "sql",
+        "iceberg.catalog.uri": catalog["uri"],
+        "iceberg.catalog.warehouse": catalog["warehouse"],
+        "delta.path": str(folder / "delta"),
+        "delta.tables": "t",
+        "database.hostname": "absent.invalid",
+        "database.user": "user",
+        "database.dbname": "shop",
+        "database.server.id": "1",
+        "schema.history.internal.kafka.bootstrap.servers": "broker:9092",
+        "schema.history.internal.kafka.topic": "history",
+        "source.cluster.alias": "source",
+    }
+
+
+def test_a_config_of_every_built_in_connector_is_made_by_the_form_alone(browser: Browser, values: dict[str, str]) -> None:
+    connectors = MemoryConnectors()
+    table: list[str] = []
+    with PageServer(connectors.herder, connectors.dashboard) as server, opened(browser, server.url) as ui:
+        for number, plugin in enumerate(installed()):
+            name = f"made-{number}"
+            ui.go(f"#/plugins/{plugin.name}/create")
+            expect(ui.control("name")).to_be_focused(timeout=60_000)
+            ui.set("name", name)
+            if plugin.type == "sink":
+                ui.set("topics", values["topics"])
+            filled, absent = _complete(ui, values)
+            table.append(f"{plugin.name}: {', '.join(filled) or 'nothing more'}{f'; {absent}' if absent else ''}")
+            print(table[-1], flush=True)
+            if absent is None:
+                ui.page.get_by_role("dialog").get_by_role("button", name="Create").click()
+                expect(ui.page.get_by_role("heading", level=1)).to_have_text(name)
+                assert set(connectors.herder.info(name).config) >= {"name", "connector.class", *filled}
+            else:
+                ui.button("Cancel").click()
+                ui.page.get_by_role("dialog").get_by_role("button", name="Discard").click()
+    assert len(table) == len(installed())
+
+
+def _complete(ui: Ui, values: dict[str, str]) -> tuple[list[str], str | None]:
+    """Fill in keys with errors until there are none. Return them, and what is absent on this machine."""
+    filled: list[str] = []
+    for _ in range(_ROUNDS):
+        ui.button("Review").click()
+        dialog, errors = ui.page.get_by_role("dialog"), ui.page.locator(".field:has(.wrong p)")
+        expect(dialog.or_(errors.first)).to_be_visible(timeout=60_000)
+        if dialog.is_visible():
+            return filled, None
+        found = {each.get_attribute("data-field") or "": each.locator(".wrong").inner_text() for each in errors.all()}
+        if all(_ABSENT.search(message) for message in found.values()):
+            return filled, "; ".join(found.values())
+        for key, message in found.items():
+            if not _ABSENT.search(message):
+                assert key in values, f"{key}: {message}"
+                assert key not in filled, f"{key}: {message}"
+                ui.set(key, values[key])
+                filled.append(key)
+    raise AssertionError(f"The form still has errors after {_ROUNDS} rounds, in {filled}")

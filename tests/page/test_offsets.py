@@ -1,0 +1,75 @@
+"""Views, edits and resets the offsets of stopped connectors in the page."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from playwright.sync_api import expect
+
+from sluiceway.storage.model import TargetState
+from support.browser import screenshot
+from support.kafka import Kafka
+from support.page import Cluster, Ui
+
+pytestmark = pytest.mark.kafka
+
+SOURCE = {"connector.class": "FileStreamSource", "file": "/f", "topic": "t"}
+BIG = 2**53 + 1  # not a number in JavaScript
+
+
+def test_offsets_of_a_sink_are_set_and_removed_after_a_review(
+    ui: Ui, cluster: Cluster, kafka: Kafka, name: str, unique: Callable[[str], str]
+) -> None:
+    topic = kafka.create(unique("topic"), 2)
+    cluster.herder.create(name, {"connector.class": "FileStreamSink", "topics": topic}, TargetState.STOPPED)
+    kafka.set_offsets(f"connect-{name}", {(topic, 0): 7, (topic, 1): 8})
+    ui.go(f"#{name}")
+    ui.button("Edit offsets").click()
+    first, second = (f'{{"kafka_partition":{number},"kafka_topic":"{topic}"}}' for number in (0, 1))
+    ui.page.get_by_label(f"New offset of {first}").fill("x")
+    expect(ui.page.get_by_role("row", name=topic).first).to_contain_text("Unexpected text")
+    ui.button("Review").click()
+    expect(ui.page.get_by_label(f"New offset of {first}")).to_be_focused()
+    ui.page.get_by_label(f"New offset of {first}").fill("3")
+    ui.page.get_by_label(f"Remove the offset of {second}").check()
+    screenshot(ui.page, "offsets")
+    ui.button("Review").click()
+    expect(ui.page.get_by_role("dialog")).to_contain_text("kafka_offset")
+    screenshot(ui.page, "offsets-review")
+    ui.page.get_by_role("dialog").get_by_role("button", name="Save").click()
+    expect(ui.page.get_by_role("heading", level=1)).to_have_text(name)
+    expect(ui.page.get_by_role("status")).to_contain_text("altered successfully")
+    assert kafka.committed(f"connect-{name}") == {(topic, 0): 3}
+
+
+def test_offsets_of_a_source_keep_every_digit_and_are_reset(ui: Ui, cluster: Cluster, name: str) -> None:
+    cluster.herder.create(name, SOURCE, TargetState.STOPPED)
+    ui.go(f"#{name}/offsets")
+    expect(ui.page.get_by_text("The connector has no offsets.")).to_be_visible()
+    ui.page.get_by_label("Add a partition").fill('{"filename": "/f"}')
+    ui.button("Add").click()
+    ui.page.keyboard.type(f'{{"position": {BIG}}}')
+    ui.button("Review").click()
+    ui.page.get_by_role("dialog").get_by_role("button", name="Save").click()
+    expect(ui.page.get_by_role("heading", level=1)).to_have_text(name)
+    assert cluster.herder.offsets(name) == [({"filename": "/f"}, {"position": BIG})]
+    ui.button("Edit offsets").click()
+    expect(ui.page.get_by_role("cell", name=str(BIG)).first).to_be_visible()
+    ui.button("Reset all").click()
+    ui.page.get_by_role("dialog").get_by_role("button", name="Reset").click()
+    expect(ui.page.get_by_role("heading", level=1)).to_have_text(name)
+    assert cluster.herder.offsets(name) == []
+
+
+def test_offsets_of_a_running_connector_are_refused(ui: Ui, cluster: Cluster, name: str) -> None:
+    cluster.herder.create(name, SOURCE)
+    ui.go(f"#{name}")
+    expect(ui.button("Edit offsets")).to_be_disabled()
+    ui.go(f"#{name}/offsets")
+    ui.page.get_by_label("Add a partition").fill('{"filename": "/f"}')
+    ui.button("Add").click()
+    ui.page.keyboard.type('{"position": 1}')
+    ui.button("Review").click()
+    ui.page.get_by_role("dialog").get_by_role("button", name="Save").click()
+    expect(ui.page.get_by_role("dialog").get_by_role("alert")).to_contain_text("must be in the STOPPED state")
