@@ -5,12 +5,13 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable
 
+from sluiceway import __version__
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import ConfigError
 from sluiceway.herder.connector_metrics import with_worker
 from sluiceway.herder.overview import Overview
 from sluiceway.herder.states import Clock
-from sluiceway.metrics.beans import Bean
+from sluiceway.metrics.beans import CONNECT, Bean
 from sluiceway.metrics.collector import MetricsCollector, distinct
 from sluiceway.metrics.publisher import MetricsTarget
 from sluiceway.metrics.registry import registry
@@ -66,7 +67,8 @@ class DriverMetrics:
     def _served(self, received: list[Bean]) -> list[Bean]:
         clock = Clock(int(time.time() * 1000), self._timeout)
         overview = Overview(self._config_store.snapshot(), self._status_store.snapshot(), clock, self._worker_id)
-        return with_worker(distinct([*registry.beans(), *received]), overview, self.hosted())
+        info = Bean(CONNECT, "app-info", {"client-id": self._worker_id}, {"version": __version__})
+        return with_worker(distinct([info, *registry.beans(), *received]), overview, self.hosted())
 
 
 def _address(listener: str) -> tuple[str, int]:
