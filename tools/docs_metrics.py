@@ -20,8 +20,8 @@ cover the last 30 to 60 s. Those of Kafka clients come from librdkafka every 5 s
 """
 
 ABSENT_TEXT = """\
-Of the {all} metrics that Kafka Connect 4.3 documents, {here} exist here ({share:.0%}). The others, and those of the group's own clients
-(`connect-coordinator-metrics`, `connect-metrics`, `connect-node-metrics`), describe a worker group:
+Of the {all} metrics that Kafka Connect 4.3 documents, {here} exist here ({share:.0%}). The others, and those of the group's own
+clients (`connect-coordinator-metrics`, `connect-metrics`, `connect-node-metrics`), describe a worker group:
 """
 
 

@@ -66,7 +66,7 @@ def hurried(rules: str, factor: int = 20) -> str:
 
 
 class Prometheus:
-    """A Prometheus with the alert rules of docker/, hurried, that scrapes targets each second. Use it as a context manager."""
+    """A Prometheus with the alert rules of docker/, hurried, that scrapes targets every 2 s. Use it as a context manager."""
 
     def __init__(self, folder: Path, targets: Iterable[str]) -> None:
         self.address = f"127.0.0.1:{free_port()}"
@@ -74,7 +74,7 @@ class Prometheus:
         assert found is not None, "run `python -m support.prometheus` in tests/, or install Prometheus"
         folder.mkdir(parents=True, exist_ok=True)
         config = yaml.safe_load((MONITORING / "prometheus.yml").read_text())
-        config["global"] = {"scrape_interval": "1s", "evaluation_interval": "1s", "scrape_timeout": "1s"}
+        config["global"] = {"scrape_interval": "2s", "evaluation_interval": "1s", "scrape_timeout": "2s"}
         config["scrape_configs"][0]["static_configs"] = [{"targets": list(targets)}]
         (folder / "prometheus.yml").write_text(yaml.safe_dump(config))
         (folder / "alerts.yml").write_text(hurried((MONITORING / "alerts.yml").read_text()))

@@ -13,6 +13,7 @@ from sluiceway.herder.overview import Overview
 from sluiceway.herder.states import Clock
 from sluiceway.metrics.beans import CONNECT, Bean
 from sluiceway.metrics.collector import MetricsCollector, distinct
+from sluiceway.metrics.otlp import export_of
 from sluiceway.metrics.publisher import MetricsTarget
 from sluiceway.metrics.registry import registry
 from sluiceway.metrics.server import LISTENER, MetricsServer
@@ -22,7 +23,7 @@ _LOOPBACK = "127.0.0.1"  # the driver's host in local mode
 
 
 class DriverMetrics:
-    """Serves the metrics of one driver, unless its worker's ``sluiceway.metrics.listener`` is empty.
+    """Serves the metrics of one driver, unless its worker's ``sluiceway.metrics.listener`` is empty, and exports them by OTLP.
 
     Args:
         worker: the worker's config.
@@ -55,12 +56,15 @@ class DriverMetrics:
                 address = address or host
             self._server = MetricsServer(address, port, self._collector, self._served)
             self.url, self.target = self._server.url(host), self._server.target(host)
+        self._export = export_of(lambda: self._served(self._collector.beans()), worker_id)
 
     def beans(self) -> list[Bean]:
         """Return the metrics of the driver's process and of its tasks'."""
         return distinct([*registry.beans(), *self._collector.beans()])
 
     def close(self) -> None:
+        if self._export is not None:
+            self._export.close()
         if self._server is not None:
             self._server.close()
 
