@@ -7,7 +7,7 @@ export PYTHONDONTWRITEBYTECODE := 1
 .DEFAULT_GOAL := help
 .PHONY: help demo demo-hdfs down test lint format docs test-airflow test-clusters build-kubernetes test-kubernetes
 .PHONY: faults bench bench-airflow bench-frames bench-many bench-scaling clean test-columns test-frames bench-rest
-.PHONY: test-stores test-plugins test-plugins-cdc test-plugins-kills bench-plugins test-cdc
+.PHONY: test-metrics test-stores test-plugins test-plugins-cdc test-plugins-kills bench-plugins test-cdc
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -66,6 +66,11 @@ test-stores: $(VENV)/.ready  ## file sinks with servers of the protocols of Goog
 	npm install --silent --no-save --prefix build/azurite azurite@3
 	PATH=$$PWD/build/azurite/node_modules/.bin:$$PATH $(BIN)/python -m pytest tests/integration/test_file_sinks_stores.py \
 		tests/integration/test_file_sinks_hive.py -v -p no:cacheprovider
+
+test-metrics: $(VENV)/.ready  ## boards and alerts with a real Prometheus and real faults; metrics beside Kafka Connect's under the JMX exporter
+	PYTHONPATH=tests $(BIN)/python -m support.prometheus
+	npm install --silent --no-save --prefix build/grafana-schema @grafana/schema@13 typescript@7
+	$(BIN)/python -m pytest tests/unit/docker/test_monitoring.py tests/monitoring -v -s -p no:cacheprovider
 
 test-plugins: $(VENV)/.ready  ## Java plugins, published ones among them, on a real broker and PostgreSQL
 	$(BIN)/python -m pytest tests/integration/test_java_*.py tests/integration/test_migrate.py \
