@@ -27,6 +27,7 @@ _ENDPOINTS = ("OTEL_EXPORTER_OTLP_METRICS_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOIN
 _PROTOCOLS = ("OTEL_EXPORTER_OTLP_METRICS_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL")
 _INTERVAL = ("OTEL_METRIC_EXPORT_INTERVAL", 60_000.0)
 _TIMEOUT = ("OTEL_METRIC_EXPORT_TIMEOUT", 30_000.0)
+_CLOSE_SECONDS = 5.0
 _UNKNOWN_START = 0
 """A counter starts with its task, which the driver does not know; receivers see a restart by the lower value."""
 
@@ -70,9 +71,10 @@ class OtlpExport:
         self._thread.start()
 
     def close(self) -> None:
+        """Export once more, for some seconds at most: a receiver that is down must not keep a driver from ending."""
         self._ending.set()
-        self._thread.join(self._timeout / 1000)
-        self._exporter.shutdown(timeout_millis=self._timeout)
+        self._thread.join(_CLOSE_SECONDS)
+        self._exporter.shutdown(timeout_millis=1000)
 
     def _run(self) -> None:
         while not self._ending.wait(self._interval):

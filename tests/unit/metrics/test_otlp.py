@@ -6,6 +6,7 @@ import builtins
 import gzip
 import logging
 import threading
+import time
 from collections.abc import Iterator, Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -13,6 +14,7 @@ from typing import Any
 import pytest
 from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest, ExportMetricsServiceResponse
 
+from sluiceway.metrics import otlp
 from sluiceway.metrics.beans import CONNECT, OWN, Bean
 from sluiceway.metrics.otlp import enabled, export_of
 from support.eventually import eventually
@@ -110,6 +112,16 @@ def test_the_last_values_are_exported_at_the_end(receiver: Receiver, monkeypatch
     assert export is not None
     export.close()
     assert len(receiver.requests) == 1
+
+
+def test_a_receiver_that_is_down_does_not_keep_a_driver_from_ending(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:9")
+    monkeypatch.setattr(otlp, "_CLOSE_SECONDS", 0.1)
+    export = export_of(lambda: BEANS, "w:1")
+    assert export is not None
+    began = time.monotonic()
+    export.close()
+    assert time.monotonic() - began < 5
 
 
 def test_an_error_does_not_end_the_export(receiver: Receiver, caplog: pytest.LogCaptureFixture) -> None:
