@@ -109,7 +109,10 @@ def test_rest_and_driver_report_what_was_moved(rest: tuple[str, Path]) -> None:
     assert value("kafka_connect_sink_task_partition_count", connector="out") == 1
     assert value("kafka_connect_connector_task_status", connector="out", status="running") == 1
     assert value("kafka_connect_connector_task_offset_commit_success_percentage", connector="lines") == 1
-    assert value("kafka_connect_connector_status", connector="lines", status="running") == 1
+    assert value("kafka_connect_connector_status", connector="lines", status="running", task="0") == 1
+    assert value("kafka_connect_connector_metrics", connector="lines", status="running") is None, "a name of Confluent's boards"
+    assert (value("sluiceway_connector_heartbeat_age_ms", connector="lines") or 0) < 20_000
+    assert value("sluiceway_task_no_progress_ms", connector="out") == 0
     assert value("kafka_connect_connector_transform_transform_class", connector="out", transform="drop") == 1
     assert value("kafka_connect_task_error_total_record_errors", connector="out") == 0
     assert value("kafka_connect_worker_connector_count") == 2

@@ -26,6 +26,9 @@ connection-close-rate|connections closed per second
 """
 
 _DESCRIPTIONS = {
+    (CONNECT, "app-info"): """
+version|the version of Sluiceway, as a label
+""",
     (CONNECT, "connector-metrics"): """
 status|state of the connector, as a label
 connector-type|source or sink, as a label
@@ -167,6 +170,7 @@ record-delay-ms-max|longest time from a record's timestamp to the commit of its 
 record-delay-ms-avg|time from the timestamp of the oldest record of a commit to the commit, in milliseconds, on average
 newest-record-age-ms|age of the newest record's timestamp, in milliseconds: how far a source is behind, while records come
 cpu-seconds-total|processor time of the task's own thread
+no-progress-ms|milliseconds without progress of a RUNNING task that holds records or whose source fails; otherwise 0
 """,
     (OWN, "task-state-metrics"): """
 seconds-total|time in each state since the task's start, in seconds
@@ -184,6 +188,13 @@ connector-startup-success-total|starts of connectors in the process that succeed
 connector-startup-failure-total|starts of connectors in the process that failed
 task-startup-success-total|starts of tasks in the process that succeeded
 task-startup-failure-total|starts of tasks in the process that failed
+""",
+    (OWN, "connector-metrics"): """
+heartbeat-age-ms|time since the last heartbeat for a connector that should run, in milliseconds
+""",
+    (OWN, "lease-metrics"): """
+takeovers-total|leases that this driver has taken from a driver whose heartbeats had not stopped
+last-takeover-timestamp|time of the last such takeover, in milliseconds since the epoch
 """,
 }
 

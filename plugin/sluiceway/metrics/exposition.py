@@ -11,7 +11,7 @@ from prometheus_client.registry import Collector
 
 from sluiceway.metrics.beans import Bean
 from sluiceway.metrics.catalog import description
-from sluiceway.metrics.naming import Naming, label_name, labels, metric_name
+from sluiceway.metrics.naming import Naming, label_name, labels, metric_names
 
 
 def render(beans: Iterable[Bean], accept: str = "", naming: Naming = Naming.STRIMZI) -> tuple[bytes, str]:
@@ -30,19 +30,24 @@ class _Beans(Collector):
         self._naming = naming
 
     def collect(self) -> Iterator[Metric]:
-        families: dict[str, Metric] = {}
-        for bean in self._beans:
-            tags = labels(bean.tags, self._naming)
-            for attribute, value in bean.values.items():
-                name = metric_name(bean.domain, bean.type, attribute, self._naming)
-                family = families.get(name)
+        return iter(families(self._beans, self._naming))
+
+
+def families(beans: Iterable[Bean], naming: Naming = Naming.STRIMZI) -> list[Metric]:
+    """Return the beans' metrics with their names and labels in Prometheus."""
+    found: dict[str, Metric] = {}
+    for bean in beans:
+        tags = labels(bean.tags, naming)
+        for attribute, value in bean.values.items():
+            for name in metric_names(bean.domain, bean.type, attribute, naming):
+                family = found.get(name)
                 if family is None:
-                    family = families[name] = _family(name, description(bean, attribute))
+                    family = found[name] = _family(name, description(bean, attribute))
                 if isinstance(value, str):  # as the exporter's rules do it
                     family.add_sample(name, {**tags, label_name(attribute): value}, 1.0)
                 else:
                     family.add_sample(name, tags, value)
-        return iter(families.values())
+    return list(found.values())
 
 
 def _family(name: str, text: str) -> Metric:

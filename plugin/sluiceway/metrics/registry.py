@@ -27,6 +27,7 @@ class Registry:
         self._launches: dict[TaskId, int] = {}
         self._connectors_started = 0
         self._connectors_failed = 0
+        self._takeovers: dict[str, tuple[int, float]] = {}
 
     @contextmanager
     def task(self, metrics: TaskMetrics) -> Iterator[None]:
@@ -60,10 +61,16 @@ class Registry:
             else:
                 self._connectors_failed += 1
 
+    def lease_taken_over(self, connector: str) -> None:
+        """Count on the driver that it has taken a connector's lease from a driver whose heartbeats had not stopped."""
+        with self._lock:
+            count, _ = self._takeovers.get(connector, (0, 0.0))
+            self._takeovers[connector] = count + 1, time.time() * 1000
+
     def beans(self) -> list[Bean]:
         """Return all metrics of this process."""
         with self._lock:
-            tasks, launches = list(self._tasks.values()), dict(self._launches)
+            tasks, launches, takeovers = list(self._tasks.values()), dict(self._launches), dict(self._takeovers)
             starts = self._starts()
         process = {"process": str(os.getpid()), "host": os.uname().nodename}
         resident = _resident_bytes()
@@ -73,6 +80,9 @@ class Registry:
         for launched, count in launches.items():
             tags = {"connector": launched.connector, "task": str(launched.task)}
             beans.append(Bean(OWN, "task-launch-metrics", tags, {"restarts-total": float(count - 1)}))
+        for connector, (taken, at) in takeovers.items():
+            values: dict[str, Value] = {"takeovers-total": float(taken), "last-takeover-timestamp": at}
+            beans.append(Bean(OWN, "lease-metrics", {"connector": connector}, values))
         beans.append(
             Bean(OWN, "process-metrics", process, {"cpu-seconds-total": time.process_time(), "memory-bytes": resident, **starts})
         )

@@ -68,6 +68,8 @@ class TaskMetrics:
         self._sequence = 0
         self._open = 0
         self._written = 0.0
+        self._holding = False
+        self._moved_at = now
         self._errors: DataclassInstance | None = None
         self._buffered: Callable[[], int] | None = None
         self._positions: Positions | None = None
@@ -107,6 +109,7 @@ class TaskMetrics:
     def took(self, records: int, oldest: int | None = None, newest: int | None = None) -> None:
         """Record a batch of records taken, and the timestamps of the first and the last of them (milliseconds)."""
         now = time.monotonic()
+        self._holding, self._moved_at = True, now
         self._taken.record(records, now)
         if self._oldest is None:
             self._oldest = oldest
@@ -118,14 +121,25 @@ class TaskMetrics:
 
     def called(self, seconds: float) -> None:
         """Record the time of a ``poll`` that returned records, or of a ``put``."""
-        self._call_ms.record(seconds * 1000, time.monotonic())
+        self._moved_at = now = time.monotonic()
+        self._call_ms.record(seconds * 1000, now)
 
     def gave(self, records: int) -> None:
         """Record a batch of records given to Kafka or to the connector."""
-        now = time.monotonic()
+        self._moved_at = now = time.monotonic()
         self._given.record(records, now)
         if self._buffered is not None:
             self._active.record(self._buffered(), now)
+
+    def caught_up(self) -> None:
+        """Record that the task holds no records that it has taken and not yet given."""
+        if self._holding:
+            self._holding, self._moved_at = False, time.monotonic()
+
+    def blocked(self) -> None:
+        """Record that the task cannot take records now, such as from a source that fails."""
+        if not self._holding:
+            self._holding, self._moved_at = True, time.monotonic()
 
     def committed(self, seconds: float, *, succeeded: bool) -> None:
         """Record the end of a commit of offsets."""
@@ -231,7 +245,13 @@ class TaskMetrics:
             "record-delay-ms-avg": self._delay_ms.average(now),
             "newest-record-age-ms": NAN if newest is None else max(0.0, time.time() * 1000 - newest),
             "cpu-seconds-total": self._cpu_seconds(),
+            "no-progress-ms": self._no_progress(now) * 1000,
         }
+
+    def _no_progress(self, now: float) -> float:
+        """Return the seconds since the last record moved, if the task is RUNNING and has something to move, otherwise 0."""
+        waiting = self._holding or (not self.sink and self._unacknowledged() > 0)
+        return max(0.0, now - self._moved_at) if waiting and self.states.state is State.RUNNING else 0.0
 
     def _cpu_seconds(self) -> float:
         try:
@@ -252,5 +272,6 @@ class TaskMetrics:
         except RuntimeError:  # the producer has just been closed
             buffered = 0
         given = self._given.total
-        self._written = max(self._written, given - buffered)
+        if given - buffered > self._written:
+            self._written, self._moved_at = given - buffered, max(self._moved_at, time.monotonic())
         return given - self._written

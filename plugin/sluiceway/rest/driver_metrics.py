@@ -8,14 +8,14 @@ from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from sluiceway.errors import DataError
-from sluiceway.metrics.beans import CONNECT, Bean, decode_beans
+from sluiceway.metrics.beans import CONNECT, OWN, Bean, decode_beans
 
 log = logging.getLogger(__name__)
 
 _TIMEOUT_SECONDS = 2.0
 _MOST_AT_ONCE = 16
-_WORKER = "connect-worker-metrics"
-_CONNECTOR = "connector-metrics"
+_STATUSES = ((CONNECT, "connect-worker-metrics"), (CONNECT, "connector-metrics"), (OWN, "connector-metrics"))
+_TASK = "connector-task-metrics"
 
 _opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
@@ -23,7 +23,7 @@ _opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 def driver_beans(urls: Sequence[str]) -> list[Bean]:
     """Return what these drivers and their tasks have measured. A driver that does not answer within 2 s is left out.
 
-    The statuses of connectors are not among them, because the REST API knows those of all.
+    What they derive from statuses is not among it, because the REST API knows the statuses of all.
     """
     urls = [url for url in urls if url.startswith("http://")]  # whoever can write statuses must not choose a file
     if not urls:
@@ -42,4 +42,4 @@ def _beans_of(url: str) -> Iterable[Bean]:
 
 
 def _is_status(bean: Bean) -> bool:
-    return bean.domain == CONNECT and bean.type in (_WORKER, _CONNECTOR)
+    return (bean.domain, bean.type) in _STATUSES or (bean.type == _TASK and set(bean.values) == {"status"})

@@ -5,13 +5,15 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable
 
+from sluiceway import __version__
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import ConfigError
 from sluiceway.herder.connector_metrics import with_worker
 from sluiceway.herder.overview import Overview
 from sluiceway.herder.states import Clock
-from sluiceway.metrics.beans import Bean
+from sluiceway.metrics.beans import CONNECT, Bean
 from sluiceway.metrics.collector import MetricsCollector, distinct
+from sluiceway.metrics.otlp import export_of
 from sluiceway.metrics.publisher import MetricsTarget
 from sluiceway.metrics.registry import registry
 from sluiceway.metrics.server import LISTENER, MetricsServer
@@ -21,7 +23,7 @@ _LOOPBACK = "127.0.0.1"  # the driver's host in local mode
 
 
 class DriverMetrics:
-    """Serves the metrics of one driver, unless its worker's ``sluiceway.metrics.listener`` is empty.
+    """Serves the metrics of one driver, unless its worker's ``sluiceway.metrics.listener`` is empty, and exports them by OTLP.
 
     Args:
         worker: the worker's config.
@@ -54,19 +56,23 @@ class DriverMetrics:
                 address = address or host
             self._server = MetricsServer(address, port, self._collector, self._served)
             self.url, self.target = self._server.url(host), self._server.target(host)
+        self._export = export_of(lambda: self._served(self._collector.beans()), worker_id)
 
     def beans(self) -> list[Bean]:
         """Return the metrics of the driver's process and of its tasks'."""
         return distinct([*registry.beans(), *self._collector.beans()])
 
     def close(self) -> None:
+        if self._export is not None:
+            self._export.close()
         if self._server is not None:
             self._server.close()
 
     def _served(self, received: list[Bean]) -> list[Bean]:
         clock = Clock(int(time.time() * 1000), self._timeout)
         overview = Overview(self._config_store.snapshot(), self._status_store.snapshot(), clock, self._worker_id)
-        return with_worker(distinct([*registry.beans(), *received]), overview, self.hosted())
+        info = Bean(CONNECT, "app-info", {"client-id": self._worker_id}, {"version": __version__})
+        return with_worker(distinct([info, *registry.beans(), *received]), overview, self.hosted())
 
 
 def _address(listener: str) -> tuple[str, int]:

@@ -16,10 +16,12 @@ from collections.abc import Mapping, Sequence
 from sluiceway.api.task import TopicPartition
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import ConnectError, FencedError, InternalTopicError
+from sluiceway.herder.states import Clock
 from sluiceway.kafka.fenced_writer import FencedWriter
 from sluiceway.kafka.topic_writer import ProducerRecord
+from sluiceway.metrics.registry import registry
 from sluiceway.storage.codec import ConnectorStatusRecord, TaskStatusRecord, decode_status_record
-from sluiceway.storage.model import Status
+from sluiceway.storage.model import State, Status
 from sluiceway.storage.status_backing_store import KafkaStatusBackingStore
 
 log = logging.getLogger(__name__)
@@ -51,6 +53,7 @@ class ConnectorLease:
         self._connector = connector
         self._worker_id = worker_id
         self._status = status
+        self._heartbeat_timeout = worker.number("sluiceway.heartbeat.timeout.ms")
         self._writer = FencedWriter(worker, f"{worker.group_id}-{connector}-driver", f"{worker.group_id}-statuses")
         self._stopping = threading.Event()
         self._written = 0
@@ -61,6 +64,15 @@ class ConnectorLease:
         """Fence the previous driver and set ``generation`` to one more than the latest in the status topic."""
         self._writer.fence()
         self._status.refresh()
+        before = self._status.connector(self._connector)
+        if before is not None and before.worker_id != self._worker_id and self._sends_heartbeats(before):
+            registry.lease_taken_over(self._connector)
+            log.warning(
+                "Connector %s: took the lease from %s, whose heartbeats had not stopped. That driver was killed, or two run this "
+                "connector; the earlier one ends now.",
+                self._connector,
+                before.worker_id,
+            )
         self._written = max((status.generation for status in self._statuses()), default=0)
         self.generation = self._written + 1
         self._used_at = time.monotonic()
@@ -153,6 +165,10 @@ class ConnectorLease:
         while time.monotonic() < deadline:
             self._verify_newest()
             time.sleep(_TAKEOVER_POLL_SECONDS)
+
+    def _sends_heartbeats(self, status: Status) -> bool:
+        clock = Clock(int(time.time() * 1000), self._heartbeat_timeout)
+        return status.state in (State.RUNNING, State.RESTARTING) and not clock.stale(status)
 
     def _statuses(self) -> list[Status]:
         own = self._status.connector(self._connector)

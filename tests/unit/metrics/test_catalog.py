@@ -60,13 +60,21 @@ OURS = {(kind, name) for (domain, kind), names in METRICS.items() if domain == C
 def test_each_metric_of_kafka_connect_is_here_or_has_a_reason() -> None:
     assert len(ALL) == 91
     assert set(ABSENT) == ALL - OURS
-    assert not OURS - ALL, "metrics that Kafka Connect does not have belong to another domain"
-    assert len(OURS) / len(ALL) > 0.9
+    assert {("app-info", "version")} == OURS - ALL, "metrics that Kafka Connect does not have belong to another domain"
+    print(f"{'type':36} {'here':>4} {'of':>3}")
+    for kind, names in KAFKA_CONNECT.items():
+        print(f"{kind:36} {sum(each == kind for each, _ in OURS):4} {len(names.split()):3}")
+    share = len(OURS & ALL) / len(ALL)
+    print(f"{'all':36} {len(OURS & ALL):4} {len(ALL):3}  {share:.1%}")
+    for (kind, name), reason in ABSENT.items():
+        print(f"absent: {kind} {name}: {reason}")
+    assert share >= 0.9
 
 
 def test_what_tasks_and_workers_report_is_in_the_catalog() -> None:
     """And all of it, except what depends on the plugins of a task and on statuses."""
     registry = Registry()
+    registry.lease_taken_over("c")
     for sink in (False, True):
         with registry.task(TaskMetrics(TaskId("c", 0), sink=sink)):
             for bean in [*registry.beans(), worker_bean([], 0, 0)]:

@@ -107,3 +107,56 @@ def test_errors_states_and_plugins() -> None:
     assert (task["status"], task["task-class"]) == ("running", "Lines")
     assert mask in made.beans()
     assert math.isnan(float(task["batch-size-avg"]))
+
+
+def stalled(made: TaskMetrics, seconds: float) -> float:
+    """Return ``no-progress-ms`` after so many seconds, in seconds, rounded."""
+    (bean,) = (bean for bean in made.beans(time.monotonic() + seconds) if (bean.domain, bean.type) == (OWN, "task-metrics"))
+    return round(float(bean.values["no-progress-ms"]) / 1000)
+
+
+def test_a_sink_that_does_not_come_back_from_put_makes_no_progress() -> None:
+    made = metrics(sink=True)
+    made.took(5)
+    assert stalled(made, 60) == 0, "it does not run yet"
+    made.enter(State.RUNNING)
+    assert stalled(made, 60) == 60
+    made.called(0.1)
+    made.gave(5)
+    made.caught_up()
+    assert stalled(made, 60) == 0, "there is nothing to move"
+    made.took(5)
+    made.enter(State.PAUSED)
+    assert stalled(made, 60) == 0
+
+
+def test_a_source_whose_records_kafka_does_not_acknowledge_makes_no_progress() -> None:
+    made, buffered = metrics(sink=False), [3]
+    made.enter(State.RUNNING)
+    made.count_buffered_by(lambda: buffered[0])
+    made.took(3)
+    made.gave(3)
+    made.caught_up()
+    assert stalled(made, 60) == 60
+    made.caught_up()  # polls that return nothing are no progress
+    assert stalled(made, 60) == 60
+    buffered[0] = 0
+    assert stalled(made, 60) == 0
+
+
+def test_a_source_that_cannot_be_read_makes_no_progress() -> None:
+    made = metrics(sink=False)
+    made.enter(State.RUNNING)
+    assert stalled(made, 60) == 0
+    made.blocked()
+    assert stalled(made, 60) == 60
+    made.caught_up()
+    assert stalled(made, 60) == 0
+
+
+def test_time_without_anything_to_move_does_not_count() -> None:
+    made = metrics(sink=True)
+    made.enter(State.RUNNING)
+    made._moved_at -= 3600
+    made.took(1)
+    assert stalled(made, 10) == 10

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from sluiceway.metrics.beans import CONNECT, Bean, encode_beans
+from sluiceway.metrics.beans import CONNECT, OWN, Bean, encode_beans
 from sluiceway.metrics.collector import MetricsCollector
 from sluiceway.metrics.server import MetricsServer
 from sluiceway.rest import driver_metrics
@@ -15,11 +15,16 @@ from support.rest_replay import Connect
 
 OF_TASK = Bean(CONNECT, "sink-task-metrics", {"connector": "s", "task": "0"}, {"sink-record-read-total": 12.0})
 OLD_STATUS = Bean(CONNECT, "connector-metrics", {"connector": "s"}, {"status": "failed"})
+OLD_AGE = Bean(OWN, "connector-metrics", {"connector": "s"}, {"heartbeat-age-ms": 3.0})
+OLD_TASK = Bean(CONNECT, "connector-task-metrics", {"connector": "s", "task": "1"}, {"status": "failed"})
+LIVE_TASK = Bean(CONNECT, "connector-task-metrics", {"connector": "s", "task": "0"}, {"status": "running", "batch-size-max": 1.0})
 
 
 @pytest.fixture
 def driver() -> Iterator[str]:
-    server = MetricsServer("127.0.0.1", 0, MetricsCollector(), lambda _received: [OF_TASK, OLD_STATUS])
+    server = MetricsServer(
+        "127.0.0.1", 0, MetricsCollector(), lambda _received: [OF_TASK, OLD_STATUS, OLD_AGE, OLD_TASK, LIVE_TASK]
+    )
     yield server.url("127.0.0.1")
     server.close()
 
@@ -34,8 +39,10 @@ def test_the_metrics_of_all_drivers_and_the_statuses_of_all_connectors(
     assert answer.headers["content-type"].startswith("text/plain")
     assert 'kafka_connect_sink_task_sink_record_read_total{connector="s",task="0"} 12.0' in answer.text
     assert "kafka_connect_worker_connector_count 1.0" in answer.text
-    assert answer.text.count("kafka_connect_connector_status{") == 1
+    assert answer.text.count("kafka_connect_connector_status{") == 2
+    assert 'kafka_connect_connector_status{connector="s",status="running",task="0"} 1.0' in answer.text
     assert 'status="failed"' not in answer.text, "the REST API knows the statuses itself"
+    assert "sluiceway_connector_heartbeat_age_ms" not in answer.text
 
 
 def test_openmetrics_other_names_and_a_wrong_one(connect: Connect) -> None:

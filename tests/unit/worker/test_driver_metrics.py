@@ -6,6 +6,7 @@ import httpx
 import psutil
 import pytest
 
+from sluiceway import __version__
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import ConfigError
 from sluiceway.storage.memory import MemoryConfigBackingStore, MemoryStatusBackingStore
@@ -37,6 +38,8 @@ def test_a_driver_serves_the_statuses_of_its_connectors() -> None:
     assert "kafka_connect_worker_connector_count 1.0" in text
     assert "kafka_connect_worker_task_count 2.0" in text
     assert "others" not in text
+    assert 'kafka_connect_connector_task_status{connector="lines",status="failed",task="1"} 1.0' in text
+    assert f'kafka_connect_version_info{{clientid="w:1",version="{__version__}"}} 1.0' in text
 
 
 @pytest.mark.parametrize(("host", "address"), [("127.0.0.1", "127.0.0.1"), ("10.0.0.7", "0.0.0.0")])  # noqa: S104

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from sluiceway.api.task import TopicPartition
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import FencedError, InternalTopicError, KafkaClientError
+from sluiceway.metrics.registry import Registry
 from sluiceway.storage.factory import Stores
 from sluiceway.storage.memory import MemoryConfigBackingStore
 from sluiceway.storage.model import State, Status
@@ -17,6 +19,7 @@ from sluiceway.storage.status_backing_store import KafkaStatusBackingStore
 from sluiceway.worker import connect_workers, kafka_channel, lease
 from sluiceway.worker.kafka_channel import KafkaChannels, KafkaControlChannel
 
+NOW = int(time.time() * 1000)
 WORKER = WorkerConfig.of({"group.id": "g"})
 
 
@@ -89,6 +92,27 @@ def unreachable() -> KafkaClientError:
 
 def test_a_new_lease_increases_the_generation_by_one(cluster: Cluster) -> None:
     assert cluster.channel.generation == 5
+
+
+@pytest.mark.parametrize(
+    ("status", "takeovers"),
+    [
+        (Status(State.RUNNING, "other:2", 5, timestamp=NOW), 1),
+        (Status(State.RUNNING, "other:2", 5, timestamp=NOW - 60_000), 0),
+        (Status(State.UNASSIGNED, "other:2", 5, timestamp=NOW), 0),
+        (Status(State.RUNNING, "me:1", 5, timestamp=NOW), 0),
+    ],
+    ids=["alive", "dead", "released", "its own"],
+)
+def test_a_lease_taken_from_a_driver_that_is_alive_is_counted(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch, status: Status, takeovers: int
+) -> None:
+    registry = Registry()
+    monkeypatch.setattr(lease, "registry", registry)
+    cluster.status._state.connectors["c"] = status
+    cluster.channel.acquire()
+    counted = [bean.values["takeovers-total"] for bean in registry.beans() if bean.type == "lease-metrics"]
+    assert counted == [1.0] * takeovers
 
 
 def test_a_write_waits_for_an_unreachable_cluster_and_takes_the_lease_again(cluster: Cluster) -> None:

@@ -101,6 +101,7 @@ class WorkerSinkTask(WorkerTask):
         self._batch_size.took(self._result.records - before, self._put_seconds)
         with self._wait.task_call():
             self._offsets.commit_if_due()
+        self._metrics.caught_up()
         self._subscription.refresh_if_due(consumer, self._listener)
 
     def _move_part(self, part: SinkPart, left: Sequence[SinkPart]) -> None:

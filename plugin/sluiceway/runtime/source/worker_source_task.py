@@ -121,6 +121,10 @@ class WorkerSourceTask(WorkerTask):
             if action is CommitAction.CONTINUE and not poll.records:
                 action = self._delivery.when_idle()
             self._apply(action)
+            if poll.retry:
+                self._metrics.blocked()
+            else:
+                self._metrics.caught_up()
 
     def _send_batch(self, records: Sequence[SourceRecord] | SourceColumns | PackedPart) -> None:
         if isinstance(records, PackedPart):
