@@ -12,7 +12,7 @@ from sluiceway.connectors.cdc.naming import Adjuster, TopicNames, adjuster, fiel
 from sluiceway.connectors.cdc.tables import TableSchemas
 from sluiceway.data import Schema
 
-_QUEUE_BYTES = 64 << 20
+_QUEUE_BYTES = 32 << 20
 
 Parsed = Mapping[str, ConfigValue]
 

@@ -175,7 +175,7 @@ _COMMON: list[Entry] = [
     ("streaming.delay.ms", LONG, 0, LOW, "Milliseconds to wait between the snapshot and the log."),
     ("max.batch.size", INT, 2048, MEDIUM, "The most records in a batch."),
     ("max.queue.size", INT, 8192, MEDIUM, "The most changes that wait in memory."),
-    ("max.queue.size.in.bytes", LONG, 0, LOW, "The most bytes of changes that wait in memory; 0: 64 MiB."),
+    ("max.queue.size.in.bytes", LONG, 0, LOW, "The most bytes of changes that wait in memory; 0: 32 MiB."),
     ("poll.interval.ms", LONG, 500, MEDIUM, "The longest wait for a change, in milliseconds."),
     ("heartbeat.interval.ms", INT, 0, MEDIUM, "Milliseconds between heartbeat records; 0 for none."),
     ("heartbeat.action.query", STRING, None, LOW, "A statement to execute with each heartbeat."),

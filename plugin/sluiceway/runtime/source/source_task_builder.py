@@ -118,6 +118,7 @@ def build_source_task(
     metrics = services.metrics
     describe_plugins(metrics, spec, type(task), None if in_java else converters)
     metrics.count_errors_of(tolerance.counts)
+    metrics.add_those_of_task(task.metrics)
     metrics.count_buffered_by(lambda: len(sender.client))
     reader = OffsetStorageReaderImpl(store, spec.id.connector)
     context = WorkerSourceTaskContext(config, reader, services.control, transaction_context)

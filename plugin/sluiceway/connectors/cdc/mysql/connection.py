@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from sluiceway.connectors.cdc.filters import TableId
 from sluiceway.connectors.cdc.mysql.binlog.charsets import Charsets
 from sluiceway.connectors.cdc.mysql.binlog.stream import StartPosition
+from sluiceway.connectors.cdc.mysql.log_state import LogState
 from sluiceway.errors import ConnectError, RetriableError
 
 if TYPE_CHECKING:
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
 BUILT_IN_DATABASES = frozenset({"mysql", "performance_schema", "information_schema", "sys"})
 
 _NO_SUCH_VARIABLE, _SYNTAX_ERROR = 1193, 1064
+_FETCHED_BYTES = 4 << 20
+_LOST_CODES = frozenset({0, 1040, 1053, 1152, 1158, 1159, 1160, 1161, 1927, 2002, 2003, 2006, 2013, 2055})
+"""Error codes of a server that is shutting down or has no room, and of a connection that is lost."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,14 +90,22 @@ class Server:
         return found[0]
 
     def stream(self, sql: str, size: int) -> Iterator[tuple[tuple[str, ...], list[tuple[Any, ...]]]]:
-        """Yield the column names with at most ``size`` rows at a time, without keeping the whole result in memory."""
+        """Yield the column names with at most ``size`` rows, and not many more than 4 MiB, at a time."""
         from pymysql.cursors import SSCursor
 
         with self.connection.cursor(SSCursor) as cursor:
             cursor.execute(sql)
             names = tuple(column[0] for column in cursor.description or ())
-            while rows := cursor.fetchmany(size):
-                yield names, list(rows)
+            rows: list[tuple[Any, ...]] = []
+            filled = 0
+            while row := cursor.fetchone():
+                rows.append(row)
+                filled += sum([len(value) for value in row if value is not None])  # all values are text or bytes
+                if len(rows) >= size or filled >= _FETCHED_BYTES:
+                    yield names, rows
+                    rows, filled = [], 0
+            if rows:
+                yield names, rows
 
     # -- positions
 
@@ -152,7 +164,33 @@ class Server:
 
     def log_files(self) -> list[str]:
         """Return the names of the binary log's files, oldest first."""
-        return [str(row[0]) for row in self.rows("SHOW BINARY LOGS")]
+        return [name for name, _ in self._files()]
+
+    def _files(self) -> list[tuple[str, int]]:
+        return [(str(row[0]), int(row[1])) for row in self.rows("SHOW BINARY LOGS")]
+
+    def log_state(self) -> LogState:
+        """Return what the binary log has now."""
+        files = self._files()
+        executed = purged = ""
+        if self.mariadb and files:
+            executed = self.variable("gtid_binlog_pos")
+            (found,) = self.row(f"SELECT BINLOG_GTID_POS('{files[0][0]}', 4)")
+            purged = str(found or "")
+        elif files:
+            executed, purged = self.variable("global.gtid_executed"), self.variable("global.gtid_purged")
+        return LogState(tuple(files), executed, purged, self.mariadb, self._keeps())
+
+    def _keeps(self) -> int:
+        """Return the seconds after which the server purges its log, or 0."""
+        import pymysql
+
+        for name, seconds in (("binlog_expire_logs_seconds", 1), ("expire_logs_days", 86_400)):
+            try:
+                return int(float(self.variable(name) or 0) * seconds)
+            except pymysql.err.MySQLError:  # the server's version has another one
+                continue
+        return 0
 
     # -- tables
 
@@ -209,6 +247,15 @@ class Server:
         return "" if value is None else str(value)
 
 
+def is_connection_lost(error: BaseException) -> bool:
+    """Tell whether an error of PyMySQL says that the connection is gone, so that another one may go on."""
+    import pymysql
+
+    if isinstance(error, pymysql.err.InterfaceError):
+        return True
+    return isinstance(error, pymysql.err.MySQLError) and bool(error.args) and error.args[0] in _LOST_CODES
+
+
 def quoted(name: str) -> str:
     """Return an identifier in backticks."""
     return "`" + name.replace("`", "``") + "`"
@@ -235,6 +282,7 @@ def connect(settings: ConnectionSettings) -> Connection[Any]:
             charset="utf8mb4",
             autocommit=True,
             connect_timeout=max(1, int(settings.timeout)),
+            read_timeout=600,
             conv=conversions,
             **_tls(settings.ssl_mode),
         )
@@ -245,7 +293,7 @@ def connect(settings: ConnectionSettings) -> Connection[Any]:
     except pymysql.err.OperationalError as error:
         code, *message = error.args
         text = f"{settings.host}:{settings.port}: {': '.join(map(str, message)) or code}"
-        if code in (2003, 2006, 2013, 1040):
+        if code in _LOST_CODES:
             raise RetriableError(f"Cannot reach the server at {text}. Check database.hostname and database.port.") from error
         raise ConnectError(text) from error
     except pymysql.err.MySQLError as error:

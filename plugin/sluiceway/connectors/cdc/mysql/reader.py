@@ -16,11 +16,12 @@ from sluiceway.connectors.cdc.mysql.binlog.temporal import Calendar
 from sluiceway.connectors.cdc.mysql.buffer import RecordBuffer, StoppedError
 from sluiceway.connectors.cdc.mysql.catalog import Catalog
 from sluiceway.connectors.cdc.mysql.config import SourceConfig
-from sluiceway.connectors.cdc.mysql.connection import Server, connect
+from sluiceway.connectors.cdc.mysql.connection import Server, connect, is_connection_lost
 from sluiceway.connectors.cdc.mysql.ddl.model import TableDefinition, Tables
 from sluiceway.connectors.cdc.mysql.ddl.statements import apply_statement
 from sluiceway.connectors.cdc.mysql.fields import Settings
 from sluiceway.connectors.cdc.mysql.history import SchemaHistory
+from sluiceway.connectors.cdc.mysql.log_state import REPAIR, find_gap
 from sluiceway.connectors.cdc.mysql.offsets import SNAPSHOT_KEY, BlockingPosition, LogPosition
 from sluiceway.connectors.cdc.mysql.schema_changes import SchemaChanges
 from sluiceway.connectors.cdc.mysql.signals import Signals
@@ -37,6 +38,7 @@ _GONE = (
     "The connector is trying to read binlog starting at {position}, but this is no longer available on the server. "
     "Reconfigure the connector to use a snapshot when needed."
 )
+_RETRIED = (LogEndedError, RetriableError, OSError)
 _DATA_MODES = frozenset({"initial", "always", "initial_only", "when_needed"})
 
 
@@ -77,6 +79,7 @@ class DatabaseReader:
         self._server: Server | None = None
         self._stream: BinlogStream | None = None
         self._lock = threading.Lock()
+        self._reached = ("", 0)
         self.signals = Signals(config, emitter, self._position, self._catalog, self._tables)
         self.signals.blocking = self._blocking_snapshot
         self._thread = threading.Thread(target=self._run, name=f"{connector}-reader-{common.prefix}", daemon=True)
@@ -97,6 +100,12 @@ class DatabaseReader:
         if self._thread.is_alive():
             self._thread.join(30)
         self._history.close()
+
+    @property
+    def reached(self) -> tuple[str, int, int]:
+        """The file, the position, and the time in seconds since the epoch of the last event that was read. Any thread may ask."""
+        position = self._position
+        return position.file, position.position, position.seconds
 
     # -- the thread
 
@@ -125,10 +134,14 @@ class DatabaseReader:
             try:
                 step()
                 return
-            except (LogEndedError, RetriableError, OSError) as error:
+            except StoppedError:
+                raise
+            except Exception as error:
                 if self._buffer.is_stopped():
                     return
-                attempts += 1
+                if not isinstance(error, _RETRIED) and not is_connection_lost(error):
+                    raise
+                attempts = 1 if self._progressed() else attempts + 1
                 limit = self._config.common.max_retries
                 if 0 <= limit < attempts:
                     raise ConnectError(f"{error} Gave up after {limit} retries (errors.max.retries).") from error
@@ -136,6 +149,11 @@ class DatabaseReader:
                 self._close_server()
                 if self._buffer.wait_stopped(self._config.common.retry_wait):
                     return
+
+    def _progressed(self) -> bool:
+        """Return whether the log was read further since the last call."""
+        before, self._reached = self._reached, (self._position.file, self._position.position)
+        return before != self._reached
 
     def _open_server(self) -> Server:
         with self._lock:
@@ -172,16 +190,23 @@ class DatabaseReader:
             return
         self._position.load(offset)
         self._counter.load(offset)
-        gone = self._missing_position()
-        if gone is not None:
-            if self._config.common.snapshot_mode != "when_needed":
-                raise ConnectError(gone)
-            log.warning("%s Taking a new snapshot, because snapshot.mode is when_needed.", gone)
+        gap = find_gap(self._position.start, self._open_server().log_state())
+        if gap is not None:
+            if not self._snapshots_a_gap():
+                raise ConnectError(f"{_GONE.format(position=_described(self._position.start))} {gap} {REPAIR}")
+            log.warning("%s Taking a new snapshot, because of snapshot.mode.", gap)
+            self._counter.end()
             self._snapshot(data=True)
             return
         self._recover(offset)
         self._notifications.snapshot("SKIPPED")
-        self._buffer.put(self._notifications.take(None))
+        self._buffer.put(self._notifications.take(offset))
+
+    def _snapshots_a_gap(self) -> bool:
+        config = self._config
+        mode = config.common.snapshot_mode
+        on_error = config.flag("snapshot.mode.configuration.based.snapshot.on.data.error")
+        return mode == "when_needed" or (mode == "configuration_based" and on_error)
 
     def _recover(self, offset: Mapping[str, Any]) -> None:
         if self._config.common.snapshot_mode == "recovery" or not self._history.recover(offset, self._tables):
@@ -250,15 +275,6 @@ class DatabaseReader:
             snapshot.run_blocking(tables)
         return []
 
-    def _missing_position(self) -> str | None:
-        """Return an error if the log no longer has the stored position."""
-        start = self._position.start
-        if start.gtids is not None or not start.file:
-            return None  # the server itself refuses GTIDs that it no longer has
-        if start.file in self._open_server().log_files():
-            return None
-        return _GONE.format(position=f"{start.file}:{start.position}")
-
     # -- the log
 
     def _stream_log(self) -> None:
@@ -267,6 +283,9 @@ class DatabaseReader:
         ):
             return
         server = self._open_server()
+        gap = find_gap(self._position.start, server.log_state())
+        if gap is not None:  # after a lost connection: the server may be another one now
+            raise ConnectError(f"{_GONE.format(position=_described(self._position.start))} {gap} {REPAIR}")
         charsets = server.charsets()
         parts = StreamingParts(
             config=self._config,
@@ -298,11 +317,14 @@ class DatabaseReader:
             streaming.run(stream.packets())
         except ServerError as error:
             if error.code == _LOG_GONE_CODE:
-                where = start.gtids or f"{start.file}:{start.position}"
-                raise ConnectError(f"{_GONE.format(position=where)} The server says: {error}") from error
+                raise ConnectError(f"{_GONE.format(position=_described(start))} The server says: {error} {REPAIR}") from error
             raise RetriableError(f"The server aborted the dump of its binary log: {error} (error {error.code}).") from error
         finally:
             stream.close()
+
+
+def _described(start: StartPosition) -> str:
+    return start.gtids or f"{start.file}:{start.position}"
 
 
 def _shut(server: Server) -> None:

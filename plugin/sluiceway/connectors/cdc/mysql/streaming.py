@@ -314,15 +314,19 @@ class Streaming:
             first = self._skip_rows
             self._skip_events = self._skip_rows = 0
         records: list[SourceRecord] = []
-        count = len(pairs)
-        for number in range(first, count):
-            before, after = pairs[number]
-            self._position.row(number, count)
-            records += self._row_records(table, table.schema, event.operation, before, after, number)
-            if len(records) >= self._common.batch_size:
-                self._put(records, header.size * len(records) // count)
-                records = []
-        self._put(records, header.size)
+        count, passed = len(pairs), first
+        try:
+            for number in range(first, count):
+                before, after = pairs[number]
+                self._position.row(number, count)
+                records += self._row_records(table, table.schema, event.operation, before, after, number)
+                if len(records) >= self._common.batch_size:
+                    self._put(records, header.size * (number + 1 - passed) // count)
+                    records, passed = [], number + 1
+            self._put(records, header.size * (count - passed) // count)
+        except BaseException:
+            self._position.resume_at(self._position.skips[0], passed)  # a new dump reads the rest of the rows again
+            raise
 
     def _row_records(
         self, table: _LogTable, schema: TableSchema, operation: str, before: Row | None, after: Row | None, number: int

@@ -13,6 +13,7 @@ from sluiceway.connectors.cdc.heartbeats import Heartbeats
 from sluiceway.connectors.cdc.mysql.buffer import RecordBuffer
 from sluiceway.connectors.cdc.mysql.config import SourceConfig, source_config
 from sluiceway.connectors.cdc.mysql.connection import Server
+from sluiceway.connectors.cdc.mysql.log_watch import LogWatch
 from sluiceway.connectors.cdc.mysql.reader import DatabaseReader
 from sluiceway.errors import ConnectError
 
@@ -34,6 +35,7 @@ class BinlogSourceTask(SourceTask):
         self._emitter = Emitter(common, self.connector)
         self._buffer = RecordBuffer(common.queue_size, common.queue_bytes, self.context.wake)
         self._heartbeats = Heartbeats(common.heartbeat_interval)
+        self._watch = LogWatch()
         stored = self.context.offset_storage_reader.offset(self._emitter.partition)
         self._reader = DatabaseReader(self.connector, settings, self._emitter, self._buffer, stored)
         self._reader.start()
@@ -46,7 +48,21 @@ class BinlogSourceTask(SourceTask):
             records = self._buffer.take(common.batch_size)
         if self._heartbeats.due():
             records += self._heartbeat()
+        if self._watch.due():
+            self._check_log()
         return records or None
+
+    def metrics(self) -> Mapping[str, float]:
+        return self._watch.values
+
+    def _check_log(self) -> None:
+        if self._reader is None or not self._reader.reached[0]:
+            return
+        try:
+            self._watch.check(self._open_server(), *self._reader.reached)
+        except Exception as error:  # noqa: BLE001 (the driver's errors and lost connections)
+            log.debug("The state of the binary log is unknown: %s", error)
+            self._close_server()
 
     def _heartbeat(self) -> list[SourceRecord]:
         query = self._settings.common.heartbeat_query
@@ -58,12 +74,15 @@ class BinlogSourceTask(SourceTask):
     def _execute(self, query: str) -> None:
         """Execute the heartbeat's statement; an error is only logged, because the next heartbeat tries again."""
         try:
-            if self._server is None:
-                self._server = Server(self._settings.connection)
-            self._server.execute(query)
+            self._open_server().execute(query)
         except Exception as error:  # noqa: BLE001 (the driver's errors and lost connections)
             log.warning("heartbeat.action.query failed: %s", error)
             self._close_server()
+
+    def _open_server(self) -> Server:
+        if self._server is None:
+            self._server = Server(self._settings.connection)
+        return self._server
 
     def _close_server(self) -> None:
         server, self._server = self._server, None

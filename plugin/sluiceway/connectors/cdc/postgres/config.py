@@ -36,6 +36,9 @@ class PostgresConfig:
     message_prefixes: Matcher
     status_interval: float
     flush: bool
+    mismatch: str
+    slot_retries: int
+    slot_retry_wait: float
     snapshot_data: bool
     snapshot_on_gap: bool
     start_stream: bool
@@ -107,6 +110,9 @@ def postgres_config(config: Mapping[str, str]) -> PostgresConfig:
         message_prefixes=rule("message.prefix"),
         status_interval=number("status.update.interval.ms") / 1000,
         flush=bool(parsed["flush.lsn.source"]) and text("lsn.flush.mode").lower() != "manual",
+        mismatch=text("offset.mismatch.strategy").lower(),
+        slot_retries=number("slot.max.retries"),
+        slot_retry_wait=number("slot.retry.delay.ms") / 1000,
         snapshot_data=bool(parsed["snapshot.mode.configuration.based.snapshot.data"]),
         snapshot_on_gap=bool(parsed["snapshot.mode.configuration.based.snapshot.on.data.error"]),
         start_stream=bool(parsed["snapshot.mode.configuration.based.start.stream"]),

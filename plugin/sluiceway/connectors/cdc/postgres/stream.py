@@ -16,7 +16,7 @@ from sluiceway.connectors.cdc.postgres.catalog import Catalog, stream_columns, s
 from sluiceway.connectors.cdc.postgres.config import PostgresConfig
 from sluiceway.connectors.cdc.postgres.messages import message_record
 from sluiceway.connectors.cdc.postgres.pgoutput import Begin, Commit, Delete, Insert, Message, Relation, Truncate, Update
-from sluiceway.connectors.cdc.postgres.replication import Received
+from sluiceway.connectors.cdc.postgres.receiver import Received
 from sluiceway.connectors.cdc.postgres.source import SOURCE, Position, Sources
 from sluiceway.connectors.cdc.postgres.types import TypeRegistry
 from sluiceway.connectors.cdc.tables import TableSchema
@@ -43,7 +43,8 @@ class Listener(Protocol):
 class StreamReader:
     """Reads the log from a position on. Skips what stored offsets say was sent.
 
-    ``position`` is that of the last event; ``safe_lsn`` is the end of the last transaction of which all records were returned.
+    ``position`` is that of the last event. Records of everything before ``safe_lsn`` were returned. ``urgent``: the server
+    waits until that is stored.
     """
 
     def __init__(
@@ -56,7 +57,8 @@ class StreamReader:
         listener: Listener,
     ) -> None:
         self.position = position
-        self.safe_lsn = position.commit_lsn or 0
+        self.safe_lsn = position.start_lsn
+        self.urgent = False
         self.in_transaction = False
         self._config = config
         self._catalog = catalog
@@ -92,6 +94,7 @@ class StreamReader:
     def read(self, message: Received) -> list[SourceRecord]:
         """Return the records of a message; all but the last one have the offset of the event before."""
         if message.keepalive:
+            self._on_keepalive(message)
             return []
         decoded = pgoutput.decode(message.data)
         handler = self._handlers.get(type(decoded))
@@ -102,6 +105,11 @@ class StreamReader:
         for record in records[:-1]:
             record.source_offset = before
         return records
+
+    def _on_keepalive(self, message: Received) -> None:
+        if not self.in_transaction:
+            self.safe_lsn = max(self.safe_lsn, message.lsn)
+            self.urgent = self.urgent or message.urgent
 
     def _on_begin(self, lsn: int, begin: Begin) -> list[SourceRecord]:
         self._begin, self.in_transaction = begin, True

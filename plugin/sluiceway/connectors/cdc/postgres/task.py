@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from sluiceway.api import SourceRecord, SourceTask
+from sluiceway.api import Offset, Partition, SourceRecord, SourceTask
 from sluiceway.connectors.cdc.emitter import Emitter
 from sluiceway.connectors.cdc.filters import TableId
 from sluiceway.connectors.cdc.heartbeats import Heartbeats
@@ -15,11 +15,21 @@ from sluiceway.connectors.cdc.notifications import Notifications
 from sluiceway.connectors.cdc.postgres.catalog import Catalog
 from sluiceway.connectors.cdc.postgres.config import postgres_config
 from sluiceway.connectors.cdc.postgres.connection import connect, connect_replication, driver
-from sluiceway.connectors.cdc.postgres.replication import Receiver, create_slot, ensure_publication, find_slot
+from sluiceway.connectors.cdc.postgres.receiver import Receiver, SlotBusyError
+from sluiceway.connectors.cdc.postgres.replication import (
+    ServerIdentity,
+    Slot,
+    create_slot,
+    drop_slot,
+    ensure_publication,
+    find_slot,
+    identify_server,
+)
 from sluiceway.connectors.cdc.postgres.signals import PostgresSignals
+from sluiceway.connectors.cdc.postgres.slot_watch import SlotWatch
 from sluiceway.connectors.cdc.postgres.snapshot import Snapshot, begin_snapshot, snapshot_position
-from sluiceway.connectors.cdc.postgres.source import NAME, Position
-from sluiceway.connectors.cdc.postgres.start import Plan, check_log_available, plan_start
+from sluiceway.connectors.cdc.postgres.source import NAME, Position, moved_offset
+from sluiceway.connectors.cdc.postgres.start import Plan, check_slot_position, find_gap, plan_start, stored_position
 from sluiceway.connectors.cdc.postgres.stream import StreamReader
 from sluiceway.connectors.cdc.postgres.types import TypeRegistry
 from sluiceway.errors import ConnectError, RetriableError
@@ -30,6 +40,9 @@ if TYPE_CHECKING:
     Connection = psycopg.Connection[tuple[Any, ...]]
 
 log = logging.getLogger(__name__)
+
+_IDLE_BYTES = 8 << 20  # of log without records, after which the stored offset moves on
+_POLL_SHARE = 4  # of the queue's bytes that one poll returns at most
 
 
 class PostgresTask(SourceTask):
@@ -48,12 +61,14 @@ class PostgresTask(SourceTask):
         self._emitter = Emitter(common, NAME)
         self._heartbeats = Heartbeats(common.heartbeat_interval)
         self._notifications = Notifications(common, self._emitter)
+        self._watch = SlotWatch(self._config)
         self._pending: list[SourceRecord] = []
-        self._unstored = 0  # records returned since the last commit of offsets
-        self._stored_lsn = 0
         self._position: Position | None = None
-        self._offset: dict[str, Any] = {}
+        self._offset: dict[str, Any] = {}  # behind all records that poll has returned
+        self._newest: Offset = {}  # the last one that a commit stores
+        self._server: ServerIdentity | None = None
         self._plan: Plan | None = None
+        self._busy = 0
 
     def poll(self) -> Sequence[SourceRecord] | None:
         try:
@@ -62,9 +77,8 @@ class PostgresTask(SourceTask):
             self._disconnect()
             raise self._converted(error) from error
         self._failures = 0
-        self._unstored += len(records)
-        if not records:
-            self._acknowledge_idle()
+        if records:
+            self._newest = records[-1].source_offset or self._newest
         return records or None
 
     def _poll(self) -> list[SourceRecord]:
@@ -92,10 +106,12 @@ class PostgresTask(SourceTask):
         self._types = TypeRegistry(connection.execute, config.settings)
         slot = find_slot(connection, config.slot)
         offset = self._offset or dict(stored or {})
-        self._plan = plan = plan_start(config, offset or None, slot)
-        if plan.position is not None and slot is None and plan.stream:
-            check_log_available(config, offset, plan.position)
+        self._newest = self._newest or offset
+        self._plan = plan = plan_start(config, offset or None, self._gap(offset, slot))
         self._started = True
+        if plan.snapshot and plan.stream and slot is not None and slot.lost:
+            drop_slot(connection, config.slot)
+            slot = None
         tables = [table for table in Catalog(connection).tables() if config.captured(table)]
         if plan.stream:
             ensure_publication(connection, config, tables)
@@ -108,6 +124,29 @@ class PostgresTask(SourceTask):
             self._notifications.snapshot("SKIPPED")
             self._pending = self._notifications.take(None)
         self._start_stream(position, offset)
+
+    def _gap(self, offset: Mapping[str, Any], slot: Slot | None) -> str | None:
+        """Return what the log lacks behind the stored offset, or None."""
+        config, position = self._config, stored_position(offset or None)
+        if position is None or config.common.snapshot_mode in ("initial_only", "always"):
+            return None
+        before, server = self._server, self._identify()
+        gap = find_gap(config, position, slot, server, before)
+        if gap is None and slot is not None:
+            gap_warning = check_slot_position(config, position, slot)
+            if gap_warning is not None:
+                log.warning("%s", gap_warning)
+        if gap is not None:
+            log.warning("%s", gap)
+        self._server = server
+        return gap
+
+    def _identify(self) -> ServerIdentity:
+        replication = connect_replication(self._config.address)
+        try:
+            return identify_server(replication)
+        finally:
+            replication.finish()
 
     def _new_position(self, *, slot_exists: bool) -> Position:
         """Return where to begin without offsets and without a snapshot: at a new slot, or at the existing one's position."""
@@ -162,28 +201,44 @@ class PostgresTask(SourceTask):
         self._reader = StreamReader(self._config, Catalog(connection), self._types, self._emitter, position, self._signals)
         if self._reader.transactions is not None:
             self._reader.transactions.load(offset)
+        if self._server is None:
+            self._server = self._identify()
         version = connection.info.server_version
         self._receiver = Receiver(self._config, position.start_lsn, version, self.context.wake)
+        self._busy = 0
 
     def _stream(self, reader: StreamReader, receiver: Receiver) -> list[SourceRecord]:
         """Return the records of the messages that have arrived; wait a little if there are none."""
-        records: list[SourceRecord] = []
+        records = self._received(reader, receiver)
+        if not reader.in_transaction:
+            records += self._signals.poll(reader)
+        records += self._heartbeat(reader)
+        self._offset = reader.offset()
+        if self._watch.due():
+            self._watch.check(self._session)
+        if not records:
+            self.context.wait(min(self._config.common.poll_interval, 0.5))
+        return records
+
+    def _received(self, reader: StreamReader, receiver: Receiver) -> list[SourceRecord]:
         common = self._config.common
+        records: list[SourceRecord] = []
+        left = common.queue_bytes // _POLL_SHARE
         while len(records) < common.batch_size and (reader.in_transaction or not self._signals.blocking):
-            messages = receiver.take(1 if common.signal_table else common.batch_size - len(records))
+            try:
+                messages = receiver.take(1 if common.signal_table else common.batch_size - len(records), left)
+            except RetriableError:
+                if records:
+                    break  # the next poll raises it again
+                raise
             if not messages:
                 break
             for message in messages:
                 records += reader.read(message)
-                if message.keepalive and not reader.in_transaction:
-                    reader.safe_lsn = max(reader.safe_lsn, message.lsn)
                 records += self._signals.due(reader)
-            self._offset = reader.offset()
-        if not reader.in_transaction:
-            records += self._signals.poll(reader)
-        records += self._heartbeat(reader)
-        if not records:
-            self.context.wait(min(common.poll_interval, 0.5))
+                left -= len(message.data)
+            if left <= 0:
+                break
         return records
 
     def _heartbeat(self, reader: StreamReader) -> list[SourceRecord]:
@@ -197,20 +252,25 @@ class PostgresTask(SourceTask):
                 log.warning("The heartbeat.action.query failed: %s", error)
         return [self._emitter.heartbeat(reader.offset())]
 
+    def idle_offsets(self) -> Sequence[tuple[Partition, Offset]]:
+        """Move the stored offset over log without records, which lets the server drop it: else an idle database's log grows."""
+        reader, newest = self._reader, self._newest
+        if reader is None or reader.in_transaction or not newest or self._signals.state():
+            return ()
+        distance = reader.safe_lsn - Position.of(newest).start_lsn
+        if distance <= 0 or (distance < _IDLE_BYTES and not reader.urgent):
+            return ()
+        reader.urgent = False
+        self._newest = moved_offset(newest, reader.safe_lsn)
+        return [(self._emitter.partition, self._newest)]
+
     def commit(self) -> None:
-        self._unstored = 0
-        if self._reader is not None:
-            self._acknowledge(self._reader)
+        """Acknowledge the position of the stored offset, as Debezium does: so either can go on behind the other."""
+        if self._receiver is not None and self._config.flush and self._newest:
+            self._receiver.acknowledge(Position.of(self._newest).start_lsn)
 
-    def _acknowledge_idle(self) -> None:
-        """Acknowledge what had no records, if all records are stored: else an idle database's log grows."""
-        if self._reader is not None and not self._unstored:
-            self._acknowledge(self._reader)
-
-    def _acknowledge(self, reader: StreamReader) -> None:
-        if self._receiver is not None and self._config.flush and reader.safe_lsn > self._stored_lsn:
-            self._stored_lsn = reader.safe_lsn
-            self._receiver.acknowledge(reader.safe_lsn)
+    def metrics(self) -> Mapping[str, float]:
+        return self._watch.values
 
     @property
     def _session(self) -> Connection:
@@ -220,16 +280,22 @@ class PostgresTask(SourceTask):
 
     def _converted(self, error: Exception) -> Exception:
         """Return the error that Connect sees: one that it retries if the connection was lost."""
-        lost = isinstance(error, RetriableError) or (
-            isinstance(error, driver().OperationalError) or "replication connection" in str(error)
+        config, common = self._config, self._config.common
+        if isinstance(error, SlotBusyError) and self._busy < config.slot_retries:
+            self._busy += 1
+            return self._retried(error, config.slot_retry_wait)
+        lost = isinstance(error, driver().OperationalError) or (
+            isinstance(error, RetriableError) and not isinstance(error, SlotBusyError)
         )
-        common = self._config.common
         if lost and (common.max_retries < 0 or self._failures < common.max_retries):
             self._failures += 1
-            log.warning("%s: reading again in %.0f s: %s", self._config.address, common.retry_wait, error)
-            self.context.wait(common.retry_wait)
-            return RetriableError(str(error))
-        return error if isinstance(error, ConnectError) else ConnectError(f"{self._config.address}: {error}")
+            return self._retried(error, common.retry_wait)
+        return error if isinstance(error, ConnectError) else ConnectError(f"{config.address}: {error}")
+
+    def _retried(self, error: Exception, seconds: float) -> RetriableError:
+        log.warning("%s: reading again in %.0f s: %s", self._config.address, seconds, error)
+        self.context.wait(seconds)
+        return RetriableError(str(error))
 
     def _disconnect(self) -> None:
         """Close everything; the next poll begins again at the last position."""
@@ -246,10 +312,7 @@ class PostgresTask(SourceTask):
         self._disconnect()
         if self._config.drop_slot:
             with connect(self._config.address) as connection:
-                connection.execute(
-                    "select pg_drop_replication_slot(slot_name) from pg_replication_slots where slot_name = %s and not active",
-                    (self._config.slot,),
-                )
+                drop_slot(connection, self._config.slot)
 
 
 def _current_lsn(connection: Connection) -> int:

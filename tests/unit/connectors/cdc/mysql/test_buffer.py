@@ -42,6 +42,14 @@ def test_a_full_buffer_makes_the_reader_wait(limit: int, size: int) -> None:
     thread.join()
 
 
+def test_a_quarter_of_the_bytes_is_taken_at_once() -> None:
+    buffer = _buffer(100, 40)
+    for _ in range(4):
+        buffer.put(_records(1), 9)
+
+    assert [len(buffer.take(50)) for _ in range(3)] == [2, 2, 0]
+
+
 def test_an_error_follows_the_records_before_it() -> None:
     buffer = _buffer()
     buffer.put(_records(1))

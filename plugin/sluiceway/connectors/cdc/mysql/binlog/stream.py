@@ -28,7 +28,7 @@ _HEARTBEATS_PER_TIMEOUT = 3
 
 
 class LogEndedError(ConnectError):
-    """The server ended the dump, for example because it shuts down."""
+    """The dump ended, for example because the server shuts down; another one may go on."""
 
 
 class ServerError(ConnectError):
@@ -116,8 +116,7 @@ class BinlogStream:
 
         Raises:
             ServerError: the server aborts the dump.
-            LogEndedError: the server ends it.
-            ConnectError: the connection is lost.
+            LogEndedError: the server ends it, or the connection is lost.
         """
         read = self._connection._rfile.read
         while True:
@@ -126,7 +125,7 @@ class BinlogStream:
             except (OSError, ValueError, AttributeError) as error:  # ValueError and AttributeError: closed by another thread
                 if self._closed:
                     return
-                raise ConnectError(f"The connection to the server's binary log is lost: {error}") from error
+                raise LogEndedError(f"The connection to the server's binary log is lost: {error}") from error
             status = packet[0] if packet else _END
             if status == _OK:
                 yield packet[1:]
@@ -145,11 +144,16 @@ class BinlogStream:
         body = read(length)
         if len(body) < length:
             raise ConnectionResetError("closed by the server")
+        if length < _LONGEST_PACKET:
+            return memoryview(body)
+        parts = [body]
         while length == _LONGEST_PACKET:
             header = read(4)
             length = int.from_bytes(header[:3], "little")
-            body += read(length)
-        return memoryview(body)
+            parts.append(read(length))
+            if len(header) < 4 or len(parts[-1]) < length:
+                raise ConnectionResetError("closed by the server")
+        return memoryview(b"".join(parts))
 
     def close(self) -> None:
         """Close the connection. Thread-safe; ends a read in another thread at once."""
