@@ -99,7 +99,9 @@ def check(
     )
     wrong = differences(found, load, database)
     made.lost, made.duplicated = sum("lost" in each for each in wrong), found.duplicated
-    made.seen = f"{len(found.marks)} transactions, {len(found.numbers)} changes, {load.statements} x DDL, {len(found.disorder)} reordered"
+    made.seen = (
+        f"{len(found.marks)} transactions, {len(found.numbers)} changes, {load.statements} x DDL, {len(found.disorder)} reordered"
+    )
     print(f"{made.fault}: {made.seen}, {made.lost} lost, {made.duplicated} duplicated", flush=True)
     assert wrong == []
     assert found.duplicated == 0

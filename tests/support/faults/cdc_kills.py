@@ -57,7 +57,9 @@ def disturb(group: WorkerGroup, server: DatabaseServer, proxy: TcpProxy, more: M
         more(_TRANSACTIONS, group.drivers[-1])
         seconds = time.monotonic() - started
         row.recovered(seconds)
-        print(f"kill {number}/{len(chosen)}: {part.value}; {_TRANSACTIONS} further transactions after {seconds:.1f} s", flush=True)
+        print(
+            f"kill {number}/{len(chosen)}: {part.value}; {_TRANSACTIONS} further transactions after {seconds:.1f} s", flush=True
+        )
     counts = Counter(part.value for part in chosen)
     print(f"{len(chosen)} kills: {', '.join(f'{count} x {name}' for name, count in counts.items())}", flush=True)
 

@@ -92,6 +92,8 @@ class RecordBuffer:
                 left -= size
                 self._count -= len(records)
                 self._bytes -= size
+                if offset is None and records:  # within a transaction
+                    offset = records[-1].source_offset
                 if offset is not None:
                     self.offset = offset
             if taken:

@@ -7,7 +7,7 @@ import logging
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
-from sluiceway.api import SourceRecord, SourceTask
+from sluiceway.api import Offset, Partition, SourceRecord, SourceTask
 from sluiceway.connectors.cdc.emitter import Emitter
 from sluiceway.connectors.cdc.heartbeats import Heartbeats
 from sluiceway.connectors.cdc.mysql.buffer import RecordBuffer
@@ -18,6 +18,8 @@ from sluiceway.connectors.cdc.mysql.reader import DatabaseReader
 from sluiceway.errors import ConnectError
 
 log = logging.getLogger(__name__)
+
+_IDLE_SECONDS = 30.0
 
 
 class BinlogSourceTask(SourceTask):
@@ -36,6 +38,8 @@ class BinlogSourceTask(SourceTask):
         self._buffer = RecordBuffer(common.queue_size, common.queue_bytes, self.context.wake)
         self._heartbeats = Heartbeats(common.heartbeat_interval)
         self._watch = LogWatch()
+        self._idle = Heartbeats(_IDLE_SECONDS)
+        self._newest: Offset | None = None
         stored = self.context.offset_storage_reader.offset(self._emitter.partition)
         self._reader = DatabaseReader(self.connector, settings, self._emitter, self._buffer, stored)
         self._reader.start()
@@ -50,7 +54,18 @@ class BinlogSourceTask(SourceTask):
             records += self._heartbeat()
         if self._watch.due():
             self._check_log()
+        if records:
+            self._newest = records[-1].source_offset
         return records or None
+
+    def idle_offsets(self) -> Sequence[tuple[Partition, Offset]]:
+        """Move the stored offset over log without records: else the server may purge it, and the connector miss it after a "
+        "restart."""
+        offset = self._buffer.offset
+        if offset is None or offset == self._newest or not self._idle.due():
+            return ()
+        self._newest = offset
+        return [(self._emitter.partition, offset)]
 
     def metrics(self) -> Mapping[str, float]:
         return self._watch.values
