@@ -18,7 +18,18 @@ from sluiceway.errors import DataError
 
 NAMES = ("id", "a", "Weird name", 'qu"ote', "{braces}", "ünïcode", "b", "c", "d", "e")
 
-TEXTS = ("", "plain", 'with "quotes" and \\', "tab\tline\nfeed\r", "\x01\x1f\x7f", "\\u001f", "grüße", "\u2028", "日本語", "😀 astral")
+TEXTS = (
+    "",
+    "plain",
+    'with "quotes" and \\',
+    "tab\tline\nfeed\r",
+    "\x01\x1f\x7f",
+    "\\u001f",
+    "grüße",
+    "\u2028",
+    "日本語",
+    "😀 astral",
+)
 
 
 def converters(rng: Random) -> TaskConverters:
@@ -53,7 +64,14 @@ class Comparison:
         self._counter.begin("tx")
 
     def check(
-        self, table: TableSchema, old: Sequence[Any] | None, new: Sequence[Any] | None, source: Struct, rng: Random, *, snapshot: bool
+        self,
+        table: TableSchema,
+        old: Sequence[Any] | None,
+        new: Sequence[Any] | None,
+        source: Struct,
+        rng: Random,
+        *,
+        snapshot: bool,
     ) -> None:
         """Compare the records of a row, or of its change."""
         block = self._counter.event("t", "tx:1") if rng.random() < 0.3 else None

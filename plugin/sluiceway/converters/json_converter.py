@@ -180,7 +180,7 @@ class JsonConverter(Converter):
             return None
 
     def json_layout(self, schema: Schema) -> JsonLayout | None:
-        """Return how values are written; None for subclasses, which may write otherwise, and for schemas that cannot be written."""
+        """Return how values are written; None for subclasses, which may differ, and for schemas that cannot be written."""
         if type(self) is not JsonConverter:
             return None
         try:

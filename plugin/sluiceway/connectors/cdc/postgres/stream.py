@@ -66,6 +66,8 @@ class StreamReader:
         self._schemas = config.common.schemas(SOURCE)
         self._sources = Sources(config.common.prefix, config.address.database)
         self._relations: dict[int, tuple[Relation, TableSchema | None]] = {}
+        self._captured: set[int] = set()
+        self._signals: set[int] = set()
         self._enums: dict[int, list[tuple[int, int]]] = {}
         self._skip: Position | None = Position(**{name: getattr(position, name) for name in position.__slots__})
         self._skipped_at = 0
@@ -97,7 +99,8 @@ class StreamReader:
         handler = self._handlers.get(type(decoded))
         if handler is None:
             return []
-        before = self.offset()
+        several = type(decoded) is not Insert or self.transactions is not None  # records, perhaps
+        before = self.offset() if several else None
         records = handler(message.lsn, decoded)
         for record in records[:-1]:
             record.source_offset = before
@@ -134,10 +137,16 @@ class StreamReader:
 
     def _on_relation(self, _lsn: int, relation: Relation) -> list[SourceRecord]:
         self._relations[relation.oid] = (relation, self._build(relation))
+        table = TableId(relation.schema, relation.table)
+        for oids, belongs in ((self._captured, self._config.captured(table)), (self._signals, self._has_signals(table))):
+            (oids.add if belongs else oids.discard)(relation.oid)
         self._enums[relation.oid] = [
             (index, column.type_oid) for index, column in enumerate(relation.columns) if self._types.labels(column.type_oid)
         ]
         return []
+
+    def _has_signals(self, table: TableId) -> bool:
+        return list(table) == (self._config.common.signal_table or "").split(".")[-2:]
 
     def _build(self, relation: Relation) -> TableSchema | None:
         table = TableId(relation.schema, relation.table)
@@ -164,13 +173,15 @@ class StreamReader:
         relation, table = self._relations[change.relation]
         if not self._advance(lsn, _KINDS[type(change)]) or table is None:
             return []
-        if isinstance(change, Insert):
-            self._listener.inserted(table.id, dict(zip(table.columns, change.new, strict=False)))
-        elif isinstance(change, Delete):
-            self._listener.deleted(table.id, change.old)
-        if not self._config.captured(table.id):
+        if change.relation in self._signals:
+            if isinstance(change, Insert):
+                self._listener.inserted(table.id, dict(zip(table.columns, change.new, strict=False)))
+            elif isinstance(change, Delete):
+                self._listener.deleted(table.id, change.old)
+        if change.relation not in self._captured:
             return []
-        table = self._with_known_labels(relation, table, change)
+        if self._enums[relation.oid]:
+            table = self._with_known_labels(relation, table, change)
         self._listener.changed(table, change.old if isinstance(change, Delete) else change.new)
         begin, block = self._announce(table, lsn)
         source = self._sources.stream(table.id.schema, table.id.table, self.position)
