@@ -13,7 +13,7 @@ from json.encoder import encode_basestring as quote
 from typing import Any
 
 from sluiceway.api import JsonLayout
-from sluiceway.connectors.cdc.temporal import DAY_MICROS, days_from_civil
+from sluiceway.connectors.cdc.temporal import DAY_MICROS, days_from_civil, fixed_fraction, iso_timestamp
 from sluiceway.data.generated import Code
 from sluiceway.data.schema import FLOAT64_SCHEMA
 from sluiceway.errors import DataError
@@ -75,7 +75,7 @@ def boolean_text(_code: JsonCode, value: str) -> str:
 
 def truth(_code: JsonCode, value: str) -> str:
     """Write a number as a boolean."""
-    return f"'true' if {value} else 'false'"
+    return f"'true' if int({value}) else 'false'"
 
 
 def integer(_code: JsonCode, value: str) -> str:
@@ -202,3 +202,29 @@ def zoned_timestamp(digits: int) -> JsonForm:
         return f'"{raw[:10]}T{raw[11:19]}Z"'
 
     return calculated(write)
+
+
+def exact_int(raw: Any) -> int:
+    """Return an integer; raise TypeError for anything else, such as an invalid date."""
+    if type(raw) is not int:
+        raise TypeError(raw)
+    return raw
+
+
+def utc_timestamp(digits: int) -> Callable[[int], str]:
+    """Return the function from microseconds since the epoch, not 0, to a quoted timestamp with at least so many digits."""
+    minutes = Memo(_minute_text)
+
+    def write(micros: int) -> str:
+        minute, rest = divmod(micros, 60_000_000)
+        second, fraction = divmod(rest, 1_000_000)
+        if not micros:
+            raise ValueError(micros)
+        shown = fixed_fraction(fraction, digits) if fraction or digits else ""
+        return f'"{minutes[minute]}{second:02d}{shown}Z"'
+
+    return write
+
+
+def _minute_text(minute: int) -> str:
+    return iso_timestamp(minute * 60, "")[:-2]

@@ -185,7 +185,8 @@ def _compare(seed: int) -> Comparison:
 
 
 @pytest.mark.usefixtures("clock")
-def test_rows_are_encoded_like_their_structs() -> None:
-    compared = [_compare(seed) for seed in range(200)]
+@pytest.mark.parametrize("seeds", [range(120), pytest.param(range(120, 2000), marks=pytest.mark.long)])
+def test_rows_are_encoded_like_their_structs(seeds: range) -> None:
+    compared = [_compare(seed) for seed in seeds]
     fast, count = sum(each.fast for each in compared), sum(each.count for each in compared)
     assert fast > 0.5 * count, "most records need no structs"
