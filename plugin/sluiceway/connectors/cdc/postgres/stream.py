@@ -66,8 +66,7 @@ class StreamReader:
         self._schemas = config.common.schemas(SOURCE)
         self._sources = Sources(config.common.prefix, config.address.database)
         self._relations: dict[int, tuple[Relation, TableSchema | None]] = {}
-        self._captured: set[int] = set()
-        self._signals: set[int] = set()
+        self._signals: set[int] = set()  # the relations of the signal table
         self._enums: dict[int, list[tuple[int, int]]] = {}
         self._skip: Position | None = Position(**{name: getattr(position, name) for name in position.__slots__})
         self._skipped_at = 0
@@ -137,16 +136,12 @@ class StreamReader:
 
     def _on_relation(self, _lsn: int, relation: Relation) -> list[SourceRecord]:
         self._relations[relation.oid] = (relation, self._build(relation))
-        table = TableId(relation.schema, relation.table)
-        for oids, belongs in ((self._captured, self._config.captured(table)), (self._signals, self._has_signals(table))):
-            (oids.add if belongs else oids.discard)(relation.oid)
+        has_signals = [relation.schema, relation.table] == (self._config.common.signal_table or "").split(".")[-2:]
+        (self._signals.add if has_signals else self._signals.discard)(relation.oid)
         self._enums[relation.oid] = [
             (index, column.type_oid) for index, column in enumerate(relation.columns) if self._types.labels(column.type_oid)
         ]
         return []
-
-    def _has_signals(self, table: TableId) -> bool:
-        return list(table) == (self._config.common.signal_table or "").split(".")[-2:]
 
     def _build(self, relation: Relation) -> TableSchema | None:
         table = TableId(relation.schema, relation.table)
@@ -178,10 +173,9 @@ class StreamReader:
                 self._listener.inserted(table.id, dict(zip(table.columns, change.new, strict=False)))
             elif isinstance(change, Delete):
                 self._listener.deleted(table.id, change.old)
-        if change.relation not in self._captured:
-            return []
-        if self._enums[relation.oid]:
-            table = self._with_known_labels(relation, table, change)
+            if not self._config.captured(table.id):
+                return []
+        table = self._with_known_labels(relation, table, change)
         self._listener.changed(table, change.old if isinstance(change, Delete) else change.new)
         begin, block = self._announce(table, lsn)
         source = self._sources.stream(table.id.schema, table.id.table, self.position)
