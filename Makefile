@@ -7,7 +7,7 @@ export PYTHONDONTWRITEBYTECODE := 1
 .DEFAULT_GOAL := help
 .PHONY: help demo demo-hdfs down test lint format docs test-airflow test-clusters build-kubernetes test-kubernetes
 .PHONY: faults bench bench-airflow bench-frames bench-many bench-scaling clean test-columns test-frames bench-rest
-.PHONY: test-stores test-plugins test-plugins-cdc test-plugins-kills bench-plugins test-cdc test-cdc-kills
+.PHONY: test-stores test-plugins test-plugins-cdc test-plugins-kills bench-plugins test-cdc test-cdc-kills bench-cdc
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -102,6 +102,10 @@ bench-frames: $(VENV)/.ready  ## file and table sinks beside Kafka Connect's Fil
 
 bench-plugins: $(VENV)/.ready  ## Java plugins here beside the same in Kafka Connect, and the twelve checks (RECORDS=1000000 ROUNDS=3)
 	$(BIN)/python tests/benchmarks/bench_plugins.py --records $${RECORDS:-1000000} --rounds $${ROUNDS:-3} --checks
+
+bench-cdc: $(VENV)/.ready  ## change data capture of PostgreSQL and MariaDB beside Debezium in Kafka Connect (EVENTS=400000 ROUNDS=3)
+	$(BIN)/python -m tests.benchmarks.bench_cdc_rows
+	$(BIN)/python tests/benchmarks/bench_cdc.py --events $${EVENTS:-400000} --rounds $${ROUNDS:-3}
 
 bench-rest: $(VENV)/.ready  ## REST API with 1 to 1,000 connectors, alone and in Airflow (SERVERS="rest airflow connect" adds Kafka Connect)
 	$(BIN)/python tests/benchmarks/bench_rest.py --servers $${SERVERS:-rest airflow}

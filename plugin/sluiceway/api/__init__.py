@@ -20,9 +20,9 @@ from sluiceway.api.connector import (
     SourceConnector,
     SourceConnectorContext,
 )
-from sluiceway.api.converter import NULL, Converter, HeaderConverter, SchemaAndValue
+from sluiceway.api.converter import NULL, Converter, HeaderConverter, JsonLayout, SchemaAndValue
 from sluiceway.api.data_frames import DataFrameSinkTask, DataFrameSourceTask, Round, Split
-from sluiceway.api.records import Offset, Partition, SinkRecord, SourceRecord, TopicPartition
+from sluiceway.api.records import ENCODED, Offset, Partition, SinkRecord, SourceRecord, TopicPartition
 from sluiceway.api.task import (
     ErrantRecordReporter,
     OffsetStorageReader,
@@ -31,11 +31,13 @@ from sluiceway.api.task import (
     SourceTask,
     SourceTaskContext,
     Task,
+    TaskConverters,
     TransactionContext,
 )
 from sluiceway.api.transform import ConnectRecord, KeyOrValueTransform, Predicate, Resolved, Transform
 
 __all__ = [
+    "ENCODED",
     "NULL",
     "Column",
     "ColumnBatch",
@@ -54,6 +56,7 @@ __all__ = [
     "ErrantRecordReporter",
     "ExactlyOnceSupport",
     "HeaderConverter",
+    "JsonLayout",
     "KeyOrValueTransform",
     "NotColumnar",
     "Offset",
@@ -75,6 +78,7 @@ __all__ = [
     "SourceTaskContext",
     "Split",
     "Task",
+    "TaskConverters",
     "TopicPartition",
     "TransactionContext",
     "Transform",

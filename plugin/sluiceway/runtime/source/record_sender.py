@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from sluiceway.api import SourceRecord
-from sluiceway.data import Schema
+from sluiceway.api import ENCODED, SourceRecord
+from sluiceway.data import Headers, Schema
 from sluiceway.errors import ConnectError, KafkaClientError
 from sluiceway.java_plugins.acknowledgements import SentRecords
 from sluiceway.kafka.clients import producer
@@ -83,6 +83,7 @@ class RecordSender:
             self._producer.produce, self._use, self._produce_one, self._on_record_delivery, self._failed_sends, confirm
         )
         self._topics: set[str] = set()
+        self._shared_headers: tuple[str, Headers, list[tuple[str, bytes | None]]] = ("", (), [])
         self._encoders: dict[tuple[str, Schema | None, Schema | None], tuple[Encode, Encode]] = {}
         self.failure: ConnectError | None = None
 
@@ -160,9 +161,13 @@ class RecordSender:
                     topic, key_schema, value_schema = record.topic, record.key_schema, record.value_schema
                     self._use(topic)
                     encode_key, encode_value = self._encoders_for(topic, key_schema, value_schema)
-                if not record.headers and record.kafka_partition is None and record.timestamp is None:
+                if record.kafka_partition is None and record.timestamp is None and (no_report or not record.headers):
                     try:
-                        if no_report:
+                        if record.headers:
+                            # The fifth argument is an alias of the sixth, the seventh the timestamp: 0 is the time of sending.
+                            headers = self._headers_of(topic, record.headers)
+                            produce(topic, encode_value(record.value), encode_key(record.key), -1, None, None, 0, headers)
+                        elif no_report:
                             produce(topic, encode_value(record.value), encode_key(record.key))
                         else:
                             produce(
@@ -228,9 +233,20 @@ class RecordSender:
         known = self._encoders.get((topic, key_schema, value_schema))
         if known is not None:
             return known
-        encoders = self._converters.key.encoder(topic, key_schema), self._converters.value.encoder(topic, value_schema)
+        encoders = (
+            _unchanged if key_schema is ENCODED else self._converters.key.encoder(topic, key_schema),
+            _unchanged if value_schema is ENCODED else self._converters.value.encoder(topic, value_schema),
+        )
         self._encoders[topic, key_schema, value_schema] = encoders
         return encoders
+
+    def _headers_of(self, topic: str, headers: Headers) -> list[tuple[str, bytes | None]]:
+        """Return the converted headers of a record. Successive records of a task often share theirs."""
+        known, shared, converted = self._shared_headers
+        if headers is not shared or topic is not known:
+            converted = self._converters.headers_to_kafka(topic, headers)
+            self._shared_headers = topic, headers, converted
+        return converted
 
     def _use(self, topic: str) -> None:
         if topic not in self._topics:
@@ -364,6 +380,10 @@ class RecordSender:
     def _raise_failure(self) -> None:
         if self.failure is not None:
             raise self.failure
+
+
+def _unchanged(data: bytes | None) -> bytes | None:
+    return data
 
 
 def _check_until(deadline: float, check: Callable[[], None]) -> None:

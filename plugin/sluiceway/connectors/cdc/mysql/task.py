@@ -34,7 +34,7 @@ class BinlogSourceTask(SourceTask):
         settings = source_config(config)
         common = settings.common
         self._settings: SourceConfig = settings
-        self._emitter = Emitter(common, self.connector)
+        self._emitter = Emitter(common, self.connector, self.context.converters)
         self._buffer = RecordBuffer(common.queue_size, common.queue_bytes, self.context.wake)
         self._heartbeats = Heartbeats(common.heartbeat_interval)
         self._watch = LogWatch()

@@ -68,6 +68,7 @@ class StreamReader:
         self._schemas = config.common.schemas(SOURCE)
         self._sources = Sources(config.common.prefix, config.address.database)
         self._relations: dict[int, tuple[Relation, TableSchema | None]] = {}
+        self._signals: set[int] = set()  # the relations of the signal table
         self._enums: dict[int, list[tuple[int, int]]] = {}
         self._skip: Position | None = Position(**{name: getattr(position, name) for name in position.__slots__})
         self._skipped_at = 0
@@ -100,7 +101,8 @@ class StreamReader:
         handler = self._handlers.get(type(decoded))
         if handler is None:
             return []
-        before = self.offset()
+        several = type(decoded) is not Insert or self.transactions is not None  # records, perhaps
+        before = self.offset() if several else None
         records = handler(message.lsn, decoded)
         for record in records[:-1]:
             record.source_offset = before
@@ -142,6 +144,8 @@ class StreamReader:
 
     def _on_relation(self, _lsn: int, relation: Relation) -> list[SourceRecord]:
         self._relations[relation.oid] = (relation, self._build(relation))
+        has_signals = [relation.schema, relation.table] == (self._config.common.signal_table or "").split(".")[-2:]
+        (self._signals.add if has_signals else self._signals.discard)(relation.oid)
         self._enums[relation.oid] = [
             (index, column.type_oid) for index, column in enumerate(relation.columns) if self._types.labels(column.type_oid)
         ]
@@ -172,12 +176,13 @@ class StreamReader:
         relation, table = self._relations[change.relation]
         if not self._advance(lsn, _KINDS[type(change)]) or table is None:
             return []
-        if isinstance(change, Insert):
-            self._listener.inserted(table.id, dict(zip(table.columns, change.new, strict=False)))
-        elif isinstance(change, Delete):
-            self._listener.deleted(table.id, change.old)
-        if not self._config.captured(table.id):
-            return []
+        if change.relation in self._signals:
+            if isinstance(change, Insert):
+                self._listener.inserted(table.id, dict(zip(table.columns, change.new, strict=False)))
+            elif isinstance(change, Delete):
+                self._listener.deleted(table.id, change.old)
+            if not self._config.captured(table.id):
+                return []
         table = self._with_known_labels(relation, table, change)
         self._listener.changed(table, change.old if isinstance(change, Delete) else change.new)
         begin, block = self._announce(table, lsn)

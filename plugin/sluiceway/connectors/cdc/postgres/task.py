@@ -58,7 +58,7 @@ class PostgresTask(SourceTask):
     def start(self, config: Mapping[str, str]) -> None:
         self._config = postgres_config(config)
         common = self._config.common
-        self._emitter = Emitter(common, NAME)
+        self._emitter = Emitter(common, NAME, self.context.converters)
         self._heartbeats = Heartbeats(common.heartbeat_interval)
         self._notifications = Notifications(common, self._emitter)
         self._watch = SlotWatch(self._config)
