@@ -51,6 +51,8 @@ class CommonConfig:
     heartbeat_query: str | None
     signal_table: str | None
     signal_channels: frozenset[str]
+    signal_interval: float
+    read_only: bool
     notification_channels: frozenset[str]
     notification_topic: str | None
     chunk_size: int
@@ -127,6 +129,8 @@ def common_config(definition: ConfigDef, config: Mapping[str, str]) -> CommonCon
         heartbeat_query=text("heartbeat.action.query"),
         signal_table=text("signal.data.collection"),
         signal_channels=_names(text("signal.enabled.channels")),
+        signal_interval=seconds("signal.poll.interval.ms"),
+        read_only=bool(parsed["read.only"]),
         notification_channels=_names(text("notification.enabled.channels")),
         notification_topic=text("notification.sink.topic.name"),
         chunk_size=number("incremental.snapshot.chunk.size"),

@@ -63,6 +63,14 @@ class Server:
         with contextlib.suppress(Exception):
             self.connection.close()
 
+    def is_open(self) -> bool:
+        """Ask the server whether the connection still exists."""
+        try:
+            self.connection.ping(reconnect=False)
+        except Exception:  # noqa: BLE001 (the driver's errors, and those of a closed socket)
+            return False
+        return True
+
     def __enter__(self) -> Server:
         return self
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -23,7 +23,7 @@ from sluiceway.connectors.cdc.mysql.fields import Settings
 from sluiceway.connectors.cdc.mysql.history import SchemaHistory
 from sluiceway.connectors.cdc.mysql.offsets import SNAPSHOT_KEY, BlockingPosition, LogPosition
 from sluiceway.connectors.cdc.mysql.schema_changes import SchemaChanges
-from sluiceway.connectors.cdc.mysql.signals import Signals
+from sluiceway.connectors.cdc.mysql.signals import IDLE_SECONDS, BinlogSignals
 from sluiceway.connectors.cdc.mysql.snapshot import Snapshot
 from sluiceway.connectors.cdc.mysql.streaming import Streaming, StreamingParts
 from sluiceway.connectors.cdc.notifications import Notifications
@@ -77,8 +77,10 @@ class DatabaseReader:
         self._server: Server | None = None
         self._stream: BinlogStream | None = None
         self._lock = threading.Lock()
-        self.signals = Signals(config, emitter, self._position, self._catalog, self._tables)
-        self.signals.blocking = self._blocking_snapshot
+        self.signals = BinlogSignals(
+            config, emitter, self._position, self._catalog, self._tables, self._notifications, self._want_blocking
+        )
+        self._wanted: list[tuple[Sequence[TableId], Mapping[str, str]]] = []
         self._thread = threading.Thread(target=self._run, name=f"{connector}-reader-{common.prefix}", daemon=True)
 
     def start(self) -> None:
@@ -93,9 +95,9 @@ class DatabaseReader:
             stream.close()
         if server is not None:
             _shut(server)
-        self.signals.close()
         if self._thread.is_alive():
             self._thread.join(30)
+        self.signals.close()
         self._history.close()
 
     # -- the thread
@@ -241,14 +243,25 @@ class DatabaseReader:
         self._new_snapshot(server, self._buffer).run(data=data)
         self._close_server()
 
-    def _blocking_snapshot(self, tables: list[TableId]) -> list[SourceRecord]:
-        """Read tables while the log waits, for a signal."""
+    def _want_blocking(self, tables: Sequence[TableId], conditions: Mapping[str, str]) -> None:
+        self._wanted.append((tables, conditions))
+
+    def _after_event(self) -> list[SourceRecord]:
+        """Return the records of incremental snapshots; read tables while the log waits, for blocking ones."""
+        records = self.signals.after_event()
+        while self._wanted and not self._position.in_transaction:
+            self._blocking_snapshot(*self._wanted.pop(0))
+        while records and self.signals.incremental.running:  # an idle log must not wait for the next heartbeat
+            self._buffer.put(records)
+            records = self.signals.after_event()
+        return records
+
+    def _blocking_snapshot(self, tables: Sequence[TableId], conditions: Mapping[str, str]) -> None:
         with Server(self._config.connection) as server:
             start = server.snapshot_position()
             snapshot = self._new_snapshot(server, self._buffer)
             snapshot.position = BlockingPosition(self._connector, self._config.common.prefix, start, self._position)
-            snapshot.run_blocking(tables)
-        return []
+            snapshot.run_blocking(tables, conditions)
 
     def _missing_position(self) -> str | None:
         """Return an error if the log no longer has the stored position."""
@@ -285,16 +298,23 @@ class DatabaseReader:
         mariadb = server.mariadb
         self._close_server()
         connection = connect(replace(self._config.connection, statements=()))
-        stream = BinlogStream(connection, self._config.server_id, mariadb=mariadb, annotations=self._config.flag("include.query"))
+        self.signals.start(self._offset or {})
+        active = self.signals.active
+        stream = BinlogStream(
+            connection,
+            self._config.server_id,
+            mariadb=mariadb,
+            annotations=self._config.flag("include.query"),
+            heartbeat=IDLE_SECONDS if active else None,
+        )
         with self._lock:
             self._stream = stream
         self._position.rewind()
-        streaming = Streaming(parts, self.signals.on_row if self._config.common.signal_table else None)
+        streaming = Streaming(parts, self.signals.on_row, self._after_event) if active else Streaming(parts)
         start = self._position.start
         log.info("Reading the binary log from %s:%s (%s).", start.file, start.position, start.gtids or "no GTID")
         try:
             stream.start(start)
-            self.signals.start(self._offset)
             streaming.run(stream.packets())
         except ServerError as error:
             if error.code == _LOG_GONE_CODE:
@@ -303,6 +323,7 @@ class DatabaseReader:
             raise RetriableError(f"The server aborted the dump of its binary log: {error} (error {error.code}).") from error
         finally:
             stream.close()
+            self.signals.disconnect()
 
 
 def _shut(server: Server) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -70,7 +70,7 @@ class Snapshot:
     def _notify(self) -> None:
         self._emit(self.notifications.take(self.position.offset()))
 
-    def run_blocking(self, tables: Sequence[TableId]) -> None:
+    def run_blocking(self, tables: Sequence[TableId], _conditions: Mapping[str, str]) -> None:
         """Read the rows of some tables while the log waits. The offsets stay those of the log."""
         count = self._read_rows(tables)
         if self._held is not None:

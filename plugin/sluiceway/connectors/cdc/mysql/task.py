@@ -48,6 +48,10 @@ class BinlogSourceTask(SourceTask):
             records += self._heartbeat()
         return records or None
 
+    def commit(self) -> None:
+        if self._reader is not None:
+            self._reader.signals.commit()
+
     def _heartbeat(self) -> list[SourceRecord]:
         query = self._settings.common.heartbeat_query
         if query is not None:

@@ -171,7 +171,8 @@ class StreamReader:
         if not self._config.captured(table.id):
             return []
         table = self._with_known_labels(relation, table, change)
-        self._listener.changed(table, change.old if isinstance(change, Delete) else change.new)
+        for row in _changed_rows(change):
+            self._listener.changed(table, row)
         begin, block = self._announce(table, lsn)
         source = self._sources.stream(table.id.schema, table.id.table, self.position)
         offset = self.offset()
@@ -252,6 +253,13 @@ class StreamReader:
         position.lsn, position.processed, position.kind, position.xid = lsn, 1, "MESSAGE", None
         position.micros, position.commit_lsn = time.time_ns() // 1000, lsn
         return True
+
+
+def _changed_rows(change: Insert | Update | Delete) -> list[Sequence[Any]]:
+    """Return the rows before and after a change, as far as the log has them."""
+    if isinstance(change, Delete):
+        return [change.old]
+    return [change.new] if isinstance(change, Insert) or change.old is None else [change.old, change.new]
 
 
 def _completed(update: Update) -> Sequence[Any]:

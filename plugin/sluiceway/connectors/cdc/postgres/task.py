@@ -200,6 +200,7 @@ class PostgresTask(SourceTask):
     def commit(self) -> None:
         self._unstored = 0
         if self._reader is not None:
+            self._signals.commit()
             self._acknowledge(self._reader)
 
     def _acknowledge_idle(self) -> None:
