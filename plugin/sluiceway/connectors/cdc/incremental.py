@@ -94,7 +94,7 @@ class IncrementalSnapshots:
         self._closed: _Window | None = None
         self._paused = False
         self._state: dict[str, Any] | None = None
-        self.read_only = config.read_only or not config.signal_table
+        self.read_only = config.signals.read_only or not config.signals.table
 
     @property
     def running(self) -> bool:
@@ -182,7 +182,7 @@ class IncrementalSnapshots:
         """Read a chunk into a window. Return False to try again later."""
         window = _Window(str(uuid.uuid4()), schema)
         if self.read_only:
-            chunk = self._reader.read_only_chunk(request, schema, self._config.chunk_size)
+            chunk = self._reader.read_only_chunk(request, schema, self._config.signals.chunk_size)
             if chunk is None:
                 return False
             rows, window.mark = chunk
@@ -203,8 +203,8 @@ class IncrementalSnapshots:
         data = {"openWindowTimestamp": _now()}
         common = {"correlationId": request.signal, "dataCollectionId": str(request.table)}
         self._reader.insert_mark(f"{window.identifier}-open", OPEN, json.dumps({**data, **common}))
-        rows = self._reader.chunk(request, window.schema, self._config.chunk_size)
-        if self._config.delete_watermarks:
+        rows = self._reader.chunk(request, window.schema, self._config.signals.chunk_size)
+        if self._config.signals.delete_watermarks:
             self._reader.delete_mark(f"{window.identifier}-open")
         else:
             closed = {**data, "closeWindowTimestamp": _now(), **common}
@@ -261,7 +261,7 @@ class IncrementalSnapshots:
             last_processed_key=",".join(map(str, request.after or ())),
             total_rows=str(total),
             current_collection_in_progress=str(request.table),
-            total_chunks=str(-(-total // self._config.chunk_size)),
+            total_chunks=str(-(-total // self._config.signals.chunk_size)),
             maximum_key=",".join(map(str, request.maximum or ())),
             data_collections=request.tables,
         )

@@ -20,8 +20,8 @@ class Notifications:
     def __init__(self, config: CommonConfig, emitter: Emitter) -> None:
         self._prefix = config.prefix
         self._emitter = emitter
-        self._topic = config.notification_topic if "sink" in config.notification_channels else None
-        self._logged = "log" in config.notification_channels
+        self._topic = config.signals.notification_topic if "sink" in config.signals.notification_channels else None
+        self._logged = "log" in config.signals.notification_channels
         self._waiting: list[tuple[str, str, str, dict[str, str]]] = []
 
     @property

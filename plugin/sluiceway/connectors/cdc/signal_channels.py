@@ -46,9 +46,9 @@ class Channel(Protocol):
 def open_channels(config: CommonConfig, offset: Mapping[str, Any]) -> list[Channel]:
     """Return the channels of ``signal.enabled.channels`` besides the signal table."""
     channels: list[Channel] = []
-    if "file" in config.signal_channels:
-        channels.append(FileChannel(config.config.get("signal.file") or "file-signals.txt", config.signal_interval))
-    if "kafka" in config.signal_channels:
+    if "file" in config.signals.channels:
+        channels.append(FileChannel(config.config.get("signal.file") or "file-signals.txt", config.signals.interval))
+    if "kafka" in config.signals.channels:
         channels.append(KafkaChannel(config, offset))
     return channels
 
@@ -95,7 +95,7 @@ class KafkaChannel:
         self._prefix = config.prefix
         self._topic = keys.get(f"{_KAFKA}topic") or f"{config.prefix}-signal"
         self._due = 0.0
-        self._in_offsets = config.read_only  # where Debezium keeps it
+        self._in_offsets = config.signals.read_only  # where Debezium keeps it
         self._last: int | None = None if offset.get(SIGNAL_OFFSET) is None else int(offset[SIGNAL_OFFSET])
         self._committed = self._last
         own = {key.removeprefix(_CONSUMER): value for key, value in keys.items() if key.startswith(_CONSUMER)}

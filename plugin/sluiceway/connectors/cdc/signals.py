@@ -117,7 +117,7 @@ class SignalProcessor:
         self._emitter = emitter
         self._notifications = notifications
         self._snapshot_values = chunks.snapshot_values
-        self._table = (config.signal_table or "").split(".")[-2:]
+        self._table = (config.signals.table or "").split(".")[-2:]
         self.incremental = IncrementalSnapshots(config, chunks, notifications)
         self._signals = Signals(self.incremental, captured, blocking)
         self._channels: list[Channel] = []
@@ -141,7 +141,7 @@ class SignalProcessor:
         """Handle a new row of any table: a signal, or a mark of a window."""
         if not self.is_signal_table(table) or not values:
             return
-        if self.incremental.mark(str(values[0])) or "source" not in self._config.signal_channels:
+        if self.incremental.mark(str(values[0])) or "source" not in self._config.signals.channels:
             return
         signal = parse_row(values)
         if signal is not None:
@@ -149,7 +149,7 @@ class SignalProcessor:
 
     def deleted(self, table: TableId, values: Sequence[Any]) -> None:
         """Handle the end of a window, if marks are deleted."""
-        if self._config.delete_watermarks and self.is_signal_table(table) and values:
+        if self._config.signals.delete_watermarks and self.is_signal_table(table) and values:
             self.incremental.mark(str(values[0]), deleted=True)
 
     def changed(self, table: TableSchema, row: Sequence[Any]) -> None:

@@ -40,7 +40,7 @@ class BinlogChunks:
         self._catalog = catalog
         self._tables = tables
         self._server = server
-        database, _, table = (config.common.signal_table or "").partition(".")
+        database, _, table = (config.common.signals.table or "").partition(".")
         self._signals = f"{quoted(database)}.{quoted(table)}"
 
     def schema(self, table: TableId) -> TableSchema | None:

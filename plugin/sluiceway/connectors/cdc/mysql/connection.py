@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import socket
 import ssl
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -93,12 +94,25 @@ class Server:
             raise ConnectError(f"The statement '{sql}' returned no rows. Check the user's privileges.")
         return found[0]
 
-    def stream(self, sql: str, size: int) -> Iterator[tuple[tuple[str, ...], list[tuple[Any, ...]]]]:
+    def sibling(self) -> Server:
+        """Return another connection to the same server."""
+        return Server(self._settings)
+
+    def shut(self) -> None:
+        """End a query that another thread executes, by closing the socket."""
+        sock = getattr(self.connection, "_sock", None)
+        if sock is not None:
+            with contextlib.suppress(OSError):
+                sock.shutdown(socket.SHUT_RDWR)
+
+    def stream(
+        self, sql: str, size: int, parameters: Sequence[object] = ()
+    ) -> Iterator[tuple[tuple[str, ...], list[tuple[Any, ...]]]]:
         """Yield the column names with at most ``size`` rows at a time, without keeping the whole result in memory."""
         from pymysql.cursors import SSCursor
 
         with self.connection.cursor(SSCursor) as cursor:
-            cursor.execute(sql)
+            cursor.execute(sql, parameters or None)
             names = tuple(column[0] for column in cursor.description or ())
             while rows := cursor.fetchmany(size):
                 yield names, list(rows)

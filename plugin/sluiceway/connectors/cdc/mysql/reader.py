@@ -26,7 +26,9 @@ from sluiceway.connectors.cdc.mysql.schema_changes import SchemaChanges
 from sluiceway.connectors.cdc.mysql.signals import IDLE_SECONDS, BinlogSignals
 from sluiceway.connectors.cdc.mysql.snapshot import Snapshot
 from sluiceway.connectors.cdc.mysql.streaming import Streaming, StreamingParts
+from sluiceway.connectors.cdc.mysql.table_ranges import table_to_read
 from sluiceway.connectors.cdc.notifications import Notifications
+from sluiceway.connectors.cdc.ranges import PROGRESS, rest
 from sluiceway.connectors.cdc.transactions import TransactionCounter
 from sluiceway.errors import ConnectError, RetriableError
 
@@ -77,6 +79,7 @@ class DatabaseReader:
         self._server: Server | None = None
         self._stream: BinlogStream | None = None
         self._lock = threading.Lock()
+        self._running_snapshot: Snapshot | None = None
         self.signals = BinlogSignals(
             config, emitter, self._position, self._catalog, self._tables, self._notifications, self._want_blocking
         )
@@ -90,11 +93,13 @@ class DatabaseReader:
         """Stop reading; returns when the thread has ended."""
         self._buffer.stop()
         with self._lock:
-            stream, server = self._stream, self._server
+            stream, server, snapshot = self._stream, self._server, self._running_snapshot
         if stream is not None:
             stream.close()
+        if snapshot is not None:
+            snapshot.close()
         if server is not None:
-            _shut(server)
+            server.shut()
         if self._thread.is_alive():
             self._thread.join(30)
         self.signals.close()
@@ -115,7 +120,7 @@ class DatabaseReader:
 
     def _read(self) -> None:
         self._retrying(self._prepare)
-        if self._config.common.snapshot_mode == "initial_only":
+        if self._config.common.snapshots.mode == "initial_only":
             log.info("The snapshot is complete, and snapshot.mode is initial_only: no changes are read.")
             return
         self._retrying(self._stream_log)
@@ -169,14 +174,16 @@ class DatabaseReader:
         """Load the stored position and the schema history, and take a snapshot if the mode says so."""
         self._history.create()
         offset = self._offset
-        if offset is None or offset.get(SNAPSHOT_KEY) or self._config.common.snapshot_mode == "always":
+        if offset is not None and offset.get(SNAPSHOT_KEY) and self._continue_snapshot(offset):
+            return
+        if offset is None or offset.get(SNAPSHOT_KEY) or self._config.common.snapshots.mode == "always":
             self._start_without_offset()
             return
         self._position.load(offset)
         self._counter.load(offset)
         gone = self._missing_position()
         if gone is not None:
-            if self._config.common.snapshot_mode != "when_needed":
+            if self._config.common.snapshots.mode != "when_needed":
                 raise ConnectError(gone)
             log.warning("%s Taking a new snapshot, because snapshot.mode is when_needed.", gone)
             self._snapshot(data=True)
@@ -186,7 +193,7 @@ class DatabaseReader:
         self._buffer.put(self._notifications.take(None))
 
     def _recover(self, offset: Mapping[str, Any]) -> None:
-        if self._config.common.snapshot_mode == "recovery" or not self._history.recover(offset, self._tables):
+        if self._config.common.snapshots.mode == "recovery" or not self._history.recover(offset, self._tables):
             log.warning(
                 "The schema history topic '%s' has no records of this connector; tables are read from the server.",
                 self._history.topic,
@@ -202,8 +209,36 @@ class DatabaseReader:
         self._position.start_at(position)
         self._position.resume_at(*skips)
 
+    def _continue_snapshot(self, offset: Mapping[str, Any]) -> bool:
+        """Read the rest of an interrupted snapshot beside the log, from its position on. Return False if all is left."""
+        config = self._config
+        mode, streams = config.common.snapshots.mode, config.flag("snapshot.mode.configuration.based.start.stream")
+        if PROGRESS not in offset or not (mode in ("initial", "when_needed") or (mode == "configuration_based" and streams)):
+            return False
+        self._position.load(offset)
+        if self._missing_position() is not None or not self._history.recover(offset, self._tables):
+            return False
+        chosen, signals = config.common.snapshots.tables, config.common.signals.table
+        tables = [
+            each
+            for table, each in self._tables.tables.items()
+            if config.captures(table) and chosen(str(table)) and str(table) != signals
+        ]
+        left = rest(offset, [table_to_read(each, config, {}) for each in tables])
+        if left is None:
+            return False
+        requests, whole = left
+        log.info(
+            "Continuing the initial snapshot: %d ranges of keys and %d tables without key are left.", len(requests), len(whole)
+        )
+        self.signals.start(offset)
+        self.signals.incremental.resume_requests(requests)
+        if whole:
+            self._want_blocking(whole, {})
+        return True
+
     def _start_without_offset(self) -> None:
-        mode, config = self._config.common.snapshot_mode, self._config
+        mode, config = self._config.common.snapshots.mode, self._config
         if mode == "never":
             self._start_at_oldest()
             return
@@ -222,7 +257,7 @@ class DatabaseReader:
         self._position.start_at(StartPosition(files[0], 4))
 
     def _new_snapshot(self, server: Server, buffer: RecordBuffer) -> Snapshot:
-        return Snapshot(
+        snapshot = Snapshot(
             config=self._config,
             server=server,
             tables=self._tables,
@@ -233,6 +268,9 @@ class DatabaseReader:
             buffer=buffer,
             notifications=self._notifications,
         )
+        with self._lock:
+            self._running_snapshot = snapshot
+        return snapshot
 
     def _snapshot(self, *, data: bool) -> None:
         delay = int(str(self._config.values["snapshot.delay.ms"] or 0)) / 1000
@@ -275,7 +313,7 @@ class DatabaseReader:
     # -- the log
 
     def _stream_log(self) -> None:
-        if self._config.common.snapshot_mode == "configuration_based" and not self._config.flag(
+        if self._config.common.snapshots.mode == "configuration_based" and not self._config.flag(
             "snapshot.mode.configuration.based.start.stream"
         ):
             return
@@ -299,7 +337,7 @@ class DatabaseReader:
         self._close_server()
         connection = connect(replace(self._config.connection, statements=()))
         self.signals.start(self._offset or {})
-        active = self.signals.active
+        active = self.signals.active or bool(self._wanted)
         stream = BinlogStream(
             connection,
             self._config.server_id,
@@ -324,13 +362,3 @@ class DatabaseReader:
         finally:
             stream.close()
             self.signals.disconnect()
-
-
-def _shut(server: Server) -> None:
-    """End a query that another thread executes, by closing the socket."""
-    sock = getattr(server.connection, "_sock", None)
-    if sock is not None:
-        try:
-            sock.shutdown(2)
-        except OSError:
-            return

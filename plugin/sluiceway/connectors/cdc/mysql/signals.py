@@ -61,7 +61,7 @@ class BinlogSignals:
     def active(self) -> bool:
         """Whether there may be signals or incremental snapshots, so that rows must be reported."""
         common = self._config.common
-        return bool(common.signal_table or common.signal_channels & {"file", "kafka"} or self.incremental.running)
+        return bool(common.signals.table or common.signals.channels & {"file", "kafka"} or self.incremental.running)
 
     def on_row(self, table: TableId, operation: str, definition: TableDefinition, before: Row | None, after: Row | None) -> None:
         """Handle a change of any table that is read."""

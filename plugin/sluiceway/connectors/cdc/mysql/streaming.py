@@ -309,7 +309,7 @@ class Streaming:
         return _LogTable(mapped.raw, table, definition, usable, readers, parts.catalog.schema(usable))
 
     def _is_read(self, table: TableId) -> bool:
-        return self._parts.config.captures(table) or str(table) == self._common.signal_table
+        return self._parts.config.captures(table) or str(table) == self._common.signals.table
 
     def _on_rows(self, header: Header, body: memoryview) -> None:
         if self._skipped:

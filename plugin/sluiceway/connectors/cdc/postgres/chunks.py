@@ -74,7 +74,7 @@ class PostgresChunks:
         self._catalog = Catalog(connection)
         self._types = types
         self._schemas = config.common.schemas(SOURCE)
-        self._signals = quoted(*(config.common.signal_table or "").split(".")[-2:])
+        self._signals = quoted(*(config.common.signals.table or "").split(".")[-2:])
         self._seen: deque[int] = deque(maxlen=_REMEMBERED_TRANSACTIONS)
         self._byte_limit = config.common.queue_bytes
         self.log_lsn: int | None = None

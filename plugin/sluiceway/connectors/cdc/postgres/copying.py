@@ -19,19 +19,34 @@ _ESCAPES = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
 
 def copy_rows(connection: Connection, query: str, limit: int, byte_limit: int) -> Iterator[list[Row]]:
     """Yield the rows of a query in lists of about ``limit`` rows or ``byte_limit`` bytes; values are text."""
-    rows: list[Row] = []
+    from psycopg import errors, pq
+
+    server = connection.pgconn
+    result = server.exec_(f"COPY ({query}) TO STDOUT".encode())
+    if result.status != pq.ExecStatus.COPY_OUT:
+        raise errors.error_from_result(result)
+    lines: list[bytes] = []
     size = 0
-    with connection.cursor() as cursor, cursor.copy(f"COPY ({query}) TO STDOUT") as copy:
-        while data := copy.read():
-            lines = bytes(data).decode().split("\n")
-            lines.pop()  # the server sends whole lines
-            rows += [line.split("\t") if "\\" not in line else parse_line(line) for line in lines]  # type: ignore[misc]
-            size += len(data)
-            if len(rows) >= limit or size >= byte_limit:
-                yield rows
-                rows, size = [], 0
-    if rows:
-        yield rows
+    while True:
+        length, data = server.get_copy_data(0)  # waits without the interpreter's lock
+        if length <= 0 or len(lines) >= limit or size >= byte_limit:
+            if lines:
+                yield parse_lines(lines)
+            lines, size = [], 0
+        if length <= 0:
+            break
+        lines.append(bytes(data))
+        size += length
+    while (ended := server.get_result()) is not None:
+        if ended.status != pq.ExecStatus.COMMAND_OK:
+            raise errors.error_from_result(ended)
+
+
+def parse_lines(lines: list[bytes]) -> list[Row]:
+    """Return the values of lines, each with its line end."""
+    texts = b"".join(lines).decode().split("\n")
+    texts.pop()
+    return [parse_line(text) if "\\" in text else [*text.split("\t")] for text in texts]
 
 
 def parse_line(line: str) -> Row:

@@ -29,7 +29,7 @@ class Plan(NamedTuple):
 
 def plan_start(config: PostgresConfig, offset: Mapping[str, Any] | None, slot: Slot | None) -> Plan:
     """Return what to read. Raises ConnectError for a mode that is not supported."""
-    mode = config.common.snapshot_mode
+    mode = config.common.snapshots.mode
     finished = offset is not None and not (offset.get("snapshot") and not offset.get("snapshot_completed"))
     position = Position.of(offset) if offset is not None and finished else None
     lost = slot is None or slot.lost
@@ -47,6 +47,14 @@ def plan_start(config: PostgresConfig, offset: Mapping[str, Any] | None, slot: S
         needed = (position is None and config.snapshot_data) or (position is not None and lost and config.snapshot_on_gap)
         return Plan(needed, config.start_stream, None if needed else position)
     return Plan(position is None, True, position)
+
+
+def may_continue_snapshot(config: PostgresConfig, slot: Slot | None) -> bool:
+    """Tell whether an interrupted snapshot may go on beside the log, instead of starting again."""
+    if slot is None or slot.lost:
+        return False
+    mode = config.common.snapshots.mode
+    return mode in ("initial", "when_needed") or (mode == "configuration_based" and config.start_stream)
 
 
 def check_log_available(config: PostgresConfig, offset: Mapping[str, Any], position: Position) -> None:

@@ -141,7 +141,7 @@ class StreamReader:
 
     def _build(self, relation: Relation) -> TableSchema | None:
         table = TableId(relation.schema, relation.table)
-        if not self._config.captured(table) and str(table) != self._config.common.signal_table:
+        if not self._config.captured(table) and str(table) != self._config.common.signals.table:
             return None
         found = self._catalog.table(table)
         known = (lambda _name: True) if self._config.settings.correct else self._config.common.columns

@@ -17,11 +17,12 @@ from sluiceway.connectors.cdc.postgres.config import postgres_config
 from sluiceway.connectors.cdc.postgres.connection import connect, connect_replication, driver
 from sluiceway.connectors.cdc.postgres.replication import Receiver, create_slot, ensure_publication, find_slot
 from sluiceway.connectors.cdc.postgres.signals import PostgresSignals
-from sluiceway.connectors.cdc.postgres.snapshot import Snapshot, begin_snapshot, snapshot_position
+from sluiceway.connectors.cdc.postgres.snapshot import Snapshot, begin_snapshot, snapshot_position, table_to_read
 from sluiceway.connectors.cdc.postgres.source import NAME, Position
-from sluiceway.connectors.cdc.postgres.start import Plan, check_log_available, plan_start
+from sluiceway.connectors.cdc.postgres.start import Plan, check_log_available, may_continue_snapshot, plan_start
 from sluiceway.connectors.cdc.postgres.stream import StreamReader
 from sluiceway.connectors.cdc.postgres.types import TypeRegistry
+from sluiceway.connectors.cdc.ranges import rest
 from sluiceway.errors import ConnectError, RetriableError
 
 if TYPE_CHECKING:
@@ -76,6 +77,7 @@ class PostgresTask(SourceTask):
         if self._snapshot is not None:
             records = list(islice(self._snapshot, self._config.common.batch_size))
             if records:
+                self._offset = dict(records[-1].source_offset or {})
                 return records
             self._end_snapshot()
             return self._notifications.take(self._offset)
@@ -99,8 +101,11 @@ class PostgresTask(SourceTask):
         tables = [table for table in Catalog(connection).tables() if config.captured(table)]
         if plan.stream:
             ensure_publication(connection, config, tables)
+        wanted, signals = config.common.snapshots.tables, config.common.signals.table
+        chosen = [table for table in config.in_list_order(tables) if wanted(str(table)) and str(table) != signals]
         if plan.snapshot:
-            self._begin_snapshot(plan, tables, slot_exists=slot is not None)
+            if not may_continue_snapshot(config, slot) or not self._continue_snapshot(offset, chosen):
+                self._begin_snapshot(plan, chosen, slot_exists=slot is not None)
             return
         position = plan.position
         if position is None:
@@ -141,9 +146,24 @@ class PostgresTask(SourceTask):
         self._snapshot_reader = Snapshot(config, connection, self._types, self._emitter, position)
         self._notifications.snapshot("STARTED")
         self._offset = self._snapshot_reader.offset(completed=False)
-        wanted, signals = config.common.snapshot_tables, config.common.signal_table
-        chosen = [table for table in config.in_list_order(tables) if wanted(str(table)) and str(table) != signals]
-        self._snapshot = self._snapshot_reader.records(chosen)
+        self._snapshot = self._snapshot_reader.records(tables)
+
+    def _continue_snapshot(self, offset: Mapping[str, Any], tables: Sequence[TableId]) -> bool:
+        """Read the rest of an interrupted snapshot beside the log, from its position on. Return False if all is left."""
+        catalog = Catalog(self._session)
+        described = [found for found in map(catalog.table, tables) if found.columns]
+        left = rest(offset, [table_to_read(catalog, found, self._config, self._types) for found in described])
+        if left is None:
+            return False
+        requests, whole = left
+        log.info(
+            "Continuing the initial snapshot: %d ranges of keys and %d tables without key are left", len(requests), len(whole)
+        )
+        self._start_stream(Position.of(offset), offset)
+        self._signals.incremental.resume_requests(requests)
+        if whole:
+            self._signals.begin_blocking(whole, {})
+        return True
 
     def _end_snapshot(self) -> None:
         self._session.execute("COMMIT")
@@ -170,7 +190,7 @@ class PostgresTask(SourceTask):
         records: list[SourceRecord] = []
         common = self._config.common
         while len(records) < common.batch_size and (reader.in_transaction or not self._signals.blocking):
-            messages = receiver.take(1 if common.signal_table else common.batch_size - len(records))
+            messages = receiver.take(1 if common.signals.table else common.batch_size - len(records))
             if not messages:
                 break
             for message in messages:
@@ -234,6 +254,8 @@ class PostgresTask(SourceTask):
 
     def _disconnect(self) -> None:
         """Close everything; the next poll begins again at the last position."""
+        if self._snapshot is not None:
+            self._snapshot_reader.close()
         self._started, self._snapshot, self._reader = False, None, None
         receiver, self._receiver = self._receiver, None
         connection, self._connection = self._connection, None
