@@ -76,7 +76,10 @@ _VALIDATORS: dict[str, Validator] = {
     "incremental.snapshot.watermarking.strategy": one_of("insert_insert", "insert_delete"),
     "sluiceway.cdc.compat": one_of("debezium", "correct"),
     "skipped.operations": Check(_check_operations, "[none,c,u,d,t]"),
-    **dict.fromkeys(("max.batch.size", "max.queue.size", "poll.interval.ms", "snapshot.max.threads"), POSITIVE),
+    **dict.fromkeys(
+        ("max.batch.size", "max.queue.size", "poll.interval.ms", "snapshot.max.threads", "sluiceway.cdc.snapshot.range.rows"),
+        POSITIVE,
+    ),
     **dict.fromkeys(("heartbeat.interval.ms", "snapshot.delay.ms", "snapshot.fetch.size"), NOT_NEGATIVE),
     **dict.fromkeys(
         (
@@ -189,6 +192,7 @@ _COMMON: list[Entry] = [
     ("signal.poll.interval.ms", LONG, 5000, LOW, "Milliseconds between two checks for signals."),
     ("signal.kafka.topic", STRING, None, MEDIUM, "The topic of the kafka channel's signals; default: <topic.prefix>-signal."),
     ("signal.kafka.bootstrap.servers", STRING, None, MEDIUM, "The brokers of the kafka channel's signals."),
+    ("signal.kafka.groupId", STRING, "kafka-signal", LOW, "The consumer group of the kafka channel, which keeps its offset."),
     ("signal.file", STRING, "file-signals.txt", LOW, "The file of the file channel's signals, one JSON document a line."),
     ("notification.enabled.channels", STRING, None, MEDIUM, "Where notifications go: sink, log."),
     ("notification.sink.topic.name", STRING, None, MEDIUM, "The topic of the sink channel's notifications."),
@@ -218,6 +222,13 @@ _COMMON: list[Entry] = [
     ("database.initial.statements", STRING, None, LOW, "Statements to execute on each new connection, separated by semicolons."),
     ("custom.metric.tags", STRING, None, LOW, "Tags of metrics; accepted without effect."),
     ("query.fetch.size", INT, 0, MEDIUM, "The number of rows that other queries fetch at once."),
+    (
+        "sluiceway.cdc.snapshot.range.rows",
+        INT,
+        100_000,
+        LOW,
+        "The rows that a thread of an initial snapshot reads at once, and again after a crash.",
+    ),
     ("sluiceway.cdc.compat", STRING, "debezium", MEDIUM, "Whether values that Debezium gets wrong are Debezium's, or correct."),
 ]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import socket
 import ssl
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -27,7 +28,7 @@ _LOST_CODES = frozenset({0, 1040, 1053, 1152, 1158, 1159, 1160, 1161, 1927, 2002
 
 @dataclass(frozen=True, slots=True)
 class ConnectionSettings:
-    """The address and the credentials of the server. ``timeout`` is in seconds."""
+    """The address and the credentials of the server. ``timeout``, for connecting, and ``read_timeout`` are in seconds."""
 
     host: str
     port: int
@@ -35,6 +36,7 @@ class ConnectionSettings:
     password: str
     ssl_mode: str = "preferred"
     timeout: float = 30.0
+    read_timeout: float = 600.0
     statements: tuple[str, ...] = ()
 
     @classmethod
@@ -67,6 +69,14 @@ class Server:
         with contextlib.suppress(Exception):
             self.connection.close()
 
+    def is_open(self) -> bool:
+        """Ask the server whether the connection still exists."""
+        try:
+            self.connection.ping(reconnect=False)
+        except Exception:  # noqa: BLE001 (the driver's errors, and those of a closed socket)
+            return False
+        return True
+
     def __enter__(self) -> Server:
         return self
 
@@ -79,7 +89,7 @@ class Server:
 
     def rows(self, sql: str, parameters: Sequence[object] = ()) -> list[tuple[Any, ...]]:
         with self.connection.cursor() as cursor:
-            cursor.execute(sql, parameters or None)
+            cursor.execute(sql, tuple(parameters) or None)
             return list(cursor.fetchall())
 
     def row(self, sql: str) -> tuple[Any, ...]:
@@ -89,12 +99,25 @@ class Server:
             raise ConnectError(f"The statement '{sql}' returned no rows. Check the user's privileges.")
         return found[0]
 
-    def stream(self, sql: str, size: int) -> Iterator[tuple[tuple[str, ...], list[tuple[Any, ...]]]]:
+    def sibling(self) -> Server:
+        """Return another connection to the same server."""
+        return Server(self._settings)
+
+    def shut(self) -> None:
+        """End a query that another thread executes, by closing the socket."""
+        sock = getattr(self.connection, "_sock", None)
+        if sock is not None:
+            with contextlib.suppress(OSError):
+                sock.shutdown(socket.SHUT_RDWR)
+
+    def stream(
+        self, sql: str, size: int, parameters: Sequence[object] = ()
+    ) -> Iterator[tuple[tuple[str, ...], list[tuple[Any, ...]]]]:
         """Yield the column names with at most ``size`` rows, and not many more than 4 MiB, at a time."""
         from pymysql.cursors import SSCursor
 
         with self.connection.cursor(SSCursor) as cursor:
-            cursor.execute(sql)
+            cursor.execute(sql, tuple(parameters) or None)
             names = tuple(column[0] for column in cursor.description or ())
             rows: list[tuple[Any, ...]] = []
             filled = 0
@@ -282,7 +305,7 @@ def connect(settings: ConnectionSettings) -> Connection[Any]:
             charset="utf8mb4",
             autocommit=True,
             connect_timeout=max(1, int(settings.timeout)),
-            read_timeout=600,
+            read_timeout=max(1, int(settings.read_timeout)),
             conv=conversions,
             **_tls(settings.ssl_mode),
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -24,10 +24,12 @@ from sluiceway.connectors.cdc.mysql.history import SchemaHistory
 from sluiceway.connectors.cdc.mysql.log_state import REPAIR, find_gap
 from sluiceway.connectors.cdc.mysql.offsets import SNAPSHOT_KEY, BlockingPosition, LogPosition
 from sluiceway.connectors.cdc.mysql.schema_changes import SchemaChanges
-from sluiceway.connectors.cdc.mysql.signals import Signals
+from sluiceway.connectors.cdc.mysql.signals import IDLE_SECONDS, BinlogSignals
 from sluiceway.connectors.cdc.mysql.snapshot import Snapshot
 from sluiceway.connectors.cdc.mysql.streaming import Streaming, StreamingParts
+from sluiceway.connectors.cdc.mysql.table_ranges import table_to_read
 from sluiceway.connectors.cdc.notifications import Notifications
+from sluiceway.connectors.cdc.ranges import PROGRESS, rest
 from sluiceway.connectors.cdc.transactions import TransactionCounter
 from sluiceway.errors import ConnectError, RetriableError
 
@@ -80,8 +82,11 @@ class DatabaseReader:
         self._stream: BinlogStream | None = None
         self._lock = threading.Lock()
         self._reached = ("", 0)
-        self.signals = Signals(config, emitter, self._position, self._catalog, self._tables)
-        self.signals.blocking = self._blocking_snapshot
+        self._running_snapshot: Snapshot | None = None
+        self.signals = BinlogSignals(
+            config, emitter, self._position, self._catalog, self._tables, self._notifications, self._want_blocking
+        )
+        self._wanted: list[tuple[Sequence[TableId], Mapping[str, str]]] = []
         self._thread = threading.Thread(target=self._run, name=f"{connector}-reader-{common.prefix}", daemon=True)
 
     def start(self) -> None:
@@ -91,14 +96,16 @@ class DatabaseReader:
         """Stop reading; returns when the thread has ended."""
         self._buffer.stop()
         with self._lock:
-            stream, server = self._stream, self._server
+            stream, server, snapshot = self._stream, self._server, self._running_snapshot
         if stream is not None:
             stream.close()
+        if snapshot is not None:
+            snapshot.close()
         if server is not None:
-            _shut(server)
-        self.signals.close()
+            server.shut()
         if self._thread.is_alive():
             self._thread.join(30)
+        self.signals.close()
         self._history.close()
 
     @property
@@ -122,7 +129,7 @@ class DatabaseReader:
 
     def _read(self) -> None:
         self._retrying(self._prepare)
-        if self._config.common.snapshot_mode == "initial_only":
+        if self._config.common.snapshots.mode == "initial_only":
             log.info("The snapshot is complete, and snapshot.mode is initial_only: no changes are read.")
             return
         self._retrying(self._stream_log)
@@ -185,7 +192,9 @@ class DatabaseReader:
         """Load the stored position and the schema history, and take a snapshot if the mode says so."""
         self._history.create()
         offset = self._offset
-        if offset is None or offset.get(SNAPSHOT_KEY) or self._config.common.snapshot_mode == "always":
+        if offset is not None and offset.get(SNAPSHOT_KEY) and self._continue_snapshot(offset):
+            return
+        if offset is None or offset.get(SNAPSHOT_KEY) or self._config.common.snapshots.mode == "always":
             self._start_without_offset()
             return
         self._position.load(offset)
@@ -204,12 +213,12 @@ class DatabaseReader:
 
     def _snapshots_a_gap(self) -> bool:
         config = self._config
-        mode = config.common.snapshot_mode
+        mode = config.common.snapshots.mode
         on_error = config.flag("snapshot.mode.configuration.based.snapshot.on.data.error")
         return mode == "when_needed" or (mode == "configuration_based" and on_error)
 
     def _recover(self, offset: Mapping[str, Any]) -> None:
-        if self._config.common.snapshot_mode == "recovery" or not self._history.recover(offset, self._tables):
+        if self._config.common.snapshots.mode == "recovery" or not self._history.recover(offset, self._tables):
             log.warning(
                 "The schema history topic '%s' has no records of this connector; tables are read from the server.",
                 self._history.topic,
@@ -225,8 +234,37 @@ class DatabaseReader:
         self._position.start_at(position)
         self._position.resume_at(*skips)
 
+    def _continue_snapshot(self, offset: Mapping[str, Any]) -> bool:
+        """Read the rest of an interrupted snapshot beside the log, from its position on. Return False if all is left."""
+        config = self._config
+        mode, streams = config.common.snapshots.mode, config.flag("snapshot.mode.configuration.based.start.stream")
+        if PROGRESS not in offset or not (mode in ("initial", "when_needed") or (mode == "configuration_based" and streams)):
+            return False
+        self._position.load(offset)
+        gap = find_gap(self._position.start, self._open_server().log_state())
+        if gap is not None or not self._history.recover(offset, self._tables):
+            return False
+        chosen, signals = config.common.snapshots.tables, config.common.signals.table
+        tables = [
+            each
+            for table, each in self._tables.tables.items()
+            if config.captures(table) and chosen(str(table)) and str(table) != signals
+        ]
+        left = rest(offset, [table_to_read(each, config, {}) for each in tables])
+        if left is None:
+            return False
+        requests, whole = left
+        log.info(
+            "Continuing the initial snapshot: %d ranges of keys and %d tables without key are left.", len(requests), len(whole)
+        )
+        self.signals.start(offset)
+        self.signals.incremental.resume_requests(requests)
+        if whole:
+            self._want_blocking(whole, {})
+        return True
+
     def _start_without_offset(self) -> None:
-        mode, config = self._config.common.snapshot_mode, self._config
+        mode, config = self._config.common.snapshots.mode, self._config
         if mode == "never":
             self._start_at_oldest()
             return
@@ -245,7 +283,7 @@ class DatabaseReader:
         self._position.start_at(StartPosition(files[0], 4))
 
     def _new_snapshot(self, server: Server, buffer: RecordBuffer) -> Snapshot:
-        return Snapshot(
+        snapshot = Snapshot(
             config=self._config,
             server=server,
             tables=self._tables,
@@ -256,6 +294,9 @@ class DatabaseReader:
             buffer=buffer,
             notifications=self._notifications,
         )
+        with self._lock:
+            self._running_snapshot = snapshot
+        return snapshot
 
     def _snapshot(self, *, data: bool) -> None:
         delay = int(str(self._config.values["snapshot.delay.ms"] or 0)) / 1000
@@ -266,19 +307,30 @@ class DatabaseReader:
         self._new_snapshot(server, self._buffer).run(data=data)
         self._close_server()
 
-    def _blocking_snapshot(self, tables: list[TableId]) -> list[SourceRecord]:
-        """Read tables while the log waits, for a signal."""
+    def _want_blocking(self, tables: Sequence[TableId], conditions: Mapping[str, str]) -> None:
+        self._wanted.append((tables, conditions))
+
+    def _after_event(self) -> list[SourceRecord]:
+        """Return the records of incremental snapshots; read tables while the log waits, for blocking ones."""
+        records = self.signals.after_event()
+        while self._wanted and not self._position.in_transaction:
+            self._blocking_snapshot(*self._wanted.pop(0))
+        while records and self.signals.incremental.running:  # an idle log must not wait for the next heartbeat
+            self._buffer.put(records)
+            records = self.signals.after_event()
+        return records
+
+    def _blocking_snapshot(self, tables: Sequence[TableId], conditions: Mapping[str, str]) -> None:
         with Server(self._config.connection) as server:
             start = server.snapshot_position()
             snapshot = self._new_snapshot(server, self._buffer)
             snapshot.position = BlockingPosition(self._connector, self._config.common.prefix, start, self._position)
-            snapshot.run_blocking(tables)
-        return []
+            snapshot.run_blocking(tables, conditions)
 
     # -- the log
 
     def _stream_log(self) -> None:
-        if self._config.common.snapshot_mode == "configuration_based" and not self._config.flag(
+        if self._config.common.snapshots.mode == "configuration_based" and not self._config.flag(
             "snapshot.mode.configuration.based.start.stream"
         ):
             return
@@ -304,16 +356,23 @@ class DatabaseReader:
         mariadb = server.mariadb
         self._close_server()
         connection = connect(replace(self._config.connection, statements=()))
-        stream = BinlogStream(connection, self._config.server_id, mariadb=mariadb, annotations=self._config.flag("include.query"))
+        self.signals.start(self._offset or {})
+        active = self.signals.active or bool(self._wanted)
+        stream = BinlogStream(
+            connection,
+            self._config.server_id,
+            mariadb=mariadb,
+            annotations=self._config.flag("include.query"),
+            heartbeat=IDLE_SECONDS if active else None,
+        )
         with self._lock:
             self._stream = stream
         self._position.rewind()
-        streaming = Streaming(parts, self.signals.on_row if self._config.common.signal_table else None)
+        streaming = Streaming(parts, self.signals.on_row, self._after_event) if active else Streaming(parts)
         start = self._position.start
         log.info("Reading the binary log from %s:%s (%s).", start.file, start.position, start.gtids or "no GTID")
         try:
             stream.start(start)
-            self.signals.start(self._offset)
             streaming.run(stream.packets())
         except ServerError as error:
             if error.code == _LOG_GONE_CODE:
@@ -321,17 +380,8 @@ class DatabaseReader:
             raise RetriableError(f"The server aborted the dump of its binary log: {error} (error {error.code}).") from error
         finally:
             stream.close()
+            self.signals.disconnect()
 
 
 def _described(start: StartPosition) -> str:
     return start.gtids or f"{start.file}:{start.position}"
-
-
-def _shut(server: Server) -> None:
-    """End a query that another thread executes, by closing the socket."""
-    sock = getattr(server.connection, "_sock", None)
-    if sock is not None:
-        try:
-            sock.shutdown(2)
-        except OSError:
-            return

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import logging
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import ClassVar
 
 from sluiceway.api import Offset, Partition, SourceRecord, SourceTask
@@ -20,6 +21,7 @@ from sluiceway.errors import ConnectError
 log = logging.getLogger(__name__)
 
 _IDLE_SECONDS = 30.0
+_QUERY_SECONDS = 10.0
 
 
 class BinlogSourceTask(SourceTask):
@@ -59,8 +61,7 @@ class BinlogSourceTask(SourceTask):
         return records or None
 
     def idle_offsets(self) -> Sequence[tuple[Partition, Offset]]:
-        """Move the stored offset over log without records: else the server may purge it, and the connector miss it after a "
-        "restart."""
+        """Move the stored offset over log without records: else the server may have purged it at the next start."""
         offset = self._buffer.offset
         if offset is None or offset == self._newest or not self._idle.due():
             return ()
@@ -79,6 +80,10 @@ class BinlogSourceTask(SourceTask):
             log.debug("The state of the binary log is unknown: %s", error)
             self._close_server()
 
+    def commit(self) -> None:
+        if self._reader is not None:
+            self._reader.signals.commit()
+
     def _heartbeat(self) -> list[SourceRecord]:
         query = self._settings.common.heartbeat_query
         if query is not None:
@@ -96,7 +101,8 @@ class BinlogSourceTask(SourceTask):
 
     def _open_server(self) -> Server:
         if self._server is None:
-            self._server = Server(self._settings.connection)
+            # ``poll`` waits for these queries.
+            self._server = Server(replace(self._settings.connection, timeout=_QUERY_SECONDS, read_timeout=_QUERY_SECONDS))
         return self._server
 
     def _close_server(self) -> None:

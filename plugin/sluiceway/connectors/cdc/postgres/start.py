@@ -42,7 +42,7 @@ def plan_start(config: PostgresConfig, offset: Mapping[str, Any] | None, gap: st
         LogLostError: there is a gap, and the mode takes no snapshot for it.
         ConnectError: the mode is not supported.
     """
-    mode = config.common.snapshot_mode
+    mode = config.common.snapshots.mode
     if mode == "custom":
         raise ConnectError("snapshot.mode=custom needs a Java snapshotter, which cannot be loaded. Choose another mode.")
     position = stored_position(offset)
@@ -61,6 +61,14 @@ def plan_start(config: PostgresConfig, offset: Mapping[str, Any] | None, gap: st
     if not stream:
         return Plan(False, False, position)
     raise LogLostError(f"{lost_message(config, offset or {}, position)} {gap} {REPAIR}")
+
+
+def may_continue_snapshot(config: PostgresConfig, slot: Slot | None) -> bool:
+    """Tell whether an interrupted snapshot may go on beside the log, instead of starting again."""
+    if slot is None or slot.lost:
+        return False
+    mode = config.common.snapshots.mode
+    return mode in ("initial", "when_needed") or (mode == "configuration_based" and config.start_stream)
 
 
 def stored_position(offset: Mapping[str, Any] | None) -> Position | None:

@@ -144,7 +144,7 @@ class StreamReader:
 
     def _on_relation(self, _lsn: int, relation: Relation) -> list[SourceRecord]:
         self._relations[relation.oid] = (relation, self._build(relation))
-        has_signals = [relation.schema, relation.table] == (self._config.common.signal_table or "").split(".")[-2:]
+        has_signals = [relation.schema, relation.table] == (self._config.common.signals.table or "").split(".")[-2:]
         (self._signals.add if has_signals else self._signals.discard)(relation.oid)
         self._enums[relation.oid] = [
             (index, column.type_oid) for index, column in enumerate(relation.columns) if self._types.labels(column.type_oid)
@@ -153,7 +153,7 @@ class StreamReader:
 
     def _build(self, relation: Relation) -> TableSchema | None:
         table = TableId(relation.schema, relation.table)
-        if not self._config.captured(table) and str(table) != self._config.common.signal_table:
+        if not self._config.captured(table) and str(table) != self._config.common.signals.table:
             return None
         found = self._catalog.table(table)
         known = (lambda _name: True) if self._config.settings.correct else self._config.common.columns
@@ -184,7 +184,8 @@ class StreamReader:
             if not self._config.captured(table.id):
                 return []
         table = self._with_known_labels(relation, table, change)
-        self._listener.changed(table, change.old if isinstance(change, Delete) else change.new)
+        for row in _changed_rows(change):
+            self._listener.changed(table, row)
         begin, block = self._announce(table, lsn)
         source = self._sources.stream(table.id.schema, table.id.table, self.position)
         offset = self.offset()
@@ -265,6 +266,13 @@ class StreamReader:
         position.lsn, position.processed, position.kind, position.xid = lsn, 1, "MESSAGE", None
         position.micros, position.commit_lsn = time.time_ns() // 1000, lsn
         return True
+
+
+def _changed_rows(change: Insert | Update | Delete) -> list[Sequence[Any]]:
+    """Return the rows before and after a change, as far as the log has them."""
+    if isinstance(change, Delete):
+        return [change.old]
+    return [change.new] if isinstance(change, Insert) or change.old is None else [change.old, change.new]
 
 
 def _completed(update: Update) -> Sequence[Any]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from sluiceway.api import Offset, Partition, SourceRecord, SourceTask
@@ -27,11 +26,20 @@ from sluiceway.connectors.cdc.postgres.replication import (
 )
 from sluiceway.connectors.cdc.postgres.signals import PostgresSignals
 from sluiceway.connectors.cdc.postgres.slot_watch import SlotWatch
-from sluiceway.connectors.cdc.postgres.snapshot import Snapshot, begin_snapshot, snapshot_position
+from sluiceway.connectors.cdc.postgres.snapshot import Snapshot, begin_snapshot, snapshot_position, table_to_read
 from sluiceway.connectors.cdc.postgres.source import NAME, Position, moved_offset
-from sluiceway.connectors.cdc.postgres.start import Plan, check_slot_position, find_gap, plan_start, stored_position
+from sluiceway.connectors.cdc.postgres.start import (
+    Plan,
+    check_slot_position,
+    find_gap,
+    may_continue_snapshot,
+    plan_start,
+    stored_position,
+)
 from sluiceway.connectors.cdc.postgres.stream import StreamReader
 from sluiceway.connectors.cdc.postgres.types import TypeRegistry
+from sluiceway.connectors.cdc.ranges import rest
+from sluiceway.connectors.cdc.sizes import bounded
 from sluiceway.errors import ConnectError, RetriableError
 
 if TYPE_CHECKING:
@@ -88,8 +96,10 @@ class PostgresTask(SourceTask):
             records, self._pending = self._pending, []
             return records
         if self._snapshot is not None:
-            records = list(islice(self._snapshot, self._config.common.batch_size))
+            common = self._config.common
+            records = bounded(self._snapshot, common.batch_size, common.queue_bytes // _POLL_SHARE)
             if records:
+                self._offset = dict(records[-1].source_offset or {})
                 return records
             self._end_snapshot()
             return self._notifications.take(self._offset)
@@ -107,7 +117,7 @@ class PostgresTask(SourceTask):
         slot = find_slot(connection, config.slot)
         offset = self._offset or dict(stored or {})
         self._newest = self._newest or offset
-        self._plan = plan = plan_start(config, offset or None, self._gap(offset, slot))
+        self._plan = plan = plan_start(config, offset or None, self._gap(stored_position(offset or None), slot))
         self._started = True
         if plan.snapshot and plan.stream and slot is not None and slot.lost:
             drop_slot(connection, config.slot)
@@ -115,8 +125,12 @@ class PostgresTask(SourceTask):
         tables = [table for table in Catalog(connection).tables() if config.captured(table)]
         if plan.stream:
             ensure_publication(connection, config, tables)
+        wanted, signals = config.common.snapshots.tables, config.common.signals.table
+        chosen = [table for table in config.in_list_order(tables) if wanted(str(table)) and str(table) != signals]
         if plan.snapshot:
-            self._begin_snapshot(plan, tables, slot_exists=slot is not None)
+            log_remains = may_continue_snapshot(config, slot) and self._gap(Position.of(offset), slot) is None
+            if not log_remains or not self._continue_snapshot(offset, chosen):
+                self._begin_snapshot(plan, chosen, slot_exists=slot is not None)
             return
         position = plan.position
         if position is None:
@@ -125,10 +139,10 @@ class PostgresTask(SourceTask):
             self._pending = self._notifications.take(None)
         self._start_stream(position, offset)
 
-    def _gap(self, offset: Mapping[str, Any], slot: Slot | None) -> str | None:
-        """Return what the log lacks behind the stored offset, or None."""
-        config, position = self._config, stored_position(offset or None)
-        if position is None or config.common.snapshot_mode in ("initial_only", "always"):
+    def _gap(self, position: Position | None, slot: Slot | None) -> str | None:
+        """Return what the log lacks behind a stored position, or None."""
+        config = self._config
+        if position is None or config.common.snapshots.mode in ("initial_only", "always"):
             return None
         before, server = self._server, self._identify()
         gap = find_gap(config, position, slot, server, before)
@@ -180,9 +194,24 @@ class PostgresTask(SourceTask):
         self._snapshot_reader = Snapshot(config, connection, self._types, self._emitter, position)
         self._notifications.snapshot("STARTED")
         self._offset = self._snapshot_reader.offset(completed=False)
-        wanted, signals = config.common.snapshot_tables, config.common.signal_table
-        chosen = [table for table in config.in_list_order(tables) if wanted(str(table)) and str(table) != signals]
-        self._snapshot = self._snapshot_reader.records(chosen)
+        self._snapshot = self._snapshot_reader.records(tables)
+
+    def _continue_snapshot(self, offset: Mapping[str, Any], tables: Sequence[TableId]) -> bool:
+        """Read the rest of an interrupted snapshot beside the log, from its position on. Return False if all is left."""
+        catalog = Catalog(self._session)
+        described = [found for found in map(catalog.table, tables) if found.columns]
+        left = rest(offset, [table_to_read(catalog, found, self._config, self._types) for found in described])
+        if left is None:
+            return False
+        requests, whole = left
+        log.info(
+            "Continuing the initial snapshot: %d ranges of keys and %d tables without key are left", len(requests), len(whole)
+        )
+        self._start_stream(Position.of(offset), offset)
+        self._signals.incremental.resume_requests(requests)
+        if whole:
+            self._signals.begin_blocking(whole, {})
+        return True
 
     def _end_snapshot(self) -> None:
         self._session.execute("COMMIT")
@@ -226,7 +255,7 @@ class PostgresTask(SourceTask):
         left = common.queue_bytes // _POLL_SHARE
         while len(records) < common.batch_size and (reader.in_transaction or not self._signals.blocking):
             try:
-                messages = receiver.take(1 if common.signal_table else common.batch_size - len(records), left)
+                messages = receiver.take(1 if common.signals.table else common.batch_size - len(records), left)
             except RetriableError:
                 if records:
                     break  # the next poll raises it again
@@ -268,6 +297,8 @@ class PostgresTask(SourceTask):
         """Acknowledge the position of the stored offset, as Debezium does: so either can go on behind the other."""
         if self._receiver is not None and self._config.flush and self._newest:
             self._receiver.acknowledge(Position.of(self._newest).start_lsn)
+        if self._reader is not None:
+            self._signals.commit()
 
     def metrics(self) -> Mapping[str, float]:
         return self._watch.values
@@ -299,6 +330,8 @@ class PostgresTask(SourceTask):
 
     def _disconnect(self) -> None:
         """Close everything; the next poll begins again at the last position."""
+        if self._snapshot is not None:
+            self._snapshot_reader.close()
         self._started, self._snapshot, self._reader = False, None, None
         receiver, self._receiver = self._receiver, None
         connection, self._connection = self._connection, None
