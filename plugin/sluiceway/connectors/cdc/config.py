@@ -59,6 +59,7 @@ class SnapshotConfig:
     fetch_size: int
     threads: int
     range_rows: int
+    new_tables: bool
 
     @classmethod
     def of(cls, values: Values, config: Mapping[str, str]) -> SnapshotConfig:
@@ -69,6 +70,7 @@ class SnapshotConfig:
             fetch_size=values.number("snapshot.fetch.size") or 10240,
             threads=values.number("snapshot.max.threads"),
             range_rows=values.number("sluiceway.cdc.snapshot.range.rows"),
+            new_tables=values.choice("snapshot.new.tables") != "off",
         )
 
 

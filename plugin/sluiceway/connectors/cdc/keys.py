@@ -74,6 +74,7 @@ _VALIDATORS: dict[str, Validator] = {
     "field.name.adjustment.mode": one_of("none", "avro", "avro_unicode"),
     "event.processing.failure.handling.mode": one_of("skip", "warn", "fail", "ignore"),
     "incremental.snapshot.watermarking.strategy": one_of("insert_insert", "insert_delete"),
+    "snapshot.new.tables": one_of("off", "incremental", "parallel"),
     "sluiceway.cdc.compat": one_of("debezium", "correct"),
     "skipped.operations": Check(_check_operations, "[none,c,u,d,t]"),
     **dict.fromkeys(
@@ -222,6 +223,13 @@ _COMMON: list[Entry] = [
     ("database.initial.statements", STRING, None, LOW, "Statements to execute on each new connection, separated by semicolons."),
     ("custom.metric.tags", STRING, None, LOW, "Tags of metrics; accepted without effect."),
     ("query.fetch.size", INT, 0, MEDIUM, "The number of rows that other queries fetch at once."),
+    (
+        "snapshot.new.tables",
+        STRING,
+        "off",
+        LOW,
+        "Whether a captured table that earlier runs did not capture is read by an incremental snapshot: off or incremental.",
+    ),
     (
         "sluiceway.cdc.snapshot.range.rows",
         INT,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
@@ -18,6 +19,11 @@ from sluiceway.data import Struct
 from sluiceway.java.regex import RegexError
 
 log = logging.getLogger(__name__)
+
+TABLES = "sluiceway_captured_tables"
+"""The key of source offsets with the captured tables, which Debezium ignores."""
+NEW_TABLES = "new-tables"
+"""The signal's id of the incremental snapshot that reads new tables."""
 
 Blocking = Callable[[Sequence[TableId], Mapping[str, str]], None]
 Captured = Callable[[], Iterable[TableId]]
@@ -97,6 +103,34 @@ def _names(signal: Signal) -> list[str]:
     return [str(name) for name in names] if isinstance(names, list) else [str(names)]
 
 
+class KnownTables:
+    """The tables that are captured, which source offsets keep, so that a later run knows which are new."""
+
+    def __init__(self, captured: Iterable[TableId]) -> None:
+        self._tables = set(captured)
+        self._state: dict[str, Any] | None = None
+
+    def new(self, offset: Mapping[str, Any]) -> list[TableId]:
+        """Return the tables that the run of a stored offset did not capture; none if it did not keep them."""
+        stored = offset.get(TABLES)
+        if stored is None:
+            return []
+        known = set(json.loads(stored))
+        return sorted(table for table in self._tables if str(table) not in known)
+
+    def add(self, table: TableId) -> None:
+        """Add a table that was created while the log is read, so that the log has all its rows."""
+        if table not in self._tables:
+            self._tables.add(table)
+            self._state = None
+
+    def state(self) -> dict[str, Any]:
+        """Return the part of source offsets with the tables."""
+        if self._state is None:
+            self._state = {TABLES: json.dumps(sorted(map(str, self._tables)), separators=(",", ":"))}
+        return self._state
+
+
 class SignalProcessor:
     """Reads and executes the signals of one task, and runs its incremental snapshots. The thread that reads the log uses it.
 
@@ -120,16 +154,28 @@ class SignalProcessor:
         self._table = (config.signals.table or "").split(".")[-2:]
         self.incremental = IncrementalSnapshots(config, chunks, notifications)
         self._signals = Signals(self.incremental, captured, blocking)
+        self._captured = captured
+        self._known: KnownTables | None = None
         self._channels: list[Channel] = []
 
     def load(self, offset: Mapping[str, Any]) -> None:
-        """Continue the incremental snapshots of a stored offset, and open the channels."""
+        """Continue the incremental snapshots of a stored offset, add those of new tables, and open the channels."""
         self.incremental.load(offset)
+        if self._config.snapshots.new_tables:
+            wanted, signals = self._config.snapshots.tables, self._config.signals.table
+            captured = [table for table in self._captured() if wanted(str(table)) and str(table) != signals]
+            self._known = KnownTables(captured)
+            new = self._known.new(offset)
+            if new:
+                log.info("Reading tables that were not captured before: %s", ", ".join(map(str, new)))
+                self.incremental.add(NEW_TABLES, new, {}, None)
         self._channels = open_channels(self._config, offset)
 
     def state(self) -> dict[str, Any]:
         """Return the part of source offsets that describes incremental snapshots and channels."""
         state = self.incremental.state()
+        if self._known is not None:
+            state = {**state, **self._known.state()}
         for channel in self._channels:
             state = {**state, **channel.state()}
         return state
@@ -154,6 +200,8 @@ class SignalProcessor:
 
     def changed(self, table: TableSchema, row: Sequence[Any]) -> None:
         """Handle a row before or after a change of a captured table."""
+        if self._known is not None:
+            self._known.add(table.id)
         self.incremental.changed(table, row)
 
     def poll(self) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -98,3 +99,21 @@ def test_signals_of_a_file_are_executed_once(tmp_path: Path) -> None:
     task.processor.poll()
     assert task.waiting() == ["public.t"]
     assert file.read_text() == ""
+
+
+def test_a_table_that_was_not_captured_before_is_read() -> None:
+    first = _Task(**{"snapshot.new.tables": "incremental", "table.include.list": "public.t"})
+    offset = {**first.processor.state(), "sluiceway_captured_tables": '["public.t","other.t"]'}
+    assert first.waiting() == []
+    again = _Task(**{"snapshot.new.tables": "incremental"})
+    again.processor.load(offset)
+    assert again.waiting() == ["public.u"]
+    assert json.loads(again.processor.state()["sluiceway_captured_tables"]) == ["other.t", "public.t", "public.u"]
+
+
+def test_a_table_that_the_log_created_is_not_new() -> None:
+    task = _Task(**{"snapshot.new.tables": "incremental"})
+    schema = task.reader.schema(TableId("public", "w"))
+    assert schema is not None
+    task.processor.changed(replace(schema, id=TableId("public", "w")), ("1",))
+    assert "public.w" in json.loads(task.processor.state()["sluiceway_captured_tables"])

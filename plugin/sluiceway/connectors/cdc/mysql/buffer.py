@@ -58,6 +58,10 @@ class RecordBuffer:
         if was_empty and records:
             self._wake()
 
+    def is_drained(self) -> bool:
+        """Whether neither records nor an error wait."""
+        return not self._items and self._error is None
+
     def fail(self, error: BaseException) -> None:
         """Make ``take`` raise an error after all records before it."""
         with self._changed:

@@ -91,7 +91,7 @@ class BinlogChunks:
         start = server.snapshot_position()
         try:
             mark = (file_number(start.file), start.position)
-            if mark < self._read():
+            if mark < log_position(self._position):
                 return None
             return ReadOnlyChunk(self.chunk(request, schema, limit), mark)
         finally:
@@ -109,15 +109,12 @@ class BinlogChunks:
         rows = self.chunk(request, schema, limit)
         return ReadOnlyChunk(rows, (server.variable("global.gtid_executed").replace("\n", ""),))
 
-    def _read(self) -> Mark:
-        return file_number(self._position.file), self._position.end
-
     def reached(self, mark: Mark) -> bool:
         if self._position.in_transaction:
             return False
         if len(mark) == 1:
             return MySqlGtidSet.parse(self._position.gtids).contains_all(MySqlGtidSet.parse(mark[0]))
-        return self._read() >= mark
+        return log_position(self._position) >= mark
 
     def insert_mark(self, identifier: str, kind: str, data: str) -> None:
         self._server().rows(f"INSERT INTO {self._signals} VALUES (%s, %s, %s)", (identifier, kind, data))  # noqa: S608
@@ -129,6 +126,11 @@ class BinlogChunks:
 def file_number(file: str) -> int:
     """Return the number of a log file, by which files are in order."""
     return int(file.rpartition(".")[2] or 0)
+
+
+def log_position(position: LogPosition) -> tuple[int, int]:
+    """Return up to where the log has been read."""
+    return file_number(position.file), position.end
 
 
 def key_conditions(

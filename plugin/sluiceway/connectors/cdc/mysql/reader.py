@@ -15,6 +15,7 @@ from sluiceway.connectors.cdc.mysql.binlog.stream import BinlogStream, LogEndedE
 from sluiceway.connectors.cdc.mysql.binlog.temporal import Calendar
 from sluiceway.connectors.cdc.mysql.buffer import RecordBuffer, StoppedError
 from sluiceway.connectors.cdc.mysql.catalog import Catalog
+from sluiceway.connectors.cdc.mysql.chunks import file_number, log_position
 from sluiceway.connectors.cdc.mysql.config import SourceConfig
 from sluiceway.connectors.cdc.mysql.connection import Server, connect, is_connection_lost
 from sluiceway.connectors.cdc.mysql.ddl.model import TableDefinition, Tables
@@ -83,6 +84,9 @@ class DatabaseReader:
         self._lock = threading.Lock()
         self._reached = ("", 0)
         self._running_snapshot: Snapshot | None = None
+        self.catches_up = False
+        """Whether the reader is asked for ``caught_up``."""
+        self._log_end: tuple[int, int] | None = None
         self.signals = BinlogSignals(
             config, emitter, self._position, self._catalog, self._tables, self._notifications, self._want_blocking
         )
@@ -91,6 +95,15 @@ class DatabaseReader:
 
     def start(self) -> None:
         self._thread.start()
+
+    def caught_up(self) -> bool:
+        """Whether all records are taken up to the end that the log had when reading it began."""
+        end, position = self._log_end, self._position
+        if self._thread.is_alive() and (
+            end is None or position.in_transaction or self.signals.incremental.running or log_position(position) < end
+        ):
+            return False
+        return self._buffer.is_drained()
 
     def stop(self) -> None:
         """Stop reading; returns when the thread has ended."""
@@ -354,6 +367,9 @@ class DatabaseReader:
             read_table=self._read_table,
         )
         mariadb = server.mariadb
+        if self.catches_up and self._log_end is None:
+            end = server.position()
+            self._log_end = (file_number(end.file), end.position)
         self._close_server()
         connection = connect(replace(self._config.connection, statements=()))
         self.signals.start(self._offset or {})
@@ -363,7 +379,7 @@ class DatabaseReader:
             self._config.server_id,
             mariadb=mariadb,
             annotations=self._config.flag("include.query"),
-            heartbeat=IDLE_SECONDS if active else None,
+            heartbeat=IDLE_SECONDS if active or self.catches_up else None,
         )
         with self._lock:
             self._stream = stream

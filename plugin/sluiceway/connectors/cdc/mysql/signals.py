@@ -61,7 +61,8 @@ class BinlogSignals:
     def active(self) -> bool:
         """Whether there may be signals or incremental snapshots, so that rows must be reported."""
         common = self._config.common
-        return bool(common.signals.table or common.signals.channels & {"file", "kafka"} or self.incremental.running)
+        wanted = common.signals.table or common.signals.channels & {"file", "kafka"} or common.snapshots.new_tables
+        return bool(wanted or self.incremental.running)
 
     def on_row(self, table: TableId, operation: str, definition: TableDefinition, before: Row | None, after: Row | None) -> None:
         """Handle a change of any table that is read."""
@@ -70,7 +71,7 @@ class BinlogSignals:
                 self._processor.inserted(table, after)
             elif operation == DELETE and before is not None:
                 self._processor.deleted(table, before)
-        elif self.incremental.running:
+        elif self.incremental.running or self._config.common.snapshots.new_tables:
             schema = self._catalog.schema(definition)
             for row in (before, after):
                 if row is not None:

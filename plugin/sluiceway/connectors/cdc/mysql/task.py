@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import ClassVar
 
 from sluiceway.api import Offset, Partition, SourceRecord, SourceTask
+from sluiceway.connectors.cdc.catch_up import CatchUp
 from sluiceway.connectors.cdc.emitter import Emitter
 from sluiceway.connectors.cdc.heartbeats import Heartbeats
 from sluiceway.connectors.cdc.mysql.buffer import RecordBuffer
@@ -44,9 +45,14 @@ class BinlogSourceTask(SourceTask):
         self._newest: Offset | None = None
         stored = self.context.offset_storage_reader.offset(self._emitter.partition)
         self._reader = DatabaseReader(self.connector, settings, self._emitter, self._buffer, stored)
+        self._catch_up = CatchUp(config, self.context, self._reader.caught_up)
+        self._reader.catches_up = self._catch_up.wanted
         self._reader.start()
 
     def poll(self) -> Sequence[SourceRecord] | None:
+        return self._catch_up.poll(self._poll_once)
+
+    def _poll_once(self) -> Sequence[SourceRecord] | None:
         common = self._settings.common
         records = self._buffer.take(common.batch_size)
         if not records:

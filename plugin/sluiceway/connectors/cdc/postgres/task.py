@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from sluiceway.api import Offset, Partition, SourceRecord, SourceTask
+from sluiceway.connectors.cdc.catch_up import CatchUp
 from sluiceway.connectors.cdc.emitter import Emitter
 from sluiceway.connectors.cdc.filters import TableId
 from sluiceway.connectors.cdc.heartbeats import Heartbeats
@@ -77,8 +78,24 @@ class PostgresTask(SourceTask):
         self._server: ServerIdentity | None = None
         self._plan: Plan | None = None
         self._busy = 0
+        self._log_end = 0
+        self._catch_up = CatchUp(config, self.context, self._caught_up)
 
     def poll(self) -> Sequence[SourceRecord] | None:
+        return self._catch_up.poll(self._poll_once)
+
+    def _caught_up(self) -> bool:
+        """Whether all records are returned up to the end that the log had when reading it began."""
+        if not self._started or self._pending or self._snapshot is not None:
+            return False
+        if self._reader is None:
+            return True
+        reader, signals = self._reader, self._signals
+        if reader.in_transaction or signals.blocking or signals.incremental.running:
+            return False
+        return max(reader.position.lsn, reader.safe_lsn) >= self._log_end
+
+    def _poll_once(self) -> Sequence[SourceRecord] | None:
         try:
             records = self._poll()
         except Exception as error:
@@ -225,6 +242,8 @@ class PostgresTask(SourceTask):
 
     def _start_stream(self, position: Position, offset: Mapping[str, Any]) -> None:
         connection = self._session
+        if self._catch_up.wanted and not self._log_end:
+            self._log_end = _current_lsn(connection)
         self._signals = PostgresSignals(self._config, connection, self._types, self._emitter, self._notifications)
         self._signals.load(offset)
         self._reader = StreamReader(self._config, Catalog(connection), self._types, self._emitter, position, self._signals)
