@@ -15,10 +15,6 @@ from unit.runtime.source.test_worker_source_task import config, record, run_to_t
 
 _HOIST = "org.apache.kafka.connect.transforms.HoistField$Value"
 _CAST = {"transforms": "to", "transforms_to_type": _HOIST, "transforms_to_field": "v"}
-    "transforms": "to",
-    "transforms_to_type": "org.apache.kafka.connect.transforms.HoistField$Value",
-    "transforms_to_field": "v",
-}
 _HEADERS = (Header("h", "1", STRING_SCHEMA),)
 
 
