@@ -9,7 +9,7 @@ from __future__ import annotations
 import binascii
 import re
 from collections.abc import Callable
-from json.encoder import encode_basestring as quote
+from json.encoder import encode_basestring
 from typing import Any
 
 from sluiceway.api import JsonLayout
@@ -19,6 +19,9 @@ from sluiceway.data.schema import FLOAT64_SCHEMA
 from sluiceway.errors import DataError
 
 UNUSUAL = (ArithmeticError, AttributeError, DataError, LookupError, TypeError, ValueError)
+
+quote: Callable[[str], str] = encode_basestring
+"""Returns a string in quotes, with the escapes that JSON demands. Raises TypeError for anything else."""
 
 _MOST_REMEMBERED = 10_000
 _DATE = re.compile(r"(\d{4})-(\d\d)-(\d\d)", re.ASCII)

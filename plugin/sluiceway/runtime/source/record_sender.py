@@ -164,9 +164,8 @@ class RecordSender:
                 if record.kafka_partition is None and record.timestamp is None and (no_report or not record.headers):
                     try:
                         if record.headers:
-                            # The fifth argument is an alias of the sixth, the seventh the timestamp: 0 is the time of sending.
                             headers = self._headers_of(topic, record.headers)
-                            produce(topic, encode_value(record.value), encode_key(record.key), -1, None, None, 0, headers)
+                            produce(topic, encode_value(record.value), encode_key(record.key), headers=headers)
                         elif no_report:
                             produce(topic, encode_value(record.value), encode_key(record.key))
                         else:
@@ -240,7 +239,7 @@ class RecordSender:
         self._encoders[topic, key_schema, value_schema] = encoders
         return encoders
 
-    def _headers_of(self, topic: str, headers: Headers) -> list[tuple[str, bytes | None]]:
+    def _headers_of(self, topic: str, headers: Headers) -> Any:
         """Return the converted headers of a record. Successive records of a task often share theirs."""
         known, shared, converted = self._shared_headers
         if headers is not shared or topic is not known:
