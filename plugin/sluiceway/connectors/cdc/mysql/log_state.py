@@ -7,13 +7,22 @@ from dataclasses import dataclass
 from sluiceway.connectors.cdc.mysql.binlog.gtids import MariaDbGtidSet, MySqlGtidSet
 from sluiceway.connectors.cdc.mysql.binlog.stream import StartPosition
 
-REPAIR = (
+_GONE = (
+    "The connector is trying to read binlog starting at {position}, but this is no longer available on the server. "
+    "Reconfigure the connector to use a snapshot when needed."
+)
+_REPAIR = (
     "To go on, either set snapshot.mode=when_needed and restart the connector, for a new snapshot of all captured tables; "
     "or delete its "
     "offsets, set snapshot.mode=no_data, and send the signal execute-snapshot for the captured tables: an incremental "
     "snapshot repairs "
     "them while changes are captured again."
 )
+
+
+def lost_message(start: StartPosition, gap: str) -> str:
+    """Return the error for a position that the log no longer has: Debezium's text, what is missing, and what to do."""
+    return f"{_GONE.format(position=start.gtids or f'{start.file}:{start.position}')} {gap} {_REPAIR}"
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ from sluiceway.connectors.cdc.mysql.ddl.model import TableDefinition, Tables
 from sluiceway.connectors.cdc.mysql.ddl.statements import apply_statement
 from sluiceway.connectors.cdc.mysql.fields import Settings
 from sluiceway.connectors.cdc.mysql.history import SchemaHistory
-from sluiceway.connectors.cdc.mysql.log_state import REPAIR, find_gap
+from sluiceway.connectors.cdc.mysql.log_state import find_gap, lost_message
 from sluiceway.connectors.cdc.mysql.offsets import SNAPSHOT_KEY, BlockingPosition, LogPosition
 from sluiceway.connectors.cdc.mysql.schema_changes import SchemaChanges
 from sluiceway.connectors.cdc.mysql.signals import IDLE_SECONDS, BinlogSignals
@@ -37,10 +37,6 @@ from sluiceway.errors import ConnectError, RetriableError
 log = logging.getLogger(__name__)
 
 _LOG_GONE_CODE = 1236
-_GONE = (
-    "The connector is trying to read binlog starting at {position}, but this is no longer available on the server. "
-    "Reconfigure the connector to use a snapshot when needed."
-)
 _RETRIED = (LogEndedError, RetriableError, OSError)
 _DATA_MODES = frozenset({"initial", "always", "initial_only", "when_needed"})
 
@@ -215,7 +211,7 @@ class DatabaseReader:
         gap = find_gap(self._position.start, self._open_server().log_state())
         if gap is not None:
             if not self._snapshots_a_gap():
-                raise ConnectError(f"{_GONE.format(position=_described(self._position.start))} {gap} {REPAIR}")
+                raise ConnectError(lost_message(self._position.start, gap))
             log.warning("%s Taking a new snapshot, because of snapshot.mode.", gap)
             self._counter.end()
             self._snapshot(data=True)
@@ -350,7 +346,7 @@ class DatabaseReader:
         server = self._open_server()
         gap = find_gap(self._position.start, server.log_state())
         if gap is not None:  # after a lost connection: the server may be another one now
-            raise ConnectError(f"{_GONE.format(position=_described(self._position.start))} {gap} {REPAIR}")
+            raise ConnectError(lost_message(self._position.start, gap))
         charsets = server.charsets()
         parts = StreamingParts(
             config=self._config,
@@ -392,12 +388,8 @@ class DatabaseReader:
             streaming.run(stream.packets())
         except ServerError as error:
             if error.code == _LOG_GONE_CODE:
-                raise ConnectError(f"{_GONE.format(position=_described(start))} The server says: {error} {REPAIR}") from error
+                raise ConnectError(lost_message(start, f"The server says: {error}")) from error
             raise RetriableError(f"The server aborted the dump of its binary log: {error} (error {error.code}).") from error
         finally:
             stream.close()
             self.signals.disconnect()
-
-
-def _described(start: StartPosition) -> str:
-    return start.gtids or f"{start.file}:{start.position}"
