@@ -38,17 +38,17 @@ def test_the_log_of_an_idle_database_is_dropped(kafka: Kafka, unique: Callable[[
         with RunningTask(config, worker, offsets=offsets) as task:
             eventually(lambda: server.execute("select 1 from pg_replication_slots where active"), what="the slot")
             idle.execute("insert into t values (1)")
-            eventually(lambda: kafka.end(topic) == 1, what="the first record")
+            eventually(lambda: kafka.count(topic) == 1, what="the first record")
             largest, written = _make_noise(server)
             print(f"{written >> 20} MiB of log written, the slot kept at most {largest >> 20} MiB", flush=True)
             idle.execute("insert into t values (2)")
-            eventually(lambda: kafka.end(topic) == 2, what="the second record")
+            eventually(lambda: kafka.count(topic) == 2, what="the second record")
             assert not task.stop().failed
         assert _confirmed(server) <= _stored(offsets), "Debezium could not go on behind a slot that is ahead of its offset"
         _make_noise(server, 1.0)
         idle.execute("insert into t values (3)")
         with RunningTask(config, worker, offsets=offsets):
-            eventually(lambda: kafka.end(topic) == 3, what="the third record")
+            eventually(lambda: kafka.count(topic) == 3, what="the third record")
         assert [json.loads(message.value())["after"]["id"] for message in kafka.read(topic, 3)] == [1, 2, 3]
     assert written > 2 * LIMIT
     assert largest < LIMIT

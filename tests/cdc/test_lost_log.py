@@ -47,16 +47,16 @@ class Capture:
     def run(self, records: int, **config: str) -> None:
         """Run the task until the topic has so many records in all."""
         with self.task(**config) as task:
-            eventually(lambda: self._kafka.end(self._topic) >= records or task.result, what=f"{records} records")
+            eventually(lambda: self._kafka.count(self._topic) >= records or task.result, what=f"{records} records")
             assert not task.stop().failed, task.result
 
     def capture_some(self) -> None:
         """Capture one row by a snapshot, and one by the log."""
         self.insert()
         with self.task() as task:
-            eventually(lambda: self._kafka.end(self._topic) == 1, what="the snapshot")
+            eventually(lambda: self._kafka.count(self._topic) == 1, what="the snapshot")
             self.insert()
-            eventually(lambda: self._kafka.end(self._topic) == 2, what="the second row")
+            eventually(lambda: self._kafka.count(self._topic) == 2, what="the second row")
             assert not task.stop().failed
 
     def fails(self, *texts: str, **config: str) -> None:

@@ -60,7 +60,7 @@ def check(
         def started() -> bool:
             assert task.process.poll() is None, (folder / "task.log").read_text()[-5000:]
             database.execute(f"insert into small values ({next(numbers)})")  # noqa: S608
-            return kafka.end(f"{name}.{schema}.small") > 0
+            return kafka.count(f"{name}.{schema}.small") > 0
 
         numbers = iter(range(10**6))
         eventually(started, within=120, what="the first record")
@@ -75,7 +75,7 @@ def check(
         def arrived() -> bool:
             assert task.process.poll() is None, (folder / "task.log").read_text()[-5000:]
             time.sleep(0.5)
-            return kafka.end(topic) >= rows
+            return kafka.count(topic) >= rows
 
         eventually(arrived, within=_WITHIN_SECONDS, what=f"{rows} records")
         seconds = time.monotonic() - written

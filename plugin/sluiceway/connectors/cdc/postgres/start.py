@@ -143,7 +143,7 @@ def check_slot_position(config: PostgresConfig, position: Position, slot: Slot) 
 
     Raises LogLostError with ``offset.mismatch.strategy=trust_offset``.
     """
-    confirmed, start = slot.confirmed_lsn or 0, position.start_lsn
+    confirmed, start = slot.confirmed_lsn or 0, max(position.start_lsn, position.lsn)
     if confirmed <= start or config.mismatch in ("trust_slot", "trust_greater_lsn"):
         return None
     text = (

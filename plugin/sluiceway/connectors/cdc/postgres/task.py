@@ -73,7 +73,8 @@ class PostgresTask(SourceTask):
         self._watch = SlotWatch(self._config)
         self._pending: list[SourceRecord] = []
         self._position: Position | None = None
-        self._offset: dict[str, Any] = {}  # behind all records that poll has returned
+        self._offset: dict[str, Any] = {}  # behind all records that poll has returned, and behind what a commit stores
+        self._read_offset: dict[str, Any] = {}
         self._newest: Offset = {}  # the last one that a commit stores
         self._server: ServerIdentity | None = None
         self._plan: Plan | None = None
@@ -261,7 +262,9 @@ class PostgresTask(SourceTask):
         if not reader.in_transaction:
             records += self._signals.poll(reader)
         records += self._heartbeat(reader)
-        self._offset = reader.offset()
+        offset = reader.offset()
+        if offset != self._read_offset:  # else the offset may have moved on without records
+            self._read_offset = self._offset = offset
         if self._watch.due():
             self._watch.check(self._session)
         if not records:
@@ -309,7 +312,7 @@ class PostgresTask(SourceTask):
         if distance <= 0 or (distance < _IDLE_BYTES and not reader.urgent):
             return ()
         reader.urgent = False
-        self._newest = moved_offset(newest, reader.safe_lsn)
+        self._newest = self._offset = moved_offset(newest, reader.safe_lsn)
         return [(self._emitter.partition, self._newest)]
 
     def commit(self) -> None:

@@ -13,7 +13,7 @@ from sluiceway.connectors.cdc.postgres.start import LogLostError, check_slot_pos
 from sluiceway.errors import ConnectError
 
 _CONFIG = {"topic.prefix": "p", "database.hostname": "h", "database.user": "u", "database.password": "x", "database.dbname": "d"}
-_SLOT = Slot(active=False, restart_lsn=1, confirmed_lsn=8, lost="")
+_SLOT = Slot(active=False, restart_lsn=1, confirmed_lsn=9, lost="")
 _SERVER = ServerIdentity("77", 1, 0x100, ())
 _STREAMED = {"lsn": 9, "lsn_proc": 9, "lsn_commit": 8, "txId": 3, "ts_usec": 0}
 _BROKEN = {"lsn": 9, "snapshot": "INITIAL", "snapshot_completed": False}
@@ -87,7 +87,7 @@ def test_gaps(slot: Slot | None, server: ServerIdentity, before: ServerIdentity 
 def test_a_slot_ahead_of_the_offset(strategy: str, warns: bool | None) -> None:
     config, position = postgres_config({**_CONFIG, "offset.mismatch.strategy": strategy}), Position.of(_STREAMED)
     assert check_slot_position(config, position, _SLOT) is None
-    ahead = _SLOT._replace(confirmed_lsn=10)
+    ahead = _SLOT._replace(confirmed_lsn=11)
     if warns is None:
         with pytest.raises(LogLostError, match="2 bytes of log ahead"):
             check_slot_position(config, position, ahead)
