@@ -118,8 +118,7 @@ class PostgresTask(SourceTask):
         tables = [table for table in Catalog(connection).tables() if config.captured(table)]
         if plan.stream:
             ensure_publication(connection, config, tables)
-        wanted, signals = config.common.snapshots.tables, config.common.signals.table
-        chosen = [table for table in config.in_list_order(tables) if wanted(str(table)) and str(table) != signals]
+        chosen = list(filter(config.common.has_snapshot, config.in_list_order(tables)))
         if plan.snapshot:
             if not may_continue_snapshot(config, slot) or not self._continue_snapshot(offset, chosen):
                 self._begin_snapshot(plan, chosen, slot_exists=slot is not None)
