@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from sluiceway.config.definition import ConfigDef, ConfigValue
 from sluiceway.config.password import Password
 from sluiceway.connectors.cdc.columns import ColumnRules
-from sluiceway.connectors.cdc.filters import KeyColumns, Matcher, filter_of, matcher, split_list
+from sluiceway.connectors.cdc.filters import KeyColumns, Matcher, TableId, filter_of, matcher, split_list
 from sluiceway.connectors.cdc.naming import Adjuster, TopicNames, adjuster, field_adjuster
 from sluiceway.connectors.cdc.tables import TableSchemas
 from sluiceway.data import Schema
@@ -133,6 +133,10 @@ class CommonConfig:
     retry_wait: float
     snapshots: SnapshotConfig
     signals: SignalConfig
+
+    def has_snapshot(self, table: TableId) -> bool:
+        """Tell whether snapshots read a captured table; they leave out the signal table."""
+        return str(table) != self.signals.table and self.snapshots.tables(str(table))
 
     def schemas(self, source: Schema) -> TableSchemas:
         """Return the builder of table schemas, with a connector's source block."""

@@ -9,10 +9,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
-from confluent_kafka import OFFSET_STORED
-
 from sluiceway.connectors.cdc.config import CommonConfig
-from sluiceway.kafka.clients import TopicPartitionOffset, consumer, to_librdkafka
+from sluiceway.kafka.clients import OFFSET_STORED, TopicPartitionOffset, consumer, to_librdkafka
 
 log = logging.getLogger(__name__)
 

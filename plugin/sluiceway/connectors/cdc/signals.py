@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
@@ -12,6 +11,7 @@ from sluiceway.connectors.cdc.config import CommonConfig
 from sluiceway.connectors.cdc.emitter import Emitter
 from sluiceway.connectors.cdc.filters import TableId, compile_anchored
 from sluiceway.connectors.cdc.incremental import ChunkReader, IncrementalSnapshots
+from sluiceway.connectors.cdc.known_tables import KnownTables
 from sluiceway.connectors.cdc.notifications import Notifications
 from sluiceway.connectors.cdc.signal_channels import Channel, Signal, open_channels, parse_row
 from sluiceway.connectors.cdc.tables import TableSchema
@@ -20,8 +20,6 @@ from sluiceway.java.regex import RegexError
 
 log = logging.getLogger(__name__)
 
-TABLES = "sluiceway_captured_tables"
-"""The key of source offsets with the captured tables, which Debezium ignores."""
 NEW_TABLES = "new-tables"
 """The signal's id of the incremental snapshot that reads new tables."""
 
@@ -103,34 +101,6 @@ def _names(signal: Signal) -> list[str]:
     return [str(name) for name in names] if isinstance(names, list) else [str(names)]
 
 
-class KnownTables:
-    """The tables that are captured, which source offsets keep, so that a later run knows which are new."""
-
-    def __init__(self, captured: Iterable[TableId]) -> None:
-        self._tables = set(captured)
-        self._state: dict[str, Any] | None = None
-
-    def new(self, offset: Mapping[str, Any]) -> list[TableId]:
-        """Return the tables that the run of a stored offset did not capture; none if it did not keep them."""
-        stored = offset.get(TABLES)
-        if stored is None:
-            return []
-        known = set(json.loads(stored))
-        return sorted(table for table in self._tables if str(table) not in known)
-
-    def add(self, table: TableId) -> None:
-        """Add a table that was created while the log is read, so that the log has all its rows."""
-        if table not in self._tables:
-            self._tables.add(table)
-            self._state = None
-
-    def state(self) -> dict[str, Any]:
-        """Return the part of source offsets with the tables."""
-        if self._state is None:
-            self._state = {TABLES: json.dumps(sorted(map(str, self._tables)), separators=(",", ":"))}
-        return self._state
-
-
 class SignalProcessor:
     """Reads and executes the signals of one task, and runs its incremental snapshots. The thread that reads the log uses it.
 
@@ -162,9 +132,7 @@ class SignalProcessor:
         """Continue the incremental snapshots of a stored offset, add those of new tables, and open the channels."""
         self.incremental.load(offset)
         if self._config.snapshots.new_tables:
-            wanted, signals = self._config.snapshots.tables, self._config.signals.table
-            captured = [table for table in self._captured() if wanted(str(table)) and str(table) != signals]
-            self._known = KnownTables(captured)
+            self._known = KnownTables(filter(self._config.has_snapshot, self._captured()))
             new = self._known.new(offset)
             if new:
                 log.info("Reading tables that were not captured before: %s", ", ".join(map(str, new)))
@@ -179,6 +147,11 @@ class SignalProcessor:
         for channel in self._channels:
             state = {**state, **channel.state()}
         return state
+
+    @property
+    def idle(self) -> bool:
+        """Whether ``due`` has nothing to do."""
+        return not self.incremental.running and not self._notifications.waiting
 
     def is_signal_table(self, table: TableId) -> bool:
         return list(table) == self._table

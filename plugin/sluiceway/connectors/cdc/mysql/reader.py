@@ -253,12 +253,8 @@ class DatabaseReader:
         gap = find_gap(self._position.start, self._open_server().log_state())
         if gap is not None or not self._history.recover(offset, self._tables):
             return False
-        chosen, signals = config.common.snapshots.tables, config.common.signals.table
-        tables = [
-            each
-            for table, each in self._tables.tables.items()
-            if config.captures(table) and chosen(str(table)) and str(table) != signals
-        ]
+        found = self._tables.tables.items()
+        tables = [each for table, each in found if config.captures(table) and config.common.has_snapshot(table)]
         left = rest(offset, [table_to_read(each, config, {}) for each in tables])
         if left is None:
             return False

@@ -6,10 +6,12 @@ import logging
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from sluiceway.api import SourceRecord
 from sluiceway.connectors.cdc.emitter import Emitter
 from sluiceway.connectors.cdc.filters import TableId
+from sluiceway.connectors.cdc.known_tables import known_tables
 from sluiceway.connectors.cdc.mysql.binlog.stream import StartPosition
 from sluiceway.connectors.cdc.mysql.buffer import RecordBuffer
 from sluiceway.connectors.cdc.mysql.catalog import Catalog
@@ -46,6 +48,7 @@ class Snapshot:
     _reader: ParallelReader[Server] | None = None
     _progress: Progress = field(default_factory=lambda: Progress(()))
     _blocking: bool = False
+    _known: dict[str, Any] = field(default_factory=dict)
 
     def run(self, *, data: bool) -> None:
         """Read the structures, and the rows if ``data``."""
@@ -66,20 +69,17 @@ class Snapshot:
         self._notify()
         captured = self.read_structures()
         log.info("Snapshot at %s:%s (%s): %d tables.", start.file, start.position, start.gtids or "no GTID", len(captured))
-        wanted = [table for table in captured if self._has_rows(table)] if data else []
-        count = self._read_rows(self._ordered(wanted), sessions, {})
+        wanted = list(filter(self.config.common.has_snapshot, captured))
+        self._known = known_tables(self.config.common, wanted)
+        count = self._read_rows(self._ordered(wanted if data else []), sessions, {})
         self.position.snapshot(None)
         self.notifications.snapshot("COMPLETED")
         self._notify()
         if self._held is not None:
-            self._held.source_offset = self.position.offset()
-            self.buffer.put([self._held], offset=self.position.offset())
+            offset = {**self.position.offset(), **self._known}
+            self._held.source_offset = offset
+            self.buffer.put([self._held], offset=offset)
         return count
-
-    def _has_rows(self, table: TableId) -> bool:
-        """Whether the snapshot has the rows of a table; it leaves out those of the signal table."""
-        common = self.config.common
-        return str(table) != common.signals.table and common.snapshots.tables(str(table))
 
     def _notify(self) -> None:
         self._emit(self.notifications.take(self.position.offset()))
@@ -162,7 +162,9 @@ class Snapshot:
         self.position.seconds = int(time.time())
         schema = self.catalog.schema(table)
         block = self.position.block(table.id.schema, table.id.table, snapshot=marker)
-        offset = {**self.position.offset(), **({} if self._blocking else self._progress.state())}
+        offset = self.position.offset()
+        if not self._blocking:
+            offset |= {**self._known, **self._progress.state()}
         self._emit([self.emitter.read(schema, row, block, offset) for row in rows])
 
     def close(self) -> None:

@@ -55,6 +55,8 @@ class PostgresSignals:
 
     def due(self, reader: StreamReader) -> list[SourceRecord]:
         """Return the rows of a window that the last message closed, and the notifications."""
+        if reader.in_transaction and self._processor.idle:
+            return []
         position = reader.position
         self._chunks.follow(max(position.lsn, reader.safe_lsn), position.xid, in_transaction=reader.in_transaction)
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from sluiceway.api import SourceRecord
 from sluiceway.connectors.cdc.emitter import Emitter
 from sluiceway.connectors.cdc.filters import TableId
+from sluiceway.connectors.cdc.known_tables import known_tables
 from sluiceway.connectors.cdc.parallel import ParallelReader
 from sluiceway.connectors.cdc.postgres.catalog import Catalog, CatalogTable, snapshot_columns
 from sluiceway.connectors.cdc.postgres.config import PostgresConfig
@@ -88,6 +89,7 @@ class Snapshot:
         self._sources = Sources(config.common.prefix, config.address.database)
         self._reader: ParallelReader[Connection] | None = None
         self._progress = Progress(())
+        self._known: dict[str, Any] = {}
         self.counts: dict[str, int] = {}
 
     def offset(self, *, completed: bool) -> dict[str, Any]:
@@ -103,11 +105,13 @@ class Snapshot:
             "snapshot": "INITIAL",
             "snapshot_completed": completed,
             **({} if completed else self._progress.state()),
+            **self._known,
         }
 
     def records(self, tables: Sequence[TableId]) -> Iterator[SourceRecord]:
         """Yield the records of all rows. The last one's offset says that the snapshot is complete."""
         held: SourceRecord | None = None
+        self._known = known_tables(self._config.common, tables)
         for record in self._records(tables):
             if held is not None:
                 yield held

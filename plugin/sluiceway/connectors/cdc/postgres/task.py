@@ -143,8 +143,7 @@ class PostgresTask(SourceTask):
         tables = [table for table in Catalog(connection).tables() if config.captured(table)]
         if plan.stream:
             ensure_publication(connection, config, tables)
-        wanted, signals = config.common.snapshots.tables, config.common.signals.table
-        chosen = [table for table in config.in_list_order(tables) if wanted(str(table)) and str(table) != signals]
+        chosen = list(filter(config.common.has_snapshot, config.in_list_order(tables)))
         if plan.snapshot:
             log_remains = may_continue_snapshot(config, slot) and self._gap(Position.of(offset), slot) is None
             if not log_remains or not self._continue_snapshot(offset, chosen):
