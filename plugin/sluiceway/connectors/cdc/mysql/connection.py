@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from sluiceway.connectors.cdc.filters import TableId
 from sluiceway.connectors.cdc.mysql.binlog.charsets import Charsets
 from sluiceway.connectors.cdc.mysql.binlog.stream import StartPosition
+from sluiceway.connectors.cdc.mysql.result_rows import result_rows
 from sluiceway.errors import ConnectError, RetriableError
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 BUILT_IN_DATABASES = frozenset({"mysql", "performance_schema", "information_schema", "sys"})
 
 _NO_SUCH_VARIABLE, _SYNTAX_ERROR = 1193, 1064
+_FETCHED_BYTES = 4 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,14 +88,14 @@ class Server:
         return found[0]
 
     def stream(self, sql: str, size: int) -> Iterator[tuple[tuple[str, ...], list[tuple[Any, ...]]]]:
-        """Yield the column names with at most ``size`` rows at a time, without keeping the whole result in memory."""
+        """Yield the column names with at most ``size`` rows, and not many more than 4 MiB, at a time."""
         from pymysql.cursors import SSCursor
 
         with self.connection.cursor(SSCursor) as cursor:
             cursor.execute(sql)
             names = tuple(column[0] for column in cursor.description or ())
-            while rows := cursor.fetchmany(size):
-                yield names, list(rows)
+            for rows in result_rows(cursor._result, size, _FETCHED_BYTES):
+                yield names, rows
 
     # -- positions
 
