@@ -24,10 +24,10 @@ from sluiceway.connectors.cdc.envelope import (
     UPDATE,
 )
 from sluiceway.connectors.cdc.json_forms import UNUSUAL
-from sluiceway.connectors.cdc.serializers import Serializers, TableSerializer
+from sluiceway.connectors.cdc.serializers import Serializers
 from sluiceway.connectors.cdc.tables import Row, RowReader, TableSchema
 from sluiceway.connectors.cdc.transactions import transaction_key
-from sluiceway.data import Header, Headers, Schema, Struct
+from sluiceway.data import Header, Headers, Struct
 from sluiceway.data.schema import INT32_SCHEMA, STRING_SCHEMA
 
 _CONTEXT = "__debezium.context."
@@ -161,44 +161,28 @@ class Emitter:
         snapshot: bool = False,
     ) -> SourceRecord:
         """Return the record of a change whose key is that of ``new``, or of ``old`` if the row was deleted."""
+        reader = table.snapshot_key if snapshot else table.key
+        keyed: Any = old if new is None else new
         serializer = None if self._serializers is None else self._serializers.of(table)
         if serializer is not None:
+            write_row, write_key = serializer.row, serializer.key
+            if snapshot:
+                write_row, write_key = serializer.snapshot_row, serializer.snapshot_key
+            key: Any = None
+            key_schema = None
             try:
-                return self._encoded(serializer, table, op, old, new, source, transaction, offset, snapshot=snapshot)
+                if write_key is not None:
+                    key, key_schema = write_key(keyed), ENCODED
+                elif reader is not None:
+                    key, key_schema = reader(keyed), reader.schema
+                before, after = "null" if old is None else write_row(old), "null" if new is None else write_row(new)
+                value = serializer.value(op, before, after, source, transaction)
+                return SourceRecord(self.partition, offset, table.topic, value, ENCODED, key, key_schema, headers=self._headers)
             except UNUSUAL:  # the structs have the reference's value, or the error
                 pass
         read = table.snapshot_value if snapshot else table.value
-        before, after = None if old is None else read(old), None if new is None else read(new)
-        key = _key(table.snapshot_key if snapshot else table.key, old if new is None else new)
-        return self._record(table, key, op, before, after, source, transaction, offset)
-
-    def _encoded(
-        self,
-        serializer: TableSerializer,
-        table: TableSchema,
-        op: str,
-        old: Row | None,
-        new: Row | None,
-        source: Struct,
-        transaction: Struct | None,
-        offset: Offset,
-        *,
-        snapshot: bool,
-    ) -> SourceRecord:
-        if snapshot:
-            reader, write_key, write_row = table.snapshot_key, serializer.snapshot_key, serializer.snapshot_row
-        else:
-            reader, write_key, write_row = table.key, serializer.key, serializer.row
-        keyed = old if new is None else new
-        key: Any = None
-        key_schema: Schema | None = None
-        if write_key is not None:
-            key, key_schema = write_key(keyed), ENCODED  # type: ignore[arg-type]  # one of both rows is given
-        elif reader is not None:
-            key, key_schema = _key(reader, keyed), reader.schema
-        before, after = "null" if old is None else write_row(old), "null" if new is None else write_row(new)
-        value = serializer.value(op, before, after, source, transaction)
-        return SourceRecord(self.partition, offset, table.topic, value, ENCODED, key, key_schema, headers=self._headers)
+        row_before, row_after = None if old is None else read(old), None if new is None else read(new)
+        return self._record(table, _key(reader, keyed), op, row_before, row_after, source, transaction, offset)
 
     def _record(
         self,

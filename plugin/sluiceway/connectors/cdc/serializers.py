@@ -22,9 +22,9 @@ _REPEATED = frozenset(("version", "connector", "name", "db", "schema", "table", 
 ToText = Callable[[Any], str]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class TableSerializer:
-    """Writes the records of one table.
+    """Writes the records of one table. Used by one thread.
 
     ``key`` and ``snapshot_key`` return encoded keys; they are None if keys are made of structs. ``row`` and ``snapshot_row``
     return JSON text.
@@ -37,14 +37,19 @@ class TableSerializer:
     source: Callable[[Struct], str]
     transaction: ToText
     layout: JsonLayout
+    _newest: tuple[Struct | None, str] = (None, "")
 
     def value(self, op: str, before: str, after: str, source: Struct, transaction: Struct | None) -> bytes:
         """Return an encoded change event. ``before`` and ``after`` are the texts of rows, or ``null``."""
         now = str(time.time_ns())
-        block = "null" if transaction is None else self.transaction(transaction)
+        known, block = self._newest
+        if source is not known:  # rows of a snapshot share their source block
+            block = self.source(source)
+            self._newest = source, block
         prefix, suffix, encode, _, _ = self.layout
         text = (
-            f'{{"before":{before},"after":{after},"source":{self.source(source)},"transaction":{block},"op":"{op}",'
+            f'{{"before":{before},"after":{after},"source":{block},'
+            f'"transaction":{"null" if transaction is None else self.transaction(transaction)},"op":"{op}",'
             f'"ts_ms":{now[:-6]},"ts_us":{now[:-3]},"ts_ns":{now}}}'
         )
         return b"%b%b%b" % (prefix, encode(text), suffix) if prefix else encode(text)

@@ -13,6 +13,7 @@ from sluiceway.connectors.cdc.filters import TableId
 from sluiceway.connectors.cdc.mysql.binlog.charsets import Charsets
 from sluiceway.connectors.cdc.mysql.binlog.stream import StartPosition
 from sluiceway.connectors.cdc.mysql.log_state import LogState
+from sluiceway.connectors.cdc.mysql.result_rows import result_rows
 from sluiceway.errors import ConnectError, RetriableError
 
 if TYPE_CHECKING:
@@ -119,15 +120,7 @@ class Server:
         with self.connection.cursor(SSCursor) as cursor:
             cursor.execute(sql, tuple(parameters) or None)
             names = tuple(column[0] for column in cursor.description or ())
-            rows: list[tuple[Any, ...]] = []
-            filled = 0
-            while row := cursor.fetchone():
-                rows.append(row)
-                filled += sum([len(value) for value in row if value is not None])  # all values are text or bytes
-                if len(rows) >= size or filled >= _FETCHED_BYTES:
-                    yield names, rows
-                    rows, filled = [], 0
-            if rows:
+            for rows in result_rows(cursor._result, size, _FETCHED_BYTES):
                 yield names, rows
 
     # -- positions

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from sluiceway.api import SourceRecord
-from sluiceway.connectors.cdc.columns import UNAVAILABLE
 from sluiceway.connectors.cdc.config import CommonConfig
 from sluiceway.connectors.cdc.emitter import Emitter
 from sluiceway.connectors.cdc.filters import TableId
@@ -51,7 +50,10 @@ RowListener = Callable[[TableId, str, TableDefinition, "Row | None", "Row | None
 
 @dataclass(slots=True)
 class _LogTable:
-    """A table that the log has mapped: how to read its rows and what to make of them. ``schema`` is None if it is not read."""
+    """A table that the log has mapped: how to read its rows and what to make of them. ``schema`` is None if it is not read.
+
+    A signal table that is not ``captured`` is read too, without records.
+    """
 
     raw: bytes
     id: TableId
@@ -59,6 +61,7 @@ class _LogTable:
     definition: TableDefinition | None
     readers: RowReaders | None
     schema: TableSchema | None
+    captured: bool = False
 
 
 @dataclass
@@ -306,7 +309,8 @@ class Streaming:
                 "server with these columns. Set binlog_row_metadata=FULL, or exclude the table."
             )
         readers = RowReaders(mapped, parts.charsets, parts.calendar)
-        return _LogTable(mapped.raw, table, definition, usable, readers, parts.catalog.schema(usable))
+        captured = parts.config.captures(table)
+        return _LogTable(mapped.raw, table, definition, usable, readers, parts.catalog.schema(usable), captured)
 
     def _is_read(self, table: TableId) -> bool:
         return self._parts.config.captures(table) or str(table) == self._common.signals.table
@@ -341,11 +345,9 @@ class Streaming:
     def _row_records(
         self, table: _LogTable, schema: TableSchema, operation: str, before: Row | None, after: Row | None, number: int
     ) -> list[SourceRecord]:
-        parts, emitter = self._parts, self._parts.emitter
+        emitter = self._parts.emitter
         records: list[SourceRecord] = []
-        if before is not None and after is not None:
-            after = _completed(after, before)
-        if parts.config.captures(table.id):
+        if table.captured:
             source = self._position.block(table.id.schema, table.id.table, row=number)
             block = self._transaction(table.id)
             offset = self._offset()
@@ -362,10 +364,3 @@ class Streaming:
     def _transaction(self, table: TableId) -> Struct | None:
         counter = self._parts.counter
         return counter.event(str(table), counter.id) if self._metadata and counter.id is not None else None
-
-
-def _completed(after: Row, before: Row) -> Row:
-    """Fill the columns that a partial image after the change leaves out with those of the image before."""
-    if UNAVAILABLE not in after:
-        return after
-    return tuple(old if new is UNAVAILABLE else new for new, old in zip(after, before, strict=True))

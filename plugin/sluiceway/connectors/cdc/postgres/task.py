@@ -305,12 +305,14 @@ class PostgresTask(SourceTask):
     def idle_offsets(self) -> Sequence[tuple[Partition, Offset]]:
         """Move the stored offset over log without records, which lets the server drop it: else an idle database's log grows."""
         reader, newest = self._reader, self._newest
-        if reader is None or reader.in_transaction or not newest or self._signals.state():
+        if reader is None or reader.in_transaction or not newest or self._signals.incremental.running:
             return ()
         distance = reader.safe_lsn - Position.of(newest).start_lsn
         if distance <= 0 or (distance < _IDLE_BYTES and not reader.urgent):
             return ()
         reader.urgent = False
+        if any(key.startswith("incremental_snapshot") for key in newest):  # of one that has ended since
+            newest = reader.offset()
         self._newest = self._offset = moved_offset(newest, reader.safe_lsn)
         return [(self._emitter.partition, self._newest)]
 
