@@ -120,7 +120,8 @@ class Server:
         with self.connection.cursor(SSCursor) as cursor:
             cursor.execute(sql, tuple(parameters) or None)
             names = tuple(column[0] for column in cursor.description or ())
-            for rows in result_rows(cursor._result, size, _FETCHED_BYTES):
+            reading: Any = cursor  # its result is not part of PyMySQL's types
+            for rows in result_rows(reading._result, size, _FETCHED_BYTES):
                 yield names, rows
 
     # -- positions
