@@ -8,7 +8,7 @@ export PYTHONDONTWRITEBYTECODE := 1
 .PHONY: help demo demo-hdfs down test lint format docs test-airflow test-clusters build-kubernetes test-kubernetes
 .PHONY: faults bench bench-airflow bench-frames bench-many bench-scaling clean test-columns test-frames bench-rest
 .PHONY: test-preview test-stores test-plugins test-plugins-cdc test-plugins-kills bench-plugins test-cdc test-page
-.PHONY: test-metrics
+.PHONY: test-metrics test-cdc-kills bench-cdc
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -89,8 +89,11 @@ test-plugins-cdc: $(VENV)/.ready  ## Debezium's Java connectors against records 
 test-plugins-kills: $(VENV)/.ready  ## kill the processes of Debezium's source and JDBC sink, each 20 times (KILLS=20 SEED=1)
 	SLUICEWAY_TEST_PATIENCE=3 $(BIN)/python -m pytest tests/faults/test_java_plugins.py -v -s -p no:cacheprovider
 
-test-cdc: $(VENV)/.ready  ## change data capture against records of the real Debezium, on a real broker, PostgreSQL and MariaDB
+test-cdc: $(VENV)/.ready  ## change data capture: records of the real Debezium, handovers, lost logs, memory (ROWS=5000000 SECONDS=120)
 	$(BIN)/python -m pytest tests/cdc -v -s -p no:cacheprovider
+
+test-cdc-kills: $(VENV)/.ready  ## change data capture under load while tasks, drivers, databases, and networks fail (KILLS=50 SEED=1)
+	SLUICEWAY_TEST_PATIENCE=3 $(BIN)/python -m pytest tests/faults/test_cdc.py -v -s -p no:cacheprovider
 
 test-columns: $(VENV)/.ready  ## columnar forms against row forms: 10,000 generated cases each (EXAMPLES=10000)
 	EXAMPLES=$${EXAMPLES:-10000} $(BIN)/python -m pytest tests/unit/columns tests/unit/converters tests/unit/transforms/columns \
@@ -111,6 +114,10 @@ bench-frames: $(VENV)/.ready  ## file and table sinks beside Kafka Connect's Fil
 
 bench-plugins: $(VENV)/.ready  ## Java plugins here beside the same in Kafka Connect, and the twelve checks (RECORDS=1000000 ROUNDS=3)
 	$(BIN)/python tests/benchmarks/bench_plugins.py --records $${RECORDS:-1000000} --rounds $${ROUNDS:-3} --checks
+
+bench-cdc: $(VENV)/.ready  ## change data capture of PostgreSQL and MariaDB beside Debezium in Kafka Connect (EVENTS=400000 ROUNDS=3)
+	$(BIN)/python -m tests.benchmarks.bench_cdc_rows
+	$(BIN)/python tests/benchmarks/bench_cdc.py --events $${EVENTS:-400000} --rounds $${ROUNDS:-3}
 
 bench-rest: $(VENV)/.ready  ## REST API with 1 to 1,000 connectors, alone and in Airflow (SERVERS="rest airflow connect" adds Kafka Connect)
 	$(BIN)/python tests/benchmarks/bench_rest.py --servers $${SERVERS:-rest airflow}

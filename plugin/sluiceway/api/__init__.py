@@ -20,10 +20,10 @@ from sluiceway.api.connector import (
     SourceConnector,
     SourceConnectorContext,
 )
-from sluiceway.api.converter import NULL, Converter, HeaderConverter, SchemaAndValue
+from sluiceway.api.converter import NULL, Converter, HeaderConverter, JsonLayout, SchemaAndValue
 from sluiceway.api.data_frames import DataFrameSinkTask, DataFrameSourceTask, Round, Split
 from sluiceway.api.offset_target import OffsetTarget, OffsetTargetKind
-from sluiceway.api.records import Offset, Partition, SinkRecord, SourceRecord, TopicPartition
+from sluiceway.api.records import ENCODED, Offset, Partition, SinkRecord, SourceRecord, TopicPartition
 from sluiceway.api.task import (
     ErrantRecordReporter,
     OffsetStorageReader,
@@ -32,11 +32,13 @@ from sluiceway.api.task import (
     SourceTask,
     SourceTaskContext,
     Task,
+    TaskConverters,
     TransactionContext,
 )
 from sluiceway.api.transform import ConnectRecord, KeyOrValueTransform, Predicate, Resolved, Transform
 
 __all__ = [
+    "ENCODED",
     "NULL",
     "Column",
     "ColumnBatch",
@@ -55,6 +57,7 @@ __all__ = [
     "ErrantRecordReporter",
     "ExactlyOnceSupport",
     "HeaderConverter",
+    "JsonLayout",
     "KeyOrValueTransform",
     "NotColumnar",
     "Offset",
@@ -78,6 +81,7 @@ __all__ = [
     "SourceTaskContext",
     "Split",
     "Task",
+    "TaskConverters",
     "TopicPartition",
     "TransactionContext",
     "Transform",

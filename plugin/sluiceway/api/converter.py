@@ -22,6 +22,25 @@ class SchemaAndValue(NamedTuple):
 NULL = SchemaAndValue(None, None)
 
 
+class JsonLayout(NamedTuple):
+    """How a converter writes a schema's values, for tasks that write JSON themselves, see ``SourceTaskContext.converters``.
+
+    A message is ``prefix``, what ``encode`` returns for the value's JSON text, and ``suffix``.
+
+    Attributes:
+        encode: encodes JSON text; strings in it have the escapes that JSON demands, and may have more.
+        text: returns the function from values of a schema, also of a field's, to their JSON text. It raises DataError like
+            the converter.
+        base64_decimals: whether decimals are written as base64 of their unscaled value.
+    """
+
+    prefix: bytes
+    suffix: bytes
+    encode: Callable[[str], bytes]
+    text: Callable[[Schema], Callable[[Any], str]]
+    base64_decimals: bool
+
+
 class HeaderConverter(abc.ABC):
     """Converts header values. Configured once, then called by one thread."""
 
@@ -89,6 +108,10 @@ class Converter(HeaderConverter):
         Override it if that saves work per record. It must return the same values.
         """
         return functools.partial(self.to_connect_data, topic)
+
+    def json_layout(self, schema: Schema) -> JsonLayout | None:
+        """Return how values of a schema are written as JSON, or None if the converter does not write JSON."""
+        return None
 
     def column_decoder(self, topic: str) -> ColumnDecoder | None:
         """Return the columnar form of ``decoder``, or None if there is none. The runtime calls this once for each topic."""

@@ -6,13 +6,17 @@ import copy
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from sluiceway.data import Headers, Schema, java_text
+from sluiceway.data import Headers, Schema, Type, java_text
 
 Partition = Mapping[str, Any]
 """A source partition: where a source reads from, as a JSON object such as ``{"filename": "test.txt"}``."""
 
 Offset = Mapping[str, Any]
 """A source offset: the position in a source partition, as a JSON object such as ``{"position": 8}``."""
+
+
+ENCODED = Schema(Type.BYTES, name="sluiceway.encoded", optional=True)
+"""The schema of keys and values that a source task encoded itself (``SourceTaskContext.converters``); they are sent unchanged."""
 
 
 class TopicPartition(NamedTuple):

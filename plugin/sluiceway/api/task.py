@@ -5,9 +5,10 @@ from __future__ import annotations
 import abc
 from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import Future
-from typing import ClassVar, Protocol
+from typing import ClassVar, NamedTuple, Protocol
 
 from sluiceway.api.columns import ColumnBatch, SourceColumns
+from sluiceway.api.converter import Converter
 from sluiceway.api.records import Offset, Partition, SinkRecord, SourceRecord
 from sluiceway.api.records import TopicPartition as TopicPartition  # also imported from here
 
@@ -39,6 +40,13 @@ class TransactionContext(Protocol):
         """
 
 
+class TaskConverters(NamedTuple):
+    """The converters of a source task's records."""
+
+    key: Converter
+    value: Converter
+
+
 class SourceTaskContext(Protocol):
     """The runtime's services for a source task."""
 
@@ -52,6 +60,15 @@ class SourceTaskContext(Protocol):
     @property
     def transaction_context(self) -> TransactionContext | None:
         """Ends the task's transactions; None unless exactly-once is enabled with ``transaction.boundary=connector``."""
+
+    @property
+    def converters(self) -> TaskConverters | None:
+        """The converters, if nothing but them needs the records' data: no transform, and no report of tolerated errors.
+
+        A task may then encode keys and values itself, which saves building their structs. Such a key or value is bytes or None
+        with the schema ``ENCODED``, and must be what the converter returns. A task that cannot be sure that a record can be
+        converted returns it as usual, so that the runtime handles the error.
+        """
 
     def wait(self, seconds: float) -> None:
         """Wait in ``poll`` for records, at most so long. Ends early if the task must pause or stop, and with ``wake``."""
@@ -125,6 +142,13 @@ class Task(abc.ABC):
     def stop(self) -> None:  # noqa: B027 (most tasks hold no resources)
         """Release the resources that ``start`` acquired. Called once, after all other calls."""
 
+    def metrics(self) -> Mapping[str, float]:
+        """Return metrics of the task's own by name, such as ``log-behind-bytes``.
+
+        Called by another thread than the other methods, at any time after ``start``; it must not wait.
+        """
+        return {}
+
 
 class SourceTask(Task):
     """Reads records from another system."""
@@ -150,6 +174,13 @@ class SourceTask(Task):
         each batch, and the first batch of columns loads Arrow into the process.
         """
         return self.poll()
+
+    def idle_offsets(self) -> Sequence[tuple[Partition, Offset]]:
+        """Return offsets to store although no record has them, because the source moved on without records (KIP-910).
+
+        Called after a ``poll`` that returned no records. ``commit`` is called when they are stored.
+        """
+        return ()
 
     def commit(self) -> None:
         """Called after offsets were committed: all records polled before are stored in Kafka."""

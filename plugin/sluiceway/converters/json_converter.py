@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sluiceway.api import NULL, Converter, SchemaAndValue
+from sluiceway.api import NULL, Converter, JsonLayout, SchemaAndValue
 from sluiceway.api.columns import ColumnDecoder, ColumnEncoder
 from sluiceway.config.definition import ConfigDef, ConfigKey, Importance, Type, Width
 from sluiceway.config.validators import OneOf
@@ -15,7 +15,7 @@ from sluiceway.converters.json.envelope import Envelope, EnvelopeCache
 from sluiceway.converters.json.fast_reader import Unusual, fast_reader
 from sluiceway.converters.json.fast_writer import fast_writer
 from sluiceway.converters.json.parser import MISSING, parse, parse_schemaless
-from sluiceway.converters.json.printer import dumps
+from sluiceway.converters.json.printer import dumps, encode_text
 from sluiceway.converters.json.reader import Read, read_schemaless, reader
 from sluiceway.converters.json.schema import schema_from_json, schema_to_json
 from sluiceway.converters.json.writer import JsonWriter, dump_lines, dumps_schemaless
@@ -178,6 +178,20 @@ class JsonConverter(Converter):
             return column_writer(self._writer, schema, *self._envelope_of(schema))
         except DataError:  # the row form reports a schema that cannot be written
             return None
+
+    def json_layout(self, schema: Schema) -> JsonLayout | None:
+        """Return how values are written; None for subclasses, which may differ, and for schemas that cannot be written."""
+        if type(self) is not JsonConverter:
+            return None
+        try:
+            prefix, suffix = self._envelope_of(schema)
+        except DataError:  # the encoder reports it
+            return None
+        return JsonLayout(prefix, suffix, encode_text, self._text_of, not self._numeric)
+
+    def _text_of(self, schema: Schema) -> Callable[[Any], str]:
+        write = fast_writer(self._writer, schema)
+        return lambda value: dumps(write(value)).decode()
 
     def _envelope_of(self, schema: Schema) -> tuple[bytes, bytes]:
         """Return what stands before and after the payloads of a schema."""

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Iterable, Mapping
 from concurrent.futures import Future
 
-from sluiceway.api import SinkRecord, TopicPartition, TransactionContext
+from sluiceway.api import SinkRecord, TaskConverters, TopicPartition, TransactionContext
 from sluiceway.testing.offsets import MemoryOffsets
 
 _LONGEST_WAIT_SECONDS = 0.1
@@ -33,6 +33,7 @@ class MemorySourceContext:
         self.configs: Mapping[str, str] = dict(configs or {})
         self.offset_storage_reader = MemoryOffsets() if offsets is None else offsets
         self.transaction_context: TransactionContext | None = None
+        self.converters: TaskConverters | None = None
         self._woken = threading.Event()
 
     def wait(self, seconds: float) -> None:

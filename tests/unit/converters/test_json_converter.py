@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import json
 import uuid
 from decimal import Decimal
 from typing import Any
@@ -352,3 +353,25 @@ def test_more_schemas_than_the_cache_size_are_converted() -> None:
             schema = Schema.struct({f"f{size}": INT32_SCHEMA})
             value = Struct(schema, {f"f{size}": size})
             assert one.to_connect_data("t", one.from_connect_data("t", schema, value)) == (schema, value)
+
+
+@pytest.mark.parametrize("text", ["plain", "\x1f\x7f \\u001f", "é\u2028", "😀"])
+@pytest.mark.parametrize("enabled", ["true", "false"])
+def test_a_layout_makes_what_the_converter_makes(text: str, enabled: str) -> None:
+    made = converter(schemas_enable=enabled)
+    layout = made.json_layout(STRING_SCHEMA)
+    assert layout is not None
+    expected = made.from_connect_data("t", STRING_SCHEMA, text)
+    assert layout.prefix + layout.encode(json.dumps(text, ensure_ascii=False)) + layout.suffix == expected
+    assert layout.prefix + layout.encode(layout.text(STRING_SCHEMA)(text)) + layout.suffix == expected
+    assert layout.base64_decimals
+    numeric = converter(decimal_format="NUMERIC").json_layout(STRING_SCHEMA)
+    assert numeric is not None
+    assert not numeric.base64_decimals
+
+
+def test_a_subclass_has_no_layout_because_it_may_write_otherwise() -> None:
+    class Other(JsonConverter):
+        pass
+
+    assert Other().json_layout(STRING_SCHEMA) is None

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from sluiceway.connectors.cdc.filters import Matcher, matcher
+from sluiceway.connectors.cdc.json_forms import JsonForm
 from sluiceway.data import Schema, Struct, Type
 from sluiceway.java.serialization import serialized_string
 
@@ -20,6 +21,9 @@ class _Unavailable:
     def __repr__(self) -> str:
         return "UNAVAILABLE"
 
+    def __format__(self, _spec: str) -> str:
+        raise TypeError("The log does not contain this value.")  # generated code must not write it
+
 
 UNAVAILABLE = _Unavailable()
 
@@ -30,7 +34,8 @@ class FieldType:
 
     ``schema`` is the schema of a required field without default. ``convert`` receives a value as the log or a query has it,
     never None. ``snapshot`` is used instead for rows of snapshots, where Debezium's values differ. ``fallback`` stands for null
-    in a required column without default, ``unavailable`` for a value that the log does not contain.
+    in a required column without default, ``unavailable`` for a value that the log does not contain. ``json`` and
+    ``snapshot_json`` write as JSON what ``convert`` and ``snapshot`` return, but faster; None if there is no such form.
     """
 
     schema: Schema
@@ -38,6 +43,8 @@ class FieldType:
     fallback: Any = None
     unavailable: Any = None
     snapshot: Convert | None = None
+    json: JsonForm | None = None
+    snapshot_json: JsonForm | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,7 +8,7 @@ import uuid
 from collections.abc import Mapping
 from typing import Any
 
-from sluiceway.api import Offset, SourceRecord
+from sluiceway.api import ENCODED, Offset, SourceRecord, TaskConverters
 from sluiceway.connectors.cdc.config import CommonConfig
 from sluiceway.connectors.cdc.envelope import (
     CREATE,
@@ -23,7 +23,9 @@ from sluiceway.connectors.cdc.envelope import (
     TRUNCATE,
     UPDATE,
 )
-from sluiceway.connectors.cdc.tables import Row, TableSchema
+from sluiceway.connectors.cdc.json_forms import UNUSUAL
+from sluiceway.connectors.cdc.serializers import Serializers
+from sluiceway.connectors.cdc.tables import Row, RowReader, TableSchema
 from sluiceway.connectors.cdc.transactions import transaction_key
 from sluiceway.data import Header, Headers, Struct
 from sluiceway.data.schema import INT32_SCHEMA, STRING_SCHEMA
@@ -36,12 +38,15 @@ class Emitter:
 
     A change becomes no record (``skipped.operations``, unchanged rows), one, two with a tombstone, or three for a changed key.
     ``source`` is the source block, ``transaction`` the transaction block or None.
+
+    With ``converters`` (see ``SourceTaskContext.converters``), records are encoded straight from rows where that is possible.
     """
 
-    def __init__(self, config: CommonConfig, connector: str) -> None:
+    def __init__(self, config: CommonConfig, connector: str, converters: TaskConverters | None = None) -> None:
         self.partition = {"server": config.prefix}
         self._config = config
         self._skipped = config.skipped_operations
+        self._serializers = None if converters is None else Serializers(converters)
         self._headers: Headers = ()
         if config.extended_headers:
             self._headers = (
@@ -53,18 +58,14 @@ class Emitter:
 
     def read(self, table: TableSchema, row: Row, source: Struct, offset: Offset, *, incremental: bool = False) -> SourceRecord:
         """Return the record of a row of a snapshot."""
-        snapshot = not incremental
-        key = table.snapshot_key if snapshot else table.key
-        value = (table.snapshot_value if snapshot else table.value)(row)
-        return self._record(table, None if key is None else key(row), READ, None, value, source, None, offset)
+        return self._change(table, READ, None, row, source, None, offset, snapshot=not incremental)
 
     def create(
         self, table: TableSchema, row: Row, source: Struct, transaction: Struct | None, offset: Offset
     ) -> list[SourceRecord]:
         if CREATE in self._skipped:
             return []
-        key = _key(table, row)
-        return [self._record(table, key, CREATE, None, table.value(row), source, transaction, offset)]
+        return [self._change(table, CREATE, None, row, source, transaction, offset)]
 
     def update(
         self, table: TableSchema, old: Row | None, row: Row, source: Struct, transaction: Struct | None, offset: Offset
@@ -72,14 +73,14 @@ class Emitter:
         """Return the records of an update. ``old`` is the row before, as far as the log has it, or None."""
         if UPDATE in self._skipped:
             return []
-        before, after = None if old is None else table.value(old), table.value(row)
-        key = _key(table, row)
-        old_key = key if old is None else _key(table, old)
-        if key is not None and old_key is not None and key != old_key:
-            return self._moved(table, old_key, key, before, after, source, transaction, offset)
-        if self._config.skip_unchanged and before is not None and before == after:
-            return []
-        return [self._record(table, key, UPDATE, before, after, source, transaction, offset)]
+        if old is not None:
+            key, old_key = _changed_keys(table, old, row)
+            if key is not None and old_key is not None and key != old_key:
+                before, after = table.value(old), table.value(row)
+                return self._moved(table, old_key, key, before, after, source, transaction, offset)
+            if self._config.skip_unchanged and table.value(old) == table.value(row):
+                return []
+        return [self._change(table, UPDATE, old, row, source, transaction, offset)]
 
     def delete(
         self, table: TableSchema, row: Row, source: Struct, transaction: Struct | None, offset: Offset
@@ -87,8 +88,7 @@ class Emitter:
         """Return the records of a delete: the change, and a tombstone unless ``tombstones.on.delete`` is false."""
         if DELETE in self._skipped:
             return []
-        key = _key(table, row)
-        record = self._record(table, key, DELETE, table.value(row), None, source, transaction, offset)
+        record = self._change(table, DELETE, row, None, source, transaction, offset)
         return [record, *self._tombstone(record)]
 
     def truncate(self, table: TableSchema, source: Struct, transaction: Struct | None, offset: Offset) -> list[SourceRecord]:
@@ -148,6 +148,42 @@ class Emitter:
             return []
         return [deleted.with_data(deleted.key_schema, deleted.key, None, None)]
 
+    def _change(
+        self,
+        table: TableSchema,
+        op: str,
+        old: Row | None,
+        new: Row | None,
+        source: Struct,
+        transaction: Struct | None,
+        offset: Offset,
+        *,
+        snapshot: bool = False,
+    ) -> SourceRecord:
+        """Return the record of a change whose key is that of ``new``, or of ``old`` if the row was deleted."""
+        reader = table.snapshot_key if snapshot else table.key
+        keyed: Any = old if new is None else new
+        serializer = None if self._serializers is None else self._serializers.of(table)
+        if serializer is not None:
+            write_row, write_key = serializer.row, serializer.key
+            if snapshot:
+                write_row, write_key = serializer.snapshot_row, serializer.snapshot_key
+            key: Any = None
+            key_schema = None
+            try:
+                if write_key is not None:
+                    key, key_schema = write_key(keyed), ENCODED
+                elif reader is not None:
+                    key, key_schema = reader(keyed), reader.schema
+                before, after = "null" if old is None else write_row(old), "null" if new is None else write_row(new)
+                value = serializer.value(op, before, after, source, transaction)
+                return SourceRecord(self.partition, offset, table.topic, value, ENCODED, key, key_schema, headers=self._headers)
+            except UNUSUAL:  # the structs have the reference's value, or the error
+                pass
+        read = table.snapshot_value if snapshot else table.value
+        row_before, row_after = None if old is None else read(old), None if new is None else read(new)
+        return self._record(table, _key(reader, keyed), op, row_before, row_after, source, transaction, offset)
+
     def _record(
         self,
         table: TableSchema,
@@ -166,8 +202,16 @@ class Emitter:
         return SourceRecord(self.partition, offset, table.topic, value, table.envelope, key, key_schema, headers=self._headers)
 
 
-def _key(table: TableSchema, row: Row) -> Struct | None:
-    return None if table.key is None else table.key(row)
+def _key(reader: RowReader | None, row: Row | None) -> Struct | None:
+    return None if reader is None or row is None else reader(row)
+
+
+def _changed_keys(table: TableSchema, old: Row, row: Row) -> tuple[Struct | None, Struct | None]:
+    """Return the keys of both rows, or None for both if their values are the same."""
+    reader = table.key
+    if reader is None or all(old[index] == row[index] for index, _ in reader.fields):
+        return None, None
+    return reader(row), reader(old)
 
 
 def _uuid7() -> str:

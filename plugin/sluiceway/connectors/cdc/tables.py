@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from sluiceway.connectors.cdc.columns import Column, ColumnRules, Convert, compiled, with_schema
 from sluiceway.connectors.cdc.envelope import envelope_schema
 from sluiceway.connectors.cdc.filters import KeyColumns, Matcher, TableId
+from sluiceway.connectors.cdc.json_forms import JsonForm
 from sluiceway.connectors.cdc.naming import Adjuster, TopicNames
 from sluiceway.data import Schema, Struct
 
@@ -17,10 +18,15 @@ Row = Sequence[Any]
 
 @dataclass(frozen=True, slots=True)
 class RowReader:
-    """Makes a struct of a row: for each field the row's index and the conversion."""
+    """Makes a struct of a row: for each field the row's index and the conversion.
+
+    ``forms`` has the fields' forms in JSON, as far as there are any. ``width`` is the number of values in a row.
+    """
 
     schema: Schema
     fields: tuple[tuple[int, Convert], ...]
+    forms: tuple[JsonForm | None, ...] = ()
+    width: int = 0
 
     def __call__(self, row: Row) -> Struct:
         return Struct.of(self.schema, [convert(row[index]) for index, convert in self.fields])
@@ -80,7 +86,7 @@ class TableSchemas:
             key=key,
             value=value,
             snapshot_key=self._key(topic, table, columns, key_names, snapshot=True),
-            snapshot_value=RowReader(value.schema, self._reader("", table, columns, kept, masked=True, snapshot=True).fields),
+            snapshot_value=replace(self._reader("", table, columns, kept, masked=True, snapshot=True), schema=value.schema),
         )
 
     def _key(
@@ -90,7 +96,7 @@ class TableSchemas:
             return None
         reader = self._reader(f"{topic}.Key", table, columns, names, masked=False, snapshot=snapshot)
         schema = Schema.struct([(each.name, each.schema) for each in reader.schema.fields], name=reader.schema.name)
-        return RowReader(schema, reader.fields)
+        return replace(reader, schema=schema)
 
     def _reader(
         self, name: str, table: TableId, columns: Sequence[Column], names: Sequence[str], *, masked: bool, snapshot: bool
@@ -98,17 +104,20 @@ class TableSchemas:
         positions = {column.name: index for index, column in enumerate(columns)}
         fields: list[tuple[str, Schema]] = []
         converts: list[tuple[int, Convert]] = []
+        forms: list[JsonForm | None] = []
         for each in names:
             column = columns[positions[each]]
             if column.field is None:
                 continue
-            schema, convert = self._field(table, column, masked=masked, snapshot=snapshot)
+            schema, convert, form = self._field(table, column, masked=masked, snapshot=snapshot)
             fields.append((self.field_name(each), schema))
             converts.append((positions[each], convert))
-        return RowReader(Schema.struct(fields, name=self.schema_name(name), optional=True), tuple(converts))
+            forms.append(form)
+        struct = Schema.struct(fields, name=self.schema_name(name), optional=True)
+        return RowReader(struct, tuple(converts), tuple(forms), len(columns))
 
-    def _field(self, table: TableId, column: Column, *, masked: bool, snapshot: bool) -> tuple[Schema, Convert]:
-        """Return a column's field schema and conversion."""
+    def _field(self, table: TableId, column: Column, *, masked: bool, snapshot: bool) -> tuple[Schema, Convert, JsonForm | None]:
+        """Return a column's field schema, its conversion, and its form in JSON if it is not masked."""
         kind = column.field
         assert kind is not None  # noqa: S101 (columns without one are left out)
         mutation = self.rules.mutation(str(table), column) if masked else None
@@ -117,8 +126,11 @@ class TableSchemas:
             parameters.update(mutation.parameters)
         schema = kind.schema.replace(optional=column.optional, default=column.default, parameters=parameters)
         on_null = None if column.optional else (kind.fallback if column.default is None else column.default)
-        convert = kind.snapshot if snapshot and kind.snapshot is not None else kind.convert
+        convert, form = kind.convert, kind.json
+        if snapshot and kind.snapshot is not None:
+            convert, form = kind.snapshot, kind.snapshot_json
         if isinstance(on_null, Struct):
             on_null = Struct.of(schema, on_null.values_)
         convert = with_schema(convert, schema)
-        return schema, compiled(convert, on_null=on_null, unavailable=kind.unavailable, mutation=mutation)
+        read = compiled(convert, on_null=on_null, unavailable=kind.unavailable, mutation=mutation)
+        return schema, read, None if mutation is not None else form

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from sluiceway.api import SourceRecord
-from sluiceway.data import Schema
+from sluiceway.api import ENCODED, SourceRecord
+from sluiceway.data import Headers, Schema
 from sluiceway.runtime.errors.processing_context import ProcessingContext, Stage
 from sluiceway.runtime.errors.retry_with_tolerance import RetryWithToleranceOperator
 from sluiceway.runtime.source.failed_sends import describe_source_record
@@ -23,6 +23,7 @@ class RecordEncoder:
     def __init__(self, converters: Converters, tolerance: RetryWithToleranceOperator) -> None:
         self._converters = converters
         self._tolerance = tolerance
+        self._shared_headers: tuple[str, Headers, list[tuple[str, bytes | None]]] = ("", (), [])
         self._encoders: dict[tuple[str, Schema | None, Schema | None], tuple[Encode, Encode]] = {}
 
     def encoders_for(self, topic: str, key_schema: Schema | None, value_schema: Schema | None) -> tuple[Encode, Encode]:
@@ -30,9 +31,20 @@ class RecordEncoder:
         known = self._encoders.get((topic, key_schema, value_schema))
         if known is not None:
             return known
-        encoders = self._converters.key.encoder(topic, key_schema), self._converters.value.encoder(topic, value_schema)
+        encoders = (
+            _unchanged if key_schema is ENCODED else self._converters.key.encoder(topic, key_schema),
+            _unchanged if value_schema is ENCODED else self._converters.value.encoder(topic, value_schema),
+        )
         self._encoders[topic, key_schema, value_schema] = encoders
         return encoders
+
+    def headers_of(self, topic: str, headers: Headers) -> Any:
+        """Return the converted headers of a record. Successive records of a task often share theirs."""
+        known, shared, converted = self._shared_headers
+        if headers is not shared or topic is not known:
+            converted = self._converters.headers_to_kafka(topic, headers)
+            self._shared_headers = topic, headers, converted
+        return converted
 
     def convert(self, record: SourceRecord) -> Converted | None:
         """Return a converted record, or None if it was skipped because its conversion failed. Raises ConnectError."""
@@ -65,3 +77,7 @@ class RecordEncoder:
         if record.timestamp is not None:
             options["timestamp"] = record.timestamp
         return options
+
+
+def _unchanged(data: bytes | None) -> bytes | None:
+    return data

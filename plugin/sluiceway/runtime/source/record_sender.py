@@ -156,9 +156,12 @@ class RecordSender:
                     topic, key_schema, value_schema = record.topic, record.key_schema, record.value_schema
                     self._use(topic)
                     encode_key, encode_value = self._encoder.encoders_for(topic, key_schema, value_schema)
-                if not record.headers and record.kafka_partition is None and record.timestamp is None:
+                if record.kafka_partition is None and record.timestamp is None and (no_report or not record.headers):
                     try:
-                        if no_report:
+                        if record.headers:
+                            headers = self._encoder.headers_of(topic, record.headers)
+                            produce(topic, encode_value(record.value), encode_key(record.key), headers=headers)
+                        elif no_report:
                             produce(topic, encode_value(record.value), encode_key(record.key))
                         else:
                             produce(

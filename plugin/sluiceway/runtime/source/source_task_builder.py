@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sluiceway import discovery
-from sluiceway.api import OffsetStorageReader, SourceRecord, SourceTask, TransactionContext
+from sluiceway.api import OffsetStorageReader, SourceRecord, SourceTask, TaskConverters, TransactionContext
 from sluiceway.config.connector import CONNECTOR_CLASS, CONNECTOR_VERSION, JAVA_OPTS, overrides
 from sluiceway.errors import ConfigError
 from sluiceway.java_plugins.acknowledgements import SentRecords
@@ -58,8 +58,10 @@ class WorkerSourceTaskContext:
         offset_storage_reader: OffsetStorageReader,
         control: TaskControl,
         transaction_context: TransactionContext | None = None,
+        converters: TaskConverters | None = None,
     ) -> None:
         self.configs = configs
+        self.converters = converters
         self.offset_storage_reader = offset_storage_reader
         self.transaction_context = transaction_context
         self.longest_wait = math.inf
@@ -118,9 +120,12 @@ def build_source_task(
     metrics = services.metrics
     describe_plugins(metrics, spec, type(task), None if in_java else converters)
     metrics.count_errors_of(tolerance.counts)
+    metrics.add_those_of_task(task.metrics)
     metrics.count_buffered_by(lambda: len(sender.client))
     reader = OffsetStorageReaderImpl(store, spec.id.connector)
-    context = WorkerSourceTaskContext(config, reader, services.control, transaction_context)
+    only_converted = not chain.stages and not tolerance.settings.tolerant
+    data_converters = TaskConverters(converters.key, converters.value) if only_converted else None
+    context = WorkerSourceTaskContext(config, reader, services.control, transaction_context, data_converters)
     # An acknowledgement, a rejected record and a transaction that the task ends need single records.
     polls_columns = slot is not None or has_columnar_form(type(task), "poll_columns", "poll")
     columns = polls_columns and transaction_context is None and sender.takes_columns and columns_available()

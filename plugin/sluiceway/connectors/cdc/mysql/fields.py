@@ -13,7 +13,9 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any
 
+from sluiceway.connectors.cdc import json_forms
 from sluiceway.connectors.cdc.columns import FieldType
+from sluiceway.connectors.cdc.json_forms import JsonForm
 from sluiceway.connectors.cdc.mysql import geometry
 from sluiceway.connectors.cdc.mysql.binlog.charsets import decoder
 from sluiceway.connectors.cdc.mysql.binlog.temporal import Calendar
@@ -36,6 +38,8 @@ _DATA = "io.debezium.data."
 _SINGLE = struct.Struct("f")
 _SINGLE_DIGITS = 24  # bits of a FLOAT's precision; longer ones are stored as DOUBLE
 _ZEROFILL = " ZEROFILL"
+_DOUBLE = (json_forms.double, json_forms.double)
+_STRING = (json_forms.text, json_forms.text)
 
 UUID = Schema(Type.STRING, name=f"{_DATA}Uuid", version=1)
 JSON = Schema(Type.STRING, name=f"{_DATA}Json", version=1)
@@ -81,12 +85,18 @@ def _same(value: Any) -> Any:
     return value
 
 
-def _number(schema: Schema, convert: Callable[[Any], Any], zero: Any, snapshot: Callable[[Any], Any]) -> FieldType:
-    return FieldType(schema, convert, zero, zero, snapshot)
+def _number(
+    schema: Schema,
+    convert: Callable[[Any], Any],
+    zero: Any,
+    snapshot: Callable[[Any], Any],
+    forms: tuple[JsonForm | None, JsonForm | None] = (None, None),
+) -> FieldType:
+    return FieldType(schema, convert, zero, zero, snapshot, *forms)
 
 
 def _integer(schema: Schema) -> Callable[[ColumnDefinition, Settings], FieldType]:
-    return lambda _column, _settings: _number(schema, int, 0, int)
+    return lambda _column, _settings: _number(schema, int, 0, int, (json_forms.verbatim, json_forms.integer))
 
 
 def single(text: str) -> float:
@@ -101,13 +111,13 @@ def _float(_column: ColumnDefinition, _settings: Settings) -> FieldType:
 
 
 def _double(_column: ColumnDefinition, _settings: Settings) -> FieldType:
-    return _number(FLOAT64_SCHEMA, float, 0.0, float)
+    return _number(FLOAT64_SCHEMA, float, 0.0, float, _DOUBLE)
 
 
 def _real(_column: ColumnDefinition, settings: Settings) -> FieldType:
     """Debezium makes REAL, which is a DOUBLE, a single-precision number."""
     if settings.correct:
-        return _number(FLOAT64_SCHEMA, float, 0.0, float)
+        return _number(FLOAT64_SCHEMA, float, 0.0, float, _DOUBLE)
     return _number(FLOAT32_SCHEMA, lambda value: single(str(value)), 0.0, single)
 
 
@@ -142,7 +152,13 @@ def _decimal(column: ColumnDefinition, settings: Settings) -> FieldType:
         schema = decimal_with_precision(scale, column.length)
         zero = decimal_of(0, scale)
         return FieldType(
-            schema, lambda raw: decimal_of(raw, scale), zero, zero, lambda text: decimal_of(unscaled_of(text), scale)
+            schema,
+            lambda raw: decimal_of(raw, scale),
+            zero,
+            zero,
+            lambda text: decimal_of(unscaled_of(text), scale),
+            json_forms.unscaled_decimal,
+            json_forms.decimal_text(scale),
         )
     placeholder = settings.placeholder.decode("utf_8", "replace")
     return FieldType(
@@ -151,20 +167,22 @@ def _decimal(column: ColumnDefinition, settings: Settings) -> FieldType:
         "0",
         placeholder,
         lambda text: decimal_text(unscaled_of(text), scale),
+        json_forms.calculated(lambda raw: f'"{decimal_text(raw, scale)}"'),
+        json_forms.calculated(lambda text: f'"{decimal_text(unscaled_of(text), scale)}"'),
     )
 
 
 def _bit(column: ColumnDefinition, _settings: Settings) -> FieldType:
     length = column.length or 1
     if length == 1:
-        return _number(BOOLEAN_SCHEMA, bool, False, lambda data: any(data))
+        return _number(BOOLEAN_SCHEMA, bool, False, lambda data: any(data), (json_forms.truth, None))
     size = (length + 7) // 8
     schema = Schema(Type.BYTES, name=f"{_DATA}Bits", version=1, parameters={"length": str(length)})
     return FieldType(schema, lambda bits: bits.to_bytes(size, "little"), bytes(size), bytes(size), lambda data: bytes(data[::-1]))
 
 
 def _boolean(_column: ColumnDefinition, _settings: Settings) -> FieldType:
-    return _number(BOOLEAN_SCHEMA, bool, False, lambda text: int(text) != 0)
+    return _number(BOOLEAN_SCHEMA, bool, False, lambda text: int(text) != 0, (json_forms.truth, None))
 
 
 def _binary(column: ColumnDefinition, settings: Settings) -> FieldType:
@@ -174,7 +192,10 @@ def _binary(column: ColumnDefinition, settings: Settings) -> FieldType:
         data = raw if isinstance(raw, bytes) else str(raw).encode()
         return data.ljust(length, b"\0") if column.jdbc_type == JdbcType.BINARY else data
 
-    return binary_field(settings.binary_mode, to_bytes, settings.placeholder)
+    field = binary_field(settings.binary_mode, to_bytes, settings.placeholder)
+    if field.schema.type is not Type.BYTES:
+        return field
+    return replace(field, json=json_forms.calculated(lambda raw: json_forms.bytes_as_base64(to_bytes(raw))))
 
 
 def _text(column: ColumnDefinition, settings: Settings) -> FieldType:
@@ -184,7 +205,7 @@ def _text(column: ColumnDefinition, settings: Settings) -> FieldType:
     def to_text(raw: str | bytes) -> str:
         return raw if isinstance(raw, str) else decode(raw)
 
-    return FieldType(STRING_SCHEMA, to_text, "", placeholder, _query_text)
+    return FieldType(STRING_SCHEMA, to_text, "", placeholder, _query_text, *_STRING)
 
 
 def _query_text(raw: str | bytes) -> str:
@@ -226,6 +247,8 @@ def _enum(column: ColumnDefinition, settings: Settings) -> FieldType:
         "",
         placeholder,
         _query_text,
+        json_forms.remembered(lambda number: json_forms.quote(values[number] if number < count else "")),
+        json_forms.text,
     )
 
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
+from sluiceway.connectors.cdc import json_forms
 from sluiceway.connectors.cdc.columns import FieldType
 from sluiceway.connectors.cdc.mysql.binlog.temporal import DAY_MICROS, Calendar, Days, Invalid
 from sluiceway.connectors.cdc.mysql.ddl.model import ColumnDefinition, JdbcType
@@ -45,7 +47,14 @@ def _date(column: ColumnDefinition, mode: str, calendar: Calendar) -> FieldType:
     def convert(days: Days) -> Any:
         return on_invalid if isinstance(days, Invalid) else form.convert(days)
 
-    return FieldType(form.schema, convert, fallback, on_invalid, lambda text: convert(parse_date(text, calendar)))
+    field = FieldType(form.schema, convert, fallback, on_invalid, lambda text: convert(parse_date(text, calendar)))
+    if form.schema.name != "io.debezium.time.Date":
+        return field
+
+    def parsed(text: str) -> int:
+        return json_forms.exact_int(parse_date(text, calendar))
+
+    return replace(field, json=json_forms.calculated(json_forms.exact_int), snapshot_json=json_forms.remembered(parsed))
 
 
 def _time(column: ColumnDefinition, mode: str) -> FieldType:
@@ -60,7 +69,10 @@ def _time(column: ColumnDefinition, mode: str) -> FieldType:
             return form.convert(micros % DAY_MICROS) if 0 <= micros <= DAY_MICROS else outside
 
     on_absent = None if column.optional else fallback
-    return FieldType(form.schema, convert, fallback, on_absent, lambda text: convert(parse_time(text)))
+    field = FieldType(form.schema, convert, fallback, on_absent, lambda text: convert(parse_time(text)))
+    if form.schema.name != "io.debezium.time.MicroTime":
+        return field
+    return replace(field, json=json_forms.verbatim, snapshot_json=json_forms.calculated(parse_time))
 
 
 def _datetime(column: ColumnDefinition, mode: str, calendar: Calendar) -> FieldType:
@@ -71,7 +83,18 @@ def _datetime(column: ColumnDefinition, mode: str, calendar: Calendar) -> FieldT
     def convert(micros: int | Invalid) -> Any:
         return on_invalid if isinstance(micros, Invalid) else form.convert(*divmod(micros, 1_000_000))
 
-    return FieldType(form.schema, convert, fallback, on_invalid, lambda text: convert(parse_datetime(text, calendar)))
+    field = FieldType(form.schema, convert, fallback, on_invalid, lambda text: convert(parse_datetime(text, calendar)))
+    divisor = {"io.debezium.time.MicroTimestamp": 1, "io.debezium.time.Timestamp": 1000}.get(form.schema.name or "")
+    if divisor is None:
+        return field
+
+    def number(micros: int | Invalid) -> int:
+        return json_forms.exact_int(micros) // divisor
+
+    def parsed(text: str) -> int:
+        return number(parse_datetime(text, calendar))
+
+    return replace(field, json=json_forms.calculated(number), snapshot_json=json_forms.calculated(parsed))
 
 
 def _timestamp(column: ColumnDefinition) -> FieldType:
@@ -95,4 +118,4 @@ def _timestamp(column: ColumnDefinition) -> FieldType:
         seconds, fraction = divmod(parsed, 1_000_000)
         return iso_timestamp(seconds, iso_fraction(fraction)) + "Z"
 
-    return FieldType(ZONED_TIMESTAMP, convert, EPOCH, on_zero, snapshot)
+    return FieldType(ZONED_TIMESTAMP, convert, EPOCH, on_zero, snapshot, json_forms.calculated(json_forms.utc_timestamp(digits)))

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import replace
 from decimal import ROUND_HALF_UP, Decimal
-from typing import Any, NamedTuple
+from typing import Any
 
+from sluiceway.connectors.cdc import json_forms
 from sluiceway.connectors.cdc.columns import FieldType
+from sluiceway.connectors.cdc.json_forms import JsonForm
 from sluiceway.connectors.cdc.numbers import (
     DOUBLE,
     PRECISE,
@@ -17,37 +19,11 @@ from sluiceway.connectors.cdc.numbers import (
     decimal_with_precision,
     variable_decimal,
 )
-from sluiceway.connectors.cdc.postgres import geometry
-from sluiceway.connectors.cdc.postgres.text import (
-    INFINITY,
-    MINUS_INFINITY,
-    parse_bits,
-    parse_bytea,
-    parse_date,
-    parse_hstore,
-    parse_interval,
-    parse_snapshot_date,
-    parse_time,
-    parse_timestamp,
-    zoned_time,
-)
-from sluiceway.connectors.cdc.temporal import (
-    CONNECT,
-    INTERVAL,
-    ISO,
-    LONG_MAX,
-    LONG_MIN,
-    MICRO_DURATION,
-    ZONED_TIME,
-    ZONED_TIMESTAMP,
-    date_form,
-    fixed_fraction,
-    iso_timestamp,
-    semantic,
-    time_form,
-    timestamp_form,
-)
-from sluiceway.data import Instant, Schema, Type
+from sluiceway.connectors.cdc.postgres import geometry, temporal_fields
+from sluiceway.connectors.cdc.postgres.text import parse_bits, parse_bytea, parse_hstore
+from sluiceway.connectors.cdc.postgres.type_info import Maker, Settings, TypeInfo
+from sluiceway.connectors.cdc.temporal import semantic
+from sluiceway.data import Schema, Type
 from sluiceway.data.schema import (
     BOOLEAN_SCHEMA,
     FLOAT32_SCHEMA,
@@ -61,11 +37,7 @@ from sluiceway.data.schema import (
 from sluiceway.java.hash_map import hash_map_order
 
 _DATA = "io.debezium.data."
-_SECONDS_PER_MONTH_DAYS = 365.25 / 12
 _SPECIAL = {"NaN": "NAN", "Infinity": "POSITIVE_INFINITY", "-Infinity": "NEGATIVE_INFINITY"}
-_INFINITE_MILLIS = {INFINITY: 9_223_372_036_825_200_000, MINUS_INFINITY: -9_223_372_036_832_400_000}
-_INFINITE_MICROS = {INFINITY: LONG_MAX, MINUS_INFINITY: LONG_MIN}
-_INFINITE_DAYS = {INFINITY: 106_751_991_167, MINUS_INFINITY: -106_751_991_167}
 
 ARRAY_ELEMENTS = frozenset(
     [
@@ -105,65 +77,6 @@ ARRAY_ELEMENTS = frozenset(
 """The types whose arrays have fields; arrays of ranges have them too."""
 
 
-class TypeInfo(NamedTuple):
-    """A type without its domains."""
-
-    name: str
-    typmod: int
-    labels: tuple[str, ...]
-
-    @property
-    def length(self) -> int | None:
-        """The declared length of text and bits, the precision of numbers, or the digits of a second."""
-        if self.name == "numeric":
-            return self.typmod - 4 >> 16 & 0xFFFF if self.typmod >= 4 else 0
-        if self.name in ("varchar", "bpchar"):
-            return self.typmod - 4 if self.typmod >= 4 else 2_147_483_647
-        if self.name in ("bit", "varbit"):
-            return self.typmod if self.typmod > 0 else 2_147_483_647 if self.name == "varbit" else 1
-        return _LENGTHS.get(self.name, 2_147_483_647)
-
-    @property
-    def scale(self) -> int | None:
-        if self.name == "numeric":
-            return self.typmod - 4 & 0x7FF if self.typmod >= 4 else 0
-        if self.name in _SCALES:
-            return self.typmod if self.typmod >= 0 and self.name.startswith("time") else _SCALES[self.name]
-        return 0
-
-    @property
-    def second_digits(self) -> int:
-        """The digits of a second of a time or timestamp."""
-        return self.typmod if self.typmod >= 0 else 6
-
-
-_LENGTHS = {"int2": 5, "int4": 10, "int8": 19, "float4": 8, "float8": 17, "bool": 1, "date": 13, "time": 15, "timetz": 21}
-_LENGTHS |= {"timestamp": 29, "timestamptz": 35, "oid": 10}
-_SCALES = {"float4": 8, "float8": 17, "time": 6, "timetz": 6, "timestamp": 6, "timestamptz": 6}
-
-
-@dataclass(frozen=True, slots=True)
-class Settings:
-    """The handling modes of a config."""
-
-    decimal_mode: str
-    binary_mode: str
-    time_mode: str
-    interval_mode: str
-    hstore_mode: str
-    money_digits: int
-    include_unknown: bool
-    placeholder: bytes
-    correct: bool
-
-    @property
-    def placeholder_text(self) -> str:
-        return self.placeholder.decode("utf-8", "replace")
-
-
-Maker = Callable[[TypeInfo, Settings], FieldType]
-
-
 def scalar_field(info: TypeInfo, settings: Settings, *, ranges: bool) -> FieldType | None:
     """Return the field of a type, or None for an unknown one."""
     maker = _MAKERS.get(info.name)
@@ -174,7 +87,7 @@ def scalar_field(info: TypeInfo, settings: Settings, *, ranges: bool) -> FieldTy
 
 def enum_field(labels: tuple[str, ...], settings: Settings) -> FieldType:
     schema = Schema(Type.STRING, name=f"{_DATA}Enum", version=1, parameters={"allowed": ",".join(labels)})
-    return _text_field(schema, settings)
+    return replace(_text_field(schema, settings), json=json_forms.remembered(json_forms.quote))
 
 
 def unknown_field(settings: Settings) -> FieldType | None:
@@ -185,7 +98,7 @@ def unknown_field(settings: Settings) -> FieldType | None:
 
 
 def _text_field(schema: Schema, settings: Settings, convert: Callable[[str], Any] = str) -> FieldType:
-    return FieldType(schema, convert, "", settings.placeholder_text)
+    return FieldType(schema, convert, "", settings.placeholder_text, json=json_forms.text)
 
 
 def _semantic_text(name: str) -> Maker:
@@ -200,30 +113,44 @@ def _plain_text(_info: TypeInfo, settings: Settings) -> FieldType:
 def _name(_info: TypeInfo, settings: Settings) -> FieldType:
     if settings.correct:
         return _text_field(STRING_SCHEMA, settings)
-    return FieldType(STRING_SCHEMA, lambda _text: None, "", settings.placeholder_text, str)
+    field = FieldType(STRING_SCHEMA, lambda _text: None, "", settings.placeholder_text, str)
+    return replace(field, snapshot_json=json_forms.text)
 
 
-def _number(schema: Schema, convert: Callable[[str], Any], zero: Any) -> Maker:
-    return lambda _info, _settings: FieldType(schema, convert, zero)
+def _uuid(_info: TypeInfo, settings: Settings) -> FieldType:
+    return replace(_text_field(_UUID, settings), json=json_forms.plain_text)
+
+
+def _number(schema: Schema, convert: Callable[[str], Any], zero: Any, form: JsonForm | None) -> Maker:
+    return lambda _info, _settings: FieldType(schema, convert, zero, json=form)
 
 
 def _boolean(_info: TypeInfo, _settings: Settings) -> FieldType:
-    return FieldType(BOOLEAN_SCHEMA, lambda text: text == "t", fallback=False)
+    return FieldType(BOOLEAN_SCHEMA, lambda text: text == "t", fallback=False, json=json_forms.boolean_text)
 
 
 def _numeric(info: TypeInfo, settings: Settings) -> FieldType:
     if settings.decimal_mode == DOUBLE:
-        return FieldType(FLOAT64_SCHEMA, float, 0.0)
+        return FieldType(FLOAT64_SCHEMA, float, 0.0, json=json_forms.double)
     if settings.decimal_mode != PRECISE:
-        return FieldType(STRING_SCHEMA, lambda text: _SPECIAL.get(text, text), "0")
+        form = json_forms.calculated(lambda text: f'"{_SPECIAL.get(text, text)}"')
+        return FieldType(STRING_SCHEMA, lambda text: _SPECIAL.get(text, text), "0", json=form)
     if info.typmod < 4:
         zero = variable_decimal(Decimal(0))
         return FieldType(
-            VARIABLE_DECIMAL, lambda text: None if text in _SPECIAL else variable_decimal(_shortest(Decimal(text))), zero
+            VARIABLE_DECIMAL,
+            lambda text: None if text in _SPECIAL else variable_decimal(_shortest(Decimal(text))),
+            zero,
+            json=json_forms.variable_decimal_text,
         )
     scale = info.scale or 0
     schema = decimal_with_precision(scale, info.length)
-    return FieldType(schema, lambda text: None if text in _SPECIAL else scaled(Decimal(text), scale), scaled(Decimal(0), scale))
+    return FieldType(
+        schema,
+        lambda text: None if text in _SPECIAL else scaled(Decimal(text), scale),
+        scaled(Decimal(0), scale),
+        json=json_forms.decimal_text(scale),
+    )
 
 
 def _shortest(value: Decimal) -> Decimal:
@@ -269,73 +196,8 @@ def bits_field(info: TypeInfo, _settings: Settings) -> FieldType:
 
 
 def _bytea(_info: TypeInfo, settings: Settings) -> FieldType:
-    return binary_field(settings.binary_mode, lambda raw: parse_bytea(str(raw)), settings.placeholder)
-
-
-def _date(_info: TypeInfo, settings: Settings) -> FieldType:
-    form = date_form(settings.time_mode)
-    zero = form.convert(0)
-    snapshot = None if settings.correct else (lambda text: form.convert(parse_snapshot_date(text)))
-    return FieldType(form.schema, lambda text: form.convert(parse_date(text)), zero, snapshot=snapshot)
-
-
-def _time(info: TypeInfo, settings: Settings) -> FieldType:
-    form = time_form(settings.time_mode, info.second_digits)
-    return FieldType(form.schema, lambda text: form.convert(parse_time(text)), form.convert(0))
-
-
-def _timetz(_info: TypeInfo, _settings: Settings) -> FieldType:
-    return FieldType(ZONED_TIME, zoned_time, "00:00:00Z")
-
-
-def _timestamp(info: TypeInfo, settings: Settings) -> FieldType:
-    form = timestamp_form(settings.time_mode, info.second_digits)
-    infinite: dict[str, Any] = dict(_INFINITE_MICROS)
-    if settings.time_mode == CONNECT:
-        infinite = {text: Instant(millis) for text, millis in _INFINITE_MILLIS.items()}
-    elif form.schema.name == "io.debezium.time.Timestamp":
-        infinite = dict(_INFINITE_MILLIS)
-    elif settings.time_mode == ISO:
-        infinite = {INFINITY: INFINITY, MINUS_INFINITY: MINUS_INFINITY}
-
-    def convert(text: str) -> Any:
-        return infinite[text] if text in infinite else form.convert(*parse_timestamp(text))
-
-    return FieldType(form.schema, convert, form.convert(0, 0))
-
-
-def _timestamptz(info: TypeInfo, _settings: Settings) -> FieldType:
-    digits = info.second_digits
-
-    def convert(text: str) -> str:
-        if text in (INFINITY, MINUS_INFINITY):
-            return text
-        seconds, micros = parse_timestamp(text)
-        return f"{iso_timestamp(seconds, fixed_fraction(micros, digits))}Z"
-
-    return FieldType(ZONED_TIMESTAMP, convert, "1970-01-01T00:00:00Z")
-
-
-def _interval(_info: TypeInfo, settings: Settings) -> FieldType:
-    if settings.interval_mode == "string":
-        return FieldType(INTERVAL, _interval_text, "P0Y0M0DT0H0M0S")
-    return FieldType(MICRO_DURATION, _interval_micros, 0)
-
-
-def _interval_micros(text: str) -> int:
-    """Return an interval in microseconds, computed in floating point and saturated as in Java."""
-    parts = parse_interval(text)
-    days = (parts.years * 12 + parts.months) * _SECONDS_PER_MONTH_DAYS + parts.days
-    seconds, micros = divmod(abs(parts.micros), 1_000_000)
-    sign = -1 if parts.micros < 0 else 1
-    total = (days * 86_400 + sign * seconds) * 1e6 + sign * micros
-    return min(max(int(total), LONG_MIN), LONG_MAX)
-
-
-def _interval_text(text: str) -> str:
-    parts = parse_interval(text)
-    hours, minutes, seconds = parts.clock
-    return f"P{parts.years}Y{parts.months}M{parts.days}DT{hours}H{minutes}M{seconds}S"
+    field = binary_field(settings.binary_mode, lambda raw: parse_bytea(str(raw)), settings.placeholder)
+    return replace(field, json=json_forms.hex_as_base64) if field.schema.type is Type.BYTES else field
 
 
 def _hstore(_info: TypeInfo, settings: Settings) -> FieldType:
@@ -355,34 +217,35 @@ def _hstore_json(text: str) -> str:
     return json.dumps(ordered, ensure_ascii=False, separators=(",", ":"))
 
 
+_UUID = semantic(Type.STRING, f"{_DATA}Uuid")
 _JSON, _XML = _semantic_text("Json"), _semantic_text("Xml")
 
 _MAKERS: dict[str, Maker] = {
     "bool": _boolean,
-    "int2": _number(INT16_SCHEMA, int, 0),
-    "int4": _number(INT32_SCHEMA, int, 0),
-    "int8": _number(INT64_SCHEMA, int, 0),
-    "oid": _number(INT64_SCHEMA, int, 0),
-    "float4": _number(FLOAT32_SCHEMA, float, 0.0),
-    "float8": _number(FLOAT64_SCHEMA, float, 0.0),
+    "int2": _number(INT16_SCHEMA, int, 0, json_forms.verbatim),
+    "int4": _number(INT32_SCHEMA, int, 0, json_forms.verbatim),
+    "int8": _number(INT64_SCHEMA, int, 0, json_forms.verbatim),
+    "oid": _number(INT64_SCHEMA, int, 0, json_forms.verbatim),
+    "float4": _number(FLOAT32_SCHEMA, float, 0.0, None),
+    "float8": _number(FLOAT64_SCHEMA, float, 0.0, json_forms.double),
     "numeric": _numeric,
     "money": _money,
     "bit": bits_field,
     "varbit": bits_field,
     "bytea": _bytea,
     "name": _name,
-    "uuid": _semantic_text("Uuid"),
+    "uuid": _uuid,
     "json": _JSON,
     "jsonb": _JSON,
     "xml": _XML,
     "ltree": _semantic_text("Ltree"),
     "tsvector": _semantic_text("Tsvector"),
-    "date": _date,
-    "time": _time,
-    "timetz": _timetz,
-    "timestamp": _timestamp,
-    "timestamptz": _timestamptz,
-    "interval": _interval,
+    "date": temporal_fields.date_field,
+    "time": temporal_fields.time_field,
+    "timetz": temporal_fields.timetz_field,
+    "timestamp": temporal_fields.timestamp_field,
+    "timestamptz": temporal_fields.timestamptz_field,
+    "interval": temporal_fields.interval_field,
     "hstore": _hstore,
     "point": geometry.point,
     "line": geometry.line,

@@ -7,14 +7,12 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from sluiceway.connectors.cdc.columns import UNAVAILABLE
+from sluiceway.connectors.cdc.postgres.tuples import TupleRow, read_row, read_rows
 
 POSTGRES_EPOCH_MICROS = 946_684_800_000_000
 """Microseconds from 1970 to 2000, where PostgreSQL's timestamps begin."""
-
-TupleRow = list[Any]
 
 
 class Begin(NamedTuple):
@@ -106,23 +104,6 @@ def _text(data: bytes, at: int) -> tuple[str, int]:
     return data[at:end].decode(), end + 1
 
 
-def _row(data: bytes, at: int) -> tuple[TupleRow, int]:
-    (count,) = _COUNT.unpack_from(data, at)
-    at += 2
-    row: TupleRow = []
-    append = row.append
-    for _ in range(count):
-        kind = data[at]
-        if kind == 0x74:  # t: text
-            end = at + 5 + int.from_bytes(data[at + 1 : at + 5], "big")
-            append(data[at + 5 : end].decode())
-            at = end
-        else:
-            append(None if kind == 0x6E else UNAVAILABLE)
-            at += 1
-    return row, at
-
-
 def _begin(data: bytes) -> Begin:
     final, micros, xid = _BEGIN.unpack_from(data, 1)
     return Begin(final, micros + POSTGRES_EPOCH_MICROS, xid)
@@ -151,20 +132,19 @@ def _relation(data: bytes) -> Relation:
 
 
 def _insert(data: bytes) -> Insert:
-    return Insert(_LENGTH.unpack_from(data, 1)[0], _row(data, 6)[0])
+    return Insert(_LENGTH.unpack_from(data, 1)[0], read_row(data, 6))
 
 
 def _update(data: bytes) -> Update:
     relation = _LENGTH.unpack_from(data, 1)[0]
-    at, old, full = 5, None, False
-    if data[at] != 0x4E:  # N: the new row
-        full = data[at] == 0x4F  # O: all columns of the old row; K: those of the replica identity
-        old, at = _row(data, at + 1)
-    return Update(relation, old, full, _row(data, at + 1)[0])
+    if data[5] == 0x4E:  # N: the new row
+        return Update(relation, None, False, read_row(data, 6))
+    old, new = read_rows(data, 6)
+    return Update(relation, old, data[5] == 0x4F, new)  # O: all columns of the old row; K: those of the replica identity
 
 
 def _delete(data: bytes) -> Delete:
-    return Delete(_LENGTH.unpack_from(data, 1)[0], _row(data, 6)[0], data[5] == 0x4F)
+    return Delete(_LENGTH.unpack_from(data, 1)[0], read_row(data, 6), data[5] == 0x4F)
 
 
 def _truncate(data: bytes) -> Truncate:

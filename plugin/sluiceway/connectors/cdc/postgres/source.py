@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -62,6 +61,17 @@ class Position:
 
     def offset(self, more: Mapping[str, Any]) -> dict[str, Any]:
         """Return the source offset of an event of the log."""
+        commit = self.commit_lsn
+        if not more and self.processed and self.kind is not None and commit is not None and self.xid is not None:
+            return {  # of nearly all events
+                "lsn_proc": self.lsn,
+                "lsn_events_processed": self.processed,
+                "messageType": self.kind,
+                "lsn_commit": commit,
+                "lsn": self.lsn,
+                "txId": self.xid,
+                "ts_usec": self.micros,
+            }
         found: dict[str, Any] = {**more, "lsn_proc": self.lsn}
         if self.processed:
             found["lsn_events_processed"] = self.processed
@@ -76,17 +86,26 @@ class Position:
         return found
 
 
+def moved_offset(offset: Mapping[str, Any], lsn: int) -> dict[str, Any]:
+    """Return a stored offset, moved to a later position between transactions, in the form that it has."""
+    found = {key: value for key, value in offset.items() if key != "lsn_events_processed"}
+    found.update({key: lsn for key in ("lsn_proc", "lsn_commit", "lsn") if key in found})
+    if "messageType" in found:
+        found["messageType"] = "COMMIT"
+    return found
+
+
 def sequence(commit_lsn: int | None, lsn: int | None) -> str:
     """Return the positions of the last commit and of an event as ``source.sequence`` has them."""
-    values = [None if value is None else str(value) for value in (commit_lsn, lsn)]
-    return json.dumps(values, separators=(",", ":"))
+    commit = "null" if commit_lsn is None else f'"{commit_lsn}"'
+    return f"[{commit},null]" if lsn is None else f'[{commit},"{lsn}"]'
 
 
 class Sources:
     """Makes source blocks for one connector."""
 
     def __init__(self, prefix: str, database: str) -> None:
-        self._head = [VERSION, NAME, prefix]
+        self._prefix = prefix
         self._database = database
 
     def snapshot(self, marker: str, schema: str, table: str, position: Position) -> Struct:
@@ -114,6 +133,5 @@ class Sources:
         position: Position,
     ) -> Struct:
         micros = position.micros
-        times = [micros, micros * 1000]
-        values = [*self._head, micros // 1000, marker, self._database, order, *times, schema, table, xid, lsn]
-        return Struct.of(SOURCE, [*values, None, position.origin, position.origin_lsn])
+        head = [VERSION, NAME, self._prefix, micros // 1000, marker, self._database, order, micros, micros * 1000]
+        return Struct.of(SOURCE, [*head, schema, table, xid, lsn, None, position.origin, position.origin_lsn])

@@ -8,8 +8,8 @@ from typing import Any
 
 from sluiceway.connectors.cdc.columns import FieldType, with_schema
 from sluiceway.connectors.cdc.postgres import fields
-from sluiceway.connectors.cdc.postgres.fields import Settings, TypeInfo
 from sluiceway.connectors.cdc.postgres.text import parse_array
+from sluiceway.connectors.cdc.postgres.type_info import Settings, TypeInfo
 from sluiceway.data import Schema, Type
 
 Query = Callable[[str], Iterable[tuple[Any, ...]]]

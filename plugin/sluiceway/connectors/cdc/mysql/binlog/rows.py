@@ -16,7 +16,7 @@ ENUM, SET             int, the 1-based number, or a bit for each member
 JSON (MySQL)          str
 ===================== =====================================================================
 
-A column that a partial row image leaves out is UNAVAILABLE.
+A column that a partial row image leaves out is UNAVAILABLE, or has the value of the image before the change, if that has it.
 """
 
 from __future__ import annotations
@@ -128,9 +128,9 @@ class RowReaders:
         code = _Code(self._charsets, self._calendar)
         lines = ["def read(data):", " rows = []", " add = rows.append", " at, end = 0, len(data)", " while at < end:"]
         images = []
-        for name, present in (("before", event.before), ("after", event.after)):
+        for name, present, known in (("before", event.before, 0), ("after", event.after, event.before)):
             if present:
-                lines += code.image(name, self._table.columns, present)
+                lines += code.image(name, self._table.columns, present, known)
             images.append(name if present else "None")
         lines += [f"  add(({', '.join(images)}))", " return rows"]
         names: dict[str, Any] = dict(code.names)
@@ -147,7 +147,8 @@ class _Code:
         self._calendar = calendar
         self.names: dict[str, Any] = {"integer": int.from_bytes, "ABSENT": UNAVAILABLE, "read_length": read_length}
 
-    def image(self, name: str, columns: Sequence[MappedColumn], present: int) -> list[str]:
+    def image(self, name: str, columns: Sequence[MappedColumn], present: int, known: int) -> list[str]:
+        """Return the statements for an image that has the columns ``present``; variables have the values of those ``known``."""
         shown = [index for index in range(len(columns)) if present >> index & 1]
         size = (len(shown) + 7) // 8
         lines = [f"  nulls = integer(data[at:at + {size}], 'little')", f"  at += {size}"]
@@ -155,7 +156,7 @@ class _Code:
             lines.append(f"  if nulls & {1 << bit}: v{index} = None")
             lines.append("  else:")
             lines += [f"   {line}" for line in self._column(index, columns[index])]
-        values = "".join(f"v{index}," if present >> index & 1 else "ABSENT," for index in range(len(columns)))
+        values = "".join(f"v{index}," if (present | known) >> index & 1 else "ABSENT," for index in range(len(columns)))
         return [*lines, f"  {name} = ({values})"]
 
     def _add(self, value: Any) -> str:

@@ -58,7 +58,7 @@ def test_an_update_has_both_images() -> None:
 def test_a_partial_image_marks_the_columns_it_leaves_out() -> None:
     absent = (UNAVAILABLE,) * 6
 
-    assert _rows(events.PARTIAL_UPDATE) == ("u", [((1, UNAVAILABLE, *absent), (UNAVAILABLE, 8, *absent))])
+    assert _rows(events.PARTIAL_UPDATE) == ("u", [((1, UNAVAILABLE, *absent), (1, 8, *absent))])
 
 
 def test_compressed_rows_are_read() -> None:
