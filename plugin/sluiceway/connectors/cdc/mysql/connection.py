@@ -91,7 +91,8 @@ class Server:
         """Yield the column names with at most ``size`` rows, and not many more than 4 MiB, at a time."""
         from pymysql.cursors import SSCursor
 
-        with self.connection.cursor(SSCursor) as cursor:
+        opened: Any = self.connection.cursor(SSCursor)
+        with opened as cursor:
             cursor.execute(sql)
             names = tuple(column[0] for column in cursor.description or ())
             for rows in result_rows(cursor._result, size, _FETCHED_BYTES):
