@@ -196,14 +196,20 @@ class DatabaseReader:
         self._counter.load(offset)
         gone = self._missing_position()
         if gone is not None:
-            if self._config.common.snapshots.mode != "when_needed":
+            if not self._snapshots_on_gap():
                 raise ConnectError(gone)
-            log.warning("%s Taking a new snapshot, because snapshot.mode is when_needed.", gone)
+            log.warning("%s Taking a new snapshot, because snapshot.mode says so.", gone)
             self._snapshot(data=True)
             return
         self._recover(offset)
         self._notifications.snapshot("SKIPPED")
         self._buffer.put(self._notifications.take(None))
+
+    def _snapshots_on_gap(self) -> bool:
+        mode = self._config.common.snapshots.mode
+        if mode == "configuration_based":
+            return self._config.flag("snapshot.mode.configuration.based.snapshot.on.data.error")
+        return mode == "when_needed"
 
     def _recover(self, offset: Mapping[str, Any]) -> None:
         if self._config.common.snapshots.mode == "recovery" or not self._history.recover(offset, self._tables):
@@ -229,7 +235,8 @@ class DatabaseReader:
         if PROGRESS not in offset or not (mode in ("initial", "when_needed") or (mode == "configuration_based" and streams)):
             return False
         self._position.load(offset)
-        if self._missing_position() is not None or not self._history.recover(offset, self._tables):
+        is_kept = self._position.start.file in self._open_server().log_files()
+        if not is_kept or not self._history.recover(offset, self._tables):
             return False
         found = self._tables.tables.items()
         tables = [each for table, each in found if config.captures(table) and config.common.has_snapshot(table)]
@@ -248,6 +255,8 @@ class DatabaseReader:
 
     def _start_without_offset(self) -> None:
         mode, config = self._config.common.snapshots.mode, self._config
+        if mode == "custom":
+            raise ConnectError("snapshot.mode=custom needs a Java snapshotter, which cannot be loaded. Choose another mode.")
         if mode == "never":
             self._start_at_oldest()
             return

@@ -18,7 +18,7 @@ from sluiceway.connectors.cdc.postgres.config import postgres_config
 from sluiceway.connectors.cdc.postgres.connection import connect, connect_replication, driver
 from sluiceway.connectors.cdc.postgres.replication import Receiver, create_slot, ensure_publication, find_slot
 from sluiceway.connectors.cdc.postgres.signals import PostgresSignals
-from sluiceway.connectors.cdc.postgres.snapshot import Snapshot, begin_snapshot, snapshot_position, table_to_read
+from sluiceway.connectors.cdc.postgres.snapshot import Snapshot, begin_snapshot, lock_tables, snapshot_position, table_to_read
 from sluiceway.connectors.cdc.postgres.source import NAME, Position
 from sluiceway.connectors.cdc.postgres.start import Plan, check_log_available, may_continue_snapshot, plan_start
 from sluiceway.connectors.cdc.postgres.stream import StreamReader
@@ -158,6 +158,7 @@ class PostgresTask(SourceTask):
             begin_snapshot(connection, config, None)
             lsn = _current_lsn(connection)
         position = snapshot_position(connection, lsn)
+        lock_tables(connection, config, tables)
         self._position = position
         self._snapshot_reader = Snapshot(config, connection, self._types, self._emitter, position)
         self._notifications.snapshot("STARTED")
