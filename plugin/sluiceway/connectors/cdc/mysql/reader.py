@@ -270,6 +270,8 @@ class DatabaseReader:
 
     def _start_without_offset(self) -> None:
         mode, config = self._config.common.snapshots.mode, self._config
+        if mode == "custom":
+            raise ConnectError("snapshot.mode=custom needs a Java snapshotter, which cannot be loaded. Choose another mode.")
         if mode == "never":
             self._start_at_oldest()
             return
