@@ -9,7 +9,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from sluiceway.metrics.beans import CONNECT, OWN, Bean, Value
 from sluiceway.metrics.publisher import PUBLISH_SECONDS
 
-_FRESH_SECONDS = 4 * PUBLISH_SECONDS
+_UNREAD_SECONDS = 3 * PUBLISH_SECONDS  # between two messages of a process while nobody reads its metrics
+_READERS_SECONDS = 300.0  # for this long after a reader it is expected again
+_FRESH = 4  # intervals without a message, after which a process has ended
 _KINDS = ("connector", "task")
 
 
@@ -20,18 +22,25 @@ class MetricsCollector:
         self._clock = clock
         self._lock = threading.Lock()
         self._received: dict[str, tuple[float, Sequence[Bean]]] = {}
+        """The metrics of each process, and when it has ended if no others come."""
+        self._read_at: float | None = None
         self._ended: dict[str, float] = {}
         """Sum of the counters of the starts in processes that have ended, which must not go backwards."""
 
-    def receive(self, process: str, beans: Sequence[Bean]) -> None:
-        """Take the metrics of a process in."""
+    def receive(self, process: str, beans: Sequence[Bean]) -> float:
+        """Take the metrics of a process in. Return after how many seconds it should send others."""
         with self._lock:
-            self._received[process] = self._clock(), beans
+            now = self._clock()
+            read = self._read_at is not None and now - self._read_at < _READERS_SECONDS
+            seconds = PUBLISH_SECONDS if read else _UNREAD_SECONDS
+            self._received[process] = now + _FRESH * seconds, beans
             self._drop_silent()
+            return seconds
 
     def beans(self) -> list[Bean]:
         """Return the newest metrics of all processes that have sent some lately."""
         with self._lock:
+            self._read_at = self._clock()
             self._drop_silent()
             beans = [bean for _, received in self._received.values() for bean in received]
             ended = Bean(OWN, "process-metrics", {"process": "ended"}, dict(self._ended))
@@ -39,8 +48,8 @@ class MetricsCollector:
 
     def _drop_silent(self) -> None:
         now = self._clock()
-        for process, (at, beans) in list(self._received.items()):
-            if now - at > _FRESH_SECONDS:
+        for process, (until, beans) in list(self._received.items()):
+            if now > until:
                 del self._received[process]
                 for name, value in startups(beans).items():
                     self._ended[name] = self._ended.get(name, 0.0) + value

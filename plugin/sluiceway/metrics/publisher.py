@@ -22,8 +22,11 @@ from sluiceway.metrics.registry import registry
 log = logging.getLogger(__name__)
 
 PUBLISH_SECONDS = 5.0
+"""The time between two messages of a process, while somebody reads the metrics: the driver's answers say when to send others."""
+
 PROCESS_HEADER = "X-Sluiceway-Process"
 _TIMEOUT_SECONDS = 2.0
+_LONGEST_ANSWER = 32  # bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,10 +58,11 @@ class _Publisher:
         self._target = target
         self._process = f"{os.uname().nodename}-{os.getpid()}-{uuid.uuid4().hex[:8]}"
         self._failed = False
+        self._seconds = PUBLISH_SECONDS
         self.ending = threading.Event()
 
     def run(self) -> None:
-        while not self.ending.wait(PUBLISH_SECONDS):
+        while not self.ending.wait(self._seconds):
             self._send()
         self._send()
 
@@ -67,14 +71,15 @@ class _Publisher:
         try:
             body = encode_beans(registry.beans())
             request = urllib.request.Request(self._target.url, body, headers, method="POST")  # noqa: S310 (http, from our driver)
-            with _opener.open(request, timeout=_TIMEOUT_SECONDS):
-                self._failed = False
+            with _opener.open(request, timeout=_TIMEOUT_SECONDS) as answer:
+                self._seconds = float(answer.read(_LONGEST_ANSWER))
+            self._failed = False
         except (OSError, urllib.error.URLError, ValueError) as error:
             if not self._failed:
                 log.info(
                     "Cannot send metrics to the driver at %s; trying again every %g s: %s",
                     self._target.url,
-                    PUBLISH_SECONDS,
+                    self._seconds,
                     error,
                 )
             self._failed = True

@@ -62,12 +62,14 @@ class MetricsServer:
         """Return the server's URL for others that reach the driver as ``host``."""
         return f"http://{f'[{host}]' if ':' in host else host}:{self.port}"
 
-    def receive(self, process: str, token: str, body: bytes) -> bool:
-        """Take metrics in. Return False without the right token. Raises DataError."""
+    def receive(self, process: str, token: str, body: bytes) -> float | None:
+        """Take metrics in. Return the seconds until the process should send others, None without the right token.
+
+        Raises DataError.
+        """
         if not hmac.compare_digest(token.encode(), self._token.encode()):
-            return False
-        self._collector.receive(process, decode_beans(body))
-        return True
+            return None
+        return self._collector.receive(process, decode_beans(body))
 
     def beans(self) -> list[Bean]:
         """Return the metrics of the driver and its tasks."""
@@ -123,11 +125,14 @@ class _Handler(BaseHTTPRequestHandler):
             return
         token = self.headers.get("Authorization", "").removeprefix("Bearer ")
         try:
-            taken = self.server.metrics.receive(self.headers.get(PROCESS_HEADER, ""), token, self.rfile.read(length))
+            seconds = self.server.metrics.receive(self.headers.get(PROCESS_HEADER, ""), token, self.rfile.read(length))
         except DataError as error:
             self._answer(HTTPStatus.BAD_REQUEST, f"{error}\n".encode())
             return
-        self._answer(HTTPStatus.NO_CONTENT if taken else HTTPStatus.FORBIDDEN, b"")
+        if seconds is None:
+            self._answer(HTTPStatus.FORBIDDEN, b"")
+        else:
+            self._answer(HTTPStatus.OK, f"{seconds:g}".encode())
 
     def _answer(self, status: HTTPStatus, body: bytes, content_type: str = "text/plain; charset=utf-8") -> None:
         self.send_response(status)

@@ -41,9 +41,21 @@ def test_a_silent_process_is_dropped_but_its_starts_still_count() -> None:
     clock.now = 15.0
     collector.receive("b", [process(1, 0)])
     assert startups(collector.beans()) == {"task-startup-success-total": 4, "task-startup-failure-total": 1}
-    clock.now = 30.0
+    clock.now = 70.0
     assert [bean.values.get("cpu-seconds-total") for bean in collector.beans()] == [5.0, None]
     assert startups(collector.beans()) == {"task-startup-success-total": 4, "task-startup-failure-total": 1}
+
+
+def test_processes_send_more_often_while_somebody_reads() -> None:
+    clock = Clock()
+    collector = MetricsCollector(clock)
+    assert collector.receive("a", [process(3, 1)]) == 15.0
+    collector.beans()
+    assert collector.receive("a", [process(3, 1)]) == 5.0
+    clock.now = 21.0
+    assert not any("cpu-seconds-total" in bean.values for bean in collector.beans()), "it has ended"
+    clock.now = 400.0
+    assert collector.receive("a", [process(3, 1)]) == 15.0
 
 
 def test_the_worker_sums_the_starts_of_its_processes() -> None:

@@ -65,7 +65,7 @@ def test_a_driver_that_does_not_answer_costs_a_task_nothing(caplog: pytest.LogCa
 
 def test_only_the_driver_s_tasks_may_send(server: MetricsServer) -> None:
     target = server.target("127.0.0.1")
-    assert post(target, encode_beans([OF_DRIVER])) == 204
+    assert post(target, encode_beans([OF_DRIVER])) == 200
     assert post(replace(target, token="guessed"), encode_beans([OF_DRIVER])) == 403
     assert post(target, b"no metrics") == 400
     assert post(replace(target, url=target.url + "s"), b"[]") == 404

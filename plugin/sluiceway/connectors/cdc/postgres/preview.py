@@ -29,8 +29,10 @@ def snapshot_rows(properties: Mapping[str, str], most: int) -> list[SourceRecord
         row = connection.execute(_POSITION).fetchone()
         assert row is not None  # noqa: S101 (the query has one row)
         position = Position(lsn=int(row[0]), micros=int(row[1]))
-        wanted, signals = config.common.snapshot_tables, config.common.signal_table
-        chosen = [table for table in config.in_list_order(tables) if wanted(str(table)) and str(table) != signals]
-        snapshot = Snapshot(config, connection, types, Emitter(config.common, NAME), position)
+        common = config.common
+        chosen = [
+            each for each in config.in_list_order(tables) if common.has_snapshot(each) and str(each) != common.signals.table
+        ]
+        snapshot = Snapshot(config, connection, types, Emitter(common, NAME), position)
         with closing(snapshot.records(chosen)) as records:
             return list(islice(records, most))
