@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -54,31 +55,32 @@ def run(options: argparse.Namespace) -> int:
     from sluiceway.cli.diff import summary
 
     with client(options) as api:
-        steps = _plan(options, api)
+        steps = plan(options.files, api, prune=options.prune)
         _show(steps)
         if options.dry_run:
             code = _check(api, steps)
             say(f"Dry run: {summary(steps)}")
             return code
         for step in steps:
-            _apply_change(api, step)
+            make_change(api, step)
             say(f"Connector {step.name} {_DONE[step.action]}")
     return exit_codes.DONE
 
 
 def run_diff(options: argparse.Namespace) -> int:
     with client(options) as api:
-        steps = _plan(options, api)
+        steps = plan(options.files, api, prune=options.prune)
     _show(steps)
     return exit_codes.DIFFERENT if any(step.action != "keep" for step in steps) else exit_codes.DONE
 
 
-def _plan(options: argparse.Namespace, api: ConnectClient) -> list[ConnectorChange]:
+def plan(paths: Sequence[Path], api: ConnectClient, *, prune: bool = False) -> list[ConnectorChange]:
+    """Return the changes that make a server's connectors what files and folders say. Raises ConfigError."""
     from sluiceway.cli.diff import changes
     from sluiceway.config.connector_files import read_connectors
 
-    files = [connector for file in options.files for connector in read_connectors(file)]
-    return changes(files, {name: info["config"] for name, info in api.infos().items()}, prune=options.prune)
+    files = [connector for path in paths for connector in read_connectors(path)]
+    return changes(files, {name: info["config"] for name, info in api.infos().items()}, prune=prune)
 
 
 def _show(steps: list[ConnectorChange]) -> None:
@@ -87,7 +89,8 @@ def _show(steps: list[ConnectorChange]) -> None:
             say("\n".join(step.lines()))
 
 
-def _apply_change(api: ConnectClient, step: ConnectorChange) -> None:
+def make_change(api: ConnectClient, step: ConnectorChange) -> None:
+    """Create, change or delete a connector."""
     if step.action == "delete":
         api.delete(step.name)
     elif step.action == "create" and step.initial_state:

@@ -7,13 +7,13 @@ import pytest
 from sluiceway.api import OffsetTarget, OffsetTargetKind, TopicPartition
 from sluiceway.errors import BadRequestError, NotFoundError
 from sluiceway.herder.offset_targets import (
-    PartitionBounds,
     PartitionChoice,
     chosen_partitions,
     chosen_sources,
     parse_target,
     sink_offset,
 )
+from sluiceway.kafka.lag import PartitionBounds
 
 EARLIEST, LATEST, TIMESTAMP, SHIFT = OffsetTargetKind
 COUNTS = {"a": 2, "b": 1, "other": 3}

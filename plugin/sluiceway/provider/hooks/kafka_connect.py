@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import BaseHook
 
+from sluiceway import __version__
 from sluiceway.config.masking import is_secret
 from sluiceway.errors import ConfigError, ConnectError
 from sluiceway.provider.hooks.connection_type import CONN_TYPE, DEFAULT_CONN_ID, HOOK_NAME, KAFKA_CONN_TYPE, ConnectConnection
@@ -72,9 +73,10 @@ class KafkaConnectHook(BaseHook):
             raise ConfigError(
                 f"The Airflow connection {self.kafka_connect_conn_id!r} has no REST API address. Fill in its field 'REST API'."
             )
+        agent = {"User-Agent": f"sluiceway/{__version__} (Airflow)"}  # for the connectors' histories
         return ConnectClient(
             connection.servers,
-            headers={"Authorization": f"Bearer {connection.token}"} if connection.token else None,
+            headers=agent | ({"Authorization": f"Bearer {connection.token}"} if connection.token else {}),
             login=None if connection.token else connection.login,
             ca=connection.ca,
             timeout=timeout,
