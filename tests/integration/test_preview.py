@@ -186,7 +186,7 @@ HDFS = confluent_files(kind="hdfs", hdfs_url="hdfs://127.0.0.1:9")
 HDFS3 = confluent_files(kind="hdfs3", hdfs_url="hdfs://127.0.0.1:9")
 
 CASES: Mapping[str, Case] = {
-    "AvroFileSink": Case(local_files, target="orders"),
+    "AvroFileSink": Case(local_files, target="+0+0000000000+0000000000"),
     "AzureBlobStorageSink": Case(AZURE, target='{"id":1,"name":"n1"}'),
     "CsvSink": Case(local_files, target="+0+0000000000+0000000000.csv"),
     "DebeziumJdbcSink": Case(lambda lab: {**lab.sqlite.config, "schema.evolution": "basic"}, target="INSERT INTO"),
