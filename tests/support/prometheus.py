@@ -40,6 +40,8 @@ def fetch() -> None:
     """Put the programs into the cache folder, from the package of a Debian or Ubuntu, unless they can be had."""
     if program("prometheus") and program("promtool"):
         return
+    if shutil.which("apt-get") is None:
+        raise SystemExit("Neither prometheus and promtool nor apt-get are here. Install Prometheus 2.42 or newer.")
     with file_lock(_HOME / "fetch.lock"), tempfile.TemporaryDirectory() as folder:
         subprocess.run(["apt-get", "download", "prometheus"], cwd=folder, check=True)
         for package in Path(folder).glob("*.deb"):

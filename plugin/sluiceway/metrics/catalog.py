@@ -91,8 +91,8 @@ sink-record-lag-max|largest number of records of a topic partition that were put
 sink-record-active-count|records that were put and are not committed
 sink-record-active-count-max|largest sink-record-active-count
 sink-record-active-count-avg|average sink-record-active-count
-offset-commit-seq-no|number of the last commit of offsets
-offset-commit-completion-total|commits of offsets that succeeded
+offset-commit-seq-no|number of the last commit of offsets; intervals without new offsets do not count
+offset-commit-completion-total|commits of offsets that succeeded; intervals without new offsets do not count
 offset-commit-completion-rate|commits of offsets per second that succeed
 offset-commit-skip-total|always 0: a late answer to a commit is not ignored, because it still says what is committed
 offset-commit-skip-rate|always 0, as offset-commit-skip-total
