@@ -9,8 +9,8 @@ from sluiceway.config.password import Password
 from sluiceway.connectors.cdc.config import CommonConfig, common_config
 from sluiceway.connectors.cdc.filters import Matcher, TableId, compile_anchored, filter_of, split_list
 from sluiceway.connectors.cdc.postgres.connection import Address
-from sluiceway.connectors.cdc.postgres.fields import Settings
 from sluiceway.connectors.cdc.postgres.keys import CONFIG
+from sluiceway.connectors.cdc.postgres.type_info import Settings
 
 _SSL = ("sslmode", "sslcert", "sslkey", "sslpassword", "sslrootcert")
 

@@ -8,7 +8,6 @@ from random import Random
 from typing import Any
 
 import pytest
-from tests.support.cdc_encoding import NAMES, TEXTS, Comparison, converters
 
 from sluiceway.connectors.cdc.columns import UNAVAILABLE
 from sluiceway.connectors.cdc.filters import TableId
@@ -19,6 +18,7 @@ from sluiceway.connectors.cdc.mysql.ddl.model import Tables
 from sluiceway.connectors.cdc.mysql.ddl.statements import apply_statement
 from sluiceway.connectors.cdc.mysql.fields import Settings
 from sluiceway.connectors.cdc.mysql.offsets import LogPosition
+from support.cdc_encoding import NAMES, TEXTS, Comparison, converters
 
 _CONFIG = {
     "connector.class": "io.debezium.connector.mariadb.MariaDbConnector",

@@ -8,7 +8,6 @@ from random import Random
 from typing import Any
 
 import pytest
-from tests.support.cdc_encoding import NAMES, TEXTS, Comparison, converters
 
 from sluiceway.connectors.cdc.columns import UNAVAILABLE, Column
 from sluiceway.connectors.cdc.filters import TableId
@@ -16,6 +15,7 @@ from sluiceway.connectors.cdc.postgres.config import PostgresConfig, postgres_co
 from sluiceway.connectors.cdc.postgres.source import SOURCE, Position, Sources
 from sluiceway.connectors.cdc.postgres.types import TypeRegistry
 from sluiceway.connectors.cdc.tables import TableSchema
+from support.cdc_encoding import NAMES, TEXTS, Comparison, converters
 
 _CONFIG = {"topic.prefix": "p", "database.hostname": "h", "database.user": "u", "database.password": "x", "database.dbname": "d"}
 
