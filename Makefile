@@ -7,7 +7,7 @@ export PYTHONDONTWRITEBYTECODE := 1
 .DEFAULT_GOAL := help
 .PHONY: help demo demo-hdfs down test lint format docs test-airflow test-clusters build-kubernetes test-kubernetes
 .PHONY: faults bench bench-airflow bench-frames bench-many bench-scaling clean test-columns test-frames bench-rest
-.PHONY: test-stores test-plugins test-plugins-cdc test-plugins-kills bench-plugins test-cdc bench-cdc
+.PHONY: test-stores test-plugins test-plugins-cdc test-plugins-kills bench-plugins test-cdc test-cdc-kills bench-cdc
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -77,8 +77,11 @@ test-plugins-cdc: $(VENV)/.ready  ## Debezium's Java connectors against records 
 test-plugins-kills: $(VENV)/.ready  ## kill the processes of Debezium's source and JDBC sink, each 20 times (KILLS=20 SEED=1)
 	SLUICEWAY_TEST_PATIENCE=3 $(BIN)/python -m pytest tests/faults/test_java_plugins.py -v -s -p no:cacheprovider
 
-test-cdc: $(VENV)/.ready  ## change data capture against records of the real Debezium, on a real broker, PostgreSQL and MariaDB
+test-cdc: $(VENV)/.ready  ## change data capture: records of the real Debezium, handovers, lost logs, memory (ROWS=5000000 SECONDS=120)
 	$(BIN)/python -m pytest tests/cdc -v -s -p no:cacheprovider
+
+test-cdc-kills: $(VENV)/.ready  ## change data capture under load while tasks, drivers, databases, and networks fail (KILLS=50 SEED=1)
+	SLUICEWAY_TEST_PATIENCE=3 $(BIN)/python -m pytest tests/faults/test_cdc.py -v -s -p no:cacheprovider
 
 test-columns: $(VENV)/.ready  ## columnar forms against row forms: 10,000 generated cases each (EXAMPLES=10000)
 	EXAMPLES=$${EXAMPLES:-10000} $(BIN)/python -m pytest tests/unit/columns tests/unit/converters tests/unit/transforms/columns \

@@ -7,5 +7,8 @@
 ``example_beside_generated``      runs the generated DAG of a connector as one of its steps
 ``example_database_to_topics``    the new rows of all tables of a database to topics, every night
 ``example_topics_to_database``    upserts and deletes from topics into tables, until the DAG is paused
+``example_changes_to_topics``     the changes of a PostgreSQL database to topics, until the DAG is paused
+``example_changes_to_table``      tables of another database kept in step with a PostgreSQL database's
+``example_nightly_changes``       each night the changes of a MariaDB database since the night before
 ================================  ===========================================================================
 """

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import abc
+import os
 import shutil
+import signal
 import tempfile
 import zipfile
 from pathlib import Path
@@ -13,6 +15,7 @@ from sluiceway.stack import maven
 from sluiceway.stack.ports import free_port
 from sluiceway.stack.process import BackgroundProcess
 from support.database import HOST, DatabaseForTest
+from support.eventually import PATIENCE, eventually
 from support.guard import Guard
 
 if TYPE_CHECKING:
@@ -25,6 +28,10 @@ class DatabaseServer(abc.ABC):
     """A server that starts with ``start`` or ``with``. Closing it, or the end of the run, stops it and deletes its folder."""
 
     name: ClassVar[str]
+    shutdown: ClassVar[signal.Signals] = signal.SIGTERM
+    """Ends the server without waiting for its clients."""
+
+    _process: BackgroundProcess
 
     def __init__(self) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix=f"sluiceway-{self.name}-"))
@@ -44,9 +51,20 @@ class DatabaseServer(abc.ABC):
     def start(self) -> None:
         data = self.folder / "data"
         data.mkdir()
-        process = self.process(data)
-        process.start()
-        process.wait_until(self._answers, _READY_SECONDS)
+        self._process = self.process(data)
+        self._run()
+
+    def restart(self) -> None:
+        """Shut the server down in order, which ends its connections, and start it again with its data."""
+        pid = self._process.status().pid
+        assert pid is not None, f"{self.name} does not run"
+        os.kill(pid, self.shutdown)
+        eventually(lambda: not self._process.is_running(), within=90, what=f"the end of {self.name}")
+        self._run()
+
+    def _run(self) -> None:
+        self._process.start()
+        self._process.wait_until(self._answers, _READY_SECONDS * PATIENCE)
 
     def close(self) -> None:
         end(self.folder, self.name)

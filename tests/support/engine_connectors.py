@@ -13,7 +13,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
 
-from sluiceway.api import SinkConnector, SinkRecord, SinkTask, SourceConnector, SourceRecord, SourceTask, TopicPartition
+from sluiceway.api import (
+    Offset,
+    Partition,
+    SinkConnector,
+    SinkRecord,
+    SinkTask,
+    SourceConnector,
+    SourceRecord,
+    SourceTask,
+    TopicPartition,
+)
 from sluiceway.config.definition import ConfigDef
 
 SOURCE = "support.engine_connectors.ScriptedSourceConnector"
@@ -32,6 +42,7 @@ class Script:
     on_put: Any = None
     on_open: Any = None
     on_start: Any = None
+    idle: Any = ()
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     by_name: ClassVar[dict[str, Script]] = {}
@@ -69,6 +80,9 @@ class ScriptedSourceTask(SourceTask):
         if step is None:
             time.sleep(0.01)
         return step
+
+    def idle_offsets(self) -> Sequence[tuple[Partition, Offset]]:
+        return self.script.idle
 
     def commit(self) -> None:
         self.script.did("commit")

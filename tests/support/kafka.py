@@ -6,7 +6,7 @@ import uuid
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, Producer, TopicPartition
+from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from sluiceway.config.worker import WorkerConfig
@@ -65,6 +65,13 @@ class Kafka:
             return consumer.get_watermark_offsets(TopicPartition(topic, partition), timeout=10)[1]
         finally:
             consumer.close()
+
+    def count(self, topic: str) -> int:
+        """Return the end of a topic with one partition, or -1 while a busy broker does not answer."""
+        try:
+            return self.end(topic)
+        except KafkaException:
+            return -1
 
     def committed(self, group: str) -> dict[tuple[str, int], int]:
         (future,) = self.admin.list_consumer_group_offsets([ConsumerGroupTopicPartitions(group)]).values()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pwd
+import signal
 import subprocess
 import tarfile
 from pathlib import Path
@@ -34,6 +35,7 @@ class PostgresServer(DatabaseServer):
     """A PostgreSQL server; its user is a superuser."""
 
     name = "postgresql"
+    shutdown = signal.SIGINT
 
     @property
     def first(self) -> DatabaseForTest:

@@ -142,6 +142,13 @@ class Task(abc.ABC):
     def stop(self) -> None:  # noqa: B027 (most tasks hold no resources)
         """Release the resources that ``start`` acquired. Called once, after all other calls."""
 
+    def metrics(self) -> Mapping[str, float]:
+        """Return metrics of the task's own by name, such as ``log-behind-bytes``.
+
+        Called by another thread than the other methods, at any time after ``start``; it must not wait.
+        """
+        return {}
+
 
 class SourceTask(Task):
     """Reads records from another system."""
@@ -167,6 +174,13 @@ class SourceTask(Task):
         each batch, and the first batch of columns loads Arrow into the process.
         """
         return self.poll()
+
+    def idle_offsets(self) -> Sequence[tuple[Partition, Offset]]:
+        """Return offsets to store although no record has them, because the source moved on without records (KIP-910).
+
+        Called after a ``poll`` that returned no records. ``commit`` is called when they are stored.
+        """
+        return ()
 
     def commit(self) -> None:
         """Called after offsets were committed: all records polled before are stored in Kafka."""

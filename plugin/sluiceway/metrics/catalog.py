@@ -168,6 +168,13 @@ record-delay-ms-avg|time from the timestamp of the oldest record of a commit to 
 newest-record-age-ms|age of the newest record's timestamp, in milliseconds: how far a source is behind, while records come
 cpu-seconds-total|processor time of the task's own thread
 """,
+    (OWN, "task-plugin-metrics"): """
+log-retained-bytes|bytes of the database's log that the server keeps for the connector
+log-free-bytes|bytes that the log may grow before the server drops what the connector has not read; absent without a limit
+log-behind-bytes|bytes of the database's log that the connector has not read
+log-age-seconds|age of the oldest change that the connector has not read
+log-expires-seconds|seconds until the server may drop log that the connector has not read; absent without a limit
+""",
     (OWN, "task-state-metrics"): """
 seconds-total|time in each state since the task's start, in seconds
 """,

@@ -71,6 +71,7 @@ class TaskMetrics:
         self._errors: DataclassInstance | None = None
         self._buffered: Callable[[], int] | None = None
         self._positions: Positions | None = None
+        self._task_own: Callable[[], Mapping[str, float]] = dict
         self._clients: list[ClientStatistics] = []
         self._cpu_clock = time.pthread_getcpuclockid(threading.get_ident())
 
@@ -91,6 +92,10 @@ class TaskMetrics:
     def count_positions_of(self, positions: Positions) -> None:
         """Compute the lag of a sink task from ``positions``."""
         self._positions = positions
+
+    def add_those_of_task(self, values: Callable[[], Mapping[str, float]]) -> None:
+        """Report the metrics that ``values`` returns, a task's ``metrics``."""
+        self._task_own = values
 
     def client(self, kind: str, client_id: str) -> ClientStatistics:
         """Return the receiver of statistics of a Kafka client of this task."""
@@ -157,6 +162,9 @@ class TaskMetrics:
             (CONNECT, "task-error-metrics"): self._error_values(),
             (OWN, "task-metrics"): self._own(now),
         }
+        own = self._task_own()
+        if own:
+            groups[OWN, "task-plugin-metrics"] = dict(own)
         beans = [Bean(domain, kind, tags, values) for (domain, kind), values in groups.items()]
         beans += [
             Bean(OWN, "task-state-metrics", {**tags, "state": state.value.lower()}, {"seconds-total": seconds})

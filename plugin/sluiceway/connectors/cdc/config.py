@@ -6,15 +6,99 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from sluiceway.config.definition import ConfigDef, ConfigValue
+from sluiceway.config.password import Password
 from sluiceway.connectors.cdc.columns import ColumnRules
-from sluiceway.connectors.cdc.filters import KeyColumns, Matcher, filter_of, matcher, split_list
+from sluiceway.connectors.cdc.filters import KeyColumns, Matcher, TableId, filter_of, matcher, split_list
 from sluiceway.connectors.cdc.naming import Adjuster, TopicNames, adjuster, field_adjuster
 from sluiceway.connectors.cdc.tables import TableSchemas
 from sluiceway.data import Schema
 
-_QUEUE_BYTES = 64 << 20
+_QUEUE_BYTES = 32 << 20
 
 Parsed = Mapping[str, ConfigValue]
+
+
+class Values:
+    """The values of a valid config, by type. Unset texts are None, unset numbers 0."""
+
+    def __init__(self, definition: ConfigDef, config: Mapping[str, str]) -> None:
+        self.parsed: Parsed = {key.name: key.parse(config) for key in definition}
+
+    def text(self, name: str) -> str | None:
+        value = self.parsed[name]
+        if isinstance(value, Password):
+            return value.value
+        return None if value is None or value == "" else str(value)
+
+    def number(self, name: str) -> int:
+        value = self.parsed[name]
+        return int(value) if isinstance(value, (int, float)) else 0
+
+    def seconds(self, name: str) -> float:
+        return self.number(name) / 1000
+
+    def flag(self, name: str) -> bool:
+        return bool(self.parsed[name])
+
+    def choice(self, name: str) -> str:
+        """Return one of a key's fixed values, in lower case."""
+        return (self.text(name) or "").strip().lower()
+
+    def names(self, name: str) -> frozenset[str]:
+        """Return the items of a list, in lower case."""
+        return frozenset(item.strip().lower() for item in (self.text(name) or "").split(",") if item.strip())
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotConfig:
+    """The keys of initial and blocking snapshots. ``range_rows`` is the size of the ranges that are read at once."""
+
+    mode: str
+    tables: Matcher
+    select_overrides: Mapping[str, str]
+    fetch_size: int
+    threads: int
+    range_rows: int
+    new_tables: bool
+
+    @classmethod
+    def of(cls, values: Values, config: Mapping[str, str]) -> SnapshotConfig:
+        return cls(
+            mode=values.choice("snapshot.mode"),
+            tables=matcher(values.text("snapshot.include.collection.list")) or (lambda _name: True),
+            select_overrides=_overrides(config),
+            fetch_size=values.number("snapshot.fetch.size") or 10240,
+            threads=values.number("snapshot.max.threads"),
+            range_rows=values.number("sluiceway.cdc.snapshot.range.rows"),
+            new_tables=values.choice("snapshot.new.tables") != "off",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class SignalConfig:
+    """The keys of signals, incremental snapshots and notifications."""
+
+    table: str | None
+    channels: frozenset[str]
+    interval: float
+    read_only: bool
+    chunk_size: int
+    delete_watermarks: bool
+    notification_channels: frozenset[str]
+    notification_topic: str | None
+
+    @classmethod
+    def of(cls, values: Values) -> SignalConfig:
+        return cls(
+            table=values.text("signal.data.collection"),
+            channels=values.names("signal.enabled.channels"),
+            interval=values.seconds("signal.poll.interval.ms"),
+            read_only=values.flag("read.only"),
+            chunk_size=values.number("incremental.snapshot.chunk.size"),
+            delete_watermarks=values.choice("incremental.snapshot.watermarking.strategy") == "insert_delete",
+            notification_channels=values.names("notification.enabled.channels"),
+            notification_topic=values.text("notification.sink.topic.name"),
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,24 +123,20 @@ class CommonConfig:
     time_mode: str
     placeholder: bytes
     correct: bool
-    snapshot_mode: str
-    snapshot_tables: Matcher
-    select_overrides: Mapping[str, str]
-    fetch_size: int
     batch_size: int
     queue_size: int
     queue_bytes: int
     poll_interval: float
     heartbeat_interval: float
     heartbeat_query: str | None
-    signal_table: str | None
-    signal_channels: frozenset[str]
-    notification_channels: frozenset[str]
-    notification_topic: str | None
-    chunk_size: int
-    delete_watermarks: bool
     max_retries: int
     retry_wait: float
+    snapshots: SnapshotConfig
+    signals: SignalConfig
+
+    def has_snapshot(self, table: TableId) -> bool:
+        """Tell whether snapshots read a captured table; they leave out the signal table."""
+        return str(table) != self.signals.table and self.snapshots.tables(str(table))
 
     def schemas(self, source: Schema) -> TableSchemas:
         """Return the builder of table schemas, with a connector's source block."""
@@ -73,71 +153,43 @@ class CommonConfig:
 
 def common_config(definition: ConfigDef, config: Mapping[str, str]) -> CommonConfig:
     """Return the common settings of a valid config."""
-    parsed = {key.name: key.parse(config) for key in definition}
-
-    def text(name: str) -> str | None:
-        value = parsed[name]
-        return None if value is None or value == "" else str(value)
-
-    def number(name: str) -> int:
-        value = parsed[name]
-        return int(value) if isinstance(value, (int, float)) else 0
-
-    def seconds(name: str) -> float:
-        return number(name) / 1000
-
-    def choice(name: str) -> str:
-        return (text(name) or "").strip().lower()
-
-    prefix = text("topic.prefix") or ""
-    operations = {item.strip() for item in (text("skipped.operations") or "").split(",")}
+    values = Values(definition, config)
+    prefix = values.text("topic.prefix") or ""
     return CommonConfig(
         config=dict(config),
         prefix=prefix,
         topics=TopicNames(
             prefix,
-            delimiter=text("topic.delimiter") or ".",
-            heartbeat_prefix=text("topic.heartbeat.prefix") or "",
-            transaction=text("topic.transaction") or "",
+            delimiter=values.text("topic.delimiter") or ".",
+            heartbeat_prefix=values.text("topic.heartbeat.prefix") or "",
+            transaction=values.text("topic.transaction") or "",
         ),
-        columns=filter_of(text("column.include.list"), text("column.exclude.list")),
-        keys=KeyColumns(text("message.key.columns")),
+        columns=filter_of(values.text("column.include.list"), values.text("column.exclude.list")),
+        keys=KeyColumns(values.text("message.key.columns")),
         rules=ColumnRules(config),
-        schema_name=adjuster(choice("schema.name.adjustment.mode")),
-        field_name=field_adjuster(choice("field.name.adjustment.mode")),
-        skipped_operations=frozenset(operations - {"none"}),
-        skip_unchanged=bool(parsed["skip.messages.without.change"]),
-        tombstones=bool(parsed["tombstones.on.delete"]),
-        extended_headers=bool(parsed["extended.headers.enabled"]),
-        transaction_metadata=bool(parsed["provide.transaction.metadata"]),
-        decimal_mode=choice("decimal.handling.mode"),
-        binary_mode=choice("binary.handling.mode"),
-        time_mode=choice("time.precision.mode"),
-        placeholder=_placeholder(text("unavailable.value.placeholder") or ""),
-        correct=choice("sluiceway.cdc.compat") == "correct",
-        snapshot_mode=choice("snapshot.mode"),
-        snapshot_tables=matcher(text("snapshot.include.collection.list")) or (lambda _name: True),
-        select_overrides=_overrides(config),
-        fetch_size=number("snapshot.fetch.size") or 10240,
-        batch_size=number("max.batch.size"),
-        queue_size=number("max.queue.size"),
-        queue_bytes=number("max.queue.size.in.bytes") or _QUEUE_BYTES,
-        poll_interval=seconds("poll.interval.ms"),
-        heartbeat_interval=seconds("heartbeat.interval.ms"),
-        heartbeat_query=text("heartbeat.action.query"),
-        signal_table=text("signal.data.collection"),
-        signal_channels=_names(text("signal.enabled.channels")),
-        notification_channels=_names(text("notification.enabled.channels")),
-        notification_topic=text("notification.sink.topic.name"),
-        chunk_size=number("incremental.snapshot.chunk.size"),
-        delete_watermarks=choice("incremental.snapshot.watermarking.strategy") == "insert_delete",
-        max_retries=number("errors.max.retries"),
-        retry_wait=seconds("retriable.restart.connector.wait.ms"),
+        schema_name=adjuster(values.choice("schema.name.adjustment.mode")),
+        field_name=field_adjuster(values.choice("field.name.adjustment.mode")),
+        skipped_operations=values.names("skipped.operations") - {"none"},
+        skip_unchanged=values.flag("skip.messages.without.change"),
+        tombstones=values.flag("tombstones.on.delete"),
+        extended_headers=values.flag("extended.headers.enabled"),
+        transaction_metadata=values.flag("provide.transaction.metadata"),
+        decimal_mode=values.choice("decimal.handling.mode"),
+        binary_mode=values.choice("binary.handling.mode"),
+        time_mode=values.choice("time.precision.mode"),
+        placeholder=_placeholder(values.text("unavailable.value.placeholder") or ""),
+        correct=values.choice("sluiceway.cdc.compat") == "correct",
+        batch_size=values.number("max.batch.size"),
+        queue_size=values.number("max.queue.size"),
+        queue_bytes=values.number("max.queue.size.in.bytes") or _QUEUE_BYTES,
+        poll_interval=values.seconds("poll.interval.ms"),
+        heartbeat_interval=values.seconds("heartbeat.interval.ms"),
+        heartbeat_query=values.text("heartbeat.action.query"),
+        max_retries=values.number("errors.max.retries"),
+        retry_wait=values.seconds("retriable.restart.connector.wait.ms"),
+        snapshots=SnapshotConfig.of(values, config),
+        signals=SignalConfig.of(values),
     )
-
-
-def _names(text: str | None) -> frozenset[str]:
-    return frozenset(item.strip().lower() for item in (text or "").split(",") if item.strip())
 
 
 def _placeholder(text: str) -> bytes:

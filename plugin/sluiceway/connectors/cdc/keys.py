@@ -74,9 +74,13 @@ _VALIDATORS: dict[str, Validator] = {
     "field.name.adjustment.mode": one_of("none", "avro", "avro_unicode"),
     "event.processing.failure.handling.mode": one_of("skip", "warn", "fail", "ignore"),
     "incremental.snapshot.watermarking.strategy": one_of("insert_insert", "insert_delete"),
+    "snapshot.new.tables": one_of("off", "incremental", "parallel"),
     "sluiceway.cdc.compat": one_of("debezium", "correct"),
     "skipped.operations": Check(_check_operations, "[none,c,u,d,t]"),
-    **dict.fromkeys(("max.batch.size", "max.queue.size", "poll.interval.ms", "snapshot.max.threads"), POSITIVE),
+    **dict.fromkeys(
+        ("max.batch.size", "max.queue.size", "poll.interval.ms", "snapshot.max.threads", "sluiceway.cdc.snapshot.range.rows"),
+        POSITIVE,
+    ),
     **dict.fromkeys(("heartbeat.interval.ms", "snapshot.delay.ms", "snapshot.fetch.size"), NOT_NEGATIVE),
     **dict.fromkeys(
         (
@@ -175,7 +179,7 @@ _COMMON: list[Entry] = [
     ("streaming.delay.ms", LONG, 0, LOW, "Milliseconds to wait between the snapshot and the log."),
     ("max.batch.size", INT, 2048, MEDIUM, "The most records in a batch."),
     ("max.queue.size", INT, 8192, MEDIUM, "The most changes that wait in memory."),
-    ("max.queue.size.in.bytes", LONG, 0, LOW, "The most bytes of changes that wait in memory; 0: 64 MiB."),
+    ("max.queue.size.in.bytes", LONG, 0, LOW, "The most bytes of changes that wait in memory; 0: 32 MiB."),
     ("poll.interval.ms", LONG, 500, MEDIUM, "The longest wait for a change, in milliseconds."),
     ("heartbeat.interval.ms", INT, 0, MEDIUM, "Milliseconds between heartbeat records; 0 for none."),
     ("heartbeat.action.query", STRING, None, LOW, "A statement to execute with each heartbeat."),
@@ -189,6 +193,7 @@ _COMMON: list[Entry] = [
     ("signal.poll.interval.ms", LONG, 5000, LOW, "Milliseconds between two checks for signals."),
     ("signal.kafka.topic", STRING, None, MEDIUM, "The topic of the kafka channel's signals; default: <topic.prefix>-signal."),
     ("signal.kafka.bootstrap.servers", STRING, None, MEDIUM, "The brokers of the kafka channel's signals."),
+    ("signal.kafka.groupId", STRING, "kafka-signal", LOW, "The consumer group of the kafka channel, which keeps its offset."),
     ("signal.file", STRING, "file-signals.txt", LOW, "The file of the file channel's signals, one JSON document a line."),
     ("notification.enabled.channels", STRING, None, MEDIUM, "Where notifications go: sink, log."),
     ("notification.sink.topic.name", STRING, None, MEDIUM, "The topic of the sink channel's notifications."),
@@ -218,6 +223,20 @@ _COMMON: list[Entry] = [
     ("database.initial.statements", STRING, None, LOW, "Statements to execute on each new connection, separated by semicolons."),
     ("custom.metric.tags", STRING, None, LOW, "Tags of metrics; accepted without effect."),
     ("query.fetch.size", INT, 0, MEDIUM, "The number of rows that other queries fetch at once."),
+    (
+        "snapshot.new.tables",
+        STRING,
+        "off",
+        LOW,
+        "Whether a captured table that earlier runs did not capture is read by an incremental snapshot: off or incremental.",
+    ),
+    (
+        "sluiceway.cdc.snapshot.range.rows",
+        INT,
+        100_000,
+        LOW,
+        "The rows that a thread of an initial snapshot reads at once, and again after a crash.",
+    ),
     ("sluiceway.cdc.compat", STRING, "debezium", MEDIUM, "Whether values that Debezium gets wrong are Debezium's, or correct."),
 ]
 

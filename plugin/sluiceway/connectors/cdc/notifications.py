@@ -20,13 +20,23 @@ class Notifications:
     def __init__(self, config: CommonConfig, emitter: Emitter) -> None:
         self._prefix = config.prefix
         self._emitter = emitter
-        self._topic = config.notification_topic if "sink" in config.notification_channels else None
-        self._logged = "log" in config.notification_channels
+        self._topic = config.signals.notification_topic if "sink" in config.signals.notification_channels else None
+        self._logged = "log" in config.signals.notification_channels
         self._waiting: list[tuple[str, str, str, dict[str, str]]] = []
+
+    @property
+    def enabled(self) -> bool:
+        """Whether any channel receives notifications."""
+        return self._topic is not None or self._logged
+
+    @property
+    def waiting(self) -> bool:
+        """Whether there are notifications to take."""
+        return bool(self._waiting)
 
     def add(self, identifier: str, kind: str, aggregate: str, **data: str) -> None:
         """Add a notification; the connector's name is added to its data."""
-        if self._topic is None and not self._logged:
+        if not self.enabled:
             return
         data = {"connector_name": self._prefix, **data}
         if self._logged:

@@ -1,74 +1,30 @@
-"""Reads signals from their channels and executes those that all databases have."""
+"""Executes signals, and returns the rows of incremental snapshots between the records of the log."""
 
 from __future__ import annotations
 
-import json
 import logging
-import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
+from sluiceway.api import Offset, SourceRecord
 from sluiceway.connectors.cdc.config import CommonConfig
+from sluiceway.connectors.cdc.emitter import Emitter
 from sluiceway.connectors.cdc.filters import TableId, compile_anchored
-from sluiceway.connectors.cdc.incremental import IncrementalSnapshots
+from sluiceway.connectors.cdc.incremental import ChunkReader, IncrementalSnapshots
+from sluiceway.connectors.cdc.known_tables import KnownTables
+from sluiceway.connectors.cdc.notifications import Notifications
+from sluiceway.connectors.cdc.signal_channels import Channel, Signal, open_channels, parse_row
+from sluiceway.connectors.cdc.tables import TableSchema
+from sluiceway.data import Struct
 from sluiceway.java.regex import RegexError
 
 log = logging.getLogger(__name__)
 
+NEW_TABLES = "new-tables"
+"""The signal's id of the incremental snapshot that reads new tables."""
 
-class Signal(NamedTuple):
-    id: str
-    type: str
-    data: Mapping[str, Any]
-
-
-class FileChannel:
-    """Reads signals from a file: one JSON document a line. The file is emptied when it was read."""
-
-    def __init__(self, path: str, interval: float) -> None:
-        self._path = Path(path)
-        self._interval = interval
-        self._due = 0.0
-
-    def read(self) -> list[Signal]:
-        """Return the signals in the file, if the interval has passed."""
-        if time.monotonic() < self._due:
-            return []
-        self._due = time.monotonic() + self._interval
-        try:
-            lines = self._path.read_text(encoding="utf-8").splitlines()
-            if lines:
-                self._path.write_text("", encoding="utf-8")
-        except OSError as error:
-            log.warning("The signal file %s cannot be read: %s", self._path, error)
-            return []
-        return [signal for line in lines if line.strip() and (signal := parse_document(line)) is not None]
-
-
-def parse_document(text: str) -> Signal | None:
-    """Return the signal of a JSON document with id, type and data; None with a warning for another text."""
-    try:
-        document = json.loads(text)
-        data = document.get("data") or {}
-        data = json.loads(data) if isinstance(data, str) else data
-        return Signal(str(document.get("id")), str(document["type"]), data)
-    except (ValueError, KeyError, AttributeError, TypeError) as error:
-        log.warning("A signal is not a JSON document with id, type and data: %s", error)
-        return None
-
-
-def parse_row(values: Sequence[Any]) -> Signal | None:
-    """Return the signal of a row of the signal table: id, type and data, whatever the columns' names."""
-    if len(values) < 2 or values[0] is None or values[1] is None:
-        return None
-    text = values[2] if len(values) > 2 else None
-    try:
-        data = json.loads(text) if text else {}
-    except ValueError as error:
-        log.warning("Signal %s: its data is not JSON, so it is ignored: %s", values[0], error)
-        return None
-    return Signal(str(values[0]), str(values[1]), data if isinstance(data, dict) else {})
+Blocking = Callable[[Sequence[TableId], Mapping[str, str]], None]
+Captured = Callable[[], Iterable[TableId]]
 
 
 class Signals:
@@ -81,10 +37,9 @@ class Signals:
 
     def __init__(
         self,
-        config: CommonConfig,
         incremental: IncrementalSnapshots,
-        captured: Callable[[], Iterable[TableId]],
-        blocking: Callable[[Sequence[TableId], Mapping[str, str]], None],
+        captured: Captured,
+        blocking: Blocking,
     ) -> None:
         self._incremental = incremental
         self._captured = captured
@@ -96,11 +51,6 @@ class Signals:
             "resume-snapshot": lambda signal: incremental.resume(signal.id),
             "log": _log,
         }
-        self.file: FileChannel | None = None
-        if "file" in config.signal_channels:
-            path = config.config.get("signal.file", "file-signals.txt")
-            interval = int(config.config.get("signal.poll.interval.ms", "5000")) / 1000
-            self.file = FileChannel(path, interval)
 
     def execute(self, signal: Signal) -> None:
         """Execute a signal; one of an unknown type is ignored with a warning."""
@@ -112,20 +62,24 @@ class Signals:
         action(signal)
 
     def _execute(self, signal: Signal) -> None:
-        tables = self._tables(signal.data.get("data-collections") or ())
-        conditions = {}
+        tables = self._tables(_names(signal))
+        conditions: dict[str, str] = {}
         for entry in signal.data.get("additional-conditions") or ():
-            for table in self._tables([str(entry.get("data-collection"))]):
-                conditions[str(table)] = str(entry.get("filter"))
+            if isinstance(entry, dict) and entry.get("filter"):
+                for table in self._tables([str(entry.get("data-collection"))]):
+                    conditions.setdefault(str(table), str(entry["filter"]))
+        kind = str(signal.data.get("type") or "incremental").lower()
         if not tables:
             log.warning("Signal %s names no captured table and is ignored", signal.id)
-        elif str(signal.data.get("type", "incremental")).lower() == "blocking":
+        elif kind == "blocking":
             self._blocking(tables, conditions)
+        elif kind == "incremental":
+            self._incremental.add(signal.id, tables, conditions, signal.data.get("surrogate-key") or None)
         else:
-            self._incremental.add(signal.id, tables, conditions, signal.data.get("surrogate-key"))
+            log.warning("Signal %s wants a snapshot of the unknown type %s and is ignored", signal.id, kind)
 
     def _stop(self, signal: Signal) -> None:
-        names = signal.data.get("data-collections")
+        names = _names(signal)
         self._incremental.stop(signal.id, self._tables(names) if names else None)
 
     def _tables(self, patterns: Iterable[str]) -> list[TableId]:
@@ -140,6 +94,124 @@ class Signals:
                 continue
             found.update(dict.fromkeys(table for table in captured if regex.matches(str(table))))
         return list(found)
+
+
+def _names(signal: Signal) -> list[str]:
+    names = signal.data.get("data-collections") or []
+    return [str(name) for name in names] if isinstance(names, list) else [str(names)]
+
+
+class SignalProcessor:
+    """Reads and executes the signals of one task, and runs its incremental snapshots. The thread that reads the log uses it.
+
+    The log's reader reports each row (``inserted``, ``deleted``, ``changed``), and calls ``due`` after each of its messages and
+    ``poll`` between transactions.
+    """
+
+    def __init__(
+        self,
+        config: CommonConfig,
+        chunks: ChunkReader,
+        emitter: Emitter,
+        notifications: Notifications,
+        captured: Captured,
+        blocking: Blocking,
+    ) -> None:
+        self._config = config
+        self._emitter = emitter
+        self._notifications = notifications
+        self._snapshot_values = chunks.snapshot_values
+        self._table = (config.signals.table or "").split(".")[-2:]
+        self.incremental = IncrementalSnapshots(config, chunks, notifications)
+        self._signals = Signals(self.incremental, captured, blocking)
+        self._captured = captured
+        self._known: KnownTables | None = None
+        self._channels: list[Channel] = []
+
+    def load(self, offset: Mapping[str, Any]) -> None:
+        """Continue the incremental snapshots of a stored offset, add those of new tables, and open the channels."""
+        self.incremental.load(offset)
+        if self._config.snapshots.new_tables:
+            self._known = KnownTables(filter(self._config.has_snapshot, self._captured()))
+            new = self._known.new(offset)
+            if new:
+                log.info("Reading tables that were not captured before: %s", ", ".join(map(str, new)))
+                self.incremental.add(NEW_TABLES, new, {}, None)
+        self._channels = open_channels(self._config, offset)
+
+    def state(self) -> dict[str, Any]:
+        """Return the part of source offsets that describes incremental snapshots and channels."""
+        state = self.incremental.state()
+        if self._known is not None:
+            state = {**state, **self._known.state()}
+        for channel in self._channels:
+            state = {**state, **channel.state()}
+        return state
+
+    @property
+    def idle(self) -> bool:
+        """Whether ``due`` has nothing to do."""
+        return not self.incremental.running and not self._notifications.waiting
+
+    def is_signal_table(self, table: TableId) -> bool:
+        return list(table) == self._table
+
+    def inserted(self, table: TableId, values: Sequence[Any]) -> None:
+        """Handle a new row of any table: a signal, or a mark of a window."""
+        if not self.is_signal_table(table) or not values:
+            return
+        if self.incremental.mark(str(values[0])) or "source" not in self._config.signals.channels:
+            return
+        signal = parse_row(values)
+        if signal is not None:
+            self._signals.execute(signal)
+
+    def deleted(self, table: TableId, values: Sequence[Any]) -> None:
+        """Handle the end of a window, if marks are deleted."""
+        if self._config.signals.delete_watermarks and self.is_signal_table(table) and values:
+            self.incremental.mark(str(values[0]), deleted=True)
+
+    def changed(self, table: TableSchema, row: Sequence[Any]) -> None:
+        """Handle a row before or after a change of a captured table."""
+        if self._known is not None:
+            self._known.add(table.id)
+        self.incremental.changed(table, row)
+
+    def poll(self) -> None:
+        """Execute the signals of the channels and read the next chunk. Call it between transactions."""
+        for channel in self._channels:
+            for signal in channel.read():
+                self._signals.execute(signal)
+        self.incremental.advance()
+
+    def due(self, offset: Callable[[], Offset], source: Callable[[TableSchema], Struct]) -> list[SourceRecord]:
+        """Return the rows of the window that the last message closed, and the notifications.
+
+        All rows but the last have the offset before, because a restart after any of them must read the chunk again.
+        """
+        self.incremental.check()
+        before = offset() if self.incremental.running else None
+        closed = self.incremental.closed_window()
+        records: list[SourceRecord] = []
+        if closed is not None and before is not None:
+            schema, rows = closed
+            incremental = not self._snapshot_values
+            records = [self._emitter.read(schema, row, source(schema), before, incremental=incremental) for row in rows]
+            if records:
+                records[-1].source_offset = offset()
+        if self._notifications.waiting:
+            records += self._notifications.take(offset())
+        return records
+
+    def commit(self) -> None:
+        """Commit the positions of the channels, because source offsets have been stored."""
+        for channel in self._channels:
+            channel.commit()
+
+    def close(self) -> None:
+        for channel in self._channels:
+            channel.close()
+        self._channels = []
 
 
 def _log(signal: Signal) -> None:

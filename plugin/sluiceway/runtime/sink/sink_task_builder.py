@@ -120,6 +120,7 @@ def build_sink_task(spec: TaskSpec, services: TaskServices, resources: ExitStack
     )
     describe_plugins(metrics, spec, type(task), None if in_java else converters)
     metrics.count_errors_of(tolerance.counts)
+    metrics.add_those_of_task(task.metrics)
     metrics.count_positions_of(lambda: positions(consumer, offsets))
     new_topic = functools.cache(services.reporter.topic)
     batches: SinkBatches | JavaSinkBatches

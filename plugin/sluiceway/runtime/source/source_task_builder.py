@@ -120,6 +120,7 @@ def build_source_task(
     metrics = services.metrics
     describe_plugins(metrics, spec, type(task), None if in_java else converters)
     metrics.count_errors_of(tolerance.counts)
+    metrics.add_those_of_task(task.metrics)
     metrics.count_buffered_by(lambda: len(sender.client))
     reader = OffsetStorageReaderImpl(store, spec.id.connector)
     only_converted = not chain.stages and not tolerance.settings.tolerant

@@ -72,6 +72,7 @@ class WorkerSourceTask(WorkerTask):
         if isinstance(parts.task, JavaSourceTask):
             self._packed = PackedBatches(parts.task, parts.tolerance, parts.delivery, parts.offsets, self._apply)
         self._backoff = BACKOFF_SECONDS[0]
+        self._partly_sent = False
         self._started = False
 
     def run(self) -> TaskResult:
@@ -79,7 +80,7 @@ class WorkerSourceTask(WorkerTask):
             self._start()
             with suppress(Interrupted):  # the task must stop while it waits
                 self._move_records()
-            self._notify_commit(self._delivery.finish())
+            self._notify_last_commit(self._delivery.finish())
             self._close()
         except Abandoned:
             self._abandon()
@@ -107,12 +108,16 @@ class WorkerSourceTask(WorkerTask):
                 empty = 0
                 self._metrics.called(poll.seconds)
                 self._metrics.took(len(poll.records), *_timestamps(poll.records))
+                self._partly_sent = True
                 self._send_batch(poll.records)
+                self._partly_sent = False
                 self._result.records += len(poll.records)
                 self._tolerance.poll_deliveries()
             else:
                 self._sender.poll_deliveries()
                 empty += not poll.retry
+                for partition, offset in () if poll.retry else self._task.idle_offsets():
+                    self._offsets.add(partition, offset)
             action = CommitAction.CONTINUE if poll.records is None else self._delivery.after_batch(poll.seconds)
             if action is CommitAction.CONTINUE and not poll.records:
                 action = self._delivery.when_idle()
@@ -194,6 +199,13 @@ class WorkerSourceTask(WorkerTask):
         if committed and self._started:
             log_errors("The task's commit()", self._task.commit)
 
+    def _notify_last_commit(self, committed: bool) -> None:
+        """Call ``commit`` at the end, unless a batch failed or was interrupted: its last records are not in Kafka.
+
+        A Java task keeps account of each record, and Connect calls it then, too.
+        """
+        self._notify_commit(committed and (self._packed is not None or not self._partly_sent))
+
     def _lose(self, error: Exception) -> None:
         """End without reporting a status: another instance of the task may already have reported its own."""
         log.warning("Stopping without writing anything more: %s", error)
@@ -206,7 +218,7 @@ class WorkerSourceTask(WorkerTask):
 
     def _close_failed(self, error: Exception) -> None:
         try:
-            self._notify_commit(self._delivery.fail(error))
+            self._notify_last_commit(self._delivery.fail(error))
         except Exception:  # the task's first failure is the one to report
             log.exception("The last commit of offsets failed")
         self._close()

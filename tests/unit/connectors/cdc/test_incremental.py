@@ -9,32 +9,37 @@ from sluiceway.connectors.cdc.columns import Column, FieldType
 from sluiceway.connectors.cdc.emitter import Emitter
 from sluiceway.connectors.cdc.envelope import source_schema
 from sluiceway.connectors.cdc.filters import TableId
-from sluiceway.connectors.cdc.incremental import IncrementalSnapshots, Request
+from sluiceway.connectors.cdc.incremental import IncrementalSnapshots, Mark, ReadOnlyChunk
+from sluiceway.connectors.cdc.incremental_offsets import Request
 from sluiceway.connectors.cdc.notifications import Notifications
 from sluiceway.connectors.cdc.postgres.config import postgres_config
 from sluiceway.connectors.cdc.tables import Row, TableSchema
 from sluiceway.data.schema import INT32_SCHEMA
 
 _TABLE = TableId("public", "t")
-_CONFIG = {
+CONFIG = {
     "topic.prefix": "p",
     "database.hostname": "h",
     "database.user": "u",
     "database.password": "x",
     "database.dbname": "d",
     "incremental.snapshot.chunk.size": "2",
+    "signal.data.collection": "public.signals",
 }
 
 
-class _Reader:
-    """A table of the keys 1 to 3, and the marks that were written."""
+class TableOfThree:
+    """A table of the keys 1 to 3, the marks that were written, and how far the log has been read and is visible."""
+
+    snapshot_values = False
 
     def __init__(self) -> None:
         self.marks: list[str] = []
+        self.read = self.visible = 0
 
     def schema(self, table: TableId) -> TableSchema | None:
         column = Column(name="id", field=FieldType(INT32_SCHEMA, int, 0), optional=False)
-        return postgres_config(_CONFIG).common.schemas(source_schema("s", [])).build(table, [column], ["id"])
+        return postgres_config(CONFIG).common.schemas(source_schema("s", [])).build(table, [column], ["id"])
 
     def key(self, _table: TableId) -> Sequence[str]:
         return ["id"]
@@ -50,18 +55,29 @@ class _Reader:
         rows: list[Row] = [(str(number),) for number in range(after + 1, 4)]
         return rows[:limit]
 
+    def kinds(self, _request: Request) -> Sequence[str]:
+        return ["Integer"]
+
+    def read_only_chunk(self, request: Request, schema: TableSchema, limit: int) -> ReadOnlyChunk | None:
+        if self.visible < self.read:
+            return None
+        return ReadOnlyChunk(self.chunk(request, schema, limit), (self.visible,))
+
+    def reached(self, mark: Mark) -> bool:
+        return (self.read,) >= mark
+
     def insert_mark(self, identifier: str, _kind: str, _data: str) -> None:
         self.marks.append(identifier)
 
     def delete_mark(self, _identifier: str) -> None: ...
 
 
-def _snapshots(reader: _Reader) -> IncrementalSnapshots:
-    config = postgres_config(_CONFIG).common
+def _snapshots(reader: TableOfThree, **more: str) -> IncrementalSnapshots:
+    config = postgres_config({**CONFIG, **more}).common
     return IncrementalSnapshots(config, reader, Notifications(config, Emitter(config, "postgresql")))
 
 
-def _window(snapshots: IncrementalSnapshots, reader: _Reader, *changed: str) -> list[Row]:
+def _window(snapshots: IncrementalSnapshots, reader: TableOfThree, *changed: str) -> list[Row]:
     """Read a chunk, show its marks and changes in between, and return its rows."""
     snapshots.advance()
     opening, closing = reader.marks[-2:]
@@ -77,7 +93,7 @@ def _window(snapshots: IncrementalSnapshots, reader: _Reader, *changed: str) -> 
 
 
 def test_chunks_follow_each_other_until_one_is_empty() -> None:
-    reader = _Reader()
+    reader = TableOfThree()
     snapshots = _snapshots(reader)
     snapshots.add("s1", [_TABLE], {}, None)
     assert [_window(snapshots, reader) for _ in range(3)] == [[("1",), ("2",)], [("3",)], []]
@@ -85,14 +101,14 @@ def test_chunks_follow_each_other_until_one_is_empty() -> None:
 
 
 def test_changes_within_the_window_replace_its_rows() -> None:
-    reader = _Reader()
+    reader = TableOfThree()
     snapshots = _snapshots(reader)
     snapshots.add("s1", [_TABLE], {}, None)
     assert _window(snapshots, reader, "2") == [("1",)]
 
 
 def test_a_restart_reads_a_chunk_again_whose_rows_were_not_returned() -> None:
-    reader = _Reader()
+    reader = TableOfThree()
     snapshots = _snapshots(reader)
     snapshots.add("s1", [_TABLE], {}, None)
     _window(snapshots, reader)
@@ -103,9 +119,54 @@ def test_a_restart_reads_a_chunk_again_whose_rows_were_not_returned() -> None:
 
 
 def test_a_paused_snapshot_reads_nothing() -> None:
-    reader = _Reader()
+    reader = TableOfThree()
     snapshots = _snapshots(reader)
     snapshots.add("s1", [_TABLE], {}, None)
     snapshots.pause("s2")
     snapshots.advance()
     assert reader.marks == []
+
+
+def _read_only(reader: TableOfThree) -> IncrementalSnapshots:
+    snapshots = _snapshots(reader, **{"read.only": "true"})
+    snapshots.add("s1", [_TABLE], {}, None)
+    return snapshots
+
+
+def test_without_marks_a_window_lasts_until_the_log_has_reached_its_chunk() -> None:
+    reader = TableOfThree()
+    reader.visible = 5
+    snapshots = _read_only(reader)
+    snapshots.advance()
+    schema = reader.schema(_TABLE)
+    assert schema is not None
+    assert snapshots.closed_window() is None
+    snapshots.changed(schema, ("1",))
+    reader.read = 5
+    snapshots.check()
+    closed = snapshots.closed_window()
+    assert closed is not None
+    assert closed[1] == [("2",)]
+    assert reader.marks == []
+
+
+def test_a_chunk_is_not_read_while_queries_see_less_than_the_log_has() -> None:
+    reader = TableOfThree()
+    reader.read = 5
+    snapshots = _read_only(reader)
+    snapshots.advance()
+    reader.visible = 5
+    assert snapshots.closed_window() is None
+    snapshots.advance()
+    closed = snapshots.closed_window()
+    assert closed is not None
+    assert closed[1] == [("1",), ("2",)]
+
+
+def test_stop_ends_the_window() -> None:
+    reader = TableOfThree()
+    snapshots = _read_only(reader)
+    snapshots.advance()
+    snapshots.stop("s2", [_TABLE])
+    assert snapshots.closed_window() is None
+    assert snapshots.state() == {}

@@ -142,6 +142,15 @@ def test_a_record_too_large_fails_the_task_and_those_before_it_are_committed() -
     assert "1001 bytes" in first_line
     assert "producer.override.max.request.size" in first_line
     assert stored(task) == {"position": 1}
+    assert made.names() == ["start", "stop"], "commit would say that all records are stored"
+
+
+def test_offsets_without_records_are_stored_and_committed() -> None:
+    made = script("src", [record("a", 1)], idle=[({"file": "p"}, {"position": 9})])
+    with RunningTask(config(), worker(), bounded=True) as task:
+        task.join()
+    assert stored(task) == {"position": 9}
+    assert values() == [b"a"]
     assert made.names() == ["start", "commit", "stop"]
 
 

@@ -9,6 +9,8 @@ from typing import Any
 
 from sluiceway.api import Offset, SourceRecord
 
+_TAKEN_SHARE = 4
+
 
 class StoppedError(Exception):
     """The task stops; the reading thread must end."""
@@ -56,6 +58,10 @@ class RecordBuffer:
         if was_empty and records:
             self._wake()
 
+    def is_drained(self) -> bool:
+        """Whether neither records nor an error wait."""
+        return not self._items and self._error is None
+
     def fail(self, error: BaseException) -> None:
         """Make ``take`` raise an error after all records before it."""
         with self._changed:
@@ -77,14 +83,21 @@ class RecordBuffer:
             return self._stopped or self._changed.wait_for(lambda: self._stopped, seconds)
 
     def take(self, limit: int) -> list[SourceRecord]:
-        """Return about ``limit`` records, possibly none. Raises the reading thread's error once the buffer is empty."""
+        """Return about ``limit`` records, possibly none, of at most about a quarter of the buffer's bytes.
+
+        Raises the reading thread's error once the buffer is empty.
+        """
         taken: list[Any] = []
+        left = self._byte_limit // _TAKEN_SHARE
         with self._changed:
-            while self._items and len(taken) < limit:
+            while self._items and len(taken) < limit and left > 0:
                 records, offset, size = self._items.popleft()
                 taken += records
+                left -= size
                 self._count -= len(records)
                 self._bytes -= size
+                if offset is None and records:  # within a transaction
+                    offset = records[-1].source_offset
                 if offset is not None:
                     self.offset = offset
             if taken:

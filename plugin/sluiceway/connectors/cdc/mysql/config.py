@@ -55,7 +55,6 @@ _OWN: list[Entry] = [
     ),
     ("snapshot.locking.mode", STRING, "minimal", LOW, "Accepted for compatibility: snapshots take no locks."),
     ("snapshot.query.mode", STRING, "select_all", LOW, "How snapshots read tables: select_all."),
-    ("snapshot.new.tables", STRING, "off", LOW, "Accepted for compatibility."),
     (
         "time.precision.mode",
         STRING,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import socket
 import ssl
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from sluiceway.connectors.cdc.filters import TableId
 from sluiceway.connectors.cdc.mysql.binlog.charsets import Charsets
 from sluiceway.connectors.cdc.mysql.binlog.stream import StartPosition
+from sluiceway.connectors.cdc.mysql.log_state import LogState
 from sluiceway.connectors.cdc.mysql.result_rows import result_rows
 from sluiceway.errors import ConnectError, RetriableError
 
@@ -21,11 +23,13 @@ BUILT_IN_DATABASES = frozenset({"mysql", "performance_schema", "information_sche
 
 _NO_SUCH_VARIABLE, _SYNTAX_ERROR = 1193, 1064
 _FETCHED_BYTES = 4 << 20
+_LOST_CODES = frozenset({0, 1040, 1053, 1152, 1158, 1159, 1160, 1161, 1927, 2002, 2003, 2006, 2013, 2055})
+"""Error codes of a server that is shutting down or has no room, and of a connection that is lost."""
 
 
 @dataclass(frozen=True, slots=True)
 class ConnectionSettings:
-    """The address and the credentials of the server. ``timeout`` is in seconds."""
+    """The address and the credentials of the server. ``timeout``, for connecting, and ``read_timeout`` are in seconds."""
 
     host: str
     port: int
@@ -33,6 +37,7 @@ class ConnectionSettings:
     password: str
     ssl_mode: str = "preferred"
     timeout: float = 30.0
+    read_timeout: float = 600.0
     statements: tuple[str, ...] = ()
 
     @classmethod
@@ -65,6 +70,14 @@ class Server:
         with contextlib.suppress(Exception):
             self.connection.close()
 
+    def is_open(self) -> bool:
+        """Ask the server whether the connection still exists."""
+        try:
+            self.connection.ping(reconnect=False)
+        except Exception:  # noqa: BLE001 (the driver's errors, and those of a closed socket)
+            return False
+        return True
+
     def __enter__(self) -> Server:
         return self
 
@@ -77,7 +90,7 @@ class Server:
 
     def rows(self, sql: str, parameters: Sequence[object] = ()) -> list[tuple[Any, ...]]:
         with self.connection.cursor() as cursor:
-            cursor.execute(sql, parameters or None)
+            cursor.execute(sql, tuple(parameters) or None)
             return list(cursor.fetchall())
 
     def row(self, sql: str) -> tuple[Any, ...]:
@@ -87,15 +100,28 @@ class Server:
             raise ConnectError(f"The statement '{sql}' returned no rows. Check the user's privileges.")
         return found[0]
 
-    def stream(self, sql: str, size: int) -> Iterator[tuple[tuple[str, ...], list[tuple[Any, ...]]]]:
+    def sibling(self) -> Server:
+        """Return another connection to the same server."""
+        return Server(self._settings)
+
+    def shut(self) -> None:
+        """End a query that another thread executes, by closing the socket."""
+        sock = getattr(self.connection, "_sock", None)
+        if sock is not None:
+            with contextlib.suppress(OSError):
+                sock.shutdown(socket.SHUT_RDWR)
+
+    def stream(
+        self, sql: str, size: int, parameters: Sequence[object] = ()
+    ) -> Iterator[tuple[tuple[str, ...], list[tuple[Any, ...]]]]:
         """Yield the column names with at most ``size`` rows, and not many more than 4 MiB, at a time."""
         from pymysql.cursors import SSCursor
 
-        opened: Any = self.connection.cursor(SSCursor)
-        with opened as cursor:
-            cursor.execute(sql)
+        with self.connection.cursor(SSCursor) as cursor:
+            cursor.execute(sql, tuple(parameters) or None)
             names = tuple(column[0] for column in cursor.description or ())
-            for rows in result_rows(cursor._result, size, _FETCHED_BYTES):
+            reading: Any = cursor  # its result is not part of PyMySQL's types
+            for rows in result_rows(reading._result, size, _FETCHED_BYTES):
                 yield names, rows
 
     # -- positions
@@ -155,7 +181,33 @@ class Server:
 
     def log_files(self) -> list[str]:
         """Return the names of the binary log's files, oldest first."""
-        return [str(row[0]) for row in self.rows("SHOW BINARY LOGS")]
+        return [name for name, _ in self._files()]
+
+    def _files(self) -> list[tuple[str, int]]:
+        return [(str(row[0]), int(row[1])) for row in self.rows("SHOW BINARY LOGS")]
+
+    def log_state(self) -> LogState:
+        """Return what the binary log has now."""
+        files = self._files()
+        executed = purged = ""
+        if self.mariadb and files:
+            executed = self.variable("gtid_binlog_pos")
+            (found,) = self.row(f"SELECT BINLOG_GTID_POS('{files[0][0]}', 4)")
+            purged = str(found or "")
+        elif files:
+            executed, purged = self.variable("global.gtid_executed"), self.variable("global.gtid_purged")
+        return LogState(tuple(files), executed, purged, self.mariadb, self._keeps())
+
+    def _keeps(self) -> int:
+        """Return the seconds after which the server purges its log, or 0."""
+        import pymysql
+
+        for name, seconds in (("binlog_expire_logs_seconds", 1), ("expire_logs_days", 86_400)):
+            try:
+                return int(float(self.variable(name) or 0) * seconds)
+            except pymysql.err.MySQLError:  # the server's version has another one
+                continue
+        return 0
 
     # -- tables
 
@@ -212,6 +264,15 @@ class Server:
         return "" if value is None else str(value)
 
 
+def is_connection_lost(error: BaseException) -> bool:
+    """Tell whether an error of PyMySQL says that the connection is gone, so that another one may go on."""
+    import pymysql
+
+    if isinstance(error, pymysql.err.InterfaceError):
+        return True
+    return isinstance(error, pymysql.err.MySQLError) and bool(error.args) and error.args[0] in _LOST_CODES
+
+
 def quoted(name: str) -> str:
     """Return an identifier in backticks."""
     return "`" + name.replace("`", "``") + "`"
@@ -238,6 +299,7 @@ def connect(settings: ConnectionSettings) -> Connection[Any]:
             charset="utf8mb4",
             autocommit=True,
             connect_timeout=max(1, int(settings.timeout)),
+            read_timeout=max(1, int(settings.read_timeout)),
             conv=conversions,
             **_tls(settings.ssl_mode),
         )
@@ -248,7 +310,7 @@ def connect(settings: ConnectionSettings) -> Connection[Any]:
     except pymysql.err.OperationalError as error:
         code, *message = error.args
         text = f"{settings.host}:{settings.port}: {': '.join(map(str, message)) or code}"
-        if code in (2003, 2006, 2013, 1040):
+        if code in _LOST_CODES:
             raise RetriableError(f"Cannot reach the server at {text}. Check database.hostname and database.port.") from error
         raise ConnectError(text) from error
     except pymysql.err.MySQLError as error:

@@ -61,6 +61,8 @@ class LogPosition:
         self._has_gtids = False
         self.file = ""
         self.position = 0
+        self.end = 0
+        """The position in the file behind the last event, even one that has no records."""
         self.server_id = 0
         self.seconds = 0
         self.gtid: str | None = None
@@ -88,7 +90,7 @@ class LogPosition:
     def start_at(self, start: StartPosition) -> None:
         """Move to a position between transactions."""
         self.file = self._start_file = start.file
-        self.position = self._start_position = start.position
+        self.position = self.end = self._start_position = start.position
         self._has_gtids = bool(start.gtids)
         self._start_gtids = start.gtids or None
         kind = type(self._gtids)
@@ -117,7 +119,7 @@ class LogPosition:
         return self._events, self._rows
 
     def rotate(self, file: str, position: int) -> None:
-        self.file = file
+        self.file, self.end = file, position
         if not self.in_transaction:
             self._start_file, self._start_position = file, position
 

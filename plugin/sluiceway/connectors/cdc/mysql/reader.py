@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -15,28 +15,29 @@ from sluiceway.connectors.cdc.mysql.binlog.stream import BinlogStream, LogEndedE
 from sluiceway.connectors.cdc.mysql.binlog.temporal import Calendar
 from sluiceway.connectors.cdc.mysql.buffer import RecordBuffer, StoppedError
 from sluiceway.connectors.cdc.mysql.catalog import Catalog
+from sluiceway.connectors.cdc.mysql.chunks import file_number, log_position
 from sluiceway.connectors.cdc.mysql.config import SourceConfig
-from sluiceway.connectors.cdc.mysql.connection import Server, connect
+from sluiceway.connectors.cdc.mysql.connection import Server, connect, is_connection_lost
 from sluiceway.connectors.cdc.mysql.ddl.model import TableDefinition, Tables
 from sluiceway.connectors.cdc.mysql.ddl.statements import apply_statement
 from sluiceway.connectors.cdc.mysql.fields import Settings
 from sluiceway.connectors.cdc.mysql.history import SchemaHistory
+from sluiceway.connectors.cdc.mysql.log_state import find_gap, lost_message
 from sluiceway.connectors.cdc.mysql.offsets import SNAPSHOT_KEY, BlockingPosition, LogPosition
 from sluiceway.connectors.cdc.mysql.schema_changes import SchemaChanges
-from sluiceway.connectors.cdc.mysql.signals import Signals
+from sluiceway.connectors.cdc.mysql.signals import IDLE_SECONDS, BinlogSignals
 from sluiceway.connectors.cdc.mysql.snapshot import Snapshot
 from sluiceway.connectors.cdc.mysql.streaming import Streaming, StreamingParts
+from sluiceway.connectors.cdc.mysql.table_ranges import table_to_read
 from sluiceway.connectors.cdc.notifications import Notifications
+from sluiceway.connectors.cdc.ranges import PROGRESS, rest
 from sluiceway.connectors.cdc.transactions import TransactionCounter
 from sluiceway.errors import ConnectError, RetriableError
 
 log = logging.getLogger(__name__)
 
 _LOG_GONE_CODE = 1236
-_GONE = (
-    "The connector is trying to read binlog starting at {position}, but this is no longer available on the server. "
-    "Reconfigure the connector to use a snapshot when needed."
-)
+_RETRIED = (LogEndedError, RetriableError, OSError)
 _DATA_MODES = frozenset({"initial", "always", "initial_only", "when_needed"})
 
 
@@ -77,26 +78,50 @@ class DatabaseReader:
         self._server: Server | None = None
         self._stream: BinlogStream | None = None
         self._lock = threading.Lock()
-        self.signals = Signals(config, emitter, self._position, self._catalog, self._tables)
-        self.signals.blocking = self._blocking_snapshot
+        self._reached = ("", 0)
+        self._running_snapshot: Snapshot | None = None
+        self.catches_up = False
+        """Whether the reader is asked for ``caught_up``."""
+        self._log_end: tuple[int, int] | None = None
+        self.signals = BinlogSignals(
+            config, emitter, self._position, self._catalog, self._tables, self._notifications, self._want_blocking
+        )
+        self._wanted: list[tuple[Sequence[TableId], Mapping[str, str]]] = []
         self._thread = threading.Thread(target=self._run, name=f"{connector}-reader-{common.prefix}", daemon=True)
 
     def start(self) -> None:
         self._thread.start()
 
+    def caught_up(self) -> bool:
+        """Whether all records are taken up to the end that the log had when reading it began."""
+        end, position = self._log_end, self._position
+        if self._thread.is_alive() and (
+            end is None or position.in_transaction or self.signals.incremental.running or log_position(position) < end
+        ):
+            return False
+        return self._buffer.is_drained()
+
     def stop(self) -> None:
         """Stop reading; returns when the thread has ended."""
         self._buffer.stop()
         with self._lock:
-            stream, server = self._stream, self._server
+            stream, server, snapshot = self._stream, self._server, self._running_snapshot
         if stream is not None:
             stream.close()
+        if snapshot is not None:
+            snapshot.close()
         if server is not None:
-            _shut(server)
-        self.signals.close()
+            server.shut()
         if self._thread.is_alive():
             self._thread.join(30)
+        self.signals.close()
         self._history.close()
+
+    @property
+    def reached(self) -> tuple[str, int, int]:
+        """The file, the position, and the time in seconds since the epoch of the last event that was read. Any thread may ask."""
+        position = self._position
+        return position.file, position.position, position.seconds
 
     # -- the thread
 
@@ -113,7 +138,7 @@ class DatabaseReader:
 
     def _read(self) -> None:
         self._retrying(self._prepare)
-        if self._config.common.snapshot_mode == "initial_only":
+        if self._config.common.snapshots.mode == "initial_only":
             log.info("The snapshot is complete, and snapshot.mode is initial_only: no changes are read.")
             return
         self._retrying(self._stream_log)
@@ -125,10 +150,14 @@ class DatabaseReader:
             try:
                 step()
                 return
-            except (LogEndedError, RetriableError, OSError) as error:
+            except StoppedError:
+                raise
+            except Exception as error:
                 if self._buffer.is_stopped():
                     return
-                attempts += 1
+                if not isinstance(error, _RETRIED) and not is_connection_lost(error):
+                    raise
+                attempts = 1 if self._progressed() else attempts + 1
                 limit = self._config.common.max_retries
                 if 0 <= limit < attempts:
                     raise ConnectError(f"{error} Gave up after {limit} retries (errors.max.retries).") from error
@@ -136,6 +165,11 @@ class DatabaseReader:
                 self._close_server()
                 if self._buffer.wait_stopped(self._config.common.retry_wait):
                     return
+
+    def _progressed(self) -> bool:
+        """Return whether the log was read further since the last call."""
+        before, self._reached = self._reached, (self._position.file, self._position.position)
+        return before != self._reached
 
     def _open_server(self) -> Server:
         with self._lock:
@@ -167,24 +201,33 @@ class DatabaseReader:
         """Load the stored position and the schema history, and take a snapshot if the mode says so."""
         self._history.create()
         offset = self._offset
-        if offset is None or offset.get(SNAPSHOT_KEY) or self._config.common.snapshot_mode == "always":
+        if offset is not None and offset.get(SNAPSHOT_KEY) and self._continue_snapshot(offset):
+            return
+        if offset is None or offset.get(SNAPSHOT_KEY) or self._config.common.snapshots.mode == "always":
             self._start_without_offset()
             return
         self._position.load(offset)
         self._counter.load(offset)
-        gone = self._missing_position()
-        if gone is not None:
-            if self._config.common.snapshot_mode != "when_needed":
-                raise ConnectError(gone)
-            log.warning("%s Taking a new snapshot, because snapshot.mode is when_needed.", gone)
+        gap = find_gap(self._position.start, self._open_server().log_state())
+        if gap is not None:
+            if not self._snapshots_a_gap():
+                raise ConnectError(lost_message(self._position.start, gap))
+            log.warning("%s Taking a new snapshot, because of snapshot.mode.", gap)
+            self._counter.end()
             self._snapshot(data=True)
             return
         self._recover(offset)
         self._notifications.snapshot("SKIPPED")
-        self._buffer.put(self._notifications.take(None))
+        self._buffer.put(self._notifications.take(offset))
+
+    def _snapshots_a_gap(self) -> bool:
+        config = self._config
+        mode = config.common.snapshots.mode
+        on_error = config.flag("snapshot.mode.configuration.based.snapshot.on.data.error")
+        return mode == "when_needed" or (mode == "configuration_based" and on_error)
 
     def _recover(self, offset: Mapping[str, Any]) -> None:
-        if self._config.common.snapshot_mode == "recovery" or not self._history.recover(offset, self._tables):
+        if self._config.common.snapshots.mode == "recovery" or not self._history.recover(offset, self._tables):
             log.warning(
                 "The schema history topic '%s' has no records of this connector; tables are read from the server.",
                 self._history.topic,
@@ -200,8 +243,33 @@ class DatabaseReader:
         self._position.start_at(position)
         self._position.resume_at(*skips)
 
+    def _continue_snapshot(self, offset: Mapping[str, Any]) -> bool:
+        """Read the rest of an interrupted snapshot beside the log, from its position on. Return False if all is left."""
+        config = self._config
+        mode, streams = config.common.snapshots.mode, config.flag("snapshot.mode.configuration.based.start.stream")
+        if PROGRESS not in offset or not (mode in ("initial", "when_needed") or (mode == "configuration_based" and streams)):
+            return False
+        self._position.load(offset)
+        gap = find_gap(self._position.start, self._open_server().log_state())
+        if gap is not None or not self._history.recover(offset, self._tables):
+            return False
+        found = self._tables.tables.items()
+        tables = [each for table, each in found if config.captures(table) and config.common.has_snapshot(table)]
+        left = rest(offset, [table_to_read(each, config, {}) for each in tables])
+        if left is None:
+            return False
+        requests, whole = left
+        log.info(
+            "Continuing the initial snapshot: %d ranges of keys and %d tables without key are left.", len(requests), len(whole)
+        )
+        self.signals.start(offset)
+        self.signals.incremental.resume_requests(requests)
+        if whole:
+            self._want_blocking(whole, {})
+        return True
+
     def _start_without_offset(self) -> None:
-        mode, config = self._config.common.snapshot_mode, self._config
+        mode, config = self._config.common.snapshots.mode, self._config
         if mode == "never":
             self._start_at_oldest()
             return
@@ -220,7 +288,7 @@ class DatabaseReader:
         self._position.start_at(StartPosition(files[0], 4))
 
     def _new_snapshot(self, server: Server, buffer: RecordBuffer) -> Snapshot:
-        return Snapshot(
+        snapshot = Snapshot(
             config=self._config,
             server=server,
             tables=self._tables,
@@ -231,6 +299,9 @@ class DatabaseReader:
             buffer=buffer,
             notifications=self._notifications,
         )
+        with self._lock:
+            self._running_snapshot = snapshot
+        return snapshot
 
     def _snapshot(self, *, data: bool) -> None:
         delay = int(str(self._config.values["snapshot.delay.ms"] or 0)) / 1000
@@ -241,32 +312,37 @@ class DatabaseReader:
         self._new_snapshot(server, self._buffer).run(data=data)
         self._close_server()
 
-    def _blocking_snapshot(self, tables: list[TableId]) -> list[SourceRecord]:
-        """Read tables while the log waits, for a signal."""
+    def _want_blocking(self, tables: Sequence[TableId], conditions: Mapping[str, str]) -> None:
+        self._wanted.append((tables, conditions))
+
+    def _after_event(self) -> list[SourceRecord]:
+        """Return the records of incremental snapshots; read tables while the log waits, for blocking ones."""
+        records = self.signals.after_event()
+        while self._wanted and not self._position.in_transaction:
+            self._blocking_snapshot(*self._wanted.pop(0))
+        while records and self.signals.incremental.running:  # an idle log must not wait for the next heartbeat
+            self._buffer.put(records)
+            records = self.signals.after_event()
+        return records
+
+    def _blocking_snapshot(self, tables: Sequence[TableId], conditions: Mapping[str, str]) -> None:
         with Server(self._config.connection) as server:
             start = server.snapshot_position()
             snapshot = self._new_snapshot(server, self._buffer)
             snapshot.position = BlockingPosition(self._connector, self._config.common.prefix, start, self._position)
-            snapshot.run_blocking(tables)
-        return []
-
-    def _missing_position(self) -> str | None:
-        """Return an error if the log no longer has the stored position."""
-        start = self._position.start
-        if start.gtids is not None or not start.file:
-            return None  # the server itself refuses GTIDs that it no longer has
-        if start.file in self._open_server().log_files():
-            return None
-        return _GONE.format(position=f"{start.file}:{start.position}")
+            snapshot.run_blocking(tables, conditions)
 
     # -- the log
 
     def _stream_log(self) -> None:
-        if self._config.common.snapshot_mode == "configuration_based" and not self._config.flag(
+        if self._config.common.snapshots.mode == "configuration_based" and not self._config.flag(
             "snapshot.mode.configuration.based.start.stream"
         ):
             return
         server = self._open_server()
+        gap = find_gap(self._position.start, server.log_state())
+        if gap is not None:  # after a lost connection: the server may be another one now
+            raise ConnectError(lost_message(self._position.start, gap))
         charsets = server.charsets()
         parts = StreamingParts(
             config=self._config,
@@ -283,33 +359,33 @@ class DatabaseReader:
             read_table=self._read_table,
         )
         mariadb = server.mariadb
+        if self.catches_up and self._log_end is None:
+            end = server.position()
+            self._log_end = (file_number(end.file), end.position)
         self._close_server()
         connection = connect(replace(self._config.connection, statements=()))
-        stream = BinlogStream(connection, self._config.server_id, mariadb=mariadb, annotations=self._config.flag("include.query"))
+        self.signals.start(self._offset or {})
+        active = self.signals.active or bool(self._wanted)
+        stream = BinlogStream(
+            connection,
+            self._config.server_id,
+            mariadb=mariadb,
+            annotations=self._config.flag("include.query"),
+            heartbeat=IDLE_SECONDS if active or self.catches_up else None,
+        )
         with self._lock:
             self._stream = stream
         self._position.rewind()
-        streaming = Streaming(parts, self.signals.on_row if self._config.common.signal_table else None)
+        streaming = Streaming(parts, self.signals.on_row, self._after_event) if active else Streaming(parts)
         start = self._position.start
         log.info("Reading the binary log from %s:%s (%s).", start.file, start.position, start.gtids or "no GTID")
         try:
             stream.start(start)
-            self.signals.start(self._offset)
             streaming.run(stream.packets())
         except ServerError as error:
             if error.code == _LOG_GONE_CODE:
-                where = start.gtids or f"{start.file}:{start.position}"
-                raise ConnectError(f"{_GONE.format(position=where)} The server says: {error}") from error
+                raise ConnectError(lost_message(start, f"The server says: {error}")) from error
             raise RetriableError(f"The server aborted the dump of its binary log: {error} (error {error.code}).") from error
         finally:
             stream.close()
-
-
-def _shut(server: Server) -> None:
-    """End a query that another thread executes, by closing the socket."""
-    sock = getattr(server.connection, "_sock", None)
-    if sock is not None:
-        try:
-            sock.shutdown(2)
-        except OSError:
-            return
+            self.signals.disconnect()

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from sluiceway.api import SourceRecord
 from sluiceway.connectors.cdc.emitter import Emitter
-from sluiceway.connectors.cdc.envelope import FIRST, FIRST_IN_TABLE, LAST, LAST_IN_TABLE, TRUE
 from sluiceway.connectors.cdc.filters import TableId
+from sluiceway.connectors.cdc.known_tables import known_tables
+from sluiceway.connectors.cdc.mysql.binlog.stream import StartPosition
 from sluiceway.connectors.cdc.mysql.buffer import RecordBuffer
 from sluiceway.connectors.cdc.mysql.catalog import Catalog
 from sluiceway.connectors.cdc.mysql.config import SourceConfig
@@ -19,11 +20,15 @@ from sluiceway.connectors.cdc.mysql.connection import BUILT_IN_DATABASES, Server
 from sluiceway.connectors.cdc.mysql.ddl.model import TableDefinition, Tables
 from sluiceway.connectors.cdc.mysql.offsets import INITIAL, LogPosition
 from sluiceway.connectors.cdc.mysql.schema_changes import SchemaChanges
+from sluiceway.connectors.cdc.mysql.table_ranges import BinlogRanges, open_sessions, table_to_read
 from sluiceway.connectors.cdc.notifications import Notifications
+from sluiceway.connectors.cdc.parallel import ParallelReader
+from sluiceway.connectors.cdc.ranges import Progress, RangePlanner
+from sluiceway.connectors.cdc.sizes import size_of
+from sluiceway.connectors.cdc.snapshot_rows import SnapshotRows
+from sluiceway.connectors.cdc.tables import Row
 
 log = logging.getLogger(__name__)
-
-Row = tuple[Any, ...]
 
 
 @dataclass
@@ -40,11 +45,23 @@ class Snapshot:
     buffer: RecordBuffer
     notifications: Notifications
     _held: SourceRecord | None = None
+    _reader: ParallelReader[Server] | None = None
+    _progress: Progress = field(default_factory=lambda: Progress(()))
+    _blocking: bool = False
+    _known: dict[str, Any] = field(default_factory=dict)
 
     def run(self, *, data: bool) -> None:
         """Read the structures, and the rows if ``data``."""
         started = time.monotonic()
-        start = self.server.snapshot_position()
+        start, sessions = open_sessions(self.server, self.config.common.snapshots.threads if data else 1)
+        try:
+            count = self._run(start, sessions, data=data)
+        finally:
+            for session in sessions[1:]:
+                session.close()
+        log.info("Snapshot complete: %d rows in %.1f s.", count, time.monotonic() - started)
+
+    def _run(self, start: StartPosition, sessions: Sequence[Server], *, data: bool) -> int:
         self.position.start_at(start)
         self.position.seconds = int(time.time())
         self.position.snapshot(INITIAL)
@@ -52,27 +69,25 @@ class Snapshot:
         self._notify()
         captured = self.read_structures()
         log.info("Snapshot at %s:%s (%s): %d tables.", start.file, start.position, start.gtids or "no GTID", len(captured))
-        wanted = [table for table in captured if self._has_rows(table)] if data else []
-        count = self._read_rows(self._ordered(wanted))
+        wanted = list(filter(self.config.common.has_snapshot, captured))
+        self._known = known_tables(self.config.common, wanted)
+        count = self._read_rows(self._ordered(wanted if data else []), sessions, {})
         self.position.snapshot(None)
         self.notifications.snapshot("COMPLETED")
         self._notify()
         if self._held is not None:
-            self._held.source_offset = self.position.offset()
-            self.buffer.put([self._held], offset=self.position.offset())
-        log.info("Snapshot complete: %d rows in %.1f s.", count, time.monotonic() - started)
-
-    def _has_rows(self, table: TableId) -> bool:
-        """Whether the snapshot has the rows of a table; it leaves out those of the signal table."""
-        common = self.config.common
-        return str(table) != common.signal_table and common.snapshot_tables(str(table))
+            offset = {**self.position.offset(), **self._known}
+            self._held.source_offset = offset
+            self.buffer.put([self._held], offset=offset)
+        return count
 
     def _notify(self) -> None:
         self._emit(self.notifications.take(self.position.offset()))
 
-    def run_blocking(self, tables: Sequence[TableId]) -> None:
+    def run_blocking(self, tables: Sequence[TableId], conditions: Mapping[str, str]) -> None:
         """Read the rows of some tables while the log waits. The offsets stay those of the log."""
-        count = self._read_rows(tables)
+        self._blocking = True
+        count = self._read_rows(tables, [self.server], conditions)
         if self._held is not None:
             self.buffer.put([self._held])
         log.info("Blocking snapshot of %d tables complete: %d rows.", len(tables), count)
@@ -82,7 +97,7 @@ class Snapshot:
         if records:
             passed = list(records) if self._held is None else [self._held, *records]
             self._held = passed.pop()
-            self.buffer.put(passed)
+            self.buffer.put(passed, sum(map(size_of, passed)))
 
     # -- structures
 
@@ -123,16 +138,39 @@ class Snapshot:
 
     # -- rows
 
-    def _read_rows(self, tables: Sequence[TableId]) -> int:
-        count = 0
-        for number, table in enumerate(tables):
-            definition = self.tables.get(table)
-            if definition is not None:
-                self.position.seconds = int(time.time())
-                rows = self._read_table(definition, first=number == 0, last=number == len(tables) - 1)
-                self.notifications.table_scanned(str(table), rows)
-                count += rows
-        return count
+    def _read_rows(self, tables: Sequence[TableId], sessions: Sequence[Server], conditions: Mapping[str, str]) -> int:
+        """Read tables by the ranges of their keys, with a thread for each session. Return the number of rows."""
+        found = [definition for table in tables if (definition := self.tables.get(table)) is not None]
+        counts = self.server.row_counts()
+        plan = [table_to_read(definition, self.config, counts) for definition in found]
+        self._progress = Progress(plan)
+        ranges = BinlogRanges(self.config, sessions, found, conditions)
+        planner: RangePlanner[Server] = RangePlanner(
+            plan, self.config.common.snapshots.range_rows, ranges.bounds, ranges.boundary
+        )
+        self._reader = ParallelReader(planner, ranges, len(sessions))
+        rows = SnapshotRows(self._progress, len(plan), first_wins=False)
+        for table, marker, batch, ended in rows.marked(self._reader.batches()):
+            self._emit_rows(found[table], marker, batch)
+            if ended:
+                self.notifications.table_scanned(str(found[table].id), rows.rows.get(table, 0))
+        return sum(rows.rows.values())
+
+    def _emit_rows(self, table: TableDefinition, marker: str, rows: Sequence[Row]) -> None:
+        if not rows:
+            return
+        self.position.seconds = int(time.time())
+        schema = self.catalog.schema(table)
+        block = self.position.block(table.id.schema, table.id.table, snapshot=marker)
+        offset = self.position.offset()
+        if not self._blocking:
+            offset |= {**self._known, **self._progress.state()}
+        self._emit([self.emitter.read(schema, row, block, offset) for row in rows])
+
+    def close(self) -> None:
+        """End the threads that read ranges. Thread-safe."""
+        if self._reader is not None:
+            self._reader.close()
 
     def _ordered(self, tables: Sequence[TableId]) -> Sequence[TableId]:
         """Order tables by the server's estimate of their rows, if the config says so."""
@@ -141,64 +179,3 @@ class Snapshot:
             return tables
         counts = self.server.row_counts()
         return sorted(tables, key=lambda table: counts.get(table, 0), reverse=order == "descending")
-
-    def _read_table(self, table: TableDefinition, *, first: bool, last: bool) -> int:
-        schema = self.catalog.schema(table)
-        records: list[SourceRecord] = []
-        offset, count = self.position.offset(), 0
-        for row, is_first, is_last in _marked(self._rows(table)):
-            marker = _marker(first_table=first, last_table=last, first_row=is_first, last_row=is_last)
-            block = self.position.block(table.id.schema, table.id.table, snapshot=marker)
-            records.append(self.emitter.read(schema, row, block, offset))
-            count += 1
-            if len(records) >= self.config.common.batch_size:
-                self._emit(records)
-                records = []
-        self._emit(records)
-        return count
-
-    def _rows(self, table: TableDefinition) -> Iterator[Row]:
-        """Yield the rows with values in the order of the table's columns."""
-        names = [column.name for column in table.columns]
-        override = self.config.common.select_overrides.get(str(table.id))
-        if override is not None:
-            self.server.execute(f"USE {quoted(table.id.schema)}")  # for names without a database
-        statement = override or self._statement(table)
-        for columns, rows in self.server.stream(statement, self.config.common.fetch_size):
-            lowered = {name.lower(): index for index, name in enumerate(columns)}
-            indexes = [lowered.get(name.lower()) for name in names]
-            if indexes == list(range(len(columns))):
-                yield from rows
-                continue
-            for row in rows:
-                yield tuple(None if index is None else row[index] for index in indexes)
-
-    def _statement(self, table: TableDefinition) -> str:
-        """Return the query of a table's rows; like Debezium's it leaves out columns that are not captured, even of keys."""
-        included = [column.name for column in table.columns if self.config.common.columns(f"{table.id}.{column.name}")]
-        if not included or self.config.common.correct:
-            included = [column.name for column in table.columns]
-        columns = ", ".join(map(quoted, included))
-        return f"SELECT {columns} FROM {quoted(table.id.schema)}.{quoted(table.id.table)}"  # noqa: S608
-
-
-def _marked(rows: Iterator[Row]) -> Iterator[tuple[Row, bool, bool]]:
-    """Yield each row, whether it is the first, and whether it is the last."""
-    held = next(rows, None)
-    first = True
-    for row in rows:
-        if held is not None:
-            yield held, first, False
-        held, first = row, False
-    if held is not None:
-        yield held, first, True
-
-
-def _marker(*, first_table: bool, last_table: bool, first_row: bool, last_row: bool) -> str:
-    if last_row and last_table:
-        return LAST
-    if first_row and first_table:
-        return FIRST
-    if last_row:
-        return LAST_IN_TABLE
-    return FIRST_IN_TABLE if first_row else TRUE

@@ -44,8 +44,8 @@ log = logging.getLogger(__name__)
 
 _STATEMENTS_OF_ROWS = ("INSERT ", "UPDATE ", "DELETE ", "REPLACE ")
 
-RowListener = Callable[[TableId, str, TableDefinition, "Row | None", "Row | None"], "list[SourceRecord]"]
-"""Called for each row of a captured table, after its records are made; returns further records."""
+RowListener = Callable[[TableId, str, TableDefinition, "Row | None", "Row | None"], None]
+"""Called for each row of a captured table and of the signal table, after its records are made."""
 
 
 @dataclass(slots=True)
@@ -85,8 +85,14 @@ class StreamingParts:
 class Streaming:
     """Handles the events of one dump, on the reading thread."""
 
-    def __init__(self, parts: StreamingParts, on_row: RowListener | None = None) -> None:
+    def __init__(
+        self,
+        parts: StreamingParts,
+        on_row: RowListener | None = None,
+        after_event: Callable[[], list[SourceRecord]] | None = None,
+    ) -> None:
         self._parts = parts
+        self._after_event = after_event
         self._common: CommonConfig = parts.config.common
         self._position = parts.position
         self._on_row = on_row
@@ -115,6 +121,8 @@ class Streaming:
         """Handle events until the stream is closed."""
         for packet in packets:
             self.handle(packet)
+            if self._after_event is not None:
+                self._put(self._after_event(), 0)
 
     def handle(self, packet: memoryview) -> None:
         """Handle one event with its header and checksum."""
@@ -131,6 +139,8 @@ class Streaming:
             self._position.rotate(rotation.file, rotation.position)
             return
         self._dispatch(header, body)
+        if header.next_position:
+            self._position.end = header.next_position
 
     def _dispatch(self, header: Header, body: memoryview) -> None:
         handler = self._handlers.get(header.type)
@@ -303,7 +313,7 @@ class Streaming:
         return _LogTable(mapped.raw, table, definition, usable, readers, parts.catalog.schema(usable), captured)
 
     def _is_read(self, table: TableId) -> bool:
-        return self._parts.config.captures(table) or str(table) == self._common.signal_table
+        return self._parts.config.captures(table) or str(table) == self._common.signals.table
 
     def _on_rows(self, header: Header, body: memoryview) -> None:
         if self._skipped:
@@ -318,15 +328,19 @@ class Streaming:
             first = self._skip_rows
             self._skip_events = self._skip_rows = 0
         records: list[SourceRecord] = []
-        count = len(pairs)
-        for number in range(first, count):
-            before, after = pairs[number]
-            self._position.row(number, count)
-            records += self._row_records(table, table.schema, event.operation, before, after, number)
-            if len(records) >= self._common.batch_size:
-                self._put(records, header.size * len(records) // count)
-                records = []
-        self._put(records, header.size)
+        count, passed = len(pairs), first
+        try:
+            for number in range(first, count):
+                before, after = pairs[number]
+                self._position.row(number, count)
+                records += self._row_records(table, table.schema, event.operation, before, after, number)
+                if len(records) >= self._common.batch_size:
+                    self._put(records, header.size * (number + 1 - passed) // count)
+                    records, passed = [], number + 1
+            self._put(records, header.size * (count - passed) // count)
+        except BaseException:
+            self._position.resume_at(self._position.skips[0], passed)  # a new dump reads the rest of the rows again
+            raise
 
     def _row_records(
         self, table: _LogTable, schema: TableSchema, operation: str, before: Row | None, after: Row | None, number: int
@@ -344,7 +358,7 @@ class Streaming:
             elif after is not None:
                 records = emitter.update(schema, before, after, source, block, offset)
         if self._on_row is not None and table.definition is not None:
-            records += self._on_row(table.id, operation, table.definition, before, after)
+            self._on_row(table.id, operation, table.definition, before, after)
         return records
 
     def _transaction(self, table: TableId) -> Struct | None:

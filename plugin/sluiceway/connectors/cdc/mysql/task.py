@@ -5,18 +5,24 @@ from __future__ import annotations
 import contextlib
 import logging
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import ClassVar
 
-from sluiceway.api import SourceRecord, SourceTask
+from sluiceway.api import Offset, Partition, SourceRecord, SourceTask
+from sluiceway.connectors.cdc.catch_up import CatchUp
 from sluiceway.connectors.cdc.emitter import Emitter
 from sluiceway.connectors.cdc.heartbeats import Heartbeats
 from sluiceway.connectors.cdc.mysql.buffer import RecordBuffer
 from sluiceway.connectors.cdc.mysql.config import SourceConfig, source_config
 from sluiceway.connectors.cdc.mysql.connection import Server
+from sluiceway.connectors.cdc.mysql.log_watch import LogWatch
 from sluiceway.connectors.cdc.mysql.reader import DatabaseReader
 from sluiceway.errors import ConnectError
 
 log = logging.getLogger(__name__)
+
+_IDLE_SECONDS = 30.0
+_QUERY_SECONDS = 10.0
 
 
 class BinlogSourceTask(SourceTask):
@@ -34,11 +40,19 @@ class BinlogSourceTask(SourceTask):
         self._emitter = Emitter(common, self.connector, self.context.converters)
         self._buffer = RecordBuffer(common.queue_size, common.queue_bytes, self.context.wake)
         self._heartbeats = Heartbeats(common.heartbeat_interval)
+        self._watch = LogWatch()
+        self._idle = Heartbeats(_IDLE_SECONDS)
+        self._newest: Offset | None = None
         stored = self.context.offset_storage_reader.offset(self._emitter.partition)
         self._reader = DatabaseReader(self.connector, settings, self._emitter, self._buffer, stored)
+        self._catch_up = CatchUp(config, self.context, self._reader.caught_up)
+        self._reader.catches_up = self._catch_up.wanted
         self._reader.start()
 
     def poll(self) -> Sequence[SourceRecord] | None:
+        return self._catch_up.poll(self._poll_once)
+
+    def _poll_once(self) -> Sequence[SourceRecord] | None:
         common = self._settings.common
         records = self._buffer.take(common.batch_size)
         if not records:
@@ -46,7 +60,35 @@ class BinlogSourceTask(SourceTask):
             records = self._buffer.take(common.batch_size)
         if self._heartbeats.due():
             records += self._heartbeat()
+        if self._watch.due():
+            self._check_log()
+        if records:
+            self._newest = records[-1].source_offset
         return records or None
+
+    def idle_offsets(self) -> Sequence[tuple[Partition, Offset]]:
+        """Move the stored offset over log without records: else the server may have purged it at the next start."""
+        offset = self._buffer.offset
+        if offset is None or offset == self._newest or not self._idle.due():
+            return ()
+        self._newest = offset
+        return [(self._emitter.partition, offset)]
+
+    def metrics(self) -> Mapping[str, float]:
+        return self._watch.values
+
+    def _check_log(self) -> None:
+        if self._reader is None or not self._reader.reached[0]:
+            return
+        try:
+            self._watch.check(self._open_server(), *self._reader.reached)
+        except Exception as error:  # noqa: BLE001 (the driver's errors and lost connections)
+            log.debug("The state of the binary log is unknown: %s", error)
+            self._close_server()
+
+    def commit(self) -> None:
+        if self._reader is not None:
+            self._reader.signals.commit()
 
     def _heartbeat(self) -> list[SourceRecord]:
         query = self._settings.common.heartbeat_query
@@ -58,12 +100,16 @@ class BinlogSourceTask(SourceTask):
     def _execute(self, query: str) -> None:
         """Execute the heartbeat's statement; an error is only logged, because the next heartbeat tries again."""
         try:
-            if self._server is None:
-                self._server = Server(self._settings.connection)
-            self._server.execute(query)
+            self._open_server().execute(query)
         except Exception as error:  # noqa: BLE001 (the driver's errors and lost connections)
             log.warning("heartbeat.action.query failed: %s", error)
             self._close_server()
+
+    def _open_server(self) -> Server:
+        if self._server is None:
+            # ``poll`` waits for these queries.
+            self._server = Server(replace(self._settings.connection, timeout=_QUERY_SECONDS, read_timeout=_QUERY_SECONDS))
+        return self._server
 
     def _close_server(self) -> None:
         server, self._server = self._server, None

@@ -79,6 +79,23 @@ class Catalog:
         key = tuple(name for (name,) in self._connection.execute(_KEY, (row[0],)))
         return CatalogTable(table, columns, key)
 
+    def estimated_rows(self, table: TableId) -> int:
+        """Return the server's estimate of a table's rows; one that was never analyzed counts by its size."""
+        query = "select greatest(reltuples, pg_relation_size(oid) / 200)::bigint from pg_class where oid = to_regclass(%s)"
+        row = self._connection.execute(query, (quoted(*table),)).fetchone()
+        return 0 if row is None else int(row[0])
+
+    def type_names(self, table: TableId, names: Sequence[str]) -> list[str]:
+        """Return the SQL types of columns."""
+        found = self.table(table)
+        types = []
+        for name in names:
+            column = found.column(name)
+            parameters = (25, -1) if column is None else (column.type_oid, column.typmod)
+            row = self._connection.execute("select format_type(%s::oid, %s::int)", parameters).fetchone()
+            types.append("text" if row is None else str(row[0]))
+        return types
+
 
 def snapshot_columns(table: CatalogTable, types: TypeRegistry) -> list[Column]:
     """Return the columns that a query of the table has."""

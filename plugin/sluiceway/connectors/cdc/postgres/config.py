@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from sluiceway.config.password import Password
-from sluiceway.connectors.cdc.config import CommonConfig, common_config
+from sluiceway.connectors.cdc.config import CommonConfig, Values, common_config
 from sluiceway.connectors.cdc.filters import Matcher, TableId, compile_anchored, filter_of, split_list
 from sluiceway.connectors.cdc.postgres.connection import Address
 from sluiceway.connectors.cdc.postgres.keys import CONFIG
@@ -36,6 +35,9 @@ class PostgresConfig:
     message_prefixes: Matcher
     status_interval: float
     flush: bool
+    mismatch: str
+    slot_retries: int
+    slot_retry_wait: float
     snapshot_data: bool
     snapshot_on_gap: bool
     start_stream: bool
@@ -56,58 +58,61 @@ class PostgresConfig:
 
 def postgres_config(config: Mapping[str, str]) -> PostgresConfig:
     """Return the settings of a valid config."""
-    parsed = {key.name: key.parse(config) for key in CONFIG}
-
-    def text(name: str) -> str:
-        value = parsed[name]
-        return value.value if isinstance(value, Password) else "" if value is None else str(value)
-
-    def number(name: str) -> int:
-        value = parsed[name]
-        return value if isinstance(value, int) else 0
-
-    def rule(kind: str) -> Matcher:
-        return filter_of(config.get(f"{kind}.include.list"), config.get(f"{kind}.exclude.list"))
-
+    values = Values(CONFIG, config)
     common = common_config(CONFIG, config)
-    ssl = {name: text(f"database.{name}") for name in _SSL if text(f"database.{name}")}
-    pairs = (pair.partition("=") for pair in text("slot.stream.params").split(";") if pair.strip())
+    pairs = (pair.partition("=") for pair in (values.text("slot.stream.params") or "").split(";") if pair.strip())
     return PostgresConfig(
         common=common,
-        address=Address(
-            text("database.hostname"),
-            number("database.port"),
-            text("database.user"),
-            text("database.password"),
-            text("database.dbname"),
-            ssl,
-        ),
-        settings=Settings(
-            decimal_mode=common.decimal_mode,
-            binary_mode=common.binary_mode,
-            time_mode=common.time_mode,
-            interval_mode=text("interval.handling.mode").lower(),
-            hstore_mode=text("hstore.handling.mode").lower(),
-            money_digits=number("money.fraction.digits"),
-            include_unknown=bool(parsed["include.unknown.datatypes"]),
-            placeholder=common.placeholder,
-            correct=common.correct,
-        ),
-        slot=text("slot.name"),
-        drop_slot=bool(parsed["slot.drop.on.stop"]),
-        failover=bool(parsed["slot.failover"]),
+        address=_address(values),
+        settings=_settings(values, common),
+        slot=values.text("slot.name") or "",
+        drop_slot=values.flag("slot.drop.on.stop"),
+        failover=values.flag("slot.failover"),
         stream_parameters={name.strip(): value.strip() for name, _, value in pairs},
-        publication=text("publication.name"),
-        autocreate=text("publication.autocreate.mode").lower(),
-        via_root=bool(parsed["publish.via.partition.root"]),
-        isolation=text("snapshot.isolation.mode").lower(),
-        lock_tables=text("snapshot.locking.mode").lower() == "shared",
-        schemas=rule("schema"),
-        tables=rule("table"),
-        message_prefixes=rule("message.prefix"),
-        status_interval=number("status.update.interval.ms") / 1000,
-        flush=bool(parsed["flush.lsn.source"]) and text("lsn.flush.mode").lower() != "manual",
-        snapshot_data=bool(parsed["snapshot.mode.configuration.based.snapshot.data"]),
-        snapshot_on_gap=bool(parsed["snapshot.mode.configuration.based.snapshot.on.data.error"]),
-        start_stream=bool(parsed["snapshot.mode.configuration.based.start.stream"]),
+        publication=values.text("publication.name") or "",
+        autocreate=values.choice("publication.autocreate.mode"),
+        via_root=values.flag("publish.via.partition.root"),
+        isolation=values.choice("snapshot.isolation.mode"),
+        lock_tables=values.choice("snapshot.locking.mode") == "shared",
+        schemas=_filter(config, "schema"),
+        tables=_filter(config, "table"),
+        message_prefixes=_filter(config, "message.prefix"),
+        status_interval=values.seconds("status.update.interval.ms"),
+        flush=values.flag("flush.lsn.source") and values.choice("lsn.flush.mode") != "manual",
+        mismatch=values.choice("offset.mismatch.strategy"),
+        slot_retries=values.number("slot.max.retries"),
+        slot_retry_wait=values.number("slot.retry.delay.ms") / 1000,
+        snapshot_data=values.flag("snapshot.mode.configuration.based.snapshot.data"),
+        snapshot_on_gap=values.flag("snapshot.mode.configuration.based.snapshot.on.data.error"),
+        start_stream=values.flag("snapshot.mode.configuration.based.start.stream"),
     )
+
+
+def _address(values: Values) -> Address:
+    ssl = {name: text for name in _SSL if (text := values.text(f"database.{name}"))}
+    return Address(
+        values.text("database.hostname") or "",
+        values.number("database.port"),
+        values.text("database.user") or "",
+        values.text("database.password") or "",
+        values.text("database.dbname") or "",
+        ssl,
+    )
+
+
+def _settings(values: Values, common: CommonConfig) -> Settings:
+    return Settings(
+        decimal_mode=common.decimal_mode,
+        binary_mode=common.binary_mode,
+        time_mode=common.time_mode,
+        interval_mode=values.choice("interval.handling.mode"),
+        hstore_mode=values.choice("hstore.handling.mode"),
+        money_digits=values.number("money.fraction.digits"),
+        include_unknown=values.flag("include.unknown.datatypes"),
+        placeholder=common.placeholder,
+        correct=common.correct,
+    )
+
+
+def _filter(config: Mapping[str, str], kind: str) -> Matcher:
+    return filter_of(config.get(f"{kind}.include.list"), config.get(f"{kind}.exclude.list"))

@@ -18,6 +18,9 @@ _OPTIONS = (
     "-c statement_timeout=0"
 )
 
+# A server that is gone without closing the connection, because of its network, is noticed within a minute.
+_KEEPALIVES = {"keepalives_idle": "30", "keepalives_interval": "10", "keepalives_count": "3", "tcp_user_timeout": "60000"}
+
 
 @dataclass(frozen=True, slots=True)
 class Address:
@@ -43,6 +46,8 @@ class Address:
             "dbname": self.database,
             "options": _OPTIONS,
             "client_encoding": "UTF8",
+            "connect_timeout": "30",
+            **_KEEPALIVES,
             **self.extra,
             **more,
         }

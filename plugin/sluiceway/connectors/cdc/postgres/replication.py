@@ -1,27 +1,19 @@
-"""Manages the slot and the publication, and receives the log in a thread."""
+"""Manages the slot and the publication, and asks the server for its identity."""
 
 from __future__ import annotations
 
+import contextlib
 import logging
-import os
-import select
-import struct
-import threading
-import time
-from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sluiceway.connectors.cdc.filters import TableId
 from sluiceway.connectors.cdc.postgres.config import PostgresConfig
 from sluiceway.connectors.cdc.postgres.connection import (
-    connect_replication,
     execute_replication,
     lsn_number,
-    lsn_text,
     quoted,
 )
-from sluiceway.connectors.cdc.postgres.pgoutput import POSTGRES_EPOCH_MICROS
 from sluiceway.errors import ConnectError
 
 if TYPE_CHECKING:
@@ -32,19 +24,32 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-_DATA, _KEEPALIVE = 0x77, 0x6B  # w, k
-_DATA_HEAD = struct.Struct(">xqqq")
-_KEEPALIVE_HEAD = struct.Struct(">xqq?")
-_STATUS = struct.Struct(">cqqqqB")
-
 
 class Slot(NamedTuple):
-    """A replication slot; positions are None if the slot has none yet."""
+    """A replication slot; positions are None if the slot has none yet. ``lost``: why the server can no longer read it, or ""."""
 
     active: bool
     restart_lsn: int | None
     confirmed_lsn: int | None
-    lost: bool
+    lost: str
+
+
+class SlotUsage(NamedTuple):
+    """How much log a slot keeps. ``free`` is None without ``max_slot_wal_keep_size``; ``status`` is ``wal_status``."""
+
+    retained: int
+    free: int | None
+    behind: int
+    status: str
+
+
+class ServerIdentity(NamedTuple):
+    """A database cluster, the end of its log, and where its earlier timelines ended: timeline, position."""
+
+    system: str
+    timeline: int
+    lsn: int
+    switches: tuple[tuple[int, int], ...]
 
 
 class CreatedSlot(NamedTuple):
@@ -52,28 +57,65 @@ class CreatedSlot(NamedTuple):
     snapshot: str | None
 
 
-class Received(NamedTuple):
-    """A message of the log. ``keepalive`` messages have no data; ``lsn`` is then the end of the log."""
-
-    lsn: int
-    data: bytes
-
-    @property
-    def keepalive(self) -> bool:
-        return not self.data
-
-
 def find_slot(connection: Connection, name: str) -> Slot | None:
     """Return the slot of that name, or None."""
     query = (
-        "select active, restart_lsn::text, confirmed_flush_lsn::text, wal_status = 'lost' "
-        "from pg_replication_slots where slot_name = %s"
+        "select active, restart_lsn::text, confirmed_flush_lsn::text, to_jsonb(s) from pg_replication_slots s "
+        "where slot_name = %s"
     )
     row = connection.execute(query, (name,)).fetchone()
     if row is None:
         return None
-    active, restart, confirmed, lost = row
-    return Slot(active, restart and lsn_number(restart), confirmed and lsn_number(confirmed), bool(lost))
+    active, restart, confirmed, columns = row
+    return Slot(active, restart and lsn_number(restart), confirmed and lsn_number(confirmed), _lost(columns))
+
+
+def _lost(columns: Mapping[str, Any]) -> str:
+    """Return why a slot is lost, from its row in ``pg_replication_slots``, whose columns depend on the server's version."""
+    reason = columns.get("invalidation_reason") or ("conflict with recovery" if columns.get("conflicting") else "")
+    if not reason and columns.get("wal_status") == "lost":
+        reason = "its log was removed"
+    return str(reason)
+
+
+def slot_usage(connection: Connection, name: str) -> SlotUsage | None:
+    """Return how much log a slot keeps, or None if there is no such slot."""
+    query = (
+        "select coalesce(now_lsn - restart_lsn, 0)::bigint, to_jsonb(s)->>'safe_wal_size', "
+        "coalesce(now_lsn - confirmed_flush_lsn, 0)::bigint, coalesce(to_jsonb(s)->>'wal_status', '') "
+        "from pg_replication_slots s, (select case when pg_is_in_recovery() then pg_last_wal_replay_lsn() "
+        "else pg_current_wal_lsn() end as now_lsn) as n where slot_name = %s"
+    )
+    row = connection.execute(query, (name,)).fetchone()
+    if row is None:
+        return None
+    retained, free, behind, status = row
+    return SlotUsage(max(0, int(retained)), None if free is None else max(0, int(free)), max(0, int(behind)), str(status))
+
+
+def identify_server(connection: PGconn) -> ServerIdentity:
+    """Return which database cluster a replication connection has reached."""
+    [row] = execute_replication(connection, "IDENTIFY_SYSTEM")
+    timeline = int(row[1] or 0)
+    switches: tuple[tuple[int, int], ...] = ()
+    if timeline > 1:
+        with contextlib.suppress(ConnectError):  # the file may have been removed
+            [history] = execute_replication(connection, f"TIMELINE_HISTORY {timeline}")
+            switches = parse_history(history[1] or "")
+    return ServerIdentity(row[0] or "", timeline, lsn_number(row[2] or "0/0"), switches)
+
+
+def parse_history(text: str) -> tuple[tuple[int, int], ...]:
+    """Return the timelines of a history file, each with the position where it ended."""
+    lines = (line.split() for line in text.splitlines() if line.strip() and not line.lstrip().startswith("#"))
+    return tuple((int(fields[0]), lsn_number(fields[1])) for fields in lines)
+
+
+def drop_slot(connection: Connection, name: str) -> None:
+    """Drop a slot that nobody reads, if it exists."""
+    connection.execute(
+        "select pg_drop_replication_slot(slot_name) from pg_replication_slots where slot_name = %s and not active", (name,)
+    )
 
 
 def create_slot(connection: PGconn, name: str, *, temporary: bool = False, failover: bool = False) -> CreatedSlot:
@@ -102,131 +144,3 @@ def ensure_publication(connection: Connection, config: PostgresConfig, tables: S
     options = " WITH (publish_via_partition_root = true)" if config.via_root else ""
     log.info("Creating publication %s%s", name, what)
     connection.execute(f"CREATE PUBLICATION {quoted(name)}{what}{options}")
-
-
-class Receiver:
-    """Receives the log of a slot in a thread, into a queue that is bounded by messages and bytes.
-
-    ``acknowledge`` sets the position behind which the server may drop the log. ``wake`` is called when messages arrive.
-    """
-
-    def __init__(self, config: PostgresConfig, start_lsn: int, server_version: int, wake: Callable[[], None]) -> None:
-        self._config = config
-        self._wake = wake
-        self._queue: deque[Received] = deque()
-        self._bytes = 0
-        self._space = threading.Condition()
-        self._acknowledged = 0
-        self._received = start_lsn
-        self._stopping = False
-        self._error: BaseException | None = None
-        self._connection = connect_replication(config.address)
-        self._pipe = os.pipe()
-        try:
-            self._start(start_lsn, server_version)
-        except BaseException:
-            self._connection.finish()
-            raise
-        self._thread = threading.Thread(target=self._run, name=f"receiver-{config.slot}", daemon=True)
-        self._thread.start()
-
-    def take(self, most: int) -> list[Received]:
-        """Return the next messages, at most so many, without waiting. Raises the error that ended the connection."""
-        with self._space:
-            found = [self._queue.popleft() for _ in range(min(most, len(self._queue)))]
-            self._bytes -= sum(len(each.data) for each in found)
-            self._space.notify()
-            if not found and self._error is not None:
-                raise ConnectError(
-                    f"The replication connection of slot {self._config.slot} ended: {self._error}"
-                ) from self._error
-        return found
-
-    def acknowledge(self, lsn: int) -> None:
-        """Report a position to the server soon: everything before it is stored."""
-        if lsn > self._acknowledged:
-            self._acknowledged = lsn
-            os.write(self._pipe[1], b"a")
-
-    def close(self) -> None:
-        """End the thread and the connection."""
-        self._stopping = True
-        with self._space:
-            self._space.notify()
-        os.write(self._pipe[1], b"s")
-        self._thread.join(10)
-        self._connection.finish()
-        for end in self._pipe:
-            os.close(end)
-
-    def _start(self, lsn: int, server_version: int) -> None:
-        parameters = {"proto_version": "1", "publication_names": quoted(self._config.publication)}
-        if server_version >= 140000:
-            parameters["messages"] = "true"
-        parameters.update(self._config.stream_parameters)
-        listed = ", ".join(f"{quoted(name)} '{value}'" for name, value in parameters.items())
-        command = f"START_REPLICATION SLOT {quoted(self._config.slot)} LOGICAL {lsn_text(lsn)} ({listed})"
-        execute_replication(self._connection, command)
-
-    def _run(self) -> None:
-        try:
-            self._receive()
-        except BaseException as error:  # noqa: BLE001 (the task's thread raises it)
-            self._error = error
-        self._wake()
-
-    def _receive(self) -> None:
-        connection, due = self._connection, time.monotonic()
-        while not self._stopping:
-            if time.monotonic() >= due:
-                self._report()
-                due = time.monotonic() + self._config.status_interval
-            length, data = connection.get_copy_data(1)
-            if length > 0:
-                if self._handle(bytes(data or b"")):
-                    due = 0.0
-                continue
-            if length < 0:
-                raise ConnectError(connection.error_message.decode("utf-8", "replace").strip() or "the server ended it")
-            ready, _, _ = select.select([connection.socket, self._pipe[0]], [], [], max(0.0, due - time.monotonic()))
-            if self._pipe[0] in ready:
-                os.read(self._pipe[0], 4096)
-                due = 0.0
-            if connection.socket in ready:
-                connection.consume_input()
-
-    def _handle(self, data: bytes) -> bool:
-        """Put a message into the queue; return True if the server wants a reply."""
-        if data[0] == _DATA:
-            lsn, _end, _clock = _DATA_HEAD.unpack_from(data)
-            self._put(Received(lsn, data[25:]))
-        elif data[0] == _KEEPALIVE:
-            end, _clock, reply = _KEEPALIVE_HEAD.unpack_from(data)
-            self._put(Received(end, b""))
-            return bool(reply)
-        return False
-
-    def _put(self, message: Received) -> None:
-        with self._space:
-            while self._full() and not self._stopping:
-                self._space.wait(self._config.status_interval)
-                if self._full():
-                    self._report()
-            self._queue.append(message)
-            self._bytes += len(message.data)
-            first = len(self._queue) == 1
-        if first:
-            self._wake()
-
-    def _full(self) -> bool:
-        common = self._config.common
-        return len(self._queue) >= common.queue_size or (bool(self._queue) and self._bytes >= common.queue_bytes)
-
-    def _report(self) -> None:
-        """Send the acknowledged position, which also keeps the connection alive."""
-        clock = time.time_ns() // 1000 - POSTGRES_EPOCH_MICROS
-        acknowledged = self._acknowledged
-        self._connection.put_copy_data(
-            _STATUS.pack(b"r", max(self._received, acknowledged), acknowledged, acknowledged, clock, 0)
-        )
-        self._connection.flush()

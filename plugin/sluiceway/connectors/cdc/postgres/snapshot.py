@@ -1,4 +1,4 @@
-"""Reads the captured tables at one position of the log."""
+"""Makes records of the rows of the captured tables at one position of the log."""
 
 from __future__ import annotations
 
@@ -7,15 +7,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from sluiceway.api import SourceRecord
-from sluiceway.connectors.cdc.columns import Column
 from sluiceway.connectors.cdc.emitter import Emitter
-from sluiceway.connectors.cdc.envelope import FIRST, FIRST_IN_TABLE, LAST, LAST_IN_TABLE, TRUE
 from sluiceway.connectors.cdc.filters import TableId
-from sluiceway.connectors.cdc.postgres.catalog import Catalog, snapshot_columns
+from sluiceway.connectors.cdc.known_tables import known_tables
+from sluiceway.connectors.cdc.parallel import ParallelReader
+from sluiceway.connectors.cdc.postgres.catalog import Catalog, CatalogTable, snapshot_columns
 from sluiceway.connectors.cdc.postgres.config import PostgresConfig
-from sluiceway.connectors.cdc.postgres.connection import quoted
 from sluiceway.connectors.cdc.postgres.source import SOURCE, Position, Sources
+from sluiceway.connectors.cdc.postgres.table_ranges import PostgresRanges
 from sluiceway.connectors.cdc.postgres.types import TypeRegistry
+from sluiceway.connectors.cdc.ranges import Progress, RangePlanner, TableToRead
+from sluiceway.connectors.cdc.snapshot_rows import SnapshotRows
 from sluiceway.connectors.cdc.tables import TableSchema
 
 if TYPE_CHECKING:
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 _ISOLATION = {"read_committed": "READ COMMITTED", "read_uncommitted": "READ UNCOMMITTED", "repeatable_read": "REPEATABLE READ"}
+_INTEGERS = frozenset({"int2", "int4", "int8"})
 
 
 def begin_snapshot(connection: Connection, config: PostgresConfig, exported: str | None) -> None:
@@ -45,10 +48,22 @@ def snapshot_position(connection: Connection, lsn: int) -> Position:
     return Position(lsn=lsn, xid=int(row[0]), micros=int(row[1]))
 
 
+def table_to_read(catalog: Catalog, found: CatalogTable, config: PostgresConfig, types: TypeRegistry) -> TableToRead:
+    """Return how a snapshot reads a table: by ranges of its key, unless that may be null or the config has a statement for it."""
+    columns = [found.column(name) for name in found.key]
+    if str(found.id) in config.common.snapshots.select_overrides or any(
+        column is None or not column.not_null for column in columns
+    ):
+        return TableToRead(found.id)
+    integer = len(columns) == 1 and columns[0] is not None and types.name(columns[0].type_oid) in _INTEGERS
+    return TableToRead(found.id, found.key, catalog.estimated_rows(found.id), integer)
+
+
 class Snapshot:
-    """Reads tables, one after the other, over a session in the snapshot's transaction.
+    """Reads tables by the ranges of their keys, over sessions in one snapshot.
 
     Args:
+        connection: the session whose transaction has the snapshot; it is used until the records end.
         conditions: the rows to read, by table, of a blocking snapshot.
         fixed_offset: the offset of all records of a blocking snapshot, which is a position of the log.
     """
@@ -72,10 +87,13 @@ class Snapshot:
         self._fixed_offset = fixed_offset
         self._schemas = config.common.schemas(SOURCE)
         self._sources = Sources(config.common.prefix, config.address.database)
+        self._reader: ParallelReader[Connection] | None = None
+        self._progress = Progress(())
+        self._known: dict[str, Any] = {}
         self.counts: dict[str, int] = {}
 
     def offset(self, *, completed: bool) -> dict[str, Any]:
-        """Return the source offset of the snapshot's rows."""
+        """Return the source offset of the snapshot's rows, with the progress while it is not complete."""
         position = self._position
         if self._fixed_offset is not None:
             return dict(self._fixed_offset)
@@ -86,70 +104,52 @@ class Snapshot:
             "ts_usec": position.micros,
             "snapshot": "INITIAL",
             "snapshot_completed": completed,
+            **({} if completed else self._progress.state()),
+            **self._known,
         }
 
     def records(self, tables: Sequence[TableId]) -> Iterator[SourceRecord]:
         """Yield the records of all rows. The last one's offset says that the snapshot is complete."""
-        catalog = Catalog(self._connection)
         held: SourceRecord | None = None
-        for index, table in enumerate(tables):
-            found = catalog.table(table)
-            if not found.columns:
-                continue
-            columns = snapshot_columns(found, self._types)
-            schema = self._schemas.build(table, columns, found.key)
-            log.info("Snapshot of %s", table)
-            first, count = True, 0
-            for row, last in _with_last(self._rows(table, columns, schema)):
-                marker = _marker(first, last, first_table=index == 0, last_table=index == len(tables) - 1)
-                first = False
-                count += 1
-                source = self._sources.snapshot(marker, table.schema, table.table, self._position)
-                if held is not None:
-                    yield held
-                held = self._emitter.read(schema, row, source, self.offset(completed=False))
-            self.counts[str(table)] = count
+        self._known = known_tables(self._config.common, tables)
+        for record in self._records(tables):
+            if held is not None:
+                yield held
+            held = record
         if held is not None:
             held.source_offset = self.offset(completed=True)
             yield held
 
-    def _rows(self, table: TableId, columns: Sequence[Column], schema: TableSchema) -> Iterator[Sequence[str | None]]:
-        """Yield the rows of a table in the order of its columns; those that records leave out are None."""
-        names = [column.name for column in columns]
-        override = self._config.common.select_overrides.get(str(table))
-        if override is not None:
-            cursor = self._connection.execute(f"select * from ({override}) as t limit 0")  # noqa: S608
-            read = [column.name for column in cursor.description or ()]
-            statement = override
-        else:
-            included = self._config.common.columns
-            keep = self._config.settings.correct and schema.key is not None
-            keys = {names[index] for index, _ in schema.key.fields} if keep and schema.key is not None else set()
-            read = [name for name in names if included(f"{table}.{name}") or name in keys] or names
-            listed = ", ".join(map(quoted, read)) or "null"
-            condition = self._conditions.get(str(table))
-            statement = f"select {listed} from {quoted(*table)}{f' where {condition}' if condition else ''}"  # noqa: S608
-        positions = [read.index(name) if name in read else None for name in names]
-        straight = positions == list(range(len(names)))
-        with self._connection.cursor() as cursor, cursor.copy(f"COPY ({statement}) TO STDOUT") as copy:
-            for row in copy.rows():
-                yield row if straight else [None if at is None else row[at] for at in positions]
+    def close(self) -> None:
+        """End the sessions that read ranges."""
+        if self._reader is not None:
+            self._reader.close()
 
+    def _records(self, tables: Sequence[TableId]) -> Iterator[SourceRecord]:
+        catalog = Catalog(self._connection)
+        described = [found for found in map(catalog.table, tables) if found.columns]
+        columns = [snapshot_columns(found, self._types) for found in described]
+        pairs = zip(described, columns, strict=True)
+        schemas = [self._schemas.build(found.id, each, found.key) for found, each in pairs]
+        plan = [table_to_read(catalog, found, self._config, self._types) for found in described]
+        self._progress = Progress(plan)
+        log.info("Snapshot of %d tables", len(plan))
+        ranges = PostgresRanges(self._config, self._connection, schemas, plan, self._conditions)
+        planner: RangePlanner[Connection] = RangePlanner(
+            plan, self._config.common.snapshots.range_rows, ranges.bounds, ranges.boundary
+        )
+        self._reader = ParallelReader(planner, ranges, ranges.threads)
+        rows = SnapshotRows(self._progress, len(plan), first_wins=True)
+        for table, marker, batch, ended in rows.marked(self._reader.batches()):
+            yield from self._batch(schemas[table], marker, batch)
+            if ended:
+                self.counts[str(schemas[table].id)] = rows.rows.get(table, 0)
+                log.info("Snapshot of %s: %d rows", schemas[table].id, rows.rows.get(table, 0))
 
-def _marker(first: bool, last: bool, *, first_table: bool, last_table: bool) -> str:
-    if first and first_table:
-        return FIRST
-    if last:
-        return LAST if last_table else LAST_IN_TABLE
-    return FIRST_IN_TABLE if first else TRUE
-
-
-def _with_last(rows: Iterator[Any]) -> Iterator[tuple[Any, bool]]:
-    """Yield rows with whether they are the last one."""
-    held = None
-    for row in rows:
-        if held is not None:
-            yield held, False
-        held = row
-    if held is not None:
-        yield held, True
+    def _batch(self, schema: TableSchema, marker: str, rows: Sequence[Any]) -> Iterator[SourceRecord]:
+        if not rows:
+            return
+        source = self._sources.snapshot(marker, schema.id.schema, schema.id.table, self._position)
+        offset = self.offset(completed=False)
+        for row in rows:
+            yield self._emitter.read(schema, row, source, offset)

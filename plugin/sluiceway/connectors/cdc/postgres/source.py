@@ -86,6 +86,15 @@ class Position:
         return found
 
 
+def moved_offset(offset: Mapping[str, Any], lsn: int) -> dict[str, Any]:
+    """Return a stored offset, moved to a later position between transactions, in the form that it has."""
+    found = {key: value for key, value in offset.items() if key != "lsn_events_processed"}
+    found.update({key: lsn for key in ("lsn_proc", "lsn_commit", "lsn") if key in found})
+    if "messageType" in found:
+        found["messageType"] = "COMMIT"
+    return found
+
+
 def sequence(commit_lsn: int | None, lsn: int | None) -> str:
     """Return the positions of the last commit and of an event as ``source.sequence`` has them."""
     commit = "null" if commit_lsn is None else f'"{commit_lsn}"'

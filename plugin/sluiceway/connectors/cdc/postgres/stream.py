@@ -16,7 +16,7 @@ from sluiceway.connectors.cdc.postgres.catalog import Catalog, stream_columns, s
 from sluiceway.connectors.cdc.postgres.config import PostgresConfig
 from sluiceway.connectors.cdc.postgres.messages import message_record
 from sluiceway.connectors.cdc.postgres.pgoutput import Begin, Commit, Delete, Insert, Message, Relation, Truncate, Update
-from sluiceway.connectors.cdc.postgres.replication import Received
+from sluiceway.connectors.cdc.postgres.receiver import Received
 from sluiceway.connectors.cdc.postgres.source import SOURCE, Position, Sources
 from sluiceway.connectors.cdc.postgres.types import TypeRegistry
 from sluiceway.connectors.cdc.tables import TableSchema
@@ -43,7 +43,8 @@ class Listener(Protocol):
 class StreamReader:
     """Reads the log from a position on. Skips what stored offsets say was sent.
 
-    ``position`` is that of the last event; ``safe_lsn`` is the end of the last transaction of which all records were returned.
+    ``position`` is that of the last event. Records of everything before ``safe_lsn`` were returned. ``urgent``: the server
+    waits until that is stored.
     """
 
     def __init__(
@@ -56,7 +57,8 @@ class StreamReader:
         listener: Listener,
     ) -> None:
         self.position = position
-        self.safe_lsn = position.commit_lsn or 0
+        self.safe_lsn = position.start_lsn
+        self.urgent = False
         self.in_transaction = False
         self._config = config
         self._catalog = catalog
@@ -93,6 +95,7 @@ class StreamReader:
     def read(self, message: Received) -> list[SourceRecord]:
         """Return the records of a message; all but the last one have the offset of the event before."""
         if message.keepalive:
+            self._on_keepalive(message)
             return []
         decoded = pgoutput.decode(message.data)
         handler = self._handlers.get(type(decoded))
@@ -104,6 +107,11 @@ class StreamReader:
         for record in records[:-1]:
             record.source_offset = before
         return records
+
+    def _on_keepalive(self, message: Received) -> None:
+        if not self.in_transaction:
+            self.safe_lsn = max(self.safe_lsn, message.lsn)
+            self.urgent = self.urgent or message.urgent
 
     def _on_begin(self, lsn: int, begin: Begin) -> list[SourceRecord]:
         self._begin, self.in_transaction = begin, True
@@ -136,7 +144,7 @@ class StreamReader:
 
     def _on_relation(self, _lsn: int, relation: Relation) -> list[SourceRecord]:
         self._relations[relation.oid] = (relation, self._build(relation))
-        has_signals = [relation.schema, relation.table] == (self._config.common.signal_table or "").split(".")[-2:]
+        has_signals = [relation.schema, relation.table] == (self._config.common.signals.table or "").split(".")[-2:]
         (self._signals.add if has_signals else self._signals.discard)(relation.oid)
         self._enums[relation.oid] = [
             (index, column.type_oid) for index, column in enumerate(relation.columns) if self._types.labels(column.type_oid)
@@ -145,7 +153,7 @@ class StreamReader:
 
     def _build(self, relation: Relation) -> TableSchema | None:
         table = TableId(relation.schema, relation.table)
-        if not self._config.captured(table) and str(table) != self._config.common.signal_table:
+        if not self._config.captured(table) and str(table) != self._config.common.signals.table:
             return None
         found = self._catalog.table(table)
         known = (lambda _name: True) if self._config.settings.correct else self._config.common.columns
@@ -176,7 +184,8 @@ class StreamReader:
             if not self._config.captured(table.id):
                 return []
         table = self._with_known_labels(relation, table, change)
-        self._listener.changed(table, change.old if isinstance(change, Delete) else change.new)
+        for row in _changed_rows(change):
+            self._listener.changed(table, row)
         begin, block = self._announce(table, lsn)
         source = self._sources.stream(table.id.schema, table.id.table, self.position)
         offset = self.offset()
@@ -257,6 +266,13 @@ class StreamReader:
         position.lsn, position.processed, position.kind, position.xid = lsn, 1, "MESSAGE", None
         position.micros, position.commit_lsn = time.time_ns() // 1000, lsn
         return True
+
+
+def _changed_rows(change: Insert | Update | Delete) -> list[Sequence[Any]]:
+    """Return the rows before and after a change, as far as the log has them."""
+    if isinstance(change, Delete):
+        return [change.old]
+    return [change.new] if isinstance(change, Insert) or change.old is None else [change.old, change.new]
 
 
 def _completed(update: Update) -> Sequence[Any]:

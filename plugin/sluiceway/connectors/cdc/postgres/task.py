@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from sluiceway.api import SourceRecord, SourceTask
+from sluiceway.api import Offset, Partition, SourceRecord, SourceTask
+from sluiceway.connectors.cdc.catch_up import CatchUp
 from sluiceway.connectors.cdc.emitter import Emitter
 from sluiceway.connectors.cdc.filters import TableId
 from sluiceway.connectors.cdc.heartbeats import Heartbeats
@@ -15,13 +15,32 @@ from sluiceway.connectors.cdc.notifications import Notifications
 from sluiceway.connectors.cdc.postgres.catalog import Catalog
 from sluiceway.connectors.cdc.postgres.config import postgres_config
 from sluiceway.connectors.cdc.postgres.connection import connect, connect_replication, driver
-from sluiceway.connectors.cdc.postgres.replication import Receiver, create_slot, ensure_publication, find_slot
+from sluiceway.connectors.cdc.postgres.receiver import Receiver, SlotBusyError
+from sluiceway.connectors.cdc.postgres.replication import (
+    ServerIdentity,
+    Slot,
+    create_slot,
+    drop_slot,
+    ensure_publication,
+    find_slot,
+    identify_server,
+)
 from sluiceway.connectors.cdc.postgres.signals import PostgresSignals
-from sluiceway.connectors.cdc.postgres.snapshot import Snapshot, begin_snapshot, snapshot_position
-from sluiceway.connectors.cdc.postgres.source import NAME, Position
-from sluiceway.connectors.cdc.postgres.start import Plan, check_log_available, plan_start
+from sluiceway.connectors.cdc.postgres.slot_watch import SlotWatch
+from sluiceway.connectors.cdc.postgres.snapshot import Snapshot, begin_snapshot, snapshot_position, table_to_read
+from sluiceway.connectors.cdc.postgres.source import NAME, Position, moved_offset
+from sluiceway.connectors.cdc.postgres.start import (
+    Plan,
+    check_slot_position,
+    find_gap,
+    may_continue_snapshot,
+    plan_start,
+    stored_position,
+)
 from sluiceway.connectors.cdc.postgres.stream import StreamReader
 from sluiceway.connectors.cdc.postgres.types import TypeRegistry
+from sluiceway.connectors.cdc.ranges import rest
+from sluiceway.connectors.cdc.sizes import bounded
 from sluiceway.errors import ConnectError, RetriableError
 
 if TYPE_CHECKING:
@@ -30,6 +49,9 @@ if TYPE_CHECKING:
     Connection = psycopg.Connection[tuple[Any, ...]]
 
 log = logging.getLogger(__name__)
+
+_IDLE_BYTES = 8 << 20  # of log without records, after which the stored offset moves on
+_POLL_SHARE = 4  # of the queue's bytes that one poll returns at most
 
 
 class PostgresTask(SourceTask):
@@ -48,23 +70,41 @@ class PostgresTask(SourceTask):
         self._emitter = Emitter(common, NAME, self.context.converters)
         self._heartbeats = Heartbeats(common.heartbeat_interval)
         self._notifications = Notifications(common, self._emitter)
+        self._watch = SlotWatch(self._config)
         self._pending: list[SourceRecord] = []
-        self._unstored = 0  # records returned since the last commit of offsets
-        self._stored_lsn = 0
         self._position: Position | None = None
-        self._offset: dict[str, Any] = {}
+        self._offset: dict[str, Any] = {}  # behind all records that poll has returned, and behind what a commit stores
+        self._read_offset: dict[str, Any] = {}
+        self._newest: Offset = {}  # the last one that a commit stores
+        self._server: ServerIdentity | None = None
         self._plan: Plan | None = None
+        self._busy = 0
+        self._log_end = 0
+        self._catch_up = CatchUp(config, self.context, self._caught_up)
 
     def poll(self) -> Sequence[SourceRecord] | None:
+        return self._catch_up.poll(self._poll_once)
+
+    def _caught_up(self) -> bool:
+        """Whether all records are returned up to the end that the log had when reading it began."""
+        if not self._started or self._pending or self._snapshot is not None:
+            return False
+        if self._reader is None:
+            return True
+        reader, signals = self._reader, self._signals
+        if reader.in_transaction or signals.blocking or signals.incremental.running:
+            return False
+        return max(reader.position.lsn, reader.safe_lsn) >= self._log_end
+
+    def _poll_once(self) -> Sequence[SourceRecord] | None:
         try:
             records = self._poll()
         except Exception as error:
             self._disconnect()
             raise self._converted(error) from error
         self._failures = 0
-        self._unstored += len(records)
-        if not records:
-            self._acknowledge_idle()
+        if records:
+            self._newest = records[-1].source_offset or self._newest
         return records or None
 
     def _poll(self) -> list[SourceRecord]:
@@ -74,8 +114,10 @@ class PostgresTask(SourceTask):
             records, self._pending = self._pending, []
             return records
         if self._snapshot is not None:
-            records = list(islice(self._snapshot, self._config.common.batch_size))
+            common = self._config.common
+            records = bounded(self._snapshot, common.batch_size, common.queue_bytes // _POLL_SHARE)
             if records:
+                self._offset = dict(records[-1].source_offset or {})
                 return records
             self._end_snapshot()
             return self._notifications.take(self._offset)
@@ -92,15 +134,20 @@ class PostgresTask(SourceTask):
         self._types = TypeRegistry(connection.execute, config.settings)
         slot = find_slot(connection, config.slot)
         offset = self._offset or dict(stored or {})
-        self._plan = plan = plan_start(config, offset or None, slot)
-        if plan.position is not None and slot is None and plan.stream:
-            check_log_available(config, offset, plan.position)
+        self._newest = self._newest or offset
+        self._plan = plan = plan_start(config, offset or None, self._gap(stored_position(offset or None), slot))
         self._started = True
+        if plan.snapshot and plan.stream and slot is not None and slot.lost:
+            drop_slot(connection, config.slot)
+            slot = None
         tables = [table for table in Catalog(connection).tables() if config.captured(table)]
         if plan.stream:
             ensure_publication(connection, config, tables)
+        chosen = list(filter(config.common.has_snapshot, config.in_list_order(tables)))
         if plan.snapshot:
-            self._begin_snapshot(plan, tables, slot_exists=slot is not None)
+            log_remains = may_continue_snapshot(config, slot) and self._gap(Position.of(offset), slot) is None
+            if not log_remains or not self._continue_snapshot(offset, chosen):
+                self._begin_snapshot(plan, chosen, slot_exists=slot is not None)
             return
         position = plan.position
         if position is None:
@@ -108,6 +155,29 @@ class PostgresTask(SourceTask):
             self._notifications.snapshot("SKIPPED")
             self._pending = self._notifications.take(None)
         self._start_stream(position, offset)
+
+    def _gap(self, position: Position | None, slot: Slot | None) -> str | None:
+        """Return what the log lacks behind a stored position, or None."""
+        config = self._config
+        if position is None or config.common.snapshots.mode in ("initial_only", "always"):
+            return None
+        before, server = self._server, self._identify()
+        gap = find_gap(config, position, slot, server, before)
+        if gap is None and slot is not None:
+            gap_warning = check_slot_position(config, position, slot)
+            if gap_warning is not None:
+                log.warning("%s", gap_warning)
+        if gap is not None:
+            log.warning("%s", gap)
+        self._server = server
+        return gap
+
+    def _identify(self) -> ServerIdentity:
+        replication = connect_replication(self._config.address)
+        try:
+            return identify_server(replication)
+        finally:
+            replication.finish()
 
     def _new_position(self, *, slot_exists: bool) -> Position:
         """Return where to begin without offsets and without a snapshot: at a new slot, or at the existing one's position."""
@@ -141,9 +211,24 @@ class PostgresTask(SourceTask):
         self._snapshot_reader = Snapshot(config, connection, self._types, self._emitter, position)
         self._notifications.snapshot("STARTED")
         self._offset = self._snapshot_reader.offset(completed=False)
-        wanted, signals = config.common.snapshot_tables, config.common.signal_table
-        chosen = [table for table in config.in_list_order(tables) if wanted(str(table)) and str(table) != signals]
-        self._snapshot = self._snapshot_reader.records(chosen)
+        self._snapshot = self._snapshot_reader.records(tables)
+
+    def _continue_snapshot(self, offset: Mapping[str, Any], tables: Sequence[TableId]) -> bool:
+        """Read the rest of an interrupted snapshot beside the log, from its position on. Return False if all is left."""
+        catalog = Catalog(self._session)
+        described = [found for found in map(catalog.table, tables) if found.columns]
+        left = rest(offset, [table_to_read(catalog, found, self._config, self._types) for found in described])
+        if left is None:
+            return False
+        requests, whole = left
+        log.info(
+            "Continuing the initial snapshot: %d ranges of keys and %d tables without key are left", len(requests), len(whole)
+        )
+        self._start_stream(Position.of(offset), offset)
+        self._signals.incremental.resume_requests(requests)
+        if whole:
+            self._signals.begin_blocking(whole, {})
+        return True
 
     def _end_snapshot(self) -> None:
         self._session.execute("COMMIT")
@@ -157,33 +242,53 @@ class PostgresTask(SourceTask):
 
     def _start_stream(self, position: Position, offset: Mapping[str, Any]) -> None:
         connection = self._session
+        if self._catch_up.wanted and not self._log_end:
+            self._log_end = _current_lsn(connection)
         self._signals = PostgresSignals(self._config, connection, self._types, self._emitter, self._notifications)
         self._signals.load(offset)
         self._reader = StreamReader(self._config, Catalog(connection), self._types, self._emitter, position, self._signals)
         if self._reader.transactions is not None:
             self._reader.transactions.load(offset)
+        if self._server is None:
+            self._server = self._identify()
         version = connection.info.server_version
         self._receiver = Receiver(self._config, position.start_lsn, version, self.context.wake)
+        self._busy = 0
 
     def _stream(self, reader: StreamReader, receiver: Receiver) -> list[SourceRecord]:
         """Return the records of the messages that have arrived; wait a little if there are none."""
-        records: list[SourceRecord] = []
+        records = self._received(reader, receiver)
+        if not reader.in_transaction:
+            records += self._signals.poll(reader)
+        records += self._heartbeat(reader)
+        offset = reader.offset()
+        if offset != self._read_offset:  # else the offset may have moved on without records
+            self._read_offset = self._offset = offset
+        if self._watch.due():
+            self._watch.check(self._session)
+        if not records:
+            self.context.wait(min(self._config.common.poll_interval, 0.5))
+        return records
+
+    def _received(self, reader: StreamReader, receiver: Receiver) -> list[SourceRecord]:
         common = self._config.common
+        records: list[SourceRecord] = []
+        left = common.queue_bytes // _POLL_SHARE
         while len(records) < common.batch_size and (reader.in_transaction or not self._signals.blocking):
-            messages = receiver.take(1 if common.signal_table else common.batch_size - len(records))
+            try:
+                messages = receiver.take(1 if common.signals.table else common.batch_size - len(records), left)
+            except RetriableError:
+                if records:
+                    break  # the next poll raises it again
+                raise
             if not messages:
                 break
             for message in messages:
                 records += reader.read(message)
-                if message.keepalive and not reader.in_transaction:
-                    reader.safe_lsn = max(reader.safe_lsn, message.lsn)
                 records += self._signals.due(reader)
-            self._offset = reader.offset()
-        if not reader.in_transaction:
-            records += self._signals.poll(reader)
-        records += self._heartbeat(reader)
-        if not records:
-            self.context.wait(min(common.poll_interval, 0.5))
+                left -= len(message.data)
+            if left <= 0:
+                break
         return records
 
     def _heartbeat(self, reader: StreamReader) -> list[SourceRecord]:
@@ -197,20 +302,29 @@ class PostgresTask(SourceTask):
                 log.warning("The heartbeat.action.query failed: %s", error)
         return [self._emitter.heartbeat(reader.offset())]
 
+    def idle_offsets(self) -> Sequence[tuple[Partition, Offset]]:
+        """Move the stored offset over log without records, which lets the server drop it: else an idle database's log grows."""
+        reader, newest = self._reader, self._newest
+        if reader is None or reader.in_transaction or not newest or self._signals.incremental.running:
+            return ()
+        distance = reader.safe_lsn - Position.of(newest).start_lsn
+        if distance <= 0 or (distance < _IDLE_BYTES and not reader.urgent):
+            return ()
+        reader.urgent = False
+        if any(key.startswith("incremental_snapshot") for key in newest):  # of one that has ended since
+            newest = reader.offset()
+        self._newest = self._offset = moved_offset(newest, reader.safe_lsn)
+        return [(self._emitter.partition, self._newest)]
+
     def commit(self) -> None:
-        self._unstored = 0
+        """Acknowledge the position of the stored offset, as Debezium does: so either can go on behind the other."""
+        if self._receiver is not None and self._config.flush and self._newest:
+            self._receiver.acknowledge(Position.of(self._newest).start_lsn)
         if self._reader is not None:
-            self._acknowledge(self._reader)
+            self._signals.commit()
 
-    def _acknowledge_idle(self) -> None:
-        """Acknowledge what had no records, if all records are stored: else an idle database's log grows."""
-        if self._reader is not None and not self._unstored:
-            self._acknowledge(self._reader)
-
-    def _acknowledge(self, reader: StreamReader) -> None:
-        if self._receiver is not None and self._config.flush and reader.safe_lsn > self._stored_lsn:
-            self._stored_lsn = reader.safe_lsn
-            self._receiver.acknowledge(reader.safe_lsn)
+    def metrics(self) -> Mapping[str, float]:
+        return self._watch.values
 
     @property
     def _session(self) -> Connection:
@@ -220,19 +334,27 @@ class PostgresTask(SourceTask):
 
     def _converted(self, error: Exception) -> Exception:
         """Return the error that Connect sees: one that it retries if the connection was lost."""
-        lost = isinstance(error, RetriableError) or (
-            isinstance(error, driver().OperationalError) or "replication connection" in str(error)
+        config, common = self._config, self._config.common
+        if isinstance(error, SlotBusyError) and self._busy < config.slot_retries:
+            self._busy += 1
+            return self._retried(error, config.slot_retry_wait)
+        lost = isinstance(error, driver().OperationalError) or (
+            isinstance(error, RetriableError) and not isinstance(error, SlotBusyError)
         )
-        common = self._config.common
         if lost and (common.max_retries < 0 or self._failures < common.max_retries):
             self._failures += 1
-            log.warning("%s: reading again in %.0f s: %s", self._config.address, common.retry_wait, error)
-            self.context.wait(common.retry_wait)
-            return RetriableError(str(error))
-        return error if isinstance(error, ConnectError) else ConnectError(f"{self._config.address}: {error}")
+            return self._retried(error, common.retry_wait)
+        return error if isinstance(error, ConnectError) else ConnectError(f"{config.address}: {error}")
+
+    def _retried(self, error: Exception, seconds: float) -> RetriableError:
+        log.warning("%s: reading again in %.0f s: %s", self._config.address, seconds, error)
+        self.context.wait(seconds)
+        return RetriableError(str(error))
 
     def _disconnect(self) -> None:
         """Close everything; the next poll begins again at the last position."""
+        if self._snapshot is not None:
+            self._snapshot_reader.close()
         self._started, self._snapshot, self._reader = False, None, None
         receiver, self._receiver = self._receiver, None
         connection, self._connection = self._connection, None
@@ -246,10 +368,7 @@ class PostgresTask(SourceTask):
         self._disconnect()
         if self._config.drop_slot:
             with connect(self._config.address) as connection:
-                connection.execute(
-                    "select pg_drop_replication_slot(slot_name) from pg_replication_slots where slot_name = %s and not active",
-                    (self._config.slot,),
-                )
+                drop_slot(connection, self._config.slot)
 
 
 def _current_lsn(connection: Connection) -> int:

@@ -28,6 +28,15 @@ def test_records_come_in_order_with_the_offset_behind_them() -> None:
     assert buffer.offset == {"pos": 2}
 
 
+def test_within_a_transaction_the_offset_is_that_of_the_last_record() -> None:
+    buffer = _buffer()
+    buffer.put(_records(1), offset={"pos": 1})
+    buffer.put(_records(3))
+
+    buffer.take(4)
+    assert buffer.offset == {"n": 2}
+
+
 @pytest.mark.parametrize(("limit", "size"), [(2, 1000), (100, 5)])
 def test_a_full_buffer_makes_the_reader_wait(limit: int, size: int) -> None:
     buffer = _buffer(limit, size)
@@ -40,6 +49,14 @@ def test_a_full_buffer_makes_the_reader_wait(limit: int, size: int) -> None:
     assert len(buffer.take(1)) == 2
     eventually(done.is_set)
     thread.join()
+
+
+def test_a_quarter_of_the_bytes_is_taken_at_once() -> None:
+    buffer = _buffer(100, 40)
+    for _ in range(4):
+        buffer.put(_records(1), 9)
+
+    assert [len(buffer.take(50)) for _ in range(3)] == [2, 2, 0]
 
 
 def test_an_error_follows_the_records_before_it() -> None:

@@ -97,6 +97,22 @@ class MySqlGtidSet:
             for a, b in ranges
         )
 
+    def minus(self, other: MySqlGtidSet) -> MySqlGtidSet:
+        """Return the transactions that are not in ``other``."""
+        result = MySqlGtidSet()
+        for source, ranges in self.intervals.items():
+            left = list(ranges)
+            for start, end in other.intervals.get(source, []):
+                left = [
+                    part
+                    for first, last in left
+                    for part in ((first, min(last, start - 1)), (max(first, end + 1), last))
+                    if part[0] <= part[1]
+                ]
+            if left:
+                result.intervals[source] = left
+        return result
+
     def encoded(self) -> bytes:
         """Return the form that COM_BINLOG_DUMP_GTID takes: sources with half-open intervals."""
         sources = [_encoded_source(source, ranges) for source, ranges in sorted(self.intervals.items())]

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterator
+from typing import Any, BinaryIO, cast
 
 from sluiceway.connectors.cdc.mysql.binlog.events import HEADER_BYTES
 from sluiceway.connectors.cdc.mysql.binlog.integers import read_length
 from sluiceway.errors import ConnectError, MissingToolError
 
-_END, _SIZE, _COMPRESSION, _UNCOMPRESSED_SIZE = range(4)
+_END, _SIZE, _COMPRESSION = range(3)
 _ZSTD, _NONE = 0, 255
 
 
@@ -19,7 +21,7 @@ def payload_events(body: memoryview) -> Iterator[memoryview]:
         ConnectError: the compression is unknown.
         MissingToolError: no library for it is installed.
     """
-    fields, at = {_COMPRESSION: _ZSTD, _UNCOMPRESSED_SIZE: 0}, 0
+    fields, at = {_COMPRESSION: _ZSTD}, 0
     while True:
         kind, at = read_length(body, at)
         if kind == _END:
@@ -27,17 +29,25 @@ def payload_events(body: memoryview) -> Iterator[memoryview]:
         length, at = read_length(body, at)
         fields[kind], _ = read_length(body[at : at + length], 0)
         at += length
-    data = memoryview(_uncompressed(bytes(body[at:]), fields[_COMPRESSION], fields[_UNCOMPRESSED_SIZE]))
-    position = 0
-    while position + HEADER_BYTES <= len(data):
-        size = int.from_bytes(data[position + 9 : position + 13], "little")
-        yield data[position : position + size]
-        position += size
+    source = _reader(body[at:], fields[_COMPRESSION])
+    while len(head := _read(source, HEADER_BYTES)) == HEADER_BYTES:
+        size = int.from_bytes(head[9:13], "little")
+        yield memoryview(head + _read(source, size - HEADER_BYTES))
 
 
-def _uncompressed(data: bytes, compression: int, size: int) -> bytes:
+def _read(source: BinaryIO, size: int) -> bytes:
+    """Read so many bytes, fewer only at the end."""
+    parts = []
+    while size and (part := source.read(size)):
+        parts.append(part)
+        size -= len(part)
+    return b"".join(parts)
+
+
+def _reader(data: memoryview, compression: int) -> BinaryIO:
+    """Return a reader of the events, which uncompresses them bit by bit: a transaction may be larger than the memory."""
     if compression == _NONE:
-        return data
+        return io.BytesIO(data)
     if compression != _ZSTD:
         raise ConnectError(f"The binary log has a transaction with the unknown compression {compression}.")
     try:
@@ -46,5 +56,5 @@ def _uncompressed(data: bytes, compression: int, size: int) -> bytes:
         raise MissingToolError(
             "The binary log has compressed transactions. Install sluiceway[arrow], or set binlog_transaction_compression=OFF."
         ) from error
-    result: bytes = pa.Codec("zstd").decompress(data, decompressed_size=size, asbytes=True)
-    return result
+    reader: Any = pa.CompressedInputStream(pa.BufferReader(data), "zstd")
+    return cast("BinaryIO", reader)

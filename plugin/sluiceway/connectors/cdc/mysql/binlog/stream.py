@@ -28,7 +28,7 @@ _HEARTBEATS_PER_TIMEOUT = 3
 
 
 class LogEndedError(ConnectError):
-    """The server ended the dump, for example because it shuts down."""
+    """The dump ended, for example because the server shuts down; another one may go on."""
 
 
 class ServerError(ConnectError):
@@ -56,17 +56,26 @@ class BinlogStream:
         server_id: the id as a replica, unique among all replicas of the server.
         mariadb: whether the server is MariaDB, whose GTIDs and dump flags differ from MySQL's.
         annotations: whether MariaDB sends the statements of row events; they count as events of their transaction.
-        timeout: seconds without any packet after which the connection counts as lost; heartbeats arrive three times as often.
+        timeout: seconds without any packet after which the connection counts as lost.
+        heartbeat: seconds without events after which the server sends a heartbeat; by default a third of ``timeout``.
     """
 
     def __init__(
-        self, connection: Any, server_id: int, *, mariadb: bool, annotations: bool = False, timeout: float = 30.0
+        self,
+        connection: Any,
+        server_id: int,
+        *,
+        mariadb: bool,
+        annotations: bool = False,
+        timeout: float = 30.0,
+        heartbeat: float | None = None,
     ) -> None:
         self._connection = connection
         self._server_id = server_id
         self._mariadb = mariadb
         self._flags = _SEND_ANNOTATIONS if annotations and mariadb else 0
         self._timeout = timeout
+        self._heartbeat = timeout / _HEARTBEATS_PER_TIMEOUT if heartbeat is None else heartbeat
         self._closed = False
 
     def start(self, position: StartPosition) -> None:
@@ -80,7 +89,7 @@ class BinlogStream:
             cursor.execute(
                 "SET @master_binlog_checksum = @@global.binlog_checksum, @source_binlog_checksum = @@global.binlog_checksum"
             )
-            period = int(self._timeout / _HEARTBEATS_PER_TIMEOUT * 1_000_000_000)
+            period = int(self._heartbeat * 1_000_000_000)
             cursor.execute(f"SET @master_heartbeat_period = {period}, @source_heartbeat_period = {period}")
             with contextlib.suppress(Exception):  # some hosted servers refuse it; then a slow consumer may lose its connection
                 cursor.execute("SET SESSION net_write_timeout = 600")
@@ -116,8 +125,7 @@ class BinlogStream:
 
         Raises:
             ServerError: the server aborts the dump.
-            LogEndedError: the server ends it.
-            ConnectError: the connection is lost.
+            LogEndedError: the server ends it, or the connection is lost.
         """
         read = self._connection._rfile.read
         while True:
@@ -126,7 +134,7 @@ class BinlogStream:
             except (OSError, ValueError, AttributeError) as error:  # ValueError and AttributeError: closed by another thread
                 if self._closed:
                     return
-                raise ConnectError(f"The connection to the server's binary log is lost: {error}") from error
+                raise LogEndedError(f"The connection to the server's binary log is lost: {error}") from error
             status = packet[0] if packet else _END
             if status == _OK:
                 yield packet[1:]
@@ -145,11 +153,16 @@ class BinlogStream:
         body = read(length)
         if len(body) < length:
             raise ConnectionResetError("closed by the server")
+        if length < _LONGEST_PACKET:
+            return memoryview(body)
+        parts = [body]
         while length == _LONGEST_PACKET:
             header = read(4)
             length = int.from_bytes(header[:3], "little")
-            body += read(length)
-        return memoryview(body)
+            parts.append(read(length))
+            if len(header) < 4 or len(parts[-1]) < length:
+                raise ConnectionResetError("closed by the server")
+        return memoryview(b"".join(parts))
 
     def close(self) -> None:
         """Close the connection. Thread-safe; ends a read in another thread at once."""

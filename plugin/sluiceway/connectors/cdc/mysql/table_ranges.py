@@ -1,0 +1,124 @@
+"""Reads ranges of tables by streamed queries, over connections that see one snapshot."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from sluiceway.connectors.cdc.filters import TableId
+from sluiceway.connectors.cdc.mysql.binlog.stream import StartPosition
+from sluiceway.connectors.cdc.mysql.chunks import key_conditions
+from sluiceway.connectors.cdc.mysql.config import SourceConfig
+from sluiceway.connectors.cdc.mysql.connection import Server, quoted
+from sluiceway.connectors.cdc.mysql.ddl.model import JdbcType, TableDefinition
+from sluiceway.connectors.cdc.ranges import Key, Range, TableToRead
+from sluiceway.connectors.cdc.tables import Row
+
+log = logging.getLogger(__name__)
+
+_INTEGERS = frozenset({JdbcType.SMALLINT, JdbcType.INTEGER, JdbcType.BIGINT})
+_TRIES = 20
+
+
+def open_sessions(server: Server, count: int) -> tuple[StartPosition, list[Server]]:
+    """Start a snapshot at the same position in ``count`` connections, of which ``server`` is the first, without any lock.
+
+    The positions of snapshots that start one after the other differ if a transaction commits in between; then all start again.
+    On a server that is too busy for that, one connection reads everything.
+    """
+    others = [server.sibling() for _ in range(count - 1)]
+    for _ in range(_TRIES):
+        start = server.snapshot_position()
+        if all(other.snapshot_position() == start for other in others):
+            return start, [server, *others]
+        for each in (server, *others):
+            each.execute("ROLLBACK")
+    log.warning("The server commits too often for snapshots at one position in %d connections; one reads all tables.", count)
+    for other in others:
+        other.close()
+    return server.snapshot_position(), [server]
+
+
+def table_to_read(table: TableDefinition, config: SourceConfig, rows: Mapping[TableId, int]) -> TableToRead:
+    """Return how a snapshot reads a table: by ranges of its key, unless that may be null or the config has a statement for it."""
+    columns = [table.column(name) for name in table.primary_key]
+    if str(table.id) in config.common.snapshots.select_overrides or any(each is None or each.optional for each in columns):
+        return TableToRead(table.id)
+    integer = len(columns) == 1 and columns[0] is not None and columns[0].jdbc_type in _INTEGERS
+    return TableToRead(table.id, table.primary_key, rows.get(table.id, 0), integer)
+
+
+@dataclass
+class BinlogRanges:
+    """The connections of a snapshot, one for each thread.
+
+    Args:
+        tables: the tables in the order of the plan.
+        conditions: the rows to read, by table.
+    """
+
+    config: SourceConfig
+    sessions: Sequence[Server]
+    tables: Sequence[TableDefinition]
+    conditions: Mapping[str, str]
+
+    def open(self, number: int) -> Server:
+        return self.sessions[number]
+
+    def cancel(self, session: Server) -> None:
+        session.shut()
+
+    def close(self, session: Server) -> None:
+        if session is not self.sessions[0]:
+            session.close()
+
+    def bounds(self, session: Server, table: TableToRead) -> tuple[int, int] | None:
+        key = quoted(table.key[0])
+        first, last = session.row(f"SELECT MIN({key}), MAX({key}) FROM {_name(table.table)}")  # noqa: S608
+        return None if first is None else (int(first), int(last))
+
+    def boundary(self, session: Server, table: TableToRead, after: Key | None, rows: int) -> Key | None:
+        definition = next(each for each in self.tables if each.id == table.table)
+        conditions, parameters = key_conditions(definition, table.key, after, None)
+        columns = ", ".join(map(quoted, table.key))
+        where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
+        query = f"SELECT {columns} FROM {_name(table.table)}{where} ORDER BY {columns} LIMIT 1 OFFSET {rows - 1}"  # noqa: S608
+        found = session.rows(query, parameters)
+        return tuple(found[0]) if found else None
+
+    def read(self, session: Server, found: Range) -> Iterator[list[Row]]:
+        """Yield the rows with values in the order of the table's columns."""
+        table, common = self.tables[found.table], self.config.common
+        names = [column.name.lower() for column in table.columns]
+        override = common.snapshots.select_overrides.get(str(table.id))
+        parameters: list[object] = []
+        if override is not None:
+            session.execute(f"USE {quoted(table.id.schema)}")  # for names without a database
+            query = override
+        else:
+            query, parameters = self._query(table, found)
+        limit = min(common.snapshots.fetch_size, common.batch_size)
+        for columns, rows in session.stream(query, limit, parameters):
+            lowered = {name.lower(): index for index, name in enumerate(columns)}
+            indexes = [lowered.get(name) for name in names]
+            if indexes == list(range(len(columns))):
+                yield [*rows]
+            else:
+                yield [tuple(None if index is None else row[index] for index in indexes) for row in rows]
+
+    def _query(self, table: TableDefinition, found: Range) -> tuple[str, list[object]]:
+        """Return the query of a range; like Debezium's it leaves out columns that are not captured, even of keys."""
+        included = [column.name for column in table.columns if self.config.common.columns(f"{table.id}.{column.name}")]
+        if not included or self.config.common.correct:
+            included = [column.name for column in table.columns]
+        conditions, parameters = key_conditions(table, table.primary_key, found.after, found.last)
+        condition = self.conditions.get(str(table.id))
+        if condition:
+            conditions.append(f"({condition.replace('%', '%%') if parameters else condition})")
+        where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
+        return f"SELECT {', '.join(map(quoted, included))} FROM {_name(table.id)}{where}", parameters  # noqa: S608
+
+
+def _name(table: TableId) -> str:
+    return f"{quoted(table.schema)}.{quoted(table.table)}"

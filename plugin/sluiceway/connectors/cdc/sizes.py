@@ -1,0 +1,33 @@
+"""Estimates the memory of records, so that batches of large rows are short. No I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sluiceway.api import SourceRecord
+from sluiceway.data import Struct
+
+
+def size_of(record: SourceRecord) -> int:
+    """Return about the number of bytes of a record's value: of its texts and bytes, which are what can be large."""
+    return _size(record.value)
+
+
+def bounded(records: Iterator[SourceRecord], most: int, most_bytes: int) -> list[SourceRecord]:
+    """Return the next records: at most so many, and not many more bytes."""
+    found: list[SourceRecord] = []
+    for record in records:
+        found.append(record)
+        most_bytes -= _size(record.value)
+        if len(found) >= most or most_bytes <= 0:
+            break
+    return found
+
+
+def _size(value: object) -> int:
+    if isinstance(value, (str, bytes)):
+        return len(value)
+    if not isinstance(value, Struct):
+        return 0
+    rows = (row for row in value.values_ if isinstance(row, Struct))
+    return sum(len(each) for row in rows for each in row.values_ if isinstance(each, (str, bytes)))

@@ -1,0 +1,206 @@
+# ruff: noqa: S608 (of databases of our own)
+"""Snapshots in ranges, their continuation after a crash, incremental ones without writes, and micro-batches, on real servers.
+
+``make test`` runs those of PostgreSQL, ``make test-cdc`` also those of MariaDB.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sluiceway.api import SourceTask
+from sluiceway.connectors.cdc.mysql.task import MariaDbSourceTask
+from sluiceway.connectors.cdc.postgres.task import PostgresTask
+from support.capture import Folded, Load, TaskRun
+from support.database import HOST, PASSWORD, USER, DatabaseForTest
+from support.mariadb import MariaDbServer
+from support.postgres import PostgresServer
+
+_ROWS, _RANGE, _THREADS = 3000, 200, 3
+_NUMBERS = itertools.count(60_000)
+
+
+@dataclass
+class _Source:
+    """A captured database. ``prefix`` begins the names of its tables in filters and topics."""
+
+    database: DatabaseForTest
+    task: type[SourceTask]
+    prefix: str
+    config: dict[str, str]
+
+    def execute(self, *statements: str) -> None:
+        for statement in statements:
+            self.database.execute(statement)
+
+    def fill(self, table: str, rows: int) -> None:
+        self.execute(f"create table {table} (id int primary key, v int)")
+        numbers = f"generate_series(1, {rows}) as t(seq)" if self.task is PostgresTask else f"seq_1_to_{rows}"
+        self.execute(f"insert into {table} select seq, 0 from {numbers}")
+        self.execute(f"analyze {table}" if self.task is PostgresTask else f"analyze table {table}")
+
+    def equals(self, folded: Folded, *tables: str) -> bool:
+        for table in tables:
+            rows = self.database.execute(f"select * from {table}")
+            if folded.tables.get(f"c.{self.prefix}.{table}", {}) != {(row[0],): tuple(row) for row in rows}:
+                return False
+        return True
+
+
+@pytest.fixture
+def postgres(postgresql_server: PostgresServer, unique: Callable[[str], str]) -> Iterator[_Source]:
+    name = unique("c").replace("-", "_")
+    postgresql_server.first.execute(f"create database {name}")
+    config = {
+        "database.hostname": HOST,
+        "database.port": str(postgresql_server.port),
+        "database.user": USER,
+        "database.password": PASSWORD,
+        "database.dbname": name,
+        "topic.prefix": "c",
+        "slot.name": name,
+        "status.update.interval.ms": "100",
+    }
+    source = _Source(postgresql_server.database(name), PostgresTask, "public", config)
+    yield source
+    source.execute(f"select pg_drop_replication_slot(slot_name) from pg_replication_slots where slot_name = '{name}'")
+    postgresql_server.first.execute(f"drop database {name} with (force)")
+
+
+@pytest.fixture(scope="module")
+def binlog_server() -> Iterator[MariaDbServer]:
+    with MariaDbServer(binlog=True) as server:
+        yield server
+
+
+@pytest.fixture
+def mariadb_source(binlog_server: MariaDbServer, kafka_bootstrap: str, unique: Callable[[str], str]) -> _Source:
+    name = unique("c").replace("-", "_")
+    binlog_server.first.execute(f"create database {name}")
+    config = {
+        "database.hostname": HOST,
+        "database.port": str(binlog_server.port),
+        "database.user": USER,
+        "database.password": PASSWORD,
+        "database.server.id": str(next(_NUMBERS)),
+        "database.include.list": name,
+        "topic.prefix": "c",
+        "schema.history.internal.kafka.bootstrap.servers": kafka_bootstrap,
+        "schema.history.internal.kafka.topic": name,
+    }
+    return _Source(binlog_server.database(name), MariaDbSourceTask, name, config)
+
+
+@pytest.fixture(
+    params=["postgres", pytest.param("mariadb_source", marks=[pytest.mark.long, pytest.mark.kafka])],
+    ids=["postgresql", "mariadb"],
+)
+def source(request: pytest.FixtureRequest) -> _Source:
+    found: _Source = request.getfixturevalue(request.param)
+    return found
+
+
+def test_a_crashed_snapshot_goes_on_with_the_ranges_that_are_left(source: _Source) -> None:
+    source.fill("t", _ROWS)
+    source.fill("u", 50)
+    config = {
+        **source.config,
+        "snapshot.max.threads": str(_THREADS),
+        "sluiceway.cdc.snapshot.range.rows": str(_RANGE),
+        "max.batch.size": "50",
+        "incremental.snapshot.chunk.size": "100",
+        "tombstones.on.delete": "false",
+    }
+    folded = Folded()
+    with TaskRun(source.task, config) as run:
+        folded.add(run.take(_ROWS // 2 + 1000))
+    offset: Any = run.offset
+    assert json.loads(offset["sluiceway_snapshot"])["ranges"][f"{source.prefix}.t"]
+    Load(source.database, "t", _ROWS, 100).run()
+    with Load(source.database, "t", _ROWS + 100, 200, seed=2) as load, TaskRun(source.task, config, offset) as run:
+        run.fold_until(folded, lambda: load.ended and source.equals(folded, "t", "u"))
+        while "incremental_snapshot_collections" in (run.offset or {}):
+            source.execute("update t set v = v + 1 where id = 1")
+            run.fold_until(folded, lambda: source.equals(folded, "t", "u"))
+    assert folded.operations["r"] <= _ROWS + 150 + _RANGE * (_THREADS + 2)
+
+
+def test_an_incremental_snapshot_needs_no_writes(source: _Source, tmp_path: Path) -> None:
+    source.fill("t", _ROWS)
+    signals = tmp_path / "signals"
+    config = {
+        **source.config,
+        "snapshot.mode": "no_data",
+        "read.only": "true",
+        "signal.enabled.channels": "file",
+        "signal.file": str(signals),
+        "signal.poll.interval.ms": "0",
+        "incremental.snapshot.chunk.size": "100",
+    }
+    folded = Folded()
+    signal = {"id": "s1", "type": "execute-snapshot", "data": {"data-collections": [f"{source.prefix}.t"]}}
+    with TaskRun(source.task, config) as run:
+        run.poll()
+        signals.write_text(json.dumps(signal))
+        with Load(source.database, "t", _ROWS, 300) as load:
+            run.fold_until(folded, lambda: folded.operations.get("r", 0) > _ROWS // 2 and load.ended)
+            run.fold_until(folded, lambda: source.equals(folded, "t"))
+    assert folded.operations["r"] <= _ROWS
+
+
+def test_an_incremental_snapshot_of_an_idle_database_ends_soon(source: _Source, tmp_path: Path) -> None:
+    source.fill("t", 1000)
+    signals = tmp_path / "signals"
+    config = {
+        **source.config,
+        "snapshot.mode": "no_data",
+        "signal.enabled.channels": "file",
+        "signal.file": str(signals),
+        "signal.poll.interval.ms": "0",
+        "incremental.snapshot.chunk.size": "10",
+    }
+    folded = Folded()
+    signal = {"id": "s1", "type": "execute-snapshot", "data": {"data-collections": [f"{source.prefix}.t"]}}
+    with TaskRun(source.task, config) as run:
+        run.poll()
+        signals.write_text(json.dumps(signal))
+        run.fold_until(folded, lambda: source.equals(folded, "t"), within=10)
+    assert folded.operations == {"r": 1000}
+
+
+def test_a_micro_batch_ends_at_the_end_of_the_log(source: _Source) -> None:
+    source.fill("t", 100)
+    config = {**source.config, "airflow.mode": "micro-batch"}
+    folded, offset = Folded(), None
+    for rows in 100, 150:
+        with TaskRun(source.task, config, offset) as run:
+            while records := run.poll():
+                folded.add(records)
+        offset = run.offset
+        assert source.equals(folded, "t")
+        assert len(folded.tables[f"c.{source.prefix}.t"]) == rows
+        source.execute(*(f"insert into t values ({number}, 1)" for number in range(rows + 1, rows + 51)))
+    assert folded.operations == {"r": 100, "c": 50}
+
+
+def test_a_table_that_is_added_to_the_filter_is_read(source: _Source) -> None:
+    source.fill("t", 20)
+    source.fill("u", 30)
+    config = {**source.config, "snapshot.new.tables": "incremental", "airflow.mode": "micro-batch"}
+    folded, offset = Folded(), None
+    for filters in f"{source.prefix}.t", f"{source.prefix}.t,{source.prefix}.u", f"{source.prefix}.t,{source.prefix}.u":
+        source.execute("update t set v = v + 1 where id = 1")
+        with TaskRun(source.task, {**config, "table.include.list": filters}, offset) as run:
+            while records := run.poll():
+                folded.add(records)
+        offset = run.offset
+        source.execute("update t set v = v + 1 where id = 2")
+    assert folded.operations["r"] == 50
+    assert set(folded.tables[f"c.{source.prefix}.u"]) == {(number,) for number in range(1, 31)}
