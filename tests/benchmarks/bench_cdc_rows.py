@@ -1,4 +1,4 @@
-"""Microseconds from a message of the log to the encoded record, without servers: python -m tests.benchmarks.bench_cdc_rows.
+"""Microseconds from a message of the log to the encoded record, without servers: python tests/benchmarks/bench_cdc_rows.py.
 
 The table and the changes are those of bench_cdc. Besides the records encoded straight from rows, it measures those that are made
 of structs and encoded by the converters, as with transforms.
