@@ -60,6 +60,8 @@ class SnapshotConfig:
     threads: int
     range_rows: int
     new_tables: bool
+    order: str
+    lock_timeout: float
 
     @classmethod
     def of(cls, values: Values, config: Mapping[str, str]) -> SnapshotConfig:
@@ -71,6 +73,8 @@ class SnapshotConfig:
             threads=values.number("snapshot.max.threads"),
             range_rows=values.number("sluiceway.cdc.snapshot.range.rows"),
             new_tables=values.choice("snapshot.new.tables") != "off",
+            order=values.choice("snapshot.tables.order.by.row.count"),
+            lock_timeout=values.seconds("snapshot.lock.timeout.ms"),
         )
 
 

@@ -210,7 +210,7 @@ class DatabaseReader:
         self._counter.load(offset)
         gap = find_gap(self._position.start, self._open_server().log_state())
         if gap is not None:
-            if not self._snapshots_a_gap():
+            if not self._snapshots_on_gap():
                 raise ConnectError(lost_message(self._position.start, gap))
             log.warning("%s Taking a new snapshot, because of snapshot.mode.", gap)
             self._counter.end()
@@ -220,11 +220,11 @@ class DatabaseReader:
         self._notifications.snapshot("SKIPPED")
         self._buffer.put(self._notifications.take(offset))
 
-    def _snapshots_a_gap(self) -> bool:
-        config = self._config
-        mode = config.common.snapshots.mode
-        on_error = config.flag("snapshot.mode.configuration.based.snapshot.on.data.error")
-        return mode == "when_needed" or (mode == "configuration_based" and on_error)
+    def _snapshots_on_gap(self) -> bool:
+        mode = self._config.common.snapshots.mode
+        if mode == "configuration_based":
+            return self._config.flag("snapshot.mode.configuration.based.snapshot.on.data.error")
+        return mode == "when_needed"
 
     def _recover(self, offset: Mapping[str, Any]) -> None:
         if self._config.common.snapshots.mode == "recovery" or not self._history.recover(offset, self._tables):
@@ -270,6 +270,8 @@ class DatabaseReader:
 
     def _start_without_offset(self) -> None:
         mode, config = self._config.common.snapshots.mode, self._config
+        if mode == "custom":
+            raise ConnectError("snapshot.mode=custom needs a Java snapshotter, which cannot be loaded. Choose another mode.")
         if mode == "never":
             self._start_at_oldest()
             return

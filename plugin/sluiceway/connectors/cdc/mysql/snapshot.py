@@ -174,7 +174,7 @@ class Snapshot:
 
     def _ordered(self, tables: Sequence[TableId]) -> Sequence[TableId]:
         """Order tables by the server's estimate of their rows, if the config says so."""
-        order = self.config.choice("snapshot.tables.order.by.row.count")
+        order = self.config.common.snapshots.order
         if order not in ("ascending", "descending"):
             return tables
         counts = self.server.row_counts()

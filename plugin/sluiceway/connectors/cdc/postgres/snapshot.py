@@ -13,6 +13,7 @@ from sluiceway.connectors.cdc.known_tables import known_tables
 from sluiceway.connectors.cdc.parallel import ParallelReader
 from sluiceway.connectors.cdc.postgres.catalog import Catalog, CatalogTable, snapshot_columns
 from sluiceway.connectors.cdc.postgres.config import PostgresConfig
+from sluiceway.connectors.cdc.postgres.connection import quoted
 from sluiceway.connectors.cdc.postgres.source import SOURCE, Position, Sources
 from sluiceway.connectors.cdc.postgres.table_ranges import PostgresRanges
 from sluiceway.connectors.cdc.postgres.types import TypeRegistry
@@ -39,6 +40,13 @@ def begin_snapshot(connection: Connection, config: PostgresConfig, exported: str
     else:
         level = _ISOLATION.get(config.isolation, "SERIALIZABLE")
         connection.execute(f"BEGIN ISOLATION LEVEL {level} READ ONLY{' DEFERRABLE' if level == 'SERIALIZABLE' else ''}")
+
+
+def lock_tables(connection: Connection, config: PostgresConfig, tables: Sequence[TableId]) -> None:
+    """Keep the tables' columns as they are during the snapshot, if ``snapshot.locking.mode`` is shared."""
+    if config.lock_tables and tables:
+        connection.execute(f"SET LOCAL lock_timeout = {int(config.common.snapshots.lock_timeout * 1000)}")
+        connection.execute(f"LOCK TABLE {', '.join(quoted(*table) for table in tables)} IN ACCESS SHARE MODE")
 
 
 def snapshot_position(connection: Connection, lsn: int) -> Position:
@@ -128,6 +136,9 @@ class Snapshot:
     def _records(self, tables: Sequence[TableId]) -> Iterator[SourceRecord]:
         catalog = Catalog(self._connection)
         described = [found for found in map(catalog.table, tables) if found.columns]
+        order = self._config.common.snapshots.order
+        if order in ("ascending", "descending"):
+            described.sort(key=lambda found: catalog.estimated_rows(found.id), reverse=order == "descending")
         columns = [snapshot_columns(found, self._types) for found in described]
         pairs = zip(described, columns, strict=True)
         schemas = [self._schemas.build(found.id, each, found.key) for found, each in pairs]

@@ -27,7 +27,7 @@ from sluiceway.connectors.cdc.postgres.replication import (
 )
 from sluiceway.connectors.cdc.postgres.signals import PostgresSignals
 from sluiceway.connectors.cdc.postgres.slot_watch import SlotWatch
-from sluiceway.connectors.cdc.postgres.snapshot import Snapshot, begin_snapshot, snapshot_position, table_to_read
+from sluiceway.connectors.cdc.postgres.snapshot import Snapshot, begin_snapshot, lock_tables, snapshot_position, table_to_read
 from sluiceway.connectors.cdc.postgres.source import NAME, Position, moved_offset
 from sluiceway.connectors.cdc.postgres.start import (
     Plan,
@@ -207,6 +207,7 @@ class PostgresTask(SourceTask):
             begin_snapshot(connection, config, None)
             lsn = _current_lsn(connection)
         position = snapshot_position(connection, lsn)
+        lock_tables(connection, config, tables)
         self._position = position
         self._snapshot_reader = Snapshot(config, connection, self._types, self._emitter, position)
         self._notifications.snapshot("STARTED")
