@@ -116,7 +116,7 @@ bench-plugins: $(VENV)/.ready  ## Java plugins here beside the same in Kafka Con
 	$(BIN)/python tests/benchmarks/bench_plugins.py --records $${RECORDS:-1000000} --rounds $${ROUNDS:-3} --checks
 
 bench-cdc: $(VENV)/.ready  ## change data capture of PostgreSQL and MariaDB beside Debezium in Kafka Connect (EVENTS=400000 ROUNDS=3)
-	$(BIN)/python -m tests.benchmarks.bench_cdc_rows
+	$(BIN)/python tests/benchmarks/bench_cdc_rows.py
 	$(BIN)/python tests/benchmarks/bench_cdc.py --events $${EVENTS:-400000} --rounds $${ROUNDS:-3}
 
 bench-rest: $(VENV)/.ready  ## REST API with 1 to 1,000 connectors, alone and in Airflow (SERVERS="rest airflow connect" adds Kafka Connect)

@@ -1,4 +1,4 @@
-"""Microseconds from a message of the log to the encoded record, without servers: python -m tests.benchmarks.bench_cdc_rows.
+"""Microseconds from a message of the log to the encoded record, without servers: python tests/benchmarks/bench_cdc_rows.py.
 
 The table and the changes are those of bench_cdc. Besides the records encoded straight from rows, it measures those that are made
 of structs and encoded by the converters, as with transforms.
@@ -19,7 +19,7 @@ from sluiceway.connectors.cdc.emitter import Emitter
 from sluiceway.connectors.cdc.filters import TableId
 from sluiceway.connectors.cdc.postgres.catalog import Catalog, CatalogColumn, CatalogTable
 from sluiceway.connectors.cdc.postgres.config import postgres_config
-from sluiceway.connectors.cdc.postgres.replication import Received
+from sluiceway.connectors.cdc.postgres.receiver import Received
 from sluiceway.connectors.cdc.postgres.source import Position
 from sluiceway.connectors.cdc.postgres.stream import StreamReader
 from sluiceway.connectors.cdc.postgres.types import TypeRegistry

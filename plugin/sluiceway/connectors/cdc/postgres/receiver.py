@@ -8,19 +8,23 @@ import struct
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 from sluiceway.connectors.cdc.postgres.config import PostgresConfig
 from sluiceway.connectors.cdc.postgres.connection import connect_replication, execute_replication, lsn_text, quoted
 from sluiceway.connectors.cdc.postgres.pgoutput import POSTGRES_EPOCH_MICROS
 from sluiceway.errors import ConnectError, RetriableError
 
+if TYPE_CHECKING:
+    from psycopg.pq.abc import PGconn
+
 _DATA, _KEEPALIVE = 0x77, 0x6B  # w, k
-_DATA_HEAD = struct.Struct(">xqqq")
+_LSN = struct.Struct(">q")
 _KEEPALIVE_HEAD = struct.Struct(">xqq?")
 _STATUS = struct.Struct(">cqqqqB")
 _DATA_BEGIN = 25  # of the message, behind its head
+_MESSAGES_AT_ONCE, _BYTES_AT_ONCE = 256, 1 << 20
 
 _ACKNOWLEDGE_SECONDS = 1.0  # the server answers each status with a keepalive while others write
 _REPLY_SECONDS = 0.05  # a server that shuts down asks again after each answer
@@ -154,48 +158,42 @@ class Receiver:
                 self._report(wants_reply=now - heard > self._config.status_interval)
                 reported, reply_at = now, float("inf")
                 continue
-            length, data = connection.get_copy_data(1)
-            if length > 0:
-                if data is not None and self._handle(memoryview(data)):
+            messages, ended = available_messages(connection)
+            if messages:
+                if any(message.urgent for message in messages):
                     reply_at = min(reply_at, now + _REPLY_SECONDS)
+                self._put(messages)
                 heard = time.monotonic()  # afterwards, because a full queue may have made it wait
-                continue
-            if length < 0:
+            if ended:
                 raise ConnectError(connection.error_message.decode("utf-8", "replace").strip() or "the server ended it")
-            ready, _, _ = select.select([connection.socket, self._pipe[0]], [], [], due - now)
-            if self._pipe[0] in ready:
-                os.read(self._pipe[0], 4096)
-            if connection.socket in ready:
-                connection.consume_input()
-            elif now - heard > self._silence:
-                raise ConnectError(f"the server has sent nothing for {self._silence:g} s")
+            if not messages:
+                self._wait(due - now, now - heard)
         if self._acknowledged > self._reported:
             self._report()
 
-    def _handle(self, data: memoryview) -> bool:
-        """Put a message into the queue; return True if the server wants a reply."""
-        if data[0] == _DATA:
-            lsn, _end, _clock = _DATA_HEAD.unpack_from(data)
-            self._put(Received(lsn, bytes(data[_DATA_BEGIN:])))
-        elif data[0] == _KEEPALIVE:
-            end, _clock, reply = _KEEPALIVE_HEAD.unpack_from(data)
-            self._put(Received(end, b"", bool(reply)))
-            return bool(reply)
-        return False
+    def _wait(self, seconds: float, silent: float) -> None:
+        """Wait for input, or something to report. Raises ConnectError after a silence that was too long."""
+        connection = self._connection
+        ready, _, _ = select.select([connection.socket, self._pipe[0]], [], [], seconds)
+        if self._pipe[0] in ready:
+            os.read(self._pipe[0], 4096)
+        if connection.socket in ready:
+            connection.consume_input()
+        elif silent > self._silence:
+            raise ConnectError(f"the server has sent nothing for {self._silence:g} s")
 
-    def _put(self, message: Received) -> None:
+    def _put(self, messages: Sequence[Received]) -> None:
         with self._space:
-            if message.keepalive and self._queue and self._queue[-1].keepalive:
-                self._queue[-1] = message  # only the newest position counts
-                return
+            if messages[0].keepalive and self._queue and self._queue[-1].keepalive:
+                self._queue.pop()  # only the newest position counts
             while self._full() and not self._stopping:
                 self._space.wait(self._config.status_interval)
                 if self._full():
                     self._report()
-            self._queue.append(message)
-            self._bytes += len(message.data)
-            first = len(self._queue) == 1
-        if first:
+            was_empty = not self._queue
+            self._queue += messages
+            self._bytes += sum([len(message.data) for message in messages])
+        if was_empty:
             self._wake()
 
     def _full(self) -> bool:
@@ -210,6 +208,26 @@ class Receiver:
         self._connection.put_copy_data(status)
         self._connection.flush()
         self._reported = acknowledged
+
+
+def available_messages(connection: PGconn) -> tuple[list[Received], bool]:
+    """Return the next messages that have arrived, some hundred at most, and whether the server has ended the log."""
+    found: list[Received] = []
+    left = _BYTES_AT_ONCE
+    while len(found) < _MESSAGES_AT_ONCE and left > 0:
+        length, content = connection.get_copy_data(1)
+        if length <= 0 or content is None:
+            return found, length < 0
+        data = memoryview(content)
+        if data[0] == _DATA:
+            found.append(Received(_LSN.unpack_from(data, 1)[0], bytes(data[_DATA_BEGIN:])))
+            left -= length
+        elif data[0] == _KEEPALIVE:
+            end, _clock, reply = _KEEPALIVE_HEAD.unpack_from(data)
+            if found and found[-1].keepalive:
+                reply |= found.pop().urgent
+            found.append(Received(end, b"", bool(reply)))
+    return found, False
 
 
 def check_parameters(parameters: dict[str, str]) -> None:

@@ -197,7 +197,7 @@ class StreamReader:
 
     def _announce(self, table: TableSchema, lsn: int) -> tuple[list[SourceRecord], Struct | None]:
         """Return the BEGIN record, if this is the transaction's first event, and the event's transaction block."""
-        return self._announced_for(str(table.id), lsn)
+        return ([], None) if self.transactions is None else self._announced_for(str(table.id), lsn)
 
     def _announced_for(self, name: str, lsn: int) -> tuple[list[SourceRecord], Struct | None]:
         if self.transactions is None or self._begin is None or not self.in_transaction:

@@ -113,7 +113,8 @@ class _Rows:
         return f"create table t ({', '.join(columns)}{self._rng.choice(('', ', primary key (id)'))})"
 
     def row(self, place: int, *, partial: bool = False) -> tuple[Any, ...]:
-        return tuple(self._value(index, kind[place], partial=partial) for index, kind in enumerate(self.kinds))
+        kinds: list[Any] = list(self.kinds)
+        return tuple(self._value(index, kind[place], partial=partial) for index, kind in enumerate(kinds))
 
     def _value(self, index: int, values: tuple[Any, ...], *, partial: bool) -> Any:
         if self.optional[index] and self._rng.random() < 0.2:
