@@ -111,7 +111,8 @@ class Server:
         """Yield the column names with at most ``size`` rows at a time, without keeping the whole result in memory."""
         from pymysql.cursors import SSCursor
 
-        with self.connection.cursor(SSCursor) as cursor:
+        opened: Any = self.connection.cursor(SSCursor)
+        with opened as cursor:
             cursor.execute(sql, parameters or None)
             names = tuple(column[0] for column in cursor.description or ())
             while rows := cursor.fetchmany(size):
