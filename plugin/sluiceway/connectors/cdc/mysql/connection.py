@@ -111,9 +111,8 @@ class Server:
         """Yield the column names with at most ``size`` rows at a time, without keeping the whole result in memory."""
         from pymysql.cursors import SSCursor
 
-        opened: Any = self.connection.cursor(SSCursor)
-        with opened as cursor:
-            cursor.execute(sql, parameters or None)
+        with self.connection.cursor(SSCursor) as cursor:
+            cursor.execute(sql, tuple(parameters) or None)
             names = tuple(column[0] for column in cursor.description or ())
             while rows := cursor.fetchmany(size):
                 yield names, list(rows)
