@@ -9,7 +9,7 @@ from sluiceway.storage.model import State, TargetState
 from support.browser import screenshot
 from support.dashboard import SINK, MemoryConnectors
 from support.eventually import eventually
-from support.page import PageServer, opened
+from support.page import PageServer, Ui, opened
 
 
 @pytest.fixture
@@ -28,11 +28,16 @@ def test_the_details_restart_one_task(browser: Browser, connectors: MemoryConnec
         screenshot(ui.page, "connector-tasks")
 
 
+def _act(ui: Ui, connectors: MemoryConnectors, action: str, target: TargetState) -> None:
+    ui.page.locator(f'[data-action="{action}"]').click()
+    if action == "stop":
+        ui.page.get_by_role("dialog").get_by_role("button", name="Stop").click()
+    eventually(lambda: connectors.target("orders") is target, what=action)
+
+
 def test_the_details_pause_resume_and_stop_a_connector(browser: Browser, connectors: MemoryConnectors) -> None:
     with PageServer(connectors.herder, connectors.dashboard) as server, opened(browser, server.url, "#orders") as ui:
-        for action, target in (("pause", TargetState.PAUSED), ("resume", TargetState.STARTED), ("stop", TargetState.STOPPED)):
-            ui.page.locator(f'[data-action="{action}"]').click()
-            if action == "stop":
-                ui.page.get_by_role("dialog").get_by_role("button", name="Stop").click()
-            eventually(lambda target=target: connectors.target("orders") is target, what=action)
+        _act(ui, connectors, "pause", TargetState.PAUSED)
+        _act(ui, connectors, "resume", TargetState.STARTED)
+        _act(ui, connectors, "stop", TargetState.STOPPED)
         expect(ui.button("Edit offsets")).to_be_enabled()

@@ -13,7 +13,7 @@ from support.browser import screenshot
 from support.kafka import Kafka
 from support.page import Cluster, Ui
 
-pytestmark = pytest.mark.kafka
+pytestmark = [pytest.mark.kafka, pytest.mark.long]
 
 PREFIX = "__connect.errors."
 
@@ -84,7 +84,9 @@ def test_a_replay_sends_nothing_if_a_record_cannot_be_sent(
 
     def replay(*offsets: int, topic: str | None = None) -> httpx.Response:
         records = [{"partition": 0, "offset": offset} for offset in offsets]
-        return httpx.post(f"{cluster.url}/connectors/{sink}/dead-letters/replay", json={"records": records, "topic": topic})
+        return httpx.post(
+            f"{cluster.url}/connectors/{sink}/dead-letters/replay", json={"records": records, "topic": topic}, timeout=60
+        )
 
     for offset, status, message in ((1, 400, "has no header with its topic"), (2, 404, "at 0:2"), (3, 404, "at 0:3")):
         answer = replay(0, offset)
@@ -92,5 +94,5 @@ def test_a_replay_sends_nothing_if_a_record_cannot_be_sent(
     assert kafka.end(topic) == 0
     assert replay(0, 1, topic=topic).json() == {"sent": {topic: 2}}
     assert kafka.values(topic, 2) == ["first", "no topic"]
-    too_many = httpx.get(f"{cluster.url}/connectors/{sink}/dead-letters?limit=1000")
+    too_many = httpx.get(f"{cluster.url}/connectors/{sink}/dead-letters?limit=1000", timeout=60)
     assert too_many.status_code == 400

@@ -56,6 +56,7 @@ def test_a_connector_is_made_from_a_plugin_of_the_catalogue_by_the_form(ui: Ui, 
     assert cluster.herder.status(name).connector.state is State.STOPPED
 
 
+@pytest.mark.long
 def test_the_form_shows_the_keys_of_transforms_and_converters_as_they_are_chosen(ui: Ui) -> None:
     ui.go(f"#/plugins/{SINK}/create")
     ui.fill({"topics": "a", "transforms": "route"})
@@ -72,6 +73,7 @@ def test_the_form_shows_the_keys_of_transforms_and_converters_as_they_are_chosen
     expect(ui.field("transforms.route.regex")).to_have_count(0)
 
 
+@pytest.mark.long
 def test_keys_that_are_not_visible_are_hidden_unless_they_have_a_value(ui: Ui) -> None:
     shown = """({ Field }) => {
         const definition = {name: "a", type: "STRING", required: false, importance: "LOW", documentation: "", width: "SHORT"};
@@ -84,6 +86,7 @@ def test_keys_that_are_not_visible_are_hidden_unless_they_have_a_value(ui: Ui) -
     assert ui.evaluated("field", shown) == [True, False, True]
 
 
+@pytest.mark.long
 def test_json_has_the_same_findings_beside_its_lines(ui: Ui, cluster: Cluster, name: str) -> None:
     ui.go(f"#/plugins/{SOURCE}/create")
     expect(ui.field("topic")).to_be_visible()
@@ -109,6 +112,7 @@ def test_json_has_the_same_findings_beside_its_lines(ui: Ui, cluster: Cluster, n
     assert cluster.config(name)["tasks.max"] == "3"
 
 
+@pytest.mark.long
 def test_an_edit_shows_its_changes_and_keeps_secrets(ui: Ui, cluster: Cluster, name: str) -> None:
     before = {"connector.class": SOURCE, "topic": "t", "file": "/a", "my.password": "hunter2", "note": "two\nlines"}
     cluster.herder.create(name, before, TargetState.STOPPED)
@@ -134,6 +138,7 @@ def test_an_edit_shows_its_changes_and_keeps_secrets(ui: Ui, cluster: Cluster, n
     assert cluster.config(name) == after
 
 
+@pytest.mark.long
 def test_a_review_tells_that_somebody_else_has_changed_the_config(ui: Ui, cluster: Cluster, name: str) -> None:
     cluster.herder.create(name, {"connector.class": SOURCE, "topic": "t"}, TargetState.STOPPED)
     ui.go(f"#{name}/edit")
@@ -149,6 +154,7 @@ def test_a_review_tells_that_somebody_else_has_changed_the_config(ui: Ui, cluste
     assert cluster.config(name)["topic"] == "theirs"
 
 
+@pytest.mark.long
 def test_what_was_entered_is_kept_while_the_user_looks_at_something_else(ui: Ui, cluster: Cluster, name: str) -> None:
     cluster.herder.create(name, {"connector.class": SOURCE, "topic": "t"}, TargetState.STOPPED)
     ui.go(f"#{name}")
@@ -160,6 +166,7 @@ def test_what_was_entered_is_kept_while_the_user_looks_at_something_else(ui: Ui,
     expect(ui.control("topic")).to_have_value("entered")
 
 
+@pytest.mark.long
 def test_a_clone_differs_in_its_name_only(ui: Ui, cluster: Cluster, name: str) -> None:
     cluster.herder.create(name, {"connector.class": SOURCE, "topic": "t", "my.password": "hunter2"}, TargetState.STOPPED)
     ui.go(f"#{name}")
@@ -180,6 +187,7 @@ def test_a_clone_differs_in_its_name_only(ui: Ui, cluster: Cluster, name: str) -
     assert cluster.herder.status(f"{name}-2").connector.state is State.PAUSED
 
 
+@pytest.mark.long
 def test_a_connector_is_deleted_after_a_confirmation(ui: Ui, cluster: Cluster, name: str) -> None:
     cluster.herder.create(name, {"connector.class": SOURCE, "topic": "t"}, TargetState.STOPPED)
     ui.go(f"#{name}")

@@ -94,8 +94,9 @@ def _complete(ui: Ui, values: dict[str, str]) -> tuple[list[str], str | None]:
     filled: list[str] = []
     for _ in range(_ROUNDS):
         ui.button("Review").click()
+        expect(ui.page.locator(".editor")).to_have_attribute("aria-busy", "false", timeout=60_000)
         dialog, errors = ui.page.get_by_role("dialog"), ui.page.locator(".field:has(.wrong p)")
-        expect(dialog.or_(errors.first)).to_be_visible(timeout=60_000)
+        expect(dialog.or_(errors.first)).to_be_visible()
         if dialog.is_visible():
             return filled, None
         found = {each.get_attribute("data-field") or "": each.locator(".wrong").inner_text() for each in errors.all()}

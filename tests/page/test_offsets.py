@@ -12,7 +12,7 @@ from support.browser import screenshot
 from support.kafka import Kafka
 from support.page import Cluster, Ui
 
-pytestmark = pytest.mark.kafka
+pytestmark = [pytest.mark.kafka, pytest.mark.long]
 
 SOURCE = {"connector.class": "FileStreamSource", "file": "/f", "topic": "t"}
 BIG = 2**53 + 1  # not a number in JavaScript

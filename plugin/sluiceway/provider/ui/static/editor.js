@@ -10,6 +10,7 @@ import { JsonText } from "./jsontext.js";
 import { Review } from "./review.js";
 
 const TYPING_MILLISECONDS = 250;
+const SLOW_MILLISECONDS = 1000; // some connectors ask their system, and wait for it
 const NAME = "name", CLASS = "connector.class";
 const TITLES = {
   create: ({ plugin }) => `New ${shortClass(plugin)}`,
@@ -103,21 +104,27 @@ export class Editor {
     this.timer = setTimeout(() => this.validate(), TYPING_MILLISECONDS);
   }
 
-  /** Validate the config, unless a newer validation starts meanwhile. */
+  /** Validate the config, and return whether the result is shown: not if it failed, or if a newer validation has started meanwhile. */
   async validate() {
     clearTimeout(this.timer);
     const mine = ++this.asked;
     const config = { ...this.config };
+    this.element.setAttribute("aria-busy", "true");
+    const slow = setTimeout(() => { this.status.textContent = "Validating…"; }, SLOW_MILLISECONDS);
     try {
       const infos = await validate(config[CLASS] ?? "", config);
-      if (mine !== this.asked) return;
+      if (mine !== this.asked) return false;
       this.infos = infos;
       this.failure.hidden = true;
+      this.show();
+      return true;
     } catch (error) {
       if (mine === this.asked) this.fail(error);
-      return;
+      return false;
+    } finally {
+      clearTimeout(slow);
+      if (mine === this.asked) this.element.setAttribute("aria-busy", "false");
     }
-    this.show();
   }
 
   fail(error) {
@@ -143,8 +150,7 @@ export class Editor {
   async check() {
     this.all = true;
     if (this.problems.length) return this.json.focusError();
-    await this.validate();
-    if (!this.infos) return undefined;
+    if (!(await this.validate())) return undefined;
     if (this.infos.error_count) return (this.chosen === "JSON" ? this.json : this.form).focusError();
     const isEdit = this.route.view === "edit";
     try {
