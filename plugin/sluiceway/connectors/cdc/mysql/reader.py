@@ -210,7 +210,7 @@ class DatabaseReader:
         self._counter.load(offset)
         gap = find_gap(self._position.start, self._open_server().log_state())
         if gap is not None:
-            if not self._snapshots_on_gap():
+            if not self._snapshots_a_gap():
                 raise ConnectError(lost_message(self._position.start, gap))
             log.warning("%s Taking a new snapshot, because of snapshot.mode.", gap)
             self._counter.end()
