@@ -42,7 +42,8 @@ def test_files_that_were_pushed_are_pulled_and_applied(
     newest = commit(origin, a={**CONFIG, "topic": "u"}, b={**CONFIG, "name": "b"})
     api = PretendClient()
     monkeypatch.setattr("sluiceway.provider.hooks.kafka_connect.KafkaConnectHook.get_conn", lambda _self: api)
-    functions: dict[str, Any] = {name: dag.get_task(name).python_callable for name in ("pull", "apply")}  # type: ignore[attr-defined]
+    task: Any = dag.get_task
+    functions = {name: task(name).python_callable for name in ("pull", "apply")}
     assert functions["pull"](str(clone)) == newest
     with caplog.at_level(logging.INFO):
         assert functions["apply"](str(clone)) == {"a": "change", "b": "create"}
