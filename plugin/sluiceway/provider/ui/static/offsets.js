@@ -82,16 +82,19 @@ export class OffsetsEditor {
 
   row({ partition, offset }) {
     const problem = h("p.wrong");
-    problem.textContent = this.problems.get(partition) ?? "";
+    const showProblem = () => {
+      problem.textContent = this.problems.get(partition) ?? "";
+      input.setAttribute("aria-invalid", String(this.problems.has(partition)));
+    };
     const input = h("input.width-medium", {
       type: "text", spellcheck: "false", "aria-label": `New offset of ${partition}`, placeholder: this.isSink ? "" : offset, "data-key": `offset ${partition}`,
       input: () => {
         this.entered.set(partition, input.value);
         this.edit(partition, input.value);
-        problem.textContent = this.problems.get(partition) ?? "";
-        input.setAttribute("aria-invalid", String(this.problems.has(partition)));
+        showProblem();
       },
     });
+    showProblem();
     const isRemoved = this.edits.get(partition) === null;
     input.value = this.entered.get(partition) ?? "";
     input.disabled = isRemoved;
@@ -100,6 +103,7 @@ export class OffsetsEditor {
       change: () => {
         if (remove.checked) { this.edits.set(partition, null); this.problems.delete(partition); } else this.edit(partition, input.value);
         input.disabled = remove.checked;
+        showProblem();
       },
     });
     return h("tr", { "data-partition": partition }, h("th", { scope: "row" }, h("code", null, partition)),
