@@ -1,4 +1,4 @@
-"""Reads the rows of a query's result from the server's packets, several times as fast as PyMySQL does."""
+"""Reads the rows of a query's result from the server's packets, faster than PyMySQL does."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ def read_rows(data: bytes, at: int) -> tuple[TupleRow, TupleRow]:
 
 
 def _short_rows(data: bytes, at: int, wanted: int) -> list[TupleRow] | None:
-    """Return the rows if no value has 256 bytes or more, else None. Three times as fast as ``_row``.
+    """Return the rows if no value has 256 bytes or more, else None. More than twice as fast as ``_row``.
 
     A short text begins with t, three zero bytes and its length. These four bytes are nowhere else: PostgreSQL's text has no zero
     bytes, and the other kinds of values have no content.
