@@ -144,7 +144,9 @@ class Snapshot:
         plan = [table_to_read(definition, self.config, counts) for definition in found]
         self._progress = Progress(plan)
         ranges = BinlogRanges(self.config, sessions, found, conditions)
-        planner = RangePlanner(plan, self.config.common.snapshots.range_rows, ranges.bounds, ranges.boundary)
+        planner: RangePlanner[Server] = RangePlanner(
+            plan, self.config.common.snapshots.range_rows, ranges.bounds, ranges.boundary
+        )
         self._reader = ParallelReader(planner, ranges, len(sessions))
         rows = SnapshotRows(self._progress, len(plan), first_wins=False)
         for table, marker, batch, ended in rows.marked(self._reader.batches()):

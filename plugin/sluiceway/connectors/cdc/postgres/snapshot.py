@@ -146,7 +146,9 @@ class Snapshot:
         self._progress = Progress(plan)
         log.info("Snapshot of %d tables", len(plan))
         ranges = PostgresRanges(self._config, self._connection, schemas, plan, self._conditions)
-        planner = RangePlanner(plan, self._config.common.snapshots.range_rows, ranges.bounds, ranges.boundary)
+        planner: RangePlanner[Connection] = RangePlanner(
+            plan, self._config.common.snapshots.range_rows, ranges.bounds, ranges.boundary
+        )
         self._reader = ParallelReader(planner, ranges, ranges.threads)
         rows = SnapshotRows(self._progress, len(plan), first_wins=True)
         for table, marker, batch, ended in rows.marked(self._reader.batches()):
