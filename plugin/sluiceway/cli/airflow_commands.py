@@ -66,6 +66,7 @@ def _verbs() -> tuple[ModuleType, ...]:
         describe,
         dlq,
         get,
+        history,
         loggers,
         offsets,
         patch,
@@ -76,7 +77,23 @@ def _verbs() -> tuple[ModuleType, ...]:
         validate,
     )
 
-    return (get, describe, apply, validate, preview, patch, control, restart, offsets, dlq, plugins, loggers, top, config)
+    return (
+        get,
+        describe,
+        apply,
+        validate,
+        preview,
+        patch,
+        history,
+        control,
+        restart,
+        offsets,
+        dlq,
+        plugins,
+        loggers,
+        top,
+        config,
+    )
 
 
 class _Subparsers:

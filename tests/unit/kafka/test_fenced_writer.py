@@ -43,7 +43,7 @@ class Producer:
         self._call("begin")
         self.sent = []
 
-    def produce(self, topic: str, *, key: bytes, value: bytes, on_delivery: Callable[..., None]) -> None:
+    def produce(self, topic: str, *, key: bytes, value: bytes, headers: list[Any], on_delivery: Callable[..., None]) -> None:
         self._call("produce")
         self.sent.append(on_delivery)
 

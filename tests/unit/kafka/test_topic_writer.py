@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from confluent_kafka import KafkaError, KafkaException
@@ -21,7 +22,7 @@ class Producer:
         self.sent: list[tuple[str, Callable[..., None]]] = []
         self.written = 0
 
-    def produce(self, topic: str, *, key: bytes, value: bytes, on_delivery: Callable[..., None]) -> None:
+    def produce(self, topic: str, *, key: bytes, value: bytes, headers: list[Any], on_delivery: Callable[..., None]) -> None:
         self.sent.append((topic, on_delivery))
 
     def flush(self, timeout: float) -> None:
