@@ -26,6 +26,10 @@ log = logging.getLogger(__name__)
 OLDEST_JAVA = 17
 NEWEST_JAVA = 22
 
+ARCHIVE_IN_PLACE = ("-XX:+UnlockDiagnosticVMOptions", "-XX:ArchiveRelocationMode=0")
+"""Options of a JVM that uses an archive of classes. It maps the archive to the address for which that was written, and shares the
+file's pages with other JVMs. By default, it moves the archive to another address and so gets a copy."""
+
 _VERSION = re.compile(r"^\s*java\.version = (?:1\.)?(\d+)", re.MULTILINE)
 _HOME = re.compile(r"^\s*java\.home = (.+?)\s*$", re.MULTILINE)
 _PROBE_SECONDS = 60

@@ -8,7 +8,7 @@ Half of the connectors are FileStreamSource, half FileStreamSink of the sources'
 * milliseconds from a line in a source's file to its record in the topic, and on to the line in the sink's file;
 * with --busy, the same second by second while a connector of 100,000 records a second starts beside the others.
 
-Run: python tests/benchmarks/bench_many.py [--connectors 1 10 50 200] [--seconds 30] [--peers sluiceway connect] [--busy]
+Run: python tests/benchmarks/bench_many.py [--connectors 1 10 50 200] [--seconds 30] [--peers sluiceway airflow connect] [--busy]
 """
 
 from __future__ import annotations
@@ -40,6 +40,7 @@ from sluiceway.storage.factory import Stores, open_stores
 from support.clusters.daemons import command_of
 from support.driver import submitted_application, worker_of, worker_properties, write_properties
 from support.peer import FILE_SINK, FILE_SOURCE, PeerDistributed
+from support.stack import RunningStack
 from support.toggles import table
 
 PATIENCE_SECONDS = 300.0
@@ -95,16 +96,13 @@ class Application:
         return self._driver.log
 
 
-class Peer:
-    """A distributed Kafka Connect worker."""
+class _Rest:
+    """Runs connectors by a REST API."""
 
-    def __init__(self, bootstrap: str, folder: Path, stack: ExitStack) -> None:
+    def __init__(self, url: str, stack: ExitStack) -> None:
         import httpx
 
-        self._worker = PeerDistributed(bootstrap, "peer", folder / "connect", ("peer-configs", "peer-offsets", "peer-status"))
-        stack.callback(self._worker.stop)
-        self._worker.start()
-        self._client = httpx.Client(base_url=self._worker.rest, timeout=60)
+        self._client = httpx.Client(base_url=url, timeout=60)
         stack.callback(self._client.close)
 
     def create(self, name: str, config: Mapping[str, str]) -> None:
@@ -118,8 +116,33 @@ class Peer:
             found += len(states) > 1 and set(states) == {"RUNNING"}
         return found
 
+
+class Peer(_Rest):
+    """A distributed Kafka Connect worker."""
+
+    def __init__(self, bootstrap: str, folder: Path, stack: ExitStack) -> None:
+        self._worker = PeerDistributed(bootstrap, "peer", folder / "connect", ("peer-configs", "peer-offsets", "peer-status"))
+        stack.callback(self._worker.stop)
+        self._worker.start()
+        super().__init__(self._worker.rest, stack)
+
     def roots(self) -> list[int]:
         return [self._worker.pid or 0]
+
+
+class AirflowApplication(_Rest):
+    """A shared application that a local Airflow starts. Airflow's own processes are not measured, but share files with ours."""
+
+    def __init__(self, airflow: RunningStack, stack: ExitStack) -> None:
+        super().__init__(airflow.addresses.rest, stack)
+        self._airflow = airflow
+
+    def create(self, name: str, config: Mapping[str, str]) -> None:
+        super().create(name, {"sluiceway.application": "many", **config})
+
+    def roots(self) -> list[int]:
+        jvm = self._airflow.jvm("many")
+        return [jvm.pid if jvm is not None else 0]
 
 
 @dataclass
@@ -354,6 +377,12 @@ def percentiles(values: list[float]) -> str:
 def run(name: str, count: int, seconds: float, *, busy: bool) -> Result:
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="bench-many-")))
+        if name == "airflow":
+            airflow = RunningStack(folder / "stack", postgres=True)
+            stack.callback(airflow.close)
+            airflow.await_class_archive()
+            application = AirflowApplication(airflow, stack)
+            return measure(name, application, EmbeddedBroker(folder / "stack" / "broker"), count, seconds, folder, busy=busy)
         broker = EmbeddedBroker(folder / "broker")
         stack.callback(broker.stop)
         bootstrap = broker.start()

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import IO
 
 from sluiceway.folders import cache_home
-from sluiceway.java_runtime import JavaRuntime
+from sluiceway.java_runtime import ARCHIVE_IN_PLACE, JavaRuntime
 
 _QUIET = "-Xlog:cds*=off"  # an archive that does not fit is no problem
 
@@ -31,7 +31,7 @@ class ClassArchive:
             return
         with contextlib.suppress(OSError):
             if self._file.is_file():
-                self.options = [f"-XX:SharedArchiveFile={self._file}", _QUIET]
+                self.options = [f"-XX:SharedArchiveFile={self._file}", *ARCHIVE_IN_PLACE, _QUIET]
             elif self._locked():
                 self.options = [f"-XX:ArchiveClassesAtExit={self._recorded}", _QUIET]
 

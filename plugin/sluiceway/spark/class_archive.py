@@ -21,7 +21,7 @@ from pathlib import Path
 
 from sluiceway.errors import ConnectError
 from sluiceway.folders import cache_home, file_lock
-from sluiceway.java_runtime import find_java
+from sluiceway.java_runtime import ARCHIVE_IN_PLACE, find_java
 from sluiceway.spark.jvm_options import LIGHT
 
 _TIMEOUT_SECONDS = 600
@@ -68,7 +68,7 @@ def container_conf(archive: Path) -> dict[str, str]:
 
 def _options(archive: Path) -> str:
     # A JVM that cannot use the archive, such as one with other jars before Spark's, ignores it silently.
-    return f"-XX:SharedArchiveFile={archive} -Xshare:auto -Xlog:disable -Xlog:all=error:stderr"
+    return f"-XX:SharedArchiveFile={archive} -Xshare:auto {' '.join(ARCHIVE_IN_PLACE)} -Xlog:disable -Xlog:all=error:stderr"
 
 
 def make(folder: Path | None = None, *, containers: bool = False) -> Path:

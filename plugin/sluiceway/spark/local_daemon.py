@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import sys
 
-from sluiceway.spark.import_path import without_archives
+from sluiceway.spark.import_path import without_archives, without_numpy
 
 if __name__ == "__main__":
     sys.path[:] = without_archives(sys.path)
 
-    from pyspark.daemon import manager
+    with without_numpy():
+        from pyspark.daemon import manager
 
     import sluiceway.runtime.sink.worker_sink_task
     import sluiceway.runtime.source.worker_source_task

@@ -40,7 +40,7 @@ CONNECTOR_CONF = {
 # the first collection, whatever is alive. The dispatcher would have a thread for each slot.
 LOCAL_CONF = {
     "spark.ui.enabled": "false",
-    "spark.driver.extraJavaOptions": f"{LIGHT} -Xmn24m",
+    "spark.driver.extraJavaOptions": f"{LIGHT} -Xmn16m",
     "spark.rpc.netty.dispatcher.numThreads": "4",
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",

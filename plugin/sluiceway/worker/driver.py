@@ -17,7 +17,7 @@ from sluiceway.worker.connector_runner import ConnectorRunner, Outcome
 log = logging.getLogger(__name__)
 
 _RETRY_SECONDS = 10.0  # before a connector whose runner failed gets a new runner
-_POLL_SECONDS = 1.0  # for what nothing announces: a connector that may be tried again
+_POLL_SECONDS = 2.0  # for what nothing announces: a connector that may be tried again
 
 RunnerFactory = Callable[[str], ConnectorRunner]
 

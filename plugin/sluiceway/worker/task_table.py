@@ -25,7 +25,7 @@ log = logging.getLogger(__name__)
 _WAITS = "Waits for a slot"
 
 _KILL_SECONDS = 15.0  # Spark kills a Python worker 2 s after its job was canceled; a busy machine takes longer
-_WATCH_SECONDS = 1.0
+_WATCH_SECONDS = 2.0
 _STALL_SECONDS = 5.0  # between two looks at the tasks, after which their silence says nothing
 
 

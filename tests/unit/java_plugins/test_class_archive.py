@@ -29,7 +29,7 @@ def test_one_process_records_the_archive_that_later_ones_use(java: JavaRuntime, 
     recorded.write_text("classes")
     first.close(0)
     second.close(0)
-    [option, _quiet] = ClassArchive(java, jars, "").options
+    option, *_others = ClassArchive(java, jars, "").options
     assert option.startswith("-XX:SharedArchiveFile=")
     assert Path(option.partition("=")[2]).read_text() == "classes"
     (tmp_path / "a.jar").write_text("changed")

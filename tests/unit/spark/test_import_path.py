@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -38,3 +40,17 @@ def test_py4j_stays_if_it_is_not_installed(packages: Path) -> None:
     (packages / "py4j" / "__init__.py").unlink()
     _, py4j, _ = path = _from_spark(packages)
     assert without_archives([*path, str(packages)]) == [py4j, str(packages)]
+
+
+def test_pyspark_is_imported_without_numpy_which_later_imports_find() -> None:
+    check = (
+        "import sys\n"
+        "from sluiceway.spark.import_path import without_numpy\n"
+        "with without_numpy():\n"
+        "    import pyspark\n"
+        "assert 'numpy' not in sys.modules\n"
+        "import numpy\n"
+        "with without_numpy():\n"
+        "    assert sys.modules['numpy'] is numpy\n"
+    )
+    subprocess.run([sys.executable, "-c", check], check=True)

@@ -51,7 +51,7 @@ from sluiceway.worker.task_host.shared_services import SharedOffsets, SharedStat
 log = logging.getLogger(__name__)
 
 _ENDS = (TaskCommand.STOP, TaskCommand.ABANDON)
-_POLL_SECONDS = 0.5
+_POLL_SECONDS = 1.0
 _REPORT_SECONDS = 2.0
 _SWITCH_SECONDS = 0.0005
 """How long a thread waits for Python's interpreter while another one computes. Python's default is 5 ms. A task waits as long
