@@ -79,6 +79,7 @@ test-plugins-kills: $(VENV)/.ready  ## kill the processes of Debezium's source a
 
 test-cdc: $(VENV)/.ready  ## change data capture against records of the real Debezium, on a real broker, PostgreSQL and MariaDB
 	$(BIN)/python -m pytest tests/cdc -v -s -p no:cacheprovider
+	$(BIN)/python -m pytest tests/integration/test_jdbc_rewind.py -m long -p no:cacheprovider
 
 test-columns: $(VENV)/.ready  ## columnar forms against row forms: 10,000 generated cases each (EXAMPLES=10000)
 	EXAMPLES=$${EXAMPLES:-10000} $(BIN)/python -m pytest tests/unit/columns tests/unit/converters tests/unit/transforms/columns \
