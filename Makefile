@@ -91,6 +91,7 @@ test-plugins-kills: $(VENV)/.ready  ## kill the processes of Debezium's source a
 
 test-cdc: $(VENV)/.ready  ## change data capture: records of the real Debezium, handovers, lost logs, memory (ROWS=5000000 SECONDS=120)
 	$(BIN)/python -m pytest tests/cdc -v -s -p no:cacheprovider
+	$(BIN)/python -m pytest tests/integration/test_jdbc_rewind.py -m long -p no:cacheprovider
 
 test-cdc-kills: $(VENV)/.ready  ## change data capture under load while tasks, drivers, databases, and networks fail (KILLS=50 SEED=1)
 	SLUICEWAY_TEST_PATIENCE=3 $(BIN)/python -m pytest tests/faults/test_cdc.py -v -s -p no:cacheprovider

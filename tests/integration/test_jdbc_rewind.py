@@ -59,7 +59,7 @@ def ids(config: dict[str, str], offsets: MemoryOffsets, records: int) -> list[in
     return [each.value["id"] for each in run_source(JdbcSourceConnector, config, records=records, offsets=offsets)]
 
 
-@pytest.mark.parametrize(
+_CASES = pytest.mark.parametrize(
     ("mode", "target", "expected"),
     [
         *((mode, EARLIEST, [1, 2, 3, 4, 5, 6, 7]) for mode in COLUMNS),
@@ -72,7 +72,22 @@ def ids(config: dict[str, str], offsets: MemoryOffsets, records: int) -> list[in
         ("incrementing", shift(99), [7]),
     ],
 )
-def test_tasks_continue_at_the_target(database: DatabaseForTest, mode: str, target: OffsetTarget, expected: list[int]) -> None:
+
+
+@_CASES
+def test_tasks_continue_at_the_target(sqlite: DatabaseForTest, mode: str, target: OffsetTarget, expected: list[int]) -> None:
+    check_target(sqlite, mode, target, expected)
+
+
+@pytest.mark.long
+@_CASES
+def test_tasks_continue_at_the_target_on_servers(
+    database: DatabaseForTest, mode: str, target: OffsetTarget, expected: list[int]
+) -> None:
+    check_target(database, mode, target, expected)
+
+
+def check_target(database: DatabaseForTest, mode: str, target: OffsetTarget, expected: list[int]) -> None:
     people(database)
     config, offsets = config_of(database, mode), MemoryOffsets()
     assert ids(config, offsets, 6) == [1, 2, 3, 4, 5, 6]
