@@ -83,7 +83,7 @@ class OddSourceConnector(SourceConnector):
 
     @classmethod
     def preview(cls, context: SourceTaskContext, most: int) -> Sequence[SourceRecord] | None:
-        return numbered(100) if context.configs["behavior"] == "effects with preview" else None
+        return numbered(100) if context.configs.get("behavior") == "effects with preview" else None
 
     def start(self, config: Mapping[str, str]) -> None:
         self._config = dict(config)
