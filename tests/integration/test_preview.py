@@ -21,7 +21,6 @@ from sluiceway.storage.factory import Stores, open_stores
 from support.database import HOST, POSTGRESQL, SQLITE, DatabaseForTest
 from support.kafka import Kafka
 from support.preview_connectors import SINK
-from support.s3_server import S3Server, s3_server
 from support.table_source import SourceLake, numbers
 
 pytestmark = pytest.mark.kafka
@@ -162,11 +161,6 @@ def confluent_files(**keys: str) -> Callable[[Lab], Config]:
     return lambda _lab: {**common, **{key.replace("__", "-").replace("_", "."): value for key, value in keys.items()}}
 
 
-def s3_files(lab: Lab) -> Config:
-    server: S3Server = lab.request.getfixturevalue("s3")
-    return {**server.config, "flush.size": "3", "format.class": "io.confluent.connect.s3.format.json.JsonFormat"}
-
-
 @dataclass(frozen=True)
 class Case:
     """A connector's config, without name, class and topics of sinks. ``not_started`` is a part of the reason."""
@@ -182,6 +176,9 @@ AZURE = confluent_files(
     kind="azure.blob", azblob_account_name="a", azblob_account_key="a2V5", azblob_container_name="c", store_url=NOWHERE
 )
 GCS = confluent_files(kind="gcs", gcs_bucket_name="b", store_url=NOWHERE)
+S3 = confluent_files(
+    kind="s3", s3_bucket_name="b", s3_region="us-east-1", aws_access_key_id="k", aws_secret_access_key="s", store_url=NOWHERE
+)
 HDFS = confluent_files(kind="hdfs", hdfs_url="hdfs://127.0.0.1:9")
 HDFS3 = confluent_files(kind="hdfs3", hdfs_url="hdfs://127.0.0.1:9")
 
@@ -193,7 +190,7 @@ CASES: Mapping[str, Case] = {
     "DeltaCompaction": Case(compaction("delta"), 0, not_started="rewrites small files"),
     "DeltaSink": Case(into_tables("delta")),
     "DeltaSource": Case(tables("delta")),
-    "FileStreamSink": Case(lambda lab: {"file": str(lab.folder / "out.txt")}, target="out.txt: Struct{id=1,name=n1}", long=False),
+    "FileStreamSink": Case(lambda lab: {"file": str(lab.folder / "out.txt")}, target="out.txt: Struct{id=1,name=n1}"),
     "FileStreamSource": Case(lambda lab: {"file": lab.file(), "topic": "lines"}, long=False),
     "GcsSink": Case(GCS, target='{"id":1,"name":"n1"}'),
     "Hdfs3Sink": Case(HDFS3, target='{"id":1,"name":"n1"}'),
@@ -201,7 +198,7 @@ CASES: Mapping[str, Case] = {
     "IcebergCompaction": Case(compaction("iceberg"), 0, not_started="rewrites small files"),
     "IcebergSink": Case(into_tables("iceberg")),
     "IcebergSource": Case(tables("iceberg")),
-    "JdbcSink": Case(lambda lab: {**lab.sqlite.config, "auto.create": "true"}, target="CREATE TABLE", long=False),
+    "JdbcSink": Case(lambda lab: {**lab.sqlite.config, "auto.create": "true"}, target="CREATE TABLE"),
     "JdbcSource": Case(jdbc_source),
     "JsonFileSink": Case(local_files, target='{"id":1,"name":"n1"}'),
     "MariaDbConnector": Case(binlog, 0, not_started="it writes the schema history topic"),
@@ -212,7 +209,7 @@ CASES: Mapping[str, Case] = {
     "OrcSink": Case(local_files, target="+0+0000000000+0000000000"),
     "ParquetSink": Case(local_files, target="+0+0000000000+0000000000"),
     "PostgresConnector": Case(postgres, 1, not_started="replication slot"),
-    "S3Sink": Case(s3_files, target='{"id":1,"name":"n1"}'),
+    "S3Sink": Case(S3, target='{"id":1,"name":"n1"}'),
     "SparkSink": Case(lambda lab: {"format": "parquet", "path": str(lab.folder / "out")}),
     "SparkSource": Case(lambda lab: {"format": "parquet", "path": str(lab.folder), "topic": "t"}, 0, not_started="Spark driver"),
     "TabularIcebergSink": Case(into_tables("iceberg")),
@@ -220,12 +217,6 @@ CASES: Mapping[str, Case] = {
     "VerifiableSink": Case(lambda _lab: {}),
     "VerifiableSource": Case(lambda _lab: {"topic": "verifiable"}),
 }
-
-
-@pytest.fixture(scope="module")
-def s3() -> Iterator[S3Server]:
-    with s3_server() as server:
-        yield server
 
 
 @pytest.fixture
@@ -293,7 +284,7 @@ def test_there_is_a_case_for_every_built_in_connector() -> None:
 )
 def test_a_preview_writes_nothing(alias: str, lab: Lab, http: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
     case = CASES[alias]
-    if case in (CASES["AzureBlobStorageSink"], CASES["GcsSink"], CASES["HdfsSink"], CASES["Hdfs3Sink"]):
+    if case in (CASES["AzureBlobStorageSink"], CASES["GcsSink"], CASES["HdfsSink"], CASES["Hdfs3Sink"], CASES["S3Sink"]):
         monkeypatch.setattr("sluiceway.connectors.files.connector._refusals", lambda *_: [])
     plugin = java_name(connector_class(alias))
     config = {"connector.class": plugin, "name": lab.unique("preview"), **case.config(lab)}

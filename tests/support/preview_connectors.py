@@ -10,6 +10,7 @@ import signal
 import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import ClassVar
 
 from sluiceway.api import SinkConnector, SinkRecord, SinkTask, SourceConnector, SourceRecord, SourceTask
 from sluiceway.api.task import SourceTaskContext
@@ -70,7 +71,7 @@ class OddSourceTask(SourceTask):
 
 
 class OddSourceConnector(SourceConnector):
-    task_class = OddSourceTask
+    task_class: ClassVar[type[SourceTask]] = OddSourceTask
 
     @classmethod
     def config_def(cls) -> ConfigDef:
