@@ -19,7 +19,6 @@ from sluiceway.storage.status_backing_store import KafkaStatusBackingStore
 from sluiceway.worker import connect_workers, kafka_channel, lease
 from sluiceway.worker.kafka_channel import KafkaChannels, KafkaControlChannel
 
-NOW = int(time.time() * 1000)
 WORKER = WorkerConfig.of({"group.id": "g"})
 
 
@@ -95,21 +94,21 @@ def test_a_new_lease_increases_the_generation_by_one(cluster: Cluster) -> None:
 
 
 @pytest.mark.parametrize(
-    ("status", "takeovers"),
+    ("state", "worker_id", "age", "takeovers"),
     [
-        (Status(State.RUNNING, "other:2", 5, timestamp=NOW), 1),
-        (Status(State.RUNNING, "other:2", 5, timestamp=NOW - 60_000), 0),
-        (Status(State.UNASSIGNED, "other:2", 5, timestamp=NOW), 0),
-        (Status(State.RUNNING, "me:1", 5, timestamp=NOW), 0),
+        (State.RUNNING, "other:2", 0, 1),
+        (State.RUNNING, "other:2", 60_000, 0),
+        (State.UNASSIGNED, "other:2", 0, 0),
+        (State.RUNNING, "me:1", 0, 0),
     ],
     ids=["alive", "dead", "released", "its own"],
 )
 def test_a_lease_taken_from_a_driver_that_is_alive_is_counted(
-    cluster: Cluster, monkeypatch: pytest.MonkeyPatch, status: Status, takeovers: int
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch, state: State, worker_id: str, age: int, takeovers: int
 ) -> None:
     registry = Registry()
     monkeypatch.setattr(lease, "registry", registry)
-    cluster.status._state.connectors["c"] = status
+    cluster.status._state.connectors["c"] = Status(state, worker_id, 5, timestamp=int(time.time() * 1000) - age)
     cluster.channel.acquire()
     counted = [bean.values["takeovers-total"] for bean in registry.beans() if bean.type == "lease-metrics"]
     assert counted == [1.0] * takeovers
