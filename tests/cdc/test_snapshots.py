@@ -1,7 +1,7 @@
 # ruff: noqa: S608 (of databases of our own)
 """Snapshots in ranges, their continuation after a crash, incremental ones without writes, and micro-batches, on real servers.
 
-``make test`` runs those of PostgreSQL, ``make test-cdc`` also those of MariaDB.
+``make test`` runs the first two with PostgreSQL, ``make test-cdc`` all.
 """
 
 from __future__ import annotations
@@ -155,6 +155,7 @@ def test_an_incremental_snapshot_needs_no_writes(source: _Source, tmp_path: Path
     assert folded.operations["r"] <= _ROWS
 
 
+@pytest.mark.long
 def test_an_incremental_snapshot_of_an_idle_database_ends_soon(source: _Source, tmp_path: Path) -> None:
     source.fill("t", 1000)
     signals = tmp_path / "signals"
@@ -175,6 +176,7 @@ def test_an_incremental_snapshot_of_an_idle_database_ends_soon(source: _Source, 
     assert folded.operations == {"r": 1000}
 
 
+@pytest.mark.long
 def test_a_micro_batch_ends_at_the_end_of_the_log(source: _Source) -> None:
     source.fill("t", 100)
     config = {**source.config, "airflow.mode": "micro-batch"}
@@ -190,6 +192,7 @@ def test_a_micro_batch_ends_at_the_end_of_the_log(source: _Source) -> None:
     assert folded.operations == {"r": 100, "c": 50}
 
 
+@pytest.mark.long
 def test_a_table_that_is_added_to_the_filter_is_read(source: _Source) -> None:
     source.fill("t", 20)
     source.fill("u", 30)

@@ -24,7 +24,8 @@ def _marks(batches: Batches, tables: int, *, first_wins: bool = True) -> list[tu
 
 def _whole(table: int, *rows: str) -> Batches:
     found = Range(table, 0, None, None)
-    return [*((found, [(row,)]) for row in rows), (found, None)]
+    batches: Batches = [(found, [(row,)]) for row in rows]
+    return [*batches, (found, None)]
 
 
 def test_markers_of_tables_one_after_the_other() -> None:
