@@ -20,7 +20,7 @@ from support import peer
 from support.database import DatabaseForTest
 from support.engine import RunningTask
 from support.eventually import eventually
-from support.faults.cdc_load import Load, differences, fold
+from support.faults.cdc_load import ROWS, Load, differences, fold
 from support.faults.worker_group import Progress, read
 from support.java_plugins import DEBEZIUM_MARIADB, DEBEZIUM_POSTGRES, fetch_runtime, plugin_folder
 from support.kafka import Kafka, worker_for
@@ -71,6 +71,7 @@ def check(kafka: Kafka, worker: WorkerConfig, rest: str, database: DatabaseForTe
         stack.callback(progress.close)
         peer.put_config(rest, name, config)
         peer.wait_for_state(rest, name, "RUNNING")
+        eventually(lambda: kafka.count(things) >= ROWS, within=120, what="the snapshot")  # later changes are in the log
         with load.running():
             for turn in range(_ROUNDS):
                 if turn:

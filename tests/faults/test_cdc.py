@@ -18,11 +18,12 @@ from support.database import HOST, DatabaseForTest
 from support.database_server import DatabaseServer
 from support.eventually import eventually
 from support.faults.cdc_kills import disturb, kills
-from support.faults.cdc_load import Load, differences, fold
+from support.faults.cdc_load import ROWS, Load, differences, fold
 from support.faults.guarantee import Guarantee
 from support.faults.proxy import TcpProxy
 from support.faults.rows import NewRow
 from support.faults.worker_group import Progress, WorkerGroup, read
+from support.kafka import Kafka
 from support.mariadb import MariaDbServer
 from support.postgres import PostgresServer
 
@@ -86,6 +87,8 @@ def check(
         group.herder.create(group.name, {**config, **user, **address, **_RETRIES})
         group.driver()
         group.running(within=180)
+        kafka = Kafka(group.address)
+        eventually(lambda: kafka.count(things) >= ROWS, within=120, what="the snapshot")  # later changes are in the log
         progress = Progress(group.address, marks, number_of)
         stack.callback(progress.close)
         with load.running():

@@ -13,7 +13,7 @@ from typing import Any
 
 from support.database import DatabaseForTest
 
-KEYS = 300
+KEYS, ROWS = 300, 20  # keys in all, and rows before the load
 _DDL_EVERY = 40  # transactions
 _WAIT_SECONDS = 0.2  # for a database that is being restarted
 
@@ -38,11 +38,11 @@ class Load:
         self._thread = threading.Thread(target=self._write, name="load", daemon=True)
         self.error: BaseException | None = None
 
-    def create(self, rows: int = 20) -> None:
+    def create(self) -> None:
         """Create the tables, with some rows."""
         self._database.execute("create table marks (n int primary key)")
         self._database.execute("create table things (id int primary key, number int not null, note varchar(40))")
-        for key in range(rows):
+        for key in range(ROWS):
             self._database.execute("insert into things values (%s, 0, 'before')", key)
 
     @contextmanager
