@@ -132,6 +132,21 @@ def test_a_crashed_snapshot_goes_on_with_the_ranges_that_are_left(source: _Sourc
     assert folded.operations["r"] <= _ROWS + 150 + _RANGE * (_THREADS + 2)
 
 
+@pytest.mark.long
+def test_tables_without_key_are_read_again_even_after_two_crashes(source: _Source) -> None:
+    source.fill("t", 10)
+    source.execute("create table z (v int)", f"insert into z values {', '.join(f'({number})' for number in range(500))}")
+    config = {**source.config, "max.batch.size": "20", "tombstones.on.delete": "false"}
+    taken: list[Any] = []
+    offset: Any = None
+    for count in 300, 300, 500:
+        with TaskRun(source.task, config, offset) as run:
+            taken = [record.value["after"]["v"] for record in run.take(count) if record.topic == f"c.{source.prefix}.z"]
+        offset = run.offset
+        assert offset.get("snapshot") == "INITIAL"
+    assert sorted(taken) == list(range(500))
+
+
 def test_an_incremental_snapshot_needs_no_writes(source: _Source, tmp_path: Path) -> None:
     source.fill("t", _ROWS)
     signals = tmp_path / "signals"

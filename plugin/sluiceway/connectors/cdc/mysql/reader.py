@@ -23,7 +23,7 @@ from sluiceway.connectors.cdc.mysql.ddl.statements import apply_statement
 from sluiceway.connectors.cdc.mysql.fields import Settings
 from sluiceway.connectors.cdc.mysql.history import SchemaHistory
 from sluiceway.connectors.cdc.mysql.log_state import find_gap, lost_message
-from sluiceway.connectors.cdc.mysql.offsets import SNAPSHOT_KEY, BlockingPosition, LogPosition
+from sluiceway.connectors.cdc.mysql.offsets import INITIAL, SNAPSHOT_KEY, BlockingPosition, LogPosition
 from sluiceway.connectors.cdc.mysql.schema_changes import SchemaChanges
 from sluiceway.connectors.cdc.mysql.signals import IDLE_SECONDS, BinlogSignals
 from sluiceway.connectors.cdc.mysql.snapshot import Snapshot
@@ -265,6 +265,8 @@ class DatabaseReader:
         self.signals.start(offset)
         self.signals.incremental.resume_requests(requests)
         if whole:
+            self._position.snapshot(INITIAL)
+            self.signals.unfinished = {PROGRESS: offset[PROGRESS]}
             self._want_blocking(whole, {})
         return True
 
@@ -322,6 +324,8 @@ class DatabaseReader:
         records = self.signals.after_event()
         while self._wanted and not self._position.in_transaction:
             self._blocking_snapshot(*self._wanted.pop(0))
+            self._position.snapshot(None)
+            self.signals.unfinished = {}
         while records and self.signals.incremental.running:  # an idle log must not wait for the next heartbeat
             self._buffer.put(records)
             records = self.signals.after_event()

@@ -49,7 +49,13 @@ class BinlogSignals:
         self._processor = SignalProcessor(config.common, chunks, emitter, notifications, self._captured, blocking)
         self.incremental = self._processor.incremental
         self.commit = self._processor.commit
-        position.extra = self._processor.state
+        self.unfinished: dict[str, Any] = {}
+        """The progress of an interrupted initial snapshot, until its tables without key are read again."""
+        position.extra = self._state
+
+    def _state(self) -> dict[str, Any]:
+        state = self._processor.state()
+        return {**state, **self.unfinished} if self.unfinished else state
 
     def start(self, offset: Mapping[str, Any]) -> None:
         """Continue the incremental snapshots of the stored offset, and open the channels. Later calls have no effect."""

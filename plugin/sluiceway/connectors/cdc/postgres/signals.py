@@ -18,6 +18,7 @@ from sluiceway.connectors.cdc.postgres.snapshot import Snapshot, begin_snapshot,
 from sluiceway.connectors.cdc.postgres.source import Sources
 from sluiceway.connectors.cdc.postgres.stream import StreamReader
 from sluiceway.connectors.cdc.postgres.types import TypeRegistry
+from sluiceway.connectors.cdc.ranges import PROGRESS
 from sluiceway.connectors.cdc.signals import SignalProcessor
 from sluiceway.connectors.cdc.sizes import bounded
 from sluiceway.connectors.cdc.tables import TableSchema
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     import psycopg
 
     Connection = psycopg.Connection[tuple[Any, ...]]
+
+_SNAPSHOT_KEYS = ("snapshot", "snapshot_completed", "last_snapshot_record")
 
 
 class PostgresSignals:
@@ -44,11 +47,25 @@ class PostgresSignals:
             config.common, self._chunks, emitter, notifications, self._captured, self.begin_blocking
         )
         self.incremental = self._processor.incremental
-        self.load, self.state, self.commit = self._processor.load, self._processor.state, self._processor.commit
+        self.load, self.commit = self._processor.load, self._processor.commit
         self.deleted, self.changed = self._processor.deleted, self._processor.changed
         self._wanted: list[tuple[Sequence[TableId], Mapping[str, str]]] = []
         self._blocking: Iterator[SourceRecord] | None = None
         self._session: Connection | None = None
+        self._unfinished: Mapping[str, Any] = {}
+
+    def state(self) -> dict[str, Any]:
+        """Return the part of source offsets that describes snapshots beside the log."""
+        state = self._processor.state()
+        return {**state, **self._unfinished} if self._unfinished else state
+
+    def finish_snapshot(self, tables: Sequence[TableId], offset: Mapping[str, Any]) -> None:
+        """Read the tables without key that an interrupted snapshot has left, before the log goes on.
+
+        Until they are read, offsets say that the snapshot is not complete, as its offset does.
+        """
+        self._unfinished = {key: offset[key] for key in (*_SNAPSHOT_KEYS, PROGRESS) if key in offset}
+        self.begin_blocking(tables, {})
 
     def inserted(self, table: TableId, row: Mapping[str, Any]) -> None:
         self._processor.inserted(table, list(row.values()))
@@ -76,6 +93,7 @@ class PostgresSignals:
         records = bounded(self._blocking, common.batch_size, common.queue_bytes // 4)
         if not records:
             self._close_blocking()
+            self._unfinished = {}
         return records
 
     @property

@@ -228,7 +228,7 @@ class PostgresTask(SourceTask):
         self._start_stream(Position.of(offset), offset)
         self._signals.incremental.resume_requests(requests)
         if whole:
-            self._signals.begin_blocking(whole, {})
+            self._signals.finish_snapshot(whole, offset)
         return True
 
     def _end_snapshot(self) -> None:
