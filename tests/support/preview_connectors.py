@@ -97,7 +97,7 @@ class OddSourceConnector(SourceConnector):
 
 
 class OddJavaConnector(OddSourceConnector):
-    task_class = JavaSourceTask  # type: ignore[assignment]  # as where a jar has the name
+    task_class = JavaSourceTask
 
 
 class OddSinkTask(SinkTask):
