@@ -56,7 +56,7 @@ class DriverEnd(NamedTuple):
     records: int | None = None
     """The number of records that the driver moved; None if it did not report it."""
     seconds: float = 0.0
-    """How long the driver ran."""
+    """The time that the driver ran."""
 
 
 class DriverOperator(SparkSubmitOperator):

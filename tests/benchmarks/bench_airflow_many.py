@@ -98,7 +98,7 @@ class Files:
     def __init__(self, folder: Path, count: int) -> None:
         self.files = [folder / f"many-{number:02d}.txt" for number in range(count)]
         self.written: list[list[float]] = [[] for _ in self.files]
-        """When each line of each file was written, in seconds since the epoch."""
+        """The times at which each line of each file was written, in seconds since the epoch."""
         for file in self.files:
             file.touch()
         self._end = threading.Event()

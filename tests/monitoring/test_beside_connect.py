@@ -49,7 +49,7 @@ EXCEPT: Mapping[str, str] = {
     "offset_commit_skip_total": "always 0 here",
     "offset_commit_skip_rate": "always 0 here",
 }
-"""What need not agree, by the end of its name, with the reason."""
+"""Metrics that need not agree, by the end of their names, with the reason."""
 
 Samples = Mapping[str, float]
 

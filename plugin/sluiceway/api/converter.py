@@ -23,7 +23,7 @@ NULL = SchemaAndValue(None, None)
 
 
 class JsonLayout(NamedTuple):
-    """How a converter writes a schema's values, for tasks that write JSON themselves, see ``SourceTaskContext.converters``.
+    """A converter's JSON form of a schema's values, for tasks that write JSON themselves: see ``SourceTaskContext.converters``.
 
     A message is ``prefix``, what ``encode`` returns for the value's JSON text, and ``suffix``.
 

@@ -1,4 +1,4 @@
-"""Where a user wants a stopped connector to continue. No I/O."""
+"""The place from which a user wants a stopped connector to continue. No I/O."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from sluiceway.kafka.dead_letter_topic import DeadLetterTopic, Position, ReplayR
 from sluiceway.runtime.task_converters import class_and_options
 
 _REPLACED = "\ufffd"
-"""What StringConverter, as Java, puts in place of bytes that are not UTF-8."""
+"""The character that StringConverter, as Java, puts in place of bytes that are not UTF-8."""
 
 Decode = Callable[[bytes], str | None]
 

@@ -37,7 +37,7 @@ class ClassArchive:
 
     @property
     def _recorded(self) -> Path:
-        """What the recording process writes. Other processes must not see a part of it."""
+        """The file that the recording process writes. Other processes must not see a part of it."""
         return self._file.with_suffix(f".{os.getpid()}")
 
     def _locked(self) -> bool:

@@ -21,7 +21,7 @@ _STAGES: dict[str, type] = {
 
 
 class FoundPlugin(PluginLocation, Protocol):
-    """What the index knows of a plugin (``JavaPlugin``)."""
+    """A plugin's entry in the index (``JavaPlugin``)."""
 
     @property
     def kind(self) -> str:

@@ -74,7 +74,7 @@ Watch = Callable[[float], None]
 
 @dataclass(frozen=True, slots=True)
 class HostOptions:
-    """What a Java process is started with.
+    """The options of a Java process.
 
     ``name`` appears in messages. ``java_opts`` are options for the JVM after the default ones. ``class_path`` has Connect's
     jars; the jar of the helper classes is added.

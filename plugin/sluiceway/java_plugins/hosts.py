@@ -28,7 +28,7 @@ _CALL_SECONDS = 60.0  # less than the time that clients of the REST API wait
 
 
 class PluginLocation(Protocol):
-    """Where a Java plugin's class is; ``JavaPlugin`` has these attributes."""
+    """The location of a Java plugin's class; ``JavaPlugin`` has these attributes."""
 
     @property
     def class_name(self) -> str: ...

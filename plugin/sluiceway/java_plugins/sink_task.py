@@ -33,7 +33,7 @@ class ReportedMessage(NamedTuple):
 
 
 class _Context(SinkTaskContext, Protocol):
-    """What the runtime's context has besides ``SinkTaskContext``."""
+    """The runtime's context: ``SinkTaskContext`` and more."""
 
     def consumer_group(self) -> ConsumerGroup: ...
 
@@ -41,7 +41,7 @@ class _Context(SinkTaskContext, Protocol):
 
 
 class _Reporter(ErrantRecordReporter, Protocol):
-    """What the runtime's reporter has besides ``ErrantRecordReporter``."""
+    """The runtime's reporter: ``ErrantRecordReporter`` and more."""
 
     def report_message(self, original: ReportedMessage, error: BaseException) -> object: ...
 

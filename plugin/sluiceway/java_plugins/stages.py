@@ -25,7 +25,7 @@ Spec = Mapping[str, object]
 
 
 class StageFailure(NamedTuple):
-    """What a transform threw for a record, and its index; or that the record cannot be passed to Java."""
+    """The exception of a transform for a record, and the record's index; or that the record cannot be passed to Java."""
 
     step: int
     error: Exception

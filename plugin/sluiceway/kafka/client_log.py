@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 
 LASTS_SECONDS = 10.0
-"""How long trouble that librdkafka retries lasts before it is a warning."""
+"""The time after which trouble that librdkafka retries is a warning."""
 
 _REPEAT_SECONDS = 60.0  # librdkafka itself suppresses identical connection errors for 30 s
 _MOST_KINDS = 1000

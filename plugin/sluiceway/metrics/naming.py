@@ -17,7 +17,7 @@ _INVALID = re.compile(r"[^a-zA-Z0-9_:]")
 
 
 class Naming(enum.Enum):
-    """How metrics are named.
+    """A naming convention for metrics.
 
     ``STRIMZI`` follows the JMX exporter's example for Kafka Connect, which Strimzi ships and most public boards expect. ``JMX``
     follows the exporter without rules, which Confluent's boards expect.

@@ -31,7 +31,7 @@ _LONGEST_ANSWER = 32  # bytes
 
 @dataclass(frozen=True, slots=True)
 class MetricsTarget:
-    """Where to send metrics: the driver's URL and the secret that it gave its tasks. Picklable."""
+    """The address for metrics: the driver's URL and the secret that it gave its tasks. Picklable."""
 
     url: str
     token: str

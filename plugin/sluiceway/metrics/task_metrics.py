@@ -34,7 +34,7 @@ _ERROR_NAMES = {
 
 
 class Positions(Protocol):
-    """Where a sink task's consumer is. Read by another thread than the task's."""
+    """The positions of a sink task's consumer. Read by another thread than the task's."""
 
     def __call__(self) -> Iterable[tuple[int, int]]:
         """Return, for each assigned topic partition, the offset after the last record put and the committed one."""

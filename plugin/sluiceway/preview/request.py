@@ -21,7 +21,7 @@ Tell = Callable[[Event], None]
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How much a preview may take: ``records`` records, in ``seconds`` seconds from the start of the connector's code."""
+    """The limits of a preview: ``records`` records, in ``seconds`` seconds from the start of the connector's code."""
 
     records: int = 10
     seconds: float = 10.0

@@ -35,7 +35,7 @@ OffsetChange = tuple[Mapping[str, Any], Mapping[str, Any] | None, Mapping[str, A
 
 
 class ChangeKind(enum.Enum):
-    """What a change is about. Creating and deleting a connector are changes of its config."""
+    """The subject of a change. Creating and deleting a connector are changes of its config."""
 
     CONFIG = "config"
     STATE = "state"
@@ -44,7 +44,7 @@ class ChangeKind(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Who makes a change, and from where.
+    """The user who makes a change, and the address.
 
     ``user`` is a login that the server has checked if ``authenticated``; else it is what the client claims. ``address`` is the
     client's IP address, ``client`` its name and version, and ``note`` a remark, such as "rollback to version 3".

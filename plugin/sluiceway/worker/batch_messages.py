@@ -40,7 +40,7 @@ class BatchState(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class BatchReport:
-    """What the application's driver reports about the batch ``id``.
+    """The report of the application's driver about the batch ``id``.
 
     Attributes:
         before: the connector's offsets at the batch's start; None if they could not be read.

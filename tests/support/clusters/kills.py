@@ -18,7 +18,7 @@ from support.eventually import eventually
 
 
 class Target(Protocol):
-    """What is killed: a driver, its executors and the cluster below."""
+    """The processes to kill: a driver, its executors and the cluster below."""
 
     deployment: Deployment
     bootstrap: str

@@ -26,7 +26,7 @@ _LONGEST_CUT = 3.0  # seconds
 
 
 class Part(enum.Enum):
-    """What is killed, restarted or cut."""
+    """The processes and connections that are killed, restarted or cut."""
 
     TASK = "kill -9 of the task's process"
     DRIVER = "kill -9 of the driver"

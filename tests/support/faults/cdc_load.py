@@ -127,7 +127,7 @@ class Load:
 
 @dataclass(slots=True)
 class Found:
-    """What the topics add up to."""
+    """The contents of the topics, added up."""
 
     marks: list[int] = field(default_factory=list)
     numbers: list[int] = field(default_factory=list)

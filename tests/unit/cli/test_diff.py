@@ -1,4 +1,4 @@
-"""What apply would change, and what of it may be shown."""
+"""Changes that apply would make, without secrets."""
 
 from __future__ import annotations
 

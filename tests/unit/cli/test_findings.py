@@ -1,4 +1,4 @@
-"""What the server finds in a config, in readable form."""
+"""The server's findings about a config, in readable form."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a report says of plugins, keys and worker settings."""
+"""A report's findings about plugins, keys and worker settings."""
 
 from __future__ import annotations
 

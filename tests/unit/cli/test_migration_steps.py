@@ -1,4 +1,4 @@
-"""Which step of a move is next, for each state of both clusters."""
+"""The next step of a move, for each state of both clusters."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a driver keeps of its tasks' metrics."""
+"""A driver's collection of its tasks' metrics."""
 
 from __future__ import annotations
 

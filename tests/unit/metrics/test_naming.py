@@ -75,7 +75,7 @@ NOT_HERE = """
     kafka_connect_connect_metrics_successful_authentication_rate kafka_connect_connect_metrics_request_rate
     kafka_connect_connect_metrics_response_rate kafka_connect_connect_metrics_io_ratio
 """
-"""What these boards query besides: the JVM's metrics, a container's, and those of the worker group and its clients."""
+"""Other metrics of these boards: the JVM's metrics, a container's, and those of the worker group and its clients."""
 
 
 def made(naming: Naming) -> set[str]:

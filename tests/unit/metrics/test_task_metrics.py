@@ -1,4 +1,4 @@
-"""What a task's metrics say about what it has done."""
+"""A task's metrics."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the connector's ``errors.*`` keys would make of a failed record."""
+"""The effect of a connector's ``errors.*`` keys on a failed record."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a preview starts from, and configs with errors."""
+"""The start of a preview, and configs with errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the recorded exchanges leave open: what Kafka Connect 4.3.0 answered when asked, and what is ours alone."""
+"""Answers that the recorded exchanges leave open: those of Kafka Connect 4.3.0 when asked, and ours alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the client of the REST API sends, and to which of its addresses."""
+"""Requests of the client of the REST API, and the addresses that get them."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ AS_IN_CONNECT = re.compile(
     r"(Offset|Partition) objects |The value for the 'position' key|Offsets may only contain primitive|Failed to (modify|alter) "
     r"|Offsets cannot be modified if the 'file'|Instantiation error"
 )
-"""What Kafka Connect answers 500 to: a connector or the cluster that refuses offsets, and a plugin that is abstract."""
+"""Requests to which Kafka Connect answers 500: a connector or the cluster that refuses offsets, and a plugin that is abstract."""
 LEAK = re.compile(rf"Traceback|File \"|\.py\b|site-packages|{SECRET}|object at 0x")
 
 NAMES = [

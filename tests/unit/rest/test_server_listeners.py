@@ -1,4 +1,4 @@
-"""Which endpoints ``listeners`` and ``admin.listeners`` serve."""
+"""Endpoints that ``listeners`` and ``admin.listeners`` serve."""
 
 from __future__ import annotations
 

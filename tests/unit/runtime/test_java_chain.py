@@ -1,4 +1,4 @@
-"""Which class a transform's name means, and whether it can run in Java beside a Java connector. Starts no JVM."""
+"""The class that a transform's name means, and whether it can run in Java beside a Java connector. Starts no JVM."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the history of a connector records, and how its topic stores it."""
+"""The history of a connector, and its records in the topic."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ UNAVAILABLE = _Unavailable()
 
 @dataclass(frozen=True, slots=True)
 class FieldType:
-    """How the values of a column become a record's values.
+    """The conversion of a column's values to a record's.
 
     ``schema`` is the schema of a required field without default. ``convert`` receives a value as the log or a query has it,
     never None. ``snapshot`` is used instead for rows of snapshots, where Debezium's values differ. ``fallback`` stands for null

@@ -27,7 +27,7 @@ class Signal(NamedTuple):
 
 
 class Channel(Protocol):
-    """Where signals come from. One thread reads; ``commit`` may be called by another."""
+    """A source of signals. One thread reads; ``commit`` may be called by another."""
 
     def read(self) -> list[Signal]:
         """Return new signals, without waiting."""

@@ -37,7 +37,7 @@ class NewFile(NamedTuple):
 
 
 class TableFiles(NamedTuple):
-    """What a commit adds to a topic's Hive table: folders, and columns with their names and types."""
+    """Additions of a commit to a topic's Hive table: folders, and columns with their names and types."""
 
     topic: str
     folders: tuple[str, ...]

@@ -38,7 +38,7 @@ def validate(config: Mapping[str, str]) -> dict[str, ValidatedValue]:
 
 @dataclass(frozen=True, slots=True)
 class OffsetSyncsConfig:
-    """Where offset syncs are written, and after how many records of a partition at most (``max_lag``)."""
+    """The topic of offset syncs, and after how many records of a partition at most (``max_lag``)."""
 
     topic: str
     cluster: str
@@ -84,7 +84,7 @@ class MirrorConfig:
 
     @property
     def offset_syncs(self) -> OffsetSyncsConfig | None:
-        """Where offset syncs are written; None if they are disabled."""
+        """The topic of offset syncs; None if they are disabled."""
         values = self.values
         if values[keys.EMIT_OFFSET_SYNCS_ENABLED] is not True:
             return None

@@ -47,7 +47,7 @@ class Submission:
     shared: bool = False
     """Whether the driver hosts every connector whose config names the application ``connector``."""
     times: Mapping[str, float] = field(default_factory=dict)
-    """When the steps of the start before the driver were reached (``StartTimes``), for a driver on this machine."""
+    """The times of the steps before the driver's start (``StartTimes``), for a driver on this machine."""
 
     @property
     def application(self) -> str:

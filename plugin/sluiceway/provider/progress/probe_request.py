@@ -17,7 +17,7 @@ _BOOTSTRAP = "bootstrap.servers"
 
 @dataclass(frozen=True, slots=True)
 class ProbeRequest:
-    """Where the progress of one connector is recorded.
+    """The places where the progress of one connector is recorded.
 
     Attributes:
         name: the connector's name.

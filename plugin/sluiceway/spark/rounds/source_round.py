@@ -137,7 +137,7 @@ def _union(frames: Sequence[DataFrame]) -> DataFrame:
 
 
 class SplitJob(NamedTuple):
-    """What an executor needs to know of a split."""
+    """A split, as an executor needs it."""
 
     slot: int
     offsets: Offsets

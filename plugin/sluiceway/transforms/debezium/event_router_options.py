@@ -176,7 +176,7 @@ ALL = (*OPTIONS, _FIELD_NAMES)
 
 
 class Placement(enum.Enum):
-    """Where an additional column goes."""
+    """The place of an additional column in the record."""
 
     HEADER = "header"
     ENVELOPE = "envelope"

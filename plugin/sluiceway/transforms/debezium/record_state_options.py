@@ -12,7 +12,7 @@ from sluiceway.transforms.debezium.options import Option, not_one_of, one_of, op
 
 
 class Deletes(enum.Enum):
-    """What becomes of delete events and of the tombstones that follow them."""
+    """The handling of delete events and of the tombstones that follow them."""
 
     DROP = "drop"
     TOMBSTONE = "tombstone"

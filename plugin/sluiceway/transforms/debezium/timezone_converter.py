@@ -75,7 +75,7 @@ _LONG_MAX, _LONG_MIN = (1 << 63) - 1, -(1 << 63)
 
 
 class _Scope(enum.Enum):
-    """Which fields of a struct to convert."""
+    """The fields of a struct to convert."""
 
     ALL = "all"
     LISTED = "listed"
@@ -83,7 +83,7 @@ class _Scope(enum.Enum):
 
 
 class _Rule(NamedTuple):
-    """What a rule of a list names. ``prefix`` is ``source``, ``topic`` or None."""
+    """The subject of a rule of a list. ``prefix`` is ``source``, ``topic`` or None."""
 
     prefix: str | None
     name: str | None

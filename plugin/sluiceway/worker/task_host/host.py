@@ -54,7 +54,7 @@ _ENDS = (TaskCommand.STOP, TaskCommand.ABANDON)
 _POLL_SECONDS = 1.0
 _REPORT_SECONDS = 2.0
 _SWITCH_SECONDS = 0.0005
-"""How long a thread waits for Python's interpreter while another one computes. Python's default is 5 ms. A task waits as long
+"""The wait of a thread for Python's interpreter while another one computes. Python's default is 5 ms. A task waits as long
 after each of its system calls, so beside a busy task it would need some 50 ms for a record."""
 
 

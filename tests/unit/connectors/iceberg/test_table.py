@@ -1,4 +1,4 @@
-"""What a commit to an Iceberg table costs."""
+"""The cost of a commit to an Iceberg table."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which stages of a chain run in Java together, and the results of batches that pass such segments. Java itself is replaced."""
+"""Stages of a chain that run in Java together, and the results of batches that pass such segments. Java itself is replaced."""
 
 from __future__ import annotations
 

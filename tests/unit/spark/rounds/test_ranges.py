@@ -1,4 +1,4 @@
-"""When a sink's round starts, and what it reads."""
+"""The start of a sink's round, and the records that it reads."""
 
 from __future__ import annotations
 

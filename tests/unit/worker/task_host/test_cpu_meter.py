@@ -1,4 +1,4 @@
-"""How much of a core a task's thread uses."""
+"""The share of a core that a task's thread uses."""
 
 from __future__ import annotations
 

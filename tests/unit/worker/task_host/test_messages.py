@@ -1,4 +1,4 @@
-"""What a driver and its task hosts write into the status topic."""
+"""Messages of a driver and its task hosts in the status topic."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which host a task goes to, and which tasks are kept apart."""
+"""The host of a task, and tasks that are kept apart."""
 
 from __future__ import annotations
 

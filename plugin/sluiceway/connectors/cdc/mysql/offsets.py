@@ -110,12 +110,12 @@ class LogPosition:
 
     @property
     def start(self) -> StartPosition:
-        """Where to start reading again."""
+        """The position from which to read again."""
         return StartPosition(self._start_file, self._start_position, self._start_gtids)
 
     @property
     def skips(self) -> tuple[int, int]:
-        """How many events of the current transaction, and rows of the event after them, have been read."""
+        """The numbers of events of the current transaction, and of rows of the event after them, that have been read."""
         return self._events, self._rows
 
     def rotate(self, file: str, position: int) -> None:

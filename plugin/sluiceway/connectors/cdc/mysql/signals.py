@@ -23,7 +23,7 @@ from sluiceway.connectors.cdc.tables import TableSchema
 BlockingSnapshot = Callable[[Sequence[TableId], Mapping[str, str]], None]
 
 IDLE_SECONDS = 0.5
-"""How often signals of other channels are read while the log has no events."""
+"""The time between two looks at other channels while the log has no events."""
 
 
 class BinlogSignals:

@@ -45,7 +45,7 @@ _XID_MASK = (1 << 32) - 1
 
 
 class VisibleTransactions(NamedTuple):
-    """What a snapshot sees: transactions before ``next_xid`` that are not ``in_progress``. Ids have 32 bits, as in the log."""
+    """The transactions that a snapshot sees: before ``next_xid``, and not ``in_progress``. Ids have 32 bits, as in the log."""
 
     next_xid: int
     in_progress: frozenset[int]

@@ -35,7 +35,7 @@ class Slot(NamedTuple):
 
 
 class SlotUsage(NamedTuple):
-    """How much log a slot keeps. ``free`` is None without ``max_slot_wal_keep_size``; ``status`` is ``wal_status``."""
+    """The amount of log that a slot keeps. ``free`` is None without ``max_slot_wal_keep_size``; ``status`` is ``wal_status``."""
 
     retained: int
     free: int | None

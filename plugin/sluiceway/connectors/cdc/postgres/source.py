@@ -56,7 +56,7 @@ class Position:
 
     @property
     def start_lsn(self) -> int:
-        """Where to begin to read: behind the last transaction that is stored entirely."""
+        """The begin of reading: behind the last transaction that is stored entirely."""
         return self.lsn if self.commit_lsn is None else self.commit_lsn
 
     def offset(self, more: Mapping[str, Any]) -> dict[str, Any]:

@@ -45,7 +45,7 @@ SERDES: Mapping[str, Serde] = {
 
 @dataclass(frozen=True, slots=True)
 class TableLayout:
-    """What the tables of a connector have in common.
+    """The common layout of a connector's tables.
 
     Attributes:
         format: the class of the files' format.

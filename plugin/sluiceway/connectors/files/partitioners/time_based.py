@@ -31,7 +31,7 @@ _CACHE_SIZE = 4096
 
 
 class TimestampExtractor(enum.Enum):
-    """Where a record's time comes from."""
+    """The source of a record's time."""
 
     WALLCLOCK = "Wallclock"
     RECORD = "Record"

@@ -67,7 +67,7 @@ class TableReader:
         self.snapshot = snapshot
         self.seen = seen
         self.due = 0.0
-        """When the next pass begins, by the monotonic clock."""
+        """The begin of the next pass, by the monotonic clock."""
         self.gone = False
         """Whether the last pass found no such table."""
         self.finished = False

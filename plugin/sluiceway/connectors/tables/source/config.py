@@ -126,7 +126,7 @@ def _reading() -> list[ConfigKey]:
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """Where to start: with all rows, at the end, after a snapshot, or after a moment."""
+    """The start: with all rows, at the end, after a snapshot, or after a moment."""
 
     earliest: bool = False
     snapshot: int | None = None

@@ -1,4 +1,4 @@
-"""Which records of the schema history apply to a stored offset."""
+"""The records of the schema history that apply to a stored offset."""
 
 from __future__ import annotations
 

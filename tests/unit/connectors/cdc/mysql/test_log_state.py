@@ -1,4 +1,4 @@
-"""What a server's binary log lacks behind a stored position."""
+"""Gaps in a server's binary log behind a stored position."""
 
 from __future__ import annotations
 

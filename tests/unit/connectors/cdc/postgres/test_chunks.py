@@ -1,4 +1,4 @@
-"""What a snapshot of PostgreSQL sees."""
+"""The transactions that a snapshot of PostgreSQL sees."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a receiver takes from its connection, and what parameters it refuses. The rest runs on a real server: tests/cdc."""
+"""A receiver's messages, and the parameters that it refuses. The rest runs on a real server: tests/cdc."""
 
 from __future__ import annotations
 

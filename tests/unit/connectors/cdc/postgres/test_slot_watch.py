@@ -1,4 +1,4 @@
-"""When a slot that keeps much log is reported."""
+"""Reports of a slot that keeps much log."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a task reads first, and what the log lacks."""
+"""The first reads of a task, and gaps in the log."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every dialect provides."""
+"""The features of every dialect."""
 
 from __future__ import annotations
 

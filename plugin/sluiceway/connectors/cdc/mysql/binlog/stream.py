@@ -41,7 +41,7 @@ class ServerError(ConnectError):
 
 @dataclass(frozen=True)
 class StartPosition:
-    """Where to start: after the transactions of ``gtids`` if that is set, else at the position in the file."""
+    """The start: after the transactions of ``gtids`` if that is set, else at the position in the file."""
 
     file: str
     position: int

@@ -43,7 +43,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a statement changed; ``unread`` are tables to read again from the server, because the parser could not follow."""
+    """The changes of a statement; ``unread`` are tables to read again from the server, because the parser could not follow."""
 
     changes: tuple[Change, ...] = ()
     unread: tuple[TableId, ...] = ()
