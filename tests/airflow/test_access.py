@@ -124,7 +124,7 @@ def test_requests_need_the_permissions_of_the_dag(
         scope={"route": SimpleNamespace(path=f"/connectors/{{name:segment}}{rest}")},
         state=SimpleNamespace(),
     )
-    access.authorize(request, SimpleNamespace())  # type: ignore[arg-type]
+    access.authorize(request, SimpleNamespace(get_name=lambda: "ada"))  # type: ignore[arg-type]
     assert seen == [asked]
 
 
