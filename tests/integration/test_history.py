@@ -102,5 +102,5 @@ def test_a_cluster_that_refuses_the_topic_does_not_refuse_the_change(
         store.put_connector("a", {"n": "0"}, origin=ALICE)
         store.put_connector("a", {"n": "1"}, origin=replace(ALICE, note="again"))
     assert store.snapshot().connectors["a"].config == {"n": "1", "name": "a"}
-    assert [each for each in caplog.messages if "are not recorded" in each] == [caplog.messages[0]]
+    assert len([each for each in caplog.messages if "are not recorded" in each]) == 1
     assert store.history("a") == []
