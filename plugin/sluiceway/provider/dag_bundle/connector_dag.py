@@ -28,6 +28,7 @@ TASK_ID = "run"
 # @continuous requires a start date in the past. Without catch-up its value has no other effect.
 _START = pendulum.datetime(2024, 1, 1, tz="UTC")
 _NO_CRON = (None, CONTINUOUS, "@once")
+_APPLICATION_WEIGHT = 1000  # its connectors' tasks, which wait for it, must not start before it
 
 
 def connector_dag(
@@ -89,7 +90,7 @@ def application_dag(name: str, conf: Mapping[str, str], *, operator: Callable[..
         tags=[TAG, "application"],
         doc_md=application_page(name),
     )
-    operator(task_id=TASK_ID, application_name=name, conf=dict(conf), dag=dag)
+    operator(task_id=TASK_ID, application_name=name, conf=dict(conf), priority_weight=_APPLICATION_WEIGHT, dag=dag)
     return dag
 
 

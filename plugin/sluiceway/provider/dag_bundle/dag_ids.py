@@ -46,6 +46,11 @@ def stub_file(dag: str) -> str:
     return f"{_FILE_PREFIX}{dag}.py"
 
 
+def is_application_file(name: str) -> bool:
+    """Return whether a file in the bundle defines the DAG of a shared application."""
+    return name.startswith(stub_file(application_dag_id("")).removesuffix(".py"))
+
+
 def is_stub_file(name: str) -> bool:
     """Return whether the bundle may delete a file of this name."""
     return name.startswith(_FILE_PREFIX) and name.endswith(".py")

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import pprint
+import time
 from collections.abc import Mapping
 from pathlib import Path
 
 from sluiceway.config.masking import masked
 from sluiceway.errors import ConfigError
 from sluiceway.folders import write_atomically
-from sluiceway.provider.dag_bundle.dag_ids import application_dag_id, dag_id, is_stub_file, stub_file
+from sluiceway.provider.dag_bundle.dag_ids import application_dag_id, dag_id, is_application_file, is_stub_file, stub_file
 from sluiceway.provider.dag_bundle.dag_keys import is_generated
 from sluiceway.storage.model import ClusterState, TargetState
 
@@ -31,6 +33,7 @@ dag = connector_dag(
 _SHARED = "    application={name!r},\n"
 
 # Only for the first parse: after that, the pause sync sets the flag. A file that differs in nothing else is not written again.
+_FIRST_SECONDS = 10.0  # by which an application's DAG seems newer than those of connectors, which wait for it
 _PAUSED = "    is_paused_upon_creation=True,\n"
 
 _APPLICATION = '''\
@@ -112,9 +115,20 @@ def write_stubs(folder: Path, files: Mapping[str, str]) -> list[str]:
         path = folder / file_name
         if not path.is_file() or path.read_text(encoding="utf-8").replace(_PAUSED, "") != text.replace(_PAUSED, ""):
             write_atomically(path, text)
+            if is_application_file(file_name):
+                _parse_first(path)
             changed.append(file_name)
     for path in folder.iterdir():
         if is_stub_file(path.name) and path.name not in files:
             path.unlink(missing_ok=True)
             changed.append(path.name)
     return changed
+
+
+def _parse_first(path: Path) -> None:
+    """Make Airflow parse this file before others that are new: it begins with those modified last.
+
+    Until the given time is over, Airflow parses the file again each time that it has parsed all others.
+    """
+    soon = time.time() + _FIRST_SECONDS
+    os.utime(path, (soon, soon))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import time
 from pathlib import Path
 
 from sluiceway.config.application import Applications
@@ -87,3 +88,12 @@ def test_a_stub_contains_no_secret() -> None:
     assert "hunter2" not in text
     call = next(node for node in ast.walk(ast.parse(stub("c", config))) if isinstance(node, ast.Call))
     assert ast.literal_eval(call.args[1]) == {**config, "db.password": "[hidden]"}
+
+
+def test_airflow_parses_an_application_before_the_connectors_that_wait_for_it(tmp_path: Path) -> None:
+    files = {"connector-application_x7Emany.py": "1", "connector-application.py": "1", "connector-b.py": "1"}
+    write_stubs(tmp_path, files)
+    newest = sorted(files, key=lambda name: (tmp_path / name).stat().st_mtime)
+    assert newest == ["connector-application.py", "connector-b.py", "connector-application_x7Emany.py"]
+    ahead = (tmp_path / newest[-1]).stat().st_mtime - time.time()
+    assert 5 < ahead <= 10
