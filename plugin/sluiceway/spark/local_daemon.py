@@ -5,6 +5,7 @@ Spark starts it as ``python -m sluiceway.spark.local_daemon`` (``spark.python.da
 
 from __future__ import annotations
 
+import gc
 import sys
 
 from sluiceway.spark.import_path import without_archives, without_numpy
@@ -20,4 +21,7 @@ if __name__ == "__main__":
     import sluiceway.worker.executor
     import sluiceway.worker.kafka_task_services  # noqa: F401 (the forked workers inherit the imports)
 
+    # Workers share the memory of these objects until they write to it, as their garbage collections would.
+    gc.collect()
+    gc.freeze()
     manager()
