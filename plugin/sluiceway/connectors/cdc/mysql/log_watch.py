@@ -6,6 +6,7 @@ import logging
 import time
 from collections.abc import Mapping
 
+from sluiceway.connectors.cdc.interval import Interval
 from sluiceway.connectors.cdc.mysql.connection import Server
 from sluiceway.connectors.cdc.mysql.log_state import danger_of
 
@@ -19,15 +20,11 @@ class LogWatch:
 
     def __init__(self) -> None:
         self.values: Mapping[str, float] = {}
-        self._due = 0.0
+        self._interval = Interval(_EVERY_SECONDS, at_once=True)
 
     def due(self) -> bool:
         """Return True at the first call, and then every minute."""
-        now = time.monotonic()
-        if now < self._due:
-            return False
-        self._due = now + _EVERY_SECONDS
-        return True
+        return self._interval.due()
 
     def check(self, server: Server, file: str, position: int, seconds: int) -> None:
         """Update the metrics for the position of an event that was read, and log a warning if the log may be purged soon.

@@ -11,7 +11,7 @@ from typing import ClassVar
 from sluiceway.api import Offset, Partition, SourceRecord, SourceTask
 from sluiceway.connectors.cdc.catch_up import CatchUp
 from sluiceway.connectors.cdc.emitter import Emitter
-from sluiceway.connectors.cdc.heartbeats import Heartbeats
+from sluiceway.connectors.cdc.interval import Interval
 from sluiceway.connectors.cdc.mysql.buffer import RecordBuffer
 from sluiceway.connectors.cdc.mysql.config import SourceConfig, source_config
 from sluiceway.connectors.cdc.mysql.connection import Server
@@ -39,9 +39,9 @@ class BinlogSourceTask(SourceTask):
         self._settings: SourceConfig = settings
         self._emitter = Emitter(common, self.connector, self.context.converters)
         self._buffer = RecordBuffer(common.queue_size, common.queue_bytes, self.context.wake)
-        self._heartbeats = Heartbeats(common.heartbeat_interval)
+        self._heartbeats = Interval(common.heartbeat_interval)
         self._watch = LogWatch()
-        self._idle = Heartbeats(_IDLE_SECONDS)
+        self._idle = Interval(_IDLE_SECONDS)
         self._newest: Offset | None = None
         stored = self.context.offset_storage_reader.offset(self._emitter.partition)
         self._reader = DatabaseReader(self.connector, settings, self._emitter, self._buffer, stored)

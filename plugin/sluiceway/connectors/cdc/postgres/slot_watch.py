@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from sluiceway.connectors.cdc.interval import Interval
 from sluiceway.connectors.cdc.postgres.config import PostgresConfig
 from sluiceway.connectors.cdc.postgres.replication import SlotUsage, slot_usage
 
@@ -28,16 +28,12 @@ class SlotWatch:
     def __init__(self, config: PostgresConfig) -> None:
         self.values: Mapping[str, float] = {}
         self._slot = config.slot
-        self._due = 0.0
+        self._interval = Interval(_EVERY_SECONDS, at_once=True)
         self._warned = 0
 
     def due(self) -> bool:
         """Return True at the first call, and then every 30 seconds."""
-        now = time.monotonic()
-        if now < self._due:
-            return False
-        self._due = now + _EVERY_SECONDS
-        return True
+        return self._interval.due()
 
     def check(self, connection: Connection) -> None:
         """Update the metrics, and log a warning if the slot is in danger."""

@@ -10,7 +10,7 @@ from sluiceway.api import Offset, Partition, SourceRecord, SourceTask
 from sluiceway.connectors.cdc.catch_up import CatchUp
 from sluiceway.connectors.cdc.emitter import Emitter
 from sluiceway.connectors.cdc.filters import TableId
-from sluiceway.connectors.cdc.heartbeats import Heartbeats
+from sluiceway.connectors.cdc.interval import Interval
 from sluiceway.connectors.cdc.notifications import Notifications
 from sluiceway.connectors.cdc.postgres.catalog import Catalog
 from sluiceway.connectors.cdc.postgres.config import postgres_config
@@ -68,7 +68,7 @@ class PostgresTask(SourceTask):
         self._config = postgres_config(config)
         common = self._config.common
         self._emitter = Emitter(common, NAME, self.context.converters)
-        self._heartbeats = Heartbeats(common.heartbeat_interval)
+        self._heartbeats = Interval(common.heartbeat_interval)
         self._notifications = Notifications(common, self._emitter)
         self._watch = SlotWatch(self._config)
         self._pending: list[SourceRecord] = []
