@@ -23,7 +23,7 @@ _MILLISECOND = dt.timedelta(milliseconds=1)
 
 
 class FoundOffset(NamedTuple):
-    """A partition with its stored offset and that of the target. None: there is none, or it is to be removed."""
+    """A partition with its stored offset and that of the target. None if there is none, or if it will be removed."""
 
     partition: Mapping[str, Any]
     before: Mapping[str, Any] | None

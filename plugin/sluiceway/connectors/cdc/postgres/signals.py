@@ -60,7 +60,7 @@ class PostgresSignals:
         return {**state, **self._unfinished} if self._unfinished else state
 
     def finish_snapshot(self, tables: Sequence[TableId], offset: Mapping[str, Any]) -> None:
-        """Read the tables without key that an interrupted snapshot has left, before the log goes on.
+        """Read the tables without key that an interrupted snapshot has left, before reading of the log continues.
 
         Until they are read, offsets say that the snapshot is not complete, as its offset does.
         """
@@ -115,7 +115,7 @@ class PostgresSignals:
         return [table for table in Catalog(self._connection).tables() if self._config.captured(table)]
 
     def begin_blocking(self, tables: Sequence[TableId], conditions: Mapping[str, str]) -> None:
-        """Read tables before the log goes on."""
+        """Read tables before reading of the log continues."""
         self._wanted.append((tables, conditions))
 
     def _open_blocking(self, reader: StreamReader, tables: Sequence[TableId], conditions: Mapping[str, str]) -> None:

@@ -28,7 +28,7 @@ class LogLostError(ConnectError):
 
 
 class Plan(NamedTuple):
-    """The parts to read: a snapshot, the log, or both. ``position`` is where the log goes on, or None for a new start."""
+    """The parts to read: a snapshot, the log, or both. Reading of the log continues at ``position``, None for a new start."""
 
     snapshot: bool
     stream: bool
