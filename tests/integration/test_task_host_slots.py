@@ -14,7 +14,7 @@ from sluiceway.worker.executor import Assignment, Work
 from sluiceway.worker.kafka_task_services import KafkaTaskServices
 from sluiceway.worker.task_host import placement, task_hosts
 from sluiceway.worker.task_host.task_hosts import TaskHosts
-from sluiceway.worker.task_launcher import TaskLostError
+from sluiceway.worker.task_launcher import TaskLostError, ThreadLauncher
 from sluiceway.worker.task_watch import Slot
 from support.driver import worker_of, worker_properties
 from support.eventually import eventually
@@ -22,7 +22,7 @@ from support.eventually import eventually
 pytestmark = pytest.mark.kafka
 
 
-class OneSlot:
+class OneSlot(ThreadLauncher):
     """A ``ProcessLauncher`` whose first process has the only slot, and which does not know that yet."""
 
     def __init__(self) -> None:
@@ -37,21 +37,6 @@ class OneSlot:
 
     def slot(self, work: Work) -> Slot:
         return Slot.HELD if next(iter(self.processes)) == work.job else Slot.NONE
-
-    def must_move(self, work: Work) -> str | None:
-        return None
-
-    def slots_advice(self) -> str:
-        return "the application has 1 slot"
-
-    def has_ended(self) -> bool:
-        return False
-
-    def shareable(self, assignment: Assignment) -> bool:
-        return True
-
-    def has_free_slot(self) -> bool:
-        return True
 
 
 def test_tasks_of_a_host_that_finds_no_slot_start_in_one_that_runs(
