@@ -234,6 +234,9 @@ def _all_named(group: str, name: str) -> Iterator[type]:
 
 
 def _python_named(group: str, name: str) -> type | None:
+    found_at_once = _built_in_named(group, name)
+    if found_at_once is not None:
+        return found_at_once
     found = [
         (rank, cls)
         for alias, cls in plugins(group).items()
@@ -241,6 +244,20 @@ def _python_named(group: str, name: str) -> type | None:
         if name and name in names
     ]
     return min(found, key=lambda each: each[0])[1] if found else None
+
+
+@functools.cache
+def _built_in_named(group: str, name: str) -> type | None:
+    """Return the plugin of ours whose alias is in the name, if the name is exact. Loads no others, which would take a second."""
+    simple = name.rpartition(".")[2].replace("$", "")
+    for alias in (simple, simple.removesuffix(_SUFFIXES[group])):
+        path = _BUILT_IN.get(group, {}).get(alias)
+        if path is not None:
+            cls = load(path)
+            full_names, short_names, *_ = _names(alias, cls, _SUFFIXES[group])
+            if name in full_names | short_names:
+                return cls
+    return None
 
 
 def java_name(cls: type) -> str:

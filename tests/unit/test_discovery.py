@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
 
 from sluiceway.config.providers.provider import ConfigProvider
@@ -11,7 +14,7 @@ from sluiceway.connectors.jdbc.sink.connector import JdbcSinkConnector
 from sluiceway.connectors.mirror.classes import known_class
 from sluiceway.converters.json_converter import JsonConverter
 from sluiceway.converters.simple_header_converter import SimpleHeaderConverter
-from sluiceway.discovery import connector_class, converter_class, header_converter_class, plugins
+from sluiceway.discovery import connector_class, converter_class, header_converter_class, java_name, plugin_named, plugins
 from sluiceway.errors import NotFoundError
 from sluiceway.herder.plugin_classes import plugin_class
 
@@ -40,6 +43,25 @@ def test_validation_and_runtime_find_the_same_converter(name: str) -> None:
 def test_validation_and_runtime_find_the_same_header_converter() -> None:
     found = (header_converter_class("Simple"), plugin_class("Simple").cls, known_class("Simple").cls)
     assert found == (SimpleHeaderConverter,) * 3
+
+
+@pytest.mark.parametrize("group", ["connectors", "transforms", "predicates", "converters", "header_converters"])
+def test_each_plugin_is_found_by_its_alias_and_by_its_java_and_python_names(group: str) -> None:
+    for alias, cls in plugins(f"sluiceway.{group}").items():
+        for name in (alias, java_name(cls), f"{cls.__module__}.{cls.__qualname__}"):
+            assert plugin_named(f"sluiceway.{group}", name) is cls, name
+
+
+def test_finding_a_connector_of_ours_loads_no_other_one() -> None:
+    """A driver would spend a second of processor time on it."""
+    code = (
+        "import sys\nfrom sluiceway.discovery import connector_class\n"
+        "connector_class('org.apache.kafka.connect.file.FileStreamSourceConnector')\n"
+        "print([name for name in sys.modules if name.startswith('sluiceway.connectors.')])"
+    )
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert "sluiceway.connectors.file.source" in loaded
+    assert not any(each in loaded for each in ("jdbc", "cdc", "iceberg", "mirror"))
 
 
 def test_an_empty_name_finds_no_plugin() -> None:

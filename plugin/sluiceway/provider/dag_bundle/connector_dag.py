@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pendulum
 from airflow.sdk import DAG, Asset, AssetAll, AssetAny, AssetWatcher, CronDataIntervalTimetable
+from airflow.triggers.base import StartTriggerArgs
 from airflow.utils.dates import cron_presets
 from croniter import CroniterBadCronError, CroniterBadDateError, croniter
 
@@ -15,9 +16,10 @@ from sluiceway.errors import ConfigError
 from sluiceway.provider.dag_bundle.callbacks import callbacks
 from sluiceway.provider.dag_bundle.dag_docs import application_page, connector_page
 from sluiceway.provider.dag_bundle.dag_ids import application_dag_id, dag_id
-from sluiceway.provider.dag_bundle.dag_keys import CATCHUP, CONTINUOUS, SCHEDULE, DagKeys, is_sink_config
+from sluiceway.provider.dag_bundle.dag_keys import CATCHUP, CONTINUOUS, LONG_RUNNING, SCHEDULE, DagKeys, is_sink_config
 from sluiceway.provider.settings import read_settings
-from sluiceway.provider.triggers import LagTrigger
+from sluiceway.provider.triggers import ConditionTrigger, LagTrigger
+from sluiceway.provider.triggers.conditions import DriverEndedCondition
 
 if TYPE_CHECKING:
     from airflow.sdk import BaseOperator
@@ -72,8 +74,23 @@ def connector_dag(
     if keys.callbacks:
         options |= callbacks(keys.callbacks, read_settings().callbacks)
     operator = sink_operator if sink else source_operator
-    operator(task_id=TASK_ID, connector=name, dag=dag, **options)
+    task = operator(task_id=TASK_ID, connector=name, dag=dag, **options)
+    if application is not None and keys.mode == LONG_RUNNING:
+        _start_in_triggerer(task, name)
     return dag
+
+
+def _start_in_triggerer(task: BaseOperator, connector: str) -> None:
+    """Let the scheduler defer the task at once: it would do nothing else in a worker's process, which costs half a second of CPU.
+
+    It resumes in ``ConnectorOperator.after_wait``.
+    """
+    settings = read_settings()
+    condition = DriverEndedCondition(connector, hosted=True)
+    trigger = ConditionTrigger.of(condition, str(settings.worker_file()), None, settings.sensor_interval)
+    path, arguments = trigger.serialize()
+    task.start_trigger_args = StartTriggerArgs(path, "after_wait", arguments, {"hosted": True})
+    task.start_from_trigger = True
 
 
 def application_dag(name: str, conf: Mapping[str, str], *, operator: Callable[..., BaseOperator]) -> DAG:

@@ -6,7 +6,9 @@ Airflow stores a link as an XCom of the task when the task ends. A connector's t
 
 from __future__ import annotations
 
+import functools
 import logging
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
@@ -52,8 +54,23 @@ def rest_url(connector: str) -> str:
 
 def publish(operator: Any, ti: Any) -> None:
     """Store the links of a running task, so that the UI shows them before the task ends. Runs in the task's process."""
-    for link in operator.operator_extra_links:
+    _store(operator.operator_extra_links, operator, ti, ti.xcom_push)
+
+
+def publish_from_triggerer(operator: Any, ti: Any) -> None:
+    """Store the links of a task that starts in the triggerer.
+
+    There, ``operator`` is the one that Airflow has serialized: it has lost its links, and what ``xcom_push`` reads.
+    """
+    from airflow.sdk.execution_time.xcom import XCom
+
+    push = functools.partial(XCom.set, dag_id=ti.dag_id, task_id=ti.task_id, run_id=ti.run_id, map_index=ti.map_index)
+    _store((ConnectorRestLink(), SparkUiLink()), operator, ti, push)
+
+
+def _store(links: Iterable[BaseOperatorLink], operator: Any, ti: Any, push: Callable[..., None]) -> None:
+    for link in links:
         try:
-            ti.xcom_push(key=link.xcom_key, value=link.get_link(operator, ti_key=ti))
+            push(key=link.xcom_key, value=link.get_link(operator, ti_key=ti))
         except AirflowRuntimeError as error:  # a missing link must not keep a connector from starting
             log.warning("The link %r is missing until the task ends: Airflow did not store it (%s)", link.name, error)

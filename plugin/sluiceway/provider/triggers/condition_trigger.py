@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import math
+import time
 from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -13,9 +15,13 @@ from sluiceway.config.properties import read_properties
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.provider.driver.warm_batch import RequestedBatch, cancel
 from sluiceway.provider.hooks.kafka_connect import kafka_overrides
+from sluiceway.provider.links import publish_from_triggerer
 from sluiceway.provider.progress.cluster_view import Cluster
 from sluiceway.provider.triggers.cluster_polling import ClusterPolling
 from sluiceway.provider.triggers.conditions import BatchEndedCondition, Condition, from_dict, to_dict
+
+# The first value that a triggerer stores makes it load Airflow's execution API: 4 s of processor time, while connectors start.
+_LINKS_SECONDS = 30.0
 
 
 class ConditionTrigger(BaseTrigger):
@@ -54,14 +60,24 @@ class ConditionTrigger(BaseTrigger):
     async def run(self) -> AsyncIterator[TriggerEvent]:
         """Poll until the condition is met or has failed; log what is seen whenever it changes."""
         logged = ""
+        links_at = time.monotonic() + _LINKS_SECONDS
         async with ClusterPolling(Cluster(self.worker_file, self.kafka_conn_id), self.interval, self.log) as polling:
             async for result in polling.poll(from_dict(self.condition).check):
+                if time.monotonic() > links_at:
+                    links_at = math.inf
+                    await self._publish_links()
                 if result.seen != logged:
                     logged = result.seen
                     self.log.info("%s", logged)
                 if result.met or result.failed:
                     yield TriggerEvent({"met": result.met, "failed": result.failed, "seen": result.seen})
                     return
+
+    async def _publish_links(self) -> None:
+        """Store the links of a task that starts in the triggerer; only such a one has its operator here."""
+        operator = getattr(self, "task", None)  # Airflow 3.2 has no such attribute
+        if operator is not None:
+            await asyncio.to_thread(publish_from_triggerer, operator, self.task_instance)
 
     async def on_kill(self) -> None:
         """Cancel the micro-batch that the task waits for. Airflow calls this if somebody clears the task, or sets its state."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import sys
 import time
 from pathlib import Path
@@ -10,12 +11,14 @@ from typing import Any
 
 import pytest
 from airflow.sdk import AssetAll, AssetAny
+from airflow.sdk.module_loading import import_string
 
 from sluiceway.errors import ConfigError
 from sluiceway.operators import SinkConnectorOperator, SourceConnectorOperator
 from sluiceway.operators.application import ApplicationOperator
 from sluiceway.provider.dag_bundle.connector_dag import application_dag, connector_dag
 from sluiceway.provider.dag_bundle.stubs import stubs, write_stubs
+from sluiceway.provider.triggers.conditions import DriverEndedCondition, from_dict
 from sluiceway.storage.model import ClusterState, ConnectorEntry
 
 SOURCE = {"connector.class": "FileStreamSource", "file": "/in", "topic": "t"}
@@ -79,6 +82,28 @@ def test_a_shared_application_has_a_continuous_dag() -> None:
     task = dag.task_dict["run"]
     assert isinstance(task, ApplicationOperator)
     assert task.application_name == "small"
+
+
+def test_a_task_that_only_waits_for_a_shared_application_starts_in_the_triggerer() -> None:
+    def task(config: dict[str, str], application: str | None) -> Any:
+        dag = connector_dag(
+            "c",
+            config,
+            source_operator=SourceConnectorOperator,
+            sink_operator=SinkConnectorOperator,
+            application=application,
+        )
+        return dag.task_dict["run"]
+
+    waits = task(SOURCE, "small")
+    assert waits.start_from_trigger
+    start = waits.start_trigger_args
+    trigger = import_string(start.trigger_cls)(**start.trigger_kwargs)
+    assert from_dict(trigger.condition) == DriverEndedCondition("c", hosted=True)
+    assert trigger.worker_file == "/w.properties"
+    assert set(start.next_kwargs) <= set(inspect.signature(getattr(waits, start.next_method)).parameters)
+    assert not task(SOURCE, None).start_from_trigger
+    assert not task({**SOURCE, **BATCH}, "small").start_from_trigger
 
 
 def test_a_thousand_connectors_are_written_and_parsed_in_time(tmp_path: Path) -> None:
