@@ -102,6 +102,7 @@ class WorkerSourceTask(WorkerTask):
         self._task.initialize(self._context)
         self._started = True
         self._task.start(self._spec.config)
+        self._metrics.ask_lag_of(self._task.source_lag)
 
     def _move_records(self) -> None:
         """Move records until the task must stop or reaches its end. Raises Interrupted if it must stop during a wait."""
