@@ -74,10 +74,10 @@ test-stores: $(VENV)/.ready  ## file sinks with servers of the protocols of Goog
 test-page: $(VENV)/.ready  ## the page in Airflow in Chromium: forms for every built-in connector, offsets, dead letters, axe-core
 	$(BIN)/python -m pytest tests/page tests/airflow/test_ui.py -v -p no:cacheprovider
 
-test-metrics: $(VENV)/.ready  ## boards and alerts with a real Prometheus and real faults; metrics beside Kafka Connect's under the JMX exporter
+test-metrics: $(VENV)/.ready  ## boards and alerts with a real Prometheus and real faults; metrics beside Kafka Connect's under the JMX exporter; traces
 	PYTHONPATH=tests $(BIN)/python -m support.prometheus
 	npm install --silent --no-save --prefix build/grafana-schema @grafana/schema@13 typescript@7
-	$(BIN)/python -m pytest tests/unit/docker/test_monitoring.py tests/monitoring -v -s -p no:cacheprovider
+	$(BIN)/python -m pytest tests/unit/docker/test_monitoring.py tests/monitoring tests/integration/test_traces.py -v -s -p no:cacheprovider
 
 test-plugins: $(VENV)/.ready  ## Java plugins, published ones among them, on a real broker and PostgreSQL
 	$(BIN)/python -m pytest tests/integration/test_java_*.py tests/integration/test_migrate.py \
