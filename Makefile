@@ -8,7 +8,7 @@ export PYTHONDONTWRITEBYTECODE := 1
 .PHONY: help demo demo-hdfs down test lint format docs test-airflow test-clusters build-kubernetes test-kubernetes
 .PHONY: faults bench bench-airflow bench-frames bench-many bench-scaling clean test-columns test-frames bench-rest
 .PHONY: test-preview test-stores test-plugins test-plugins-cdc test-plugins-kills bench-plugins test-cdc test-page
-.PHONY: test-metrics test-cdc-kills bench-cdc
+.PHONY: bench-metrics test-lineage test-metrics test-cdc-kills bench-cdc
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -45,6 +45,10 @@ test: $(VENV)/.ready lint  ## everything that must hold on each change: lint, un
 
 test-airflow: $(VENV)/.ready  ## the longer tests on a real Airflow
 	$(BIN)/python -m pytest tests/airflow -m airflow -p no:cacheprovider
+
+test-lineage: $(VENV)/.ready  ## events that OpenLineage's own provider makes of connectors' runs
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt apache-airflow-providers-openlineage
+	$(BIN)/python -m pytest tests/unit/provider/lineage tests/integration/test_lineage_shapes.py -v -p no:cacheprovider
 
 test-clusters: $(VENV)/.ready  ## kill each part of real Spark and YARN clusters, and print a table (ROUNDS=10 SEED=1 KILLS=executor LOAD=1)
 	$(BIN)/python -m pytest tests/clusters -v -s -p no:cacheprovider
@@ -109,6 +113,9 @@ bench: $(VENV)/.ready  ## lines per second beside real Kafka Connect, as ratios;
 	$(BIN)/python tests/benchmarks/bench_engine.py
 	$(BIN)/python tests/benchmarks/bench_chain.py
 	$(BIN)/python tests/benchmarks/bench_columns.py
+
+bench-metrics: $(VENV)/.ready  ## lines per second with metrics and with traces beside those without, interleaved (LINES=2000000 ROUNDS=7)
+	$(BIN)/python tests/benchmarks/bench_metrics.py --lines $${LINES:-2000000} --rounds $${ROUNDS:-7}
 
 bench-frames: $(VENV)/.ready  ## file and table sinks beside Kafka Connect's FileStreamSink and Iceberg's own sink (RECORDS=800000 ROUNDS=3)
 	$(BIN)/python tests/benchmarks/bench_frames.py --records $${RECORDS:-800000} --rounds $${ROUNDS:-3}
