@@ -7,7 +7,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 .PHONY: help demo demo-hdfs down test lint format docs test-airflow test-clusters build-kubernetes test-kubernetes
 .PHONY: faults bench bench-airflow bench-frames bench-many bench-scaling clean test-columns test-frames bench-rest
 .PHONY: test-preview test-stores test-plugins test-plugins-cdc test-plugins-kills bench-plugins test-cdc test-page
-.PHONY: test-metrics test-cdc-kills bench-cdc
+.PHONY: bench-metrics test-lineage test-metrics test-cdc-kills bench-cdc
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -45,6 +45,10 @@ test: $(VENV)/.ready lint  ## everything that must hold on each change: lint, un
 test-airflow: $(VENV)/.ready  ## the longer tests on a real Airflow
 	$(BIN)/python -m pytest tests/airflow -m airflow -p no:cacheprovider
 
+test-lineage: $(VENV)/.ready  ## events that OpenLineage's own provider makes of connectors' runs
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt apache-airflow-providers-openlineage
+	$(BIN)/python -m pytest tests/unit/provider/lineage tests/integration/test_lineage_shapes.py -v -p no:cacheprovider
+
 test-clusters: $(VENV)/.ready  ## kill each part of real Spark and YARN clusters, and print a table (ROUNDS=10 SEED=1 KILLS=executor LOAD=1)
 	$(BIN)/python -m pytest tests/clusters -v -s -p no:cacheprovider
 
@@ -73,10 +77,10 @@ test-stores: $(VENV)/.ready  ## file sinks with servers of the protocols of Goog
 test-page: $(VENV)/.ready  ## the page in Airflow in Chromium: forms for every built-in connector, offsets, dead letters, axe-core
 	$(BIN)/python -m pytest tests/page tests/airflow/test_ui.py -v -p no:cacheprovider
 
-test-metrics: $(VENV)/.ready  ## boards and alerts with a real Prometheus and real faults; metrics beside Kafka Connect's under the JMX exporter
+test-metrics: $(VENV)/.ready  ## boards and alerts with a real Prometheus and real faults; metrics beside Kafka Connect's under the JMX exporter; traces
 	PYTHONPATH=tests $(BIN)/python -m support.prometheus
 	npm install --silent --no-save --prefix build/grafana-schema @grafana/schema@13 typescript@7
-	$(BIN)/python -m pytest tests/unit/docker/test_monitoring.py tests/monitoring -v -s -p no:cacheprovider
+	$(BIN)/python -m pytest tests/unit/docker/test_monitoring.py tests/monitoring tests/integration/test_traces.py -v -s -p no:cacheprovider
 
 test-plugins: $(VENV)/.ready  ## Java plugins, published ones among them, on a real broker and PostgreSQL
 	$(BIN)/python -m pytest tests/integration/test_java_*.py tests/integration/test_migrate.py \
@@ -108,6 +112,9 @@ bench: $(VENV)/.ready  ## lines per second beside real Kafka Connect, as ratios;
 	$(BIN)/python tests/benchmarks/bench_engine.py
 	$(BIN)/python tests/benchmarks/bench_chain.py
 	$(BIN)/python tests/benchmarks/bench_columns.py
+
+bench-metrics: $(VENV)/.ready  ## lines per second with metrics and with traces beside those without, interleaved (LINES=2000000 ROUNDS=7)
+	$(BIN)/python tests/benchmarks/bench_metrics.py --lines $${LINES:-2000000} --rounds $${ROUNDS:-7}
 
 bench-frames: $(VENV)/.ready  ## file and table sinks beside Kafka Connect's FileStreamSink and Iceberg's own sink (RECORDS=800000 ROUNDS=3)
 	$(BIN)/python tests/benchmarks/bench_frames.py --records $${RECORDS:-800000} --rounds $${ROUNDS:-3}

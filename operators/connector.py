@@ -36,7 +36,8 @@ from sluiceway.provider.driver.waits import await_resume, interrupts
 from sluiceway.provider.driver.warm_batch import RequestedBatch
 from sluiceway.provider.hooks.spark_submit import ConnectorSubmitHook
 from sluiceway.provider.lineage.assets import connector_alias
-from sluiceway.provider.lineage.datasets import Lineage, lineage
+from sluiceway.provider.lineage.datasets import Lineage
+from sluiceway.provider.lineage.observed import observed_lineage
 from sluiceway.provider.lineage.openlineage import LineageMixin
 from sluiceway.provider.links import ConnectorRestLink, publish
 from sluiceway.provider.progress.cluster_view import DriverSeen
@@ -211,7 +212,8 @@ class ConnectorOperator(LineageMixin, WarmBatches):
             config = (entry.config if entry else None) or {}
         if CONNECTOR_CLASS not in config:
             return None
-        return lineage(config, bootstrap=worker.bootstrap_servers, sink=is_sink_config(config))
+        used = lambda: self._internal_topics(worker).topics(self.connector)  # noqa: E731 (read only for sources without topics)
+        return observed_lineage(config, worker, sink=is_sink_config(config), used_topics=used, moved=self._moved)
 
     # Before the driver.
 

@@ -43,6 +43,8 @@ class WarmBatches(DriverOperator):
     """
 
     connector: str
+    _moved: RunSummary | None = None
+    """What the run that has just ended has moved."""
 
     def after_batch(self, context: Context, event: Mapping[str, Any], began: Mapping[str, Any]) -> Any:
         """Continue the task after the wait for a micro-batch. ``event`` as in ``after_wait``, ``began`` a ``RequestedBatch``."""
@@ -158,6 +160,7 @@ class WarmBatches(DriverOperator):
         bounded: bool,
     ) -> dict[str, Any]:
         """Emit the asset events of a micro-batch that moved records; return the task's XCom."""
+        self._moved = moved
         if bounded and moved and (alias := connector_alias(self.connector)) in (self.outlets or ()):
             sink = is_sink_config(config)
             used = [] if sink else topics.topics(self.connector)

@@ -150,6 +150,18 @@ class Task(abc.ABC):
         return {}
 
 
+class SourceLag(NamedTuple):
+    """How far a source task is behind its source; None for what is not known.
+
+    Attributes:
+        seconds: the age of the newest moment up to which ``poll`` has returned everything, by the source's clock.
+        bytes: those that the source has and ``poll`` has not returned.
+    """
+
+    seconds: float | None = None
+    bytes: float | None = None
+
+
 class SourceTask(Task):
     """Reads records from another system."""
 
@@ -181,6 +193,13 @@ class SourceTask(Task):
         Called after a ``poll`` that returned no records. ``commit`` is called when they are stored.
         """
         return ()
+
+    def source_lag(self) -> SourceLag:
+        """Return how far the task is behind its source, for the metrics ``source-lag-ms`` and ``source-lag-bytes``.
+
+        Called by another thread than the other methods, at any time after ``start``; it must not wait.
+        """
+        return SourceLag()
 
     def commit(self) -> None:
         """Called after offsets were committed: all records polled before are stored in Kafka."""

@@ -48,6 +48,7 @@ __all__ = [
     "TASK_ISOLATION",
     "TOPICS",
     "TOPICS_REGEX",
+    "TRACE_HEADERS",
     "TRANSFORMS",
     "VALUE_CONVERTER",
     "overrides",
@@ -64,6 +65,8 @@ TASK_ISOLATION = "sluiceway.task.isolation"
 """Key of the choice whether tasks share a process."""
 JAVA_OPTS = "sluiceway.java.opts"
 """Key of the JVM options for a connector's Java plugins."""
+TRACE_HEADERS = "sluiceway.trace.headers"
+"""Key of the choice whether records carry the trace of their batch."""
 
 OWN = ConfigDef(
     [
@@ -137,6 +140,14 @@ OWN = ConfigDef(
             importance=Importance.LOW,
             doc="Options of the Java processes that run the connector's Java plugins, such as -Xmx1g. The default heap is "
             "256 MB.",
+        ),
+        ConfigKey(
+            name=TRACE_HEADERS,
+            type=Type.BOOLEAN,
+            default=False,
+            importance=Importance.LOW,
+            doc="Whether a source's records carry the trace of their batch in the header traceparent (W3C Trace Context), which "
+            "sinks continue. Needs traces by OpenTelemetry.",
         ),
         *RESTARTS,
     ]

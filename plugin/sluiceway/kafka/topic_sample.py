@@ -53,8 +53,7 @@ class TopicSample:
 
         A partition is read from its offset in ``offsets``, or from its beginning. Raises ConnectError.
         """
-        self.missing = [topic for topic in topics if topic not in self._counts]
-        partitions = [TopicPartition(topic, number) for topic in topics for number in range(self._counts.get(topic, 0))]
+        partitions = self._partitions(topics)
         if not partitions:
             return
         begins, ends = beginning_offsets(self._admin, partitions), end_offsets(self._admin, partitions)
@@ -62,6 +61,21 @@ class TopicSample:
         unread = {each for each in partitions if starts[each] < ends[each]}
         if unread:
             yield from self._messages({each: starts[each] for each in sorted(unread)}, ends, most, deadline)
+
+    def newest(self, topics: Collection[str], each: int, deadline: float) -> Iterator[ConsumedMessage]:
+        """Yield up to ``each`` of the newest records of each partition, until ``deadline``. Otherwise as ``read``."""
+        partitions = self._partitions(topics)
+        if not partitions:
+            return
+        begins, ends = beginning_offsets(self._admin, partitions), end_offsets(self._admin, partitions)
+        starts = {partition: max(begins[partition], ends[partition] - each) for partition in partitions}
+        unread = {partition: starts[partition] for partition in sorted(partitions) if starts[partition] < ends[partition]}
+        if unread:
+            yield from self._messages(unread, ends, each * len(unread), deadline)
+
+    def _partitions(self, topics: Collection[str]) -> list[TopicPartition]:
+        self.missing = [topic for topic in topics if topic not in self._counts]
+        return [TopicPartition(topic, number) for topic in topics for number in range(self._counts.get(topic, 0))]
 
     def _messages(
         self, starts: Mapping[TopicPartition, int], ends: Mapping[TopicPartition, int], most: int, deadline: float

@@ -169,6 +169,8 @@ last-rebalance-seconds-ago|seconds since the last rebalance
 record-delay-ms-max|longest time from a record's timestamp to the commit of its offset, in milliseconds
 record-delay-ms-avg|time from the timestamp of the oldest record of a commit to the commit, in milliseconds, on average
 newest-record-age-ms|age of the newest record's timestamp, in milliseconds: how far a source is behind, while records come
+source-lag-ms|age of the newest moment up to which the task has read its source, in milliseconds; for sources that know it
+source-lag-bytes|bytes that the source has and the task has not read; for sources that know it
 cpu-seconds-total|processor time of the task's own thread
 no-progress-ms|milliseconds without progress of a RUNNING task that holds records or whose source fails; otherwise 0
 """,

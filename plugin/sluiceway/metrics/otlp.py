@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from sluiceway import __version__
 from sluiceway.metrics.beans import Bean
+from sluiceway.telemetry.environment import Signal, enabled, resource, uses_grpc, warn_missing
 
 if TYPE_CHECKING:
     from opentelemetry.sdk.metrics.export import Metric, MetricExporter, MetricsData, NumberDataPoint
@@ -23,8 +24,6 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-_ENDPOINTS = ("OTEL_EXPORTER_OTLP_METRICS_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT")
-_PROTOCOLS = ("OTEL_EXPORTER_OTLP_METRICS_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL")
 _INTERVAL = ("OTEL_METRIC_EXPORT_INTERVAL", 60_000.0)
 _TIMEOUT = ("OTEL_METRIC_EXPORT_TIMEOUT", 30_000.0)
 _CLOSE_SECONDS = 5.0
@@ -34,27 +33,13 @@ _UNKNOWN_START = 0
 
 def export_of(beans: Callable[[], Iterable[Bean]], worker_id: str) -> OtlpExport | None:
     """Start to export these metrics, or return None if the environment does not ask for it or the SDK is not installed."""
-    if not enabled(os.environ):
+    if not enabled(Signal.METRICS, os.environ):
         return None
     try:
-        exporter, resource = _exporter(os.environ), _resource(worker_id)
+        return OtlpExport(_exporter(os.environ), resource(worker_id), beans)
     except ImportError as error:
-        log.warning(
-            "The environment asks for metrics by OTLP, but %s is not installed. No metrics are exported. "
-            "Install sluiceway[otel] in the Python environment of drivers, or unset %s.",
-            error.name,
-            " and ".join(name for name in _ENDPOINTS if name in os.environ),
-        )
+        warn_missing(Signal.METRICS, error, os.environ)
         return None
-    return OtlpExport(exporter, resource, beans)
-
-
-def enabled(environment: Mapping[str, str]) -> bool:
-    """Return whether the environment asks for metrics by OTLP: it names an endpoint and does not turn them off. No I/O."""
-    exporters = [name.strip() for name in environment.get("OTEL_METRICS_EXPORTER", "").split(",") if name.strip()]
-    if environment.get("OTEL_SDK_DISABLED", "").strip().lower() == "true" or (exporters and "otlp" not in exporters):
-        return False
-    return any(environment.get(name, "").strip() for name in _ENDPOINTS)
 
 
 class OtlpExport:
@@ -121,22 +106,13 @@ def _points(samples: Iterable[Any], now: int) -> list[NumberDataPoint]:
 
 def _exporter(environment: Mapping[str, str]) -> MetricExporter:
     """Return OpenTelemetry's exporter for the protocol of the environment. It reads the other variables itself."""
-    protocol = next((environment[name] for name in _PROTOCOLS if environment.get(name)), "http/protobuf")
-    if protocol.strip() == "grpc":
+    if uses_grpc(Signal.METRICS, environment):
         from opentelemetry.exporter.otlp.proto.grpc.metric_exporter import OTLPMetricExporter as GrpcExporter
 
         return GrpcExporter()
     from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter
 
     return OTLPMetricExporter()
-
-
-def _resource(worker_id: str) -> Resource:
-    """Return the resource of ``OTEL_RESOURCE_ATTRIBUTES`` and ``OTEL_SERVICE_NAME``, completed by what this driver knows."""
-    from opentelemetry.sdk.resources import OTELResourceDetector, Resource
-
-    own = {"service.name": "sluiceway", "service.version": __version__, "service.instance.id": worker_id}
-    return Resource.create({**own, **OTELResourceDetector().detect().attributes})
 
 
 def _milliseconds(variable: str, default: float) -> float:

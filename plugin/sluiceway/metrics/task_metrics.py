@@ -6,11 +6,12 @@ thread asks for them.
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from sluiceway.metrics.beans import CONNECT, OWN, Bean, Value
 from sluiceway.metrics.client_statistics import ClientStatistics
@@ -20,6 +21,10 @@ from sluiceway.storage.model import State, TaskId
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
+
+log = logging.getLogger(__name__)
+
+_T = TypeVar("_T")
 
 _ERROR_NAMES = {
     "record_failures": "total-record-failures",
@@ -38,6 +43,16 @@ class Positions(Protocol):
 
     def __call__(self) -> Iterable[tuple[int, int]]:
         """Return, for each assigned topic partition, the offset after the last record put and the committed one."""
+
+
+class Lag(Protocol):
+    """How far a source task is behind its source, as ``SourceLag``."""
+
+    @property
+    def seconds(self) -> float | None: ...
+
+    @property
+    def bytes(self) -> float | None: ...
 
 
 class TaskMetrics:
@@ -74,6 +89,7 @@ class TaskMetrics:
         self._buffered: Callable[[], int] | None = None
         self._positions: Positions | None = None
         self._task_own: Callable[[], Mapping[str, float]] = dict
+        self._lag: Callable[[], Lag] | None = None
         self._clients: list[ClientStatistics] = []
         self._cpu_clock = time.pthread_getcpuclockid(threading.get_ident())
 
@@ -98,6 +114,10 @@ class TaskMetrics:
     def add_those_of_task(self, values: Callable[[], Mapping[str, float]]) -> None:
         """Report the metrics that ``values`` returns, a task's ``metrics``."""
         self._task_own = values
+
+    def ask_lag_of(self, lag: Callable[[], Lag]) -> None:
+        """Report what ``lag`` returns, a source task's ``source_lag``."""
+        self._lag = lag
 
     def client(self, kind: str, client_id: str) -> ClientStatistics:
         """Return the receiver of statistics of a Kafka client of this task."""
@@ -176,7 +196,7 @@ class TaskMetrics:
             (CONNECT, "task-error-metrics"): self._error_values(),
             (OWN, "task-metrics"): self._own(now),
         }
-        own = self._task_own()
+        own = self._asked(self._task_own)
         if own:
             groups[OWN, "task-plugin-metrics"] = dict(own)
         beans = [Bean(domain, kind, tags, values) for (domain, kind), values in groups.items()]
@@ -254,7 +274,24 @@ class TaskMetrics:
             "newest-record-age-ms": NAN if newest is None else max(0.0, time.time() * 1000 - newest),
             "cpu-seconds-total": self._cpu_seconds(),
             "no-progress-ms": self._no_progress(now) * 1000,
+            **self._source_lag(),
         }
+
+    def _source_lag(self) -> dict[str, Value]:
+        """Return the lag of a source that knows it."""
+        lag = None if self._lag is None else self._asked(self._lag)
+        if lag is None:
+            return {}
+        known = {"source-lag-ms": None if lag.seconds is None else lag.seconds * 1000, "source-lag-bytes": lag.bytes}
+        return {name: float(value) for name, value in known.items() if value is not None}
+
+    def _asked(self, call: Callable[[], _T]) -> _T | None:
+        """Return what a method of the task returns, None if it fails, which must not hide the other metrics."""
+        try:
+            return call()
+        except Exception:
+            log.exception("%s() of task %s failed", getattr(call, "__name__", "A method"), self.id)
+            return None
 
     def _no_progress(self, now: float) -> float:
         """Return the seconds since the last record moved, if the task is RUNNING and has something to move, otherwise 0."""

@@ -23,6 +23,7 @@ from sluiceway.rest import (
 )
 from sluiceway.rest.connector_details import ConnectorDetails
 from sluiceway.rest.conventions import PathRules
+from sluiceway.rest.spans import RequestSpans
 
 _ABOUT = 'Kafka Connect\'s REST API. Errors are always {"error_code": 404, "message": "..."}.'
 
@@ -68,6 +69,7 @@ def make_app(
     app.state.local_metrics = metrics
     for router in resources.value:
         app.include_router(router)
+    app.add_middleware(RequestSpans)
     app.add_middleware(PathRules)
     errors.install(app)
     return app

@@ -11,6 +11,7 @@ from sluiceway.config.worker import WorkerConfig
 from sluiceway.metrics.task_metrics import TaskMetrics
 from sluiceway.storage.interfaces import OffsetBackingStore
 from sluiceway.storage.model import State, TaskId
+from sluiceway.telemetry.task_spans import TaskSpans
 
 
 class TaskCommand(enum.Enum):
@@ -85,7 +86,8 @@ class TaskReporter(Protocol):
 class TaskServices:
     """Connects a task to its driver: commands, status reports, and the store of source offsets (None for sinks).
 
-    ``close`` ends the connections that are the task's own. ``metrics`` is where the task counts what it does.
+    ``close`` ends the connections that are the task's own. ``metrics`` is where the task counts what it does, and ``spans`` where
+    it says when, for traces.
     ``let_others_start`` ends what a start has of the processor for itself: call it before a start waits for the cluster.
     """
 
@@ -95,3 +97,4 @@ class TaskServices:
     close: Callable[[], None] = lambda: None
     let_others_start: Callable[[], None] = lambda: None
     metrics: TaskMetrics = field(default_factory=lambda: TaskMetrics(TaskId("", 0), sink=False))
+    spans: TaskSpans = field(default_factory=TaskSpans)

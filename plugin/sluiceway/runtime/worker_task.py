@@ -15,6 +15,7 @@ from sluiceway.runtime.garbage import raise_gc_threshold
 from sluiceway.runtime.interrupts import Abandoned, check_abandoned
 from sluiceway.runtime.task import TaskCommand, TaskReporter, TaskResult, TaskServices, TaskSpec
 from sluiceway.storage.model import State
+from sluiceway.telemetry.task_spans import task_spans
 
 log = logging.getLogger(__name__)
 
@@ -33,6 +34,7 @@ class WorkerTask(ABC):
         self._control = services.control
         self._reporter = services.reporter
         self._metrics = services.metrics
+        self._spans = services.spans
         self._resources = resources
         self._result = TaskResult(spec.id)
         self._running = False
@@ -91,8 +93,10 @@ def run_task(
     """
     raise_gc_threshold()
     metrics = TaskMetrics(spec.id, sink=spec.sink)
-    services = replace(services, metrics=metrics, reporter=_StateReporter(services.reporter, metrics))
+    spans = task_spans(spec.config, spec.id, sink=spec.sink)
+    services = replace(services, metrics=metrics, spans=spans, reporter=_StateReporter(services.reporter, metrics))
     with registry.task(metrics), ExitStack() as resources:
+        resources.callback(spans.flush)
         try:
             task = create(spec, services, resources)
         except Exception as error:  # noqa: BLE001 (the task's outermost boundary)

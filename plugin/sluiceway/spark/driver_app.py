@@ -41,6 +41,7 @@ from sluiceway.spark.session import jvm_started_at, spark_context, start_python_
 from sluiceway.storage.factory import Stores, open_driver_stores
 from sluiceway.storage.interfaces import ConfigBackingStore
 from sluiceway.storage.model import ConnectorEntry
+from sluiceway.telemetry.tracing import flush as flush_traces
 from sluiceway.worker.application_members import ApplicationMembers, is_empty
 from sluiceway.worker.application_placer import ApplicationPlacer
 from sluiceway.worker.batches import Batches
@@ -141,6 +142,7 @@ def _run(options: argparse.Namespace) -> int:
             task_hosts.close()
             channels.close()
             metrics.close()
+            flush_traces()
             application_is_over = watch.exit_code == exit_codes.APPLICATION_ENDED
             if not watch:
                 watch.close()

@@ -13,6 +13,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.discovery import connector_class, is_sink
@@ -23,12 +24,15 @@ from sluiceway.herder.task_plan import plan_tasks
 from sluiceway.runtime.task import TaskSpec
 from sluiceway.storage.interfaces import ConfigBackingStore
 from sluiceway.storage.model import ConnectorEntry, RestartRequest, State, TargetState, TaskId
+from sluiceway.telemetry.tracing import CONNECTOR, span
 from sluiceway.worker.control_channel import ControlChannel
 from sluiceway.worker.status_heartbeat import StatusHeartbeat
 from sluiceway.worker.task_launcher import TaskLauncher
 from sluiceway.worker.task_table import TaskTable
 from sluiceway.worker.worker_connector import Event, Started, TaskConfigs, WorkerConnector
 from sluiceway.worker.zombie_fencing import fence_earlier_tasks, needs_fencing
+
+_VERBS = {TargetState.STARTED: "resume", TargetState.PAUSED: "pause", TargetState.STOPPED: "stop"}
 
 
 class Outcome(enum.Enum):
@@ -158,14 +162,18 @@ class ConnectorRunner(threading.Thread):
         """Compare the config store with what runs, and act on the first difference."""
         entry = self._current_entry()
         if self._leaving:
-            self._release()
+            with self._span("release"):
+                self._release()
         elif entry is None:
-            self._clean_up_deleted()
+            with self._span("delete"):
+                self._clean_up_deleted()
         elif self._entry is None or _differs(entry, self._entry):
-            self._stop_all()
-            self._begin(entry)
+            with self._span("begin" if self._entry is None else "change config"):
+                self._stop_all()
+                self._begin(entry)
         elif entry.target_state is not self._entry.target_state:
-            self._retarget(self._entry.target_state, entry)
+            with self._span(_VERBS[entry.target_state]):
+                self._retarget(self._entry.target_state, entry)
         else:
             self._entry = entry
             for event in self._connector.events():
@@ -174,11 +182,15 @@ class ConnectorRunner(threading.Thread):
                 self._log.info("Connector %s restarts because values of its config providers have expired", self.connector_name)
                 self._requests.append(RestartRequest(self.connector_name, include_tasks=True))
             while self._requests:
-                self._serve_restart(entry, self._requests.popleft())
+                with self._span("restart"):
+                    self._serve_restart(entry, self._requests.popleft())
             self._tasks.check()
             self._remove_late_statuses(entry)
             if self.bounded and not self._tasks.active:
                 self._end_batch()
+
+    def _span(self, name: str) -> AbstractContextManager[object]:
+        return span(f"connector {name}", {CONNECTOR: self.connector_name})
 
     def _current_entry(self) -> ConnectorEntry | None:
         return self._config_store.snapshot().entry(self.connector_name)

@@ -16,6 +16,7 @@ from sluiceway.config.worker import WorkerConfig
 from sluiceway.herder.reconcile import TooManyTasksError
 from sluiceway.metrics.registry import registry
 from sluiceway.storage.interfaces import OffsetBackingStore
+from sluiceway.telemetry.tracing import CONNECTOR, record
 from sluiceway.worker.connector_offsets import ConnectorOffsets
 from sluiceway.worker.connector_thread import ConnectorThread
 
@@ -144,7 +145,7 @@ class WorkerConnector:
             return []
         found: list[Event] = []
         if instance.starting is not None and instance.starting.done():
-            found.append(_after_start(instance, instance.starting))
+            found.append(_after_start(instance, instance.starting, self._name))
         if instance.thread.error is not None:
             found.append(_fail(instance, instance.thread.error))
             instance.thread.error = None
@@ -181,17 +182,22 @@ class WorkerConnector:
         instance, self._instance = self._instance, None
         if instance is None:
             return
+        began = time.monotonic()
+        error: BaseException | None = None
         stopped = instance.thread.stop()
         if not self._wait(stopped.done, timeout):
             log.error("Connector %s did not stop within %g s; its thread is abandoned", self._name, timeout)
             instance.thread.abandon()
+            error = TimeoutError(f"stop() has not returned within {timeout:g} s")
         elif (error := stopped.exception()) is not None:
             log.error("Connector %s failed to stop cleanly", self._name, exc_info=error)
+        record("Connector.stop", {CONNECTOR: self._name}, time.monotonic() - began, error)
 
 
-def _after_start(instance: _Instance, starting: Future[None]) -> Event:
+def _after_start(instance: _Instance, starting: Future[None], name: str) -> Event:
     instance.starting = None
     error = starting.exception()
+    record("Connector.start", {CONNECTOR: name}, time.monotonic() - instance.called_at, error)
     registry.connector_started(succeeded=error is None)
     if error is not None:
         return _fail(instance, error)

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import builtins
-import gzip
 import logging
-import threading
 import time
-from collections.abc import Iterator, Mapping
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest, ExportMetricsServiceResponse
+from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest
 
 from sluiceway.metrics import otlp
 from sluiceway.metrics.beans import CONNECT, OWN, Bean
-from sluiceway.metrics.otlp import enabled, export_of
+from sluiceway.metrics.otlp import export_of
+from sluiceway.telemetry.environment import Signal, enabled
 from support.eventually import eventually
+from support.otlp import OtlpReceiver, attributes
 
 TASK = {"connector": "lines", "task": "0"}
 BEANS = [
@@ -27,42 +26,9 @@ BEANS = [
 ]
 
 
-class Receiver:
-    """An OTLP receiver over HTTP."""
-
-    def __init__(self) -> None:
-        self.requests: list[ExportMetricsServiceRequest] = []
-        self.headers: list[Mapping[str, str]] = []
-        receiver = self
-
-        class Handler(BaseHTTPRequestHandler):
-            def do_POST(self) -> None:
-                body = self.rfile.read(int(self.headers["Content-Length"]))
-                if self.headers.get("Content-Encoding") == "gzip":
-                    body = gzip.decompress(body)
-                receiver.headers.append({"path": self.path, **{name.lower(): value for name, value in self.headers.items()}})
-                receiver.requests.append(ExportMetricsServiceRequest.FromString(body))
-                self.send_response(200)
-                self.end_headers()
-                self.wfile.write(ExportMetricsServiceResponse().SerializeToString())
-
-            def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 (the base class's name)
-                pass
-
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
-        self._thread.start()
-        self.url = f"http://127.0.0.1:{self._server.server_port}"
-
-    def close(self) -> None:
-        self._server.shutdown()
-        self._thread.join()
-        self._server.server_close()
-
-
 @pytest.fixture
-def receiver(monkeypatch: pytest.MonkeyPatch) -> Iterator[Receiver]:
-    made = Receiver()
+def receiver(monkeypatch: pytest.MonkeyPatch) -> Iterator[OtlpReceiver]:
+    made = OtlpReceiver()
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", made.url)
     monkeypatch.setenv("OTEL_METRIC_EXPORT_INTERVAL", "50")
     yield made
@@ -75,11 +41,7 @@ def metrics_of(request: ExportMetricsServiceRequest) -> dict[str, Any]:
     return {metric.name: metric for metric in scope.metrics}
 
 
-def attributes(holder: Any) -> dict[str, str]:
-    return {each.key: each.value.string_value for each in holder.attributes}
-
-
-def test_metrics_have_the_names_values_and_labels_of_prometheus(receiver: Receiver, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_metrics_have_the_names_values_and_labels_of_prometheus(receiver: OtlpReceiver, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_HEADERS", "api-key=secret")
     monkeypatch.setenv("OTEL_RESOURCE_ATTRIBUTES", "deployment.environment=test,service.version=7")
     export = export_of(lambda: BEANS, "w:1")
@@ -106,7 +68,7 @@ def test_metrics_have_the_names_values_and_labels_of_prometheus(receiver: Receiv
     assert (receiver.headers[0]["path"], receiver.headers[0]["api-key"]) == ("/v1/metrics", "secret")
 
 
-def test_the_last_values_are_exported_at_the_end(receiver: Receiver, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_last_values_are_exported_at_the_end(receiver: OtlpReceiver, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OTEL_METRIC_EXPORT_INTERVAL", "3600000")
     export = export_of(lambda: BEANS, "w:1")
     assert export is not None
@@ -124,7 +86,7 @@ def test_a_receiver_that_is_down_does_not_keep_a_driver_from_ending(monkeypatch:
     assert time.monotonic() - began < 5
 
 
-def test_an_error_does_not_end_the_export(receiver: Receiver, caplog: pytest.LogCaptureFixture) -> None:
+def test_an_error_does_not_end_the_export(receiver: OtlpReceiver, caplog: pytest.LogCaptureFixture) -> None:
     answers = iter([RuntimeError("no status")])
 
     def beans() -> list[Bean]:
@@ -140,7 +102,7 @@ def test_an_error_does_not_end_the_export(receiver: Receiver, caplog: pytest.Log
 
 
 def test_an_interval_that_is_no_number_is_the_default(
-    receiver: Receiver, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    receiver: OtlpReceiver, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setenv("OTEL_METRIC_EXPORT_INTERVAL", "often")
     export = export_of(lambda: BEANS, "w:1")
@@ -162,11 +124,11 @@ def test_an_interval_that_is_no_number_is_the_default(
     ],
 )
 def test_export_is_off_unless_the_environment_names_an_endpoint(environment: dict[str, str], expected: bool) -> None:
-    assert enabled(environment) is expected
+    assert enabled(Signal.METRICS, environment) is expected
 
 
 def test_without_opentelemetry_a_warning_says_what_to_install(
-    receiver: Receiver, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    receiver: OtlpReceiver, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     real = builtins.__import__
 

@@ -7,6 +7,7 @@ import time
 
 import pytest
 
+from sluiceway.api import SourceLag
 from sluiceway.metrics.beans import CONNECT, OWN, Bean, Value
 from sluiceway.metrics.task_metrics import TaskMetrics
 from sluiceway.runtime.errors.retry_with_tolerance import ErrorCounts
@@ -91,6 +92,29 @@ def test_the_delay_runs_from_the_oldest_record_to_its_commit() -> None:
     made.took(1, now - 1000, now - 1000)
     made.committed(0.1, succeeded=True)
     assert float(values(made, "task-metrics", OWN)["record-delay-ms-avg"]) < 3600
+
+
+def test_a_source_reports_the_lag_that_its_task_knows() -> None:
+    made = metrics(sink=False)
+    assert not {"source-lag-ms", "source-lag-bytes"} & set(values(made, "task-metrics", OWN)), "before the task has started"
+    made.ask_lag_of(lambda: SourceLag(seconds=1.5))
+    found = values(made, "task-metrics", OWN)
+    assert (found["source-lag-ms"], "source-lag-bytes" in found) == (1500, False)
+    made.ask_lag_of(lambda: SourceLag(0.0, 7))
+    found = values(made, "task-metrics", OWN)
+    assert (found["source-lag-ms"], found["source-lag-bytes"]) == (0, 7)
+
+
+def test_a_method_of_the_task_that_fails_hides_no_other_metric(caplog: pytest.LogCaptureFixture) -> None:
+    made = metrics(sink=False)
+
+    def source_lag() -> SourceLag:
+        raise RuntimeError("not started")
+
+    made.ask_lag_of(source_lag)
+    made.took(3)
+    assert values(made, "source-task-metrics")["source-record-poll-total"] == 3
+    assert "source_lag() of task" in caplog.text
 
 
 def test_errors_states_and_plugins() -> None:

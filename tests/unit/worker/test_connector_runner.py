@@ -6,11 +6,15 @@ import threading
 from collections.abc import Callable, Collection, Iterator
 
 import pytest
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from sluiceway.config.providers import ConfigData, ConfigProvider
 from sluiceway.errors import ConnectError
 from sluiceway.herder.restart_policy import RestartPolicy
 from sluiceway.storage.model import State, Status, TargetState
+from sluiceway.telemetry.tracing import using
 from sluiceway.worker import connector_runner, connector_thread, task_table, task_watch, worker_connector
 from sluiceway.worker.connector_runner import Outcome
 from sluiceway.worker.task_watch import Slot
@@ -649,3 +653,23 @@ def test_in_standalone_mode_a_paused_connector_keeps_its_tasks_and_is_resumed_in
     bench.eventually_state("connector", State.RUNNING)
     assert last_command(bench) == ("run", (0, 1))
     assert (bench.tasks.started, bench.script.calls["start"]) == ({0: 1, 1: 2}, 1)
+
+
+def test_each_change_of_a_connectors_life_is_a_span(make: Make) -> None:
+    exporter = InMemorySpanExporter()
+    provider = TracerProvider(shutdown_on_exit=False)
+    provider.add_span_processor(SimpleSpanProcessor(exporter))
+    with using(provider):
+        bench = make(exit_when_idle=False).start()
+        bench.eventually_running()
+        bench.restart()
+        bench.eventually(lambda: bench.script.calls["start"] == 2, "the restart")
+        bench.eventually_state("connector", State.RUNNING)
+        bench.store.put_target_state(NAME, TargetState.PAUSED)
+        bench.eventually_state("connector", State.PAUSED)
+        bench.store.put_target_state(NAME, TargetState.STARTED)
+        bench.eventually_state("connector", State.RUNNING)
+        bench.store.remove_connector(NAME)
+        bench.eventually(lambda: not bench.runner.is_alive(), "the runner's end")
+    found = [span.name for span in exporter.get_finished_spans() if span.name.startswith("connector ")]
+    assert found == ["connector begin", "connector restart", "connector pause", "connector resume", "connector delete"]

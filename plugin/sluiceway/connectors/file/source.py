@@ -16,6 +16,7 @@ from sluiceway.api import (
     Partition,
     SourceColumns,
     SourceConnector,
+    SourceLag,
     SourceRecord,
     SourceTask,
 )
@@ -138,6 +139,10 @@ class FileStreamSourceTask(SourceTask):
             lines = self._tail.read()
             watch.looked(found=bool(lines.raw))
         return lines
+
+    def source_lag(self) -> SourceLag:
+        tail = self._tail
+        return SourceLag(*tail.lag()) if isinstance(tail, FileTail) else SourceLag()
 
     def stop(self) -> None:
         if self._watch is not None:

@@ -66,6 +66,7 @@ class FileTail:
         self._path = path
         self._splitter = LineSplitter(position)
         self._file: IO[bytes] | None = None
+        self._ended_at: float | None = None  # when the end was read last, by the monotonic clock
         self._warned = 0.0
 
     def read(self) -> Lines:
@@ -77,6 +78,21 @@ class FileTail:
             if lines.raw:
                 return lines
         return self._at_end(file)
+
+    def lag(self) -> tuple[float | None, float]:
+        """Return the seconds since the end was read, and the bytes of the file after what was read. Any thread may ask.
+
+        Both are 0 while all bytes are read, and the seconds None if the end was never read.
+        """
+        try:
+            size = self._path.stat().st_size
+        except OSError:  # no such file: nothing to read
+            size = 0
+        splitter, ended_at = self._splitter, self._ended_at
+        left = max(0, size - splitter.position - splitter.held)
+        if not left:
+            return 0.0, 0.0
+        return None if ended_at is None else time.monotonic() - ended_at, float(left)
 
     def close(self) -> None:
         """Close the file. The position stays after the last line returned."""
@@ -105,6 +121,7 @@ class FileTail:
 
     def _at_end(self, file: IO[bytes]) -> Lines:
         """Check at the end of the file whether it was truncated or replaced, and return the lines available then."""
+        self._ended_at = time.monotonic()
         status = os.fstat(file.fileno())
         if status.st_size < self._splitter.position + self._splitter.held:
             self._restart(file, "was truncated below position")

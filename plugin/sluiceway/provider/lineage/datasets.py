@@ -9,11 +9,15 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import PurePosixPath
-from typing import NamedTuple
+from types import MappingProxyType
+from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlsplit
 
 from sluiceway.config.connector import TOPICS
 from sluiceway.config.parsing import parse_list
+
+if TYPE_CHECKING:
+    from sluiceway.provider.lineage.shapes import FieldShape
 
 # Keys of Kafka Connect's connectors, whatever class reads them.
 _TOPIC, _KAFKA_TOPIC, _FILE, _DIRECTORIES = "topic", "kafka.topic", "file", ("input.path", "output.path")
@@ -38,11 +42,20 @@ class DataSet(NamedTuple):
     name: str
 
 
+class Description(NamedTuple):
+    """What is known of a data set: its fields, and the rows and bytes that a run has read or written."""
+
+    fields: tuple[FieldShape, ...] = ()
+    rows: int | None = None
+    size: int | None = None
+
+
 class Lineage(NamedTuple):
-    """The data sets that a connector reads and writes."""
+    """The data sets that a connector reads and writes, and what is known of them."""
 
     inputs: tuple[DataSet, ...]
     outputs: tuple[DataSet, ...]
+    descriptions: Mapping[DataSet, Description] = MappingProxyType({})
 
 
 def lineage(config: Mapping[str, str], *, bootstrap: str, sink: bool) -> Lineage:

@@ -8,7 +8,7 @@ from typing import Any
 from airflow.sdk.exceptions import AirflowException
 
 from sluiceway.errors import ConnectError
-from sluiceway.provider.lineage.datasets import DataSet, Lineage
+from sluiceway.provider.lineage.datasets import DataSet, Description, Lineage
 
 log = logging.getLogger(__name__)
 
@@ -16,7 +16,8 @@ log = logging.getLogger(__name__)
 class LineageMixin:
     """The methods that OpenLineage's listener calls on an operator.
 
-    Lineage is reported at the start, since a connector may run for weeks, and again at the end, with the config that has run.
+    Lineage is reported at the start, since a connector may run for weeks, and again at the end, with the config that has run,
+    and with the rows and bytes that were moved.
     """
 
     def get_openlineage_facets_on_start(self) -> Any:
@@ -48,10 +49,33 @@ class LineageMixin:
             return None
         if found is None:
             return None
-        return OperatorLineage(inputs=[*map(_dataset, found.inputs)], outputs=[*map(_dataset, found.outputs)])
+        known = found.descriptions
+        return OperatorLineage(
+            inputs=[_input(each, known.get(each, Description())) for each in found.inputs],
+            outputs=[_output(each, known.get(each, Description())) for each in found.outputs],
+        )
 
 
-def _dataset(found: DataSet) -> Any:
-    from airflow.providers.common.compat.openlineage.facet import Dataset
+def _input(found: DataSet, known: Description) -> Any:
+    from openlineage.client.event_v2 import InputDataset
+    from openlineage.client.generated.input_statistics_input_dataset import InputStatisticsInputDatasetFacet
 
-    return Dataset(namespace=found.namespace, name=found.name)
+    statistics = {"inputStatistics": InputStatisticsInputDatasetFacet(rowCount=known.rows, size=known.size)}
+    facets = {} if known.rows is None else statistics
+    return InputDataset(namespace=found.namespace, name=found.name, facets=_schema(known), inputFacets=facets)
+
+
+def _output(found: DataSet, known: Description) -> Any:
+    from openlineage.client.event_v2 import OutputDataset
+    from openlineage.client.generated.output_statistics_output_dataset import OutputStatisticsOutputDatasetFacet
+
+    statistics = {"outputStatistics": OutputStatisticsOutputDatasetFacet(rowCount=known.rows, size=known.size)}
+    facets = {} if known.rows is None else statistics
+    return OutputDataset(namespace=found.namespace, name=found.name, facets=_schema(known), outputFacets=facets)
+
+
+def _schema(known: Description) -> dict[str, Any]:
+    from openlineage.client.generated.schema_dataset import SchemaDatasetFacet, SchemaDatasetFacetFields
+
+    fields = [SchemaDatasetFacetFields(name=each.name, type=each.type, description=each.doc) for each in known.fields]
+    return {"schema": SchemaDatasetFacet(fields=fields)} if fields else {}

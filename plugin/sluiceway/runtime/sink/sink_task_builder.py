@@ -102,7 +102,7 @@ def build_sink_task(spec: TaskSpec, services: TaskServices, resources: ExitStack
     columns = task.takes_columns and has_columnar_form(type(task), "put_columns", "put") and columns_available()
     settings, most = sink_consumer(spec, columns=columns)
     metrics = services.metrics
-    consumer = TaskConsumer(_with_statistics(settings, spec, metrics), most, on_commit=metrics.committed)
+    consumer = TaskConsumer(_with_statistics(settings, spec, metrics), most, on_commit=functools.partial(_committed, services))
     resources.callback(log_errors, "Leaving the consumer group", consumer.close, shutdown_seconds)
     wait = SinkTaskWait(control, consumer)
     tolerance = retry_with_tolerance_operator(spec, wait)
@@ -163,6 +163,11 @@ def positions(consumer: TaskConsumer, offsets: SinkOffsetCommitter) -> list[tupl
     put, committed = dict(offsets.current_offsets), dict(consumer.committed)
     found = ((put.get(partition, 0), committed.get(partition)) for partition in consumer.assignment)
     return [(position, position if done is None else done) for position, done in found]
+
+
+def _committed(services: TaskServices, seconds: float, *, succeeded: bool) -> None:
+    services.metrics.committed(seconds, succeeded=succeeded)
+    services.spans.committed(seconds, succeeded=succeeded)
 
 
 def _must_stop(control: TaskControl) -> bool:

@@ -19,6 +19,7 @@ from sluiceway.runtime.sink.task_wait import POLL_SECONDS
 from sluiceway.runtime.task import TaskCommand, TaskResult, TaskServices, TaskSpec
 from sluiceway.runtime.worker_task import BACKOFF_SECONDS, WorkerTask, log_errors, run_task
 from sluiceway.storage.model import State
+from sluiceway.telemetry.task_spans import PUT, TRANSFORM
 
 log = logging.getLogger(__name__)
 
@@ -70,9 +71,10 @@ class WorkerSinkTask(WorkerTask):
         return self._result
 
     def _start(self) -> None:
-        self._task.initialize(self._context)
-        self._started = True
-        self._task.start(self._spec.config)
+        with self._spans.life("start"):
+            self._task.initialize(self._context)
+            self._started = True
+            self._task.start(self._spec.config)
         topics = self._subscription.find_topics(self._consumer)
         if self._spec.bounded:
             self._end_offsets = self._consumer.end_offsets(topics)
@@ -89,15 +91,16 @@ class WorkerSinkTask(WorkerTask):
                 continue
 
     def _move_batch(self) -> None:
-        consumer = self._consumer
+        consumer, began = self._consumer, time.monotonic()
         messages = consumer.poll(self._context.take_timeout(POLL_SECONDS), self._batch_size.size)
         self._listener.take_lost()  # poll() returned no messages of these
         if messages:
             self._metrics.took(len(messages), _timestamp(messages[0]), _timestamp(messages[-1]))
         self._gone, self._put_seconds, before = frozenset(), 0.0, self._result.records
         parts = self._batches.parts(messages, one_partition=len(consumer.assignment) == 1)
-        for number, part in enumerate(parts):
-            self._move_part(part, parts[number:])
+        with self._spans.batch(time.monotonic() - began, len(messages), messages):
+            for number, part in enumerate(parts):
+                self._move_part(part, parts[number:])
         self._batch_size.took(self._result.records - before, self._put_seconds)
         with self._wait.task_call():
             self._offsets.commit_if_due()
@@ -111,7 +114,10 @@ class WorkerSinkTask(WorkerTask):
             if not part.messages:
                 return
         try:
-            batch = self._put(part, self._batches.batch(part))
+            with self._spans.step(TRANSFORM, len(part.messages)):
+                batch = self._batches.batch(part)
+            with self._spans.step(PUT, len(batch)):
+                batch = self._put(part, batch)
         except Interrupted:  # nothing of this part was put: read all of it and of those after it again
             starts = starts_of([message for each in left for message in each.messages])
             self._consumer.seek({partition: offset for partition, offset in starts.items() if partition not in self._gone})
@@ -215,9 +221,10 @@ class WorkerSinkTask(WorkerTask):
                 partitions = self._consumer.assignment
                 if commit:
                     log_errors("The last commit", self._offsets.commit_and_wait)
-                if partitions:
-                    _uninterrupted("The task's close()", self._task.close, partitions)
-                _uninterrupted("The task's stop()", self._task.stop)
+                with self._spans.life("stop"):
+                    if partitions:
+                        _uninterrupted("The task's close()", self._task.close, partitions)
+                    _uninterrupted("The task's stop()", self._task.stop)
             self._resources.close()
 
 

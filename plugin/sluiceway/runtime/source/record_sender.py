@@ -13,7 +13,7 @@ from typing import Any
 from sluiceway.api import SourceRecord
 from sluiceway.errors import ConnectError, KafkaClientError
 from sluiceway.java_plugins.acknowledgements import SentRecords
-from sluiceway.kafka.clients import producer
+from sluiceway.kafka.clients import Producer, producer
 from sluiceway.kafka.errors import mapped_errors, to_connect_error
 from sluiceway.runtime.errors.retry_with_tolerance import RetryWithToleranceOperator
 from sluiceway.runtime.interrupts import Interrupted
@@ -46,6 +46,7 @@ class RecordSender:
     offset, or -1 for both if it was filtered or skipped. It costs throughput, so pass None if the task does not need it.
     ``on_sent`` is called with the number of records of each batch after it has been produced; ``sent`` is their sum.
     ``tolerant`` skips records that Kafka rejects, as the ``errors.*`` keys say. A transaction cannot skip records.
+    ``wrap`` returns the client that produces, which may add to records.
     ``confirm`` is called, instead of ``acknowledge``, with a part of a Java task's batch once Kafka has it.
     """
 
@@ -62,10 +63,12 @@ class RecordSender:
         on_sent: Callable[[int], None] = lambda _records: None,
         tolerant: bool = False,
         confirm: Callable[[SentRecords], None] = SentRecords.confirm,
+        wrap: Callable[[Producer], Producer] = lambda client: client,
     ) -> None:
         # Without acknowledge, successes need no callback into Python: flush() tells when all records have arrived.
         reports = {"delivery.report.only.error": acknowledge is None, "on_delivery": self._on_delivery}
-        self.client = self._producer = producer({**config, **reports})
+        self.client = producer({**config, **reports})
+        self._producer = wrap(self.client)
         self._converters = converters
         self._offsets = offsets
         self._tolerance = tolerance

@@ -38,6 +38,7 @@ from sluiceway.runtime.source.offset_storage import OffsetStorageReaderImpl, Off
 from sluiceway.runtime.source.record_sender import RecordSender
 from sluiceway.runtime.source.submitted_records import Acknowledge
 from sluiceway.runtime.source.topic_creation import TopicCreation
+from sluiceway.runtime.source.trace_headers import with_trace_headers
 from sluiceway.runtime.source.transaction_boundary import ConnectorBoundary
 from sluiceway.runtime.task import TaskCommand, TaskControl, TaskServices, TaskSpec
 from sluiceway.runtime.task_converters import Converters, converters_of_bytes, task_converters
@@ -257,6 +258,7 @@ class _DeliveryBuilder:
             on_sent=metrics.gave,
             tolerant=tolerant,
             confirm=confirm,
+            wrap=functools.partial(with_trace_headers, self._services.spans),
         )
 
     def _new_topic(self, topic: str) -> None:

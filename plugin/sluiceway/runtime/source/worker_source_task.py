@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import logging
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
 from typing import NamedTuple
 
@@ -25,6 +26,7 @@ from sluiceway.runtime.task import TaskCommand, TaskResult, TaskServices, TaskSp
 from sluiceway.runtime.transforms.batch_transform import transform_batch
 from sluiceway.runtime.worker_task import BACKOFF_SECONDS, WorkerTask, log_errors, run_task
 from sluiceway.storage.model import State
+from sluiceway.telemetry.task_spans import PRODUCE, TRANSFORM
 
 log = logging.getLogger(__name__)
 
@@ -81,7 +83,7 @@ class WorkerSourceTask(WorkerTask):
             self._start()
             with suppress(Interrupted):  # the task must stop while it waits
                 self._move_records()
-            self._notify_last_commit(self._delivery.finish())
+            self._commit_last(self._delivery.finish)
             self._close()
         except Abandoned:
             self._abandon()
@@ -98,10 +100,12 @@ class WorkerSourceTask(WorkerTask):
         if isinstance(self._delivery, ExactlyOnceDelivery):
             # The offsets can be read when no killed task's transaction is open. Each such task ends its own as it starts again.
             self._let_others_start()
-        self._delivery.start()  # before the task reads its offsets, so that no earlier instance can change them later
-        self._task.initialize(self._context)
-        self._started = True
-        self._task.start(self._spec.config)
+        with self._spans.life("start"):
+            self._delivery.start()  # before the task reads its offsets, so that no earlier instance can change them later
+            self._task.initialize(self._context)
+            self._started = True
+            self._task.start(self._spec.config)
+        self._metrics.ask_lag_of(self._task.source_lag)
 
     def _move_records(self) -> None:
         """Move records until the task must stop or reaches its end. Raises Interrupted if it must stop during a wait."""
@@ -113,7 +117,8 @@ class WorkerSourceTask(WorkerTask):
                 self._metrics.called(poll.seconds)
                 self._metrics.took(len(poll.records), *_timestamps(poll.records))
                 self._partly_sent = True
-                self._send_batch(poll.records)
+                with self._spans.batch(poll.seconds, len(poll.records)):
+                    self._send_batch(poll.records)
                 self._partly_sent = False
                 self._result.records += len(poll.records)
                 self._tolerance.poll_deliveries()
@@ -133,17 +138,20 @@ class WorkerSourceTask(WorkerTask):
 
     def _send_batch(self, records: Sequence[SourceRecord] | SourceColumns | PackedPart) -> None:
         if isinstance(records, PackedPart):
-            self._packed.send(records)  # type: ignore[union-attr]  # only Java tasks return these
+            with self._spans.step(PRODUCE, len(records)):
+                self._packed.send(records)  # type: ignore[union-attr]  # only Java tasks return these
             return
         if isinstance(records, SourceColumns):
             try:
-                encoded = self._encode_columns(records)  # type: ignore[misc]  # not None, because poll_columns() was called
+                with self._spans.step(TRANSFORM, len(records)):
+                    encoded = self._encode_columns(records)  # type: ignore[misc]  # not None: poll_columns() was called
             except NotColumnar:
                 self._columns.failed()
                 records = records.records()
             else:
                 self._columns.succeeded()
-                self._delivery.send(encoded)
+                with self._spans.step(PRODUCE, encoded.size):
+                    self._delivery.send(encoded)
                 return
         for part, action in self._delivery.split(records):
             self._send(part)
@@ -151,15 +159,17 @@ class WorkerSourceTask(WorkerTask):
 
     def _send(self, records: Sequence[SourceRecord]) -> None:
         """Transform and produce records. After a failure, the records before it are sent if the delivery allows it."""
-        batch = transform_batch(
-            self._chain, records, self._tolerance, describe=describe_source_record, original=lambda record: record
-        )
+        with self._spans.step(TRANSFORM, len(records)):
+            batch = transform_batch(
+                self._chain, records, self._tolerance, describe=describe_source_record, original=lambda record: record
+            )
         sources = records if batch.failure is None else records[: batch.taken]
         submitted = SubmittedRecords(batch.records, sources, batch.origins)
-        if batch.failure is not None:
-            self._delivery.send_before_failure(submitted)
-            raise batch.failure
-        self._delivery.send(submitted)
+        with self._spans.step(PRODUCE, submitted.size):
+            if batch.failure is not None:
+                self._delivery.send_before_failure(submitted)
+                raise batch.failure
+            self._delivery.send(submitted)
 
     def _apply(self, action: CommitAction) -> None:
         if action is CommitAction.CONTINUE:
@@ -169,7 +179,9 @@ class WorkerSourceTask(WorkerTask):
             committed = self._delivery.apply(action)
         finally:
             if pending or committed:
-                self._metrics.committed(time.monotonic() - started, succeeded=committed)
+                seconds = time.monotonic() - started
+                self._metrics.committed(seconds, succeeded=committed)
+                self._spans.committed(seconds, succeeded=committed)
         if committed and isinstance(self._delivery, ExactlyOnceDelivery):
             self._metrics.transaction(self._sender.sent - self._sent_before)
             self._sent_before = self._sender.sent
@@ -207,11 +219,15 @@ class WorkerSourceTask(WorkerTask):
         if committed and self._started:
             log_errors("The task's commit()", self._task.commit)
 
-    def _notify_last_commit(self, committed: bool) -> None:
-        """Call ``commit`` at the end, unless a batch failed or was interrupted: its last records are not in Kafka.
+    def _commit_last(self, commit: Callable[[], bool]) -> None:
+        """Commit at the end and call ``commit``, unless a batch failed or was interrupted: its last records are not in Kafka.
 
         A Java task keeps account of each record, and Connect calls it then, too.
         """
+        pending, started = self._offsets.pending, time.monotonic()
+        committed = commit()
+        if pending or committed:
+            self._spans.committed(time.monotonic() - started, succeeded=committed)
         self._notify_commit(committed and (self._packed is not None or not self._partly_sent))
 
     def _lose(self, error: Exception) -> None:
@@ -226,14 +242,15 @@ class WorkerSourceTask(WorkerTask):
 
     def _close_failed(self, error: Exception) -> None:
         try:
-            self._notify_last_commit(self._delivery.fail(error))
+            self._commit_last(functools.partial(self._delivery.fail, error))
         except Exception:  # the task's first failure is the one to report
             log.exception("The last commit of offsets failed")
         self._close()
 
     def _close(self) -> None:
         if self._started:
-            log_errors("The task's stop()", self._task.stop)
+            with self._spans.life("stop"):
+                log_errors("The task's stop()", self._task.stop)
         self._resources.close()
 
 

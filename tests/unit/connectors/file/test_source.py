@@ -174,6 +174,25 @@ def test_a_deleted_file_is_no_error(file: Path) -> None:
     assert task.poll() is None
 
 
+def test_the_lag_is_the_bytes_that_were_not_read(file: Path) -> None:
+    file.write_bytes(b"one\ntwo\n")
+    task = start(file, 4)
+    lag = task.source_lag()
+    assert (lag.seconds, lag.bytes) == (None, 4), "nothing is read before the first poll"
+    assert poll_all(task) == ["two"]
+    assert task.source_lag() == (0.0, 0.0)
+    with file.open("ab") as appended:
+        appended.write(b"three\nfour")
+    seconds, left = task.source_lag()
+    assert left == 10
+    assert seconds is not None
+    assert seconds > 0
+    assert poll_all(task) == ["three"]
+    assert task.source_lag() == (0.0, 0.0), "a line that is not complete is not missing"
+    file.unlink()
+    assert task.source_lag() == (0.0, 0.0)
+
+
 def test_an_invalid_stored_position_is_an_error(file: Path) -> None:
     with pytest.raises(ConnectError, match="has the position 'x', not a number of bytes"):
         start(file, position="x")

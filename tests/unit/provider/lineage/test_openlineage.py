@@ -12,6 +12,8 @@ import pytest
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import ConnectError
 from sluiceway.operators import SinkConnectorOperator, SourceConnectorOperator
+from sluiceway.provider.lineage import observed
+from sluiceway.provider.lineage import openlineage as openlineage_module
 from sluiceway.provider.lineage.datasets import DataSet
 from sluiceway.provider.settings import Settings
 from sluiceway.storage.model import ConnectorEntry, TargetState
@@ -37,8 +39,9 @@ def openlineage(monkeypatch: pytest.MonkeyPatch) -> None:
     extractors.OperatorLineage = _OperatorLineage
     monkeypatch.setitem(sys.modules, "airflow.providers.openlineage", ModuleType("airflow.providers.openlineage"))
     monkeypatch.setitem(sys.modules, "airflow.providers.openlineage.extractors", extractors)
-    facet = "airflow.providers.common.compat.openlineage.facet.Dataset"
-    monkeypatch.setattr(facet, lambda namespace, name: DataSet(namespace, name))
+    monkeypatch.setattr(openlineage_module, "_input", lambda found, known: found)
+    monkeypatch.setattr(openlineage_module, "_output", lambda found, known: found)
+    monkeypatch.setattr(observed, "read_shapes", lambda *_: {})
 
 
 class _Topics:
@@ -89,3 +92,14 @@ def test_without_openlineages_provider_nothing_is_reported(monkeypatch: pytest.M
     monkeypatch.setitem(sys.modules, "airflow.providers.openlineage.extractors", None)
     operator = _with(SourceConnectorOperator(task_id="t", config={"name": "c", **FILE_SOURCE}), None)
     assert operator.get_openlineage_facets_on_start() is None
+
+
+@pytest.mark.usefixtures("openlineage")
+def test_a_source_whose_config_names_no_topic_reports_those_that_it_has_used() -> None:
+    class _Used(_Topics):
+        def topics(self, name: str) -> list[str]:
+            return ["shop.public.orders"]
+
+    config = {"name": "c", "connector.class": "io.debezium.connector.postgresql.PostgresConnector", "topic.prefix": "shop"}
+    found = _with(SourceConnectorOperator(task_id="t", config=config), _Used(config)).get_openlineage_facets_on_start()
+    assert found == _OperatorLineage([], [_kafka("shop.public.orders")])

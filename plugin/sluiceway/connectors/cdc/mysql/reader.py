@@ -80,6 +80,8 @@ class DatabaseReader:
         self._lock = threading.Lock()
         self._reached = ("", 0)
         self._running_snapshot: Snapshot | None = None
+        self.connected = False
+        """Whether the log is being received."""
         self.catches_up = False
         """Whether the reader is asked for ``caught_up``."""
         self._log_end: tuple[int, int] | None = None
@@ -153,6 +155,7 @@ class DatabaseReader:
             except StoppedError:
                 raise
             except Exception as error:
+                self.connected = False
                 if self._buffer.is_stopped():
                     return
                 if not isinstance(error, _RETRIED) and not is_connection_lost(error):
@@ -349,7 +352,6 @@ class DatabaseReader:
         gap = find_gap(self._position.start, server.log_state())
         if gap is not None:  # after a lost connection: the server may be another one now
             raise ConnectError(lost_message(self._position.start, gap))
-        charsets = server.charsets()
         parts = StreamingParts(
             config=self._config,
             tables=self._tables,
@@ -359,12 +361,11 @@ class DatabaseReader:
             position=self._position,
             counter=self._counter,
             buffer=self._buffer,
-            charsets=charsets,
+            charsets=server.charsets(),
             calendar=self._calendar,
             mariadb=server.mariadb,
             read_table=self._read_table,
         )
-        mariadb = server.mariadb
         if self.catches_up and self._log_end is None:
             end = server.position()
             self._log_end = (file_number(end.file), end.position)
@@ -375,7 +376,7 @@ class DatabaseReader:
         stream = BinlogStream(
             connection,
             self._config.server_id,
-            mariadb=mariadb,
+            mariadb=parts.mariadb,
             annotations=self._config.flag("include.query"),
             heartbeat=IDLE_SECONDS if active or self.catches_up else None,
         )
@@ -387,6 +388,7 @@ class DatabaseReader:
         log.info("Reading the binary log from %s:%s (%s).", start.file, start.position, start.gtids or "no GTID")
         try:
             stream.start(start)
+            self.connected = True
             streaming.run(stream.packets())
         except ServerError as error:
             if error.code == _LOG_GONE_CODE:

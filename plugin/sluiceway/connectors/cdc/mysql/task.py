@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import ClassVar
 
-from sluiceway.api import Offset, Partition, SourceRecord, SourceTask
+from sluiceway.api import Offset, Partition, SourceLag, SourceRecord, SourceTask
 from sluiceway.connectors.cdc.catch_up import CatchUp
 from sluiceway.connectors.cdc.emitter import Emitter
 from sluiceway.connectors.cdc.interval import Interval
@@ -17,6 +17,7 @@ from sluiceway.connectors.cdc.mysql.config import SourceConfig, source_config
 from sluiceway.connectors.cdc.mysql.connection import Server
 from sluiceway.connectors.cdc.mysql.log_watch import LogWatch
 from sluiceway.connectors.cdc.mysql.reader import DatabaseReader
+from sluiceway.connectors.cdc.source_delay import SourceDelay
 from sluiceway.errors import ConnectError
 
 log = logging.getLogger(__name__)
@@ -41,6 +42,7 @@ class BinlogSourceTask(SourceTask):
         self._buffer = RecordBuffer(common.queue_size, common.queue_bytes, self.context.wake)
         self._heartbeats = Interval(common.heartbeat_interval)
         self._watch = LogWatch()
+        self._delay = SourceDelay()
         self._idle = Interval(_IDLE_SECONDS)
         self._newest: Offset | None = None
         stored = self.context.offset_storage_reader.offset(self._emitter.partition)
@@ -63,7 +65,10 @@ class BinlogSourceTask(SourceTask):
         if self._watch.due():
             self._check_log()
         if records:
-            self._newest = records[-1].source_offset
+            self._newest = offset = records[-1].source_offset or {}
+            self._delay.polled(offset.get("ts_sec", 0))
+        elif self._reader is not None and self._reader.connected:
+            self._delay.caught_up()
         return records or None
 
     def idle_offsets(self) -> Sequence[tuple[Partition, Offset]]:
@@ -76,6 +81,9 @@ class BinlogSourceTask(SourceTask):
 
     def metrics(self) -> Mapping[str, float]:
         return self._watch.values
+
+    def source_lag(self) -> SourceLag:
+        return SourceLag(self._delay.seconds, self._watch.values.get("log-behind-bytes"))
 
     def _check_log(self) -> None:
         if self._reader is None or not self._reader.reached[0]:

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from sluiceway.api import Offset, Partition, SourceRecord, SourceTask
+from sluiceway.api import Offset, Partition, SourceLag, SourceRecord, SourceTask
 from sluiceway.connectors.cdc.catch_up import CatchUp
 from sluiceway.connectors.cdc.emitter import Emitter
 from sluiceway.connectors.cdc.filters import TableId
@@ -41,6 +41,7 @@ from sluiceway.connectors.cdc.postgres.stream import StreamReader
 from sluiceway.connectors.cdc.postgres.types import TypeRegistry
 from sluiceway.connectors.cdc.ranges import rest
 from sluiceway.connectors.cdc.sizes import bounded
+from sluiceway.connectors.cdc.source_delay import SourceDelay
 from sluiceway.errors import ConnectError, RetriableError
 
 if TYPE_CHECKING:
@@ -71,6 +72,7 @@ class PostgresTask(SourceTask):
         self._heartbeats = Interval(common.heartbeat_interval)
         self._notifications = Notifications(common, self._emitter)
         self._watch = SlotWatch(self._config)
+        self._delay = SourceDelay()
         self._pending: list[SourceRecord] = []
         self._position: Position | None = None
         self._offset: dict[str, Any] = {}  # behind all records that poll has returned, and behind what a commit stores
@@ -105,6 +107,9 @@ class PostgresTask(SourceTask):
         self._failures = 0
         if records:
             self._newest = records[-1].source_offset or self._newest
+            self._delay.polled(self._newest.get("ts_usec", 0) / 1e6)
+        elif self._reader is not None:
+            self._delay.caught_up()
         return records or None
 
     def _poll(self) -> list[SourceRecord]:
@@ -326,6 +331,9 @@ class PostgresTask(SourceTask):
 
     def metrics(self) -> Mapping[str, float]:
         return self._watch.values
+
+    def source_lag(self) -> SourceLag:
+        return SourceLag(self._delay.seconds, self._watch.values.get("log-behind-bytes"))
 
     @property
     def _session(self) -> Connection:

@@ -6,6 +6,7 @@ import dataclasses
 import datetime as dt
 import functools
 import logging
+import time
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing
 from typing import TYPE_CHECKING, Any
@@ -68,6 +69,8 @@ class TableReader:
         self.seen = seen
         self.due = 0.0
         """The begin of the next pass, by the monotonic clock."""
+        self.read_up_to: float | None = None
+        """The moment up to which all rows are read, by the monotonic clock; None before the end of the first pass."""
         self.gone = False
         """Whether the last pass found no such table."""
         self.finished = False
@@ -79,6 +82,8 @@ class TableReader:
         self._horizon = horizon
         self._zone = zone_of(config.connection.timezone)
         self._numbers = SafeNumbers()
+        self._now: tuple[dt.datetime, float] | None = None  # the database's time at a moment of the monotonic clock
+        self._margin = 0.0  # seconds that the pass leaves out, because open transactions may add rows there
         self._waits = WaitLog()
         self._shape: Shape | None = None
         self._columnar = True  # the rows of this pass fit into columns so far
@@ -102,6 +107,22 @@ class TableReader:
         return self._waits.note(
             oldest, f"Rows of {self.name} from number {oldest} on wait for open transactions that may have written to it"
         )
+
+    def lag(self, now: float) -> float | None:
+        """Return the seconds by which the rows that were read are behind the database at most. Any thread may ask.
+
+        Args:
+            now: by the monotonic clock.
+        """
+        clock, newest, read = self._now, self.position.timestamp, self.read_up_to
+        ages = [] if read is None else [now - read]
+        if clock is not None and newest is not None:  # within a long pass
+            ages.append((clock[0] - newest).total_seconds() + now - clock[1])
+        return max(0.0, min(ages)) if ages else None
+
+    def passed(self, began: float) -> None:
+        """Note the end of a pass over all rows that there were when it began, but those that wait for open transactions."""
+        self.read_up_to = began - max(self._margin, self.held_back or 0.0)
 
     def read(self, connection: sa.Connection) -> Generator[Batch]:
         """Run a pass: yield the batches of new records, and end the transaction."""
@@ -305,7 +326,9 @@ class TableReader:
             self.position = Position(self.position.incrementing, start)
             self._safe = self._offset()
         delay = self.config.timestamp_delay
-        return safe_time(now, since, fraction=shape.fraction, coarse=self._horizon.coarse, delay=delay)
+        safe = safe_time(now, since, fraction=shape.fraction, coarse=self._horizon.coarse, delay=delay)
+        self._now, self._margin = (now, time.monotonic()), (now - safe).total_seconds()
+        return safe
 
     def _number_bounds(self, raw: Any, shape: Shape) -> Bounds | None:
         [(_, highest)] = run(raw, shape.select.highest(shape.incrementing))

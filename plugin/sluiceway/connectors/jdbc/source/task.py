@@ -9,7 +9,7 @@ import time
 from collections.abc import Generator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from sluiceway.api import SourceColumns, SourceRecord, SourceTask
+from sluiceway.api import SourceColumns, SourceLag, SourceRecord, SourceTask
 from sluiceway.connectors.jdbc.connection import Database
 from sluiceway.connectors.jdbc.connection_keys import ConnectionSettings
 from sluiceway.connectors.jdbc.dialects import dialect_class
@@ -140,6 +140,7 @@ class JdbcSourceTask(SourceTask):
         """Yield the batches of a pass, and the tombstones of deleted rows if those are due."""
         began = time.monotonic()
         yield from reader.read(connection)
+        reader.passed(began)
         if reader.seen is not None and not reader.gone and began >= self._deletes_due.get(id(reader), 0.0):
             yield from reader.deleted_rows(connection, reader.seen)
             self._deletes_due[id(reader)] = began + self._config.deletes_interval
@@ -187,6 +188,12 @@ class JdbcSourceTask(SourceTask):
         if current is not None and (self._config.mode != BULK or self._assignment.count > 1):
             log.info("No poll for %.0f s: releasing the transaction that reads %s until the next one", idle, current.reader.name)
             self._abandon()
+
+    def source_lag(self) -> SourceLag:
+        """Return the lag of the table that is furthest behind."""
+        now = time.monotonic()
+        lags = [lag for reader in self._readers or () if (lag := reader.lag(now)) is not None]
+        return SourceLag(max(lags, default=None))
 
     def stop(self) -> None:
         if self._database is None:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import sqlite3
+import time
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
 import pytest
 
 from sluiceway.connectors.jdbc.source.connector import JdbcSourceConnector
 from sluiceway.testing import SourceConnectorContract
+from sluiceway.testing.running import RunningSource
 
 
 @pytest.fixture
@@ -51,3 +54,46 @@ class TestTimestamp(SourceConnectorContract):
     @pytest.fixture
     def config(self, config: dict[str, str]) -> dict[str, str]:
         return {**config, "mode": "timestamp", "timestamp.column.name": "changed"}
+
+
+def test_the_lag_is_the_time_since_the_last_whole_pass(config: dict[str, str]) -> None:
+    with RunningSource(JdbcSourceConnector, {**config, "mode": "incrementing", "poll.interval.ms": "60000"}) as source:
+        (task,) = source.tasks
+        assert task.source_lag().seconds is None
+        source.poll()
+        assert task.source_lag().seconds is None, "the first pass has more rows"
+        assert len(source.read(3, seconds=10)) == 3
+        source.poll()  # the end of the pass
+        before = time.monotonic()
+        seconds = task.source_lag().seconds
+        assert seconds is not None
+        assert seconds < 30
+        later = task.source_lag().seconds
+        assert later is not None
+        assert seconds <= later <= seconds + time.monotonic() - before, "the rows that follow have not been read"
+
+
+def test_within_a_pass_the_lag_is_the_age_of_the_newest_row_by_the_databases_clock(tmp_path: Path) -> None:
+    now = datetime.now(timezone.utc).replace(tzinfo=None)
+    with sqlite3.connect(tmp_path / "orders.db") as connection:
+        connection.execute("create table orders (id integer primary key, changed timestamp not null)")
+        rows = [str(now - timedelta(hours=hours)) for hours in (5, 4, 3, 2)]
+        connection.executemany("insert into orders (changed) values (?)", [(each,) for each in rows])
+    config = {
+        "connection.url": f"jdbc:sqlite:{tmp_path / 'orders.db'}",
+        "topic.prefix": "db-",
+        "mode": "timestamp",
+        "timestamp.column.name": "changed",
+        "batch.max.rows": "2",
+    }
+    with RunningSource(JdbcSourceConnector, config) as source:
+        (task,) = source.tasks
+        assert len(source.poll()) == 2
+        seconds = task.source_lag().seconds
+        assert seconds is not None
+        assert 4 * 3600 <= seconds < 4 * 3600 + 60
+        assert len(source.read(2, seconds=10)) == 2
+        source.poll()
+        caught_up = task.source_lag().seconds
+        assert caught_up is not None
+        assert caught_up < 60
