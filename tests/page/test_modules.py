@@ -25,6 +25,7 @@ def ui(browser: Browser) -> Iterator[Ui]:
         ("", {"view": "list"}),
         ("#a%2Fedit", {"view": "detail", "name": "a/edit"}),
         ("#a/edit", {"view": "edit", "name": "a"}),
+        ("#a/history", {"view": "history", "name": "a"}),
         ("#%2Fplugins", {"view": "detail", "name": "/plugins"}),
         ("#/plugins", {"view": "plugins"}),
         ("#/plugins/a%24b", {"view": "plugin", "plugin": "a$b"}),

@@ -15,7 +15,7 @@ const ACTIONS = {
   },
 };
 
-const REFUSED = "Requires the right to edit the connector's DAG";
+export const REFUSED = "Requires the right to edit the connector's DAG";
 
 /** Return a connector's buttons. They are disabled if they have no effect now, or the user may not use them. */
 export function buttons(row, changed) {
@@ -40,7 +40,7 @@ export function configButtons(row, go) {
     click: () => go(ofConnector(row.name, view)),
   }, label);
   return h("div.buttons", { role: "group", "aria-label": `Config of ${row.name}` },
-    open("edit", "Edit", refused), open("clone", "Clone", row.may_create ? null : "Requires the right to create DAGs"),
+    open("edit", "Edit", refused), open("clone", "Clone", row.may_create ? null : "Requires the right to create DAGs"), open("history", "History", null),
     open("offsets", "Edit offsets", refused ?? (row.target === "STOPPED" ? null : "Stop the connector first")),
     h("button.danger", {
       type: "button", "data-key": `delete ${row.name}`, "data-action": "delete", disabled: !row.may_edit, title: refused,

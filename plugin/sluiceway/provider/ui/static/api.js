@@ -38,9 +38,13 @@ export const deadLetterRecords = (name, limit) => get(new URL(`connectors/${part
 export const replay = (name, records, topic) => send(new URL(`connectors/${part(name)}/dead-letters/replay`, REST), "POST", JSON.stringify({ records, topic }));
 
 /** Return the offsets of a connector as the text of the response, since numbers in them may exceed those of JavaScript. */
-export const offsetsText = (name) => send(new URL(`connectors/${part(name)}/offsets`, REST), "GET", null, (response) => response.text());
+export const offsetsText = (name) => send(new URL(`connectors/${part(name)}/offsets`, REST), "GET", null, { read: text });
 export const alterOffsets = (name, body) => send(new URL(`connectors/${part(name)}/offsets`, REST), "PATCH", body);
 export const resetOffsets = (name) => send(new URL(`connectors/${part(name)}/offsets`, REST), "DELETE");
+
+/** Return the changes of a connector as the text of the response, since they contain offsets. */
+export const changesText = (name) => send(new URL(`connectors/${part(name)}/history`, REST), "GET", null, { read: text });
+export const rollBack = (name, version) => send(new URL(`connectors/${part(name)}/rollback`, REST), "POST", JSON.stringify({ version }));
 
 /** Return the newest run of a DAG. Airflow's own API, under Airflow's permissions. */
 export const dagRuns = (dag) => get(new URL(`dags/${part(dag)}/dagRuns?limit=1&order_by=-run_after`, AIRFLOW));
@@ -49,7 +53,7 @@ export const taskInstances = (dag, run) => get(new URL(`dags/${part(dag)}/dagRun
 /** Return the last lines of a task's log, each the JSON text of an event. The whole log passes through, but is not kept. */
 export function taskLog(dag, run, { task_id: task, try_number: attempt, map_index: index }, count) {
   const url = new URL(`dags/${part(dag)}/dagRuns/${part(run)}/taskInstances/${part(task)}/logs/${attempt}?map_index=${index}`, AIRFLOW);
-  return send(url, "GET", null, (response) => lastLines(response, count), "application/x-ndjson");
+  return send(url, "GET", null, { read: (response) => lastLines(response, count), accept: "application/x-ndjson" });
 }
 
 async function lastLines(response, count) {
@@ -71,12 +75,12 @@ export function act(name, action) {
 
 const get = (url) => send(url, "GET");
 
-/** Send a request with a JSON body, and return the JSON of the response, or what ``read`` returns for it. */
-async function send(url, method, body = null, read = json, accept = "application/json") {
+/** Send a request with a JSON body, and return the JSON of the response, or what ``read`` returns for it, within some seconds. */
+async function send(url, method, body = null, { read = json, accept = "application/json", seconds = 60 } = {}) {
   let response;
   const headers = { Accept: accept, ...(body === null ? {} : { "Content-Type": "application/json" }) };
   try {
-    response = await fetch(url, { method, headers, body, signal: AbortSignal.timeout(60000) });
+    response = await fetch(url, { method, headers, body, signal: AbortSignal.timeout(1000 * seconds) });
   } catch {
     throw new RequestError(0, "Airflow's API server does not respond. Check that it is running.");
   }
@@ -84,10 +88,12 @@ async function send(url, method, body = null, read = json, accept = "application
   throw new RequestError(response.status, errorMessage(response.status, await json(response)));
 }
 
+const text = (response) => response.text();
+
 async function json(response) {
   const isJson = (response.headers.get("content-type") ?? "").startsWith("application/json");
-  const text = isJson ? await response.text() : "";
-  return text === "" ? null : JSON.parse(text);
+  const body = isJson ? await response.text() : "";
+  return body === "" ? null : JSON.parse(body);
 }
 
 function errorMessage(status, body) {

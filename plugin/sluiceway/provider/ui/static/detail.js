@@ -7,6 +7,7 @@ import { h, replace, whenFree } from "./dom.js";
 import { UNKNOWN, count, exact, rate, time } from "./format.js";
 import { badge, tasks } from "./list.js";
 import { Log } from "./log.js";
+import { ofConnector } from "./route.js";
 import { sparkline } from "./spark.js";
 
 const SHOWN = 100; // offsets at most
@@ -53,7 +54,9 @@ export class Detail {
 
   gone(message) {
     replace(this.head, h("h1", null, this.name));
-    replace(this.body, h("p.empty", null, message));
+    const history = ofConnector(this.name, "history");
+    const link = h("a", { href: history, "data-key": "history", click: (event) => { event.preventDefault(); this.go(history); } }, "History");
+    replace(this.body, h("p.empty", null, message), h("p", null, link));
   }
 
   about(found) {

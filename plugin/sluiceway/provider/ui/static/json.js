@@ -22,6 +22,11 @@ export function parse(text) {
   return value;
 }
 
+/** Return the value of an object's key. */
+export function member(object, key) {
+  return object.members.find((each) => each.key === key).value;
+}
+
 class Reader {
   constructor(text) {
     this.text = text;

@@ -5,6 +5,7 @@ import { RequestError, details, history, overview } from "./api.js";
 import { Detail } from "./detail.js";
 import { h } from "./dom.js";
 import { Editor } from "./editor.js";
+import { History } from "./history.js";
 import { List } from "./list.js";
 import { OffsetsEditor } from "./offsets.js";
 import { PluginPage, Plugins } from "./plugins.js";
@@ -132,6 +133,7 @@ function follow() {
 function still(route) {
   if (route.view === "plugins") return new Plugins({ go });
   if (route.view === "plugin") return new PluginPage(route.plugin, { go, mayCreate: () => mayCreate });
+  if (route.view === "history") return new History(route.name, { left: () => go(ofConnector(route.name)) });
   const { hash } = window.location;
   const closed = (next) => () => { editors.delete(hash); go(next); };
   if (!editors.has(hash)) editors.set(hash, editor(route, closed));

@@ -5,7 +5,7 @@ import { attempt } from "./actions.js";
 import { confirmed, say } from "./dialog.js";
 import { h, replace } from "./dom.js";
 import { exact } from "./format.js";
-import { JsonError, parse } from "./json.js";
+import { JsonError, member, parse } from "./json.js";
 import { Review } from "./review.js";
 
 const SHOWN = 100;
@@ -27,10 +27,6 @@ export function readOffset(text, isSink) {
 /** Return the body of a request that sets offsets; ``edits`` maps partitions to offsets, both as JSON texts, null to remove one. */
 export function body(edits) {
   return `{"offsets":[${[...edits].map(([partition, offset]) => `{"partition":${partition},"offset":${offset}}`).join(",")}]}`;
-}
-
-function member(object, key) {
-  return object.members.find((each) => each.key === key).value;
 }
 
 export class OffsetsEditor {
