@@ -28,6 +28,15 @@ export const pluginConfig = (plugin) => get(new URL(`connector-plugins/${part(pl
 export const ownKeys = () => get(new URL("keys", OWN));
 
 export const validate = (plugin, config) => send(new URL(`connector-plugins/${part(plugin)}/config/validate`, REST), "PUT", JSON.stringify(config));
+
+const STARTING_SECONDS = 90; // that the process of a preview may take to start on a busy machine
+
+export function preview(plugin, config, { records, seconds, fromBeginning }) {
+  const query = new URLSearchParams({ records, seconds, fromBeginning });
+  const url = new URL(`connector-plugins/${part(plugin)}/config/preview?${query}`, REST);
+  return send(url, "POST", JSON.stringify(config), { seconds: Number(seconds) + STARTING_SECONDS });
+}
+
 export const create = (name, config, initial) => send(new URL("connectors", REST), "POST", JSON.stringify({ name, config, initial_state: initial }));
 export const putConfig = (name, config) => send(new URL(`connectors/${part(name)}/config`, REST), "PUT", JSON.stringify(config));
 export const remove = (name) => send(new URL(`connectors/${part(name)}`, REST), "DELETE");
@@ -39,6 +48,7 @@ export const replay = (name, records, topic) => send(new URL(`connectors/${part(
 
 /** Return the offsets of a connector as the text of the response, since numbers in them may exceed those of JavaScript. */
 export const offsetsText = (name) => send(new URL(`connectors/${part(name)}/offsets`, REST), "GET", null, { read: text });
+export const foundOffsetsText = (name, query) => send(new URL(`connectors/${part(name)}/offsets/find?${query}`, REST), "GET", null, { read: text });
 export const alterOffsets = (name, body) => send(new URL(`connectors/${part(name)}/offsets`, REST), "PATCH", body);
 export const resetOffsets = (name) => send(new URL(`connectors/${part(name)}/offsets`, REST), "DELETE");
 
@@ -49,6 +59,11 @@ export const rollBack = (name, version) => send(new URL(`connectors/${part(name)
 /** Return the newest run of a DAG. Airflow's own API, under Airflow's permissions. */
 export const dagRuns = (dag) => get(new URL(`dags/${part(dag)}/dagRuns?limit=1&order_by=-run_after`, AIRFLOW));
 export const taskInstances = (dag, run) => get(new URL(`dags/${part(dag)}/dagRuns/${part(run)}/taskInstances`, AIRFLOW));
+
+/** Return the links that the operator of a task offers, such as to Spark's UI. */
+export function taskLinks(dag, run, { task_id: task, map_index: index }) {
+  return get(new URL(`dags/${part(dag)}/dagRuns/${part(run)}/taskInstances/${part(task)}/links?map_index=${index}`, AIRFLOW));
+}
 
 /** Return the last lines of a task's log, each the JSON text of an event. The whole log passes through, but is not kept. */
 export function taskLog(dag, run, { task_id: task, try_number: attempt, map_index: index }, count) {

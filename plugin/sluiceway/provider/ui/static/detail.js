@@ -29,8 +29,8 @@ export class Detail {
     this.deadLetters = new Section("Newest dead letter queue records", () => deadLetters(name), deadLetterTable);
     this.records = new DeadLetters(name);
     this.recordsSection = new Section("Dead letter queue records", () => this.records.load(), () => this.records.element);
-    this.log = new Log(goTo);
-    this.logSection = new Section("Log of the driver", () => this.log.load(this.dag), () => this.log.element);
+    this.log = new Log(name, goTo);
+    this.logSection = new Section("Log of the driver and its tasks", () => this.log.load(this.dag), () => this.log.element);
     this.element = h("section.detail", { "aria-label": name },
       back ? h("button.back", { type: "button", click: back }, "‹ All connectors") : null, this.head, this.body);
   }

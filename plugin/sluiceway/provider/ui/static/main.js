@@ -149,12 +149,12 @@ function editor(route, closed) {
   return new Editor(route, { done: (name) => { closed(ofConnector(name))(); changed(); }, left });
 }
 
-// A framed page may not navigate its parent, so the link is created and clicked in the parent's document.
+// A framed page may not navigate its parent or open a tab, so the link is created and clicked in the parent's document.
 function goTo(path) {
   const outside = window.parent.document;
-  const base = new URL(outside.baseURI).pathname.replace(/\/$/, "");
   const link = outside.createElement("a");
-  link.href = base + path;
+  if (path.startsWith("/")) link.href = new URL(outside.baseURI).pathname.replace(/\/$/, "") + path;
+  else Object.assign(link, { href: path, target: "_blank", rel: "noreferrer" });
   link.click();
 }
 

@@ -2,6 +2,7 @@
 
 import { RequestError } from "./api.js";
 import { changes } from "./config.js";
+import { showModal } from "./dialog.js";
 import { h } from "./dom.js";
 
 export class Review {
@@ -37,7 +38,7 @@ export class Review {
       failure, found.length ? changesTable(found, show, { isEdit }) : h("p.empty", null, "Nothing has changed."),
       h("div.actions", null, h("button", { type: "button", click: () => this.dialog.close() }, "Back"), yes),
     );
-    this.dialog.showModal();
+    showModal(this.dialog);
     return new Promise((resolve) => { this.dialog.addEventListener("close", () => resolve(saved), { once: true }); });
   }
 }
