@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Iterator
 from typing import Any
+from urllib.parse import urlencode
 
 import pytest
 from playwright.sync_api import Browser
@@ -25,6 +27,7 @@ def ui(browser: Browser) -> Iterator[Ui]:
         ("", {"view": "list"}),
         ("#a%2Fedit", {"view": "detail", "name": "a/edit"}),
         ("#a/edit", {"view": "edit", "name": "a"}),
+        ("#a/history", {"view": "history", "name": "a"}),
         ("#%2Fplugins", {"view": "detail", "name": "/plugins"}),
         ("#/plugins", {"view": "plugins"}),
         ("#/plugins/a%24b", {"view": "plugin", "plugin": "a$b"}),
@@ -177,9 +180,161 @@ def test_offsets_of_a_response_keep_their_spelling(ui: Ui) -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("kind", "value", "query"),
+    [
+        ("earliest", "", "to=earliest"),
+        ("latest", "ignored", "to=latest"),
+        ("shift", " -100 ", "shiftBy=-100"),
+        ("shift", "1.5", "Enter a number of records, such as -100."),
+        ("time", "", "Enter a date and a time."),
+        ("time", "2026-01-02T03:04:05", None),
+    ],
+)
+def test_a_target_of_offsets_becomes_a_query(ui: Ui, kind: str, value: str, query: str | None) -> None:
+    local = dt.datetime(2026, 1, 2, 3, 4, 5).astimezone(dt.timezone.utc)
+    expected = query or urlencode({"to": local.isoformat(timespec="milliseconds").replace("+00:00", "Z")})
+    found = ui.evaluated(
+        "offsetpicker",
+        """({ targetQuery, TargetError }, [kind, value]) => {
+            try {
+                return String(targetQuery(kind, value));
+            } catch (error) {
+                if (!(error instanceof TargetError)) throw error;
+                return error.message;
+            }
+        }""",
+        [kind, value],
+    )
+    assert found == expected
+
+
+def test_a_shift_of_a_sink_names_its_partitions_with_offsets(ui: Ui) -> None:
+    partitions = [f'{{"kafka_partition":{number},"kafka_topic":"{topic}"}}' for topic, number in (("a", 0), ("b c", 3), ("a", 2))]
+    found = ui.evaluated(
+        "offsetpicker",
+        """({ queries }, partitions) => [["shiftBy", true], ["shiftBy", false], ["to", true]].map(([target, isSink]) =>
+            queries(new URLSearchParams({ [target]: "-1" }), partitions, isSink).map(String))""",
+        partitions,
+    )
+    assert found == [
+        ["shiftBy=-1&topic=a&partition=0&partition=2", "shiftBy=-1&topic=b+c&partition=3"],
+        ["shiftBy=-1"],
+        ["to=-1"],
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "canonical"),
+    [
+        (
+            '{"b": 1.50, "a": {"d": [1, {"y":null,"x":"\u00e4"}], "c": true}}',
+            '{"a":{"c":true,"d":[1,{"x":"ä","y":null}]},"b":1.50}',
+        ),
+        (" 9007199254740993 ", "9007199254740993"),
+    ],
+)
+def test_equal_json_has_one_canonical_text(ui: Ui, text: str, canonical: str) -> None:
+    assert ui.evaluated("json", "({ canonical, parse }, text) => canonical(parse(text))", text) == canonical
+
+
+RECORD = {"number": 1, "message": None, "before": None, "steps": [], "error": None}
+
+
+def image(topic: str, value: object, partition: int | None = None) -> dict[str, Any]:
+    data = {"schema": None, "data": value}
+    return {"topic": topic, "partition": partition, "timestamp": None, "key": data, "value": data, "headers": []}
+
+
+def test_a_previewed_record_has_stages(ui: Ui) -> None:
+    read, twice = image("t", 1), [image("t", 2), image("t", 3)]
+    steps = [
+        {"transform": "same", "class": "C", "outcome": "unchanged"},
+        {"transform": "split", "class": "C", "outcome": "changed", "records": twice},
+        {"transform": "drop", "class": "C", "outcome": "dropped"},
+    ]
+    record = {**RECORD, "before": read, "steps": steps, "written": [{"topic": "t"}]}
+    found = ui.evaluated("previewed", "({ stagesOf }, record) => stagesOf(record)", record)
+    assert [(each["stage"], each["outcome"], each["image"]) for each in found] == [
+        ("Read", None, read),
+        ("same", "unchanged", None),
+        ("split", "changed", twice[0]),
+        ("split", "changed", twice[1]),
+        ("drop", "dropped", None),
+        ("Written to Kafka", None, {"topic": "t"}),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("after", "parts"),
+    [
+        (image("t", 1), []),
+        (image("u", 1), ["where"]),
+        (image("t", 1, partition=0), ["where"]),
+        (image("t", 2), ["key", "value"]),
+        ({**image("t", 1), "headers": [{"key": "a"}]}, ["headers"]),
+    ],
+)
+def test_parts_that_a_transform_changed_are_marked(ui: Ui, after: dict[str, Any], parts: list[str]) -> None:
+    assert ui.evaluated("previewed", "({ changed }, [after, before]) => changed(after, before)", [after, image("t", 1)]) == parts
+
+
+def test_changes_of_a_history_keep_the_spelling_of_offsets(ui: Ui) -> None:
+    created = '{"version":1,"change":"created","config":{"k":"v"},"edits":[],"state":{"before":null,"after":"STARTED"}}'
+    offsets = '[{"partition":{"p":1},"before":null,"after":{"n":9007199254740993}}]'
+    moved = f'{{"version":2,"change":"offsets","offsets":{offsets},"partitions":2}}'
+    found = ui.evaluated(
+        "history",
+        "({ readChanges, editsOf, summary }, text) => readChanges(text).map((each) => [summary(each), editsOf(each)])",
+        f'{{"name":"a","history":[{created},{moved}]}}',
+    )
+    assert found == [
+        ["offsets of 2 partitions", [{"key": '{"p":1}', "before": None, "after": '{"n":9007199254740993}'}]],
+        ["created", [{"key": "k", "before": None, "after": "v"}, {"key": "target state", "before": None, "after": "STARTED"}]],
+    ]
+
+
+@pytest.mark.parametrize(
+    ("change", "summary"),
+    [
+        ({"change": "state", "state": {"before": "STARTED", "after": "PAUSED"}}, "state: STARTED → PAUSED"),
+        ({"change": "config", "edits": [{"key": key} for key in "abcde"]}, "config: a, b, c and 2 more"),
+        ({"change": "config", "edits": []}, "config"),
+        ({"change": "deleted", "edits": []}, "deleted"),
+        ({"change": "offsets", "partitions": 1}, "offsets of 1 partition"),
+    ],
+)
+def test_a_change_of_a_history_has_a_summary(ui: Ui, change: dict[str, Any], summary: str) -> None:
+    assert ui.evaluated("history", "({ summary }, change) => summary(change)", change) == summary
+
+
+def test_a_rollback_shows_hidden_values_that_stay(ui: Ui) -> None:
+    config, current = {"a": "1", "s": "[hidden]", "gone": "[hidden]"}, {"a": "2", "s": "${env:S}"}
+    found = ui.evaluated("history", "({ restored }, [config, current]) => restored(config, current)", [config, current])
+    assert found == {"a": "1", "s": "${env:S}", "gone": "[hidden]"}
+
+
 def test_dead_letter_queue_records_are_indented_unless_numbers_would_change(ui: Ui) -> None:
     texts = ['{"a":1}', '{"a":12345678901234567890}', "{no json", "1"]
-    assert ui.evaluated("deadletters", "({ pretty }, texts) => texts.map(pretty)", texts) == ['{\n  "a": 1\n}', *texts[1:]]
+    assert ui.evaluated("format", "({ pretty }, texts) => texts.map(pretty)", texts) == ['{\n  "a": 1\n}', *texts[1:]]
+
+
+def test_lines_of_a_log_belong_to_the_connector_or_a_task(ui: Ui) -> None:
+    texts = [
+        "2026-01-02 03:04:05 INFO Task started",
+        "2026-01-02 03:04:05 INFO [a|worker] Starting",
+        "2026-01-02 03:04:05 ERROR [a|task-1] Failed",
+        "2026-01-02 03:04:05 ERROR Traceback (most recent call last):",
+        '  File "x.py", line 1',
+        "ValueError: no",
+        "26/01/02 03:04:05 INFO SparkContext: Running",
+        "2026-01-02 03:04:05 INFO [b|task-0] Of another connector",
+        "  with a second line",
+        "2026-01-02 03:04:05 INFO [a|task-10] Done",
+    ]
+    found = ui.evaluated("log", "({ byPart }, [texts, name]) => byPart(texts, name)", [texts, "a"])
+    assert [each["text"] for each in found] == texts
+    assert [each["part"] for each in found] == [None, "worker", *["task-1"] * 4, None, None, None, "task-10"]
 
 
 def test_events_of_airflows_log_become_lines(ui: Ui) -> None:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import datetime as dt
+import time
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import expect
@@ -60,6 +63,68 @@ def test_offsets_of_a_source_keep_every_digit_and_are_reset(ui: Ui, cluster: Clu
     ui.page.get_by_role("dialog").get_by_role("button", name="Reset").click()
     expect(ui.page.get_by_role("heading", level=1)).to_have_text(name)
     assert cluster.herder.offsets(name) == []
+
+
+def test_offsets_of_a_sink_are_picked(ui: Ui, cluster: Cluster, kafka: Kafka, name: str, unique: Callable[[str], str]) -> None:
+    topic, half_an_hour_ago = kafka.create(unique("topic"), 2), int(time.time()) - 1800
+    cluster.herder.create(name, {"connector.class": "FileStreamSink", "topics": topic}, TargetState.STOPPED)
+    for timestamp in (half_an_hour_ago - 60, half_an_hour_ago, half_an_hour_ago + 60):
+        kafka.produce(topic, b"x", timestamp=1000 * timestamp)
+    kafka.produce(topic, b"x", partition=1)
+    kafka.set_offsets(f"connect-{name}", {(topic, 0): 2})
+    ui.go(f"#{name}/offsets")
+    partitions = [f'{{"kafka_partition":{number},"kafka_topic":"{topic}"}}' for number in (0, 1)]
+    first, second = (ui.page.get_by_label(f"New offset of {each}") for each in partitions)
+    expect(first).to_be_visible()
+    target = ui.page.get_by_label("Set to")
+
+    target.select_option("the current, shifted by")
+    ui.page.get_by_label("Number of records").fill("much")
+    ui.button("Fill in").click()
+    expect(ui.page.get_by_role("alert").filter(has_text="Enter a number")).to_be_visible()
+    ui.page.get_by_label("Number of records").fill("-1")
+    ui.button("Fill in").click()
+    expect(first).to_have_value("1")
+    expect(second).to_have_count(0)  # it has no offset to shift
+
+    local = dt.datetime.fromtimestamp(half_an_hour_ago - 30, dt.timezone.utc).astimezone().replace(tzinfo=None)
+    target.select_option("a time")
+    ui.page.get_by_label("Time, in your zone").fill(local.isoformat())
+    ui.button("Fill in").click()
+    expect(second).to_have_value("0")
+    expect(first).to_have_value("1")
+    expect(ui.page.get_by_role("row").filter(has=second)).to_contain_text("not set")
+
+    ui.page.get_by_role("searchbox").fill('"kafka_partition":1')
+    target.select_option("the latest")
+    ui.button("Fill in").click()
+    expect(second).to_have_value("1")
+    ui.page.get_by_role("searchbox").fill("")
+    expect(first).to_have_value("1")  # the filter did not show it
+    screenshot(ui.page, "offsets-picker")
+    ui.button("Review").click()
+    ui.page.get_by_role("dialog").get_by_role("button", name="Save").click()
+    expect(ui.page.get_by_role("heading", level=1)).to_have_text(name)
+    assert kafka.committed(f"connect-{name}") == {(topic, 0): 1, (topic, 1): 1}
+
+
+def test_offsets_of_a_source_are_picked_if_it_can_find_them(ui: Ui, cluster: Cluster, name: str, tmp_path: Path) -> None:
+    file = tmp_path / "in.txt"
+    file.write_text("first\nsecond\n")
+    cluster.herder.create(name, {**SOURCE, "file": str(file)}, TargetState.STOPPED)
+    ui.go(f"#{name}/offsets")
+    ui.page.get_by_label("Set to").select_option("the latest")
+    ui.button("Fill in").click()
+    expect(ui.page.get_by_label("New offset of")).to_have_value('{"position":13}')
+    ui.button("Review").click()
+    ui.page.get_by_role("dialog").get_by_role("button", name="Save").click()
+    expect(ui.page.get_by_role("heading", level=1)).to_have_text(name)
+    assert cluster.herder.offsets(name) == [({"filename": str(file)}, {"position": 13})]
+    cluster.herder.put_config(name, {"connector.class": "FileStreamSource", "topic": "t"})
+    ui.go(f"#{name}/offsets")
+    ui.page.get_by_label("Set to").select_option("the earliest")
+    ui.button("Fill in").click()
+    expect(ui.page.get_by_role("alert").filter(has_text="reads standard input")).to_be_visible()
 
 
 def test_offsets_of_a_running_connector_are_refused(ui: Ui, cluster: Cluster, name: str) -> None:

@@ -1,8 +1,9 @@
 // Draws the buttons of connectors and tasks, and performs their actions.
 
-import { RequestError, act, remove, restartTask } from "./api.js";
+import { RequestError, act, config, remove, restartTask } from "./api.js";
 import { confirmed, say } from "./dialog.js";
 import { h } from "./dom.js";
+import { Preview } from "./preview.js";
 import { ofConnector } from "./route.js";
 
 const ACTIONS = {
@@ -15,7 +16,7 @@ const ACTIONS = {
   },
 };
 
-const REFUSED = "Requires the right to edit the connector's DAG";
+export const REFUSED = "Requires the right to edit the connector's DAG";
 
 /** Return a connector's buttons. They are disabled if they have no effect now, or the user may not use them. */
 export function buttons(row, changed) {
@@ -32,15 +33,20 @@ export function buttons(row, changed) {
   }));
 }
 
-/** Return the buttons that open editors of a connector's config and offsets, or delete it. ``go(hash)`` opens another part of the page. */
+/** Return the buttons that open editors of a connector's config and offsets, show a preview or its history, or delete it. ``go(hash)`` opens another part of the page. */
 export function configButtons(row, go) {
   const refused = row.may_edit ? null : REFUSED;
+  const noCreation = row.may_create ? null : "Requires the right to create DAGs";
   const open = (view, label, reason) => h("button", {
     type: "button", "data-key": `${view} ${row.name}`, "data-action": view, disabled: Boolean(reason), title: reason,
     click: () => go(ofConnector(row.name, view)),
   }, label);
   return h("div.buttons", { role: "group", "aria-label": `Config of ${row.name}` },
-    open("edit", "Edit", refused), open("clone", "Clone", row.may_create ? null : "Requires the right to create DAGs"),
+    open("edit", "Edit", refused), open("clone", "Clone", noCreation),
+    h("button", {
+      type: "button", "data-key": `preview ${row.name}`, "data-action": "preview", disabled: Boolean(noCreation), title: noCreation,
+      click: () => new Preview().open(`Preview of ${row.name}`, () => config(row.name)),
+    }, "Preview"), open("history", "History", null),
     open("offsets", "Edit offsets", refused ?? (row.target === "STOPPED" ? null : "Stop the connector first")),
     h("button.danger", {
       type: "button", "data-key": `delete ${row.name}`, "data-action": "delete", disabled: !row.may_edit, title: refused,

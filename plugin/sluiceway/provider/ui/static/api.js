@@ -28,6 +28,15 @@ export const pluginConfig = (plugin) => get(new URL(`connector-plugins/${part(pl
 export const ownKeys = () => get(new URL("keys", OWN));
 
 export const validate = (plugin, config) => send(new URL(`connector-plugins/${part(plugin)}/config/validate`, REST), "PUT", JSON.stringify(config));
+
+const STARTING_SECONDS = 90; // that the process of a preview may take to start on a busy machine
+
+export function preview(plugin, config, { records, seconds, fromBeginning }) {
+  const query = new URLSearchParams({ records, seconds, fromBeginning });
+  const url = new URL(`connector-plugins/${part(plugin)}/config/preview?${query}`, REST);
+  return send(url, "POST", JSON.stringify(config), { seconds: Number(seconds) + STARTING_SECONDS });
+}
+
 export const create = (name, config, initial) => send(new URL("connectors", REST), "POST", JSON.stringify({ name, config, initial_state: initial }));
 export const putConfig = (name, config) => send(new URL(`connectors/${part(name)}/config`, REST), "PUT", JSON.stringify(config));
 export const remove = (name) => send(new URL(`connectors/${part(name)}`, REST), "DELETE");
@@ -38,18 +47,28 @@ export const deadLetterRecords = (name, limit) => get(new URL(`connectors/${part
 export const replay = (name, records, topic) => send(new URL(`connectors/${part(name)}/dead-letters/replay`, REST), "POST", JSON.stringify({ records, topic }));
 
 /** Return the offsets of a connector as the text of the response, since numbers in them may exceed those of JavaScript. */
-export const offsetsText = (name) => send(new URL(`connectors/${part(name)}/offsets`, REST), "GET", null, (response) => response.text());
+export const offsetsText = (name) => send(new URL(`connectors/${part(name)}/offsets`, REST), "GET", null, { read: text });
+export const foundOffsetsText = (name, query) => send(new URL(`connectors/${part(name)}/offsets/find?${query}`, REST), "GET", null, { read: text });
 export const alterOffsets = (name, body) => send(new URL(`connectors/${part(name)}/offsets`, REST), "PATCH", body);
 export const resetOffsets = (name) => send(new URL(`connectors/${part(name)}/offsets`, REST), "DELETE");
+
+/** Return the changes of a connector as the text of the response, since they contain offsets. */
+export const changesText = (name) => send(new URL(`connectors/${part(name)}/history`, REST), "GET", null, { read: text });
+export const rollBack = (name, version) => send(new URL(`connectors/${part(name)}/rollback`, REST), "POST", JSON.stringify({ version }));
 
 /** Return the newest run of a DAG. Airflow's own API, under Airflow's permissions. */
 export const dagRuns = (dag) => get(new URL(`dags/${part(dag)}/dagRuns?limit=1&order_by=-run_after`, AIRFLOW));
 export const taskInstances = (dag, run) => get(new URL(`dags/${part(dag)}/dagRuns/${part(run)}/taskInstances`, AIRFLOW));
 
+/** Return the links that the operator of a task offers, such as to Spark's UI. */
+export function taskLinks(dag, run, { task_id: task, map_index: index }) {
+  return get(new URL(`dags/${part(dag)}/dagRuns/${part(run)}/taskInstances/${part(task)}/links?map_index=${index}`, AIRFLOW));
+}
+
 /** Return the last lines of a task's log, each the JSON text of an event. The whole log passes through, but is not kept. */
 export function taskLog(dag, run, { task_id: task, try_number: attempt, map_index: index }, count) {
   const url = new URL(`dags/${part(dag)}/dagRuns/${part(run)}/taskInstances/${part(task)}/logs/${attempt}?map_index=${index}`, AIRFLOW);
-  return send(url, "GET", null, (response) => lastLines(response, count), "application/x-ndjson");
+  return send(url, "GET", null, { read: (response) => lastLines(response, count), accept: "application/x-ndjson" });
 }
 
 async function lastLines(response, count) {
@@ -71,12 +90,12 @@ export function act(name, action) {
 
 const get = (url) => send(url, "GET");
 
-/** Send a request with a JSON body, and return the JSON of the response, or what ``read`` returns for it. */
-async function send(url, method, body = null, read = json, accept = "application/json") {
+/** Send a request with a JSON body, and return the JSON of the response, or what ``read`` returns for it, within some seconds. */
+async function send(url, method, body = null, { read = json, accept = "application/json", seconds = 60 } = {}) {
   let response;
   const headers = { Accept: accept, ...(body === null ? {} : { "Content-Type": "application/json" }) };
   try {
-    response = await fetch(url, { method, headers, body, signal: AbortSignal.timeout(60000) });
+    response = await fetch(url, { method, headers, body, signal: AbortSignal.timeout(1000 * seconds) });
   } catch {
     throw new RequestError(0, "Airflow's API server does not respond. Check that it is running.");
   }
@@ -84,10 +103,12 @@ async function send(url, method, body = null, read = json, accept = "application
   throw new RequestError(response.status, errorMessage(response.status, await json(response)));
 }
 
+const text = (response) => response.text();
+
 async function json(response) {
   const isJson = (response.headers.get("content-type") ?? "").startsWith("application/json");
-  const text = isJson ? await response.text() : "";
-  return text === "" ? null : JSON.parse(text);
+  const body = isJson ? await response.text() : "";
+  return body === "" ? null : JSON.parse(body);
 }
 
 function errorMessage(status, body) {

@@ -2,10 +2,13 @@
 
 import { JsonError, parse } from "./json.js";
 
-const SECRET = /passw|secret|token|credential|jaas|passphrase|(private|api|access)[._-]?key/i;
+
+// As in sluiceway.config.masking.
+const SECRET = /passw|secret|token|credential|jaas|passphrase|(private|api|access)[._-]?key|(^|[._-])key\.pem$|ssl\.keystore\.key$|basic\.auth\.user\.info/i;
+const NOT_SECRET = /\.(url|uri|location|class|file|method|name)$|token\.endpoint/i;
 const USER_INFO = /(?<=:\/\/)[^/@\s]*:[^/@\s]*(?=@)/;
 const REFERENCES = /^(\$\{[^}]*\})+$/;
-const HIDDEN = "[hidden]";
+export const HIDDEN = "[hidden]";
 const CONVERTER = /^(key|value|header)\.converter\./;
 const SET_BY_WORKER = /^(key|value|header)\.converter\.converter\.type$/;
 const CLIENT = /^(producer|consumer|admin)\.override\./;
@@ -22,7 +25,7 @@ export function changes(before, after) {
 
 /** Return whether a key holds a secret, by its definition or its name. */
 export function isSecret(key, type) {
-  return type === "PASSWORD" || SECRET.test(key);
+  return type === "PASSWORD" || (SECRET.test(key) && !NOT_SECRET.test(key));
 }
 
 /** Return a value as it may be shown, without a secret in it. */

@@ -4,7 +4,7 @@ import { attempt } from "./actions.js";
 import { RequestError, deadLetterRecords, replay } from "./api.js";
 import { confirmed, say } from "./dialog.js";
 import { h, replace } from "./dom.js";
-import { UNKNOWN, exact, time } from "./format.js";
+import { UNKNOWN, exact, pretty, time } from "./format.js";
 
 const LIMITS = [20, 100, 500];
 const CONTEXT = "__connect.errors.";
@@ -93,16 +93,6 @@ function error(context) {
 function bytes(value) {
   if (value === null) return h("span.unknown", null, "null");
   return [h("code.data", null, pretty(value.text)), value.format === "text" ? null : h("small", null, { json: "read by the converter", base64: "base64" }[value.format])];
-}
-
-/** Indent a JSON object or array; leave other text, and JSON whose numbers would change, as it is. */
-export function pretty(text) {
-  if (!/^\s*[{[]/.test(text) || /\d{16}/.test(text)) return text;
-  try {
-    return JSON.stringify(JSON.parse(text), null, 2);
-  } catch {
-    return text;
-  }
 }
 
 function headers(all) {

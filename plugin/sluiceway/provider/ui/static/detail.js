@@ -7,6 +7,7 @@ import { h, replace, whenFree } from "./dom.js";
 import { UNKNOWN, count, exact, rate, time } from "./format.js";
 import { badge, tasks } from "./list.js";
 import { Log } from "./log.js";
+import { ofConnector } from "./route.js";
 import { sparkline } from "./spark.js";
 
 const SHOWN = 100; // offsets at most
@@ -28,8 +29,8 @@ export class Detail {
     this.deadLetters = new Section("Newest dead letter queue records", () => deadLetters(name), deadLetterTable);
     this.records = new DeadLetters(name);
     this.recordsSection = new Section("Dead letter queue records", () => this.records.load(), () => this.records.element);
-    this.log = new Log(goTo);
-    this.logSection = new Section("Log of the driver", () => this.log.load(this.dag), () => this.log.element);
+    this.log = new Log(name, goTo);
+    this.logSection = new Section("Log of the driver and its tasks", () => this.log.load(this.dag), () => this.log.element);
     this.element = h("section.detail", { "aria-label": name },
       back ? h("button.back", { type: "button", click: back }, "‹ All connectors") : null, this.head, this.body);
   }
@@ -53,7 +54,9 @@ export class Detail {
 
   gone(message) {
     replace(this.head, h("h1", null, this.name));
-    replace(this.body, h("p.empty", null, message));
+    const history = ofConnector(this.name, "history");
+    const link = h("a", { href: history, "data-key": "history", click: (event) => { event.preventDefault(); this.go(history); } }, "History");
+    replace(this.body, h("p.empty", null, message), h("p", null, link));
   }
 
   about(found) {

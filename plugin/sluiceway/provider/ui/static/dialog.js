@@ -9,6 +9,17 @@ export function say(text, isError = false) {
   say.timer = setTimeout(() => { element.textContent = ""; }, isError ? 15000 : 5000);
 }
 
+/** Open a dialog. When it closes, the focus returns to where it was, or to what was drawn in its place meanwhile. */
+export function showModal(dialog) {
+  const focused = document.activeElement;
+  const key = focused?.closest("[data-key]")?.dataset.key;
+  dialog.showModal();
+  dialog.addEventListener("close", () => {
+    if (focused?.isConnected || key === undefined) return;
+    [...document.querySelectorAll("[data-key]")].find((each) => each.dataset.key === key)?.focus();
+  }, { once: true });
+}
+
 /** Ask in a dialog; resolves to true if the user agrees. The page's frame in Airflow may not open the browser's own dialogs. */
 export function confirmed(title, text, yes) {
   const dialog = document.getElementById("confirm");
@@ -16,7 +27,7 @@ export function confirmed(title, text, yes) {
   document.getElementById("confirm-text").textContent = text;
   document.getElementById("confirm-yes").textContent = yes;
   dialog.returnValue = "no";
-  dialog.showModal();
+  showModal(dialog);
   return new Promise((resolve) => {
     dialog.addEventListener("close", () => resolve(dialog.returnValue === "yes"), { once: true });
   });

@@ -7,6 +7,7 @@ import { h } from "./dom.js";
 import { Form } from "./form.js";
 import { shortClass } from "./format.js";
 import { JsonText } from "./jsontext.js";
+import { Preview } from "./preview.js";
 import { Review } from "./review.js";
 
 const TYPING_MILLISECONDS = 250;
@@ -32,6 +33,7 @@ export class Editor {
     this.form = new Form((key, value) => this.changeKey(key, value));
     this.json = new JsonText((text) => this.changeText(text));
     this.review = new Review();
+    this.preview = new Preview();
     this.status = h("p.status", { role: "status" }, "Loading…");
     this.failure = h("p.banner", { role: "alert", hidden: true });
     this.holder = h("div.holder");
@@ -51,6 +53,7 @@ export class Editor {
       ["Running", "Paused", "Stopped"].map((state) => h("option", { value: state.toUpperCase() }, state)));
     return h("footer", null, this.status, this.state && h("label", { for: "initial-state" }, "Start as "), this.state,
       h("button", { type: "button", click: () => this.cancel() }, "Cancel"),
+      h("button", { type: "button", click: () => this.showPreview() }, "Preview"),
       h("button.main", { type: "button", click: () => this.check() }, "Review"));
   }
 
@@ -168,6 +171,12 @@ export class Editor {
     } catch (error) {
       return this.fail(error);
     }
+  }
+
+  /** Run what was entered on a few records. */
+  showPreview() {
+    if (this.problems.length) return this.json.focusError();
+    return this.preview.open(`Preview of ${this.config[NAME] ?? shortClass(this.config[CLASS] ?? "")}`, () => ({ ...this.config }));
   }
 
   async cancel() {

@@ -14,9 +14,10 @@ export class Form {
     this.locked = new Map();
     this.body = h("div.sections");
     this.newKey = h("input", { id: "new-key", type: "text", spellcheck: "false", autocomplete: "off", "aria-describedby": "new-key-hint" });
-    this.element = h("div.form", null, this.body, h("form.add", { submit: (event) => this.add(event) },
+    this.adder = h("form.add", { hidden: true, submit: (event) => this.add(event) },
       h("label", { for: "new-key" }, "Add a key"), this.newKey, h("button", { type: "submit" }, "Add"),
-      h("p.hint", { id: "new-key-hint" }, "For keys that no section lists, such as spark.executor.memory, or producer.override.linger.ms.")));
+      h("p.hint", { id: "new-key-hint" }, "For keys that no section lists, such as spark.executor.memory, or producer.override.linger.ms."));
+    this.element = h("div.form", null, this.body, this.adder);
   }
 
   /** Do not let the user change a key. */
@@ -27,6 +28,7 @@ export class Form {
   /** Show the result of a validation. ``all``: show errors of keys that the user has not filled in yet, too. */
   show(infos, own, config, all) {
     this.last = [infos, own, config, all];
+    this.adder.hidden = false;
     const found = sections(infos, own, [...Object.keys(config), ...this.added]);
     arrange(this.body, found.map(({ title, fields }) => this.section(title, fields, config, all)));
   }

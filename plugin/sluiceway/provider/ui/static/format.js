@@ -1,4 +1,4 @@
-// Formats numbers and times.
+// Formats numbers, times, and JSON.
 
 const whole = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
 const short = new Intl.NumberFormat("en", { notation: "compact", maximumFractionDigits: 1 });
@@ -24,6 +24,16 @@ export function rate(number) {
 /** Format a record's timestamp, in milliseconds since the epoch. */
 export function time(milliseconds) {
   return milliseconds ? new Date(milliseconds).toLocaleString() : UNKNOWN;
+}
+
+/** Indent a JSON object or array; leave other text, and JSON whose numbers would change, as it is. */
+export function pretty(text) {
+  if (!/^\s*[{[]/.test(text) || /\d{16}/.test(text)) return text;
+  try {
+    return JSON.stringify(JSON.parse(text), null, 2);
+  } catch {
+    return text;
+  }
 }
 
 /** Return a class's name without its package. */

@@ -22,6 +22,18 @@ export function parse(text) {
   return value;
 }
 
+/** Return the value of an object's key. */
+export function member(object, key) {
+  return object.members.find((each) => each.key === key).value;
+}
+
+/** Return a text that is the same for equal values, whatever the order of their keys. */
+export function canonical({ kind, members, items, text, raw }) {
+  if (kind === "object") return `{${members.map(({ key, value }) => `${JSON.stringify(key)}:${canonical(value)}`).sort().join(",")}}`;
+  if (kind === "array") return `[${items.map(canonical).join(",")}]`;
+  return kind === "string" ? JSON.stringify(text) : raw;
+}
+
 class Reader {
   constructor(text) {
     this.text = text;

@@ -5,6 +5,7 @@ import { RequestError, details, history, overview } from "./api.js";
 import { Detail } from "./detail.js";
 import { h } from "./dom.js";
 import { Editor } from "./editor.js";
+import { History } from "./history.js";
 import { List } from "./list.js";
 import { OffsetsEditor } from "./offsets.js";
 import { PluginPage, Plugins } from "./plugins.js";
@@ -132,6 +133,7 @@ function follow() {
 function still(route) {
   if (route.view === "plugins") return new Plugins({ go });
   if (route.view === "plugin") return new PluginPage(route.plugin, { go, mayCreate: () => mayCreate });
+  if (route.view === "history") return new History(route.name, { left: () => go(ofConnector(route.name)) });
   const { hash } = window.location;
   const closed = (next) => () => { editors.delete(hash); go(next); };
   if (!editors.has(hash)) editors.set(hash, editor(route, closed));
@@ -147,12 +149,12 @@ function editor(route, closed) {
   return new Editor(route, { done: (name) => { closed(ofConnector(name))(); changed(); }, left });
 }
 
-// A framed page may not navigate its parent, so the link is created and clicked in the parent's document.
+// A framed page may not navigate its parent or open a tab, so the link is created and clicked in the parent's document.
 function goTo(path) {
   const outside = window.parent.document;
-  const base = new URL(outside.baseURI).pathname.replace(/\/$/, "");
   const link = outside.createElement("a");
-  link.href = base + path;
+  if (path.startsWith("/")) link.href = new URL(outside.baseURI).pathname.replace(/\/$/, "") + path;
+  else Object.assign(link, { href: path, target: "_blank", rel: "noreferrer" });
   link.click();
 }
 

@@ -5,7 +5,8 @@ import { attempt } from "./actions.js";
 import { confirmed, say } from "./dialog.js";
 import { h, replace } from "./dom.js";
 import { exact } from "./format.js";
-import { JsonError, parse } from "./json.js";
+import { JsonError, canonical, member, parse } from "./json.js";
+import { OffsetPicker } from "./offsetpicker.js";
 import { Review } from "./review.js";
 
 const SHOWN = 100;
@@ -24,13 +25,14 @@ export function readOffset(text, isSink) {
   return value.raw;
 }
 
+/** Return an offset as a user enters it: the number of a sink's offset, or JSON text. */
+export function asEntered(offset, isSink) {
+  return isSink ? member(parse(offset), "kafka_offset").raw : offset;
+}
+
 /** Return the body of a request that sets offsets; ``edits`` maps partitions to offsets, both as JSON texts, null to remove one. */
 export function body(edits) {
   return `{"offsets":[${[...edits].map(([partition, offset]) => `{"partition":${partition},"offset":${offset}}`).join(",")}]}`;
-}
-
-function member(object, key) {
-  return object.members.find((each) => each.key === key).value;
 }
 
 export class OffsetsEditor {
@@ -45,8 +47,9 @@ export class OffsetsEditor {
     this.filter = h("input.filter", { type: "search", placeholder: "Filter by partition", "aria-label": "Filter partitions", input: () => this.draw() });
     this.body = h("div.body", null, h("p.empty", null, "Reading from Kafka…"));
     this.failure = h("p.banner", { role: "alert", hidden: true });
+    this.picker = new OffsetPicker(name, { chosen: () => this.chosen(), found: (offsets) => this.fillIn(offsets) });
     this.element = h("section.offsets", { "aria-label": `Offsets of ${name}` },
-      h("header", null, h("h1", null, `Offsets of ${name}`), this.filter), this.failure, this.body,
+      h("header", null, h("h1", null, `Offsets of ${name}`), this.filter), this.failure, this.picker.element, this.body,
       h("footer", null, h("button.danger", { type: "button", click: (event) => this.reset(event.currentTarget) }, "Reset all"),
         h("span.space"), h("button", { type: "button", click: left }, "Cancel"), h("button.main", { type: "button", click: () => this.check() }, "Review")));
     this.load();
@@ -68,9 +71,45 @@ export class OffsetsEditor {
     this.failure.hidden = false;
   }
 
+  matches(partition) {
+    return this.filter.value.toLowerCase().split(/\s+/).every((word) => partition.toLowerCase().includes(word));
+  }
+
+  /** Return what the picker finds offsets for. */
+  chosen() {
+    const partitions = this.entries.filter(({ partition, offset }) => offset !== undefined && this.matches(partition)).map(({ partition }) => partition);
+    return { partitions, isSink: this.isSink };
+  }
+
+  /** Enter found offsets. Partitions without a stored offset are added. */
+  fillIn(found) {
+    const known = new Map([...this.entries, ...this.added].map((entry) => [canonical(parse(entry.partition)), entry]));
+    let filled = 0;
+    for (const [id, { partition: spelled, offset }] of found) {
+      const { partition, offset: before } = known.get(id) ?? { partition: spelled };
+      if (!this.matches(partition)) continue;
+      if (!known.has(id)) this.entries.push({ partition });
+      this.isSink ||= partition.includes('"kafka_topic"');
+      filled += this.enter(partition, before, offset);
+    }
+    this.draw();
+    say(`${exact(filled)} new ${filled === 1 ? "offset" : "offsets"} filled in. Review them to store them.`);
+  }
+
+  /** Enter an offset, null to remove it. Return whether it differs from the one before. */
+  enter(partition, before, offset) {
+    this.entered.delete(partition);
+    this.edits.delete(partition);
+    this.problems.delete(partition);
+    const isRemoved = offset === "null";
+    if (isRemoved ? before === undefined : before !== undefined && canonical(parse(before)) === canonical(parse(offset))) return false;
+    this.edits.set(partition, isRemoved ? null : offset);
+    if (!isRemoved) this.entered.set(partition, asEntered(offset, this.isSink));
+    return true;
+  }
+
   draw() {
-    const words = this.filter.value.toLowerCase().split(/\s+/).filter(Boolean);
-    const found = this.entries.filter(({ partition }) => words.every((word) => partition.toLowerCase().includes(word)));
+    const found = this.entries.filter(({ partition }) => this.matches(partition));
     const rows = [...found.slice(0, SHOWN), ...this.added].map((entry) => this.row(entry));
     replace(this.body,
       h("table", { "aria-label": "Offsets" },
@@ -144,9 +183,7 @@ export class OffsetsEditor {
 
   async check() {
     if (this.problems.size) {
-      this.filter.value = "";
-      this.draw();
-      return this.body.querySelector('[aria-invalid="true"]')?.focus();
+      return this.focusProblem();
     }
     const before = Object.fromEntries(this.entries.map(({ partition, offset }) => [partition, offset]));
     const after = { ...before };
@@ -162,6 +199,17 @@ export class OffsetsEditor {
     if (!saved) return undefined;
     say(message);
     return this.done();
+  }
+
+  /** Focus the first offset that cannot be read. It may not match the filter, or be behind the first rows. */
+  focusProblem() {
+    for (const filter of ["", this.problems.keys().next().value]) {
+      this.filter.value = filter;
+      this.draw();
+      const input = this.body.querySelector('[aria-invalid="true"]');
+      if (input) return input.focus();
+    }
+    return undefined;
   }
 
   async reset(button) {

@@ -2,6 +2,7 @@
 
 import { RequestError } from "./api.js";
 import { changes } from "./config.js";
+import { showModal } from "./dialog.js";
 import { h } from "./dom.js";
 
 export class Review {
@@ -12,8 +13,9 @@ export class Review {
   /**
    * Show the changes in a dialog; resolves to whether they were saved. ``save()`` sends them, and its error is shown in the dialog.
    * ``show(key, value)`` returns a value as it may be shown. ``hasChanged``: another user has changed the config meanwhile.
+   * ``label`` is that of the button which saves.
    */
-  ask({ title, before, after, show, isEdit, hasChanged = false, save }) {
+  ask({ title, before, after, show, isEdit, hasChanged = false, label = isEdit ? "Save" : "Create", save }) {
     const found = changes(before, after);
     const failure = h("p.banner", { role: "alert", hidden: true });
     let saved = false;
@@ -29,21 +31,22 @@ export class Review {
         failure.hidden = false;
         yes.disabled = false;
       }
-    } }, isEdit ? "Save" : "Create");
+    } }, label);
     this.dialog.replaceChildren(
       h("h2", { id: "review-title" }, title),
       hasChanged ? h("p.banner", null, "Somebody has changed this config since you began. Their changes are undone where this list shows a change that is not yours.") : "",
-      failure, found.length ? table(found, show, isEdit) : h("p.empty", null, "Nothing has changed."),
+      failure, found.length ? changesTable(found, show, { isEdit }) : h("p.empty", null, "Nothing has changed."),
       h("div.actions", null, h("button", { type: "button", click: () => this.dialog.close() }, "Back"), yes),
     );
-    this.dialog.showModal();
+    showModal(this.dialog);
     return new Promise((resolve) => { this.dialog.addEventListener("close", () => resolve(saved), { once: true }); });
   }
 }
 
-function table(found, show, isEdit) {
+/** Return a table of changes, which are {key, before, after}; only of the values after it unless ``isEdit``. */
+export function changesTable(found, show, { isEdit = true, label = "Changes" } = {}) {
   const columns = isEdit ? ["Key", "Before", "After"] : ["Key", "Value"];
-  return h("div.scroll", { tabindex: "0", role: "region", "aria-label": "Changes" }, h("table.changes", null,
+  return h("div.scroll", { tabindex: "0", role: "region", "aria-label": label }, h("table.changes", null,
     h("thead", null, h("tr", null, columns.map((label) => h("th", { scope: "col" }, label)))),
     h("tbody", null, found.map(({ key, before, after }) => h("tr", { "data-change": key }, h("th", { scope: "row" }, h("code", null, key)),
       isEdit ? h("td.before", null, cell(key, before, show, "del")) : null, h("td.after", null, cell(key, after, show, "ins")))))));

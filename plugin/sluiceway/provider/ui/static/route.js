@@ -1,7 +1,7 @@
 // Reads and writes the part of the page's URL after #, which says what the page shows. No I/O.
 
 // A name is encoded, so it contains no slash: #orders is a connector, and #/plugins cannot be one.
-const OF_CONNECTOR = ["edit", "clone", "offsets"];
+const OF_CONNECTOR = ["edit", "clone", "offsets", "history"];
 
 /** Return what a hash shows: {view} with the ``name`` of a connector or the class of a ``plugin``. */
 export function parsed(hash) {
