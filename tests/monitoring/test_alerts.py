@@ -153,7 +153,7 @@ def test_a_sink_that_is_too_slow(stack: Stack) -> None:
     stack.faults.begin("slow")
 
     def fires() -> bool:
-        stack.kafka.produce(stack.topic("faulty"), *["x"] * 1000)  # more than the sink takes meanwhile, on a busy machine too
+        stack.kafka.produce(stack.topic("faulty"), *["x"] * 200)
         return stack.prometheus.firing("ConnectSinkLagGrows", connector="faulty")
 
     eventually(fires, within=180, what="ConnectSinkLagGrows fires")
