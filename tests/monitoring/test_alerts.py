@@ -18,7 +18,7 @@ from support.bad_records import tolerant
 from support.connect_cluster import ConnectCluster
 from support.driver import submitted_driver
 from support.engine_connectors import file_sink, file_source, lines
-from support.eventually import eventually
+from support.eventually import PATIENCE, eventually
 from support.kafka import Kafka
 from support.monitored import SINK, Faults
 from support.peer import put_config, rest_answers, restart, wait_for_state
@@ -28,6 +28,7 @@ pytestmark = [
     pytest.mark.kafka,
     pytest.mark.spark,
     pytest.mark.long,
+    pytest.mark.timeout(3600),
     pytest.mark.skipif(program("prometheus") is None, reason="no Prometheus: make test-metrics fetches it"),
 ]
 
@@ -107,7 +108,7 @@ def stack(kafka_bootstrap: str, unique: Callable[[str], str], tmp_path_factory: 
 @pytest.mark.parametrize("path", BOARDS, ids=lambda path: path.stem)
 def test_each_query_of_a_board_finds_what_it_shows(stack: Stack, path: Path) -> None:
     for title, query in targets(json.loads(path.read_text())):
-        query = query.replace("$__rate_interval", "30s").replace("$connector", ".*")
+        query = query.replace("$__rate_interval", f"{round(30 * PATIENCE)}s").replace("$connector", ".*")
         if names_in(query) == {"ALERTS"}:
             found = stack.prometheus.query(query)
         else:

@@ -11,7 +11,7 @@ from sluiceway.config.definition import ConfigDef
 from sluiceway.errors import ConnectError
 
 SINK = "support.monitored.FaultySinkConnector"
-_SECONDS_PER_RECORD = 0.02
+_SECONDS_PER_RECORD = 0.1
 
 
 class Faults:
@@ -31,7 +31,7 @@ class Faults:
 
 
 class FaultySinkTask(SinkTask):
-    """Takes records. ``failing`` raises an error, ``hanging`` blocks, and ``slow`` takes 20 ms for each record."""
+    """Takes records. ``failing`` raises an error, ``hanging`` blocks, and ``slow`` takes 100 ms for each record."""
 
     def start(self, config: Mapping[str, str]) -> None:
         self._faults = Faults(Path(config["folder"]))

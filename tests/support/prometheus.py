@@ -18,6 +18,7 @@ from sluiceway.folders import cache_home, file_lock
 from sluiceway.stack.ports import free_port
 from sluiceway.stack.process import BackgroundProcess
 from support.docker_files import DOCKER
+from support.eventually import PATIENCE
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -26,6 +27,8 @@ MONITORING = DOCKER / "monitoring"
 BOARDS = sorted((MONITORING / "grafana" / "dashboards").glob("*.json"))
 
 _HOME = cache_home() / "prometheus"
+_HURRY = 20
+_SCRAPE_SECONDS = 2
 _DURATION = re.compile(r"(?<![\w.])(\d+)m\b")
 _MILLISECONDS = re.compile(r"([<>] )(\d+0000)\b")
 
@@ -61,14 +64,17 @@ def targets(board: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
             yield panel["title"], target["expr"]
 
 
-def hurried(rules: str, factor: int = 20) -> str:
+def hurried(rules: str, factor: int = _HURRY) -> str:
     """Return rules with times shorter by a factor: minutes in durations, and milliseconds that are compared with."""
     rules = _DURATION.sub(lambda found: f"{int(found[1]) * 60 // factor}s", rules)
     return _MILLISECONDS.sub(lambda found: f"{found[1]}{int(found[2]) // factor}", rules)
 
 
 class Prometheus:
-    """A Prometheus with the alert rules of docker/, hurried, that scrapes targets every 2 s. Use it as a context manager."""
+    """A Prometheus with the alert rules of docker/, hurried, that scrapes targets every 2 s. Use it as a context manager.
+
+    PATIENCE stretches all of its times, because a busy machine does not answer each scrape within 2 s.
+    """
 
     def __init__(self, folder: Path, targets: Iterable[str]) -> None:
         self.address = f"127.0.0.1:{free_port()}"
@@ -76,10 +82,11 @@ class Prometheus:
         assert found is not None, "run `python -m support.prometheus` in tests/, or install Prometheus"
         folder.mkdir(parents=True, exist_ok=True)
         config = yaml.safe_load((MONITORING / "prometheus.yml").read_text())
-        config["global"] = {"scrape_interval": "2s", "evaluation_interval": "1s", "scrape_timeout": "2s"}
+        interval = f"{round(_SCRAPE_SECONDS * PATIENCE)}s"
+        config["global"] = {"scrape_interval": interval, "evaluation_interval": "1s", "scrape_timeout": interval}
         config["scrape_configs"][0]["static_configs"] = [{"targets": list(targets)}]
         (folder / "prometheus.yml").write_text(yaml.safe_dump(config))
-        (folder / "alerts.yml").write_text(hurried((MONITORING / "alerts.yml").read_text()))
+        (folder / "alerts.yml").write_text(hurried((MONITORING / "alerts.yml").read_text(), max(1, round(_HURRY / PATIENCE))))
         command = [found, "--config.file=prometheus.yml", "--storage.tsdb.path=data", f"--web.listen-address={self.address}"]
         self.process = BackgroundProcess("prometheus", command, folder)
 

@@ -13,10 +13,10 @@ def register(subparsers: Subparsers) -> None:
 
 
 def run(_options: argparse.Namespace) -> int:
-    """Start the stack, wait until the copy equals the original, and print both. The stack keeps running."""
+    """Start the stack, wait until the copy equals the original, print both, and start the shop. Everything keeps running."""
     from sluiceway.folders import state_home
     from sluiceway.rest.client import ConnectClient
-    from sluiceway.stack import demo
+    from sluiceway.stack import demo, demo_shop
     from sluiceway.stack.up import up
 
     addresses = up(None, say)
@@ -24,5 +24,6 @@ def run(_options: argparse.Namespace) -> int:
     with ConnectClient(addresses.rest) as client:
         demo.run_main_job(client, folder, say)
         say(demo.report(client, folder))
+        demo_shop.start(client, state_home(), say)
     say(f"REST API   {addresses.rest}\nAirflow    {addresses.airflow}\nEverything keeps running. Stop it with `sluiceway down`.")
     return 0

@@ -9,7 +9,7 @@ import logging
 from collections.abc import Mapping
 from typing import Any, Protocol
 
-from confluent_kafka import OFFSET_STORED, Consumer, KafkaError, Message, Producer
+from confluent_kafka import OFFSET_END, OFFSET_STORED, Consumer, KafkaError, Message, Producer
 from confluent_kafka import TopicPartition as TopicPartitionOffset
 from confluent_kafka.admin import AdminClient
 
@@ -22,6 +22,7 @@ from sluiceway.kafka.errors import mapped_errors
 __all__ = [
     "CLIENT_DEFAULTS",
     "CONSUMER_DEFAULTS",
+    "OFFSET_END",
     "OFFSET_STORED",
     "AdminClient",
     "ConsumedMessage",

@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from sluiceway.api import TopicPartition
 from sluiceway.metrics.beans import Bean, Value
 
 INTERVAL = {"statistics.interval.ms": "5000"}
@@ -18,6 +19,7 @@ INTERVAL = {"statistics.interval.ms": "5000"}
 _MICROSECONDS = 1000.0  # in a millisecond
 
 _Window = Mapping[str, Any]
+Ends = Mapping[TopicPartition, int]
 
 
 class ClientStatistics:
@@ -34,10 +36,15 @@ class ClientStatistics:
         self._text: str | None = None
         self._parsed: tuple[str, list[Bean]] | None = None
         self._last: tuple[float, Mapping[str, Value]] | None = None
+        self._ends: Ends = {}
 
     def __call__(self, text: str) -> None:
         """Take the newest statistics. Called by librdkafka on the task's thread."""
         self._text = text
+
+    def take_ends(self, ends: Ends) -> None:
+        """Take end offsets of a consumer's topic partitions, which may be newer than those of its fetches."""
+        self._ends = ends
 
     def beans(self) -> list[Bean]:
         """Return the client's metrics; none before the first statistics."""
@@ -46,7 +53,7 @@ class ClientStatistics:
             return []
         if self._parsed is None or self._parsed[0] is not text:
             statistics = json.loads(text)
-            beans = consumer_beans(statistics) if self._kind == "consumer" else producer_beans(statistics)
+            beans = consumer_beans(statistics, self._ends) if self._kind == "consumer" else producer_beans(statistics)
             self._parsed = text, self._with_rates(beans, float(statistics.get("ts", time.monotonic() * 1e6)) / 1e6)
         return self._parsed[1]
 
@@ -68,10 +75,16 @@ class ClientStatistics:
         return found
 
 
-def consumer_beans(statistics: Mapping[str, Any]) -> list[Bean]:
-    """Return a consumer's metrics, without its client id."""
+def consumer_beans(statistics: Mapping[str, Any], ends: Ends) -> list[Bean]:
+    """Return a consumer's metrics, without its client id.
+
+    ``ends`` has end offsets of some topic partitions; the later one of theirs and the statistics' counts.
+    """
     partitions = [(topic, number, each) for topic, number, each in _partitions(statistics) if each.get("consumer_lag", -1) >= 0]
-    lags = [float(each["consumer_lag"]) for _, _, each in partitions]
+    lags = [
+        float(max(each["consumer_lag"], ends.get(TopicPartition(topic, int(number)), 0) - each.get("committed_offset", 0)))
+        for topic, number, each in partitions
+    ]
     group = statistics.get("cgrp", {})
     beans = [
         Bean("kafka.consumer", "consumer-metrics", {}, _requests(statistics)),

@@ -19,7 +19,7 @@ from pathlib import Path
 from sluiceway.config.properties import read_properties
 from sluiceway.errors import ConnectError
 from sluiceway.folders import file_lock, state_home, write_atomically
-from sluiceway.stack import leftovers
+from sluiceway.stack import demo_shop, leftovers
 from sluiceway.stack.airflow import COMPONENTS, HOST, MARKER_VARIABLE, PREFERRED_PORT, LocalAirflow, airflow_process
 from sluiceway.stack.broker import EmbeddedBroker
 from sluiceway.stack.ports import can_bind, free_port
@@ -153,10 +153,12 @@ class Stack:
         clock.say(f"Ended {', '.join(running) or 'remaining processes'}; data is kept in {self.folder}")
 
     def statuses(self) -> list[ProcessStatus]:
-        """Return the state of each process; of the broker only if this stack has ever started it."""
+        """Return the state of each process; of the broker only if this stack has ever started it, of the demo's while it runs."""
         broker = BackgroundProcess("kafka", [], self._broker.state_dir)
         processes = [self._rest_process(), *(airflow_process(each, self.folder) for each in COMPONENTS)]
-        return [process.status() for process in ([broker, *processes] if broker.log.exists() else processes)]
+        demo = demo_shop.writer(self.folder)
+        optional = [*([broker] if broker.log.exists() else []), *([demo] if demo.is_running() else [])]
+        return [process.status() for process in [*optional, *processes]]
 
     def _rest_process(self) -> BackgroundProcess:
         command = [sys.executable, "-m", "sluiceway.cli.main", "rest", str(self._worker_file)]

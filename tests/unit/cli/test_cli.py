@@ -331,8 +331,13 @@ def test_demo_leaves_a_report_and_the_addresses(
         run_main_job=lambda client, folder, _say: seen.append((client.server, folder)),
         report=lambda _client, _folder: "Lines in 10",
     )
+    module(
+        monkeypatch,
+        "sluiceway.stack.demo_shop",
+        start=lambda client, home, _say: seen.append((client.server, home)),
+    )
     assert main(["demo"]) == 0
-    assert seen == [("http://localhost:1", tmp_path / "demo")]
+    assert seen == [("http://localhost:1", tmp_path / "demo"), ("http://localhost:1", tmp_path)]
     printed = capsys.readouterr().out
     assert all(text in printed for text in ("Lines in 10", "http://localhost:1", "http://localhost:2", "sluiceway down"))
 

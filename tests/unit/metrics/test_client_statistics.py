@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from sluiceway.api import TopicPartition
 from sluiceway.metrics.client_statistics import ClientStatistics
 
 STATISTICS: dict[str, Any] = {
@@ -62,6 +63,17 @@ def test_a_consumer() -> None:
     client = values(statistics, "consumer-metrics")
     assert client["request-latency-avg"] == pytest.approx(3.0)  # (3 x 2 ms + 1 x 6 ms) / 4
     assert (client["request-latency-max"], client["connection-count"], client["requests-in-flight"]) == (9, 1, 1)
+
+
+def test_a_consumer_whose_queue_is_full_lags_behind_the_newer_of_two_ends() -> None:
+    statistics = ClientStatistics("consumer", "c")
+    partitions = {"0": {"consumer_lag": 5, "committed_offset": 100}, "1": {"consumer_lag": 12, "committed_offset": 30}}
+    text = json.dumps({**STATISTICS, "topics": {"t": {"partitions": partitions}}})
+    statistics.take_ends({TopicPartition("t", 0): 400, TopicPartition("t", 1): 40})
+    statistics(text)
+    assert values(statistics, "consumer-fetch-manager-metrics", topic="t", partition="0") == {"records-lag": 300}
+    assert values(statistics, "consumer-fetch-manager-metrics", topic="t", partition="1") == {"records-lag": 12}
+    assert values(statistics, "consumer-fetch-manager-metrics")["records-lag-max"] == 300
 
 
 def test_a_producer_has_rates_from_the_second_statistics_on() -> None:

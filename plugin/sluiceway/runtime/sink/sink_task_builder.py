@@ -6,7 +6,6 @@ import functools
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import Any
 
 from sluiceway import discovery
 from sluiceway.api import SinkRecord, SinkTask
@@ -102,7 +101,7 @@ def build_sink_task(spec: TaskSpec, services: TaskServices, resources: ExitStack
     columns = task.takes_columns and has_columnar_form(type(task), "put_columns", "put") and columns_available()
     settings, most = sink_consumer(spec, columns=columns)
     metrics = services.metrics
-    consumer = TaskConsumer(_with_statistics(settings, spec, metrics), most, on_commit=functools.partial(_committed, services))
+    consumer = _consumer(spec, settings, most, services)
     resources.callback(log_errors, "Leaving the consumer group", consumer.close, shutdown_seconds)
     wait = SinkTaskWait(control, consumer)
     tolerance = retry_with_tolerance_operator(spec, wait)
@@ -152,10 +151,14 @@ def _new_task(config: Mapping[str, str]) -> SinkTask:
     return task_class()
 
 
-def _with_statistics(settings: Mapping[str, str], spec: TaskSpec, metrics: TaskMetrics) -> Mapping[str, Any]:
+def _consumer(spec: TaskSpec, settings: Mapping[str, str], most: int, services: TaskServices) -> TaskConsumer:
+    """Return the task's consumer, which reports its statistics unless metrics are turned off."""
+    committed = functools.partial(_committed, services)
     if not spec.worker.metrics_listener:
-        return settings
-    return {**INTERVAL, **settings, "stats_cb": metrics.client("consumer", settings["client.id"])}
+        return TaskConsumer(settings, most, on_commit=committed)
+    statistics = services.metrics.client("consumer", settings["client.id"])
+    config = {**INTERVAL, **settings, "stats_cb": statistics}
+    return TaskConsumer(config, most, on_commit=committed, on_ends=statistics.take_ends)
 
 
 def positions(consumer: TaskConsumer, offsets: SinkOffsetCommitter) -> list[tuple[int, int]]:

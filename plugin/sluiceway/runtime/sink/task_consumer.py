@@ -19,6 +19,7 @@ from sluiceway.kafka.clients import ConsumedMessage, Message, consumer_config
 from sluiceway.kafka.errors import mapped_errors, to_connect_error
 from sluiceway.kafka.group_metadata import ConsumerGroup, consumer_group
 from sluiceway.runtime.interrupts import Abandoned, Interrupted
+from sluiceway.runtime.sink.end_offsets import EndOffsets, Report
 from sluiceway.runtime.sink.position_check import PositionCheck
 from sluiceway.runtime.task import TaskSpec
 
@@ -101,11 +102,16 @@ def starts_of(messages: Sequence[ConsumedMessage]) -> dict[TopicPartition, int]:
 class TaskConsumer:
     """A sink task's consumer. Runs on an executor. Not thread-safe. Offsets are those of the next record to read.
 
-    ``on_commit`` is called after each commit with the seconds that it took and with ``succeeded``.
+    ``on_commit`` is called after each commit with the seconds that it took and with ``succeeded``; ``on_ends`` with end offsets,
+    as long as there are more records than are taken.
     """
 
     def __init__(
-        self, config: Mapping[str, Any], batch_size: int, on_commit: Callable[..., None] = lambda _seconds, *, succeeded: None
+        self,
+        config: Mapping[str, Any],
+        batch_size: int,
+        on_commit: Callable[..., None] = lambda _seconds, *, succeeded: None,
+        on_ends: Report | None = None,
     ) -> None:
         self._report_commit = on_commit
         self._commit_began = 0.0
@@ -113,6 +119,7 @@ class TaskConsumer:
         self._cooperative = "cooperative" in config.get("partition.assignment.strategy", "")
         self._batch_size = batch_size
         self._consumer = clients.consumer(self._config)
+        self._ends = EndOffsets(self._consumer, on_ends)
         self._paused_by_task: frozenset[TopicPartition] = frozenset()
         self._paused = False  # all partitions, by the worker
         self._failure: BaseException | None = None
@@ -180,6 +187,8 @@ class TaskConsumer:
                     messages += self._consumer.consume(batch_size - 1, 0)
         self._more = bool(messages)
         self._raise_failure()
+        if len(messages) == batch_size:
+            self._ends.refresh(self.assignment)
         failed = any(map(Message.error, messages))
         consumed = cast("list[ConsumedMessage]", messages)
         if failed:
