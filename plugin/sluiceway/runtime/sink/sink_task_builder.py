@@ -14,7 +14,6 @@ from sluiceway.errors import ConfigError
 from sluiceway.java_plugins.hosts import task_host
 from sluiceway.java_plugins.sink_task import JavaSinkTask
 from sluiceway.metrics.client_statistics import INTERVAL
-from sluiceway.metrics.task_metrics import TaskMetrics
 from sluiceway.runtime.columns import columns_available, has_columnar_form
 from sluiceway.runtime.errors.errant_record_reporter import WorkerErrantRecordReporter
 from sluiceway.runtime.errors.error_handling import retry_with_tolerance_operator

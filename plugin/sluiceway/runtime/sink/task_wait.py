@@ -11,6 +11,7 @@ from sluiceway.runtime.sink.task_consumer import TaskConsumer
 from sluiceway.runtime.task import TaskCommand, TaskControl
 
 POLL_SECONDS = 0.4  # a new command is noticed within this time
+IDLE_POLL_SECONDS = 0.8  # by a task without records: each poll costs processor time, even if it returns none
 
 
 class SinkTaskWait:

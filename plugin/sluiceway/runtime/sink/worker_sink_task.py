@@ -15,7 +15,7 @@ from sluiceway.runtime.sink.sink_batches import SinkPart
 from sluiceway.runtime.sink.sink_records import SinkBatch
 from sluiceway.runtime.sink.sink_task_builder import SinkTaskParts, build_sink_task
 from sluiceway.runtime.sink.task_consumer import starts_of
-from sluiceway.runtime.sink.task_wait import POLL_SECONDS
+from sluiceway.runtime.sink.task_wait import IDLE_POLL_SECONDS, POLL_SECONDS
 from sluiceway.runtime.task import TaskCommand, TaskResult, TaskServices, TaskSpec
 from sluiceway.runtime.worker_task import BACKOFF_SECONDS, WorkerTask, log_errors, run_task
 from sluiceway.storage.model import State
@@ -56,6 +56,7 @@ class WorkerSinkTask(WorkerTask):
         self._gone: frozenset[TopicPartition] = frozenset()
         """Partitions of which the task must not get the rest of the polled messages: lost, rewound or paused."""
         self._put_seconds = 0.0
+        self._poll_seconds = POLL_SECONDS
         self._started = False
 
     def run(self) -> TaskResult:
@@ -92,7 +93,8 @@ class WorkerSinkTask(WorkerTask):
 
     def _move_batch(self) -> None:
         consumer, began = self._consumer, time.monotonic()
-        messages = consumer.poll(self._context.take_timeout(POLL_SECONDS), self._batch_size.size)
+        messages = consumer.poll(self._context.take_timeout(self._poll_seconds), self._batch_size.size)
+        self._poll_seconds = POLL_SECONDS if messages or self._spec.bounded else IDLE_POLL_SECONDS
         self._listener.take_lost()  # poll() returned no messages of these
         if messages:
             self._metrics.took(len(messages), _timestamp(messages[0]), _timestamp(messages[-1]))
