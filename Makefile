@@ -139,6 +139,7 @@ bench-airflow: $(VENV)/.ready  ## seconds of a start, a pause, a resume, a sched
 
 bench-many: $(VENV)/.ready  ## 1, 10, 50 and 200 small connectors in one application beside Kafka Connect: memory, starts, latency
 	$(BIN)/python tests/benchmarks/bench_many.py
+	$(BIN)/python tests/benchmarks/bench_many_loaded.py
 
 bench-scaling: $(VENV)/.ready  ## records per second with 1, 2 and 4 tasks over two Spark workers; 50 and 200 idle tasks on one driver
 	$(BIN)/python tests/benchmarks/bench_scaling.py

@@ -108,13 +108,16 @@ class _Rest:
     def create(self, name: str, config: Mapping[str, str]) -> None:
         self._client.put(f"/connectors/{name}/config", json={"name": name, **config}).raise_for_status()
 
+    def states(self) -> dict[str, list[str]]:
+        """Return the states of each connector and of its tasks."""
+        found = self._client.get("/connectors", params={"expand": "status"}).json()
+        return {
+            name: [each["status"]["connector"]["state"], *(task["state"] for task in each["status"]["tasks"])]
+            for name, each in found.items()
+        }
+
     def running(self) -> int:
-        found = 0
-        for each in self._client.get("/connectors", params={"expand": "status"}).json().values():
-            status = each["status"]
-            states = [status["connector"]["state"], *(task["state"] for task in status["tasks"])]
-            found += len(states) > 1 and set(states) == {"RUNNING"}
-        return found
+        return sum(len(states) > 1 and set(states) == {"RUNNING"} for states in self.states().values())
 
 
 class Peer(_Rest):

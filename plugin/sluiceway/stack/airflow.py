@@ -178,7 +178,7 @@ def _settings(home: Path, ports: Mapping[str, int], secret: str) -> dict[str, st
         "DAG_PROCESSOR__DAG_BUNDLE_STORAGE_PATH": str(home / "bundles"),
         # Seconds until a new file in the DAGs folder is found; the default is 5 minutes.
         "DAG_PROCESSOR__REFRESH_INTERVAL": "10",
-        "SCHEDULER__SCHEDULER_IDLE_SLEEP_TIME": "1",
+        "SCHEDULER__SCHEDULER_IDLE_SLEEP_TIME": "0.5",
         # Resume tasks of a killed stack within seconds, not minutes.
         "SCHEDULER__ORPHANED_TASKS_CHECK_INTERVAL": "10",
         "SCHEDULER__SCHEDULER_HEALTH_CHECK_THRESHOLD": "15",
