@@ -26,9 +26,7 @@ class _Conf:
 def calls(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
     made: list[tuple[Any, ...]] = []
     for kind in ("incr", "gauge", "timing"):
-        monkeypatch.setattr(
-            airflow_stats.Stats, kind, lambda name, value=1, *, tags=None, kind=kind: made.append((kind, name, value, tags))
-        )
+        monkeypatch.setattr(Stats, kind, lambda name, value=1, *, tags=None, kind=kind: made.append((kind, name, value, tags)))
     return made
 
 
@@ -56,13 +54,13 @@ def test_what_is_not_known_is_not_reported(monkeypatch: pytest.MonkeyPatch, call
 
 def test_plain_statsd_gets_the_connectors_name_in_the_metrics(monkeypatch: pytest.MonkeyPatch) -> None:
     statsd = pytest.importorskip("statsd")
-    from airflow.sdk.observability.metrics.statsd_logger import SafeStatsdLogger
+    logger = pytest.importorskip("airflow.sdk.observability.metrics.statsd_logger")
 
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as receiver:
         receiver.bind(("127.0.0.1", 0))
         receiver.settimeout(10)
         client = statsd.StatsClient("127.0.0.1", receiver.getsockname()[1], prefix="airflow")
-        Stats.initialize(factory=lambda: SafeStatsdLogger(client), export_legacy_names=False)
+        Stats.initialize(factory=lambda: logger.SafeStatsdLogger(client), export_legacy_names=False)
         try:
             monkeypatch.setattr(airflow_stats, "conf", _Conf(statsd_on=True))
             report_progress("my orders", None, ConnectorProgress(lag=3))
