@@ -22,9 +22,9 @@ from sluiceway.operators.driver_operator import (
     with_report,
 )
 from sluiceway.operators.given_config import check_kind, named_config
-from sluiceway.operators.warm_batch import WarmBatches
+from sluiceway.operators.watched import WatchedConnector
 from sluiceway.provider.dag_bundle.dag_ids import dag_id
-from sluiceway.provider.dag_bundle.dag_keys import DAG, LONG_RUNNING, MICRO_BATCH, DagKeys, dag_of, is_sink_config
+from sluiceway.provider.dag_bundle.dag_keys import DAG, LONG_RUNNING, MICRO_BATCH, DagKeys, dag_of
 from sluiceway.provider.driver.backfill import Backfill
 from sluiceway.provider.driver.detached import DetachedDriver
 from sluiceway.provider.driver.internal_topics import InternalTopics
@@ -42,7 +42,6 @@ from sluiceway.provider.lineage.openlineage import LineageMixin
 from sluiceway.provider.links import ConnectorRestLink, publish
 from sluiceway.provider.progress.cluster_view import DriverSeen
 from sluiceway.provider.progress.connector_progress import ConnectorProgress
-from sluiceway.provider.progress.progress_log import ProgressLog
 from sluiceway.provider.progress.run_summary import RunSummary
 from sluiceway.provider.settings import Settings
 from sluiceway.provider.triggers.conditions import CreatedCondition, DriverEndedCondition
@@ -54,7 +53,7 @@ if TYPE_CHECKING:
 _SUBMIT_TIMEOUT_SECONDS = 300.0  # a driver submitted to a cluster may have to wait for resources
 
 
-class ConnectorOperator(LineageMixin, WarmBatches):
+class ConnectorOperator(LineageMixin, WatchedConnector):
     """Runs a connector until it is paused, stopped or deleted; in micro-batch mode until it has moved the available records.
 
     When the DAG or the connector is paused, the driver drains. The task waits some seconds for a resume (``[sluiceway]
@@ -151,10 +150,10 @@ class ConnectorOperator(LineageMixin, WarmBatches):
                 if topics.ensure_paused(name, is_paused):
                     self.log.info("[%s|worker] Target state PAUSED, because the DAG is paused", name)
 
-            with ProgressLog(name, topics, settings.progress_interval) as progress:
+            with self._progress_log(context, settings, topics, name) as progress:
                 end = self._run(context, settings, hook, is_paused, set_target_state)
         self._raise_if_killed()
-        moved = progress.summary(end.records)
+        moved = self._summary(progress, name, end.records)
         self.log.info("[%s|worker] Moved %s", name, moved)
 
         since = entry.target_state_at if backfill is None else None
@@ -212,8 +211,7 @@ class ConnectorOperator(LineageMixin, WarmBatches):
             config = (entry.config if entry else None) or {}
         if CONNECTOR_CLASS not in config:
             return None
-        used = lambda: self._internal_topics(worker).topics(self.connector)  # noqa: E731 (read only for sources without topics)
-        return observed_lineage(config, worker, sink=is_sink_config(config), used_topics=used, moved=self._moved)
+        return observed_lineage(self.connector, config, worker, self._internal_topics(worker), self._moved)
 
     # Before the driver.
 

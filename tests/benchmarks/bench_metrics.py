@@ -48,6 +48,7 @@ from support.peer import FILE_SINK, FILE_SOURCE
 OFF, ON, TRACED = "off", "on", "traced"
 VARIANTS = (OFF, ON, TRACED)
 LEAST_SHARE = 0.99
+FEWEST_LINES = 100_000
 _COUNTERS = ("took", "called", "gave", "caught_up", "blocked", "committed", "transaction")
 
 
@@ -208,6 +209,8 @@ def main() -> int:
         "--check", action="store_true", help=f"fail if less than {LEAST_SHARE} of the speed is left with metrics on"
     )
     options = parser.parse_args()
+    if options.lines < FEWEST_LINES:
+        parser.error(f"--lines must be at least {FEWEST_LINES:,}: fewer are in Kafka at once, which is no speed")
     with tempfile.TemporaryDirectory() as name, receivers() as endpoints:
         folder = Path(name)
         broker = None if options.bootstrap else EmbeddedBroker(folder / "broker")

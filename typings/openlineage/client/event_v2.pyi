@@ -1,3 +1,5 @@
+from collections.abc import Mapping
+
 from openlineage.client.generated.base import Dataset, DatasetFacet
 
 class InputDataset(Dataset):
@@ -7,7 +9,7 @@ class InputDataset(Dataset):
         name: str,
         facets: dict[str, DatasetFacet] | None = None,
         *,
-        inputFacets: dict[str, DatasetFacet] | None = None,
+        inputFacets: Mapping[str, DatasetFacet] | None = None,
     ) -> None: ...
 
 class OutputDataset(Dataset):
@@ -17,5 +19,5 @@ class OutputDataset(Dataset):
         name: str,
         facets: dict[str, DatasetFacet] | None = None,
         *,
-        outputFacets: dict[str, DatasetFacet] | None = None,
+        outputFacets: Mapping[str, DatasetFacet] | None = None,
     ) -> None: ...

@@ -28,10 +28,9 @@ def describe(
         shape, count = shapes.get(topic.name), rows.get(topic.name)
         size = None if shape is None or count is None or not shape.record_bytes else round(shape.record_bytes * count)
         known[topic] = Description(shape.fields if shape else (), count, size)
-    for other, topic in _pairs(others, topics):
-        same = known.get(topic, Description()) if topic is not None else Description()
-        fields = () if config.get(TRANSFORMS, "").strip() else same.fields
-        known[other] = Description(fields, same.rows if topic is not None else _total(moved))
+    for other, partner in _pairs(others, topics):
+        same = Description(rows=_total(moved)) if partner is None else known[partner]
+        known[other] = Description(() if config.get(TRANSFORMS, "").strip() else same.fields, same.rows)
     return found._replace(descriptions=known)
 
 

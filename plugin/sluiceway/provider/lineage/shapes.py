@@ -57,11 +57,10 @@ def read_shapes(config: Mapping[str, str], worker: WorkerConfig, topics: Collect
     shapes: dict[str, TopicShape] = {}
     if not wanted:
         return shapes
-    deadline = time.monotonic() + _SECONDS
     try:
         with closing(task_converters(config, worker, preview=True)) as converters:
             sample = TopicSample(worker, internal_consumer_config(worker, "sluiceway-lineage"), {})
-            for message in sample.newest(wanted, _RECORDS, deadline):
+            for message in sample.newest(wanted, _RECORDS, time.monotonic() + _SECONDS):
                 key, value = message.key() or b"", message.value()
                 fields = _fields(converters, message.topic(), value)
                 shapes.setdefault(message.topic(), TopicShape()).add(len(key) + len(value or b""), fields)

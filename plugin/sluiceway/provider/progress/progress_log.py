@@ -33,13 +33,22 @@ class ProgressLog:
     Args:
         name: the connector's name.
         interval: seconds between two lines.
+        observe: called on the log's thread with each measurement and the one before it, if there is one.
     """
 
-    def __init__(self, name: str, source: ProgressSource, interval: float, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        name: str,
+        source: ProgressSource,
+        interval: float,
+        clock: Callable[[], float] = time.monotonic,
+        observe: Callable[[ConnectorProgress | None, ConnectorProgress], None] = lambda _before, _now: None,
+    ) -> None:
         self._name = name
         self._source = source
         self._interval = interval
         self._clock = clock
+        self._observe = observe
         self._started_at = clock()
         self._before: ConnectorProgress | None = None
         self._stop = threading.Event()
@@ -83,4 +92,5 @@ class ProgressLog:
                 continue
             if last is not None:
                 log.info("[%s|worker] %s", self._name, progress_line(last[1], now[1], now[0] - last[0]))
+            self._observe(None if last is None else last[1], now[1])
             last = now

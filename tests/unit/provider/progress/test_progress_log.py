@@ -44,3 +44,14 @@ def test_progress_is_logged_while_the_driver_runs_and_continues_after_an_outage(
             reads = kafka.reads
             eventually(lambda: kafka.reads > reads + 2, within=10, what="measurements after the outage")
         assert progress.summary(None).records == kafka.count
+
+
+def test_each_measurement_is_observed_with_the_one_before_it() -> None:
+    seen: list[tuple[int | None, int | None]] = []
+
+    def observe(before: ConnectorProgress | None, now: ConnectorProgress) -> None:
+        seen.append((before.count if before else None, now.count))
+
+    with ProgressLog("c", _Kafka(), interval=0.01, observe=observe):
+        eventually(lambda: len(seen) >= 2, within=10, what="two measurements")
+    assert seen[:2] == [(0, 3), (3, 6)]
