@@ -236,6 +236,9 @@ def test_a_viewer_reads_everything_and_changes_nothing(team: MemoryConnectors, o
     assert ui.fetched("GET", "api/connectors/orders-jdbc-in") == 200
     assert ui.fetched("PUT", "../connectors/orders-jdbc-in/pause") == 403
     assert ui.fetched("POST", "../connectors/orders-jdbc-in/restart?includeTasks=true") == 403
+    assert ui.fetched("GET", "../connectors/orders-jdbc-in/history") == 200
+    assert ui.fetched("POST", "../connectors/orders-jdbc-in/rollback") == 403
+    assert ui.fetched("POST", "../connector-plugins/FileStreamSource/config/preview") == 403
     assert team.target("orders-jdbc-in") is TargetState.STARTED
 
 
@@ -338,6 +341,14 @@ def test_a_connectors_dag_has_a_tab_that_pauses_it_for_real(browser: Browser, st
         eventually(lambda paused=paused: stack.is_paused(name) is paused, within=10, what="the DAG's own switch")
     frame.get_by_text("Offsets", exact=True).click()
     expect(frame.get_by_text('"position":8')).to_be_visible()
+    frame.get_by_text("Log of the driver and its tasks", exact=True).click()
+    frame.get_by_label("Lines of").select_option("the connector")
+    expect(frame.get_by_label("End of the log")).to_contain_text(f"[{name}|worker]")
+    screenshot(page, "dag-tab-log")
+    frame.get_by_role("button", name="History", exact=True).click()
+    expect(frame.get_by_text("state: STARTED → PAUSED").first).to_be_visible()
+    expect(frame.locator('[data-version="1"]')).to_contain_text("created")
+    screenshot(page, "dag-tab-history")
     for session in sessions.values():
         session.close()
     stack.connect.delete(name)

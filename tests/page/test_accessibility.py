@@ -8,6 +8,7 @@ import pytest
 from playwright.sync_api import Browser, expect
 
 from sluiceway.storage.model import State, TargetState
+from support.airflow_answers import answer_for_airflow, open_log
 from support.axe import axe_script, violations
 from support.browser import screenshot
 from support.dashboard import SINK, MemoryConnectors
@@ -17,6 +18,8 @@ from support.page import Cluster, PageServer, Ui, opened
 pytestmark = [pytest.mark.kafka, pytest.mark.long]
 
 SOURCE = "org.apache.kafka.connect.file.FileStreamSourceConnector"
+JSON = "org.apache.kafka.connect.json.JsonConverter"
+HOIST = "org.apache.kafka.connect.transforms.HoistField$Value"
 
 
 def list_of_connectors(ui: Ui, name: str) -> None:
@@ -45,8 +48,9 @@ def form(ui: Ui, name: str) -> None:
     ui.fill({"name": "a", "tasks.max": "x", "my.password": "p", "transforms": "t"})
     ui.button("Review").click()
     expect(ui.field("topic").locator(".wrong")).to_contain_text("Missing")
-    for summary in ui.page.locator("details:not([open]) > summary:visible").all():
-        summary.click()
+    closed = ui.page.locator("details:not([open]) > summary:visible")
+    while closed.count():
+        closed.first.click()
 
 
 def json(ui: Ui, name: str) -> None:
@@ -68,7 +72,47 @@ def offsets(ui: Ui, name: str) -> None:
     expect(ui.page.get_by_role("row")).not_to_have_count(0)
 
 
-PARTS: list[Callable[[Ui, str], None]] = [list_of_connectors, details, catalogue, documentation, form, json, review, offsets]
+def offsets_picker(ui: Ui, name: str) -> None:
+    offsets(ui, name)
+    for target in ("a time", "the current, shifted by"):
+        ui.page.get_by_label("Set to").select_option(target)
+    ui.button("Fill in").click()
+    expect(ui.page.get_by_role("alert").filter(has_text="Enter a number")).to_be_visible()
+
+
+def history(ui: Ui, name: str) -> None:
+    ui.go(f"#{name}/history")
+    for summary in ("created", "config: ", "offsets of"):
+        ui.page.locator("summary").filter(has_text=summary).first.click()
+    expect(ui.page.locator("[data-change]").first).to_be_visible()
+
+
+def rollback(ui: Ui, name: str) -> None:
+    ui.go(f"#{name}/history")
+    ui.button("Roll back to version 1").click()
+    expect(ui.page.get_by_role("dialog")).to_contain_text("tasks.max")
+
+
+def preview(ui: Ui, name: str) -> None:
+    ui.go(f"#{name}")
+    ui.button("Preview").click()
+    dialog = ui.page.get_by_role("dialog")
+    expect(dialog).to_have_attribute("aria-busy", "false", timeout=90_000)
+    expect(dialog.locator("td.changed").first).to_be_visible()
+    expect(dialog.locator(".wrong")).to_be_visible()
+
+
+def log(ui: Ui, name: str) -> None:
+    answer_for_airflow(ui)
+    ui.go(f"#{name}")
+    open_log(ui)
+    expect(ui.page.get_by_label("End of the log")).to_be_visible()
+
+
+PARTS: list[Callable[[Ui, str], None]] = [
+    *(list_of_connectors, details, catalogue, documentation, form, json, review),
+    *(offsets, offsets_picker, history, rollback, preview, log),
+]
 
 
 @pytest.fixture(scope="module")
@@ -78,11 +122,15 @@ def axe() -> str:
 
 @pytest.fixture(scope="module")
 def connector(cluster: Cluster, kafka: Kafka, unique: Callable[[str], str]) -> str:
-    """A stopped sink with offsets and a dead letter queue record."""
+    """A stopped sink with offsets, a history, records that a preview shows and one that fails, and a dead letter queue record."""
     name, topic, dlq = unique("connector"), kafka.create(unique("topic")), kafka.create(unique("dlq"))
     config = {"connector.class": "FileStreamSink", "topics": topic, "errors.deadletterqueue.topic.name": dlq}
+    config |= {"value.converter": JSON, "value.converter.schemas.enable": "false"}
+    config |= {"transforms": "hoist", "transforms.hoist.type": HOIST, "transforms.hoist.field": "f"}
     cluster.herder.create(name, config, TargetState.STOPPED)
-    kafka.set_offsets(f"connect-{name}", {(topic, 0): 1})
+    cluster.herder.put_config(name, {**config, "tasks.max": "2"})
+    kafka.produce(topic, b"0", b'{"a": 1}', b"\xff", headers=[("own", b"1")])
+    cluster.herder.alter_offsets(name, [({"kafka_topic": topic, "kafka_partition": 0}, {"kafka_offset": 1})])
     kafka.produce(dlq, b"{}", headers=[("own", b"1")])
     return name
 

@@ -1,4 +1,4 @@
-"""Makes a config of every built-in connector from nothing, by the form alone.
+"""Makes a config of every built-in plugin from nothing, by the form alone.
 
 The form names the keys that need a value; the test gives it one, as a user would, until the REST API accepts the config.
 """
@@ -22,6 +22,34 @@ pytestmark = pytest.mark.long
 _ROUNDS = 8
 # What validation says if a config is complete, but a server or a package is not there.
 _ABSENT = re.compile(r"needs the package|Unable to connect|Error while validating connector config: failed to resolve")
+SOURCE = "org.apache.kafka.connect.file.FileStreamSourceConnector"
+FILTER = "org.apache.kafka.connect.transforms.Filter"
+PLUGIN_KEYS = {
+    "field": "f",
+    "fields": "f",
+    "headers": "h",
+    "header": "h",
+    "operation": "copy",
+    "spec": "string",
+    "value.literal": "v",
+    "static.field": "f",
+    "static.value": "v",
+    "regex": "r",
+    "replacement": "s",
+    "target.type": "string",
+    "format": "yyyy",
+    "name": "h",
+    "pattern": "p",
+    "topic.regex": "r",
+    "topic.replacement": "s",
+    "logical.table": "t",
+    "partition.payload.fields": "f",
+    "partition.topic.num": "1",
+    "converted.timezone": "UTC",
+    "schema.registry.url": "mock://registry",
+    "from.ms": "1",
+    "to.ms": "2",
+}
 _ROWS = pa.table({"id": pa.array([1], pa.int64())})
 
 
@@ -87,6 +115,41 @@ def test_a_config_of_every_built_in_connector_is_made_by_the_form_alone(browser:
                 ui.button("Cancel").click()
                 ui.page.get_by_role("dialog").get_by_role("button", name="Discard").click()
     assert len(table) == len(installed())
+
+
+@pytest.mark.parametrize(
+    ("kind", "keys"),
+    [
+        ("transformation", {"transforms": "p", "transforms.p.type": ""}),
+        ("predicate", {"transforms": "f", "transforms.f.type": FILTER, "predicates": "p", "predicates.p.type": ""}),
+        ("converter", {"value.converter": ""}),
+        ("header_converter", {"header.converter": ""}),
+    ],
+)
+def test_every_other_built_in_plugin_is_configured_by_the_form_alone(browser: Browser, kind: str, keys: dict[str, str]) -> None:
+    connectors = MemoryConnectors()
+    plugins = [each for each in installed(connectors_only=False) if each.type == kind]
+    own = list(keys)[-1]
+    prefix = own.removesuffix("type") if own.endswith(".type") else f"{own}."
+    values = {"topic": "lines"} | {f"{prefix}{key}": value for key, value in PLUGIN_KEYS.items()}
+    with PageServer(connectors.herder, connectors.dashboard) as server, opened(browser, server.url) as ui:
+        for number, plugin in enumerate(plugins):
+            name = f"made-{number}"
+            ui.go(f"#/plugins/{SOURCE}/create")
+            expect(ui.control("name")).to_be_focused(timeout=60_000)
+            ui.set("name", name)
+            for key, value in keys.items():
+                expect(ui.field(key)).to_be_attached()
+                ui.set(key, value or plugin.name)
+            filled, absent = _complete(ui, values)
+            print(f"{plugin.name}: {', '.join(filled)}", flush=True)
+            assert absent is None, absent
+            ui.page.get_by_role("dialog").get_by_role("button", name="Create").click()
+            expect(ui.page.get_by_role("heading", level=1)).to_have_text(name)
+            config = connectors.herder.info(name).config
+            assert config[own] == plugin.name
+            assert set(config) >= set(filled)
+    assert plugins
 
 
 def _complete(ui: Ui, values: dict[str, str]) -> tuple[list[str], str | None]:

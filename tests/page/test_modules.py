@@ -238,7 +238,7 @@ def test_equal_json_has_one_canonical_text(ui: Ui, text: str, canonical: str) ->
     assert ui.evaluated("json", "({ canonical, parse }, text) => canonical(parse(text))", text) == canonical
 
 
-RECORD = {"number": 1, "message": None, "before": None, "steps": [], "error": None}
+RECORD: dict[str, Any] = {"number": 1, "message": None, "before": None, "steps": [], "error": None}
 
 
 def image(topic: str, value: object, partition: int | None = None) -> dict[str, Any]:
