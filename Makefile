@@ -7,7 +7,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 .PHONY: help demo demo-hdfs down test lint format docs test-airflow test-clusters build-kubernetes test-kubernetes
 .PHONY: faults bench bench-airflow bench-frames bench-many bench-scaling clean test-columns test-frames bench-rest
 .PHONY: test-preview test-stores test-plugins test-plugins-cdc test-plugins-kills bench-plugins test-cdc test-page
-.PHONY: bench-metrics test-lineage test-metrics test-cdc-kills bench-cdc
+.PHONY: bench-metrics test-lineage test-metrics test-cdc-kills bench-cdc screenshots
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -73,9 +73,16 @@ test-stores: $(VENV)/.ready  ## file sinks with servers of the protocols of Goog
 	npm install --silent --no-save --prefix build/azurite azurite@3
 	PATH=$$PWD/build/azurite/node_modules/.bin:$$PATH $(BIN)/python -m pytest tests/integration/test_file_sinks_stores.py \
 		tests/integration/test_file_sinks_hive.py -v -p no:cacheprovider
+	$(BIN)/python -m pytest tests/integration/test_preview.py -k into_a_store -v -p no:cacheprovider
 
 test-page: $(VENV)/.ready  ## the page in Airflow in Chromium: forms for every built-in connector, offsets, dead letters, axe-core
 	$(BIN)/python -m pytest tests/page tests/airflow/test_ui.py -v -p no:cacheprovider
+
+screenshots: $(VENV)/.ready  ## make the pictures of the page in docs/images
+	$(BIN)/python -m pytest tests/airflow/test_ui.py -k readme -p no:cacheprovider
+	$(BIN)/python -m pytest tests/page/test_editor.py -k catalogue -p no:cacheprovider
+	for each in connectors connector; do cp build/screenshots/readme-$$each.png docs/images/$$each.png; done
+	cp build/screenshots/form.png docs/images/editor.png
 
 test-metrics: $(VENV)/.ready  ## boards and alerts with a real Prometheus and real faults; metrics beside Kafka Connect's under the JMX exporter; traces
 	PYTHONPATH=tests $(BIN)/python -m support.prometheus

@@ -25,6 +25,7 @@ from sluiceway.errors import ConnectError
 from sluiceway.herder import Herder
 from sluiceway.provider.api import app as api
 from sluiceway.provider.ui.dashboard import Dashboard
+from sluiceway.stack import demo, demo_shop
 from sluiceway.storage.model import State, TargetState
 from support.browser import chromium, context, screenshot
 from support.dashboard import SINK, SOURCE, MemoryConnectors
@@ -182,6 +183,26 @@ def test_the_page_has_airflows_style(team: MemoryConnectors, open_ui: OpenUi, da
     ui.frame.get_by_text("Offsets", exact=True).click()
     expect(ui.frame.get_by_role("cell", name="clicks-archive-0")).to_be_visible()
     screenshot(ui.page, f"connector-{theme}")
+
+
+@pytest.mark.long
+def test_pictures_for_the_readme(connectors: MemoryConnectors, open_ui: OpenUi, tmp_path: Path) -> None:
+    """The connectors of `make demo`, and an hour of records. `make screenshots` copies the pictures to docs/images."""
+    configs = {**demo.connector_configs(tmp_path / "in", tmp_path / "out"), **demo_shop.connector_configs(Path("/srv/demo"))}
+    for name, config in configs.items():
+        connectors.add(name, tasks=[State.RUNNING])
+        connectors.config.put_connector(name, {"name": name, **config}, None)
+    connectors.probe.ends[TopicPartition(demo_shop.QUEUE, 0)] = 180
+    connectors.pretend_an_hour({demo.SOURCE: 40, demo.SINK: 40, demo_shop.ORDERS: 1, demo_shop.EVENTS: 2, demo_shop.ARCHIVE: 3})
+    ui = open_ui(width=1200)
+    ui.page.set_viewport_size({"width": 1200, "height": 520})
+    expect(ui.row(demo_shop.ARCHIVE)).to_contain_text("180")
+    for name in configs:
+        expect(ui.row(name).locator(".badge")).to_have_text("Running")
+    screenshot(ui.page, "readme-connectors")
+    ui.row(demo_shop.ARCHIVE).get_by_role("link").click()
+    expect(ui.frame.locator(".title .badge")).to_have_text("Running")
+    screenshot(ui.page, "readme-connector")
 
 
 def test_the_page_follows_airflows_dark_mode(team: MemoryConnectors, open_ui: OpenUi) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -19,8 +20,10 @@ from sluiceway.herder import Herder
 from sluiceway.rest.app import make_app
 from sluiceway.storage.factory import Stores, open_stores
 from support.database import HOST, POSTGRESQL, SQLITE, DatabaseForTest
+from support.gcs_server import gcs_server
 from support.kafka import Kafka
 from support.preview_connectors import SINK
+from support.s3_server import s3_server
 from support.table_source import SourceLake, numbers
 
 pytestmark = pytest.mark.kafka
@@ -300,6 +303,34 @@ def test_a_preview_writes_nothing(alias: str, lab: Lab, http: TestClient, monkey
     assert case.not_started in answer["note"]
     texts = "\n".join((answer["target"] or {}).get("target") or ())
     assert case.target in texts
+
+
+@contextmanager
+def store(alias: str) -> Iterator[tuple[Any, Config]]:
+    """Start a server with the protocol of a sink's storage; yield its file system, and the keys of the sink that name it."""
+    if alias == "S3Sink":
+        with s3_server() as server:
+            yield server.files(), server.config
+    else:
+        with gcs_server("lake") as files:
+            yield files, {"gcs.bucket.name": "lake", "gcs.credentials.path": "anon"}
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("alias", ["S3Sink", "GcsSink"])
+def test_a_preview_writes_nothing_into_a_store(alias: str, lab: Lab, http: TestClient) -> None:
+    plugin = java_name(connector_class(alias))
+    with store(alias) as (files, keys):
+        files.pipe_file("lake/kept.txt", b"kept")
+        before = files.find("lake", detail=True)
+        config = {key: value for key, value in CASES[alias].config(lab).items() if key != "store.url"}
+        config = {**config, **keys, "connector.class": plugin, "name": lab.unique("preview"), "topics": lab.topic}
+        answer = ask(http, plugin, config)
+        assert files.find("lake", detail=True) == before
+        assert (answer["validation"], answer["error"]) == (None, None)
+        assert CASES[alias].target in "\n".join(answer["target"]["target"])
+        wrong = ask(http, plugin, {**config, next(key for key in keys if key.endswith("bucket.name")): "missing"})
+        assert "there is no bucket missing" in json.dumps(wrong["validation"]), "the storage itself was asked"
 
 
 def test_existing_connectors_continue_at_their_stored_offsets(herder: Herder, stores: Stores, lab: Lab, http: TestClient) -> None:

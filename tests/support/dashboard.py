@@ -23,6 +23,7 @@ WORKER = {
     "status.storage.topic": "s",
     "key.converter": "org.apache.kafka.connect.storage.StringConverter",
     "value.converter": "org.apache.kafka.connect.storage.StringConverter",
+    "sluiceway.heartbeat.timeout.ms": "3600000",  # nobody sends heartbeats
 }
 SOURCE, SINK = "FileStreamSource", "FileStreamSink"
 
