@@ -253,7 +253,7 @@ def _built_in_named(group: str, name: str) -> type | None:
     for alias in (simple, simple.removesuffix(_SUFFIXES[group])):
         path = _BUILT_IN.get(group, {}).get(alias)
         if path is not None:
-            cls = load(path)
+            cls: type = load(path)
             full_names, short_names, *_ = _names(alias, cls, _SUFFIXES[group])
             if name in full_names | short_names:
                 return cls

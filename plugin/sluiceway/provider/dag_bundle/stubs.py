@@ -33,7 +33,7 @@ dag = connector_dag(
 _SHARED = "    application={name!r},\n"
 
 # Only for the first parse: after that, the pause sync sets the flag. A file that differs in nothing else is not written again.
-_FIRST_SECONDS = 4.0  # by which an application's DAG seems newer than those of connectors, which wait for it
+_FIRST_SECONDS = 10.0  # by which an application's DAG seems newer than those of connectors, which wait for it
 _PAUSED = "    is_paused_upon_creation=True,\n"
 
 _APPLICATION = '''\

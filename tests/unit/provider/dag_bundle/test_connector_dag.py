@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 from airflow.sdk import AssetAll, AssetAny
-from airflow.sdk.module_loading import import_string
 
+from sluiceway.discovery import load
 from sluiceway.errors import ConfigError
 from sluiceway.operators import SinkConnectorOperator, SourceConnectorOperator
 from sluiceway.operators.application import ApplicationOperator
@@ -98,7 +98,7 @@ def test_a_task_that_only_waits_for_a_shared_application_starts_in_the_triggerer
     waits = task(SOURCE, "small")
     assert waits.start_from_trigger
     start = waits.start_trigger_args
-    trigger = import_string(start.trigger_cls)(**start.trigger_kwargs)
+    trigger = load(start.trigger_cls)(**start.trigger_kwargs)
     assert from_dict(trigger.condition) == DriverEndedCondition("c", hosted=True)
     assert trigger.worker_file == "/w.properties"
     assert set(start.next_kwargs) <= set(inspect.signature(getattr(waits, start.next_method)).parameters)
