@@ -54,7 +54,7 @@ _COUNTERS = ("took", "called", "gave", "caught_up", "blocked", "committed", "tra
 
 @dataclass(frozen=True)
 class Endpoints:
-    """Where a task's process sends metrics and spans. Picklable."""
+    """The addresses to which a task's process sends metrics and spans. Picklable."""
 
     metrics: MetricsTarget
     spans: str

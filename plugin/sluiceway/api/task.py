@@ -151,7 +151,7 @@ class Task(abc.ABC):
 
 
 class SourceLag(NamedTuple):
-    """How far a source task is behind its source; None for what is not known.
+    """The lag of a source task behind its source; None for what is not known.
 
     Attributes:
         seconds: the age of the newest moment up to which ``poll`` has returned everything, by the source's clock.

@@ -46,7 +46,7 @@ class Positions(Protocol):
 
 
 class Lag(Protocol):
-    """How far a source task is behind its source, as ``SourceLag``."""
+    """A source task's lag behind its source, as ``SourceLag``."""
 
     @property
     def seconds(self) -> float | None: ...

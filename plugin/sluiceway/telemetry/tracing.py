@@ -32,7 +32,7 @@ CONNECTOR = "sluiceway.connector"
 """The attribute that names a span's connector."""
 
 NOTHING: AbstractContextManager[None] = nullcontext()
-"""What a span is while there are no traces. It has no state, so all threads share it."""
+"""Stands for a span while there are no traces. It has no state, so all threads share it."""
 
 _FLUSH_SECONDS = 2.0
 

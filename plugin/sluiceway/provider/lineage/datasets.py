@@ -43,7 +43,7 @@ class DataSet(NamedTuple):
 
 
 class Description(NamedTuple):
-    """What is known of a data set: its fields, and the rows and bytes that a run has read or written."""
+    """The known facts of a data set: its fields, and the rows and bytes that a run has read or written."""
 
     fields: tuple[FieldShape, ...] = ()
     rows: int | None = None
