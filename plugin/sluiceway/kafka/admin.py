@@ -46,6 +46,12 @@ _TRANSIENT = {
     KafkaError.LEADER_NOT_AVAILABLE: 15.0,
     KafkaError.OFFSET_NOT_AVAILABLE: 15.0,
 }
+_NO_COORDINATOR = (
+    KafkaError.NOT_COORDINATOR,
+    KafkaError.COORDINATOR_NOT_AVAILABLE,
+    KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
+)
+_COORDINATOR_SECONDS = 15.0
 _NOT_ALLOWED = ("TOPIC_AUTHORIZATION_FAILED", "CLUSTER_AUTHORIZATION_FAILED")
 
 
@@ -173,9 +179,31 @@ def offsets_at(admin: AdminClient, partitions: Collection[TopicPartition], milli
 
 def group_offsets(admin: AdminClient, group: str) -> dict[TopicPartition, int]:
     """Return a consumer group's committed offsets, empty if it does not exist. Raises KafkaClientError."""
+    doing = f"read the offsets of consumer group '{group}'"
+    _await_coordinator(admin, group, doing)
     futures = admin.list_consumer_group_offsets([ConsumerGroupTopicPartitions(group)], request_timeout=_REQUEST_SECONDS)
-    found = _answer(futures, f"read the offsets of consumer group '{group}'").topic_partitions or []
+    found = _answer(futures, doing).topic_partitions or []
     return {TopicPartition(each.topic, each.partition): each.offset for each in found if each.offset >= 0 and each.error is None}
+
+
+def _await_coordinator(admin: AdminClient, group: str, doing: str) -> None:
+    """Wait until the group's coordinator knows that it is that. Raises KafkaClientError.
+
+    A new cluster has none yet, and it may have moved. The answer to this request says so, while the same answer to the request
+    for offsets would end the whole process by a segmentation fault (librdkafka's issue 5040, open in 2.16).
+    """
+    until = time.monotonic() + _COORDINATOR_SECONDS
+    while True:
+        try:
+            admin.describe_consumer_groups([group], request_timeout=_REQUEST_SECONDS)[group].result()
+        except KafkaException as exception:
+            error = exception.args[0]
+            if error.code() in _NO_COORDINATOR:
+                if time.monotonic() > until:
+                    raise to_connect_error(error, doing) from exception
+                time.sleep(0.05)
+                continue
+        return  # also after another error, which the request for offsets will have too
 
 
 def _answer(futures: Mapping[Any, Future[Any]], doing: str) -> Any:
