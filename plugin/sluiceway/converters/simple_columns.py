@@ -45,10 +45,13 @@ def decoder(schema: Schema, convert: Convert) -> ColumnDecoder:
 
 
 def encoder(schema: Schema | None, types: frozenset[Type], convert: Convert) -> ColumnEncoder | None:
-    """Return the encoder of values of a schema; None for logical types and for types that are not among ``types``."""
+    """Return the encoder of values of a schema; None for logical types, and for those not among ``types`` or unknown to Arrow."""
     if schema is None or logical(schema) is not None or schema.type not in types:
         return None
-    kind = arrow_type(schema)
+    try:
+        kind = arrow_type(schema)
+    except NotColumnar:
+        return None
 
     def encode(values: AnyArray) -> AnyArray:
         if values.type != kind:

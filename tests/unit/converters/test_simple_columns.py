@@ -147,3 +147,8 @@ def test_converters_load_without_pyarrow() -> None:
     modules = sorted({kind.__module__ for kind in CONVERTERS} | {"sluiceway.converters.json_converter", "sluiceway.api"})
     code = f"import sys, {', '.join(modules)}; sys.exit('pyarrow' in sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_a_struct_with_a_type_that_arrow_lacks_has_no_columnar_form() -> None:
+    schema = Schema(Type.STRUCT, fields=[("price", decimal_schema(-3))])
+    assert configured(StringConverter).column_encoder("t", schema) is None
