@@ -44,7 +44,7 @@ class WarmBatches(DriverOperator):
 
     connector: str
     _moved: RunSummary | None = None
-    """What the run that has just ended has moved."""
+    """The records that the run that has just ended has moved, and its offsets."""
 
     def after_batch(self, context: Context, event: Mapping[str, Any], began: Mapping[str, Any]) -> Any:
         """Continue the task after the wait for a micro-batch. ``event`` as in ``after_wait``, ``began`` a ``RequestedBatch``."""

@@ -252,11 +252,15 @@ def _built_in_named(group: str, name: str) -> type | None:
     simple = name.rpartition(".")[2].replace("$", "")
     for alias in (simple, simple.removesuffix(_SUFFIXES[group])):
         path = _BUILT_IN.get(group, {}).get(alias)
-        if path is not None:
+        if path is None:
+            continue
+        try:
             cls: type = load(path)
-            full_names, short_names, *_ = _names(alias, cls, _SUFFIXES[group])
-            if name in full_names | short_names:
-                return cls
+        except NotFoundError:  # such as without an extra: the search through all logs why, and leaves it out
+            continue
+        full_names, short_names, *_ = _names(alias, cls, _SUFFIXES[group])
+        if name in full_names | short_names:
+            return cls
     return None
 
 

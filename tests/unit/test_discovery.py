@@ -7,6 +7,7 @@ import sys
 
 import pytest
 
+from sluiceway import discovery
 from sluiceway.config.providers.provider import ConfigProvider
 from sluiceway.config.variables import Resolver
 from sluiceway.connectors.jdbc.debezium.connector import DebeziumJdbcSinkConnector
@@ -15,7 +16,7 @@ from sluiceway.connectors.mirror.classes import known_class
 from sluiceway.converters.json_converter import JsonConverter
 from sluiceway.converters.simple_header_converter import SimpleHeaderConverter
 from sluiceway.discovery import connector_class, converter_class, header_converter_class, java_name, plugin_named, plugins
-from sluiceway.errors import NotFoundError
+from sluiceway.errors import ConfigError, NotFoundError
 from sluiceway.herder.plugin_classes import plugin_class
 
 # Two of our connectors stand in for Java classes whose simple name is JdbcSinkConnector.
@@ -62,6 +63,14 @@ def test_finding_a_connector_of_ours_loads_no_other_one() -> None:
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert "sluiceway.connectors.file.source" in loaded
     assert not any(each in loaded for each in ("jdbc", "cdc", "iceberg", "mirror"))
+
+
+def test_a_plugin_of_ours_that_cannot_be_imported_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    plugins("sluiceway.converters")  # the others are loaded already
+    monkeypatch.setitem(discovery._BUILT_IN["sluiceway.converters"], "AbsentConverter", "sluiceway.absent:AbsentConverter")
+    assert plugin_named("sluiceway.converters", "AbsentConverter") is None
+    with pytest.raises(ConfigError, match="Class AbsentConverter could not be found"):
+        converter_class("AbsentConverter")
 
 
 def test_an_empty_name_finds_no_plugin() -> None:

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
+from sluiceway.api import SourceLag
 from sluiceway.metrics.beans import CONNECT, OWN, Bean, Value
 from sluiceway.metrics.client_statistics import ClientStatistics
 from sluiceway.metrics.sampled import NAN, Sampled
@@ -43,16 +44,6 @@ class Positions(Protocol):
 
     def __call__(self) -> Iterable[tuple[int, int]]:
         """Return, for each assigned topic partition, the offset after the last record put and the committed one."""
-
-
-class Lag(Protocol):
-    """A source task's lag behind its source, as ``SourceLag``."""
-
-    @property
-    def seconds(self) -> float | None: ...
-
-    @property
-    def bytes(self) -> float | None: ...
 
 
 class TaskMetrics:
@@ -89,7 +80,7 @@ class TaskMetrics:
         self._buffered: Callable[[], int] | None = None
         self._positions: Positions | None = None
         self._task_own: Callable[[], Mapping[str, float]] = dict
-        self._lag: Callable[[], Lag] | None = None
+        self._lag: Callable[[], SourceLag] | None = None
         self._clients: list[ClientStatistics] = []
         self._cpu_clock = time.pthread_getcpuclockid(threading.get_ident())
 
@@ -115,7 +106,7 @@ class TaskMetrics:
         """Report the metrics that ``values`` returns, a task's ``metrics``."""
         self._task_own = values
 
-    def ask_lag_of(self, lag: Callable[[], Lag]) -> None:
+    def ask_lag_of(self, lag: Callable[[], SourceLag]) -> None:
         """Report what ``lag`` returns, a source task's ``source_lag``."""
         self._lag = lag
 
