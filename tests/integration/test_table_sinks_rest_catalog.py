@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -10,6 +11,8 @@ import pytest
 
 from sluiceway.api import TopicPartition
 from sluiceway.connectors.iceberg import IcebergSinkConnector
+from sluiceway.connectors.iceberg.store import OpenedCatalog
+from sluiceway.connectors.tables.store import UnreachableError
 from support.eventually import eventually
 from support.jdbc_sink import TaskProcess, fill, person
 from support.kafka import Kafka
@@ -18,6 +21,7 @@ from support.table_sink import Lake, sink_config
 
 COUNT = 2_000
 TOKEN = "iceberg.catalog.token"
+TYPE = "iceberg.catalog.type"
 URI = "iceberg.catalog.uri"
 
 
@@ -55,6 +59,14 @@ def test_two_tasks_and_a_restart_of_the_catalog(
         assert one.alive
         assert other.alive
     assert Counter(map(str, lake.read(config).column("id").to_pylist())) == Counter(map(str, range(COUNT)))
+
+
+def test_a_catalog_that_takes_requests_and_does_not_answer() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        uri = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        opened = OpenedCatalog({TYPE: "rest", URI: uri, "iceberg.catalog.rest.client.socket-timeout-ms": "200"})
+        with pytest.raises(UnreachableError, match=r"iceberg: the catalog or the storage does not answer: .*read timeout=0\.2"):
+            opened.catalog  # noqa: B018 (a property that connects)
 
 
 def test_validate_names_the_option_that_is_wrong(catalog: RestCatalog, tmp_path: Path) -> None:
