@@ -112,6 +112,26 @@ def test_a_paused_sink_consumes_nothing_stays_in_its_group_and_resumes(
     assert task.reports.states == [State.RUNNING, State.PAUSED, State.RUNNING]
 
 
+def test_partitions_that_a_paused_task_is_assigned_are_read_after_the_resume(kafka: Kafka, unique: Names, name: str) -> None:
+    topic = kafka.create(unique("engine"), partitions=8)
+    made = script(name)
+    with RunningTask(scripted_sink(name, topic), kafka.worker(), task=0) as task:
+        eventually(lambda: "open" in made.names())
+        task.commands.give(TaskCommand.PAUSE)
+        task.wait_for(State.PAUSED)
+        with RunningTask(scripted_sink(name, topic), kafka.worker(), task=1):
+            eventually(lambda: made.names().count("open") == 3, what="the assignment of half of the partitions")
+        eventually(lambda: made.names().count("open") == 4, what="the assignment of all partitions")
+        for number in range(8):
+            kafka.produce(topic, str(number), partition=number)
+        asked = task.commands._asked
+        eventually(lambda: task.commands._asked > asked + 5)
+        assert made.taken == []
+        task.commands.give(TaskCommand.RUN)
+        eventually(lambda: len(made.taken) == 8)
+    assert {record.value for record in made.taken} == {str(number) for number in range(8)}
+
+
 def test_a_sink_with_a_retriable_error_gets_the_same_records_again(kafka: Kafka, topic: str, name: str) -> None:
     kafka.produce(topic, "a", "b")
     made = script(name, RetriableError("not now"), RetriableError("not yet"))

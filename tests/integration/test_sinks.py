@@ -17,7 +17,7 @@ from confluent_kafka.admin import NewPartitions
 
 from sluiceway.errors import RetriableError
 from sluiceway.kafka import clients
-from sluiceway.runtime.sink.task_consumer import sink_consumer
+from sluiceway.runtime.sink.consumer_settings import sink_consumer
 from support.engine import RunningTask, spec_of
 from support.engine_connectors import Script, script, scripted_sink
 from support.eventually import eventually

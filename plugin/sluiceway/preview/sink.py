@@ -18,9 +18,9 @@ from sluiceway.preview.errors import ErrorPolicy, Failures
 from sluiceway.preview.images import Clip, message_image, record_image
 from sluiceway.preview.request import PreviewRequest, Tell
 from sluiceway.preview.steps import pass_through
+from sluiceway.runtime.sink.consumer_settings import sink_consumer
 from sluiceway.runtime.sink.sink_records import SinkRecordConverter
 from sluiceway.runtime.sink.subscription import Subscription
-from sluiceway.runtime.sink.task_consumer import sink_consumer
 from sluiceway.runtime.task import TaskSpec
 from sluiceway.runtime.task_converters import task_converters
 from sluiceway.runtime.transforms.transformation_chain import TransformationChain, chain_of

@@ -56,6 +56,9 @@ class FakeConsumer:
 
     def assign(self, _partition: list[TopicPartition]) -> None: ...
 
+    def position(self, partitions: list[TopicPartition]) -> list[TopicPartition]:
+        return [TopicPartition(each.topic, each.partition, 0) for each in partitions]
+
     def pause(self, _partition: list[TopicPartition]) -> None: ...
 
     def resume(self, _partition: list[TopicPartition]) -> None: ...

@@ -22,13 +22,14 @@ from sluiceway.runtime.errors.retry_with_tolerance import RetryWithToleranceOper
 from sluiceway.runtime.interrupts import check_abandoned
 from sluiceway.runtime.java_chain import java_chain
 from sluiceway.runtime.plugin_metrics import describe_plugins
+from sluiceway.runtime.sink.consumer_settings import sink_consumer
 from sluiceway.runtime.sink.java_batches import JavaSinkBatches
 from sluiceway.runtime.sink.offset_commits import SinkOffsetCommitter
 from sluiceway.runtime.sink.rebalance_listener import SinkRebalanceListener
 from sluiceway.runtime.sink.sink_batches import SinkBatches
 from sluiceway.runtime.sink.sink_task_context import WorkerSinkTaskContext
 from sluiceway.runtime.sink.subscription import Subscription
-from sluiceway.runtime.sink.task_consumer import TaskConsumer, sink_consumer
+from sluiceway.runtime.sink.task_consumer import TaskConsumer
 from sluiceway.runtime.sink.task_wait import SinkTaskWait
 from sluiceway.runtime.task import TaskCommand, TaskControl, TaskServices, TaskSpec
 from sluiceway.runtime.task_converters import converters_of_bytes, task_converters

@@ -11,17 +11,14 @@ from concurrent.futures import Future
 from typing import Any, Protocol, TypeVar, cast
 
 from sluiceway.api import TopicPartition
-from sluiceway.config.connector import overrides
-from sluiceway.config.consumer_group import sink_group
 from sluiceway.errors import ConnectError
 from sluiceway.kafka import clients
-from sluiceway.kafka.clients import ConsumedMessage, Message, consumer_config
+from sluiceway.kafka.clients import ConsumedMessage, Message
 from sluiceway.kafka.errors import mapped_errors, to_connect_error
 from sluiceway.kafka.group_metadata import ConsumerGroup, consumer_group
 from sluiceway.runtime.interrupts import Abandoned, Interrupted
 from sluiceway.runtime.sink.end_offsets import EndOffsets, Report
 from sluiceway.runtime.sink.position_check import PositionCheck
-from sluiceway.runtime.task import TaskSpec
 
 log = logging.getLogger(__name__)
 
@@ -37,10 +34,6 @@ PERMANENT = {
     "_INVALID_ARG",
 }
 _END = "_PARTITION_EOF"
-_BATCH_SIZE = 500  # the default of max.poll.records in Java; larger batches are no faster
-_COLUMNS_BATCH_SIZE = 4000
-_SESSION_MS = 10_000
-_FETCH_WAIT_MS = "500"  # as in Java; an idle task sends a request that often
 _LIST_SECONDS = 30.0
 _OFFSETS_SECONDS = 10.0
 
@@ -58,37 +51,6 @@ class RebalanceListener(Protocol):
 
     def on_partitions_lost(self, partitions: frozenset[TopicPartition]) -> None:
         """Handle partitions that already belong to another member."""
-
-
-def sink_consumer(spec: TaskSpec, *, columns: bool = False) -> tuple[dict[str, str], int]:
-    """Return the config of a sink task's consumer, and the largest number of records for one ``put``.
-
-    ``columns`` says that the task takes columns, which have a cost for each batch.
-    """
-    own = overrides(spec.config, "consumer")
-    default = _COLUMNS_BATCH_SIZE if columns else _BATCH_SIZE
-    most = int(own.get("max.poll.records") or spec.worker.raw.get("consumer.max.poll.records") or default)
-    # Java's consumer creates missing topics too. Ends of partitions only matter to a task that ends there.
-    defaults = {"allow.auto.create.topics": "true", "enable.partition.eof": str(spec.bounded).lower()}
-    group = sink_group(spec.worker, spec.id.connector, spec.config)
-    # A bounded task waits as long for the end of a partition.
-    idle = {} if spec.bounded else {"fetch.wait.max.ms": _FETCH_WAIT_MS}
-    settings = consumer_config(spec.worker, f"connector-consumer-{spec.id}", group, {**defaults, **own}, defaults=idle)
-    if settings.get("group.protocol", "").strip().lower() != "consumer":  # with it, the brokers set the timeout
-        settings.setdefault("session.timeout.ms", str(_session_ms(settings)))
-    if settings["auto.offset.reset"] == "none":
-        settings["auto.offset.reset"] = "error"  # librdkafka's name for it
-    return settings, most
-
-
-def _session_ms(settings: Mapping[str, str]) -> int:
-    """Return how long the group waits for a task that was killed, in milliseconds: 10 s, instead of the default of 45 s.
-
-    librdkafka sends heartbeats from its own thread, so neither a slow ``put`` nor Python delays them. Static membership
-    would recover faster, but librdkafka's static members never leave, so each stop and scale-down would have to wait.
-    """
-    heartbeat = int(settings.get("heartbeat.interval.ms", "3000"))
-    return min(max(_SESSION_MS, 3 * heartbeat), int(settings.get("max.poll.interval.ms", "300000")))
 
 
 def starts_of(messages: Sequence[ConsumedMessage]) -> dict[TopicPartition, int]:
@@ -195,11 +157,14 @@ class TaskConsumer:
             consumed = self._without_errors(consumed)
         if self._rebalanced:
             consumed = [message for message in consumed if _partition_of(message) in self.assignment]
+        if self._paused_by_task and not self._paused:
+            self._put_back([message for message in consumed if _partition_of(message) in self._paused_by_task])
+            consumed = [message for message in consumed if _partition_of(message) not in self._paused_by_task]
         return consumed
 
     def idle(self, seconds: float) -> None:
         """Poll while all partitions are paused, to stay in the group. Messages that still arrive are read again later."""
-        self.seek(starts_of(self.poll(seconds)))
+        self._put_back(self.poll(seconds))
 
     def _without_errors(self, messages: list[ConsumedMessage]) -> list[ConsumedMessage]:
         good: list[ConsumedMessage] = []
@@ -248,8 +213,19 @@ class TaskConsumer:
             raise ConnectError(f"SinkTask may not pause or resume partitions not assigned to it: {sorted(foreign)}")
 
     def _apply_pause(self, partitions: frozenset[TopicPartition]) -> None:
+        """Pause partitions that have given a message since they were assigned; others are paused with their first message.
+
+        A partition that is paused while librdkafka starts to fetch it may never be fetched (issues 2190 and 5591).
+        """
         with mapped_errors("pause partitions"):
-            self._consumer.pause(_kafka(partitions))
+            positions = self._consumer.position(_kafka(partitions))
+            self._consumer.pause([position for position in positions if position.offset >= 0])
+
+    def _put_back(self, messages: Sequence[ConsumedMessage]) -> None:
+        """Pause the partitions of these messages, and read the messages again after that."""
+        if starts := starts_of(messages):
+            self._apply_pause(frozenset(starts))
+            self.seek(starts)
 
     def _consumer_resume(self, partitions: frozenset[TopicPartition]) -> None:
         with mapped_errors("resume partitions"):
@@ -314,8 +290,6 @@ class TaskConsumer:
                 position.offset = starts.get(TopicPartition(position.topic, position.partition), position.offset)
             assign = self._consumer.incremental_assign if self._cooperative else self._consumer.assign
             assign(positions)
-            if paused := partitions if self._paused else partitions & self._paused_by_task:
-                self._apply_pause(paused)
         except (Exception, Interrupted, Abandoned) as error:  # noqa: BLE001 (poll raises it, because librdkafka's callbacks must not raise)
             self._failure = error
 

@@ -21,9 +21,10 @@ from sluiceway.api.data_frames import DataFrameSinkTask
 from sluiceway.config.connector import CONNECTOR_CLASS, CONNECTOR_VERSION
 from sluiceway.errors import ConfigError, RetriableError
 from sluiceway.runtime.interrupts import Abandoned, Interrupted
+from sluiceway.runtime.sink.consumer_settings import sink_consumer
 from sluiceway.runtime.sink.sink_task_context import WorkerSinkTaskContext
 from sluiceway.runtime.sink.subscription import Subscription
-from sluiceway.runtime.sink.task_consumer import TaskConsumer, sink_consumer
+from sluiceway.runtime.sink.task_consumer import TaskConsumer
 from sluiceway.runtime.task import TaskCommand, TaskResult, TaskServices, TaskSpec
 from sluiceway.runtime.worker_task import WorkerTask, log_errors, run_task
 from sluiceway.spark.rounds.jobs import RoundJobs, RoundRetries

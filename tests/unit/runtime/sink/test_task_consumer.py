@@ -1,45 +1,91 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Mapping
+from typing import Any
 
 import pytest
+from confluent_kafka import OFFSET_INVALID, Message
 
-from sluiceway.config.worker import WorkerConfig
-from sluiceway.runtime.sink.task_consumer import call_with_timeout, sink_consumer
-from sluiceway.runtime.task import TaskSpec
-from sluiceway.storage.model import TaskId
+from sluiceway.api import TopicPartition
+from sluiceway.kafka import clients
+from sluiceway.runtime.sink.task_consumer import TaskConsumer, call_with_timeout
+from unit.runtime.fake_consumer import FakeConsumer
 
-
-@pytest.mark.parametrize(
-    ("worker", "config", "group"),
-    [
-        ({}, {}, "connect-c"),
-        ({"consumer.group.id": "shared"}, {}, "shared"),
-        ({"consumer.group.id": "shared"}, {"consumer.override.group.id": "own"}, "own"),
-        ({"consumer.group.id": "shared"}, {"consumer.override.group.id": ""}, "shared"),
-    ],
-)
-def test_a_task_joins_its_connectors_consumer_group(worker: dict[str, str], config: dict[str, str], group: str) -> None:
-    spec = TaskSpec(TaskId("c", 0), config, WorkerConfig.of(worker), "h:1", 1, sink=True)
-    settings, _ = sink_consumer(spec)
-    assert settings["group.id"] == group
+A = TopicPartition("t", 0)
 
 
-@pytest.mark.parametrize(
-    ("worker", "config", "bounded", "milliseconds"),
-    [
-        ({}, {}, False, "500"),
-        ({}, {}, True, "100"),
-        ({"consumer.fetch.max.wait.ms": "7"}, {}, False, "7"),
-        ({"consumer.fetch.max.wait.ms": "7"}, {"consumer.override.fetch.max.wait.ms": "8"}, False, "8"),
-    ],
-)
-def test_a_task_that_waits_for_records_sends_few_requests_and_a_bounded_one_soon_finds_the_end(
-    worker: dict[str, str], config: dict[str, str], bounded: bool, milliseconds: str
-) -> None:
-    spec = TaskSpec(TaskId("c", 0), config, WorkerConfig.of(worker), "h:1", 1, sink=True, bounded=bounded)
-    settings, _ = sink_consumer(spec)
-    assert settings["fetch.wait.max.ms"] == milliseconds
+class Listener:
+    """Lets an assignment start where the group has committed."""
+
+    def on_partitions_assigned(self, _partitions: frozenset[TopicPartition]) -> Mapping[TopicPartition, int]:
+        return {}
+
+    def on_partitions_revoked(self, _partitions: frozenset[TopicPartition]) -> None: ...
+
+    def on_partitions_lost(self, _partitions: frozenset[TopicPartition]) -> None: ...
+
+
+class PausingConsumer(FakeConsumer):
+    """Knows a position from the first message on, as librdkafka does, and gives no messages of a paused partition."""
+
+    paused = False
+    position_known = False
+
+    def consume(self, number: int, _timeout: float) -> list[Any]:
+        read = [] if self.paused else super().consume(number, _timeout)
+        self.position_known = self.position_known or bool(read)
+        return read
+
+    def position(self, partitions: list[Any]) -> list[Any]:
+        for each in partitions:
+            each.offset = 1 if self.position_known else OFFSET_INVALID
+        return partitions
+
+    def seek(self, position: Any) -> None:
+        super().seek(position)
+        self.position_known = False
+
+    def pause(self, partitions: list[Any]) -> None:
+        self.paused = self.paused or bool(partitions)
+
+    def resume(self, partitions: list[Any]) -> None:
+        self.paused = self.paused and not partitions
+
+
+@pytest.fixture
+def consumer(monkeypatch: pytest.MonkeyPatch) -> TaskConsumer:
+    monkeypatch.setattr(PausingConsumer, "messages", [Message(topic="t", partition=0, offset=offset) for offset in range(2)])
+    monkeypatch.setattr(clients, "consumer", PausingConsumer)
+    made = TaskConsumer({}, 10)
+    made.subscribe(["t"], Listener())
+    return made
+
+
+def offsets(consumer: TaskConsumer) -> list[int]:
+    return [message.offset() for message in consumer.poll(0)]
+
+
+def test_a_partition_assigned_during_a_pause_is_paused_with_its_first_message_which_is_read_again(consumer: TaskConsumer) -> None:
+    fake = FakeConsumer.made[-1]
+    assert isinstance(fake, PausingConsumer)
+    consumer.pause()
+    consumer.idle(0)
+    assert consumer.assignment == {A}
+    assert not fake.paused  # librdkafka may be about to start fetching it
+    consumer.idle(0)
+    assert fake.paused
+    consumer.resume()
+    assert offsets(consumer) == [0, 1]
+
+
+def test_a_task_that_pauses_a_new_partition_gets_its_messages_after_the_resume(consumer: TaskConsumer) -> None:
+    assert offsets(consumer) == []  # the assignment
+    consumer.pause_for_task(frozenset({A}))
+    assert offsets(consumer) == []
+    assert offsets(consumer) == []
+    consumer.resume_for_task(frozenset({A}))
+    assert offsets(consumer) == [0, 1]
 
 
 def test_a_call_that_blocks_times_out_and_another_returns_its_result() -> None:

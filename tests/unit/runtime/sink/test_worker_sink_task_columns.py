@@ -113,6 +113,9 @@ class Consumer:
 
     def assign(self, _positions: Any) -> None: ...
 
+    def position(self, positions: Any) -> Any:
+        return positions
+
     def pause(self, _positions: Any) -> None: ...
 
     def resume(self, _positions: Any) -> None: ...
@@ -265,7 +268,11 @@ def test_a_partition_that_the_task_rewinds_or_pauses_gets_no_more_of_the_polled_
     assert first_again == ("columns", 0, list(range(100, 600)))
 
     ColumnSinkTask.taken.clear()
-    monkeypatch.setattr(ColumnSinkTask, "on_columns", lambda task, _batch: task.context.pause(A))
+
+    def pause(task: Any, batch: ColumnBatch) -> None:
+        (task.context.resume if batch.partition else task.context.pause)(A)
+
+    monkeypatch.setattr(ColumnSinkTask, "on_columns", pause)
     taken = run(monkeypatch, *parts, until=committed(600, 300))
     assert [(partition, len(offsets)) for _, partition, offsets in taken] == [(0, 300), (1, 300), (0, 300)]
     assert (0, 300) in Consumer.made[-1].seeks
