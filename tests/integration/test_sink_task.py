@@ -226,6 +226,25 @@ def test_a_sink_can_choose_its_start_offset_and_rewind(kafka: Kafka, topic: str,
     assert kafka.committed(f"connect-{name}") == {(topic, 0): 6}
 
 
+def test_a_sink_can_rewind_before_its_partitions_are_fetched(kafka: Kafka, unique: Names, name: str) -> None:
+    topic = kafka.create(unique("engine"), partitions=4)
+    for number in range(4):
+        kafka.produce(topic, "a", "b", "c", partition=number)
+    before: list[int] = []
+
+    def skip_two(task: Any, records: Any) -> None:
+        if not before:
+            before.append(len(records))  # of the partition that was fetched first
+            task.context.offset({(topic, number): 2 for number in range(4)})
+
+    made = script(name, on_put=skip_two)
+    with RunningTask(scripted_sink(name, topic), kafka.worker()) as task:
+        eventually(lambda: before and len(made.taken) >= before[0] + 4)
+        assert not task.stop().failed
+    assert [record.value for record in made.taken[before[0] :]] == ["c"] * 4
+    assert kafka.committed(f"connect-{name}") == {(topic, number): 3 for number in range(4)}
+
+
 def test_a_sink_can_pause_and_resume_a_partition(kafka: Kafka, unique: Names, name: str) -> None:
     topic = kafka.create(unique("engine"), partitions=2)
     made = script(name)

@@ -19,6 +19,7 @@ from sluiceway.kafka.group_metadata import ConsumerGroup, consumer_group
 from sluiceway.runtime.interrupts import Abandoned, Interrupted
 from sluiceway.runtime.sink.end_offsets import EndOffsets, Report
 from sluiceway.runtime.sink.position_check import PositionCheck
+from sluiceway.runtime.sink.seeks import Seeks, partition_of, starts_of
 
 log = logging.getLogger(__name__)
 
@@ -53,14 +54,6 @@ class RebalanceListener(Protocol):
         """Handle partitions that already belong to another member."""
 
 
-def starts_of(messages: Sequence[ConsumedMessage]) -> dict[TopicPartition, int]:
-    """Return the first offset of each partition in these messages."""
-    starts: dict[TopicPartition, int] = {}
-    for message in messages:
-        starts.setdefault(_partition_of(message), message.offset())
-    return starts
-
-
 class TaskConsumer:
     """A sink task's consumer. Runs on an executor. Not thread-safe. Offsets are those of the next record to read.
 
@@ -82,6 +75,7 @@ class TaskConsumer:
         self._batch_size = batch_size
         self._consumer = clients.consumer(self._config)
         self._ends = EndOffsets(self._consumer, on_ends)
+        self._seeks = Seeks(self._consumer)
         self._paused_by_task: frozenset[TopicPartition] = frozenset()
         self._paused = False  # all partitions, by the worker
         self._failure: BaseException | None = None
@@ -156,10 +150,11 @@ class TaskConsumer:
         if failed:
             consumed = self._without_errors(consumed)
         if self._rebalanced:
-            consumed = [message for message in consumed if _partition_of(message) in self.assignment]
+            consumed = [message for message in consumed if partition_of(message) in self.assignment]
+        consumed = self._seeks.settled(consumed)
         if self._paused_by_task and not self._paused:
-            self._put_back([message for message in consumed if _partition_of(message) in self._paused_by_task])
-            consumed = [message for message in consumed if _partition_of(message) not in self._paused_by_task]
+            self._put_back([message for message in consumed if partition_of(message) in self._paused_by_task])
+            consumed = [message for message in consumed if partition_of(message) not in self._paused_by_task]
         return consumed
 
     def idle(self, seconds: float) -> None:
@@ -173,7 +168,7 @@ class TaskConsumer:
             if error is None:
                 good.append(message)
             elif error.name() == _END:
-                self.at_end.add(_partition_of(message))
+                self.at_end.add(partition_of(message))
             elif error.fatal() or error.name() in PERMANENT:
                 raise to_connect_error(error, f"read from topic {message.topic()}")
             else:
@@ -217,9 +212,9 @@ class TaskConsumer:
 
         A partition that is paused while librdkafka starts to fetch it may never be fetched (issues 2190 and 5591).
         """
+        fetched = self._seeks.fetched(partitions)
         with mapped_errors("pause partitions"):
-            positions = self._consumer.position(_kafka(partitions))
-            self._consumer.pause([position for position in positions if position.offset >= 0])
+            self._consumer.pause(_kafka(fetched))
 
     def _put_back(self, messages: Sequence[ConsumedMessage]) -> None:
         """Pause the partitions of these messages, and read the messages again after that."""
@@ -233,10 +228,8 @@ class TaskConsumer:
 
     def seek(self, offsets: Mapping[TopicPartition, int]) -> None:
         """Continue at these offsets. Ignores partitions that are not assigned."""
-        offsets = {partition: offset for partition, offset in offsets.items() if partition in self.assignment}
-        with mapped_errors("seek"):
-            for partition, offset in offsets.items():
-                self._consumer.seek(clients.TopicPartitionOffset(*partition, offset))
+        offsets = {TopicPartition(*partition): offset for partition, offset in offsets.items() if partition in self.assignment}
+        self._seeks.seek(offsets)
         self.positions.expect(offsets)
 
     def commit(self, offsets: Mapping[TopicPartition, int], *, wait: float | None = None) -> None:
@@ -309,6 +302,7 @@ class TaskConsumer:
         self._paused_by_task -= partitions
         self.at_end -= partitions
         self.positions.forget(partitions)
+        self._seeks.forget(partitions)
         for partition in partitions:
             self.committed.pop(partition, None)
 
@@ -334,10 +328,6 @@ class TaskConsumer:
         failure, self._failure = self._failure, None
         if failure is not None:
             raise failure
-
-
-def _partition_of(message: ConsumedMessage) -> TopicPartition:
-    return TopicPartition(message.topic(), message.partition())
 
 
 def _ours(positions: list[Any]) -> frozenset[TopicPartition]:

@@ -11,10 +11,10 @@ from sluiceway.api import NotColumnar, TopicPartition
 from sluiceway.errors import FencedError, RetriableError
 from sluiceway.kafka.clients import ConsumedMessage
 from sluiceway.runtime.interrupts import Abandoned, Interrupted
+from sluiceway.runtime.sink.seeks import starts_of
 from sluiceway.runtime.sink.sink_batches import SinkPart
 from sluiceway.runtime.sink.sink_records import SinkBatch
 from sluiceway.runtime.sink.sink_task_builder import SinkTaskParts, build_sink_task
-from sluiceway.runtime.sink.task_consumer import starts_of
 from sluiceway.runtime.sink.task_wait import IDLE_POLL_SECONDS, POLL_SECONDS
 from sluiceway.runtime.task import TaskCommand, TaskResult, TaskServices, TaskSpec
 from sluiceway.runtime.worker_task import BACKOFF_SECONDS, WorkerTask, log_errors, run_task

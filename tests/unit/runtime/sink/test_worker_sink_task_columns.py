@@ -113,8 +113,8 @@ class Consumer:
 
     def assign(self, _positions: Any) -> None: ...
 
-    def position(self, positions: Any) -> Any:
-        return positions
+    def position(self, positions: list[Position]) -> list[Position]:
+        return [Position(each.topic, each.partition, 0) for each in positions]
 
     def pause(self, _positions: Any) -> None: ...
 

@@ -1,0 +1,104 @@
+"""Seeks of a sink task's consumer, also of partitions that librdkafka does not fetch yet.
+
+Between an assignment and the first fetch of a partition, librdkafka refuses a seek (``_STATE``), or takes it and then starts at
+the committed offset all the same. Java's consumer has no such time.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+from sluiceway.api import TopicPartition
+from sluiceway.errors import KafkaClientError
+from sluiceway.kafka.clients import ConsumedMessage, Consumer, TopicPartitionOffset
+from sluiceway.kafka.errors import mapped_errors
+
+_REPEAT_SECONDS = 1.0
+
+
+@dataclass(slots=True)
+class _EarlySeek:
+    """A seek whose effect has not been seen. ``again`` is when to repeat it; None if no more."""
+
+    offset: int
+    again: float | None = 0.0
+    taken: bool = False
+
+
+class Seeks:
+    """Seeks, and repeats what came too early. Not thread-safe."""
+
+    def __init__(self, consumer: Consumer, clock: Callable[[], float] = time.monotonic) -> None:
+        self._consumer = consumer
+        self._clock = clock
+        self._early: dict[TopicPartition, _EarlySeek] = {}
+
+    def seek(self, offsets: Mapping[TopicPartition, int]) -> None:
+        """Continue at these offsets. Raises ConnectError."""
+        fetched = self.fetched(offsets)
+        for partition, offset in offsets.items():
+            if partition in fetched:
+                self._early.pop(partition, None)
+                self._seek(partition, offset)
+            else:
+                self._early[partition] = _EarlySeek(offset)
+                self._try(partition)
+
+    def fetched(self, partitions: Collection[TopicPartition]) -> frozenset[TopicPartition]:
+        """Return those of which a message has arrived since their assignment or the last seek."""
+        if not partitions:
+            return frozenset()
+        with mapped_errors("look up positions"):
+            positions = self._consumer.position([TopicPartitionOffset(*partition) for partition in partitions])
+        return frozenset(TopicPartition(each.topic, each.partition) for each in positions if each.offset >= 0)
+
+    def settled(self, messages: list[ConsumedMessage]) -> list[ConsumedMessage]:
+        """Return a poll's messages without those from before an early seek, which is repeated. Call for each poll."""
+        if not self._early:
+            return messages
+        firsts = starts_of(messages)
+        wrong: set[TopicPartition] = set()
+        for partition, first in firsts.items():
+            seek = self._early.pop(partition, None)
+            if seek is not None and seek.offset != first:
+                wrong.add(partition)
+                self._seek(partition, seek.offset)  # after a gap in the offsets the same messages come again
+        for partition in self._early:
+            self._try(partition)
+        return [message for message in messages if partition_of(message) not in wrong] if wrong else messages
+
+    def forget(self, partitions: Collection[TopicPartition]) -> None:
+        """Drop the seeks of partitions that are no longer assigned."""
+        for partition in partitions:
+            self._early.pop(partition, None)
+
+    def _try(self, partition: TopicPartition) -> None:
+        """Seek if that was refused before; once more a second after it was not, in case it was forgotten."""
+        seek, now = self._early[partition], self._clock()
+        if seek.again is None or now < seek.again:
+            return
+        try:
+            self._seek(partition, seek.offset)
+        except KafkaClientError as error:
+            if error.code != "_STATE":
+                raise
+        else:
+            seek.again, seek.taken = (None if seek.taken else now + _REPEAT_SECONDS), True
+
+    def _seek(self, partition: TopicPartition, offset: int) -> None:
+        with mapped_errors(f"seek to offset {offset} of {partition.topic}-{partition.partition}"):
+            self._consumer.seek(TopicPartitionOffset(*partition, offset))
+
+
+def partition_of(message: ConsumedMessage) -> TopicPartition:
+    return TopicPartition(message.topic(), message.partition())
+
+
+def starts_of(messages: Sequence[ConsumedMessage]) -> dict[TopicPartition, int]:
+    """Return the first offset of each partition in these messages."""
+    starts: dict[TopicPartition, int] = {}
+    for message in messages:
+        starts.setdefault(partition_of(message), message.offset())
+    return starts
