@@ -66,7 +66,7 @@ def test_a_record_is_one_trace_from_the_sources_poll_to_the_sinks_put(
         batch = next(span for span in named("batch", "out") if span.span_id == put.parent_span_id)
         assert batch.trace_id == put.trace_id == produced.trace_id, "one trace from the source's poll to the sink's put"
         assert batch.parent_span_id == produced.span_id
-        [(_, value)] = [header for header in kafka.read(topic, 1)[0].headers() or [] if header[0] == "traceparent"]
+        [(_, value)] = [header for header in kafka.read(topic, LINES)[0].headers() or [] if header[0] == "traceparent"]
         assert isinstance(value, bytes)
         assert value.decode().split("-")[1:3] == [produced.trace_id.hex(), produced.span_id.hex()]
         assert {header["path"] for header in receiver.headers} == {"/v1/traces"}
