@@ -77,5 +77,6 @@ def test_validate_names_the_option_that_is_wrong(catalog: RestCatalog, tmp_path:
         assert list(errors(config)) == ["iceberg.catalog.credential"]
         assert list(errors({**config, TOKEN: "right", URI: f"{uri}/elsewhere"})) == [URI]
         assert list(errors({**config, TOKEN: "right", URI: uri.removeprefix("http://")})) == [URI]
+        assert list(errors({key: value for key, value in config.items() if key != URI})) == [URI]
         away = {**config, TOKEN: "right", URI: "http://127.0.0.1:1"}
         assert errors(away) == {}  # tasks wait for a catalog that is away

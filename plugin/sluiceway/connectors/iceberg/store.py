@@ -9,18 +9,21 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 from pyiceberg.catalog import load_catalog
 from pyiceberg.exceptions import NamespaceAlreadyExistsError, NoSuchNamespaceError, NoSuchTableError, TableAlreadyExistsError
+from pyiceberg.utils.config import Config
 
-from sluiceway.connectors.iceberg.catalog import catalog_properties
+from sluiceway.connectors.iceberg.catalog import catalog_properties, catalog_type
+from sluiceway.connectors.iceberg.config import URI
 from sluiceway.connectors.iceberg.errors import reaching
 from sluiceway.connectors.iceberg.partitions import partition_transforms
 from sluiceway.connectors.iceberg.table import IcebergTable
 from sluiceway.connectors.iceberg.types import column_type, widens
 from sluiceway.connectors.tables.config import CREATE_PROPS, WRITE_PROPS, TableOptions, keys_below
-from sluiceway.errors import ConnectError
+from sluiceway.errors import ConfigError, ConnectError
 
 if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog
 
+_WITH_URI = {"rest", "sql", "hive"}
 COMMIT_BRANCH = "tables.default-commit-branch"
 
 
@@ -29,13 +32,16 @@ class OpenedCatalog:
 
     def __init__(self, config: Mapping[str, str]) -> None:
         self._name = config.get("iceberg.catalog", "iceberg")
-        self._properties = catalog_properties(keys_below(config, "iceberg.catalog."))
+        given = keys_below(config, "iceberg.catalog.")
+        self._kind, self._properties = catalog_type(given), catalog_properties(given)
         self._loaded: Catalog | None = None
 
     @property
     def catalog(self) -> Catalog:
-        """Raises UnreachableError, and ConnectError if the catalog refuses the login."""
+        """Raises UnreachableError, and ConnectError if the catalog refuses the login or has no URI."""
         if self._loaded is None:
+            if self._kind in _WITH_URI and "uri" not in {*self._properties, *(Config().get_catalog_config(self._name) or {})}:
+                raise ConfigError(URI, None, f"must be set for a catalog of type {self._kind}")
             with reaching(f"Connecting to catalog {self._name}"):
                 self._loaded = load_catalog(self._name, **self._properties)
         return self._loaded
