@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 from playwright.sync_api import Browser, expect
 
+from sluiceway.storage.history import Origin
 from sluiceway.storage.model import State, TargetState
 from support.airflow_answers import answer_for_airflow, open_log
 from support.axe import axe_script, violations
@@ -127,10 +128,11 @@ def connector(cluster: Cluster, kafka: Kafka, unique: Callable[[str], str]) -> s
     config = {"connector.class": "FileStreamSink", "topics": topic, "errors.deadletterqueue.topic.name": dlq}
     config |= {"value.converter": JSON, "value.converter.schemas.enable": "false"}
     config |= {"transforms": "hoist", "transforms.hoist.type": HOIST, "transforms.hoist.field": "f"}
-    cluster.herder.create(name, config, TargetState.STOPPED)
-    cluster.herder.put_config(name, {**config, "tasks.max": "2"})
+    herder = cluster.herder.acting_for(Origin("alice"))  # changes without an origin are not in the history
+    herder.create(name, config, TargetState.STOPPED)
+    herder.put_config(name, {**config, "tasks.max": "2"})
     kafka.produce(topic, b"0", b'{"a": 1}', b"\xff", headers=[("own", b"1")])
-    cluster.herder.alter_offsets(name, [({"kafka_topic": topic, "kafka_partition": 0}, {"kafka_offset": 1})])
+    herder.alter_offsets(name, [({"kafka_topic": topic, "kafka_partition": 0}, {"kafka_offset": 1})])
     kafka.produce(dlq, b"{}", headers=[("own", b"1")])
     return name
 
