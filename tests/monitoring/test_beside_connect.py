@@ -6,10 +6,11 @@ Both run Kafka's quickstart: a file's lines to a topic, and the topic to a file.
 from __future__ import annotations
 
 import math
+import statistics
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -34,6 +35,8 @@ EXPORTER = "io.prometheus.jmx:jmx_prometheus_javaagent:0.20.0"
 LINES_PER_SECOND = 400
 STEADY_SECONDS = 75.0
 """After which rates cover two full windows of 30 s."""
+MEAN_SECONDS = 30.0
+"""Of which rates are the mean: those of Kafka Connect swing by several per cent as its windows begin and end."""
 TOLERANCE = 0.05
 STRING = "org.apache.kafka.connect.storage.StringConverter"
 
@@ -154,6 +157,10 @@ def sluiceway(side: Side, bootstrap: str) -> Iterator[str]:
         process.stop(60)
 
 
+def mean(scrapes: Sequence[Samples]) -> Samples:
+    return {name: statistics.fmean(each.get(name, math.nan) for each in scrapes) for name in scrapes[-1]}
+
+
 def compared(name: str) -> bool:
     """Return whether a metric is a counter or a rate of tasks or of the worker, or of records of clients."""
     metric = name.partition("{")[0]
@@ -194,7 +201,14 @@ def test_counters_and_rates_agree_with_those_of_kafka_connect(
                 eventually(partial(side.moved, 1), within=60, what=f"lines in {side.out}")
             deadline = time.monotonic() + STEADY_SECONDS
             eventually(lambda: time.monotonic() > deadline, within=2 * STEADY_SECONDS, what="two windows of steady load")
-            during = [side.samples(url) for side, url in zip((theirs, ours), urls, strict=True)]
+            scrapes: list[list[Samples]] = []
+
+            def scraped() -> bool:
+                scrapes.append([side.samples(url) for side, url in zip((theirs, ours), urls, strict=True)])
+                return time.monotonic() > deadline + MEAN_SECONDS
+
+            eventually(scraped, within=2 * MEAN_SECONDS, what="the scrapes")
+            during = [mean(each) for each in zip(*scrapes, strict=True)]
         for side in (theirs, ours):
             eventually(partial(side.moved, load.written), within=60, what=f"{load.written} lines in {side.out}")
         settled = time.monotonic() + 8  # our tasks report every 5 s
