@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import support
+from support.broker import READY_SECONDS
 from support.faults.broker import FaultyBroker
 from support.faults.cluster import Cluster
 from support.faults.guarantee import Guarantee
@@ -87,7 +88,7 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FaultyBroker]:
     """This module's own broker, behind a proxy."""
     made = FaultyBroker(tmp_path_factory.mktemp("broker"))
     try:
-        made.start()
+        made.start(timeout=READY_SECONDS)
         yield made
     finally:
         made.close()

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from sluiceway import discovery
 from sluiceway.config.worker import WorkerConfig
+from sluiceway.discovery import use_finder
 from sluiceway.herder.plugin_path import use_plugin_path
 from sluiceway.herder.validation import plugin_config
 from sluiceway.storage.factory import open_source_offsets
@@ -32,13 +32,13 @@ def plugin_path(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     plugin_folder(folder, "connect-file", CONNECT_FILE)
     use_plugin_path({"plugin.path": str(folder), "plugin.java": "prefer"})
     yield folder
-    discovery.use_finder(None)
+    use_finder(None)
 
 
-def connect(worker: WorkerConfig, folder: Path, plugin_path: Path) -> PeerDistributed:
-    """Return a real worker on the same internal topics."""
+def connect(worker: WorkerConfig, folder: Path, plugin_path: Path, discovery: str = "service_load") -> PeerDistributed:
+    """Return a real worker on the same internal topics. A scan takes longer, but also finds plugins without manifests."""
     topics = (worker.config_topic, worker.offset_topic, worker.status_topic)
-    extra = {"plugin.path": str(plugin_path), "plugin.discovery": "only_scan"}
+    extra = {"plugin.path": str(plugin_path), "plugin.discovery": discovery}
     return PeerDistributed(str(worker.raw["bootstrap.servers"]), worker.group_id, folder, topics, extra)
 
 
@@ -77,7 +77,7 @@ def test_records_and_stored_offsets_are_those_of_kafka_connect(
         config |= {f"{part}.converter": "org.apache.kafka.connect.json.JsonConverter" for part in ("key", "value")}
 
     run_here(workers[0], configs[0], lambda: kafka.end(configs[0]["topic"]) == _COUNT)
-    with connect(workers[1], tmp_path / "peer", plugin_path) as peer:
+    with connect(workers[1], tmp_path / "peer", plugin_path, "only_scan") as peer:
         put_config(peer.rest, name, configs[1])
         eventually(lambda: kafka.end(configs[1]["topic"]) == _COUNT, within=90)
     assert written(kafka, configs[0]["topic"]) == written(kafka, configs[1]["topic"])
@@ -122,4 +122,4 @@ def test_two_versions_of_a_plugin_run_in_one_process(tmp_path: Path) -> None:
         for name, key in (("jdbc.JdbcSinkConnector", "connection.url"), ("postgresql.PostgresConnector", "slot.name")):
             assert key in {each.name for each in plugin_config(f"io.debezium.connector.{name}")}
     finally:
-        discovery.use_finder(None)
+        use_finder(None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -17,8 +18,8 @@ from support.bad_records import PREFIX, committed, headers, tolerant
 from support.database import DatabaseForTest
 from support.engine import RunningTask
 from support.engine_connectors import SOURCE, lines, script, scripted_sink
-from support.eventually import eventually
-from support.java_plugins import CONNECT_FILE, compiled_plugin, fetch_runtime, plugin_folder
+from support.eventually import PATIENCE, eventually
+from support.java_plugins import CONNECT_FILE, compiled_plugin, fetch_runtime, java_processes, plugin_folder
 from support.kafka import Kafka
 from support.peer import PeerStandalone
 
@@ -143,17 +144,49 @@ def test_the_error_of_a_java_task_fails_it_with_the_java_trace(
 
 
 @pytest.mark.long
-def test_a_hanging_put_ends_with_its_process_when_the_task_must_stop(
-    plugin_path: Path, kafka: Kafka, topic: str, name: str, tmp_path: Path
+@pytest.mark.parametrize("stages", [{}, {"same": {"type": "support.java_plugins.Same"}}], ids=["java", "mixed"])
+def test_a_busy_put_that_ends_before_the_timeout_is_awaited_and_committed(
+    plugin_path: Path, kafka: Kafka, topic: str, name: str, tmp_path: Path, stages: dict[str, dict[str, str]]
 ) -> None:
     calls = tmp_path / "calls"
-    kafka.produce(topic, "a", "hang")
-    worker = kafka.worker(task_shutdown_graceful_timeout_ms="2000")
-    with RunningTask(scripted(name, topic, calls), worker) as task:
+    kafka.produce(topic, "a", "hang", "b")
+    config = {**scripted(name, topic, calls, hang="4000"), **chain(**stages)}
+    with RunningTask(config, kafka.worker(task_shutdown_graceful_timeout_ms="10000")) as task:
         eventually(lambda: calls.exists() and "a" in lines(calls), what="the first record")
         result = task.stop()
-    assert result.failed
-    assert "interrupted" in (result.trace or "")
+    assert not result.failed, result.trace
+    assert lines(calls)[1:4] == ["a", "hang", "b"]
+    assert lines(calls)[-3:] == ["preCommit", "close 1", "stop"]
+    assert committed(kafka, name, topic) == 3
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("interrupted", "stages"),
+    [("throw", {}), ("return", {}), ("return", {"same": {"type": "support.java_plugins.Same"}}), ("ignore", {})],
+)
+def test_a_hanging_put_ends_when_the_task_must_stop_and_its_records_are_read_again(
+    plugin_path: Path, kafka: Kafka, topic: str, name: str, tmp_path: Path, interrupted: str, stages: dict[str, dict[str, str]]
+) -> None:
+    calls, seconds = tmp_path / "calls", 5
+    kafka.produce(topic, "a", "hang", "b")
+    config = {**scripted(name, topic, calls, interrupted=interrupted), **chain(**stages)}
+    with RunningTask(config, kafka.worker(task_shutdown_graceful_timeout_ms=str(seconds * 1000))) as task:
+        eventually(lambda: calls.exists() and "a" in lines(calls), what="the first record")
+        started = time.monotonic()
+        result = task.stop()
+    assert time.monotonic() - started < (seconds + 5) * PATIENCE
+    assert result.failed is (interrupted == "ignore"), result.trace
+    if interrupted == "ignore":
+        assert "Its Java process was killed" in (result.trace or "")
+    else:
+        assert lines(calls)[-1] == "stop"
+    assert java_processes() == []
+    assert kafka.committed(f"connect-{name}").get((topic, 0), 0) <= 1
+    with RunningTask({**config, "hang": "0"}, kafka.worker(), bounded=True) as task:
+        assert not task.join().failed
+    assert {"a", "hang", "b"} <= set(lines(calls))
+    assert committed(kafka, name, topic) == 3
 
 
 @pytest.mark.long

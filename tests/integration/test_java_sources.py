@@ -8,15 +8,16 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from confluent_kafka.admin import NewTopic
+from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource, NewTopic, ResourceType
 
 from sluiceway import discovery
 from sluiceway.herder.plugin_path import use_plugin_path
 from sluiceway.java_plugins.hosts import plugin_metrics, reference, task_host
+from sluiceway.runtime.task import TaskCommand, TaskResult
 from sluiceway.storage.model import State
-from support.engine import Offsets, RunningTask
+from support.engine import Commands, Offsets, RunningTask
 from support.engine_connectors import lines
-from support.eventually import eventually
+from support.eventually import PATIENCE, eventually
 from support.exactly_once import exactly_once_worker, opened_stores
 from support.java_plugins import (
     CAMEL_TIMER,
@@ -212,6 +213,105 @@ def test_a_tolerated_record_that_kafka_rejects_is_left_out_and_offsets_pass_it(
 
 
 @pytest.mark.long
+@pytest.mark.parametrize("stages", [{}, {"transforms": "python", "transforms_python_type": "support.java_plugins.Same"}])
+def test_a_record_that_kafka_rejects_fails_the_task_and_no_offset_passes_it(
+    scripted: Callable[..., dict[str, str]], small: str, kafka: Kafka, stages: dict[str, str], tmp_path: Path
+) -> None:
+    config = scripted(topic=small, large="45", slow="20", **stages)
+    offsets = failed_by_a_rejection(kafka, config)
+    assert all(offset is None or offset["n"] < 45 for offset in offsets.stored.values())
+    acknowledged = {line.split()[0] for line in lines(tmp_path / "log")}
+    assert acknowledged.isdisjoint(f"v{n}{'x' * 5000 * (n == 45)}" for n in range(45, 100)), (
+        "commitRecord passed the rejected record"
+    )
+    set_max_message_bytes(kafka, small, 20_000)
+    with RunningTask(config, kafka.worker(), offsets=offsets, bounded=True) as task:
+        assert not task.join().failed
+    assert list(offsets.stored.values()) == [{"n": 99}]
+    assert values_without_x(kafka, small) == {f"v{n}" for n in range(100)}
+
+
+@pytest.mark.long
+def test_a_rejected_record_of_a_plugin_without_acknowledgements_fails_its_task(
+    plugin_path: Path, small: str, kafka: Kafka, name: str, tmp_path: Path
+) -> None:
+    source, offsets = tmp_path / "in", Offsets()
+    written = [f"v{n}{'x' * 5000 * (n == 45)}\n" for n in range(100)]
+    source.write_text("".join(written[:40]))
+    committed, before = (sum(map(len, written[:count])) for count in (40, 45))
+    config = file_source(name, small, source)
+    with RunningTask(config, kafka.worker(offset_flush_interval_ms="100"), offsets=offsets) as task:
+        eventually(lambda: list(offsets.stored.values()) == [{"position": committed}], what="a commit")
+        with source.open("a") as out:
+            out.write("".join(written[40:]))
+        assert_failed_by_rejection(task.join())
+    assert task.reports.states[-1] is State.FAILED
+    (offset,) = offsets.stored.values()
+    assert committed <= (offset or {})["position"] <= before
+    set_max_message_bytes(kafka, small, 20_000)
+    with RunningTask(config, kafka.worker(), offsets=offsets, bounded=True) as task:
+        assert not task.join().failed
+    assert list(offsets.stored.values()) == [{"position": source.stat().st_size}]
+    assert values_without_x(kafka, small) == {f"v{n}" for n in range(100)}
+
+
+@pytest.mark.long
+def test_a_rejected_record_aborts_the_transaction_of_an_exactly_once_task(
+    scripted: Callable[..., dict[str, str]], small: str, kafka: Kafka, unique: Callable[[str], str], tmp_path: Path
+) -> None:
+    worker = exactly_once_worker(kafka.bootstrap, unique)
+    config = scripted(topic=small, large="45", slow="20")
+    with opened_stores(worker) as stores, RunningTask(config, worker, store=stores({})) as task:
+        result = task.join()
+    assert_failed_by_rejection(result)
+    written = [(message.value() or b"").decode() for message in seen(kafka.bootstrap, small)]
+    assert written == [f"v{n}" for n in range(40)], "whole batches before the record, once"
+    assert len(lines(tmp_path / "log")) < 50
+    set_max_message_bytes(kafka, small, 20_000)
+    with opened_stores(worker) as stores, RunningTask(config, worker, store=stores({}), bounded=True) as task:
+        assert not task.join().failed
+        assert stores({}).get(config["name"], [{"s": "1"}]) == [{"n": 99}]
+    written = [(message.value() or b"").decode().rstrip("x") for message in seen(kafka.bootstrap, small)]
+    assert written == [f"v{n}" for n in range(100)]
+
+
+@pytest.fixture
+def small(kafka: Kafka, unique: Callable[[str], str]) -> str:
+    """A topic that takes only small records."""
+    topic = unique("small")
+    kafka.admin.create_topics([NewTopic(topic, 1, 1, config={"max.message.bytes": "2000"})])[topic].result(30)
+    return topic
+
+
+def set_max_message_bytes(kafka: Kafka, topic: str, size: int) -> None:
+    entry = ConfigEntry("max.message.bytes", str(size), incremental_operation=AlterConfigOpType.SET)
+    (future,) = kafka.admin.incremental_alter_configs(
+        [ConfigResource(ResourceType.TOPIC, topic, incremental_configs=[entry])]
+    ).values()
+    future.result(30)
+
+
+def assert_failed_by_rejection(result: TaskResult) -> None:
+    trace = result.trace or ""
+    assert result.failed
+    assert "Unrecoverable exception from producer send callback: " in trace.splitlines()[0], trace  # as in Kafka Connect
+    assert "MSG_SIZE_TOO_LARGE" in trace, trace
+
+
+def failed_by_a_rejection(kafka: Kafka, config: dict[str, str]) -> Offsets:
+    """Run a task until it fails because Kafka rejects a record; return the offsets that are stored then."""
+    offsets = Offsets()
+    with RunningTask(config, kafka.worker(offset_flush_interval_ms="100"), offsets=offsets) as task:
+        assert_failed_by_rejection(task.join())
+    assert task.reports.states[-1] is State.FAILED
+    return offsets
+
+
+def values_without_x(kafka: Kafka, topic: str) -> set[str]:
+    return {message.value().decode().rstrip("x") for message in kafka.read(topic, kafka.end(topic))}
+
+
+@pytest.mark.long
 def test_a_camel_plugin_without_a_manifest_runs(plugin_path: Path, kafka: Kafka, topic: str, name: str) -> None:
     config = {"name": name, "connector.class": _CAMEL, "topics": topic, "camel.source.path.timerName": "t"}
     config |= {"camel.source.endpoint.period": "20", "key.converter": _STRINGS, "value.converter": _STRINGS}
@@ -267,6 +367,28 @@ def test_a_poll_that_hangs_is_interrupted_and_then_its_process_killed(
     if failed:
         assert "Its Java process was killed" in (result.trace or "")
     assert java_processes() == []
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("then", ["wait", "flag", "hang"])
+def test_a_poll_ahead_that_hangs_ends_when_the_task_stops_before_the_next_poll(
+    scripted: Callable[..., dict[str, str]], kafka: Kafka, topic: str, then: str, tmp_path: Path
+) -> None:
+    commands, offsets = Commands(lambda _: TaskCommand.STOP if task.reports.topics else None), Offsets()
+    config = scripted(limit="10", then=then)
+    worker = kafka.worker(task_shutdown_graceful_timeout_ms="5000")
+    started = time.monotonic()
+    with RunningTask(config, worker, offsets=offsets, commands=commands) as task:
+        assert not task.join().failed
+    assert time.monotonic() - started < 30 * PATIENCE
+    assert java_processes() == []
+    assert list(offsets.stored.values()) == [{"n": 9}]
+    assert kafka.values(topic, 10) == [f"v{n}" for n in range(10)]
+    if then != "hang":
+        assert lines(tmp_path / "log")[-3:] == ["v9 0 9", "commit", "stop"]
+    with RunningTask({**config, "limit": "20", "then": ""}, worker, offsets=offsets, bounded=True) as task:
+        assert not task.join().failed
+    assert kafka.values(topic, 20) == [f"v{n}" for n in range(20)]
 
 
 @pytest.mark.long

@@ -13,7 +13,10 @@ import tempfile
 from pathlib import Path
 
 from sluiceway.stack.broker import EmbeddedBroker
+from support.eventually import PATIENCE
 from support.guard import Guard
+
+READY_SECONDS = 90.0 * PATIENCE
 
 #: The environment variable with the run's folder, inherited by xdist workers. Each broker has a folder in it.
 FOLDER_VARIABLE = "SLUICEWAY_TEST_BROKER_DIR"
@@ -44,4 +47,4 @@ def stop_all(folder: str | Path) -> None:
 def shared_bootstrap() -> str:
     """Return the address of this worker's broker; the first call starts it."""
     folder = Path(os.environ[FOLDER_VARIABLE], os.environ.get("PYTEST_XDIST_WORKER", "main"))
-    return EmbeddedBroker(folder).start(progress=lambda line: print(line, file=sys.stderr))
+    return EmbeddedBroker(folder).start(progress=lambda line: print(line, file=sys.stderr), timeout=READY_SECONDS)

@@ -14,7 +14,7 @@ from sluiceway.runtime.source.worker_source_task import run_source
 from sluiceway.runtime.task import TaskCommand, TaskResult, TaskServices, TaskSpec
 from sluiceway.storage.interfaces import OffsetBackingStore
 from sluiceway.storage.model import State, TaskId
-from support.eventually import eventually
+from support.eventually import PATIENCE, eventually
 
 
 class Offsets:
@@ -136,8 +136,8 @@ class RunningTask:
         return self.join()
 
     def join(self, within: float = 60.0) -> TaskResult:
-        self._thread.join(within)
-        assert self.result is not None, f"the loop of {self.spec.id} did not end within {within:g} s"
+        self._thread.join(within * PATIENCE)
+        assert self.result is not None, f"the loop of {self.spec.id} did not end within {within * PATIENCE:g} s"
         return self.result
 
     def wait_for(self, state: State, within: float = 30.0) -> None:

@@ -177,9 +177,9 @@ def java_processes() -> list[int]:
     Orphans are included. Ends the process that validates configs, which lasts otherwise.
     """
     close_shared_host()
-    return [child.pid for child in psutil.Process().children(recursive=True) if MAIN_CLASS in " ".join(_command_line(child))] + [
-        each.pid for each in psutil.process_iter() if each.ppid() == 1 and MAIN_CLASS in " ".join(_command_line(each))
-    ]
+    orphans = [each for each in psutil.process_iter(["ppid"]) if each.info["ppid"] == 1]
+    own = psutil.Process().children(recursive=True)
+    return [each.pid for each in [*own, *orphans] if MAIN_CLASS in " ".join(_command_line(each))]
 
 
 def _command_line(process: psutil.Process) -> list[str]:

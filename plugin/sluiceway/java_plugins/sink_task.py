@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any, ClassVar, NamedTuple, Protocol, cast
+from typing import Any, ClassVar, NamedTuple, NoReturn, Protocol, cast
 
 from sluiceway.api import ErrantRecordReporter, NotColumnar, SinkRecord, SinkTask, SinkTaskContext, TopicPartition
 from sluiceway.errors import ConnectError
-from sluiceway.java_plugins.errors import java_error
+from sluiceway.java_plugins.errors import JavaError, java_error
 from sluiceway.java_plugins.host import JavaObject
 from sluiceway.java_plugins.hosts import PluginLocation, current_slot, reference
 from sluiceway.java_plugins.messages import packed_messages
@@ -17,6 +17,9 @@ from sluiceway.java_plugins.source_task import StopWatch
 from sluiceway.java_plugins.values import Values
 from sluiceway.kafka.clients import ConsumedMessage
 from sluiceway.kafka.group_metadata import ConsumerGroup
+
+# Of the time a task may take to stop. Late, because Kafka Connect waits that long for put(), which may be about to succeed.
+_INTERRUPT_SHARE = 0.6
 
 
 class ReportedMessage(NamedTuple):
@@ -58,14 +61,23 @@ class JavaSinkTask(SinkTask):
     _object: JavaObject | None = None
     _stopping: StopWatch | None = None
 
-    def prepare(self, chain: Mapping[str, object] | None, must_stop: Callable[[], bool], stop_seconds: float) -> None:
+    def prepare(
+        self,
+        chain: Mapping[str, object] | None,
+        must_stop: Callable[[], bool],
+        stop_seconds: float,
+        interrupted: Callable[[], NoReturn],
+    ) -> None:
         """Set the chain of converters and transforms (see ``Chain.java``), and how the task learns that it must stop.
 
         Without a chain, the task gets records. ``must_stop`` is called while a call of the task lasts, and may raise to leave
-        it. A call that goes on for ``stop_seconds`` after that is ended by ending its Java process.
+        it. A call that goes on for ``stop_seconds`` after that is ended by ending its Java process. Before that, its thread is
+        interrupted. ``put`` and ``pre_commit`` then call ``interrupted``, which raises, because the task may have written only
+        some of the records, whether it throws an exception or not.
         """
         self._chain = chain
-        self._stopping = StopWatch(must_stop, stop_seconds)
+        self._stopping = StopWatch(must_stop, stop_seconds, _INTERRUPT_SHARE)
+        self._interrupted = interrupted
 
     def start(self, config: Mapping[str, str]) -> None:
         slot = current_slot()
@@ -97,10 +109,10 @@ class JavaSinkTask(SinkTask):
             self._put_messages(records)
             return
         rows = self._values.dumps(lambda: rows_of(self._values, records, originals=self._reports))
-        self._call("values", None, rows)
+        self._deliver("values", None, rows)
 
     def pre_commit(self, offsets: Mapping[TopicPartition, int]) -> Mapping[TopicPartition, int]:
-        safe = self._call("preCommit", [[*partition, offset] for partition, offset in offsets.items()])
+        safe = self._deliver("preCommit", [[*partition, offset] for partition, offset in offsets.items()])
         return {TopicPartition(topic, partition): offset for topic, partition, offset in safe}
 
     def stop(self) -> None:
@@ -113,10 +125,10 @@ class JavaSinkTask(SinkTask):
     def _put_messages(self, records: MessagesForJava) -> None:
         messages, records.messages = records.messages, None
         if messages is None:
-            records.size = self._call("put")
+            records.size = self._deliver("put")
             return
         runs, data = packed_messages(messages)
-        result: int | Mapping[str, Any] = self._call("messages", runs, data)
+        result: int | Mapping[str, Any] = self._deliver("messages", runs, data)
         if isinstance(result, Mapping):
             raise NotConvertedError(messages, result)
         records.size = result
@@ -140,6 +152,20 @@ class JavaSinkTask(SinkTask):
         """Drop the converted records of partitions; return how many are left."""
         left: int = self._call("drop", _rows(partitions))
         return left
+
+    def _deliver(self, method: str, args: object = None, body: bytes = b"") -> Any:
+        """Call a method whose success means that records are written."""
+        try:
+            result = self._call(method, args, body)
+        except JavaError:
+            self._check_not_interrupted()
+            raise
+        self._check_not_interrupted()
+        return result
+
+    def _check_not_interrupted(self) -> None:
+        if self._stopping is not None and self._stopping.interrupted:
+            self._interrupted()
 
     def _call(self, method: str, args: object = None, body: bytes = b"") -> Any:
         if self._object is None:

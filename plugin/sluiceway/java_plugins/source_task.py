@@ -160,11 +160,13 @@ class JavaSourceTask(SourceTask):
 class StopWatch:
     """Ends a call of a task that lasts on when the task must stop: first by an interrupt, then by killing its process."""
 
-    def __init__(self, must_stop: Callable[[], bool], seconds: float) -> None:
+    def __init__(self, must_stop: Callable[[], bool], seconds: float, interrupt_share: float = _INTERRUPT_SHARE) -> None:
         self._must_stop = must_stop
         self._seconds = seconds
+        self._interrupt_share = interrupt_share
         self._since: float | None = None
-        self._interrupted = False
+        self.interrupted = False
+        """True once a call was interrupted."""
 
     def begin(self) -> None:
         """Start the time that the task has to stop, unless it has started already."""
@@ -189,6 +191,6 @@ class StopWatch:
                 f"{what} of the task did not return within {waited:.1f} s after the task had to stop, nor when it was "
                 "interrupted. Its Java process was killed. Raise task.shutdown.graceful.timeout.ms if it needs longer."
             )
-        if interrupt and not self._interrupted and waited >= self._seconds * _INTERRUPT_SHARE:
-            self._interrupted = True
+        if interrupt and not self.interrupted and waited >= self._seconds * self._interrupt_share:
+            self.interrupted = True
             task.interrupt()

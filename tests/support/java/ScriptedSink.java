@@ -32,10 +32,11 @@ public class ScriptedSink extends SinkConnector {
 
     public static class Scripted extends SinkTask {
         private Path calls;
+        private Map<String, String> config;
         private final List<String> done = new ArrayList<>();
 
         @Override public String version() { return "1"; }
-        @Override public void start(Map<String, String> config) { calls = Path.of(config.get("calls")); }
+        @Override public void start(Map<String, String> config) { this.config = config; calls = Path.of(config.get("calls")); }
         @Override public void stop() { did("stop"); }
         @Override public void open(Collection<TopicPartition> partitions) { did("open " + partitions.size() + " " + context.assignment().size()); }
         @Override public void close(Collection<TopicPartition> partitions) { did("close " + partitions.size()); }
@@ -50,7 +51,7 @@ public class ScriptedSink extends SinkConnector {
                 String value = String.valueOf(record.value());
                 boolean first = done.add(value) && done.indexOf(value) == done.size() - 1;
                 TopicPartition place = new TopicPartition(record.originalTopic(), record.originalKafkaPartition());
-                if (value.startsWith("hang")) hang();
+                if (value.startsWith("hang") && !waited()) return;
                 if (value.startsWith("report")) context.errantRecordReporter().report(record, new IllegalStateException("not this one"));
                 if (value.startsWith("made")) report(record);
                 if (value.startsWith("timeout") && first) { context.timeout(10); throw new RetriableException("later"); }
@@ -68,12 +69,19 @@ public class ScriptedSink extends SinkConnector {
             context.errantRecordReporter().report(made, new IllegalStateException("made by the task"));
         }
 
-        private static void hang() {
-            try {
-                Thread.sleep(600_000);
-            } catch (InterruptedException interrupted) {
-                throw new org.apache.kafka.connect.errors.ConnectException("interrupted", interrupted);
+        /** Waits, and does what plugins do when they are interrupted: throw, return (false), or go on. */
+        private boolean waited() {
+            String interrupted = config.getOrDefault("interrupted", "throw");
+            long end = System.nanoTime() + Long.parseLong(config.getOrDefault("hang", "600000")) * 1_000_000;
+            for (long left = end; left > 0; left = end - System.nanoTime()) {
+                try {
+                    Thread.sleep(Math.max(0, end - System.nanoTime()) / 1_000_000);
+                } catch (InterruptedException error) {
+                    if (interrupted.equals("throw")) throw new org.apache.kafka.connect.errors.ConnectException("interrupted", error);
+                    if (interrupted.equals("return")) { Thread.currentThread().interrupt(); return false; }
+                }
             }
+            return true;
         }
 
         /** Reads the consumer's group as Iceberg's sink does. */

@@ -70,8 +70,8 @@ class SinkOffsetCommitter:
     def commit(self) -> None:
         """Commit without waiting for Kafka's answer. Raises Interrupted.
 
-        If ``pre_commit`` fails, rewinds to the last committed offsets. The same if the task is interrupted while it reports
-        a record: a later commit must not skip that record.
+        If ``pre_commit`` fails, rewinds to the last committed offsets. The same if the task is interrupted, for example while
+        it reports a record: a later commit must not skip that record.
         """
         self._due = time.monotonic() + self._interval
         self._context.commit_requested = False
@@ -114,7 +114,7 @@ class SinkOffsetCommitter:
                 return False
             flushed = self._flush_reports(self._last_commit_seconds)
         except Interrupted:
-            log.warning("Offsets were not committed: the task was stopped while it reported a record")
+            log.warning("Offsets were not committed: the task was interrupted because it must stop")
             return False
         finally:
             self._context.delivery_ends = False

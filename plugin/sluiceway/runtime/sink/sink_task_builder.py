@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import functools
+import logging
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
+from typing import NoReturn
 
 from sluiceway import discovery
 from sluiceway.api import SinkRecord, SinkTask
@@ -19,7 +21,7 @@ from sluiceway.runtime.errors.errant_record_reporter import WorkerErrantRecordRe
 from sluiceway.runtime.errors.error_handling import retry_with_tolerance_operator
 from sluiceway.runtime.errors.error_settings import ErrorSettings
 from sluiceway.runtime.errors.retry_with_tolerance import RetryWithToleranceOperator
-from sluiceway.runtime.interrupts import check_abandoned
+from sluiceway.runtime.interrupts import Interrupted, check_abandoned
 from sluiceway.runtime.java_chain import java_chain
 from sluiceway.runtime.plugin_metrics import describe_plugins
 from sluiceway.runtime.sink.consumer_settings import sink_consumer
@@ -35,6 +37,8 @@ from sluiceway.runtime.task import TaskCommand, TaskControl, TaskServices, TaskS
 from sluiceway.runtime.task_converters import converters_of_bytes, task_converters
 from sluiceway.runtime.transforms.transformation_chain import TransformationChain, chain_of
 from sluiceway.runtime.worker_task import log_errors
+
+log = logging.getLogger(__name__)
 
 _PUT_SHARE = 0.1  # of max.poll.interval.ms, for one put
 _MAX_POLL_INTERVAL = "300000"
@@ -97,7 +101,7 @@ def build_sink_task(spec: TaskSpec, services: TaskServices, resources: ExitStack
     resources.callback(chain.close)
     subscription = Subscription(config)
     if isinstance(task, JavaSinkTask):
-        task.prepare(in_java, functools.partial(_must_stop, control), shutdown_seconds)
+        task.prepare(in_java, functools.partial(_must_stop, control), shutdown_seconds, _interrupted)
     columns = task.takes_columns and has_columnar_form(type(task), "put_columns", "put") and columns_available()
     settings, most = sink_consumer(spec, columns=columns)
     metrics = services.metrics
@@ -176,6 +180,11 @@ def _committed(services: TaskServices, seconds: float, *, succeeded: bool) -> No
 def _must_stop(control: TaskControl) -> bool:
     check_abandoned(control)
     return control.command() is TaskCommand.STOP
+
+
+def _interrupted() -> NoReturn:
+    log.warning("The task was interrupted because it must stop. The records that it was given last are read again")
+    raise Interrupted
 
 
 def _flush_reports(
