@@ -344,9 +344,8 @@ class DatabaseReader:
     # -- the log
 
     def _stream_log(self) -> None:
-        if self._config.common.snapshots.mode == "configuration_based" and not self._config.flag(
-            "snapshot.mode.configuration.based.start.stream"
-        ):
+        streams = self._config.flag("snapshot.mode.configuration.based.start.stream")
+        if self._config.common.snapshots.mode == "configuration_based" and not streams:
             return
         server = self._open_server()
         gap = find_gap(self._position.start, server.log_state())
@@ -387,6 +386,8 @@ class DatabaseReader:
         start = self._position.start
         log.info("Reading the binary log from %s:%s (%s).", start.file, start.position, start.gtids or "no GTID")
         try:
+            if self._buffer.is_stopped():  # while the connection was opened: stop() has not closed it
+                return
             stream.start(start)
             self.connected = True
             streaming.run(stream.packets())
