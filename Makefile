@@ -99,9 +99,10 @@ test-plugins-cdc: $(VENV)/.ready  ## Debezium's Java connectors against records 
 test-plugins-kills: $(VENV)/.ready  ## kill the processes of Debezium's source and JDBC sink, each 20 times (KILLS=20 SEED=1)
 	SLUICEWAY_TEST_PATIENCE=3 $(BIN)/python -m pytest tests/faults/test_java_plugins.py -v -s -p no:cacheprovider
 
-test-cdc: $(VENV)/.ready  ## change data capture: records of the real Debezium, handovers, lost logs, memory (ROWS=5000000 SECONDS=120)
+test-cdc: $(VENV)/.ready  ## change data capture: records of the real Debezium, handovers, lost logs, memory, values (ROWS=5000000 SECONDS=120)
 	$(BIN)/python -m pytest tests/cdc -v -s -p no:cacheprovider
-	$(BIN)/python -m pytest tests/integration/test_jdbc_rewind.py -m long -p no:cacheprovider
+	$(BIN)/python -m pytest tests/unit/connectors/cdc tests/integration/test_mariadb_log_values.py tests/integration/test_jdbc_rewind.py \
+		-m long -v -p no:cacheprovider
 
 test-cdc-kills: $(VENV)/.ready  ## change data capture under load while tasks, drivers, databases, and networks fail (KILLS=50 SEED=1)
 	SLUICEWAY_TEST_PATIENCE=3 $(BIN)/python -m pytest tests/faults/test_cdc.py -v -s -p no:cacheprovider

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -200,11 +201,29 @@ def test_a_micro_batch_ends_at_the_end_of_the_log(source: _Source) -> None:
         with TaskRun(source.task, config, offset) as run:
             while records := run.poll():
                 folded.add(records)
+        assert not [thread.name for thread in threading.enumerate() if "-reader-" in thread.name]
         offset = run.offset
         assert source.equals(folded, "t")
         assert len(folded.tables[f"c.{source.prefix}.t"]) == rows
         source.execute(*(f"insert into t values ({number}, 1)" for number in range(rows + 1, rows + 51)))
     assert folded.operations == {"r": 100, "c": 50}
+
+
+@pytest.mark.long
+@pytest.mark.kafka
+def test_a_micro_batch_of_mariadb_leaves_no_log_for_the_next_one(mariadb_source: _Source) -> None:
+    mariadb_source.fill("t", 10)
+    mariadb_source.fill("other", 10)
+    config = {**mariadb_source.config, "table.include.list": f"{mariadb_source.prefix}.t", "airflow.mode": "micro-batch"}
+    offset: Any = None
+    for _ in range(2):
+        with TaskRun(mariadb_source.task, config, offset) as run:
+            while run.poll():
+                pass
+        offset = run.offset
+        end = mariadb_source.database.execute("show master status")[0]
+        assert (offset["file"], offset["pos"]) == (end[0], end[1])
+        mariadb_source.execute(*(f"update other set v = v + 1 where id = {number}" for number in range(1, 11)))
 
 
 @pytest.mark.long

@@ -43,7 +43,10 @@ class Folded:
 
 
 class TaskRun:
-    """One run of a task from a stored offset on, used with ``with``. ``offset`` is that of the last record taken."""
+    """One run of a task from a stored offset on, used with ``with``.
+
+    ``offset`` is that of the last record taken, or the one that the task returned behind it.
+    """
 
     def __init__(self, task_class: type[SourceTask], config: Mapping[str, str], offset: Mapping[str, Any] | None = None) -> None:
         self.partition = {"server": config["topic.prefix"]}
@@ -64,6 +67,8 @@ class TaskRun:
         records = list(self._task.poll() or ())
         if records:
             self.offset = records[-1].source_offset
+        else:
+            self.offset = next((offset for _, offset in self._task.idle_offsets()), self.offset)
         return records
 
     def take(self, count: int) -> list[SourceRecord]:

@@ -22,15 +22,16 @@ class CatchUp:
         self.wanted = config.get(MODE) == MICRO_BATCH
         self._context = context
         self._reached = reached
-        self._done = False
+        self.done = False
+        """Whether the end is reached."""
 
     def poll(self, poll: Callable[[], Sequence[SourceRecord] | None]) -> Sequence[SourceRecord] | None:
         """Return the records of a poll; none behind the end. Wait for records before it, even while the log pauses."""
         if not self.wanted:
             return poll()
         for _ in range(_MOST_WAITS):
-            self._done = self._done or self._reached()
-            if self._done:
+            self.done = self.done or self._reached()
+            if self.done:
                 return None
             records = poll()
             if records:

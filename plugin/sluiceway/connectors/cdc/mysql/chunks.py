@@ -129,8 +129,8 @@ def file_number(file: str) -> int:
 
 
 def log_position(position: LogPosition) -> tuple[int, int]:
-    """Return up to where the log has been read."""
-    return file_number(position.file), position.end
+    """Return up to where the log has been read; less than any position while that is unknown."""
+    return (file_number(position.file), position.end) if position.located else (-1, 0)
 
 
 def key_conditions(

@@ -20,6 +20,7 @@ log = logging.getLogger(__name__)
 
 _KAFKA = "kafka."
 _READ_SECONDS = 60.0
+_BATCH = 500
 _FOREVER = "-1"
 
 
@@ -124,7 +125,7 @@ class SchemaHistory:
             deadline = time.monotonic() + _READ_SECONDS
             position = low
             while position < high and time.monotonic() < deadline:
-                for message in reader.consume(500, 1.0):
+                for message in reader.consume(min(_BATCH, high - position), 1.0):  # waits until it has so many
                     if message.error() is not None:
                         continue
                     position = int(message.offset() or 0) + 1

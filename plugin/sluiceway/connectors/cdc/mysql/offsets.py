@@ -63,6 +63,8 @@ class LogPosition:
         self.position = 0
         self.end = 0
         """The position in the file behind the last event, even one that has no records."""
+        self.located = False
+        """Whether ``file`` is one of this server: after a start by GTIDs, which may be on another one, not before an event."""
         self.server_id = 0
         self.seconds = 0
         self.gtid: str | None = None
@@ -91,6 +93,7 @@ class LogPosition:
         """Move to a position between transactions."""
         self.file = self._start_file = start.file
         self.position = self.end = self._start_position = start.position
+        self.located = not start.gtids
         self._has_gtids = bool(start.gtids)
         self._start_gtids = start.gtids or None
         kind = type(self._gtids)
@@ -102,11 +105,12 @@ class LogPosition:
         """Set how many events of the next transaction, and rows of the event after them, have been read."""
         self._events, self._rows = events, rows
 
-    def rewind(self) -> None:
-        """Go back to the start of the current transaction, because a new dump begins there; what was read is skipped."""
+    def rewind(self) -> StartPosition:
+        """Go back to the start of the current transaction, where a new dump begins, and return it; what was read is skipped."""
         events, rows = self.skips
         self.start_at(self.start)
         self.resume_at(events, rows)
+        return self.start
 
     @property
     def start(self) -> StartPosition:
@@ -120,6 +124,7 @@ class LogPosition:
 
     def rotate(self, file: str, position: int) -> None:
         self.file, self.end = file, position
+        self.located = True
         if not self.in_transaction:
             self._start_file, self._start_position = file, position
 

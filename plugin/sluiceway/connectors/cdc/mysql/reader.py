@@ -82,8 +82,7 @@ class DatabaseReader:
         self._running_snapshot: Snapshot | None = None
         self.connected = False
         """Whether the log is being received."""
-        self.catches_up = False
-        """Whether the reader is asked for ``caught_up``."""
+        self.catches_up = False  # whether the reader is asked for ``caught_up``
         self._log_end: tuple[int, int] | None = None
         self.signals = BinlogSignals(
             config, emitter, self._position, self._catalog, self._tables, self._notifications, self._want_blocking
@@ -344,9 +343,8 @@ class DatabaseReader:
     # -- the log
 
     def _stream_log(self) -> None:
-        if self._config.common.snapshots.mode == "configuration_based" and not self._config.flag(
-            "snapshot.mode.configuration.based.start.stream"
-        ):
+        streams = self._config.flag("snapshot.mode.configuration.based.start.stream")
+        if self._config.common.snapshots.mode == "configuration_based" and not streams:
             return
         server = self._open_server()
         gap = find_gap(self._position.start, server.log_state())
@@ -366,15 +364,17 @@ class DatabaseReader:
             mariadb=server.mariadb,
             read_table=self._read_table,
         )
-        if self.catches_up and self._log_end is None:
-            end = server.position()
-            self._log_end = (file_number(end.file), end.position)
-        self._close_server()
-        connection = connect(replace(self._config.connection, statements=()))
         self.signals.start(self._offset or {})
         active = self.signals.active or bool(self._wanted)
+        start = self._position.rewind()
+        if self.catches_up and self._log_end is None:
+            end = server.position()
+            if start.gtids and start.gtids == end.gtids and not active:
+                return  # a dump by GTIDs shows that only by its first heartbeat
+            self._log_end = (file_number(end.file), end.position)
+        self._close_server()
         stream = BinlogStream(
-            connection,
+            connect(replace(self._config.connection, statements=())),
             self._config.server_id,
             mariadb=parts.mariadb,
             annotations=self._config.flag("include.query"),
@@ -382,11 +382,11 @@ class DatabaseReader:
         )
         with self._lock:
             self._stream = stream
-        self._position.rewind()
         streaming = Streaming(parts, self.signals.on_row, self._after_event) if active else Streaming(parts)
-        start = self._position.start
         log.info("Reading the binary log from %s:%s (%s).", start.file, start.position, start.gtids or "no GTID")
         try:
+            if self._buffer.is_stopped():  # while the connection was opened: stop() has not closed it
+                return
             stream.start(start)
             self.connected = True
             streaming.run(stream.packets())

@@ -72,9 +72,12 @@ class BinlogSourceTask(SourceTask):
         return records or None
 
     def idle_offsets(self) -> Sequence[tuple[Partition, Offset]]:
-        """Move the stored offset over log without records: else the server may have purged it at the next start."""
+        """Move the stored offset over log without records: else the server may have purged it at the next start.
+
+        A micro-batch does so at its end, because the next one would read that log again.
+        """
         offset = self._buffer.offset
-        if offset is None or offset == self._newest or not self._idle.due():
+        if offset is None or offset == self._newest or not (self._catch_up.done or self._idle.due()):
             return ()
         self._newest = offset
         return [(self._emitter.partition, offset)]
