@@ -59,6 +59,8 @@ class _Source:
 def postgres(postgresql_server: PostgresServer, unique: Callable[[str], str]) -> Iterator[_Source]:
     name = unique("c").replace("-", "_")
     postgresql_server.first.execute(f"create database {name}")
+    # The test server's commits are not: the log's end may then be before them.
+    postgresql_server.first.execute(f"alter database {name} set synchronous_commit = on")
     config = {
         "database.hostname": HOST,
         "database.port": str(postgresql_server.port),

@@ -155,13 +155,14 @@ def test_a_connector_is_made_with_the_keyboard_alone(browser: Browser) -> None:
         keyboard = ui.page.keyboard
 
         def tab_to(name: str) -> None:
-            focused = "() => (document.activeElement.labels?.[0] ?? document.activeElement).innerText"
+            focused = "() => (document.activeElement.labels?.[0] ?? document.activeElement.closest('body *'))?.innerText"
             for _ in range(80):
                 keyboard.press("Tab")
                 if name in (ui.page.evaluate(focused) or ""):
                     return
             raise AssertionError(f"The Tab key does not reach {name}")
 
+        expect(ui.page.get_by_role("link", name="Create connector")).to_be_visible()
         tab_to("Create connector")
         keyboard.press("Enter")
         expect(ui.page.get_by_role("link", name="FileStreamSourceConnector")).to_be_visible()
