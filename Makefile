@@ -50,7 +50,7 @@ test-lineage: $(VENV)/.ready  ## events that OpenLineage's own provider makes of
 	$(BIN)/python -m pytest tests/unit/provider/lineage tests/integration/test_lineage_shapes.py -v -p no:cacheprovider
 
 test-clusters: $(VENV)/.ready  ## kill each part of real Spark and YARN clusters, and print a table (ROUNDS=10 SEED=1 KILLS=executor LOAD=1)
-	$(BIN)/python -m pytest tests/clusters -v -s -p no:cacheprovider
+	$(BIN)/python -m pytest tests/clusters tests/integration/test_spark_cluster.py -v -s -p no:cacheprovider
 
 build-kubernetes: $(VENV)/.ready  ## build etcd, a Kubernetes API server and helm with Go into the cache folder, for test-kubernetes; 8 minutes
 	PYTHONPATH=tests $(BIN)/python -m support.clusters.kubernetes_build
@@ -114,7 +114,7 @@ test-columns: $(VENV)/.ready  ## columnar forms against row forms: 10,000 genera
 
 faults: $(VENV)/.ready  ## the fault matrix: each fault for real, and a table of what was seen
 	$(BIN)/python -m pytest tests/faults tests/integration/test_task_hosts.py tests/integration/test_warm_batches.py \
-		tests/integration/test_shared_applications.py -p no:cacheprovider
+		tests/integration/test_shared_applications.py tests/integration/test_dead_letter_topic.py -p no:cacheprovider
 
 bench: $(VENV)/.ready  ## lines per second beside real Kafka Connect, as ratios; records per second through a chain of transforms
 	$(BIN)/python tests/benchmarks/bench_engine.py

@@ -73,6 +73,7 @@ def test_an_unavailable_dead_letter_queue_topic_fails_the_task_after_the_deliver
     assert committed(kafka, name, topic) is None
 
 
+@pytest.mark.long
 def test_only_bad_records_and_a_slow_dead_letter_queue_topic_do_not_exhaust_memory(
     kafka: Kafka, topic: str, name: str, dlq: str
 ) -> None:

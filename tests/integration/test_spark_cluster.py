@@ -157,6 +157,7 @@ def verifiable(unique: Callable[[str], str], **more: str) -> dict[str, str]:
 TWO_EXECUTORS = {"spark.cores.max": "2", "spark.executor.cores": "1", "spark.executor.memory": "512m"}
 
 
+@pytest.mark.long  # tests/clusters/test_standalone.py has a slice of it
 def test_lost_executors_and_workers_cost_no_record_and_are_reported(
     cluster: SparkCluster, start: Start, unique: Callable[[str], str]
 ) -> None:
