@@ -69,6 +69,12 @@ def test_a_catalog_that_takes_requests_and_does_not_answer() -> None:
             opened.catalog  # noqa: B018 (a property that connects)
 
 
+def test_pyicebergs_own_configuration_of_the_catalog_counts(catalog: RestCatalog, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYICEBERG_CATALOG__ICEBERG__TYPE", "rest")
+    monkeypatch.setenv("PYICEBERG_CATALOG__ICEBERG__URI", catalog.uri)
+    assert isinstance(OpenedCatalog({TYPE: "rest"}).catalog.list_namespaces(), list)
+
+
 def test_validate_names_the_option_that_is_wrong(catalog: RestCatalog, tmp_path: Path) -> None:
     with only_with_token(catalog.uri, "right") as uri:
         config = Lake("iceberg", tmp_path, uri).config("validate", "db.validated")

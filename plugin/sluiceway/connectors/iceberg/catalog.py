@@ -27,7 +27,6 @@ _RENAMED = {
     "io-impl": "",  # PyIceberg chooses by the location's scheme; py-io-impl overrides it
 }
 _HDFS_IO = "sluiceway.connectors.iceberg.file_io.HdfsFileIO"
-_REST = {"py-catalog-impl": "sluiceway.connectors.iceberg.rest.TimedRestCatalog"}
 _SCHEMES = {"postgresql": "postgresql+psycopg", "mysql": "mysql+pymysql", "sqlite": "sqlite"}
 
 
@@ -51,7 +50,7 @@ def catalog_type(given: Mapping[str, str]) -> str:
 def catalog_properties(given: Mapping[str, str]) -> dict[str, str]:
     """Return PyIceberg's properties for the keys below ``iceberg.catalog.``. Raises ConfigError."""
     kind = catalog_type(given)
-    found = dict(_REST) if kind == "rest" else {"type": kind}
+    found = {"type": kind}
     for name, value in given.items():
         if name in (TYPE, IMPL):
             continue

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from pyiceberg.catalog.rest import RestCatalog
-from pyiceberg.utils.config import Config, merge_config
 
 if TYPE_CHECKING:
-    from pyiceberg.typedef import RecursiveDict
     from requests import Session
 
 _TIMEOUTS = {"rest.client.connection-timeout-ms": "10000", "rest.client.socket-timeout-ms": "60000"}
@@ -21,11 +19,6 @@ class TimedRestCatalog(RestCatalog):
     PyIceberg waits for an answer without limit, so a task would hang when its catalog's host is cut off. A request that times
     out raises an OSError, as one that is refused does.
     """
-
-    def __init__(self, name: str, **properties: str) -> None:
-        """Take PyIceberg's own configuration for the catalog into account, as ``load_catalog`` does for its types."""
-        configured = Config().get_catalog_config(name) or {}
-        super().__init__(name, **cast("dict[str, str]", merge_config(configured, cast("RecursiveDict", properties))))
 
     def _create_session(self) -> Session:
         session = super()._create_session()

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import pyarrow as pa
 from pyiceberg.catalog import load_catalog
 from pyiceberg.exceptions import NamespaceAlreadyExistsError, NoSuchNamespaceError, NoSuchTableError, TableAlreadyExistsError
 from pyiceberg.utils.config import Config
 
-from sluiceway.connectors.iceberg.catalog import catalog_properties, catalog_type
+from sluiceway.connectors.iceberg.catalog import catalog_properties
 from sluiceway.connectors.iceberg.config import URI
 from sluiceway.connectors.iceberg.errors import reaching
 from sluiceway.connectors.iceberg.partitions import partition_transforms
+from sluiceway.connectors.iceberg.rest import TimedRestCatalog
 from sluiceway.connectors.iceberg.table import IcebergTable
 from sluiceway.connectors.iceberg.types import column_type, widens
 from sluiceway.connectors.tables.config import CREATE_PROPS, WRITE_PROPS, TableOptions, keys_below
@@ -32,18 +33,23 @@ class OpenedCatalog:
 
     def __init__(self, config: Mapping[str, str]) -> None:
         self._name = config.get("iceberg.catalog", "iceberg")
-        given = keys_below(config, "iceberg.catalog.")
-        self._kind, self._properties = catalog_type(given), catalog_properties(given)
+        self._properties = catalog_properties(keys_below(config, "iceberg.catalog."))
         self._loaded: Catalog | None = None
 
     @property
     def catalog(self) -> Catalog:
         """Raises UnreachableError, and ConnectError if the catalog refuses the login or has no URI."""
         if self._loaded is None:
-            if self._kind in _WITH_URI and "uri" not in {*self._properties, *(Config().get_catalog_config(self._name) or {})}:
-                raise ConfigError(URI, None, f"must be set for a catalog of type {self._kind}")
+            # What PyIceberg's own configuration says of the catalog counts too.
+            properties = {**(Config().get_catalog_config(self._name) or {}), **self._properties}
+            kind = self._properties["type"]
+            if kind in _WITH_URI and "uri" not in properties:
+                raise ConfigError(URI, None, f"must be set for a catalog of type {kind}")
             with reaching(f"Connecting to catalog {self._name}"):
-                self._loaded = load_catalog(self._name, **self._properties)
+                if kind == "rest":
+                    self._loaded = TimedRestCatalog(self._name, **cast("dict[str, str]", properties))
+                else:
+                    self._loaded = load_catalog(self._name, **self._properties)
         return self._loaded
 
     def close(self) -> None:

@@ -20,11 +20,10 @@ _REPEAT_SECONDS = 1.0
 
 @dataclass(slots=True)
 class _EarlySeek:
-    """A seek whose effect has not been seen. ``again`` is when to repeat it; None if no more."""
+    """A seek whose effect has not been seen. ``again`` is when to repeat it: 0 until it is taken; None if no more."""
 
     offset: int
     again: float | None = 0.0
-    taken: bool = False
 
 
 class Seeks:
@@ -85,7 +84,7 @@ class Seeks:
             if error.code != "_STATE":
                 raise
         else:
-            seek.again, seek.taken = (None if seek.taken else now + _REPEAT_SECONDS), True
+            seek.again = None if seek.again else now + _REPEAT_SECONDS
 
     def _seek(self, partition: TopicPartition, offset: int) -> None:
         with mapped_errors(f"seek to offset {offset} of {partition.topic}-{partition.partition}"):
