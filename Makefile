@@ -127,8 +127,8 @@ bench-metrics: $(VENV)/.ready  ## lines per second with metrics and with traces 
 bench-frames: $(VENV)/.ready  ## file and table sinks beside Kafka Connect's FileStreamSink and Iceberg's own sink (RECORDS=800000 ROUNDS=3)
 	$(BIN)/python tests/benchmarks/bench_frames.py --records $${RECORDS:-800000} --rounds $${ROUNDS:-3}
 
-bench-plugins: $(VENV)/.ready  ## Java plugins here beside the same in Kafka Connect, and the twelve checks (RECORDS=1000000 ROUNDS=3)
-	$(BIN)/python tests/benchmarks/bench_plugins.py --records $${RECORDS:-1000000} --rounds $${ROUNDS:-3} --checks
+bench-plugins: $(VENV)/.ready  ## Java plugins here beside the same in Kafka Connect, and the twelve checks (RECORDS=2000000 ROUNDS=3)
+	$(BIN)/python tests/benchmarks/bench_plugins.py --records $${RECORDS:-2000000} --rounds $${ROUNDS:-3} --checks
 
 bench-cdc: $(VENV)/.ready  ## change data capture of PostgreSQL and MariaDB beside Debezium in Kafka Connect (EVENTS=400000 ROUNDS=3)
 	$(BIN)/python tests/benchmarks/bench_cdc_rows.py

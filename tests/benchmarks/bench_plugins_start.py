@@ -134,7 +134,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--records", type=int, default=100_000)
     options = parser.parse_args()
-    with opened(options.records, peer=False) as bench:
+    with opened(options.records) as bench:
         for name, figure in figures_of(rounds_of(bench, options.rounds)).items():
             print(f"{'yes' if figure.good else 'NO ':3}  {name:16}  {figure.text}")
 

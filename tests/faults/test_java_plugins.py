@@ -29,7 +29,7 @@ from support.faults.guarantee import Guarantee
 from support.faults.java_kills import Part, kill_parts, kills
 from support.faults.rows import NewRow
 from support.faults.worker_group import Progress, WorkerGroup, read, worker_group
-from support.java_plugins import DEBEZIUM_JDBC, DEBEZIUM_POSTGRES, debezium_postgres, fetch_runtime, plugin_folder
+from support.java_plugins import DEBEZIUM_POSTGRES, debezium_jdbc_folder, debezium_postgres, fetch_runtime, plugin_folder
 from support.jdbc_sink import JSON, STATIC_MEMBER, fill, person, tombstone
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.long, pytest.mark.timeout(7200)]
@@ -48,7 +48,7 @@ def plugins(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]
     fetch_runtime()
     folder = tmp_path_factory.mktemp("plugins")
     plugin_folder(folder, "debezium-postgres", DEBEZIUM_POSTGRES)
-    plugin_folder(folder, "debezium-jdbc", DEBEZIUM_JDBC)
+    debezium_jdbc_folder(folder)
     keys = {"plugin.path": str(folder), "plugin.java": "prefer"}  # the JDBC sink has a Python implementation
     use_plugin_path(keys)
     yield keys

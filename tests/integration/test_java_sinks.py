@@ -19,7 +19,7 @@ from support.database import DatabaseForTest
 from support.engine import RunningTask
 from support.engine_connectors import SOURCE, lines, script, scripted_sink
 from support.eventually import PATIENCE, eventually
-from support.java_plugins import CONNECT_FILE, compiled_plugin, fetch_runtime, java_processes, plugin_folder
+from support.java_plugins import CONNECT_FILE, compiled_plugin, debezium_jdbc_folder, fetch_runtime, java_processes, plugin_folder
 from support.kafka import Kafka
 from support.peer import PeerStandalone
 
@@ -33,7 +33,6 @@ _STRINGS = "org.apache.kafka.connect.storage.StringConverter"
 _JSON = "org.apache.kafka.connect.json.JsonConverter"
 _TRANSFORM_COMMON = ("com.github.jcustenborder.kafka.connect:kafka-connect-transform-common:0.1.0.14",)
 _RENAME = "com.github.jcustenborder.kafka.connect.transform.common.PatternRename$Value"
-_DEBEZIUM_JDBC = ("io.debezium:debezium-connector-jdbc:3.3.1.Final",)
 _MONGO = ("org.mongodb.kafka:mongo-kafka-connect:2.0.1",)
 
 
@@ -44,9 +43,7 @@ def plugin_path(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     folder = tmp_path_factory.mktemp("plugins")
     plugin_folder(folder, "connect-file", CONNECT_FILE)
     plugin_folder(folder, "transform-common", _TRANSFORM_COMMON)
-    debezium = plugin_folder(folder, "debezium-jdbc", _DEBEZIUM_JDBC)
-    for jar in debezium.glob("jackson-*.jar"):  # not in Debezium's archive either: Hibernate would load modules of two Jacksons
-        jar.unlink()
+    debezium_jdbc_folder(folder)
     plugin_folder(folder, "mongo", _MONGO)
     sources = Path(__file__).parents[1] / "support" / "java"
     compiled_plugin(folder, "scripted", [sources / "ScriptedSink.java", sources / "OddConverter.java"])

@@ -62,6 +62,17 @@ def plugin_folder(plugin_path: Path, name: str, coordinates: Sequence[str], excl
     return folder
 
 
+def debezium_jdbc_folder(plugin_path: Path) -> Path:
+    """Make the plugin location of Debezium's JDBC sink, without Jackson, which its archive lacks, too.
+
+    Hibernate would load modules of two Jacksons.
+    """
+    folder = plugin_folder(plugin_path, "debezium-jdbc", DEBEZIUM_JDBC)
+    for jar in folder.glob("jackson-*.jar"):
+        jar.unlink()
+    return folder
+
+
 def compiled_plugin(plugin_path: Path, name: str, sources: Iterable[Path]) -> Path:
     """Compile Java sources into a jar without manifests in a plugin location, and return the location."""
     fetch_runtime()

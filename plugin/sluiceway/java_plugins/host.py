@@ -12,7 +12,6 @@ import itertools
 import logging
 import os
 import re
-import shlex
 import signal
 import subprocess
 import sys
@@ -31,6 +30,7 @@ from sluiceway.java_plugins.class_archive import ClassArchive
 from sluiceway.java_plugins.errors import JavaProcessError, java_error
 from sluiceway.java_plugins.frames import ANSWER, ERROR, REQUEST, Frame, encode, read_frame
 from sluiceway.java_plugins.helper_jar import helper_jar
+from sluiceway.java_plugins.jvm_options import jvm_options
 from sluiceway.java_runtime import find_java
 
 log = logging.getLogger(__name__)
@@ -42,24 +42,6 @@ _BUFFER = 1 << 16
 _PIPE_BYTES = 1 << 20  # what Linux allows a user without privileges
 _WAIT_SECONDS = 0.2  # between two calls of a request's `watch`
 _END_SECONDS = 5.0
-HEAP_MB = 256
-"""The largest heap of a Java process in megabytes, unless its options set another one."""
-
-# Small, because there may be a process for each task. Without the two limits the JVM reserves more address space than
-# spark.executor.pyspark.memory usually allows.
-_JVM_OPTIONS = (
-    "-Xrs",
-    "-Xms32m",
-    f"-Xmx{HEAP_MB}m",
-    "-XX:+UseSerialGC",
-    "-XX:CompressedClassSpaceSize=64m",
-    "-XX:ReservedCodeCacheSize=64m",
-    "-XX:-UsePerfData",
-    "-XX:-CreateCoredumpOnCrash",
-    "-Djava.awt.headless=true",
-    "-Dlog4j2.isThreadContextMapInheritable=true",
-    "-Dlog4j2.contextSelector=org.apache.logging.log4j.core.selector.BasicContextSelector",
-)
 # Lets the kernel kill the process with the thread that started it, also if another process holds the pipe open. A process
 # that sets this in `preexec_fn` would fork while it has threads, so a short-lived Python process does it before Java starts.
 _DIE_WITH_PARENT = "import ctypes, os, sys; ctypes.CDLL(None).prctl(1, 9); os.execv(sys.argv[1], sys.argv[1:])"
@@ -302,7 +284,7 @@ def _command(options: HostOptions, crash_file: Path, writing: int) -> tuple[Sequ
     """Return the command of a process that writes its frames to the file descriptor ``writing``, and its archive of classes."""
     java, jars = find_java(), (helper_jar(options.class_path), *options.class_path)
     archive = ClassArchive(java, jars, options.java_opts)
-    jvm = [str(java.executable), *_JVM_OPTIONS, *archive.options, f"-XX:ErrorFile={crash_file}", *shlex.split(options.java_opts)]
+    jvm = [str(java.executable), *archive.options, f"-XX:ErrorFile={crash_file}", *jvm_options(options.java_opts)]
     command = [*jvm, "-cp", os.pathsep.join(map(str, jars)), MAIN_CLASS, f"/proc/self/fd/{writing}"]
     return ([sys.executable, "-S", "-E", "-c", _DIE_WITH_PARENT, *command] if sys.executable else command), archive
 

@@ -1,4 +1,8 @@
-"""Runs Java sink tasks. Their records come as values, or as messages that Java converts and transforms itself."""
+"""Runs Java sink tasks. Their records come as values, or as messages that Java converts and transforms itself.
+
+Java may even read these messages itself, so that they never cross to Python, which would take longer than all else. Python is the
+member of the consumer group in any case, and commits.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +13,7 @@ from typing import Any, ClassVar, NamedTuple, NoReturn, Protocol, cast
 from sluiceway.api import ErrantRecordReporter, NotColumnar, SinkRecord, SinkTask, SinkTaskContext, TopicPartition
 from sluiceway.errors import ConnectError
 from sluiceway.java_plugins.errors import JavaError, java_error
+from sluiceway.java_plugins.fetched import FetchedMessages, FetchedPut
 from sluiceway.java_plugins.host import JavaObject
 from sluiceway.java_plugins.hosts import PluginLocation, current_slot, reference
 from sluiceway.java_plugins.messages import packed_messages
@@ -18,8 +23,14 @@ from sluiceway.java_plugins.values import Values
 from sluiceway.kafka.clients import ConsumedMessage
 from sluiceway.kafka.group_metadata import ConsumerGroup
 
+# For one request to put what the task reads, before Python looks again at commands, commits and the group.
+_PUTS_MILLISECONDS = 50
 # Of the time a task may take to stop. Late, because Kafka Connect waits that long for put(), which may be about to succeed.
 _INTERRUPT_SHARE = 0.6
+
+
+FetchMetrics = Sequence[tuple[Mapping[str, str], Mapping[str, float]]]
+"""Tags and values of the metrics ``consumer-fetch-manager-metrics`` of Kafka's Java consumer."""
 
 
 class ReportedMessage(NamedTuple):
@@ -57,25 +68,34 @@ class JavaSinkTask(SinkTask):
 
     plugin: ClassVar[PluginLocation]
 
+    take_fetch_metrics: Callable[[FetchMetrics], None] = staticmethod(lambda _metrics: None)
+    """Called every few seconds with the metrics of the consumer with which the task reads."""
+
     _chain: Mapping[str, object] | None = None
+    _consumer: Mapping[str, str] | None = None
     _object: JavaObject | None = None
     _stopping: StopWatch | None = None
+    _ahead: FetchedMessages | None = None
+    _most = 0
 
     def prepare(
         self,
         chain: Mapping[str, object] | None,
+        consumer: Mapping[str, str] | None,
         must_stop: Callable[[], bool],
         stop_seconds: float,
         interrupted: Callable[[], NoReturn],
     ) -> None:
         """Set the chain of converters and transforms (see ``Chain.java``), and how the task learns that it must stop.
 
-        Without a chain, the task gets records. ``must_stop`` is called while a call of the task lasts, and may raise to leave
-        it. A call that goes on for ``stop_seconds`` after that is ended by ending its Java process. Before that, its thread is
-        interrupted. ``put`` and ``pre_commit`` then call ``interrupted``, which raises, because the task may have written only
-        some of the records, whether it throws an exception or not.
+        Without a chain, the task gets records. ``consumer`` is the config of the Java consumer that ``read`` uses, None to be
+        given messages. ``must_stop`` is called while a call of the task lasts, and may raise to leave it. A call that goes on for
+        ``stop_seconds`` after that is ended by ending its Java process. Before that, its thread is interrupted. ``put`` and
+        ``pre_commit`` then call ``interrupted``, which raises, because the task may have written only some of the records,
+        whether it throws an exception or not.
         """
         self._chain = chain
+        self._consumer = consumer
         self._stopping = StopWatch(must_stop, stop_seconds, _INTERRUPT_SHARE)
         self._interrupted = interrupted
 
@@ -87,6 +107,7 @@ class JavaSinkTask(SinkTask):
             "plugin": reference(self.plugin, config["task.class"]),
             "config": dict(config),
             "chain": self._chain,
+            "consumer": self._consumer or {},
             "reports": self._reports,
         }
         stopping = self._stopping
@@ -122,16 +143,46 @@ class JavaSinkTask(SinkTask):
             self._stopping.begin()
         self._call("stop")
 
+    @property
+    def reads(self) -> bool:
+        """True if the task reads its messages itself."""
+        return self._consumer is not None
+
+    def read(self, changes: Sequence[object], seconds: float, most: int) -> FetchedMessages:
+        """Read messages, at most ``most``, and wait up to ``seconds`` for the first.
+
+        ``changes`` of the partitions to read come first, each ``[kind, [[topic, partition, offset or None], ...]]``. Kinds are
+        assign, unassign, pause, resume and seek. Without any, returns what the last ``put`` has read ahead, if it has.
+        """
+        self._most = most
+        ahead, self._ahead = self._ahead, None
+        if ahead and not changes:
+            return ahead
+        return self._fetched(self._call("read", {"changes": changes, "milliseconds": int(seconds * 1000), "most": most}))
+
+    def _fetched(self, described: Mapping[str, Any]) -> FetchedMessages:
+        if "metrics" in described:
+            self.take_fetch_metrics(described["metrics"])
+        return FetchedMessages.of(described)
+
     def _put_messages(self, records: MessagesForJava) -> None:
         messages, records.messages = records.messages, None
+        result: int | Mapping[str, Any]
         if messages is None:
-            records.size = self._deliver("put")
-            return
-        runs, data = packed_messages(messages)
-        result: int | Mapping[str, Any] = self._deliver("messages", runs, data)
-        if isinstance(result, Mapping):
+            result = self._deliver("put")
+        elif isinstance(messages, FetchedMessages):
+            arguments = {"without": _rows(messages.left_out), "most": self._most, "milliseconds": _PUTS_MILLISECONDS}
+            result = self._deliver("fetched", arguments)
+        else:
+            result = self._deliver("messages", *packed_messages(messages))
+        if isinstance(result, int):
+            records.size = result
+        elif messages is None or "failures" not in result:
+            self._ahead = self._fetched(result["ahead"]) if result["ahead"] else None
+            records.size = result["count"]
+            records.put_since = [FetchedPut.of(each) for each in result["more"]]
+        else:
             raise NotConvertedError(messages, result)
-        records.size = result
 
     @property
     def skips(self) -> bool:
@@ -227,16 +278,25 @@ class NotConvertedError(NotColumnar):
         self.messages = messages
         self.described = described
 
+    def message(self, failure: Mapping[str, Any]) -> ConsumedMessage | ReportedMessage:
+        """Return the message of one of the ``failures``."""
+        if isinstance(self.messages, FetchedMessages):
+            return _message(failure["message"])
+        index: int = failure["index"]
+        return self.messages[index]
+
 
 class MessagesForJava(Sequence[SinkRecord]):
     """Consumed messages as the records of a ``put``, or records that are in Java already.
 
-    ``messages`` is None once they are in Java; ``size`` is the number of records, as far as it is known.
+    ``messages`` is None once they are in Java; ``size`` is the number of records, as far as it is known. ``put_since`` are
+    further messages that the task has read and put.
     """
 
     def __init__(self, messages: Sequence[ConsumedMessage] | None, size: int = 0) -> None:
         self.messages = messages
         self.size = len(messages) if messages is not None else size
+        self.put_since: Sequence[FetchedPut] = ()
 
     def __len__(self) -> int:
         return self.size

@@ -71,6 +71,24 @@ REFUSED = {
 }
 """Keys that a client cannot ignore without breaking what the user asked for, such as the login."""
 
+_RESETS = frozenset({"earliest", "latest", "none"})
+_OF_OTHERS = frozenset(
+    {
+        "config.providers",
+        "group.instance.id",
+        "group.protocol",
+        "group.remote.assignor",
+        "heartbeat.interval.ms",
+        "interceptor.classes",
+        "key.deserializer",
+        "metric.reporters",
+        "partition.assignment.strategy",
+        "session.timeout.ms",
+        "value.deserializer",
+    }
+)
+"""Keys that mean nothing to a Java consumer which is no member of its group, or that Sluiceway ignores."""
+
 _ASSIGNORS = {
     "RangeAssignor": "range",
     "RoundRobinAssignor": "roundrobin",
@@ -130,6 +148,18 @@ def to_librdkafka(properties: Mapping[str, str]) -> dict[str, str]:
         else:
             mapped[RENAMED.get(key, key)] = value
     return {**mapped, **_security(properties)}
+
+
+def to_java(properties: Mapping[str, str], reset: str) -> dict[str, str] | None:
+    """Return properties of a consumer, which may be librdkafka's, for a Java consumer that joins no group.
+
+    ``reset`` is the default of ``auto.offset.reset``. None if some of them that matter only exist in librdkafka.
+    """
+    names = {own: java for java, own in RENAMED.items()}
+    java = {names.get(key, key): value for key, value in properties.items() if key not in _OF_OTHERS}
+    java.setdefault("auto.offset.reset", reset)
+    own = (_OWN_SASL_KEYS | _OWN_SSL_KEYS) - {"ssl.cipher.suites"}
+    return None if java["auto.offset.reset"] not in _RESETS or not own.isdisjoint(java) else java
 
 
 def _security(properties: Mapping[str, str]) -> dict[str, str]:

@@ -16,7 +16,7 @@ from confluent_kafka.admin import AdminClient
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import ConfigError
 from sluiceway.kafka.client_log import ClientLogFilter
-from sluiceway.kafka.client_properties import to_librdkafka
+from sluiceway.kafka.client_properties import to_java, to_librdkafka
 from sluiceway.kafka.errors import mapped_errors
 
 __all__ = [
@@ -35,6 +35,7 @@ __all__ = [
     "consumer_config",
     "internal_consumer_config",
     "internal_producer_config",
+    "java_consumer_config",
     "producer",
     "producer_config",
     "to_librdkafka",
@@ -100,14 +101,18 @@ about 195,000 with librdkafka's own defaults."""
 def _config(
     worker: WorkerConfig, client_id: str, defaults: Mapping[str, str], *layers: Mapping[str, str], group: str | None = None
 ) -> dict[str, str]:
-    """Merge the worker's Java keys with each layer (later ones win) and map the result to librdkafka's keys."""
-    java = {key: value for key, value in worker.raw.items() if key.startswith(_CLIENT_KEYS)}
-    java |= {"bootstrap.servers": worker.bootstrap_servers, "client.id": client_id}
+    """Merge the worker's keys with each layer (later ones win) and map the result to librdkafka's keys."""
+    return {**CLIENT_DEFAULTS, **defaults, **to_librdkafka(_merged(worker, client_id, *layers, group=group))}
+
+
+def _merged(worker: WorkerConfig, client_id: str, *layers: Mapping[str, str], group: str | None) -> dict[str, str]:
+    merged = {key: value for key, value in worker.raw.items() if key.startswith(_CLIENT_KEYS)}
+    merged |= {"bootstrap.servers": worker.bootstrap_servers, "client.id": client_id}
     for layer in layers:
-        java |= layer
+        merged |= layer
     if group is not None:
-        java["group.id"] = group
-    return {**CLIENT_DEFAULTS, **defaults, **to_librdkafka(java)}
+        merged["group.id"] = group
+    return merged
 
 
 def producer_config(worker: WorkerConfig, client_id: str, overrides: Mapping[str, str] | None = None) -> dict[str, str]:
@@ -179,6 +184,18 @@ def consumer_config(
     """
     all_defaults = {**CONSUMER_DEFAULTS, **(defaults or {})}
     return _config(worker, client_id, all_defaults, worker.with_prefix("consumer."), overrides or {}, group=group)
+
+
+def java_consumer_config(
+    worker: WorkerConfig, client_id: str, group: str, overrides: Mapping[str, str], most: int
+) -> dict[str, str] | None:
+    """Return ``consumer_config`` for Kafka's Java consumer, which assigns itself partitions and commits nothing.
+
+    ``most`` is its ``max.poll.records``. None if properties of the worker or of the connector only exist in librdkafka.
+    """
+    merged = _merged(worker, client_id, worker.with_prefix("consumer."), overrides, group=group)
+    java = to_java(merged, CONSUMER_DEFAULTS["auto.offset.reset"])
+    return None if java is None else {**java, "enable.auto.commit": "false", "max.poll.records": str(most)}
 
 
 def internal_producer_config(worker: WorkerConfig, client_id: str, **settings: str) -> dict[str, str]:

@@ -16,6 +16,7 @@ from sluiceway.metrics.beans import Bean, Value
 INTERVAL = {"statistics.interval.ms": "5000"}
 """The default interval. librdkafka and we need some 0.1 ms for the statistics of a client with a few topic partitions."""
 
+_FETCHES = "consumer-fetch-manager-metrics"
 _MICROSECONDS = 1000.0  # in a millisecond
 
 _Window = Mapping[str, Any]
@@ -37,6 +38,7 @@ class ClientStatistics:
         self._parsed: tuple[str, list[Bean]] | None = None
         self._last: tuple[float, Mapping[str, Value]] | None = None
         self._ends: Ends = {}
+        self._fetches: list[Bean] = []
 
     def __call__(self, text: str) -> None:
         """Take the newest statistics. Called by librdkafka on the task's thread."""
@@ -46,11 +48,19 @@ class ClientStatistics:
         """Take end offsets of a consumer's topic partitions, which may be newer than those of its fetches."""
         self._ends = ends
 
+    def take_fetch_metrics(self, metrics: Sequence[tuple[Mapping[str, str], Mapping[str, float]]]) -> None:
+        """Take tags and values of the fetch metrics of a Java consumer, if that reads the partitions of this one."""
+        self._fetches = [Bean("kafka.consumer", _FETCHES, tags, values) for tags, values in metrics]
+
     def beans(self) -> list[Bean]:
         """Return the client's metrics; none before the first statistics."""
         text = self._text
         if text is None:
             return []
+        fetches, beans = self._fetches, self._own_beans(text)
+        return [*(bean for bean in beans if bean.type != _FETCHES), *fetches] if fetches else beans
+
+    def _own_beans(self, text: str) -> list[Bean]:
         if self._parsed is None or self._parsed[0] is not text:
             statistics = json.loads(text)
             beans = consumer_beans(statistics, self._ends) if self._kind == "consumer" else producer_beans(statistics)
@@ -90,7 +100,7 @@ def consumer_beans(statistics: Mapping[str, Any], ends: Ends) -> list[Bean]:
         Bean("kafka.consumer", "consumer-metrics", {}, _requests(statistics)),
         Bean(
             "kafka.consumer",
-            "consumer-fetch-manager-metrics",
+            _FETCHES,
             {},
             {
                 "records-consumed-total": _number(statistics, "rxmsgs"),
@@ -118,7 +128,7 @@ def consumer_beans(statistics: Mapping[str, Any], ends: Ends) -> list[Bean]:
     beans += [
         Bean(
             "kafka.consumer",
-            "consumer-fetch-manager-metrics",
+            _FETCHES,
             {"topic": topic, "partition": number},
             {"records-lag": lag},
         )

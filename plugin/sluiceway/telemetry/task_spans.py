@@ -40,6 +40,8 @@ class TaskSpans:
 
     carries = False
     """Whether records that are produced carry the trace in their headers."""
+    reads_headers = False
+    """Whether ``batch`` needs the headers of messages."""
     headers: Headers = ()
     """The headers that carry the trace of the batch that is being produced."""
 
@@ -72,6 +74,8 @@ class TracedTask(TaskSpans):
     Args:
         carries: as the attribute.
     """
+
+    reads_headers = True
 
     def __init__(self, tracing: Tracing, attributes: Attributes, *, sink: bool, carries: bool) -> None:
         self._tracing = tracing

@@ -53,7 +53,7 @@ def java(monkeypatch: pytest.MonkeyPatch) -> _Object:
 @pytest.fixture
 def task(java: _Object) -> JavaSinkTask:
     made = JavaSinkTask()
-    made.prepare({}, lambda: True, 10, _interrupted)
+    made.prepare({}, None, lambda: True, 10, _interrupted)
     made._object = java  # type: ignore[assignment]  # as start() sets it
     return made
 

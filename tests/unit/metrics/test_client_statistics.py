@@ -93,3 +93,15 @@ def test_statistics_of_a_client_without_brokers() -> None:
         statistics = ClientStatistics(kind, "c")
         statistics("{}")
         assert statistics.beans()
+
+
+def test_fetch_metrics_of_a_java_consumer_replace_those_of_a_member_that_fetches_nothing() -> None:
+    statistics = ClientStatistics("consumer", "c")
+    statistics(json.dumps(STATISTICS))
+    kinds = {bean.type for bean in statistics.beans()}
+    partition = {"client-id": "c", "topic": "t", "partition": "0"}
+    statistics.take_fetch_metrics([({"client-id": "c"}, {"fetch-rate": 2.0}), (partition, {"records-lag": 7.0})])
+    assert {bean.type for bean in statistics.beans()} == kinds
+    assert values(statistics, "consumer-fetch-manager-metrics") == {"fetch-rate": 2.0}
+    assert values(statistics, "consumer-fetch-manager-metrics", topic="t", partition="0") == {"records-lag": 7.0}
+    assert sum(bean.tags.get("topic") == "t" for bean in statistics.beans()) == 1

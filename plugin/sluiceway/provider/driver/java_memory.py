@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Mapping
 
 from sluiceway.config.common_keys import HEADER_CONVERTER, KEY_CONVERTER, TRANSFORMS, VALUE_CONVERTER
 from sluiceway.config.connector import CONNECTOR_CLASS, JAVA_OPTS
 from sluiceway.discovery import connector_class, converter_class, header_converter_class, transform_class
 from sluiceway.errors import ConnectError
-from sluiceway.java_plugins.host import HEAP_MB
+from sluiceway.java_plugins.jvm_options import heap_mb
 
 _BESIDE_HEAP_MB = 150  # class metadata, compiled code, threads, and buffers
-_HEAP = re.compile(r"(?:^|\s)-Xmx(\d+)([kmgKMG]?)(?=\s|$)")
 
 
 def java_memory(config: Mapping[str, str]) -> int:
     """Return the megabytes of the Java process of each of a connector's tasks; 0 if its own config names no Java plugin."""
     if not any(_is_java(find, name) for find, name in _named(config)):
         return 0
-    return _heap(config.get(JAVA_OPTS, "")) + _BESIDE_HEAP_MB
+    return heap_mb(config.get(JAVA_OPTS, "")) + _BESIDE_HEAP_MB
 
 
 def _named(config: Mapping[str, str]) -> Iterator[tuple[Callable[[str], type], str]]:
@@ -41,13 +39,3 @@ def _is_java(find: Callable[[str], type], name: str) -> bool:
         return hasattr(find(name.strip()), "plugin")
     except (ConnectError, ImportError):  # the driver reports it
         return False
-
-
-def _heap(java_opts: str) -> int:
-    """Return the megabytes of the heap that the options set; the last one wins, as in Java."""
-    found = _HEAP.findall(java_opts)
-    if not found:
-        return HEAP_MB
-    size, unit = found[-1]
-    number = int(size)
-    return {"": number >> 20, "k": number >> 10, "m": number, "g": number << 10}[unit.lower()]

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from sluiceway.config.connector import overrides
 from sluiceway.config.consumer_group import sink_group
-from sluiceway.kafka.clients import consumer_config
+from sluiceway.kafka.clients import consumer_config, java_consumer_config
 from sluiceway.runtime.task import TaskSpec
 
 _BATCH_SIZE = 500  # the default of max.poll.records in Java; larger batches are no faster
@@ -34,6 +34,18 @@ def sink_consumer(spec: TaskSpec, *, columns: bool = False) -> tuple[dict[str, s
     if settings["auto.offset.reset"] == "none":
         settings["auto.offset.reset"] = "error"  # librdkafka's name for it
     return settings, most
+
+
+def java_sink_consumer(spec: TaskSpec, most: int) -> dict[str, str] | None:
+    """Return the config of the Java consumer of a Java task that reads its records itself, None if it must not.
+
+    ``most`` is the largest number of records for one ``put``. A bounded task must not: it needs the ends of partitions, and a
+    quick start more than speed.
+    """
+    if spec.bounded:
+        return None
+    group = sink_group(spec.worker, spec.id.connector, spec.config)
+    return java_consumer_config(spec.worker, f"connector-consumer-{spec.id}", group, overrides(spec.config, "consumer"), most)
 
 
 def _session_ms(settings: Mapping[str, str]) -> int:

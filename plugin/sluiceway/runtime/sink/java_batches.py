@@ -9,12 +9,13 @@ from typing import Any
 from sluiceway.api import NotColumnar, TopicPartition
 from sluiceway.errors import ConnectError
 from sluiceway.java_plugins.errors import java_error
+from sluiceway.java_plugins.fetched import FetchedMessages
 from sluiceway.java_plugins.messages import runs_of
-from sluiceway.java_plugins.sink_task import JavaSinkTask, MessagesForJava, NotConvertedError
+from sluiceway.java_plugins.sink_task import JavaSinkTask, MessagesForJava, NotConvertedError, ReportedMessage
 from sluiceway.kafka.clients import ConsumedMessage
 from sluiceway.runtime.errors.processing_context import ConsumerRecord, ProcessingContext, Stage, named_class
 from sluiceway.runtime.errors.retry_with_tolerance import RetryWithToleranceOperator
-from sluiceway.runtime.sink.sink_batches import SinkPart
+from sluiceway.runtime.sink.sink_batches import PutSince, SinkPart
 from sluiceway.runtime.sink.sink_records import SinkBatch
 
 Converted = int | Mapping[str, Any]
@@ -68,29 +69,47 @@ class JavaSinkBatches:
         while isinstance(converted, Mapping):
             described, again = converted, None
             for each in described["failures"]:
+                original = _record(error.message(each))
                 try:
-                    again = self._after_failure(messages[each["index"]], each)
+                    again = self._after_failure(original, each)
                 except ConnectError as failure:
-                    return self._batch(MessagesForJava(None, described["count"]), messages, each["index"], failure)
+                    records = MessagesForJava(None, described["count"])
+                    return self._batch(records, messages, each["index"], failure, original.offset)
             if again is None and described["more"]:
                 again = self._task.convert_again()
             converted = described["count"] if again is None else again
         return self._batch(MessagesForJava(None, converted), messages, len(messages), None)
 
     def _batch(
-        self, records: MessagesForJava, messages: Sequence[ConsumedMessage], taken: int, failure: ConnectError | None
+        self,
+        records: MessagesForJava,
+        messages: Sequence[ConsumedMessage],
+        taken: int,
+        failure: ConnectError | None,
+        failed: int | None = None,
     ) -> SinkBatch:
-        starts, ends = positions_of(messages, taken)
+        if isinstance(messages, FetchedMessages):
+            starts, ends = messages.starts, messages.ends(taken, failed)
+        else:
+            starts, ends = positions_of(messages, taken)
         for topic, _ in starts:
             self._new_topic(topic)
         return JavaSinkBatch(records, starts=starts, ends=ends, failure=failure, task=self._task)
 
-    def _after_failure(self, message: ConsumedMessage, described: Mapping[str, Any]) -> Converted | None:
+    def put_since(self, batch: SinkBatch) -> Sequence[PutSince]:
+        """Return what the task has read and put in the same call as this batch."""
+        if not isinstance(batch.records, MessagesForJava):
+            return ()
+        found = []
+        for messages, records, seconds in batch.records.put_since:
+            found.append(PutSince(messages, seconds, self._batch(MessagesForJava(None, records), messages, len(messages), None)))
+        return found
+
+    def _after_failure(self, original: ConsumerRecord, described: Mapping[str, Any]) -> Converted | None:
         """Retry or skip a message that failed, and convert those after it; return None if Java has done the latter already.
 
         Raises ConnectError if the error is not tolerated.
         """
-        original = ConsumerRecord.of(message)
         stage = Stage[described["stage"]]
         what = f"transformed by {described['alias']}" if stage is Stage.TRANSFORMATION else "converted"
         description = f"the record at offset {original.offset} of {original.topic}-{original.partition} cannot be {what}"
@@ -107,6 +126,10 @@ class JavaSinkBatches:
 
         converted = self._tolerance.retry(retry, description, java_error(described), context)
         return self._task.skip() if converted is None else converted
+
+
+def _record(message: ConsumedMessage | ReportedMessage) -> ConsumerRecord:
+    return ConsumerRecord(*message) if isinstance(message, ReportedMessage) else ConsumerRecord.of(message)
 
 
 def positions_of(messages: Sequence[ConsumedMessage], taken: int) -> tuple[dict[TopicPartition, int], dict[TopicPartition, int]]:

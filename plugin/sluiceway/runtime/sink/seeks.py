@@ -7,13 +7,14 @@ the committed offset all the same. Java's consumer has no such time.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 
 from sluiceway.api import TopicPartition
 from sluiceway.errors import KafkaClientError
 from sluiceway.kafka.clients import ConsumedMessage, Consumer, TopicPartitionOffset
 from sluiceway.kafka.errors import mapped_errors
+from sluiceway.runtime.sink.polled import partition_of, starts_of
 
 _REPEAT_SECONDS = 1.0
 
@@ -89,15 +90,3 @@ class Seeks:
     def _seek(self, partition: TopicPartition, offset: int) -> None:
         with mapped_errors(f"seek to offset {offset} of {partition.topic}-{partition.partition}"):
             self._consumer.seek(TopicPartitionOffset(*partition, offset))
-
-
-def partition_of(message: ConsumedMessage) -> TopicPartition:
-    return TopicPartition(message.topic(), message.partition())
-
-
-def starts_of(messages: Sequence[ConsumedMessage]) -> dict[TopicPartition, int]:
-    """Return the first offset of each partition in these messages."""
-    starts: dict[TopicPartition, int] = {}
-    for message in messages:
-        starts.setdefault(partition_of(message), message.offset())
-    return starts

@@ -7,10 +7,12 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from sluiceway.api import ColumnBatch, NotColumnar, SinkRecord, TopicPartition
+from sluiceway.java_plugins.fetched import FetchedMessages
 from sluiceway.kafka.clients import ConsumedMessage
 from sluiceway.runtime.columns import FEWEST_RECORDS, ColumnAttempts
 from sluiceway.runtime.errors.retry_with_tolerance import RetryWithToleranceOperator
 from sluiceway.runtime.interrupts import Interrupted
+from sluiceway.runtime.sink.polled import without
 from sluiceway.runtime.sink.sink_records import SinkBatch, SinkRecordConverter
 from sluiceway.runtime.task_converters import Converters
 from sluiceway.runtime.transforms.transformation_chain import TransformationChain
@@ -31,8 +33,16 @@ class SinkPart(NamedTuple):
 
     def without(self, partitions: frozenset[TopicPartition]) -> SinkPart:
         """Return the part without the messages of these partitions."""
-        left = [message for message in self.messages if TopicPartition(message.topic(), message.partition()) not in partitions]
-        return self if len(left) == len(self.messages) else SinkPart(left)
+        left = without(self.messages, partitions)
+        return self if left is self.messages else SinkPart(left)
+
+
+class PutSince(NamedTuple):
+    """A batch that a task has read itself and put, and the seconds that took."""
+
+    messages: FetchedMessages
+    seconds: float
+    batch: SinkBatch
 
 
 class SinkBatches:
@@ -86,6 +96,10 @@ class SinkBatches:
         if isinstance(batch.failure, Interrupted):
             raise batch.failure
         return batch
+
+    def put_since(self, _batch: SinkBatch) -> Sequence[PutSince]:
+        """Return nothing: these tasks read nothing themselves."""
+        return ()
 
     def columns_put(self) -> None:
         """Record that the task has taken columns."""

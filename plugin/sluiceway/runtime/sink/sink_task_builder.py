@@ -24,7 +24,7 @@ from sluiceway.runtime.errors.retry_with_tolerance import RetryWithToleranceOper
 from sluiceway.runtime.interrupts import Interrupted, check_abandoned
 from sluiceway.runtime.java_chain import java_chain
 from sluiceway.runtime.plugin_metrics import describe_plugins
-from sluiceway.runtime.sink.consumer_settings import sink_consumer
+from sluiceway.runtime.sink.consumer_settings import java_sink_consumer, sink_consumer
 from sluiceway.runtime.sink.java_batches import JavaSinkBatches
 from sluiceway.runtime.sink.offset_commits import SinkOffsetCommitter
 from sluiceway.runtime.sink.rebalance_listener import SinkRebalanceListener
@@ -100,12 +100,13 @@ def build_sink_task(spec: TaskSpec, services: TaskServices, resources: ExitStack
     chain: TransformationChain[SinkRecord] = TransformationChain() if in_java else chain_of(config, in_place=in_place)
     resources.callback(chain.close)
     subscription = Subscription(config)
-    if isinstance(task, JavaSinkTask):
-        task.prepare(in_java, functools.partial(_must_stop, control), shutdown_seconds, _interrupted)
     columns = task.takes_columns and has_columnar_form(type(task), "put_columns", "put") and columns_available()
     settings, most = sink_consumer(spec, columns=columns)
+    if isinstance(task, JavaSinkTask):
+        reads = java_sink_consumer(spec, most) if in_java and not services.spans.reads_headers else None
+        task.prepare(in_java, reads, functools.partial(_must_stop, control), shutdown_seconds, _interrupted)
     metrics = services.metrics
-    consumer = _consumer(spec, settings, most, services)
+    consumer = _consumer(spec, settings, most, services, task if isinstance(task, JavaSinkTask) and task.reads else None)
     resources.callback(log_errors, "Leaving the consumer group", consumer.close, shutdown_seconds)
     wait = SinkTaskWait(control, consumer)
     tolerance = retry_with_tolerance_operator(spec, wait)
@@ -155,13 +156,18 @@ def _new_task(config: Mapping[str, str]) -> SinkTask:
     return task_class()
 
 
-def _consumer(spec: TaskSpec, settings: Mapping[str, str], most: int, services: TaskServices) -> TaskConsumer:
+def _consumer(
+    spec: TaskSpec, settings: Mapping[str, str], most: int, services: TaskServices, java: JavaSinkTask | None
+) -> TaskConsumer:
     """Return the task's consumer, which reports its statistics unless metrics are turned off."""
     committed = functools.partial(_committed, services)
     if not spec.worker.metrics_listener:
-        return TaskConsumer(settings, most, on_commit=committed)
+        return TaskConsumer(settings, most, on_commit=committed, java=java)
     statistics = services.metrics.client("consumer", settings["client.id"])
     config = {**INTERVAL, **settings, "stats_cb": statistics}
+    if java is not None:
+        java.take_fetch_metrics = statistics.take_fetch_metrics
+        return TaskConsumer(config, most, on_commit=committed, java=java)
     return TaskConsumer(config, most, on_commit=committed, on_ends=statistics.take_ends)
 
 

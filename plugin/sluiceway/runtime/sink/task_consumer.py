@@ -8,33 +8,23 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
-from typing import Any, Protocol, TypeVar, cast
+from typing import Any, Protocol, TypeVar
 
 from sluiceway.api import TopicPartition
 from sluiceway.errors import ConnectError
+from sluiceway.java_plugins.sink_task import JavaSinkTask
 from sluiceway.kafka import clients
-from sluiceway.kafka.clients import ConsumedMessage, Message
-from sluiceway.kafka.errors import mapped_errors, to_connect_error
+from sluiceway.kafka.clients import ConsumedMessage
+from sluiceway.kafka.errors import mapped_errors
 from sluiceway.kafka.group_metadata import ConsumerGroup, consumer_group
 from sluiceway.runtime.interrupts import Abandoned, Interrupted
 from sluiceway.runtime.sink.end_offsets import EndOffsets, Report
+from sluiceway.runtime.sink.partition_reader import ConsumerReader, JavaReader, PartitionReader
+from sluiceway.runtime.sink.polled import starts_of, without
 from sluiceway.runtime.sink.position_check import PositionCheck
-from sluiceway.runtime.sink.seeks import Seeks, partition_of, starts_of
 
 log = logging.getLogger(__name__)
 
-# Errors returned in place of messages that do not go away by waiting.
-PERMANENT = {
-    "TOPIC_AUTHORIZATION_FAILED",
-    "GROUP_AUTHORIZATION_FAILED",
-    "CLUSTER_AUTHORIZATION_FAILED",
-    "_AUTO_OFFSET_RESET",
-    "INVALID_TOPIC_EXCEPTION",
-    "FENCED_INSTANCE_ID",
-    "_FATAL",
-    "_INVALID_ARG",
-}
-_END = "_PARTITION_EOF"
 _LIST_SECONDS = 30.0
 _OFFSETS_SECONDS = 10.0
 
@@ -58,7 +48,7 @@ class TaskConsumer:
     """A sink task's consumer. Runs on an executor. Not thread-safe. Offsets are those of the next record to read.
 
     ``on_commit`` is called after each commit with the seconds that it took and with ``succeeded``; ``on_ends`` with end offsets,
-    as long as there are more records than are taken.
+    as long as there are more records than are taken. ``java`` is a task that reads its records itself.
     """
 
     def __init__(
@@ -67,6 +57,7 @@ class TaskConsumer:
         batch_size: int,
         on_commit: Callable[..., None] = lambda _seconds, *, succeeded: None,
         on_ends: Report | None = None,
+        java: JavaSinkTask | None = None,
     ) -> None:
         self._report_commit = on_commit
         self._commit_began = 0.0
@@ -75,7 +66,6 @@ class TaskConsumer:
         self._batch_size = batch_size
         self._consumer = clients.consumer(self._config)
         self._ends = EndOffsets(self._consumer, on_ends)
-        self._seeks = Seeks(self._consumer)
         self._paused_by_task: frozenset[TopicPartition] = frozenset()
         self._paused = False  # all partitions, by the worker
         self._failure: BaseException | None = None
@@ -87,7 +77,7 @@ class TaskConsumer:
         self.at_end: set[TopicPartition] = set()
         self.joined = False
         self._rebalanced = False
-        self._more = False  # there may be more messages already, because the last poll returned some
+        self._reader: PartitionReader = JavaReader(self._consumer, java) if java else ConsumerReader(self._consumer, self.at_end)
 
     def group(self) -> ConsumerGroup:
         """Return the membership in the consumer group."""
@@ -127,76 +117,50 @@ class TaskConsumer:
                     ends[TopicPartition(topic, number)] = end
         return ends
 
-    def poll(self, seconds: float, most: int | None = None) -> list[ConsumedMessage]:
+    def poll(self, seconds: float, most: int | None = None) -> Sequence[ConsumedMessage]:
         """Return available messages, at most ``most``, waiting up to ``seconds`` for the first.
 
         Raises ConnectError for an error that waiting does not solve, and what a rebalance listener raised.
         """
         self._rebalanced = False
         batch_size = self._batch_size if most is None else most
-        with mapped_errors("read from Kafka"):
-            # consume() would wait for a full batch, so poll() waits.
-            messages = self._consumer.consume(batch_size, 0) if self._more else []
-            if not messages and (first := self._consumer.poll(seconds)) is not None:
-                messages = [first]
-                if batch_size > 1:
-                    messages += self._consumer.consume(batch_size - 1, 0)
-        self._more = bool(messages)
+        messages = self._reader.read(seconds, batch_size)
         self._raise_failure()
         if len(messages) == batch_size:
             self._ends.refresh(self.assignment)
-        failed = any(map(Message.error, messages))
-        consumed = cast("list[ConsumedMessage]", messages)
-        if failed:
-            consumed = self._without_errors(consumed)
         if self._rebalanced:
-            consumed = [message for message in consumed if partition_of(message) in self.assignment]
-        consumed = self._seeks.settled(consumed)
+            messages = without(messages, starts_of(messages).keys() - self.assignment)
         if self._paused_by_task and not self._paused:
-            self._put_back([message for message in consumed if partition_of(message) in self._paused_by_task])
-            consumed = [message for message in consumed if partition_of(message) not in self._paused_by_task]
-        return consumed
+            self._put_back(without(messages, starts_of(messages).keys() - self._paused_by_task))
+            messages = without(messages, self._paused_by_task)
+        return messages
 
     def idle(self, seconds: float) -> None:
         """Poll while all partitions are paused, to stay in the group. Messages that still arrive are read again later."""
         self._put_back(self.poll(seconds))
 
-    def _without_errors(self, messages: list[ConsumedMessage]) -> list[ConsumedMessage]:
-        good: list[ConsumedMessage] = []
-        for message in messages:
-            error = message.error()
-            if error is None:
-                good.append(message)
-            elif error.name() == _END:
-                self.at_end.add(partition_of(message))
-            elif error.fatal() or error.name() in PERMANENT:
-                raise to_connect_error(error, f"read from topic {message.topic()}")
-            else:
-                log.warning("Reading from Kafka: %s (%s)", error.str(), error.name())
-        return good
-
     def pause(self) -> None:
         """Pause all partitions until ``resume``. Call ``idle`` meanwhile to stay in the group."""
         self._paused = True
-        self._apply_pause(self.assignment)
+        self._reader.pause(self.assignment)
 
     def resume(self) -> None:
         """Resume all partitions except those that the task paused."""
         self._paused = False
-        self._consumer_resume(self.assignment - self._paused_by_task)
+        self._reader.resume(self.assignment - self._paused_by_task)
 
     def pause_for_task(self, partitions: frozenset[TopicPartition]) -> None:
         """Pause partitions at the task's request."""
         self._check_assigned(partitions)
         self._paused_by_task |= partitions
-        self._apply_pause(partitions)
+        self._reader.pause(partitions)
 
     def resume_for_task(self, partitions: frozenset[TopicPartition]) -> None:
         """Resume partitions at the task's request."""
         self._check_assigned(partitions)
         self._paused_by_task -= partitions
         if not self._paused:
-            self._consumer_resume(partitions)
+            self._reader.resume(partitions)
 
     @property
     def paused_by_task(self) -> frozenset[TopicPartition]:
@@ -207,29 +171,16 @@ class TaskConsumer:
         if foreign := partitions - self.assignment:
             raise ConnectError(f"SinkTask may not pause or resume partitions not assigned to it: {sorted(foreign)}")
 
-    def _apply_pause(self, partitions: frozenset[TopicPartition]) -> None:
-        """Pause partitions that have given a message since they were assigned; others are paused with their first message.
-
-        A partition that is paused while librdkafka starts to fetch it may never be fetched (issues 2190 and 5591).
-        """
-        fetched = self._seeks.fetched(partitions)
-        with mapped_errors("pause partitions"):
-            self._consumer.pause(_kafka(fetched))
-
     def _put_back(self, messages: Sequence[ConsumedMessage]) -> None:
         """Pause the partitions of these messages, and read the messages again after that."""
         if starts := starts_of(messages):
-            self._apply_pause(frozenset(starts))
+            self._reader.pause(frozenset(starts))
             self.seek(starts)
-
-    def _consumer_resume(self, partitions: frozenset[TopicPartition]) -> None:
-        with mapped_errors("resume partitions"):
-            self._consumer.resume(_kafka(partitions))
 
     def seek(self, offsets: Mapping[TopicPartition, int]) -> None:
         """Continue at these offsets. Ignores partitions that are not assigned."""
         offsets = {TopicPartition(*partition): offset for partition, offset in offsets.items() if partition in self.assignment}
-        self._seeks.seek(offsets)
+        self._reader.seek(offsets)
         self.positions.expect(offsets)
 
     def commit(self, offsets: Mapping[TopicPartition, int], *, wait: float | None = None) -> None:
@@ -281,8 +232,7 @@ class TaskConsumer:
             self.positions.expect({**self._group_offsets(positions), **starts})
             for position in positions:
                 position.offset = starts.get(TopicPartition(position.topic, position.partition), position.offset)
-            assign = self._consumer.incremental_assign if self._cooperative else self._consumer.assign
-            assign(positions)
+            self._reader.assign(positions, incremental=self._cooperative)
         except (Exception, Interrupted, Abandoned) as error:  # noqa: BLE001 (poll raises it, because librdkafka's callbacks must not raise)
             self._failure = error
 
@@ -302,7 +252,7 @@ class TaskConsumer:
         self._paused_by_task -= partitions
         self.at_end -= partitions
         self.positions.forget(partitions)
-        self._seeks.forget(partitions)
+        self._reader.forget(partitions)
         for partition in partitions:
             self.committed.pop(partition, None)
 

@@ -9,9 +9,8 @@ from contextlib import ExitStack, suppress
 
 from sluiceway.api import NotColumnar, TopicPartition
 from sluiceway.errors import FencedError, RetriableError
-from sluiceway.kafka.clients import ConsumedMessage
 from sluiceway.runtime.interrupts import Abandoned, Interrupted
-from sluiceway.runtime.sink.seeks import starts_of
+from sluiceway.runtime.sink.polled import starts_of, times_of
 from sluiceway.runtime.sink.sink_batches import SinkPart
 from sluiceway.runtime.sink.sink_records import SinkBatch
 from sluiceway.runtime.sink.sink_task_builder import SinkTaskParts, build_sink_task
@@ -97,7 +96,7 @@ class WorkerSinkTask(WorkerTask):
         self._poll_seconds = POLL_SECONDS if messages or self._spec.bounded else IDLE_POLL_SECONDS
         self._listener.take_lost()  # poll() returned no messages of these
         if messages:
-            self._metrics.took(len(messages), _timestamp(messages[0]), _timestamp(messages[-1]))
+            self._metrics.took(len(messages), *times_of(messages))
         self._gone, self._put_seconds, before = frozenset(), 0.0, self._result.records
         parts = self._batches.parts(messages, one_partition=len(consumer.assignment) == 1)
         with self._spans.batch(time.monotonic() - began, len(messages), messages):
@@ -119,14 +118,17 @@ class WorkerSinkTask(WorkerTask):
             with self._spans.step(TRANSFORM, len(part.messages)):
                 batch = self._batches.batch(part)
             with self._spans.step(PUT, len(batch)):
-                batch = self._put(part, batch)
+                batch, seconds = self._put(part, batch)
         except Interrupted:  # nothing of this part was put: read all of it and of those after it again
-            starts = starts_of([message for each in left for message in each.messages])
+            starts = starts_of(*(each.messages for each in left))
             self._consumer.seek({partition: offset for partition, offset in starts.items() if partition not in self._gone})
             raise
-        self._offsets.delivered(batch)
-        self._result.records += len(batch)
-        self._metrics.gave(len(batch))
+        since = self._batches.put_since(batch)
+        self._delivered(batch, seconds - sum(each.seconds for each in since))
+        for each in since:
+            self._metrics.took(len(each.messages), *each.messages.times)
+            self._consumer.positions.read(each.batch.starts, each.batch.ends)
+            self._delivered(each.batch, each.seconds)
         rewinds = self._context.take_rewinds()
         self._rewind(rewinds)
         with self._wait.task_call():  # poll_deliveries() runs the callbacks of the task's reports
@@ -136,16 +138,26 @@ class WorkerSinkTask(WorkerTask):
         if len(left) > 1:
             self._withhold(left[1:], frozenset(rewinds))
 
+    def _delivered(self, batch: SinkBatch, seconds: float) -> None:
+        """Note that a batch was put, and the time that took."""
+        self._offsets.delivered(batch)
+        self._result.records += len(batch)
+        self._metrics.called(seconds)
+        self._metrics.gave(len(batch))
+
     def _withhold(self, left: Sequence[SinkPart], rewound: frozenset[TopicPartition]) -> None:
         """Take those messages out of the poll's other parts that the task must not get now."""
         self._gone |= rewound
         if paused := self._consumer.paused_by_task - self._gone:
-            starts = starts_of([message for part in left for message in part.messages])
+            starts = starts_of(*(part.messages for part in left))
             self._consumer.seek({partition: offset for partition, offset in starts.items() if partition in paused})
             self._gone |= paused
 
-    def _put(self, part: SinkPart, batch: SinkBatch) -> SinkBatch:
-        """Put a batch until that succeeds, and return it. Raises Interrupted if the task gets another command before that."""
+    def _put(self, part: SinkPart, batch: SinkBatch) -> tuple[SinkBatch, float]:
+        """Put a batch until that succeeds; return it and the seconds of the last call.
+
+        Raises Interrupted if the task gets another command before that.
+        """
         default = BACKOFF_SECONDS[0]
         self._drop_lost(batch)
         self._consumer.positions.read(batch.starts, batch.ends)
@@ -162,8 +174,7 @@ class WorkerSinkTask(WorkerTask):
                     self._errant_record_reporter.check()
                 seconds = time.monotonic() - started
                 self._put_seconds += seconds
-                self._metrics.called(seconds)
-                return batch
+                return batch, seconds
             except NotColumnar as error:
                 batch = self._batches.not_columnar(part, error)
                 self._drop_lost(batch, self._gone)
@@ -228,11 +239,6 @@ class WorkerSinkTask(WorkerTask):
                         _uninterrupted("The task's close()", self._task.close, partitions)
                     _uninterrupted("The task's stop()", self._task.stop)
             self._resources.close()
-
-
-def _timestamp(message: ConsumedMessage) -> int | None:
-    kind, milliseconds = message.timestamp()
-    return milliseconds if kind else None
 
 
 def _uninterrupted(what: str, call: Callable[..., object], *arguments: object) -> None:

@@ -27,9 +27,9 @@ from sluiceway.runtime.errors.processing_context import ProcessingContext, Stage
 from sluiceway.runtime.errors.retry_with_tolerance import RetryWithToleranceOperator
 from sluiceway.runtime.garbage import raise_gc_threshold
 from sluiceway.runtime.sink.consumer_settings import sink_consumer
+from sluiceway.runtime.sink.partition_reader import PERMANENT
 from sluiceway.runtime.sink.sink_batches import SinkBatches
 from sluiceway.runtime.sink.sink_records import SinkBatch
-from sluiceway.runtime.sink.task_consumer import PERMANENT
 from sluiceway.runtime.task import TaskSpec
 from sluiceway.runtime.task_converters import task_converters
 from sluiceway.runtime.transforms.transformation_chain import TransformationChain, chain_of

@@ -3,13 +3,14 @@ package org.sluiceway.plugins;
 import com.fasterxml.jackson.databind.JsonNode;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
+import java.util.Iterator;
 import java.util.Optional;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
 import org.apache.kafka.common.header.internals.RecordHeaders;
 import org.apache.kafka.common.record.TimestampType;
 
 /** Consumed messages in columns; messages.py, which writes them, describes the layout. They are read in their order. */
-final class Messages {
+final class Messages implements Iterator<ConsumerRecord<byte[], byte[]>> {
     private static final TimestampType[] TYPES = {TimestampType.NO_TIMESTAMP_TYPE, TimestampType.CREATE_TIME, TimestampType.LOG_APPEND_TIME};
 
     private final ByteBuffer data;
@@ -38,11 +39,13 @@ final class Messages {
         }
     }
 
-    boolean hasNext() {
+    @Override
+    public boolean hasNext() {
         return index < count;
     }
 
-    ConsumerRecord<byte[], byte[]> next() {
+    @Override
+    public ConsumerRecord<byte[], byte[]> next() {
         for (; left == 0; left = runs.get(run).get(2).asInt()) {
             run++;
             topic = runs.get(run).get(0).asText();

@@ -31,6 +31,7 @@ final class SinkContext extends WorkerSinkTaskContext {
     private final PluginMetrics metrics = LocalMetrics.ofTask();
     private final boolean reports;
     private final Chain<SinkRecord> chain;
+    private volatile boolean requested;
 
     SinkContext(Hosted.Calls python, Map<String, String> config, boolean reports, Chain<SinkRecord> chain) {
         this(new ConsumerView(python), python, config, reports, chain);
@@ -46,6 +47,18 @@ final class SinkContext extends WorkerSinkTaskContext {
         this.chain = chain;
     }
 
+    /** Returns whether the task has requested something of Python since the last call. */
+    boolean takeRequested() {
+        boolean before = requested;
+        requested = false;
+        return before;
+    }
+
+    private void call(String method, Object args) {
+        requested = true;
+        python.call(method, args);
+    }
+
     @Override
     public Map<String, String> configs() {
         return config;
@@ -53,6 +66,7 @@ final class SinkContext extends WorkerSinkTaskContext {
 
     @Override
     public void offset(Map<TopicPartition, Long> offsets) {
+        requested = true;
         consumer.seek(offsets);
     }
 
@@ -63,7 +77,7 @@ final class SinkContext extends WorkerSinkTaskContext {
 
     @Override
     public void timeout(long milliseconds) {
-        python.call("timeout", milliseconds);
+        call("timeout", milliseconds);
     }
 
     @Override
@@ -73,17 +87,17 @@ final class SinkContext extends WorkerSinkTaskContext {
 
     @Override
     public void pause(TopicPartition... partitions) {
-        python.call("pause", ConsumerView.rows(List.of(partitions)));
+        call("pause", ConsumerView.rows(List.of(partitions)));
     }
 
     @Override
     public void resume(TopicPartition... partitions) {
-        python.call("resume", ConsumerView.rows(List.of(partitions)));
+        call("resume", ConsumerView.rows(List.of(partitions)));
     }
 
     @Override
     public void requestCommit() {
-        python.call("requestCommit", null);
+        call("requestCommit", null);
     }
 
     @Override
@@ -102,7 +116,7 @@ final class SinkContext extends WorkerSinkTaskContext {
         if (record instanceof InternalSinkRecord internal) args.put("message", message(internal.context().original()));
         else if (chain != null) args.put("message", converted(record));
         else args.put("record", record(record));
-        python.call("report", args);
+        call("report", args);
         return CompletableFuture.completedFuture(null);
     }
 
@@ -118,7 +132,8 @@ final class SinkContext extends WorkerSinkTaskContext {
             chain.value.fromConnectData(topic, record.valueSchema(), record.value()), headers);
     }
 
-    private static List<Object> message(ConsumerRecord<byte[], byte[]> message) {
+    /** Returns a consumed message as a row. */
+    static List<Object> message(ConsumerRecord<byte[], byte[]> message) {
         List<Object> headers = new ArrayList<>();
         for (Header each : message.headers()) headers.add(Arrays.asList(each.key(), each.value()));
         return Arrays.asList(message.topic(), message.partition(), message.offset(), message.timestampType().id,

@@ -5,6 +5,7 @@ import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.HashSet;
+import java.util.Iterator;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -21,7 +22,7 @@ import org.apache.kafka.connect.sink.SinkTask;
 
 /**
  * A sink task. Its records come as values, or as consumed messages that are converted and transformed here, and put if none of them
- * fails. Retries, tolerance and offset commits are Python's: convert stops at the first message that fails, and Python calls it again
+ * fails. The messages come from Python, or Python calls read and then fetched. Retries, tolerance and offset commits are Python's: convert stops at the first message that fails, and Python calls it again
  * or skips the message; then it calls put.
  */
 final class SinkObject implements Hosted {
@@ -32,7 +33,10 @@ final class SinkObject implements Hosted {
     private final boolean keep;
     private final boolean skips;
     private List<SinkRecord> records = new ArrayList<>();
-    private Messages messages;
+    private final Map<String, String> consumer;
+    private PartitionReader reader;
+    private Kept kept;
+    private Iterator<ConsumerRecord<byte[], byte[]>> messages;
     private int index;
     private ConsumerRecord<byte[], byte[]> message;
 
@@ -43,6 +47,7 @@ final class SinkObject implements Hosted {
         task = Loaders.create(args.get("plugin"), SinkTask.class);
         Map<String, String> config = Loaders.texts(args.get("config"));
         context = new SinkContext(python, config, keep, chain);
+        consumer = Loaders.texts(args.path("consumer"));
         task.initialize(context);
     }
 
@@ -70,12 +75,16 @@ final class SinkObject implements Hosted {
                 task.put(records);
             }
             case "messages" -> {
-                messages = new Messages(args, body);
-                records = new ArrayList<>(500);
-                index = 0;
-                message = null;
-                Answer converted = convert();
+                Answer converted = convert(new Messages(args, body));
                 return converted.header() instanceof Integer ? put() : converted;
+            }
+            case "read" -> {
+                if (reader == null) reader = new PartitionReader(consumer);
+                kept = null; // what was kept is read again
+                return Answer.of(reader.read(args.get("changes"), args.get("milliseconds").asLong(), args.get("most").asInt()));
+            }
+            case "fetched" -> {
+                return fetched(partitions(args.get("without")), args.get("most").asInt(), args.get("milliseconds").asLong());
             }
             case "convert" -> {
                 return convert();
@@ -95,10 +104,63 @@ final class SinkObject implements Hosted {
                 LocalMetrics.log();
                 task.stop();
                 if (chain != null) chain.close();
+                if (reader != null) reader.close();
             }
             default -> throw new IllegalArgumentException("Unknown method " + method);
         }
         return Answer.NONE;
+    }
+
+    /**
+     * Puts the batch that was read last, and those that follow as long as there are records and time, and the task requests nothing.
+     * So one crossing serves many batches. What goes wrong with a later batch is kept until Python asks for that batch.
+     */
+    private Answer fetched(Set<TopicPartition> without, int most, long milliseconds) throws Exception {
+        Kept before = without.isEmpty() ? kept : null;
+        kept = null;
+        List<ConsumerRecord<byte[], byte[]>> batch = reader.take(without);
+        if (before != null) return before.again();
+        long end = System.currentTimeMillis() + milliseconds;
+        context.takeRequested();
+        Answer first = convert(batch.iterator());
+        if (!(first.header() instanceof Integer)) return first;
+        Object count = put().header();
+        List<Object> more = new ArrayList<>();
+        Map<String, Object> ahead = Map.of();
+        while (!context.takeRequested()) {
+            ahead = reader.readAhead(end - System.currentTimeMillis(), most);
+            if (System.currentTimeMillis() >= end || (batch = reader.take(Set.of())).isEmpty()) break;
+            long began = System.nanoTime();
+            try {
+                Answer converted = convert(batch.iterator());
+                if (!(converted.header() instanceof Integer)) kept = new Kept(converted, null);
+                else more.add(Map.of("messages", ahead, "records", put().header(), "seconds", (System.nanoTime() - began) / 1e9));
+                if (kept == null) ahead = Map.of();
+            } catch (Exception error) {
+                kept = new Kept(null, error);
+            }
+            if (kept != null) {
+                reader.putBack(batch);
+                break;
+            }
+        }
+        return Answer.of(Map.of("count", count, "more", more, "ahead", ahead));
+    }
+
+    /** The outcome of a batch that Python has not asked for: failures of its conversion, or the error of its put. */
+    private record Kept(Answer failures, Exception error) {
+        Answer again() throws Exception {
+            if (error != null) throw error;
+            return failures;
+        }
+    }
+
+    private Answer convert(Iterator<ConsumerRecord<byte[], byte[]>> next) {
+        messages = next;
+        records = new ArrayList<>(500);
+        index = 0;
+        message = null;
+        return convert();
     }
 
     /**
@@ -117,6 +179,7 @@ final class SinkObject implements Hosted {
                 failure.put("stage", chain.stage);
                 failure.put("by", chain.by);
                 failure.put("alias", chain.alias());
+                if (reader != null) failure.put("message", SinkContext.message(message)); // Python does not have it
                 failures.add(failure);
                 if (!skips) break;
             }
