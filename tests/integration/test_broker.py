@@ -16,7 +16,6 @@ from confluent_kafka import Consumer, Producer
 from confluent_kafka.admin import AdminClient, ConfigResource
 
 from sluiceway.errors import ConnectError, MissingToolError
-from sluiceway.stack import maven
 from sluiceway.stack.broker import EmbeddedBroker
 from sluiceway.stack.ports import free_port, port_is_open
 from support.eventually import eventually
@@ -141,38 +140,6 @@ def test_without_java_nothing_is_started(tmp_path: Path, monkeypatch: pytest.Mon
     with pytest.raises(MissingToolError, match="No Java runtime"):
         EmbeddedBroker(tmp_path / "kafka").start()
     assert not EmbeddedBroker(tmp_path / "kafka").status().running
-
-
-def test_a_failed_download_names_the_cause_and_the_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    repository = f"http://127.0.0.1:{free_port()}/maven"
-    monkeypatch.setenv(maven.REPOSITORY_VARIABLE, repository)
-    said: list[str] = []
-    with pytest.raises(MissingToolError, match=rf"(?s)download from {repository} failed.*{tmp_path}.*\.log.*Connection refused"):
-        maven.resolve(["org.example:thing:1.0"], tmp_path, progress=said.append)
-    assert said == [f"Fetching org.example:thing:1.0 from {repository} ..."]
-
-
-def test_jars_come_from_the_named_repository_once_and_broken_ones_are_fetched_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    repository = tmp_path / "repository" / "org" / "example" / "thing" / "1.0"
-    repository.mkdir(parents=True)
-    head = '<project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.0.0</modelVersion>'
-    (repository / "thing-1.0.pom").write_text(
-        f"{head}<groupId>org.example</groupId><artifactId>thing</artifactId><version>1.0</version></project>"
-    )
-    empty_zip = b"PK\x05\x06" + bytes(18)
-    (repository / "thing-1.0.jar").write_bytes(empty_zip)
-    monkeypatch.setenv(maven.REPOSITORY_VARIABLE, f"file://{tmp_path}/repository")
-    cache = tmp_path / "cache"
-    said: list[str] = []
-    (jar,) = maven.resolve(["org.example:thing:1.0"], cache, progress=said.append)
-    assert jar.read_bytes() == empty_zip
-    assert maven.resolve(["org.example:thing:1.0"], cache, progress=said.append) == [jar]
-    assert len(said) == 1
-    jar.write_bytes(b"half")
-    assert maven.resolve(["org.example:thing:1.0"], cache, progress=said.append) == [jar]
-    assert jar.read_bytes() == empty_zip
 
 
 def test_the_shared_broker_serves_this_run(kafka_bootstrap: str, unique: Callable[[str], str]) -> None:

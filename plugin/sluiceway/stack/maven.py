@@ -14,7 +14,7 @@ import os
 import subprocess
 import tempfile
 import zipfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from xml.sax.saxutils import quoteattr
 
@@ -32,11 +32,15 @@ Progress = Callable[[str], None]
 
 _RESOLVE_SECONDS = 1800
 _TAIL_LINES = 15
+_SERVER_FAILED = ("Server access error", "SERVER ERROR")  # no answer, an answer with a status of 500 or above
+# Without `required` Ivy takes a POM that it could not read for one that does not exist, and leaves out the dependencies.
 _SETTINGS = """\
 <ivysettings>
+  <property name="ivy.maven.lookup.sources" value="false"/>
+  <property name="ivy.maven.lookup.javadoc" value="false"/>
   <settings defaultResolver="repository"/>
   <caches defaultCacheDir={cache}/>
-  <resolvers><ibiblio name="repository" m2compatible="true"{root}/></resolvers>
+  <resolvers><ibiblio name="repository" m2compatible="true" descriptor="required"{root}/></resolvers>
 </ivysettings>
 """
 _MODULE = """\
@@ -77,7 +81,7 @@ def resolve(
     folder = cache or cache_home() / "maven"
     repository = os.environ.get(REPOSITORY_VARIABLE, "").strip()
     request = _module_file(coordinates, exclude)
-    key = hashlib.sha256(f"{repository}\n{request}".encode()).hexdigest()[:16]
+    key = hashlib.sha256(f"{_SETTINGS}\n{repository}\n{request}".encode()).hexdigest()[:16]
     manifest = folder / "classpaths" / f"{key}.json"
     found = _read_manifest(manifest)
     if found is not None:
@@ -129,23 +133,46 @@ def _read_manifest(manifest: Path) -> list[Path] | None:
 
 
 def _fetch(request: str, folder: Path, repository: str, log_file: Path) -> list[Path]:
-    """Run Ivy; run it a second time if its cache held a damaged jar."""
-    jars = _run_ivy(request, folder, repository, log_file)
-    damaged = [jar for jar in jars if not zipfile.is_zipfile(jar)]
-    if damaged:
-        for jar in damaged:
-            jar.unlink(missing_ok=True)
+    """Run Ivy; run it a second time if the server failed or a jar is damaged."""
+    _remove(path for path in _descriptors(folder) if not path.with_name(f"{path.name}.original").exists())
+    source = repository or "Maven Central"
+    for _ in range(2):
+        before = _descriptors(folder)
         jars = _run_ivy(request, folder, repository, log_file)
-        damaged = [jar for jar in jars if not zipfile.is_zipfile(jar)]
-    if damaged or not jars:
+        output = log_file.read_text(errors="replace")
+        damaged = [jar for jar in jars or () if not zipfile.is_zipfile(jar)]
+        server_failed = any(sign in output for sign in _SERVER_FAILED)
+        if jars and not damaged and not server_failed:
+            return jars
+        _remove(damaged)
+        if server_failed:  # a descriptor lacks what the server did not give
+            _remove(_descriptors(folder) - before)
+        elif jars is None:  # such as an artifact that does not exist
+            break
+    if jars is not None and not server_failed:
         names = ", ".join(jar.name for jar in damaged) or "no jar"
-        source = repository or "Maven Central"
         msg = f"The download from {source} gave damaged files ({names}). Try again later. Ivy's log: {log_file}"
         raise MissingToolError(msg)
-    return jars
+    tail = "\n".join(_last_lines(output))
+    msg = (
+        f"The download from {source} failed. Check the network and try again, or set {REPOSITORY_VARIABLE} to a "
+        f"mirror. The next attempt reuses complete files. Ivy's log: {log_file}. Its last lines:\n{tail}"
+    )
+    raise MissingToolError(msg)
 
 
-def _run_ivy(request: str, folder: Path, repository: str, log_file: Path) -> list[Path]:
+def _descriptors(folder: Path) -> set[Path]:
+    """Return Ivy's descriptors of modules in its cache. One that was not made from a POM has no file ``.original`` beside it."""
+    return set((folder / "jars").glob("*/*/ivy-*.xml"))
+
+
+def _remove(paths: Iterable[Path]) -> None:
+    for path in paths:
+        path.unlink(missing_ok=True)
+
+
+def _run_ivy(request: str, folder: Path, repository: str, log_file: Path) -> list[Path] | None:
+    """Return the jars of a run of Ivy, None if it failed."""
     runtime = find_java()
     base = [str(runtime.executable), "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Djava.net.useSystemProxies=true"]
     log_file.parent.mkdir(parents=True, exist_ok=True)
@@ -164,12 +191,7 @@ def _run_ivy(request: str, folder: Path, repository: str, log_file: Path) -> lis
             trust = [f"-Djavax.net.ssl.trustStore={store}", f"-Djavax.net.ssl.trustStorePassword={truststore.PASSWORD}"]
             done = _run_logged([*base, "-Djavax.net.ssl.trustStoreType=JKS", *trust, *ivy], log_file)
         if done != 0 or not out.is_file():
-            tail = "\n".join(_last_lines(log_file))
-            msg = (
-                f"The download from {repository or 'Maven Central'} failed. Check the network, or set {REPOSITORY_VARIABLE} to a "
-                f"mirror. The next attempt reuses complete files. Ivy's log: {log_file}. Its last lines:\n{tail}"
-            )
-            raise MissingToolError(msg)
+            return None
         return [Path(jar) for jar in out.read_text().strip().split(os.pathsep) if jar]
 
 
@@ -185,8 +207,8 @@ def _run_logged(command: Sequence[str], log_file: Path) -> int:
     return done.returncode
 
 
-def _last_lines(log_file: Path) -> list[str]:
-    lines = [line.strip() for line in log_file.read_text(errors="replace").splitlines()]
+def _last_lines(output: str) -> list[str]:
+    lines = [line.strip() for line in output.splitlines()]
     return [line for line in lines if line.strip(":| -")][-_TAIL_LINES:]
 
 
