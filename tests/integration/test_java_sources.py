@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import multiprocessing
+import os
+import signal
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -366,6 +368,21 @@ def test_a_poll_that_hangs_is_interrupted_and_then_its_process_killed(
     assert result.failed is failed, result.trace
     if failed:
         assert "Its Java process was killed" in (result.trace or "")
+    assert java_processes() == []
+
+
+@pytest.mark.long
+def test_a_java_process_that_hangs_as_a_whole_is_killed(
+    scripted: Callable[..., dict[str, str]], kafka: Kafka, topic: str
+) -> None:
+    with RunningTask(scripted(then="wait"), kafka.worker(task_shutdown_graceful_timeout_ms="3000")) as task:
+        kafka.read(topic, 100)
+        (process,) = java_processes()
+        os.kill(process, signal.SIGSTOP)
+        started = time.monotonic()
+        result = task.stop()
+    assert time.monotonic() - started < 8
+    assert "Its Java process was killed" in (result.trace or "")
     assert java_processes() == []
 
 

@@ -125,10 +125,7 @@ class JavaHost:
 
     def set_levels(self, levels: Mapping[str, str]) -> None:
         """Set the levels of Java loggers, by name; "root" is the root logger. Does not wait for them."""
-        args = {"" if name == "root" else name: level for name, level in levels.items()}
-        header = {"object": 0, "method": "levels", "args": args}
-        with contextlib.suppress(OSError, ValueError):  # the process has ended
-            self._write(encode(REQUEST, next(self._requests), header))
+        self._send(0, "levels", {"" if name == "root" else name: level for name, level in levels.items()})
 
     def kill(self) -> None:
         """End the process at once; requests that wait raise JavaProcessError."""
@@ -159,6 +156,11 @@ class JavaHost:
         if frame.kind == ERROR:
             raise java_error(frame.header)
         return frame
+
+    def _send(self, number: int, method: str, args: object) -> None:
+        """Send a request whose answer is ignored. Does nothing after the process ended."""
+        with contextlib.suppress(OSError, ValueError):
+            self._write(encode(REQUEST, next(self._requests), {"object": number, "method": method, "args": args}))
 
     def _write(self, data: bytes) -> None:
         with self._write_lock:
@@ -251,8 +253,11 @@ class JavaObject:
         return frame.header, frame.body
 
     def interrupt(self) -> None:
-        """Interrupt the object's Java thread, which ends most waits there with an exception."""
-        self._host._request(self._number, "interrupt", None, b"", None)
+        """Interrupt the object's Java thread, which ends most waits there with an exception.
+
+        Does not wait for an answer, which a process that hangs as a whole never gives.
+        """
+        self._host._send(self._number, "interrupt", None)
 
     def delete(self) -> None:
         """End the object's thread. The object itself must have been stopped or closed. Does nothing after the process ended."""
