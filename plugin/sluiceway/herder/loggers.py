@@ -24,7 +24,8 @@ CONNECTOR = "connector."
 LOGGER_LEVEL = "logger-level"
 """The kind of change that a config store reports for a new level."""
 
-_LEVELS = {"OFF": 100, "FATAL": 50, "ERROR": 40, "WARN": 30, "INFO": 20, "DEBUG": 10, "TRACE": 5, "ALL": 1}
+_OFF = "OFF"
+_LEVELS = {_OFF: 100, "FATAL": 50, "ERROR": 40, "WARN": 30, "INFO": 20, "DEBUG": 10, "TRACE": 5, "ALL": 1}
 _PACKAGE = "sluiceway"
 
 
@@ -54,9 +55,10 @@ class Loggers:
         self._set: dict[str, int | None] = {}
 
     def all(self) -> dict[str, LoggerLevel]:
-        """Return the levels of the root logger and of loggers that were set here, by name."""
+        """Return the levels of the root logger and of loggers that were set here, by name; like Connect without those at OFF."""
         with self._lock:
-            return {name: self._level(name) for name in sorted({ROOT, *self._set})}
+            levels = {name: self._level(name) for name in sorted({ROOT, *self._set})}
+        return {name: level for name, level in levels.items() if level.level != _OFF}
 
     def get(self, name: str) -> LoggerLevel:
         """Return a logger's level. Raises NotFoundError if there is no such logger."""

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from sluiceway.java_plugins import log_levels
 from support.rest_replay import Connect
 
 
@@ -61,6 +62,32 @@ def test_the_root_is_the_root_however_it_is_written(connect: Connect) -> None:
 def test_every_level_of_log4j_is_shown_as_it_was_set(connect: Connect, level: str) -> None:
     connect.http.put("/admin/loggers/org.a", json={"level": level.lower()})
     assert connect.http.get("/admin/loggers/org.a").json()["level"] == level
+
+
+@pytest.mark.usefixtures("clean_loggers")
+@pytest.mark.parametrize("query", ["", "?scope=cluster"])
+def test_levels_of_java_loggers_are_shown_as_they_were_set(connect: Connect, query: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    from sluiceway.herder.loggers import follow_cluster_levels
+
+    monkeypatch.setattr(log_levels, "_levels", {})
+    follow_cluster_levels(connect.config, connect.loggers)
+    changed = {}
+    for name, level in (
+        ("org.a.postgresql", "DEBUG"),
+        ("org.a.postgresql.Task", "TRACE"),
+        ("org.a.jdbc", "OFF"),
+    ):
+        connect.http.put(f"/admin/loggers/{name}{query}", json={"level": level})
+        shown = changed[name] = connect.http.get(f"/admin/loggers/{name}").json()
+        assert shown["level"] == level
+        assert shown["last_modified"] > 1_700_000_000_000
+    changed.pop("org.a.jdbc")  # Kafka Connect does not list loggers at OFF
+    assert {name: each for name, each in connect.http.get("/admin/loggers").json().items() if name != "root"} == changed
+    answer = connect.http.put(f"/admin/loggers/org.a.postgresql{query}", json={"level": "WARN"})
+    assert answer.status_code == (204 if query else 200)
+    shown = connect.http.get("/admin/loggers/org.a.postgresql.Task").json()
+    assert shown["level"] == "WARN"
+    assert shown["last_modified"] >= changed["org.a.postgresql.Task"]["last_modified"]
 
 
 @pytest.mark.parametrize(
