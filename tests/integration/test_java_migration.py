@@ -41,6 +41,11 @@ _PLUGINS = {
     "debezium-postgres": DEBEZIUM_POSTGRES,
 }
 
+_SERVICES = {
+    "org.apache.kafka.connect.source.SourceConnector": [f"{_OWN}.NumbersSource"],
+    "org.apache.kafka.connect.sink.SinkConnector": [f"{_OWN}.LinesSink"],
+}
+
 
 class Rows:
     """A table into which a thread inserts a row every 50 ms."""
@@ -189,7 +194,8 @@ def plugin_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("plugins")
     for name, coordinates in _PLUGINS.items():
         plugin_folder(folder, name, coordinates)
-    compiled_plugin(folder, "numbers", sorted((Path(java_plugins.__file__).parent / "java" / "migration").glob("*.java")))
+    sources = sorted((Path(java_plugins.__file__).parent / "java" / "migration").glob("*.java"))
+    compiled_plugin(folder, "numbers", sources, _SERVICES)
     return folder
 
 
@@ -209,18 +215,25 @@ def theirs(tmp_path: Path, kafka_bootstrap: str, unique: Names, plugin_path: Pat
     """The address of a Kafka Connect cluster."""
     group = unique("theirs")
     topics = (f"{group}-configs", f"{group}-offsets", f"{group}-status")
-    extra = {"plugin.path": str(plugin_path), **dict.fromkeys(_CONVERTERS, _STRING)}
+    extra = {"plugin.path": str(plugin_path), "plugin.discovery": "service_load", **dict.fromkeys(_CONVERTERS, _STRING)}
     with peer.PeerDistributed(kafka_bootstrap, group, tmp_path / "peer", topics, extra) as worker:
         yield worker.rest
 
 
+@pytest.fixture(params=["prefer", "fallback"])
+def preference(request: pytest.FixtureRequest) -> str:
+    """Whether Sluiceway prefers Java plugins, or its own connectors of the same names."""
+    return str(request.param)
+
+
 @pytest.fixture
-def ours(tmp_path: Path, kafka_bootstrap: str, unique: Names, plugin_path: Path) -> Iterator[str]:
+def ours(tmp_path: Path, kafka_bootstrap: str, unique: Names, plugin_path: Path, preference: str) -> Iterator[str]:
     """The address of ``sluiceway rest``, with a shared application on a local Spark master."""
     port = free_port()
     own = {
         "listeners": f"http://127.0.0.1:{port}",
         "plugin.path": str(plugin_path),
+        "plugin.java": preference,
         "sluiceway.application.default": "all",
         "sluiceway.heartbeat.interval.ms": "1000",
     }
@@ -261,12 +274,14 @@ def kill_at(theirs: str, ours: str, *arguments: str, line: str) -> None:
         raise AssertionError(f"the command never printed {line!r}: {printed}")
 
 
-def test_ten_connectors_move_to_sluiceway_and_back_without_a_lost_record(connectors: Connectors, theirs: str, ours: str) -> None:
+def test_ten_connectors_move_to_sluiceway_and_back_without_a_lost_record(
+    connectors: Connectors, theirs: str, ours: str, preference: str
+) -> None:
     connectors.create(theirs)
     report = {each["name"]: each for each in json.loads(migrate(theirs, ours, "--json"))["connectors"]}
     language = {name: each["plugins"][0]["implementation"] for name, each in report.items()}
-    java = {f"{connectors.prefix}-{name}" for name in ("java-source", "java-sink", "debezium")}
-    assert {name for name in language if language[name] == "java"} == java
+    names = {"java-source", "java-sink", *(("debezium", "mirror") if preference == "prefer" else ())}
+    assert {name for name in language if language[name] == "java"} == {f"{connectors.prefix}-{name}" for name in names}
     assert connectors.prefix in migrate(theirs, ours)
 
     connectors.grow()

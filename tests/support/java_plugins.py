@@ -73,8 +73,13 @@ def debezium_jdbc_folder(plugin_path: Path) -> Path:
     return folder
 
 
-def compiled_plugin(plugin_path: Path, name: str, sources: Iterable[Path]) -> Path:
-    """Compile Java sources into a jar without manifests in a plugin location, and return the location."""
+def compiled_plugin(
+    plugin_path: Path, name: str, sources: Iterable[Path], services: Mapping[str, Sequence[str]] | None = None
+) -> Path:
+    """Compile Java sources into a jar in a plugin location, and return the location.
+
+    ``services`` has the names of plugin classes by Kafka's class, for manifests; without them the jar has none.
+    """
     fetch_runtime()
     folder = plugin_path / name
     folder.mkdir(parents=True)
@@ -83,6 +88,10 @@ def compiled_plugin(plugin_path: Path, name: str, sources: Iterable[Path]) -> Pa
         javac = str(find_java().home / "bin" / "javac")
         command = [javac, "--release", "17", "-proc:none", "-cp", class_path, "-d", classes, *map(str, sources)]
         subprocess.run(command, check=True)
+        for service, plugins in (services or {}).items():
+            manifest = Path(classes, "META-INF", "services", service)
+            manifest.parent.mkdir(parents=True, exist_ok=True)
+            manifest.write_text("\n".join(plugins))
         archive = shutil.make_archive(str(folder / name), "zip", classes)
     Path(archive).rename(folder / f"{name}.jar")
     return folder

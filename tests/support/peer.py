@@ -204,7 +204,7 @@ def delete_connector(rest: str, name: str) -> None:
 
 def states(rest: str, name: str) -> list[str]:
     """Return the states of a connector and of its tasks, in this order; empty while it has no status."""
-    response = httpx.get(f"{rest}/connectors/{name}/status", timeout=10)
+    response = httpx.get(f"{rest}/connectors/{name}/status", timeout=10 * PATIENCE)
     if response.status_code == httpx.codes.NOT_FOUND:
         return []
     status = response.raise_for_status().json()
@@ -221,7 +221,7 @@ def _call(method: str, url: str, body: object = None) -> Any:
     # A worker returns 409 during a rebalance of its group, which ends.
     deadline = time.monotonic() + 30
     while True:
-        response = httpx.request(method, url, json=body, timeout=60)
+        response = httpx.request(method, url, json=body, timeout=60 * PATIENCE)
         if response.status_code != httpx.codes.CONFLICT or time.monotonic() > deadline:
             break
         time.sleep(0.1)
