@@ -234,6 +234,24 @@ def test_a_record_that_kafka_rejects_fails_the_task_and_no_offset_passes_it(
 
 
 @pytest.mark.long
+@pytest.mark.parametrize("then", ["", "wait"])
+def test_offsets_of_records_before_one_that_the_client_refuses_are_committed(
+    scripted: Callable[..., dict[str, str]], kafka: Kafka, topic: str, then: str
+) -> None:
+    """``then`` is what the poll of the next batch does, which has begun."""
+    limits = {"producer_override_max_request_size": "2000", "producer_override_batch_size": "1000"}
+    config = scripted(limit="50", large="45", then=then, **limits)
+    offsets, worker = Offsets(), kafka.worker(task_shutdown_graceful_timeout_ms="10000")
+    with RunningTask(config, worker, offsets=offsets) as task:
+        result = task.join()
+    assert result.failed
+    assert "MSG_SIZE_TOO_LARGE" in (result.trace or ""), result.trace
+    assert kafka.values(topic, kafka.end(topic)) == [f"v{n}" for n in range(45)]
+    assert list(offsets.stored.values()) == [{"n": 44}]
+    assert java_processes() == []
+
+
+@pytest.mark.long
 def test_a_rejected_record_of_a_plugin_without_acknowledgements_fails_its_task(
     plugin_path: Path, small: str, kafka: Kafka, name: str, tmp_path: Path
 ) -> None:

@@ -54,14 +54,13 @@ class PackedPart:
         columns: list[Sequence[int]] = [ints.unpack_from(body, index * ints.size) for index in range(_INT_COLUMNS)]
         at = _INT_COLUMNS * ints.size
         columns.append(struct.unpack_from(f"<{count}q", body, at))
-        offsets = [(json.loads(partition), offset and json.loads(offset)) for partition, offset in header["offsets"]]
         return cls(
             header["batch"],
             header["size"],
             header["start"],
             header["end"],
             header["topics"],
-            offsets,
+            source_offsets(header["offsets"]),
             header["action"],
             header.get("failure"),
             header.get("skipped", ()),
@@ -156,6 +155,11 @@ class PackedPart:
             else:
                 found.append(part)
         return found
+
+
+def source_offsets(texts: Sequence[tuple[str, str | None]]) -> list[tuple[Partition, Offset | None]]:
+    """Decode source partitions and their offsets, which cross as the JSON texts that Connect stores."""
+    return [(json.loads(partition), None if offset is None else json.loads(offset)) for partition, offset in texts]
 
 
 def _headers(data: bytes) -> KafkaHeaders:

@@ -5,20 +5,23 @@ Tolerance of errors, producing, transactions and offsets are the runtime's, as f
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
-from sluiceway.api import SourceRecord, SourceTask
+from sluiceway.api import Offset, Partition, SourceRecord, SourceTask
 from sluiceway.errors import ConnectError
 from sluiceway.java_plugins.acknowledgements import Acknowledgements, SentRecords
 from sluiceway.java_plugins.connector import stored_offsets
 from sluiceway.java_plugins.errors import JavaProcessError
 from sluiceway.java_plugins.host import JavaObject
 from sluiceway.java_plugins.hosts import PluginLocation, current_slot, reference
-from sluiceway.java_plugins.packed import PackedPart
+from sluiceway.java_plugins.packed import PackedPart, source_offsets
 from sluiceway.java_plugins.records import JavaSourceRecord, source_records
 from sluiceway.java_plugins.values import Values
+
+log = logging.getLogger(__name__)
 
 _INTERRUPT_SHARE = 0.3  # of the time a task may take to stop: afterwards its thread is interrupted
 _KILL_SHARE = 0.8  # afterwards its process is killed, while there is time left to report that
@@ -87,6 +90,20 @@ class JavaSourceTask(SourceTask):
         The task gets them with the call after ``confirm``.
         """
         return self._acknowledgements.expect(batch, start, end, left)
+
+    def offsets_before(self, batch: int, index: int) -> list[tuple[Partition, Offset | None]]:
+        """Return the newest offset of each source partition among a batch's records before an index.
+
+        For a task that ends in this batch. The next batch may be polled already: a poll that lasts is ended as by ``stop``. The
+        result is empty if the Java process ended.
+        """
+        self._stop_watch().begin()
+        try:
+            found = self._call("offsetsBefore", {"batch": batch, "index": index})[0]
+        except ConnectError as error:
+            log.warning("The offsets of records before the one that failed are not stored: %s", error)
+            return []
+        return source_offsets(found)
 
     def commit(self) -> None:
         self._call("commit")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -87,9 +88,9 @@ class PackedBatches:
             self._offsets.add(partition, offset)
 
     def _submitted(self, part: PackedPart) -> SubmittedPacked:
-        if not self._task.wants_acknowledgements:
-            return SubmittedPacked(part, None)
-        return SubmittedPacked(part, self._task.expect(part.batch, part.start, part.end, len(part.origins)))
+        wanted = self._task.wants_acknowledgements
+        sent = self._task.expect(part.batch, part.start, part.end, len(part.origins)) if wanted else None
+        return SubmittedPacked(part, sent, functools.partial(self._task.offsets_before, part.batch))
 
 
 def _explained(described: Mapping[str, Any]) -> tuple[str, ProcessingContext]:

@@ -9,9 +9,10 @@ import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
-from sluiceway.api import SourceRecord
+from sluiceway.api import Offset, Partition, SourceRecord
 from sluiceway.errors import ConnectError
 from sluiceway.java_plugins.acknowledgements import SentRecords
+from sluiceway.runtime.interrupts import Interrupted
 from sluiceway.runtime.source.failed_sends import FailedSends, is_record_error
 from sluiceway.runtime.source.submitted_records import SubmittedPacked, SubmittedRecord
 
@@ -39,6 +40,7 @@ class PackedSender:
         rejected: Callable[[SourceRecord, SubmittedRecord | None, Any, Any], None],
         failed_sends: FailedSends | None,
         confirm: Callable[[SentRecords], None],
+        add_offset: Callable[[Partition | None, Offset | None], None],
     ) -> None:
         self._produce = produce
         self._use = use
@@ -46,10 +48,14 @@ class PackedSender:
         self._rejected = rejected
         self._failed_sends = failed_sends
         self._confirm = confirm
+        self._add_offset = add_offset
 
     def send(self, submitted: SubmittedPacked) -> None:
-        """Produce a part in order. Raises ConnectError for a record that cannot be sent."""
-        part, sent = submitted
+        """Produce a part in order.
+
+        Raises ConnectError for a record that cannot be sent. The records before it have been produced and their offsets added.
+        """
+        part, sent, _ = submitted
         for topic in part.topics:
             self._use(topic)
         if sent is not None and not sent.left:
@@ -69,7 +75,12 @@ class PackedSender:
             except Exception:  # noqa: BLE001 (_send_one repeats it and handles the error)
                 index = taken(values, left) - 1
                 options = {"partition": part.partitions[index], "timestamp": timestamps[index], "headers": headers[index]}
-                self._send_one(submitted, index, {**options, "on_delivery": reports[index]})
+                try:
+                    self._send_one(submitted, index, {**options, "on_delivery": reports[index]})
+                except (Exception, Interrupted):
+                    for partition, offset in submitted.offsets_before(part.origins[index]):
+                        self._add_offset(partition, offset)
+                    raise
 
     def _send_one(self, submitted: SubmittedPacked, index: int, options: Mapping[str, Any]) -> None:
         part = submitted.part

@@ -79,7 +79,13 @@ class RecordSender:
         self.sent = 0
         self._failed_sends = FailedSends(tolerance, self._send_alone, type(self)) if tolerant else None
         self._packed = PackedSender(
-            self._producer.produce, self._use, self._produce_one, self._on_record_delivery, self._failed_sends, confirm
+            self._producer.produce,
+            self._use,
+            self._produce_one,
+            self._on_record_delivery,
+            self._failed_sends,
+            confirm,
+            offsets.add,
         )
         self._topics: set[str] = set()
         self._encoder = RecordEncoder(converters, tolerance)

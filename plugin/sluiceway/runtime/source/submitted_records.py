@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from sluiceway.api import SourceColumns, SourceRecord
+from sluiceway.api import Offset, Partition, SourceColumns, SourceRecord
 from sluiceway.java_plugins.acknowledgements import SentRecords
 from sluiceway.java_plugins.packed import PackedPart
 
@@ -89,13 +89,15 @@ class SubmittedColumns(NamedTuple):
 
 
 class SubmittedPacked(NamedTuple):
-    """Converted records of a Java task to produce. The caller collects their offsets.
+    """Converted records of a Java task to produce. The caller collects their offsets once all have been produced.
 
-    ``sent`` collects the places of the records in Kafka; None if the task does not want them.
+    ``sent`` collects the places of the records in Kafka; None if the task does not want them. ``offsets_before`` returns the
+    newest offsets of the batch's sources before an index, for a part that cannot be produced to its end.
     """
 
     part: PackedPart
     sent: SentRecords | None
+    offsets_before: Callable[[int], Iterable[tuple[Partition, Offset | None]]] = lambda _index: ()
 
     @property
     def empty(self) -> bool:

@@ -83,8 +83,15 @@ class Sending:
         self.rejected: list[Any] = []
         self.failed = FailedSends()
         failed: Any = self.failed if tolerant else None
+        self.offsets: list[Any] = []
         self.sender = PackedSender(
-            self.client.produce, lambda _: None, self.client.produce_one, self._reject, failed, SentRecords.confirm
+            self.client.produce,
+            lambda _: None,
+            self.client.produce_one,
+            self._reject,
+            failed,
+            SentRecords.confirm,
+            lambda *offset: self.offsets.append(offset),
         )
 
     def _reject(self, record: Any, waiting: Any, error: Any, message: Any) -> None:
@@ -130,17 +137,19 @@ def test_a_full_buffer_is_waited_for_and_the_rest_produced_in_order() -> None:
 def test_a_record_that_the_client_refuses_is_skipped_or_fails_the_task(tolerant: bool) -> None:
     sending, made = Sending(tolerant=tolerant), Acknowledgements()
     sending.client.refused = {b"1": 2}
-    submitted = SubmittedPacked(part_of(0, 1, 2, size=3), made.expect(1, 0, 3, 3))
+    submitted = SubmittedPacked(part_of(1, 3, 4, size=5), made.expect(1, 0, 5, 3), lambda index: [({"s": 1}, {"before": index})])
     if not tolerant:
         with pytest.raises(ConnectError, match="refused"):
             sending.sender.send(submitted)
+        assert sending.offsets == [({"s": 1}, {"before": 3})], "those of the records before it"
         return
     sending.sender.send(submitted)
     assert (sending.client.produced, sending.failed.skipped) == ([b"0", b"2"], [b"1"])
     for offset, report in enumerate(sending.client.reports):
         assert report is not None
         report(None, Message(0, offset))
-    assert list(struct.iter_unpack("<qq", made.take()[1])) == [(0, 0), (-1, -1), (0, 1)]
+    assert list(struct.iter_unpack("<qq", made.take()[1])) == [(-1, -1), (0, 0), (-1, -1), (-1, -1), (0, 1)]
+    assert sending.offsets == []
 
 
 def test_a_rejected_record_is_acknowledged_by_its_second_attempt() -> None:

@@ -42,6 +42,7 @@ final class SourceObject implements Hosted {
     private Map<String, String> configs = Map.of();
     private WorkerTransactionContext transactions;
     private List<SourceRecord> batch = List.of();
+    private List<SourceRecord> previous = List.of(); // that Python produces while the next batch is polled
     private int batches;
     private int next;
     private boolean pollsAhead;
@@ -74,6 +75,8 @@ final class SourceObject implements Hosted {
             case "skip":
                 next++;
                 return handedOut(pack());
+            case "offsetsBefore":
+                return Answer.of(offsets(args.get("batch").asInt() == batches ? batch : previous, args.get("index").asInt()));
             case "settle": // the answer means that no poll lasts
                 return Answer.NONE;
             case "commit":
@@ -112,7 +115,9 @@ final class SourceObject implements Hosted {
     private Answer nextBatch() throws Exception {
         Callable<Answer> prepared = polled;
         polled = null;
-        return handedOut(prepared == null ? poll() : prepared.call());
+        Answer answer = handedOut(prepared == null ? poll() : prepared.call());
+        previous = List.of();
+        return answer;
     }
 
     /**
@@ -133,6 +138,7 @@ final class SourceObject implements Hosted {
         }
         if (polled == null) return Answer.NONE;
         if (polled.stream().anyMatch(Objects::isNull)) throw new ConnectException(task.getClass().getName() + ".poll() returned a null record");
+        previous = batch;
         batch = polled;
         next = 0;
         batches++;
@@ -195,7 +201,7 @@ final class SourceObject implements Hosted {
         part.put("end", next);
         part.put("count", packer.records());
         part.put("topics", packer.topics());
-        part.put("offsets", offsets(next));
+        part.put("offsets", offsets(batch, next));
         part.put("action", action);
         part.put("skipped", skipped);
         return new Answer(part, packer.pack());
@@ -225,8 +231,8 @@ final class SourceObject implements Hosted {
         return transactions.shouldCommitBatch() ? "COMMIT" : transactions.shouldAbortBatch() ? "ABORT" : null;
     }
 
-    /** Returns the newest offset of each source partition among the batch's records before {@code end}, as JSON texts. */
-    private List<Object> offsets(int end) {
+    /** Returns the newest offset of each source partition among a batch's records before {@code end}, as JSON texts. */
+    private static List<Object> offsets(List<SourceRecord> batch, int end) {
         Map<Map<String, ?>, Map<String, ?>> newest = new LinkedHashMap<>();
         Map<String, ?> last = null;
         for (int i = end - 1; i >= 0; i--) {
