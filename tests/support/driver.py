@@ -10,10 +10,14 @@ from pathlib import Path
 import sluiceway
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.java_runtime import find_java
+from sluiceway.spark.class_archive import archive_options
+from sluiceway.spark.jvm_options import LIGHT
 from sluiceway.spark.py_files import package_zip
 from sluiceway.spark.session import LOCAL_CONF
 from sluiceway.stack.process import BackgroundProcess
 from support.clusters.standalone import spark_home
+
+_JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 
 WORKER_DEFAULTS = {
     "config.storage.replication.factor": "1",
@@ -66,13 +70,15 @@ def submitted_application(
 def _submitted(
     what: list[str], name: str, worker_file: Path, folder: Path, master: str, conf: Mapping[str, str] | None
 ) -> BackgroundProcess:
-    settings = {**LOCAL_CONF, **(conf or {})}
+    defaults = {**LOCAL_CONF, _JAVA_OPTIONS: f"{LOCAL_CONF[_JAVA_OPTIONS]} {archive_options()}".rstrip()}
+    settings = {**defaults, **(conf or {})}
     command = [str(spark_home() / "bin" / "spark-submit"), "--master", master, "--py-files", str(package_zip())]
     for key, value in settings.items():
         command += ["--conf", f"{key}={value}"]
     application = str(Path(sluiceway.__file__).parent / "spark" / "driver_app.py")
     command += [application, "--worker", str(worker_file), *what]
     env = {"PYSPARK_PYTHON": sys.executable, "JAVA_HOME": str(find_java().home), "SPARK_HOME": str(spark_home())}
+    env |= {"SPARK_LAUNCHER_OPTS": LIGHT}
     return BackgroundProcess(f"driver-{name}", command, folder, env={**env, "PATH": os.environ["PATH"]})
 
 

@@ -57,7 +57,9 @@ class _Peer:
         self.workdir.mkdir(parents=True, exist_ok=True)
         port = free_port()
         self.rest = f"http://127.0.0.1:{port}"
-        properties = {"listeners": self.rest, "plugin.discovery": "only_scan", **worker}
+        # Kafka's own plugins have manifests, whose reading takes a fraction of a scan. Other plugins may have none.
+        discovery = "only_scan" if plugins or "plugin.path" in worker else "service_load"
+        properties = {"listeners": self.rest, "plugin.discovery": discovery, **worker}
         config, log4j = self.workdir / "worker.properties", self.workdir / "log4j2.properties"
         write_properties(config, properties)
         log4j.write_text(_LOG4J)
