@@ -29,12 +29,48 @@ settings.load_profile("shared machine")
 
 _BROKERS = pytest.StashKey[SharedBrokers]()
 
+# Modules that take a minute or more, and Airflow's tests, which one worker runs. They start first, so that short modules are left
+# for the end, when the workers must finish together.
+_LONGEST = (
+    "airflow/",
+    "clusters/",
+    "cdc/",
+    "frames/",
+    "integration/test_elastic_executors.py",
+    "integration/test_table_sinks.py",
+    "integration/test_spark_formats.py",
+    "integration/test_driver_process.py",
+    "integration/test_exactly_once_failures.py",
+    "integration/test_java_sources.py",
+    "integration/test_java_sinks.py",
+    "integration/test_table_sinks_rest_catalog.py",
+    "integration/test_table_sources.py",
+    "integration/test_lifecycle.py",
+    "integration/test_spark_cluster.py",
+    "integration/test_python_archive.py",
+    "integration/test_broker.py",
+    "integration/test_handover.py",
+    "integration/test_task_hosts.py",
+    "integration/test_jdbc_debezium.py",
+)
+
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
     """Create the shared brokers' folder in the controlling process, before xdist starts its workers."""
     if not hasattr(config, "workerinput") and not config.option.collectonly:
         config.stash[_BROKERS] = SharedBrokers()
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Let xdist's workers start with the longest modules."""
+    if hasattr(config, "workerinput"):
+        items.sort(key=_rank)
+
+
+def _rank(item: pytest.Item) -> int:
+    path = item.nodeid.partition("::")[0].removeprefix("tests/")
+    return next((rank for rank, prefix in enumerate(_LONGEST) if path.startswith(prefix)), len(_LONGEST))
 
 
 class _Modules(LoadScopeScheduling):

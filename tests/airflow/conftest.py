@@ -12,12 +12,27 @@ from support.stack import RunningStack
 
 isolate_airflow()
 
+_RUNNING: list[RunningStack] = []
+
 
 @pytest.fixture(scope="session")
 def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningStack]:
     running = RunningStack(tmp_path_factory.mktemp("stack"))
+    _RUNNING.append(running)
     yield running
-    running.close()
+    _close_stack()
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown(nextitem: pytest.Item | None) -> None:
+    """Stop the stack after the folder's last test, because its idle Airflow would take processor time from later tests."""
+    if nextitem is None or not nextitem.path.is_relative_to(Path(__file__).parent):
+        _close_stack()
+
+
+def _close_stack() -> None:
+    while _RUNNING:
+        _RUNNING.pop().close()
 
 
 @pytest.fixture(scope="session")

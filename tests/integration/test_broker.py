@@ -30,6 +30,15 @@ def broker(tmp_path: Path) -> Iterator[EmbeddedBroker]:
     embedded.stop()
 
 
+@pytest.fixture(scope="module")
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedBroker]:
+    """A running broker with a given port and property. Each start takes seconds, so tests share it."""
+    embedded = EmbeddedBroker(tmp_path_factory.mktemp("kafka"), port=free_port(), properties={"num.partitions": "3"})
+    embedded.start()
+    yield embedded
+    embedded.stop()
+
+
 def produce(bootstrap: str, topic: str, values: list[bytes]) -> None:
     producer = Producer({"bootstrap.servers": bootstrap, "message.timeout.ms": 20_000, "enable.idempotence": True})
     for value in values:
@@ -53,47 +62,37 @@ def properties(bootstrap: str) -> Mapping[str, str]:
     return {name: entry.value for name, entry in future.result(20).items()}
 
 
-def test_records_port_and_cluster_survive_a_restart(broker: EmbeddedBroker, tmp_path: Path) -> None:
+def test_a_stop_leaves_no_process_and_records_port_and_cluster_survive_it(broker: EmbeddedBroker, tmp_path: Path) -> None:
     bootstrap = broker.start()
     cluster = AdminClient({"bootstrap.servers": bootstrap}).list_topics(timeout=20).cluster_id
     produce(bootstrap, "kept", [b"one", b"two"])
+    process = psutil.Process(broker.status().pid)
     assert broker.stop()
+    assert not process.is_running()
+    host, port = bootstrap.split(":")
+    assert not port_is_open(host, int(port))
+    assert not broker.status().running
+    assert not broker.stop()
     again = EmbeddedBroker(tmp_path / "kafka")
     assert again.start() == bootstrap
     assert AdminClient({"bootstrap.servers": bootstrap}).list_topics(timeout=20).cluster_id == cluster
     assert consume(bootstrap, "kept", 2) == [b"one", b"two"]
 
 
-def test_starting_a_running_broker_gives_the_running_one(broker: EmbeddedBroker, tmp_path: Path) -> None:
-    bootstrap = broker.start()
-    pid = broker.status().pid
-    other = EmbeddedBroker(tmp_path / "kafka")
-    assert other.start() == bootstrap
-    assert other.status().pid == pid
+def test_starting_a_running_broker_gives_the_running_one(running: EmbeddedBroker) -> None:
+    before = running.status()
+    other = EmbeddedBroker(running.state_dir)
+    assert other.start() == before.bootstrap
+    assert other.status().pid == before.pid
     with pytest.raises(ConnectError, match="already runs on port"):
-        EmbeddedBroker(tmp_path / "kafka", port=free_port()).start()
+        EmbeddedBroker(running.state_dir, port=free_port()).start()
 
 
-def test_stop_leaves_no_process_and_no_listener_behind(broker: EmbeddedBroker) -> None:
-    host, port = broker.start().split(":")
-    running = psutil.Process(broker.status().pid)
-    assert broker.stop()
-    assert not running.is_running()
-    assert not port_is_open(host, int(port))
-    assert not broker.status().running
-    assert not broker.stop()
-
-
-def test_given_port_and_properties_reach_kafka(tmp_path: Path) -> None:
-    port = free_port()
-    broker = EmbeddedBroker(tmp_path, port=port, properties={"num.partitions": "3"})
-    try:
-        assert broker.start() == f"127.0.0.1:{port}"
-        settings = properties(f"127.0.0.1:{port}")
-        assert settings["num.partitions"] == "3"
-        assert settings["group.initial.rebalance.delay.ms"] == "0"
-    finally:
-        broker.stop()
+def test_given_port_and_properties_reach_kafka(running: EmbeddedBroker) -> None:
+    assert running.start() == f"127.0.0.1:{running.port}"
+    settings = properties(f"127.0.0.1:{running.port}")
+    assert settings["num.partitions"] == "3"
+    assert settings["group.initial.rebalance.delay.ms"] == "0"
 
 
 def test_a_port_in_use_is_an_error_that_names_the_process(tmp_path: Path) -> None:
@@ -111,14 +110,14 @@ def test_a_broker_that_exits_at_start_shows_its_log_and_leaves_no_process(tmp_pa
     assert not broker.status().running
 
 
-def test_a_killed_broker_starts_again_with_its_records(broker: EmbeddedBroker) -> None:
-    bootstrap = broker.start()
+def test_a_killed_broker_starts_again_with_its_records(running: EmbeddedBroker) -> None:
+    bootstrap = running.start()
     produce(bootstrap, "kept", [b"one"])
-    pid = broker.status().pid
+    pid = running.status().pid
     assert pid is not None
     os.kill(pid, signal.SIGKILL)
-    eventually(lambda: not broker.status().running, within=10)
-    assert broker.start() == bootstrap
+    eventually(lambda: not running.status().running, within=10)
+    assert running.start() == bootstrap
     assert consume(bootstrap, "kept", 1) == [b"one"]
 
 
