@@ -233,7 +233,7 @@ def test_a_driver_suspended_during_a_takeover_ends_and_writes_nothing_more(runni
                 process.send_signal(signal.SIGCONT)
     resumed = time.monotonic()
     eventually(lambda: not running.driver.is_running(), within=30, what=f"the first one's end\n{running.driver.log_tail(40)}")
-    assert time.monotonic() - resumed < 30
+    assert time.monotonic() - resumed < 30 * PATIENCE
     assert "Stopping without a commit" in running.driver.log.read_text()
     assert not python.is_running() or python.status() == psutil.STATUS_ZOMBIE
     reports = written_by(running.worker, running.name)

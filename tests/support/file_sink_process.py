@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import signal
 import sys
@@ -13,6 +12,7 @@ from sluiceway.connectors.files.commit_log import CommitLog, Entry
 from sluiceway.connectors.files.partition_writer import PartitionWriter
 from sluiceway.runtime.sink.task_consumer import TaskConsumer
 from support.engine import RunningTask
+from support.processes import fresh_processes
 
 WORKER = {"offset.flush.interval.ms": "300"}
 #: The points of a commit, in order.
@@ -100,7 +100,7 @@ class FileSinkProcess:
     def __init__(
         self, config: Mapping[str, str], bootstrap: str, *, bounded: bool = False, point: str = "", number: int = 1
     ) -> None:
-        context = multiprocessing.get_context("spawn")
+        context = fresh_processes()
         arguments = (dict(config), bootstrap, bounded, point, number)
         self._process = context.Process(target=_run, args=arguments, daemon=True)
 

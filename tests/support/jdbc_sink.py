@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -18,6 +17,7 @@ from sluiceway.data import INT64_SCHEMA, OPTIONAL_STRING_SCHEMA, Schema, Struct
 from sluiceway.testing import MemorySinkContext
 from support.database import DatabaseForTest
 from support.engine import RunningTask
+from support.processes import fresh_processes
 
 KEY = Schema.struct({"id": INT64_SCHEMA})
 VALUE = Schema.struct({"id": INT64_SCHEMA, "name": OPTIONAL_STRING_SCHEMA})
@@ -127,7 +127,7 @@ class TaskProcess:
     """A task in a process of its own, which a test can kill. Leaving the context kills it if it still runs."""
 
     def __init__(self, config: Mapping[str, str], bootstrap: str, *, bounded: bool = False) -> None:
-        context = multiprocessing.get_context("spawn")
+        context = fresh_processes()
         self._process = context.Process(target=run_task, args=(dict(config), bootstrap, bounded), daemon=True)
 
     def __enter__(self) -> TaskProcess:

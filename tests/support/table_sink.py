@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import multiprocessing
 import os
 import signal
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -25,6 +24,7 @@ from sluiceway.connectors.tables.task import TableSinkTask
 from sluiceway.runtime.sink.task_consumer import TaskConsumer
 from sluiceway.testing import MemorySinkContext
 from support.jdbc_sink import JSON, STATIC_MEMBER, run_task
+from support.processes import fresh_processes
 
 POINTS = ("staged", "before the commit", "after the commit", "before the group's commit")
 LAST_POINT = "after the group's commit"
@@ -178,7 +178,7 @@ def _run_until(config: dict[str, str], bootstrap: str, point: str, times: int) -
 
 def crash(config: Mapping[str, str], bootstrap: str, point: str, times: int) -> bool:
     """Run a task until it reaches a point for the given time; return whether it was killed there."""
-    context = multiprocessing.get_context("spawn")
+    context = fresh_processes()
     process = context.Process(target=_run_until, args=(dict(config), bootstrap, point, times), daemon=True)
     process.start()
     process.join(120)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import signal
 import uuid
@@ -17,6 +16,7 @@ from sluiceway.config.worker import WorkerConfig
 from sluiceway.data import INT64_SCHEMA
 from sluiceway.storage.factory import open_source_offsets
 from support.engine import RunningTask
+from support.processes import fresh_processes
 
 FIBONACCI = "support.transactions.FibonacciSourceConnector"
 
@@ -123,8 +123,7 @@ def task_process(config: dict[str, str], worker: dict[str, str], *, bounded: boo
 
 class TaskProcess:
     def __init__(self, config: dict[str, str], worker: dict[str, str], bounded: bool) -> None:
-        # Not a fork: the child would lack the Kafka clients' threads.
-        self._process = multiprocessing.get_context("spawn").Process(target=run_task, args=(config, worker, bounded), daemon=True)
+        self._process = fresh_processes().Process(target=run_task, args=(config, worker, bounded), daemon=True)
         self._process.start()
 
     def kill(self) -> None:
