@@ -17,6 +17,7 @@ from sluiceway.data import INT64_SCHEMA, OPTIONAL_STRING_SCHEMA, Schema, Struct
 from sluiceway.testing import MemorySinkContext
 from support.database import DatabaseForTest
 from support.engine import RunningTask
+from support.eventually import PATIENCE
 from support.processes import fresh_processes
 
 KEY = Schema.struct({"id": INT64_SCHEMA})
@@ -95,7 +96,10 @@ def tombstone(offset: int, number: int, **more: Any) -> SinkRecord:
 
 JSON = dict.fromkeys(("key.converter", "value.converter"), "org.apache.kafka.connect.json.JsonConverter")
 # With a static member, a killed process is replaced at once instead of after the group's session timeout.
-STATIC_MEMBER = {"consumer.override.group.instance.id": "only", "consumer.override.session.timeout.ms": "6000"}
+STATIC_MEMBER = {
+    "consumer.override.group.instance.id": "only",
+    "consumer.override.session.timeout.ms": str(int(6000 * PATIENCE)),
+}
 
 
 def fill(bootstrap: str, records: Iterable[SinkRecord]) -> None:
