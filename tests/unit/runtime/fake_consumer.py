@@ -56,6 +56,8 @@ class FakeConsumer:
 
     def assign(self, _partition: list[TopicPartition]) -> None: ...
 
+    def incremental_assign(self, _partition: list[TopicPartition]) -> None: ...
+
     def position(self, partitions: list[TopicPartition]) -> list[TopicPartition]:
         return [TopicPartition(each.topic, each.partition, 0) for each in partitions]
 

@@ -63,6 +63,7 @@ class TaskConsumer:
         self._commit_began = 0.0
         self._config = {**config, "on_commit": self._on_commit}
         self._cooperative = "cooperative" in config.get("partition.assignment.strategy", "")
+        self._eager = not self._cooperative and config.get("group.protocol", "").strip().lower() != "consumer"
         self._batch_size = batch_size
         self._consumer = clients.consumer(self._config)
         self._ends = EndOffsets(self._consumer, on_ends)
@@ -100,8 +101,8 @@ class TaskConsumer:
             self._consumer.subscribe(
                 topics,
                 on_assign=functools.partial(self._on_assign, listener),
-                on_revoke=functools.partial(self._on_unassign, listener.on_partitions_revoked),
-                on_lost=functools.partial(self._on_unassign, listener.on_partitions_lost),
+                on_revoke=functools.partial(self._on_revoke, listener),
+                on_lost=functools.partial(self._on_lost, listener),
             )
 
     def end_offsets(self, topics: list[str]) -> dict[TopicPartition, int]:
@@ -236,7 +237,15 @@ class TaskConsumer:
         except (Exception, Interrupted, Abandoned) as error:  # noqa: BLE001 (poll raises it, because librdkafka's callbacks must not raise)
             self._failure = error
 
-    def _on_unassign(self, callback: Callable[[frozenset[TopicPartition]], None], _consumer: Any, positions: list[Any]) -> None:
+    def _on_revoke(self, listener: RebalanceListener, _consumer: Any, positions: list[Any]) -> None:
+        self.joined = not self._eager  # an eager member gives up all partitions, and is assigned others next
+        self._unassign(listener.on_partitions_revoked, positions)
+
+    def _on_lost(self, listener: RebalanceListener, _consumer: Any, positions: list[Any]) -> None:
+        self.joined = False  # until the next assignment: the group has gone on without this member
+        self._unassign(listener.on_partitions_lost, positions)
+
+    def _unassign(self, callback: Callable[[frozenset[TopicPartition]], None], positions: list[Any]) -> None:
         if self._closing:
             return
         partitions = _ours(positions)

@@ -99,3 +99,31 @@ def test_a_call_that_blocks_times_out_and_another_returns_its_result() -> None:
     assert call_with_timeout(10.0, lambda: 7, "Seven") == 7
     with pytest.raises(ValueError, match="own"):
         call_with_timeout(10.0, lambda: int("own"), "It")
+
+
+def joined(consumer: TaskConsumer, callback: str, positions: list[Any]) -> bool:
+    """Return whether the consumer counts as a member after one of librdkafka's callbacks."""
+    fake = FakeConsumer.made[-1]
+    fake.callbacks[callback](fake, positions)
+    return consumer.joined
+
+
+@pytest.mark.parametrize(
+    ("callback", "strategy", "member"),
+    [
+        ("on_lost", "cooperative-sticky", False),
+        ("on_lost", "range", False),
+        ("on_revoke", "range", False),
+        ("on_revoke", "cooperative-sticky", True),
+    ],
+)
+def test_a_member_that_lost_all_partitions_has_not_joined_until_the_next_assignment(
+    monkeypatch: pytest.MonkeyPatch, callback: str, strategy: str, member: bool
+) -> None:
+    monkeypatch.setattr(clients, "consumer", FakeConsumer)
+    consumer = TaskConsumer({"partition.assignment.strategy": strategy}, 10)
+    consumer.subscribe(["t"], Listener())
+    consumer.poll(0)
+    assert consumer.joined
+    assert joined(consumer, callback, [clients.TopicPartitionOffset(*A)]) is member
+    assert joined(consumer, "on_assign", [])
