@@ -18,7 +18,6 @@ from typing import Any
 import pytest
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from sluiceway import discovery
 from sluiceway.api import SinkRecord
 from sluiceway.herder.plugin_path import use_plugin_path
 from sluiceway.stack.process import BackgroundProcess
@@ -29,7 +28,14 @@ from support.faults.guarantee import Guarantee
 from support.faults.java_kills import Part, kill_parts, kills
 from support.faults.rows import NewRow
 from support.faults.worker_group import Progress, WorkerGroup, read, worker_group
-from support.java_plugins import DEBEZIUM_POSTGRES, debezium_jdbc_folder, debezium_postgres, fetch_runtime, plugin_folder
+from support.java_plugins import (
+    DEBEZIUM_POSTGRES,
+    debezium_jdbc_folder,
+    debezium_postgres,
+    fetch_runtime,
+    forget_plugins,
+    plugin_folder,
+)
 from support.jdbc_sink import JSON, STATIC_MEMBER, fill, person, tombstone
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.long, pytest.mark.timeout(7200)]
@@ -52,7 +58,7 @@ def plugins(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]
     keys = {"plugin.path": str(folder), "plugin.java": "prefer"}  # the JDBC sink has a Python implementation
     use_plugin_path(keys)
     yield keys
-    discovery.use_finder(None)
+    forget_plugins()
 
 
 @pytest.fixture

@@ -8,7 +8,6 @@ from random import Random
 
 import pytest
 
-from sluiceway import discovery
 from sluiceway.config.definition import ConfigDef
 from sluiceway.discovery import transform_class
 from sluiceway.herder.plugin_path import use_plugin_path
@@ -17,7 +16,7 @@ from sluiceway.java_plugins.hosts import task_host
 from sluiceway.runtime.java_chain import java_transform
 from support.debezium_cases import CASES, records_for
 from support.debezium_transforms import differences, java_plugin
-from support.java_plugins import DEBEZIUM_POSTGRES, fetch_runtime, plugin_folder
+from support.java_plugins import DEBEZIUM_POSTGRES, fetch_runtime, forget_plugins, plugin_folder
 
 pytestmark = pytest.mark.long
 
@@ -67,4 +66,4 @@ def test_plugin_java_chooses_between_the_jar_and_python(choice: str, java: bool,
         in_java = java_transform("u", config)
         assert (in_java is None) is (choice == "off")
     finally:
-        discovery.use_finder(None)
+        forget_plugins()

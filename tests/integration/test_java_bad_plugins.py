@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from sluiceway import discovery
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import ConnectError
 from sluiceway.herder.plugin_path import use_plugin_path
@@ -20,7 +19,7 @@ from sluiceway.worker.worker_connector import Failed
 from support.engine import RunningTask
 from support.eventually import eventually
 from support.java_classes import SOURCE, class_file, write_jar
-from support.java_plugins import SCRIPTED, Driven, compiled_plugin, fetch_runtime, java_processes
+from support.java_plugins import SCRIPTED, Driven, compiled_plugin, fetch_runtime, forget_plugins, java_processes
 from support.kafka import Kafka
 
 _STRINGS = "org.apache.kafka.connect.storage.StringConverter"
@@ -45,7 +44,7 @@ def plugin_path(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     write_jar(folder / "bad/broken.jar", {}).write_bytes(b"this is no jar")
     use_plugin_path({"plugin.path": str(folder)})
     yield folder
-    discovery.use_finder(None)
+    forget_plugins()
 
 
 def without(jar: Path, name: str) -> None:

@@ -9,13 +9,20 @@ from typing import Any
 import pytest
 
 from sluiceway.config.worker import WorkerConfig
-from sluiceway.discovery import use_finder
 from sluiceway.herder.plugin_path import use_plugin_path
 from sluiceway.herder.validation import plugin_config
 from sluiceway.storage.factory import open_source_offsets
 from support.engine import RunningTask
 from support.eventually import eventually
-from support.java_plugins import CONNECT_FILE, SCRIPTED, compiled_plugin, fetch_runtime, first_task_config, plugin_folder
+from support.java_plugins import (
+    CONNECT_FILE,
+    SCRIPTED,
+    compiled_plugin,
+    fetch_runtime,
+    first_task_config,
+    forget_plugins,
+    plugin_folder,
+)
 from support.kafka import Kafka, worker_for
 from support.peer import FILE_SOURCE, PeerDistributed, change_state, put_config, wait_for_state
 
@@ -32,7 +39,7 @@ def plugin_path(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     plugin_folder(folder, "connect-file", CONNECT_FILE)
     use_plugin_path({"plugin.path": str(folder), "plugin.java": "prefer"})
     yield folder
-    use_finder(None)
+    forget_plugins()
 
 
 def connect(worker: WorkerConfig, folder: Path, plugin_path: Path, discovery: str = "service_load") -> PeerDistributed:
@@ -122,4 +129,4 @@ def test_two_versions_of_a_plugin_run_in_one_process(tmp_path: Path) -> None:
         for name, key in (("jdbc.JdbcSinkConnector", "connection.url"), ("postgresql.PostgresConnector", "slot.name")):
             assert key in {each.name for each in plugin_config(f"io.debezium.connector.{name}")}
     finally:
-        use_finder(None)
+        forget_plugins()

@@ -17,7 +17,7 @@ from sluiceway.worker import worker_connector
 from sluiceway.worker.worker_connector import Failed, Started, TaskConfigs
 from support.engine import Offsets
 from support.eventually import eventually
-from support.java_plugins import SCRIPTED, Driven, compiled_plugin, fetch_runtime, java_processes
+from support.java_plugins import SCRIPTED, Driven, compiled_plugin, fetch_runtime, forget_plugins, java_processes
 
 _CLASS = "test.ScriptedSource"
 
@@ -29,7 +29,7 @@ def _plugins(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     compiled_plugin(folder, "scripted", SCRIPTED)
     use_plugin_path({"plugin.path": str(folder)})
     yield
-    discovery.use_finder(None)
+    forget_plugins()
 
 
 def config(**more: str) -> dict[str, str]:

@@ -13,7 +13,6 @@ from typing import Any
 import pytest
 from confluent_kafka import Message
 
-from sluiceway import discovery
 from sluiceway.herder.plugin_path import use_plugin_path
 from support.database import HOST, DatabaseForTest
 from support.engine import Offsets, RunningTask
@@ -25,6 +24,7 @@ from support.java_plugins import (
     debezium_postgres,
     fetch_runtime,
     first_task_config,
+    forget_plugins,
     java_processes,
     plugin_folder,
 )
@@ -46,7 +46,7 @@ def plugin_path(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     plugin_folder(folder, "debezium-mariadb", DEBEZIUM_MARIADB)
     use_plugin_path({"plugin.path": str(folder), "plugin.java": "prefer"})
     yield folder
-    discovery.use_finder(None)
+    forget_plugins()
 
 
 @pytest.fixture

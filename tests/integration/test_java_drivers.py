@@ -11,7 +11,6 @@ from pathlib import Path
 import psutil
 import pytest
 
-from sluiceway import discovery
 from sluiceway.herder import Herder
 from sluiceway.herder.plugin_path import use_plugin_path
 from sluiceway.java_plugins.host import MAIN_CLASS
@@ -20,7 +19,7 @@ from sluiceway.storage.factory import open_stores
 from support.clusters.daemons import command_of
 from support.driver import submitted_driver, worker_of, worker_properties, write_properties
 from support.eventually import eventually
-from support.java_plugins import CONNECT_FILE, fetch_runtime, plugin_folder
+from support.java_plugins import CONNECT_FILE, fetch_runtime, forget_plugins, plugin_folder
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark]
 
@@ -36,7 +35,7 @@ def plugins(tmp_path: Path) -> Iterator[dict[str, str]]:
     keys = {"plugin.path": str(tmp_path / "plugins"), "plugin.java": "prefer"}
     use_plugin_path(keys)
     yield keys
-    discovery.use_finder(None)
+    forget_plugins()
 
 
 def java_processes(driver: BackgroundProcess) -> list[psutil.Process]:

@@ -18,7 +18,7 @@ from sluiceway.java_plugins.index import PluginIndex
 from sluiceway.java_plugins.plugin_types import SERVICES
 from sluiceway.java_plugins.versions import check_versions
 from support.java_classes import SOURCE, class_file, write_jar
-from support.java_plugins import CAMEL_TIMER, CONNECT_FILE, fetch_runtime, plugin_folder, plugin_from
+from support.java_plugins import CAMEL_TIMER, CONNECT_FILE, fetch_runtime, forget_plugins, plugin_folder, plugin_from
 from support.peer import PeerStandalone
 
 pytestmark = pytest.mark.timeout(600)
@@ -71,7 +71,7 @@ def clean(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(versions, "_tried", set())
     monkeypatch.setattr(finder, "_folders", [])
     yield
-    discovery.use_finder(None)
+    forget_plugins()
 
 
 def bad_plugins(folder: Path) -> None:

@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 from pyiceberg.table import StaticTable
 
-from sluiceway import discovery
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.converters.registry.avro import AvroConverter
 from sluiceway.discovery import connector_class
@@ -18,7 +17,7 @@ from sluiceway.herder.validation import validate_config
 from support.apicurio import apicurio_api
 from support.engine import Offsets, RunningTask
 from support.eventually import eventually
-from support.java_plugins import CONNECT_FILE, fetch_runtime, first_task_config, java_processes, plugin_folder
+from support.java_plugins import CONNECT_FILE, fetch_runtime, first_task_config, forget_plugins, java_processes, plugin_folder
 from support.kafka import Kafka
 from support.published_plugins import APICURIO, MIRROR, MONGO, iceberg_folder
 from support.schema_registry import schema_registry
@@ -48,7 +47,7 @@ def plugin_path(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     plugin_folder(folder, "apicurio", APICURIO)
     use_plugin_path({"plugin.path": str(folder), "plugin.java": "prefer"})
     yield folder
-    discovery.use_finder(None)
+    forget_plugins()
 
 
 def iceberg_sink(kafka: Kafka, name: str, topic: str, control: str, warehouse: Path) -> dict[str, str]:

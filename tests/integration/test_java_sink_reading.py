@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 from confluent_kafka import Producer
 
-from sluiceway import discovery
 from sluiceway.herder.plugin_path import use_plugin_path
 from sluiceway.java_plugins import sink_task
 from sluiceway.metrics.client_statistics import ClientStatistics
@@ -21,7 +20,7 @@ from support.bad_records import PREFIX, committed, headers, tolerant
 from support.engine import RunningTask
 from support.engine_connectors import lines
 from support.eventually import eventually
-from support.java_plugins import CONNECT_FILE, compiled_plugin, fetch_runtime, plugin_folder
+from support.java_plugins import CONNECT_FILE, compiled_plugin, fetch_runtime, forget_plugins, plugin_folder
 from support.kafka import Kafka
 from support.peer import FILE_SINK
 
@@ -42,7 +41,7 @@ def plugin_path(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     compiled_plugin(folder, "scripted", [Path(__file__).parents[1] / "support" / "java" / "ScriptedSink.java"])
     use_plugin_path({"plugin.path": str(folder), "plugin.java": "prefer"})
     yield
-    discovery.use_finder(None)
+    forget_plugins()
 
 
 @pytest.fixture(autouse=True)

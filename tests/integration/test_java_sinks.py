@@ -9,7 +9,6 @@ from pathlib import Path
 import orjson
 import pytest
 
-from sluiceway import discovery
 from sluiceway.api import SourceRecord
 from sluiceway.data import STRING_SCHEMA
 from sluiceway.herder.plugin_path import use_plugin_path
@@ -19,7 +18,15 @@ from support.database import DatabaseForTest
 from support.engine import RunningTask
 from support.engine_connectors import SOURCE, lines, script, scripted_sink
 from support.eventually import PATIENCE, eventually
-from support.java_plugins import CONNECT_FILE, compiled_plugin, debezium_jdbc_folder, fetch_runtime, java_processes, plugin_folder
+from support.java_plugins import (
+    CONNECT_FILE,
+    compiled_plugin,
+    debezium_jdbc_folder,
+    fetch_runtime,
+    forget_plugins,
+    java_processes,
+    plugin_folder,
+)
 from support.kafka import Kafka
 from support.peer import PeerStandalone
 
@@ -49,7 +56,7 @@ def plugin_path(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     compiled_plugin(folder, "scripted", [sources / "ScriptedSink.java", sources / "OddConverter.java"])
     use_plugin_path({"plugin.path": str(folder), "plugin.java": "prefer"})
     yield folder
-    discovery.use_finder(None)
+    forget_plugins()
 
 
 def file_sink(name: str, topic: str, file: Path, **more: str) -> dict[str, str]:

@@ -27,6 +27,7 @@ from support.java_plugins import (
     SCRIPTED,
     compiled_plugin,
     fetch_runtime,
+    forget_plugins,
     java_processes,
     plugin_folder,
 )
@@ -54,7 +55,7 @@ def plugin_path(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     compiled_plugin(folder, "scripted", SCRIPTED)
     use_plugin_path({"plugin.path": str(folder), "plugin.java": "prefer"})
     yield folder
-    discovery.use_finder(None)
+    forget_plugins()
 
 
 @pytest.fixture
@@ -456,13 +457,15 @@ def test_a_killed_exactly_once_task_writes_each_record_once_and_leaves_no_java_p
     plugin_path: Path, scripted: Callable[..., dict[str, str]], kafka_bootstrap: str, unique: Callable[[str], str], topic: str
 ) -> None:
     worker = exactly_once_worker(kafka_bootstrap, unique)
-    config = scripted(limit="2000", slow="5")
+    config = scripted(limit="2000", slow="50")
+    kafka = Kafka(kafka_bootstrap)
     for _ in range(2):
-        before = len(seen(kafka_bootstrap, topic))
+        before = kafka.end(topic)  # counts the ends of transactions, too
+        assert before < 1500, "there is something left to kill it at"
         spawn = multiprocessing.get_context("spawn")
         victim = spawn.Process(target=_run_until_killed, args=(config, worker, str(plugin_path)))
         victim.start()
-        eventually(lambda: len(seen(kafka_bootstrap, topic)) >= before + 50, within=90)  # noqa: B023 (called at once)
+        eventually(lambda: kafka.end(topic) >= before + 50, within=90)  # noqa: B023 (called at once)
         victim.kill()
         victim.join(30)
         eventually(lambda: java_processes() == [], within=10)

@@ -10,13 +10,12 @@ from typing import Any
 import httpx
 import pytest
 
-from sluiceway import discovery
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import ConnectError
 from sluiceway.herder.validation import plugin_config, validate_config
 from sluiceway.java_plugins import finder
 from sluiceway.java_plugins.finder import use_java_plugins
-from support.java_plugins import CAMEL_TIMER, fetch_runtime, plugin_folder, plugin_from
+from support.java_plugins import CAMEL_TIMER, fetch_runtime, forget_plugins, plugin_folder, plugin_from
 from support.peer import PeerStandalone
 
 _DEBEZIUM_JDBC = ("io.debezium:debezium-connector-jdbc:3.3.1.Final",)
@@ -73,7 +72,7 @@ def plugin_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Pat
     fetch_runtime()
     monkeypatch.setattr(finder, "_folders", [])
     yield tmp_path / "plugins"
-    discovery.use_finder(None)
+    forget_plugins()
 
 
 def test_options_of_a_java_transform_are_checked_by_its_own_definition(plugin_path: Path) -> None:

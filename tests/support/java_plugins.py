@@ -14,12 +14,14 @@ from typing import Any
 
 import psutil
 
+from sluiceway import discovery
 from sluiceway.api import Transform
 from sluiceway.api.transform import R
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.discovery import connector_class
 from sluiceway.folders import cache_home, file_lock
 from sluiceway.herder.reconcile import desired_task_configs
+from sluiceway.java_plugins import finder
 from sluiceway.java_plugins.host import MAIN_CLASS
 from sluiceway.java_plugins.hosts import close_shared_host
 from sluiceway.java_plugins.runtime_jars import EXCLUDED, RUNTIME_JARS, fetched_home, install_runtime, runtime_jars
@@ -60,6 +62,12 @@ def plugin_folder(plugin_path: Path, name: str, coordinates: Sequence[str], excl
     for jar in maven.resolve(coordinates, exclude=exclude, title=name):
         (folder / jar.name).symlink_to(jar)
     return folder
+
+
+def forget_plugins() -> None:
+    """Find no Java plugins any more in this process, not even those in folders of earlier tests."""
+    finder._folders.clear()
+    discovery.use_finder(None)
 
 
 def debezium_jdbc_folder(plugin_path: Path) -> Path:

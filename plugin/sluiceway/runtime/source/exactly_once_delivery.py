@@ -18,6 +18,7 @@ from sluiceway.storage.interfaces import TransactionalOffsets
 
 log = logging.getLogger(__name__)
 
+_REPORT_SECONDS = 1.0  # for the report of the record that ended the transaction, which may come after the error
 _SLICE_SECONDS = 1.0
 
 # librdkafka's codes after the cluster was unreachable for as long as a transaction may last.
@@ -148,6 +149,8 @@ class ExactlyOnceDelivery:
 
     def _explained(self, error: ConnectError) -> ConnectError:
         """Return the cause of an error, because the producer may only report that it cannot continue."""
+        if isinstance(error.__cause__, KafkaClientError) and error.__cause__.code in _WITHOUT_CAUSE:
+            self._sender.await_failure(_REPORT_SECONDS)
         failure = self._sender.failure or error
         cause = failure.__cause__ if isinstance(failure.__cause__, ConnectError) else failure
         if isinstance(cause, KafkaClientError) and cause.code in _WITHOUT_CAUSE:

@@ -7,7 +7,7 @@ import functools
 import itertools
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from sluiceway.api import SourceRecord
@@ -206,6 +206,14 @@ class RecordSender:
         self._raise_failure()
         if self._failed_sends:
             self._failed_sends.resend(self._interrupt)
+
+    def await_failure(self, seconds: float) -> None:
+        """Handle delivery reports until one of them is a ``failure``, at most so long. Never raises."""
+        deadline = time.monotonic() + seconds
+        with suppress(ConnectError):
+            while self.failure is None and time.monotonic() < deadline:
+                with self._recorded_errors():
+                    self._producer.poll(_SLICE_SECONDS)
 
     def flush(self, seconds: float, check: Callable[[], None]) -> bool:
         """Wait until Kafka has acknowledged all records; return False after ``seconds``.

@@ -28,9 +28,14 @@ class Sender:
         self._calls = calls
         self.failure: ConnectError | None = None
         self.error: Exception | None = None
+        self.reported: ConnectError | None = None
 
     def with_advice(self, error: ConnectError) -> ConnectError:
         return error
+
+    def await_failure(self, _seconds: float) -> None:
+        """Take the failure from a report that comes now."""
+        self.failure = self.failure or self.reported
 
     def send(self, batch: SubmittedRecords) -> None:
         self._calls.append(f"send {len(batch.records)}")
@@ -206,4 +211,11 @@ def test_the_error_of_a_rejected_record_precedes_that_of_its_transaction(made: M
     made.sender.failure = TOO_LARGE
     with pytest.raises(ConnectError) as raised:
         made.delivery.apply(CommitAction.COMMIT)
+    assert raised.value is TOO_LARGE
+
+
+def test_the_report_of_a_rejected_record_is_awaited_when_the_producer_only_says_that_it_cannot_continue(made: Made) -> None:
+    made.sender.error, made.sender.reported = send_failure(KafkaClientError("x", "_STATE")), TOO_LARGE
+    with pytest.raises(ConnectError) as raised:
+        made.delivery.send(SubmittedRecords.of(RECORDS))
     assert raised.value is TOO_LARGE
