@@ -149,6 +149,19 @@ def test_retries_rewinds_pauses_and_commits_of_later_batches(kafka: Kafka, topic
     assert committed(kafka, name, topic) == 2000
 
 
+@pytest.mark.parametrize("place", [0, 1700])
+def test_a_put_is_retried_after_the_time_that_the_task_asks_for(
+    kafka: Kafka, topic: str, name: str, tmp_path: Path, place: int
+) -> None:
+    calls = tmp_path / "calls"
+    kafka.produce(topic, *(f"r{number}" for number in range(place)), "wait", "r")
+    with RunningTask(scripted(name, topic, calls), kafka.worker()) as task:
+        eventually(lambda: calls.exists() and lines(calls)[-1:] == ["r"], what="the last record")
+        assert not task.stop().failed
+    first, second = (int(line.rpartition(" ")[2]) for line in lines(calls) if line.startswith("wait at "))
+    assert second - first >= 1500, "milliseconds"
+
+
 def test_a_paused_task_puts_nothing_and_continues_where_it_was(kafka: Kafka, topic: str, name: str, tmp_path: Path) -> None:
     out = tmp_path / "out"
     kafka.produce(topic, *(f"a{number}" for number in range(_COUNT)))

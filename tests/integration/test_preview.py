@@ -53,6 +53,8 @@ class Lab:
     folder: Path
     request: pytest.FixtureRequest
     unique: Callable[[str], str]
+    others: frozenset[str]
+    """Topics of other modules, which may still change: the broker ends the transactions of tasks that were killed there."""
     servers: list[DatabaseForTest] = field(default_factory=list)
 
     @property
@@ -238,15 +240,28 @@ def http(herder: Herder) -> TestClient:
     return TestClient(make_app(lambda: herder))
 
 
+@pytest.fixture(scope="module", autouse=True)
+def others(kafka_bootstrap: str) -> frozenset[str]:
+    return frozenset(Kafka(kafka_bootstrap).admin.list_topics(timeout=30).topics)
+
+
 @pytest.fixture
-def lab(kafka: Kafka, topic: str, unique: Callable[[str], str], tmp_path: Path, request: pytest.FixtureRequest) -> Lab:
+def lab(
+    kafka: Kafka,
+    topic: str,
+    unique: Callable[[str], str],
+    tmp_path: Path,
+    request: pytest.FixtureRequest,
+    others: frozenset[str],
+) -> Lab:
     kafka.produce(topic, *ROWS)
-    return Lab(kafka, topic, tmp_path, request, unique)
+    return Lab(kafka, topic, tmp_path, request, unique, others)
 
 
 def state(lab: Lab) -> dict[str, Any]:
     """Return what a preview might change: topics with their ends, consumer groups, files, and databases."""
-    topics = {name: topic for name, topic in lab.kafka.admin.list_topics(timeout=30).topics.items() if not name.startswith("__")}
+    found = lab.kafka.admin.list_topics(timeout=30).topics
+    topics = {name: topic for name, topic in found.items() if name not in lab.others and not name.startswith("__")}
     reader = Consumer({"bootstrap.servers": lab.kafka.bootstrap, "group.id": "unused"})
     try:
         ends = {

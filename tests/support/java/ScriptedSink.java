@@ -55,6 +55,8 @@ public class ScriptedSink extends SinkConnector {
                 if (value.startsWith("report")) context.errantRecordReporter().report(record, new IllegalStateException("not this one"));
                 if (value.startsWith("made")) report(record);
                 if (value.startsWith("timeout") && first) { context.timeout(10); throw new RetriableException("later"); }
+                if (value.startsWith("wait")) did(value + " at " + System.currentTimeMillis());
+                if (value.startsWith("wait") && first) { context.timeout(1500); throw new RetriableException("later"); }
                 if (value.startsWith("rewind") && first) context.offset(place, record.originalKafkaOffset() - 1);
                 if (value.startsWith("pause")) { context.pause(place); context.resume(place); }
                 if (value.startsWith("commit")) context.requestCommit();

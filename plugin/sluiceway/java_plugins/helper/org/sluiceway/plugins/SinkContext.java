@@ -32,6 +32,7 @@ final class SinkContext extends WorkerSinkTaskContext {
     private final boolean reports;
     private final Chain<SinkRecord> chain;
     private volatile boolean requested;
+    private volatile Long timeout; // that was requested since takeRequested
 
     SinkContext(Hosted.Calls python, Map<String, String> config, boolean reports, Chain<SinkRecord> chain) {
         this(new ConsumerView(python), python, config, reports, chain);
@@ -51,7 +52,13 @@ final class SinkContext extends WorkerSinkTaskContext {
     boolean takeRequested() {
         boolean before = requested;
         requested = false;
+        timeout = null;
         return before;
+    }
+
+    /** Returns the timeout that was requested since {@code takeRequested}, null if none was. */
+    Long requestedTimeout() {
+        return timeout;
     }
 
     private void call(String method, Object args) {
@@ -78,6 +85,7 @@ final class SinkContext extends WorkerSinkTaskContext {
     @Override
     public void timeout(long milliseconds) {
         call("timeout", milliseconds);
+        timeout = milliseconds;
     }
 
     @Override

@@ -22,8 +22,8 @@ import org.apache.kafka.connect.sink.SinkTask;
 
 /**
  * A sink task. Its records come as values, or as consumed messages that are converted and transformed here, and put if none of them
- * fails. The messages come from Python, or Python calls read and then fetched. Retries, tolerance and offset commits are Python's: convert stops at the first message that fails, and Python calls it again
- * or skips the message; then it calls put.
+ * fails. The messages come from Python, or Python calls read and then fetched. Retries, tolerance and offset commits are Python's: convert
+ * stops at the first message that fails, and Python calls it again or skips the message; then it calls put.
  */
 final class SinkObject implements Hosted {
     private final SinkTask task;
@@ -119,7 +119,7 @@ final class SinkObject implements Hosted {
         Kept before = without.isEmpty() ? kept : null;
         kept = null;
         List<ConsumerRecord<byte[], byte[]>> batch = reader.take(without);
-        if (before != null) return before.again();
+        if (before != null) return before.again(context);
         long end = System.currentTimeMillis() + milliseconds;
         context.takeRequested();
         Answer first = convert(batch.iterator());
@@ -133,11 +133,11 @@ final class SinkObject implements Hosted {
             long began = System.nanoTime();
             try {
                 Answer converted = convert(batch.iterator());
-                if (!(converted.header() instanceof Integer)) kept = new Kept(converted, null);
+                if (!(converted.header() instanceof Integer)) kept = new Kept(converted, null, null);
                 else more.add(Map.of("messages", ahead, "records", put().header(), "seconds", (System.nanoTime() - began) / 1e9));
                 if (kept == null) ahead = Map.of();
             } catch (Exception error) {
-                kept = new Kept(null, error);
+                kept = new Kept(null, error, context.requestedTimeout());
             }
             if (kept != null) {
                 reader.putBack(batch);
@@ -147,9 +147,13 @@ final class SinkObject implements Hosted {
         return Answer.of(Map.of("count", count, "more", more, "ahead", ahead));
     }
 
-    /** The outcome of a batch that Python has not asked for: failures of its conversion, or the error of its put. */
-    private record Kept(Answer failures, Exception error) {
-        Answer again() throws Exception {
+    /**
+     * The outcome of a batch that Python has not asked for: failures of its conversion, or the error of its put, and the timeout that the
+     * task requested before the error.
+     */
+    private record Kept(Answer failures, Exception error, Long timeout) {
+        Answer again(SinkContext context) throws Exception {
+            if (timeout != null) context.timeout(timeout); // Python has used it for its read
             if (error != null) throw error;
             return failures;
         }
