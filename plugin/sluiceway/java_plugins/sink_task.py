@@ -89,8 +89,8 @@ class JavaSinkTask(SinkTask):
         """Set the chain of converters and transforms (see ``Chain.java``), and how the task learns that it must stop.
 
         Without a chain, the task gets records. ``consumer`` is the config of the Java consumer that ``read`` uses, None to be
-        given messages. ``must_stop`` is called while a call of the task lasts, and may raise to leave it. A call that goes on for
-        ``stop_seconds`` after that is ended by ending its Java process. Before that, its thread is interrupted. ``put`` and
+        given messages. ``must_stop`` is called while a call of the task lasts, and may raise to leave it. A call that lasts for
+        ``stop_seconds`` more is ended by ending its Java process. Before that, its thread is interrupted. ``put`` and
         ``pre_commit`` then call ``interrupted``, which raises, because the task may have written only some of the records,
         whether it throws an exception or not.
         """
