@@ -21,15 +21,13 @@ from support.engine import RunningTask
 from support.engine_connectors import lines
 from support.eventually import eventually
 from support.java_plugins import CONNECT_FILE, compiled_plugin, fetch_runtime, forget_plugins, plugin_folder
+from support.java_sinks import file_sink, scripted
 from support.kafka import Kafka
-from support.peer import FILE_SINK
 
 pytestmark = pytest.mark.kafka
 Names = Callable[[str], str]
 
-_STRINGS = "org.apache.kafka.connect.storage.StringConverter"
 _JSON = "org.apache.kafka.connect.json.JsonConverter"
-_SCRIPTED = "org.sluiceway.tests.ScriptedSink"
 _COUNT = 5000
 
 
@@ -63,19 +61,6 @@ def name(unique: Names) -> str:
 @pytest.fixture
 def topic(kafka: Kafka, name: str) -> str:
     return kafka.create(name)
-
-
-def file_sink(name: str, topic: str, file: Path, **more: str) -> dict[str, str]:
-    config = {
-        "name": name,
-        "connector.class": FILE_SINK,
-        "task.class": "org.apache.kafka.connect.file.FileStreamSinkTask",
-        "topics": topic,
-        "file": str(file),
-        "key.converter": _STRINGS,
-        "value.converter": _STRINGS,
-    }
-    return {**config, **{key.replace("_", "."): value for key, value in more.items()}}
 
 
 def envelope(number: int) -> str:
@@ -122,15 +107,6 @@ def test_the_error_of_a_put_in_any_batch_fails_the_task_after_one_call(
     assert "cannot write fail" in (result.trace or "")
     put = [line for line in lines(tmp_path / "calls") if re.fullmatch(r"r\d+", line)]
     assert put == [f"r{number}" for number in range(place)]
-
-
-def scripted(name: str, topic: str, calls: Path) -> dict[str, str]:
-    return {
-        **file_sink(name, topic, calls),
-        "connector.class": _SCRIPTED,
-        "task.class": f"{_SCRIPTED}$Scripted",
-        "calls": str(calls),
-    }
 
 
 def test_retries_rewinds_pauses_and_commits_of_later_batches(kafka: Kafka, topic: str, name: str, tmp_path: Path) -> None:

@@ -27,15 +27,13 @@ from support.java_plugins import (
     java_processes,
     plugin_folder,
 )
+from support.java_sinks import file_sink, scripted
 from support.kafka import Kafka
 from support.peer import PeerStandalone
 
 pytestmark = pytest.mark.kafka
 Names = Callable[[str], str]
 
-FILE_SINK = "org.apache.kafka.connect.file.FileStreamSinkConnector"
-FILE_TASK = "org.apache.kafka.connect.file.FileStreamSinkTask"
-SCRIPTED = "org.sluiceway.tests.ScriptedSink"
 _STRINGS = "org.apache.kafka.connect.storage.StringConverter"
 _JSON = "org.apache.kafka.connect.json.JsonConverter"
 _TRANSFORM_COMMON = ("com.github.jcustenborder.kafka.connect:kafka-connect-transform-common:0.1.0.14",)
@@ -57,17 +55,6 @@ def plugin_path(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     use_plugin_path({"plugin.path": str(folder), "plugin.java": "prefer"})
     yield folder
     forget_plugins()
-
-
-def file_sink(name: str, topic: str, file: Path, **more: str) -> dict[str, str]:
-    config = {"name": name, "connector.class": FILE_SINK, "task.class": FILE_TASK, "topics": topic, "file": str(file)}
-    strings = {"key.converter": _STRINGS, "value.converter": _STRINGS}
-    return {**config, **strings, **{key.replace("_", "."): value for key, value in more.items()}}
-
-
-def scripted(name: str, topic: str, calls: Path, **more: str) -> dict[str, str]:
-    task = {"connector.class": SCRIPTED, "task.class": f"{SCRIPTED}$Scripted", "calls": str(calls)}
-    return {**file_sink(name, topic, calls, **more), **task}
 
 
 def chain(**transforms: dict[str, str]) -> dict[str, str]:

@@ -177,12 +177,12 @@ class JavaSinkTask(SinkTask):
             result = self._deliver("messages", *packed_messages(messages))
         if isinstance(result, int):
             records.size = result
-        elif messages is None or "failures" not in result:
+        elif messages is not None and "failures" in result:
+            raise NotConvertedError(messages, result)
+        else:
             self._ahead = self._fetched(result["ahead"]) if result["ahead"] else None
             records.size = result["count"]
             records.put_since = [FetchedPut.of(each) for each in result["more"]]
-        else:
-            raise NotConvertedError(messages, result)
 
     @property
     def skips(self) -> bool:

@@ -15,6 +15,7 @@ from sluiceway.java_plugins.sink_task import JavaSinkTask, MessagesForJava, NotC
 from sluiceway.kafka.clients import ConsumedMessage
 from sluiceway.runtime.errors.processing_context import ConsumerRecord, ProcessingContext, Stage, named_class
 from sluiceway.runtime.errors.retry_with_tolerance import RetryWithToleranceOperator
+from sluiceway.runtime.sink.polled import without
 from sluiceway.runtime.sink.sink_batches import PutSince, SinkPart
 from sluiceway.runtime.sink.sink_records import SinkBatch
 
@@ -35,7 +36,7 @@ class JavaSinkBatch(SinkBatch):
             if records.messages is None:
                 self.records = MessagesForJava(None, self.task.drop(partitions))
             else:
-                self.records = MessagesForJava(SinkPart(records.messages).without(partitions).messages)
+                self.records = MessagesForJava(without(records.messages, partitions))
         for partition in partitions:
             self.starts.pop(partition, None)
             self.ends.pop(partition, None)
