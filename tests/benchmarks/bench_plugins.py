@@ -325,7 +325,9 @@ def opened(records: int, bootstrap: str | None = None) -> Iterator[Bench]:
         plugin_folder(folder / "plugins", "debezium-postgres", DEBEZIUM_POSTGRES)
         postgres = stack.enter_context(PostgresServer())
         worker = {"offset.flush.interval.ms": "60000", "plugin.path": str(folder / "plugins"), "plugin.discovery": "service_load"}
-        yield Bench(bootstrap, folder, PeerStandalone(bootstrap, folder / "peer", [], worker), postgres, records)
+        bench = Bench(bootstrap, folder, PeerStandalone(bootstrap, folder / "peer", [], worker), postgres, records)
+        stack.callback(bench.watcher.close)
+        yield bench
 
 
 def main() -> None:

@@ -82,7 +82,9 @@ def test_bad_records_of_any_batch_are_skipped_and_the_others_are_put_once(
     assert not result.failed, result.trace
     assert lines(tmp_path / "out") == good
     assert result.records == len(good)
-    assert [int(headers(record)[f"{PREFIX}offset"]) for record in kafka.read(dlq, len(bad))] == sorted(bad)
+    reports = [headers(record) for record in kafka.read(dlq, len(bad))]
+    assert [int(report[f"{PREFIX}offset"]) for report in reports] == sorted(bad)
+    assert all("due to serialization error" in report[f"{PREFIX}exception.message"] for report in reports)
     assert committed(kafka, name, topic) == _COUNT
 
 
@@ -95,6 +97,43 @@ def test_without_tolerance_all_records_before_the_bad_one_are_put_and_committed(
     assert "Tolerance exceeded in error handler" in (result.trace or "")
     assert lines(tmp_path / "out") == [str(number) for number in range(3333)]
     assert committed(kafka, name, topic) == 3333
+
+
+def test_messages_with_a_known_schema_are_converted_as_those_with_a_new_one(
+    kafka: Kafka, topic: str, name: str, tmp_path: Path, unique: Names
+) -> None:
+    """A message that begins with a space is equal JSON, but its schema is parsed each time."""
+    messages = _messages_with_schemas()
+    found = []
+    for before in ("", " "):
+        topic, dlq, out = kafka.create(unique("schemas")), kafka.create(unique("dlq")), tmp_path / f"out{len(before)}"
+        kafka.produce(topic, *(before + message for message in messages))
+        config = {**file_sink(name, topic, out, value_converter=_JSON), **tolerant(dlq)}
+        with RunningTask(config, kafka.worker()) as task:
+            eventually(lambda out=out: out.exists() and lines(out)[-1:] == ["last"], what="the last message")
+            assert not task.stop().failed
+        bad = [headers(each) for each in kafka.read(dlq, len(messages) - len(lines(out)))]
+        reasons = [re.sub(r"(column|offset): \d+", "", each[f"{PREFIX}exception.message"]) for each in bad]
+        found.append((lines(out), [each[f"{PREFIX}offset"] for each in bad], reasons))
+    assert found[0] == found[1]
+    assert min(len(part) for part in found[0]) > 40
+
+
+def _messages_with_schemas() -> list[str]:
+    def struct(*fields: str) -> str:
+        return f'{{"type":"struct","fields":[{",".join(fields)}],"optional":true,"doc":"\\"payload\\":{{}}}}"}}'
+
+    number, text = '{"field":"a","type":"int32"}', '{"field":"b","type":"string","optional":true,"default":"d"}'
+    decimal = '{"field":"c","type":"bytes","name":"org.apache.kafka.connect.data.Decimal","parameters":{"scale":"2"}}'
+    inner = f'{{"field":"d",{struct(number, text)[1:]}'
+    schemas = [struct(number, text), struct(number), struct(number, decimal), struct(inner), struct(text), struct(inner, text)]
+    payloads = ['{"a":1,"b":"x}","c":"AfQ="}', '{ "a": 2, "b": "\\"{\\\\" }', '{"d":{"a":3,"b":"é\\u00e9"}}']
+    payloads += ['{"b":null,"a":4}', "{}", "null", "5", '{"a":6},"payload":{"a":7}', '{"a":8},"more":{"a":9}']
+    payloads += ['{"a":"text"}', '{"a":10', '{"a":11}}', '{"a":12,}', ""]
+    messages = [f'{{"schema":{schema},"payload":{payload}}}' for schema in schemas for payload in payloads]
+    others = ['{"schema":{"type":"int32"},"payload":1}', '{"schema":null,"payload":{"a":1}}', '{"schema":{},"payload":{}}', "{}"]
+    others += [f'{{"schema":{schemas[0]},"payload":{payloads[0]}}} ', f'{{"payload":{payloads[0]},"schema":{schemas[0]}}}']
+    return [*messages, *others, *messages, *others, '{"schema":{"type":"string"},"payload":"last"}']
 
 
 @pytest.mark.parametrize("place", [0, 1700])

@@ -94,7 +94,7 @@ CHECKS = (
         "a hanging poll or put ends with its process, and the task is FAILED",
         tests=[
             f"{_SOURCES}::test_a_poll_that_hangs_is_interrupted_and_then_its_process_killed",
-            f"{_SINKS}::test_a_hanging_put_ends_with_its_process_when_the_task_must_stop",
+            f"{_SINKS}::test_a_hanging_put_ends_when_the_task_must_stop_and_its_records_are_read_again",
         ],
     ),
     Check(
@@ -156,7 +156,7 @@ def run_tests(tests: Sequence[str]) -> dict[str, bool]:
     """Run tests and return which of them passed, with all their parameters."""
     command = [sys.executable, "-m", "pytest", "-v", "-p", "no:cacheprovider", "--tb=short", *tests]
     done = subprocess.run(command, cwd=_ROOT, capture_output=True, text=True, check=False)
-    print(done.stdout if done.returncode else done.stdout.splitlines()[-1])
+    print(done.stdout + done.stderr if done.returncode else done.stdout.splitlines()[-1])
     passed: dict[str, bool] = {}
     for match in _RESULT.finditer(done.stdout):
         passed[match["test"]] = passed.get(match["test"], True) and match["result"] == "PASSED"

@@ -14,13 +14,17 @@ _FIRST_HEAP_MB = 64
 _LARGEST_SHARE_OF_YOUNG = 4  # a quarter of the heap
 
 # Small, because there may be a process for each task. Without the two limits the JVM reserves more address space than
-# spark.executor.pyspark.memory usually allows.
+# spark.executor.pyspark.memory usually allows. With four times the usual thresholds of the optimising compiler it compiles what a
+# task does for each record, but not what it does for each batch: half its work, and the same code where time is spent.
 _OPTIONS = (
     "-Xrs",
     f"-Xmx{HEAP_MB}m",
     "-XX:+UseSerialGC",
     "-XX:CompressedClassSpaceSize=64m",
     "-XX:ReservedCodeCacheSize=64m",
+    "-XX:Tier4InvocationThreshold=20000",
+    "-XX:Tier4MinInvocationThreshold=2400",
+    "-XX:Tier4CompileThreshold=60000",
     "-XX:-UsePerfData",
     "-XX:-CreateCoredumpOnCrash",
     "-Djava.awt.headless=true",

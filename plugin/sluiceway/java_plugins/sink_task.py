@@ -24,7 +24,7 @@ from sluiceway.kafka.clients import ConsumedMessage
 from sluiceway.kafka.group_metadata import ConsumerGroup
 
 # For one request to put what the task reads, before Python looks again at commands, commits and the group.
-_PUTS_MILLISECONDS = 50
+_PUTS_MILLISECONDS = 150
 # Of the time a task may take to stop. Late, because Kafka Connect waits that long for put(), which may be about to succeed.
 _INTERRUPT_SHARE = 0.6
 
@@ -281,7 +281,7 @@ class NotConvertedError(NotColumnar):
     def message(self, failure: Mapping[str, Any]) -> ConsumedMessage | ReportedMessage:
         """Return the message of one of the ``failures``."""
         if isinstance(self.messages, FetchedMessages):
-            return _message(failure["message"])
+            return _message(failure["consumed"])
         index: int = failure["index"]
         return self.messages[index]
 

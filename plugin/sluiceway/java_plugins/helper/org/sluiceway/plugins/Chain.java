@@ -10,17 +10,20 @@ import org.apache.kafka.connect.storage.HeaderConverter;
 import org.apache.kafka.connect.transforms.Transformation;
 import org.apache.kafka.connect.transforms.predicates.Predicate;
 
-/** The transforms and converters of one task. Python decides about errors: {@code stage} and {@code by} tell it what failed. */
+/** The transforms and converters of one task. Python decides about errors: {@code stage} and {@code by()} tell it what failed. */
 final class Chain<R extends ConnectRecord<R>> {
-    /** The stage that ran last, with Connect's name, and the name of its class. */
+    /** The stage that ran last, with Connect's name. */
     String stage;
-    String by;
+    private Object plugin;
     /** The index of the transform that ran last. */
     int step;
 
     final Converter key;
     final Converter value;
     final HeaderConverter header;
+    /** The ways in which messages are converted with {@code key} and {@code value}. */
+    final KnownSchemas.Reader keys;
+    final KnownSchemas.Reader values;
     private final List<Step<R>> steps = new ArrayList<>();
 
     private record Step<R extends ConnectRecord<R>>(String alias, Transformation<R> transform, Predicate<R> predicate, boolean negate) {}
@@ -44,6 +47,8 @@ final class Chain<R extends ConnectRecord<R>> {
             }
             key = chain.hasNonNull("key") ? converter(chain.get("key"), true) : null;
             value = chain.hasNonNull("value") ? converter(chain.get("value"), false) : null;
+            keys = key == null ? null : KnownSchemas.of(key, config(chain.get("key"), true), true);
+            values = value == null ? null : KnownSchemas.of(value, config(chain.get("value"), false), false);
             header = chain.hasNonNull("header") ? headerConverter(chain.get("header")) : null;
         } finally {
             Thread.currentThread().setContextClassLoader(before);
@@ -52,11 +57,15 @@ final class Chain<R extends ConnectRecord<R>> {
 
     private static Converter converter(JsonNode spec, boolean isKey) throws Exception {
         Converter converter = Loaders.create(spec.get("plugin"), Converter.class);
-        Map<String, String> config = Loaders.texts(spec.get("config"));
-        config.put("converter.type", isKey ? "key" : "value");
-        converter.configure(config, isKey);
+        converter.configure(config(spec, isKey), isKey);
         LocalMetrics.offer(converter, "converter", isKey ? "key" : "value");
         return converter;
+    }
+
+    private static Map<String, String> config(JsonNode spec, boolean isKey) {
+        Map<String, String> config = Loaders.texts(spec.get("config"));
+        config.put("converter.type", isKey ? "key" : "value");
+        return config;
     }
 
     private static HeaderConverter headerConverter(JsonNode spec) throws Exception {
@@ -73,7 +82,7 @@ final class Chain<R extends ConnectRecord<R>> {
         stage = "TRANSFORMATION";
         for (step = 0; step < steps.size(); step++) {
             Step<R> each = steps.get(step);
-            by = each.transform.getClass().getName();
+            plugin = each.transform;
             if (each.predicate != null && each.predicate.test(record) == each.negate) continue;
             record = each.transform.apply(record);
             if (record == null) return null;
@@ -86,9 +95,14 @@ final class Chain<R extends ConnectRecord<R>> {
         return step < steps.size() ? steps.get(step).alias : null;
     }
 
+    /** Returns the name of the class of the plugin that ran last. */
+    String by() {
+        return plugin.getClass().getName();
+    }
+
     void at(String stage, Object plugin) {
         this.stage = stage;
-        this.by = plugin.getClass().getName();
+        this.plugin = plugin;
     }
 
     void close() {

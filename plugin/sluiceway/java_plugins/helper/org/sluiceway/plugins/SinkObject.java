@@ -181,9 +181,9 @@ final class SinkObject implements Hosted {
                 Map<String, Object> failure = new LinkedHashMap<>(Host.describe(error));
                 failure.put("index", index);
                 failure.put("stage", chain.stage);
-                failure.put("by", chain.by);
+                failure.put("by", chain.by());
                 failure.put("alias", chain.alias());
-                if (reader != null) failure.put("message", SinkContext.message(message)); // Python does not have it
+                if (reader != null) failure.put("consumed", SinkContext.message(message)); // Python does not have it
                 failures.add(failure);
                 if (!skips) break;
             }
@@ -210,9 +210,9 @@ final class SinkObject implements Hosted {
     private SinkRecord converted() {
         String topic = message.topic();
         chain.at("KEY_CONVERTER", chain.key);
-        SchemaAndValue key = chain.key.toConnectData(topic, message.headers(), message.key());
+        SchemaAndValue key = chain.keys.read(topic, message.headers(), message.key());
         chain.at("VALUE_CONVERTER", chain.value);
-        SchemaAndValue value = chain.value.toConnectData(topic, message.headers(), message.value());
+        SchemaAndValue value = chain.values.read(topic, message.headers(), message.value());
         chain.at("HEADER_CONVERTER", chain.header);
         ConnectHeaders headers = new ConnectHeaders();
         for (Header each : message.headers()) headers.add(each.key(), chain.header.toConnectHeader(topic, each.key(), each.value()));

@@ -178,7 +178,7 @@ final class SourceObject implements Hosted {
             } catch (Exception | StackOverflowError | LinkageError error) {
                 Map<String, Object> failure = Host.describe(error);
                 failure.put("stage", chain.stage);
-                failure.put("by", chain.by);
+                failure.put("by", chain.by());
                 failure.put("record", record.toString());
                 failure.put("topic", record.topic());
                 failure.put("offset", Offsets.text(record.sourceOffset()));
