@@ -115,7 +115,6 @@ class Bench:
         self.postgres = postgres
         self.records = records
         self.input = folder / "input.txt"
-        self.admin = AdminClient({"bootstrap.servers": bootstrap})
         self.watcher = Consumer({"bootstrap.servers": bootstrap, "group.id": "bench"})
         self._filled: dict[str, str] = {}
         write_lines(self.input, records)
@@ -192,7 +191,7 @@ class Bench:
     def topic(self, name: str, *, exactly: bool = False) -> str:
         """Create a topic and return its name."""
         name = name if exactly else f"{name}-{uuid.uuid4().hex[:8]}"
-        self.admin.create_topics([NewTopic(name, 1, 1)])[name].result(30)
+        AdminClient({"bootstrap.servers": self.bootstrap}).create_topics([NewTopic(name, 1, 1)])[name].result(30)
         return name
 
     def filled(self, kind: str) -> str:
