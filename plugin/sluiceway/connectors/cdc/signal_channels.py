@@ -17,6 +17,7 @@ log = logging.getLogger(__name__)
 
 SIGNAL_OFFSET = "incremental_snapshot_signal_offset"
 _KAFKA_SECONDS = 0.1
+_ERROR_SECONDS = 1.0
 _MOST_SIGNALS = 100
 
 
@@ -97,8 +98,7 @@ class KafkaChannel:
             "enable.auto.commit": "false",
         }
         self._consumer = consumer(to_librdkafka(properties))
-        start = OFFSET_STORED if self._last is None else self._last + 1
-        self._consumer.assign([TopicPartitionOffset(self._topic, 0, start)])
+        self._assign()
         log.info("Reading signals from topic '%s'", self._topic)
 
     def read(self) -> list[Signal]:
@@ -111,6 +111,9 @@ class KafkaChannel:
             error = message.error()
             if error is not None:
                 log.warning("The signal topic '%s' cannot be read: %s", self._topic, error)
+                if message.topic() is None:  # librdkafka does not ask again for a committed offset that it did not get
+                    self._assign()
+                    self._due = time.monotonic() + _ERROR_SECONDS
                 continue
             self._last = message.offset()
             if (message.key() or b"").decode("utf-8", "replace") != self._prefix:
@@ -119,6 +122,10 @@ class KafkaChannel:
             if signal is not None:
                 found.append(signal)
         return found
+
+    def _assign(self) -> None:
+        start = OFFSET_STORED if self._last is None else self._last + 1
+        self._consumer.assign([TopicPartitionOffset(self._topic, 0, start)])
 
     def state(self) -> dict[str, Any]:
         return {} if self._last is None or not self._in_offsets else {SIGNAL_OFFSET: self._last}
