@@ -43,6 +43,7 @@ WRITES = [
     ("PUT", "/admin/loggers/org.a?scope=cluster", {"level": "INFO"}),
     ("DELETE", "/connectors/c", None),
     ("POST", "/connectors/c/dead-letters/replay", {"records": [{"partition": 0, "offset": 0}]}),
+    ("POST", "/connectors/c/signals", {"type": "execute-snapshot"}),
     ("GET", "/connectors/c/dead-letters", None),  # seeing a connector does not include seeing its data
 ]
 
@@ -92,6 +93,7 @@ def test_a_viewer_may_read(client: TestClient, method: str, path: str) -> None:
         ("GET", None, "", ("GET", None)),
         ("DELETE", "c", "/offsets", ("PUT", "c")),
         ("GET", "c", "/dead-letters", ("PUT", "c")),
+        ("POST", "c", "/signals", ("PUT", "c")),
         ("HEAD", "a b", "", ("GET", "a_x20b")),
         ("POST", None, "", ("POST", None)),
         ("POST", "c", "", ("PUT", "c")),

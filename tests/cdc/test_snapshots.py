@@ -17,12 +17,15 @@ from typing import Any
 import pytest
 
 from sluiceway.api import SourceTask
+from sluiceway.connectors.cdc.mysql.connector import MariaDbConnector
 from sluiceway.connectors.cdc.mysql.task import MariaDbSourceTask
+from sluiceway.connectors.cdc.postgres.connector import PostgresConnector
 from sluiceway.connectors.cdc.postgres.task import PostgresTask
 from support.capture import Folded, Load, TaskRun
 from support.database import HOST, PASSWORD, USER, DatabaseForTest
 from support.mariadb import MariaDbServer
 from support.postgres import PostgresServer
+from support.rest_replay import Connect
 
 _ROWS, _RANGE, _THREADS = 3000, 200, 3
 _NUMBERS = itertools.count(60_000)
@@ -171,6 +174,34 @@ def test_an_incremental_snapshot_needs_no_writes(source: _Source, tmp_path: Path
             run.fold_until(folded, lambda: folded.operations.get("r", 0) > _ROWS // 2 and load.ended)
             run.fold_until(folded, lambda: source.equals(folded, "t"))
     assert folded.operations["r"] <= _ROWS
+
+
+@pytest.mark.long
+@pytest.mark.kafka
+def test_a_signal_over_the_rest_api_starts_an_incremental_snapshot(source: _Source, kafka_bootstrap: str) -> None:
+    """The connector runs before its signal topic exists."""
+    source.fill("t", 500)
+    prefix = source.prefix if source.task is MariaDbSourceTask else source.config["slot.name"]
+    config = {
+        **source.config,
+        "topic.prefix": prefix,
+        "snapshot.mode": "no_data",
+        "read.only": "true",
+        "signal.enabled.channels": "kafka",
+        "signal.kafka.bootstrap.servers": kafka_bootstrap,
+    }
+    connect = Connect()
+    java_class = PostgresConnector.java_class if source.task is PostgresTask else MariaDbConnector.java_class
+    connect.config.put_connector("c", {**config, "name": "c", "connector.class": java_class})
+    signal = {"type": "execute-snapshot", "data": {"data-collections": [f"{source.prefix}.t"]}}
+    folded = Folded()
+    topic = f"{prefix}.{source.prefix}.t"
+    with TaskRun(source.task, config) as run:
+        run.poll()
+        answer = connect.http.post("/connectors/c/signals", json=signal)
+        assert (answer.status_code, answer.json()["topic"]) == (202, f"{prefix}-signal")
+        run.fold_until(folded, lambda: len(folded.tables.get(topic, {})) == 500, within=20)
+    assert folded.operations == {"r": 500}
 
 
 @pytest.mark.long

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import subprocess
 import sys
@@ -15,11 +16,13 @@ import pytest
 
 from sluiceway.config.properties import read_properties
 from sluiceway.config.worker import WorkerConfig
+from sluiceway.kafka.admin import partition_count
 from sluiceway.kafka.clients import admin_client
 from sluiceway.rest.client import ConnectClient, RestError
 from sluiceway.storage.factory import Stores, open_stores
 from sluiceway.storage.model import State, Status, TargetState, TaskId
 from support.eventually import eventually
+from support.kafka import Kafka
 
 pytestmark = pytest.mark.kafka
 
@@ -172,6 +175,29 @@ def test_connectors_outlive_the_server_and_sigterm_ends_it_without_errors(start_
 def test_the_root_resource_has_the_cluster_id(start_rest: Callable[[], RestProcess], worker_file: Path) -> None:
     expected = admin_client(WorkerConfig.of(read_properties(worker_file))).list_topics(timeout=10).cluster_id
     assert start_rest().client.root()["kafka_cluster_id"] == expected
+
+
+def test_a_signal_is_written_to_the_topic_that_the_config_names(
+    start_rest: Callable[[], RestProcess], stores: Stores, kafka_bootstrap: str, unique: Callable[[str], str]
+) -> None:
+    rest, kafka, prefix = start_rest(), Kafka(kafka_bootstrap), unique("p")
+    config = {"connector.class": "io.debezium.connector.postgresql.PostgresConnector", "topic.prefix": prefix}
+    channel = {"signal.enabled.channels": "source,kafka", "signal.kafka.bootstrap.servers": kafka_bootstrap}
+    stores.config.put_connector("a", config | channel)
+    stores.config.put_connector("b", config | channel | {"signal.kafka.topic": kafka.create(unique("own"), partitions=3)})
+    data = {"data-collections": ["public.t"]}
+    sent = rest.client.send_signal("a", "execute-snapshot", data)
+    assert sent["topic"] == f"{prefix}-signal"
+    assert partition_count(kafka.admin, sent["topic"]) == 1
+    [message] = kafka.read(sent["topic"], 1)
+    assert message.key() == prefix.encode()
+    assert json.loads(message.value()) == {"id": sent["id"], "type": "execute-snapshot", "data": data}
+
+    sent = rest.client.send_signal("b", "stop-snapshot", {}, "s1")
+    [message] = kafka.read(sent["topic"], 1)
+    assert (message.partition(), json.loads(message.value())["id"]) == (0, "s1")
+    with pytest.raises(RestError, match="Connector c not found"):
+        rest.client.send_signal("c", "stop-snapshot", {})
 
 
 def test_a_server_that_cannot_use_its_topics_exits_with_an_error(worker_file: Path, kafka_bootstrap: str) -> None:

@@ -73,6 +73,7 @@ def _verbs() -> tuple[ModuleType, ...]:
         plugins,
         preview,
         restart,
+        signals,
         top,
         validate,
     )
@@ -88,6 +89,7 @@ def _verbs() -> tuple[ModuleType, ...]:
         control,
         restart,
         offsets,
+        signals,
         dlq,
         plugins,
         loggers,

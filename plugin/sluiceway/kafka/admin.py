@@ -102,9 +102,9 @@ def ensure_internal_topic(admin: AdminClient, topic: InternalTopic, *, may_creat
     return count
 
 
-def partition_count(admin: AdminClient, topic: str) -> int | None:
-    """Return a topic's number of partitions, or None if it does not exist. Never creates it."""
-    description = _describe(admin, topic)
+def partition_count(admin: AdminClient, topic: str, timeout: float = _REQUEST_SECONDS) -> int | None:
+    """Return a topic's number of partitions, or None if it does not exist. Never creates it. ``timeout`` is in seconds."""
+    description = _describe(admin, topic, timeout)
     return None if description is None else len(description.partitions)
 
 
@@ -252,8 +252,8 @@ def _offsets_error(admin: AdminClient, error: KafkaError, partition: TopicPartit
     return to_connect_error(error, f"read the offsets of topic '{topic}'")
 
 
-def _describe(admin: AdminClient, topic: str) -> Any | None:
-    futures = admin.describe_topics(TopicCollection([topic]), request_timeout=_REQUEST_SECONDS)
+def _describe(admin: AdminClient, topic: str, timeout: float = _REQUEST_SECONDS) -> Any | None:
+    futures = admin.describe_topics(TopicCollection([topic]), request_timeout=timeout)
     try:
         return futures[topic].result()
     except KafkaException as exception:

@@ -31,6 +31,7 @@ __all__ = [
     "Producer",
     "TopicPartitionOffset",
     "admin_client",
+    "connection_properties",
     "consumer",
     "consumer_config",
     "internal_consumer_config",
@@ -76,7 +77,7 @@ _IDEMPOTENCE, _IN_FLIGHT = "enable.idempotence", "max.in.flight.requests.per.con
 _DELIVERY_TIMEOUT, _TRANSACTION_TIMEOUT = "delivery.timeout.ms", "transaction.timeout.ms"
 _TRANSACTION_MS = 60_000  # the clients' default, Java's and librdkafka's
 
-# The worker's keys that apply to all its clients.
+# The keys that apply to all clients, such as those of a worker.
 _CLIENT_KEYS = ("security.", "sasl.", "ssl.", "client.dns.lookup", "request.timeout.ms", "socket.", "broker.address.")
 # With librdkafka's default of 10 s the stores would stay disconnected that long after a broker restart.
 # With its default of 30 s a deleted topic would pass for one that is still being created.
@@ -106,13 +107,18 @@ def _config(
 
 
 def _merged(worker: WorkerConfig, client_id: str, *layers: Mapping[str, str], group: str | None) -> dict[str, str]:
-    merged = {key: value for key, value in worker.raw.items() if key.startswith(_CLIENT_KEYS)}
+    merged = connection_properties(worker.raw)
     merged |= {"bootstrap.servers": worker.bootstrap_servers, "client.id": client_id}
     for layer in layers:
         merged |= layer
     if group is not None:
         merged["group.id"] = group
     return merged
+
+
+def connection_properties(properties: Mapping[str, str]) -> dict[str, str]:
+    """Return those properties that say how any client connects to brokers, without ``bootstrap.servers``."""
+    return {key: value for key, value in properties.items() if key.startswith(_CLIENT_KEYS)}
 
 
 def producer_config(worker: WorkerConfig, client_id: str, overrides: Mapping[str, str] | None = None) -> dict[str, str]:

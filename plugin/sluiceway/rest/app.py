@@ -19,6 +19,7 @@ from sluiceway.rest import (
     logger_routes,
     metrics_routes,
     plugin_routes,
+    signal_routes,
     worker_routes,
 )
 from sluiceway.rest.connector_details import ConnectorDetails
@@ -35,6 +36,7 @@ class Resources(enum.Enum):
         worker_routes.router,
         connector_routes.router,
         dead_letter_routes.router,
+        signal_routes.router,
         plugin_routes.router,
         metrics_routes.router,
     )

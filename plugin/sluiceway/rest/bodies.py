@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import math
+import uuid
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 import orjson
 from fastapi.responses import Response
 
+from sluiceway.connectors.cdc.signal_topic import Signal
 from sluiceway.discovery import UNDEFINED_VERSION
 from sluiceway.errors import BadRequestError
 from sluiceway.herder import ConnectorInfo, ConnectorStatus, TaskInfo
@@ -203,6 +205,21 @@ def _position(record: object) -> Position:
     if len(numbers) != len(Position._fields):
         raise UnreadableBodyError('Each of "records" must be a JSON object with the numbers "partition" and "offset".')
     return Position(*numbers)
+
+
+def read_signal(body: bytes) -> Signal:
+    """Return the signal in a body; without an id it gets a new one. Raises UnreadableBodyError."""
+    request = _parsed(body, numbers_as_text=False)
+    if not isinstance(request, dict) or request.keys() - set(Signal._fields):
+        raise UnreadableBodyError('The body must be a JSON object with "type", and optionally "id" and "data".')
+    type_, signal_id, data = request.get("type"), request.get("id"), request.get("data")
+    if not isinstance(type_, str) or not type_:
+        raise UnreadableBodyError('"type" must be the type of a signal, such as "execute-snapshot".')
+    if not isinstance(signal_id, str | None):
+        raise UnreadableBodyError('"id" must be a string, or null.')
+    if not isinstance(data, dict | None):
+        raise UnreadableBodyError('"data" must be a JSON object, or null.')
+    return Signal(signal_id or str(uuid.uuid4()), type_, data or {})
 
 
 def read_create_request(body: bytes) -> tuple[str, dict[str, str | None], TargetState | None]:

@@ -147,6 +147,13 @@ class ConnectClient:
         """Put the config of a version in a connector's history. Return the connector's info."""
         return self._call("POST", _path(name, "rollback"), {"version": version}, returns=dict)
 
+    def send_signal(self, name: str, kind: str, data: Mapping[str, Any], signal_id: str | None = None) -> dict[str, Any]:
+        """Send a signal to a connector of change data capture. Return its ``id`` and ``topic``.
+
+        Kafka Connect has no such request.
+        """
+        return self._call("POST", _path(name, "signals"), {"id": signal_id, "type": kind, "data": dict(data)}, returns=dict)
+
     # Offsets.
 
     def offsets(self, name: str) -> list[dict[str, Any]]:

@@ -118,6 +118,9 @@ class PretendClient:
     def answer_find_offsets(self, _name: str) -> Any:
         return FOUND
 
+    def answer_send_signal(self, _name: str, _kind: str, _data: object, signal_id: str | None) -> Any:
+        return {"id": signal_id or "new", "topic": "p-signal"}
+
     def answer_history(self, _name: str) -> Any:
         return HISTORY
 

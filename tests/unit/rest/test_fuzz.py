@@ -200,6 +200,7 @@ class Fuzzer:
             "/dead-letters",
             "/dead-letters?limit=x",
             "/dead-letters/replay",
+            "/signals",
             "/config",
             "/offsets",
             "/tasks/0/restart",

@@ -7,23 +7,18 @@ import logging
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 from sluiceway.connectors.cdc.config import CommonConfig
+from sluiceway.connectors.cdc.signal_topic import KAFKA, Signal, SignalTopic
 from sluiceway.kafka.clients import OFFSET_STORED, TopicPartitionOffset, consumer, to_librdkafka
 
 log = logging.getLogger(__name__)
 
 SIGNAL_OFFSET = "incremental_snapshot_signal_offset"
-_KAFKA, _CONSUMER = "signal.kafka.", "signal.consumer."
 _KAFKA_SECONDS = 0.1
+_ERROR_SECONDS = 1.0
 _MOST_SIGNALS = 100
-
-
-class Signal(NamedTuple):
-    id: str
-    type: str
-    data: Mapping[str, Any]
 
 
 class Channel(Protocol):
@@ -46,7 +41,7 @@ def open_channels(config: CommonConfig, offset: Mapping[str, Any]) -> list[Chann
     channels: list[Channel] = []
     if "file" in config.signals.channels:
         channels.append(FileChannel(config.config.get("signal.file") or "file-signals.txt", config.signals.interval))
-    if "kafka" in config.signals.channels:
+    if KAFKA in config.signals.channels:
         channels.append(KafkaChannel(config, offset))
     return channels
 
@@ -89,24 +84,21 @@ class KafkaChannel:
     """
 
     def __init__(self, config: CommonConfig, offset: Mapping[str, Any]) -> None:
-        keys = config.config
-        self._prefix = config.prefix
-        self._topic = keys.get(f"{_KAFKA}topic") or f"{config.prefix}-signal"
+        topic = SignalTopic.of(config.config)
+        self._prefix = topic.key
+        self._topic = topic.name
         self._due = 0.0
         self._in_offsets = config.signals.read_only  # where Debezium keeps it
         self._last: int | None = None if offset.get(SIGNAL_OFFSET) is None else int(offset[SIGNAL_OFFSET])
         self._committed = self._last
-        own = {key.removeprefix(_CONSUMER): value for key, value in keys.items() if key.startswith(_CONSUMER)}
         properties = {
             "auto.offset.reset": "earliest",
-            "group.id": keys.get(f"{_KAFKA}groupId") or "kafka-signal",
-            **own,
-            "bootstrap.servers": own.get("bootstrap.servers") or keys.get(f"{_KAFKA}bootstrap.servers") or "",
+            "group.id": config.config.get("signal.kafka.groupId") or "kafka-signal",
+            **topic.properties,
             "enable.auto.commit": "false",
         }
         self._consumer = consumer(to_librdkafka(properties))
-        start = OFFSET_STORED if self._last is None else self._last + 1
-        self._consumer.assign([TopicPartitionOffset(self._topic, 0, start)])
+        self._assign()
         log.info("Reading signals from topic '%s'", self._topic)
 
     def read(self) -> list[Signal]:
@@ -119,6 +111,9 @@ class KafkaChannel:
             error = message.error()
             if error is not None:
                 log.warning("The signal topic '%s' cannot be read: %s", self._topic, error)
+                if message.topic() is None:  # librdkafka does not ask again for a committed offset that it did not get
+                    self._assign()
+                    self._due = time.monotonic() + _ERROR_SECONDS
                 continue
             self._last = message.offset()
             if (message.key() or b"").decode("utf-8", "replace") != self._prefix:
@@ -127,6 +122,10 @@ class KafkaChannel:
             if signal is not None:
                 found.append(signal)
         return found
+
+    def _assign(self) -> None:
+        start = OFFSET_STORED if self._last is None else self._last + 1
+        self._consumer.assign([TopicPartitionOffset(self._topic, 0, start)])
 
     def state(self) -> dict[str, Any]:
         return {} if self._last is None or not self._in_offsets else {SIGNAL_OFFSET: self._last}

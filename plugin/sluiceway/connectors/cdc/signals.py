@@ -13,7 +13,8 @@ from sluiceway.connectors.cdc.filters import TableId, compile_anchored
 from sluiceway.connectors.cdc.incremental import ChunkReader, IncrementalSnapshots
 from sluiceway.connectors.cdc.known_tables import KnownTables
 from sluiceway.connectors.cdc.notifications import Notifications
-from sluiceway.connectors.cdc.signal_channels import Channel, Signal, open_channels, parse_row
+from sluiceway.connectors.cdc.signal_channels import Channel, open_channels, parse_row
+from sluiceway.connectors.cdc.signal_topic import Signal
 from sluiceway.connectors.cdc.tables import TableSchema
 from sluiceway.data import Struct
 from sluiceway.java.regex import RegexError
