@@ -19,7 +19,6 @@ _LARGEST_SHARE_OF_YOUNG = 4  # a quarter of the heap
 _OPTIONS = (
     "-Xrs",
     f"-Xmx{HEAP_MB}m",
-    "-XX:+UseSerialGC",
     "-XX:CompressedClassSpaceSize=64m",
     "-XX:ReservedCodeCacheSize=64m",
     "-XX:Tier4InvocationThreshold=20000",
@@ -31,6 +30,8 @@ _OPTIONS = (
     "-Dlog4j2.isThreadContextMapInheritable=true",
     "-Dlog4j2.contextSelector=org.apache.logging.log4j.core.selector.BasicContextSelector",
 )
+_SERIAL = "-XX:+UseSerialGC"
+_COLLECTOR = re.compile(r"-XX:\+Use\w+GC")
 _HEAP = re.compile(r"(?:^|\s)-Xmx(\d+)([kmgKMG]?)(?=\s|$)")
 
 
@@ -38,7 +39,9 @@ def jvm_options(java_opts: str) -> list[str]:
     """Return the options of a process. ``java_opts`` are the user's, which win. Raises ValueError for an unclosed quote."""
     heap = heap_mb(java_opts)
     young = min(_YOUNG_MB, heap // _LARGEST_SHARE_OF_YOUNG)
-    return [*_OPTIONS, f"-Xms{min(_FIRST_HEAP_MB, heap)}m", f"-Xmn{young}m", *shlex.split(java_opts)]
+    own = shlex.split(java_opts)
+    collector = [] if any(_COLLECTOR.fullmatch(option) for option in own) else [_SERIAL]  # a JVM refuses to start with two
+    return [*_OPTIONS, *collector, f"-Xms{min(_FIRST_HEAP_MB, heap)}m", f"-Xmn{young}m", *own]
 
 
 def heap_mb(java_opts: str) -> int:

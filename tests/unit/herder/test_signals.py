@@ -27,7 +27,7 @@ Sent = list[tuple[Mapping[str, str], str, bytes, bytes]]
 
 @pytest.fixture
 def sent(monkeypatch: pytest.MonkeyPatch) -> Sent:
-    """What would be written to Kafka: properties, topic, key, value."""
+    """The records that would be written to Kafka: properties, topic, key, value."""
     found: Sent = []
     monkeypatch.setattr(signals, "send_signal", lambda *record: found.append(record))
     return found

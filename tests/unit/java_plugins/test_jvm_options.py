@@ -29,3 +29,10 @@ def test_the_first_heap_and_the_young_generation_fit_into_the_largest(java_opts:
 
 def test_the_users_options_come_last_so_that_they_win() -> None:
     assert jvm_options("-Xmn100m '-Dname=two words'")[-2:] == ["-Xmn100m", "-Dname=two words"]
+
+
+@pytest.mark.parametrize(
+    ("java_opts", "collector"), [("", "Serial"), ("-XX:+UseG1GC", "G1"), ("-Dx=1 -XX:+UseParallelGC", "Parallel")]
+)
+def test_there_is_one_garbage_collector(java_opts: str, collector: str) -> None:
+    assert [each for each in jvm_options(java_opts) if each.endswith("GC")] == [f"-XX:+Use{collector}GC"]
