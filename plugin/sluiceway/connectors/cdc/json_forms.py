@@ -9,6 +9,7 @@ from __future__ import annotations
 import binascii
 import re
 from collections.abc import Callable
+from dataclasses import dataclass
 from json.encoder import encode_basestring
 from typing import Any
 
@@ -86,14 +87,24 @@ def integer(_code: JsonCode, value: str) -> str:
     return f"int({value})"
 
 
-def calculated(convert: Callable[[Any], Any]) -> JsonForm:
-    """Write what a function returns, an integer or JSON text."""
-    return lambda code, value: f"{code.bind(convert)}({value})"
+@dataclass(frozen=True, slots=True)
+class Calculated:
+    """Writes what a function returns, an integer or JSON text."""
+
+    convert: Callable[[Any], Any]
+
+    def __call__(self, code: JsonCode, value: str) -> str:
+        return f"{code.bind(self.convert)}({value})"
 
 
-def remembered(to_json: Callable[[Any], Any]) -> JsonForm:
-    """Write what a function returns, which is remembered."""
-    return lambda code, value: f"{code.bind(Memo(to_json))}[{value}]"
+@dataclass(frozen=True, slots=True)
+class Remembered:
+    """Writes what a function returns, which is remembered."""
+
+    to_json: Callable[[Any], Any]
+
+    def __call__(self, code: JsonCode, value: str) -> str:
+        return f"{code.bind(Memo(self.to_json))}[{value}]"
 
 
 def double(code: JsonCode, value: str) -> str:
@@ -113,17 +124,21 @@ def base64_of(number: int) -> str:
     return f'"{_to_base64(number.to_bytes(size, "big", signed=True), newline=False).decode()}"'
 
 
-def decimal_text(scale: int) -> JsonForm:
-    """Write the text of decimals that have exactly ``scale`` digits after the point."""
+@dataclass(frozen=True, slots=True)
+class DecimalText:
+    """Writes the text of decimals that have exactly ``scale`` digits after the point."""
 
-    def write(raw: str) -> str:
-        if scale:
-            if raw[-1 - scale] != ".":
+    scale: int
+
+    def __call__(self, code: JsonCode, value: str) -> str | None:
+        return f"{code.bind(self._write)}({value})" if code.layout.base64_decimals else None
+
+    def _write(self, raw: str) -> str:
+        if self.scale:
+            if raw[-1 - self.scale] != ".":
                 raise ValueError(raw)
             raw = raw.replace(".", "", 1)
         return base64_of(int(raw))
-
-    return lambda code, value: f"{code.bind(write)}({value})" if code.layout.base64_decimals else None
 
 
 def unscaled_decimal(code: JsonCode, value: str) -> str | None:
@@ -140,7 +155,7 @@ def _variable_decimal(raw: str) -> str:
     return f'{{"scale":{scale},"value":{base64_of(number)}}}'
 
 
-variable_decimal_text = calculated(_variable_decimal)
+variable_decimal_text = Calculated(_variable_decimal)
 """Writes the text of decimals as VariableScaleDecimal, without zeros at the end."""
 
 
@@ -193,18 +208,22 @@ def timestamp_millis(raw: str) -> int:
     return timestamp_micros(raw) // 1000
 
 
-def zoned_timestamp(digits: int) -> JsonForm:
-    """Write ``YYYY-MM-DD HH:MM:SS[.ffffff]+00`` as a timestamp in UTC with at least so many digits of a second."""
+@dataclass(frozen=True, slots=True)
+class ZonedTimestamp:
+    """Writes ``YYYY-MM-DD HH:MM:SS[.ffffff]+00`` as a timestamp in UTC with at least so many digits of a second."""
 
-    def write(raw: str) -> str:
+    digits: int
+
+    def __call__(self, code: JsonCode, value: str) -> str:
+        return f"{code.bind(self._write)}({value})"
+
+    def _write(self, raw: str) -> str:
         if raw[10] != " " or raw[-3:] != "+00":
             raise ValueError(raw)
         fraction = raw[20:-3]
-        if digits or fraction:
-            return f'"{raw[:10]}T{raw[11:19]}.{fraction.ljust(digits, "0")}Z"'
+        if self.digits or fraction:
+            return f'"{raw[:10]}T{raw[11:19]}.{fraction.ljust(self.digits, "0")}Z"'
         return f'"{raw[:10]}T{raw[11:19]}Z"'
-
-    return calculated(write)
 
 
 def exact_int(raw: Any) -> int:

@@ -54,7 +54,7 @@ def _date(column: ColumnDefinition, mode: str, calendar: Calendar) -> FieldType:
     def parsed(text: str) -> int:
         return json_forms.exact_int(parse_date(text, calendar))
 
-    return replace(field, json=json_forms.calculated(json_forms.exact_int), snapshot_json=json_forms.remembered(parsed))
+    return replace(field, json=json_forms.Calculated(json_forms.exact_int), snapshot_json=json_forms.Remembered(parsed))
 
 
 def _time(column: ColumnDefinition, mode: str) -> FieldType:
@@ -72,7 +72,7 @@ def _time(column: ColumnDefinition, mode: str) -> FieldType:
     field = FieldType(form.schema, convert, fallback, on_absent, lambda text: convert(parse_time(text)))
     if form.schema.name != "io.debezium.time.MicroTime":
         return field
-    return replace(field, json=json_forms.verbatim, snapshot_json=json_forms.calculated(parse_time))
+    return replace(field, json=json_forms.verbatim, snapshot_json=json_forms.Calculated(parse_time))
 
 
 def _datetime(column: ColumnDefinition, mode: str, calendar: Calendar) -> FieldType:
@@ -94,7 +94,7 @@ def _datetime(column: ColumnDefinition, mode: str, calendar: Calendar) -> FieldT
     def parsed(text: str) -> int:
         return number(parse_datetime(text, calendar))
 
-    return replace(field, json=json_forms.calculated(number), snapshot_json=json_forms.calculated(parsed))
+    return replace(field, json=json_forms.Calculated(number), snapshot_json=json_forms.Calculated(parsed))
 
 
 def _timestamp(column: ColumnDefinition) -> FieldType:
@@ -118,4 +118,4 @@ def _timestamp(column: ColumnDefinition) -> FieldType:
         seconds, fraction = divmod(parsed, 1_000_000)
         return iso_timestamp(seconds, iso_fraction(fraction)) + "Z"
 
-    return FieldType(ZONED_TIMESTAMP, convert, EPOCH, on_zero, snapshot, json_forms.calculated(json_forms.utc_timestamp(digits)))
+    return FieldType(ZONED_TIMESTAMP, convert, EPOCH, on_zero, snapshot, json_forms.Calculated(json_forms.utc_timestamp(digits)))
