@@ -15,7 +15,7 @@ import pyarrow.compute
 from sluiceway.api import NotColumnar
 from sluiceway.columns.text_arrays import data_of, is_plain, joined, number_texts
 from sluiceway.connectors.cdc import json_forms
-from sluiceway.connectors.cdc.json_forms import Calculated, DecimalText, JsonForm, ZonedTimestamp
+from sluiceway.connectors.cdc.json_forms import Calculated, DatetimeText, DecimalText, JsonForm, Micros, UtcMicros, ZonedTimestamp
 
 if TYPE_CHECKING:
     from sluiceway.api.columns import AnyArray
@@ -29,6 +29,8 @@ UNUSUAL = (*json_forms.UNUSUAL, NotColumnar, pa.ArrowException)
 _FOUR_BYTES = 0xF0  # the first byte of characters that Jackson writes as two escapes
 _BASE64 = np.frombuffer(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/", np.uint8)
 _LONGEST_BASE64 = 14  # of eight bytes, in quotes
+_MICRO_DIGITS = 6
+_YEAR_100, _YEAR_10000 = -59_011_459_200_000_000, 253_402_300_800_000_000  # microseconds since the epoch
 _WITHOUT_FRACTION, _FRACTION_AT = 19, 20  # characters of YYYY-MM-DD HH:MM:SS, and of what stands before the fraction
 
 
@@ -40,6 +42,15 @@ def column_form(form: JsonForm | None, *, base64_decimals: bool) -> ColumnForm |
     if isinstance(form, ZonedTimestamp):
         digits = form.digits
         return lambda array: _zoned_timestamps(array, digits)
+    if isinstance(form, Micros):
+        divisor = form.divisor
+        return lambda array: _floored(array, divisor)
+    if isinstance(form, DatetimeText):
+        unit = form.divisor
+        return lambda array: _datetime_texts(array, unit)
+    if isinstance(form, UtcMicros):
+        shown = form.digits
+        return lambda array: _utc_micros(array, shown)
     if form is json_forms.unscaled_decimal and not base64_decimals:
         return None
     return None if form is None else _FORMS.get(form)
@@ -145,6 +156,48 @@ def _zoned_timestamps(array: AnyArray, digits: int) -> AnyArray:
     return joined(['"', pc.utf8_slice_codeunits(array, 0, 10), "T", clock, 'Z"'], len(array))
 
 
+def _floored(micros: AnyArray, divisor: int) -> AnyArray:
+    numbers: AnyArray = micros.cast(pa.int64())
+    if divisor != 1:
+        numbers = pa.array(np.floor_divide(numbers.to_numpy(), divisor))
+    return numbers.cast(pa.utf8())
+
+
+def _datetime_texts(array: AnyArray, divisor: int) -> AnyArray:
+    micros = _micros(array)
+    if pc.min(micros).as_py() < _YEAR_100:
+        raise NotColumnar  # the calendar may adjust years of two digits
+    return _floored(micros, divisor)
+
+
+def _utc_texts(array: AnyArray) -> AnyArray:
+    if pc.min(_micros(array)).as_py() < _YEAR_100:
+        raise NotColumnar
+    clock = pc.utf8_slice_codeunits(array, 11)
+    if pc.max(pc.binary_length(clock)).as_py() > _WITHOUT_FRACTION - 11:
+        has_fraction = pc.greater(pc.binary_length(clock), _WITHOUT_FRACTION - 11)
+        clock = pc.if_else(has_fraction, pc.utf8_rtrim(pc.utf8_rtrim(clock, "0"), "."), clock)
+    return joined(['"', pc.utf8_slice_codeunits(array, 0, 10), "T", clock, 'Z"'], len(array))
+
+
+def _utc_micros(array: AnyArray, digits: int) -> AnyArray:
+    micros: AnyArray = array.cast(pa.int64())
+    if pc.min(micros).as_py() < _YEAR_100 or pc.any(pc.equal(micros, 0)).as_py() or pc.max(micros).as_py() >= _YEAR_10000:
+        raise NotColumnar
+    texts = micros.view(pa.timestamp("us")).cast(pa.utf8())
+    clock = pc.utf8_slice_codeunits(texts, 11)
+    if digits < _MICRO_DIGITS:
+        whole = pc.utf8_slice_codeunits(clock, 0, _WITHOUT_FRACTION - 11)
+        fraction = pc.utf8_rpad(pc.utf8_rtrim(pc.utf8_slice_codeunits(clock, _FRACTION_AT - 11), "0"), digits, "0")
+        clock = joined([whole, pc.if_else(pc.equal(fraction, ""), "", "."), fraction], len(texts))
+    return joined(['"', pc.utf8_slice_codeunits(texts, 0, 10), "T", clock, 'Z"'], len(array))
+
+
+def _truths(array: AnyArray) -> AnyArray:
+    texts: AnyArray = pc.if_else(pc.not_equal(array.cast(pa.int64()), 0), "true", "false")
+    return texts
+
+
 _FORMS: dict[Any, ColumnForm] = {
     json_forms.verbatim: _integers,
     json_forms.integer: _parsed_integers,
@@ -152,6 +205,8 @@ _FORMS: dict[Any, ColumnForm] = {
     json_forms.text: _texts,
     json_forms.plain_text: _quoted,
     json_forms.boolean_text: _booleans,
+    json_forms.truth: _truths,
+    json_forms.utc_text: _utc_texts,
     json_forms.double: _doubles,
     Calculated(json_forms.timestamp_micros): _timestamp_micros,
     Calculated(json_forms.timestamp_millis): _timestamp_millis,

@@ -25,6 +25,7 @@ quote: Callable[[str], str] = encode_basestring
 """Returns a string in quotes, with the escapes that JSON demands. Raises TypeError for anything else."""
 
 _MOST_REMEMBERED = 10_000
+_TIMESTAMP_CHARACTERS = 19  # without the fraction
 _DATE = re.compile(r"(\d{4})-(\d\d)-(\d\d)", re.ASCII)
 _MINUTE = re.compile(r"(\d\d):(\d\d):", re.ASCII)
 
@@ -233,19 +234,66 @@ def exact_int(raw: Any) -> int:
     return raw
 
 
-def utc_timestamp(digits: int) -> Callable[[int], str]:
-    """Return the function from microseconds since the epoch, not 0, to a quoted timestamp with at least so many digits."""
-    minutes = Memo(_minute_text)
+@dataclass(frozen=True, slots=True)
+class Micros:
+    """Writes microseconds as a number of units of ``divisor`` microseconds, rounded down."""
 
-    def write(micros: int) -> str:
-        minute, rest = divmod(micros, 60_000_000)
-        second, fraction = divmod(rest, 1_000_000)
-        if not micros:
-            raise ValueError(micros)
-        shown = fixed_fraction(fraction, digits) if fraction or digits else ""
-        return f'"{minutes[minute]}{second:02d}{shown}Z"'
+    divisor: int
 
-    return write
+    def __call__(self, code: JsonCode, value: str) -> str:
+        return f"{code.bind(self._number)}({value})"
+
+    def _number(self, micros: Any) -> int:
+        return exact_int(micros) // self.divisor
+
+
+@dataclass(frozen=True, slots=True)
+class DatetimeText:
+    """Writes ``YYYY-MM-DD HH:MM:SS[.ffffff]`` as a number of units of ``divisor`` microseconds since the epoch, rounded down.
+
+    ``parse`` returns the microseconds, or something else for what is no date.
+    """
+
+    divisor: int
+    parse: Callable[[str], Any]
+
+    def __call__(self, code: JsonCode, value: str) -> str:
+        return f"{code.bind(self._number)}({value})"
+
+    def _number(self, text: str) -> int:
+        return exact_int(self.parse(text)) // self.divisor
+
+
+@dataclass(frozen=True, slots=True)
+class UtcMicros:
+    """Writes microseconds since the epoch, not 0, as a timestamp in UTC with at least so many digits of a second."""
+
+    digits: int
+
+    def __call__(self, code: JsonCode, value: str) -> str:
+        minutes = Memo(_minute_text)
+
+        def write(micros: int) -> str:
+            minute, rest = divmod(micros, 60_000_000)
+            second, fraction = divmod(rest, 1_000_000)
+            if not micros:
+                raise ValueError(micros)
+            shown = fixed_fraction(fraction, self.digits) if fraction or self.digits else ""
+            return f'"{minutes[minute]}{second:02d}{shown}Z"'
+
+        return f"{code.bind(write)}({value})"
+
+
+def utc_text(code: JsonCode, value: str) -> str:
+    """Write ``YYYY-MM-DD HH:MM:SS[.ffffff]`` as a timestamp in UTC with as few digits of a second as needed."""
+
+    def write(text: str) -> str:
+        date, clock = text[:10], text[11:]
+        if len(text) < _TIMESTAMP_CHARACTERS or text.startswith("0000"):
+            raise ValueError(text)
+        return f'"{date}T{clock.rstrip("0").rstrip(".") if "." in clock else clock}Z"'
+
+    return f"{code.bind(write)}({value})"
 
 
 def _minute_text(minute: int) -> str:

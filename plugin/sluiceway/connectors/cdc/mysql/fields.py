@@ -182,7 +182,7 @@ def _bit(column: ColumnDefinition, _settings: Settings) -> FieldType:
 
 
 def _boolean(_column: ColumnDefinition, _settings: Settings) -> FieldType:
-    return _number(BOOLEAN_SCHEMA, bool, False, lambda text: int(text) != 0, (json_forms.truth, None))
+    return _number(BOOLEAN_SCHEMA, bool, False, lambda text: int(text) != 0, (json_forms.truth, json_forms.truth))
 
 
 def _binary(column: ColumnDefinition, settings: Settings) -> FieldType:

@@ -88,13 +88,8 @@ def _datetime(column: ColumnDefinition, mode: str, calendar: Calendar) -> FieldT
     if divisor is None:
         return field
 
-    def number(micros: int | Invalid) -> int:
-        return json_forms.exact_int(micros) // divisor
-
-    def parsed(text: str) -> int:
-        return number(parse_datetime(text, calendar))
-
-    return replace(field, json=json_forms.Calculated(number), snapshot_json=json_forms.Calculated(parsed))
+    snapshot_form = json_forms.DatetimeText(divisor, lambda text: parse_datetime(text, calendar))
+    return replace(field, json=json_forms.Micros(divisor), snapshot_json=snapshot_form)
 
 
 def _timestamp(column: ColumnDefinition) -> FieldType:
@@ -118,4 +113,5 @@ def _timestamp(column: ColumnDefinition) -> FieldType:
         seconds, fraction = divmod(parsed, 1_000_000)
         return iso_timestamp(seconds, iso_fraction(fraction)) + "Z"
 
-    return FieldType(ZONED_TIMESTAMP, convert, EPOCH, on_zero, snapshot, json_forms.Calculated(json_forms.utc_timestamp(digits)))
+    forms = (json_forms.UtcMicros(digits), json_forms.utc_text)
+    return FieldType(ZONED_TIMESTAMP, convert, EPOCH, on_zero, snapshot, *forms)
