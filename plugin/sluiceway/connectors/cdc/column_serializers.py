@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute
 
@@ -105,6 +106,7 @@ class ColumnSerializer:
         self._key = None if key is None or reader is None else RowTexts(reader, key)
         self.row = RowTexts(table.snapshot_value if snapshot else table.value, value)
         self._key_layout, self._layout = key, value
+        self.source_names = [field.name for field in source.schema.fields]
         self._source = [(field.name, _source_text(field.schema, value)) for field in source.schema.fields]
 
     def keys(self, columns: Sequence[RawColumn], count: int) -> list[bytes | None]:
@@ -114,6 +116,10 @@ class ColumnSerializer:
         if self._key is None or self._key_layout is None:
             raise NotColumnar
         return _encoded(self._key_layout, [self._key(columns, count)], count)
+
+    def source_text(self, index: int, value: Any) -> str:
+        """Return the JSON text of a field of the source block."""
+        return self._source[index][1](value)
 
     def values(self, op: Texts, before: Texts, after: Texts, source: Sequence[Any], count: int) -> list[bytes | None]:
         """Return encoded change events outside of transaction metadata. ``source`` has the values of source blocks.
@@ -142,3 +148,56 @@ def _encoded(layout: JsonLayout, pieces: Pieces, count: int) -> list[bytes | Non
 def raw_columns(rows: Sequence[Sequence[Any]]) -> list[RawColumn]:
     """Return the columns of rows. Raises one of ``column_forms.UNUSUAL`` for values that an array cannot have."""
     return [RawColumn(pa.array(values)) for values in zip(*rows, strict=True)]
+
+
+def change_records(
+    table: TableSchema,
+    serializer: ColumnSerializer,
+    operations: Sequence[str],
+    rows: Sequence[RawColumn],
+    old: Sequence[RawColumn],
+    source: Sequence[Any],
+    *,
+    tombstones: bool,
+    with_old: Any = None,
+) -> tuple[list[bytes | None], list[bytes | None]]:
+    """Return the keys and values of the records of changes (c, u, d).
+
+    ``rows`` has the rows after the changes, or before them for deletes; ``old`` the rows before those at ``with_old``, by default
+    all updates. Raises NotColumnar if an update has changed a key, or left out a value that its old row has.
+    """
+    count = len(operations)
+    kinds = np.array(operations)
+    deleted = kinds == "d"
+    row = serializer.row(rows, count)
+    before: Texts = "null"
+    after: Texts = row
+    if old:
+        chosen = np.flatnonzero(kinds == "u") if with_old is None else with_old
+        _check_keys(table, rows, old, pa.array(chosen))
+        shown = serializer.row(old, len(chosen))
+        texts: Any = pa.array([shown] * len(chosen)) if isinstance(shown, str) else shown
+        places, absent = np.zeros(count, np.int64), np.ones(count, np.bool_)
+        places[chosen], absent[chosen] = np.arange(len(chosen)), False
+        before = texts.take(pa.array(places, mask=absent)).fill_null("null")
+    if deleted.any():
+        mask = pa.array(deleted)
+        before, after = pc.if_else(mask, row, before), pc.if_else(mask, "null", row)
+    op: Any = pa.array([f'"{each}"' for each in operations])
+    values, keys = serializer.values(op, before, after, source, count), serializer.keys(rows, count)
+    if tombstones:
+        for index in reversed(np.flatnonzero(deleted).tolist()):
+            values.insert(index + 1, None)
+            keys.insert(index + 1, keys[index])
+    return keys, values
+
+
+def _check_keys(table: TableSchema, rows: Sequence[RawColumn], old: Sequence[RawColumn], chosen: Any) -> None:
+    keys = set() if table.key is None else {index for index, _ in table.key.fields}
+    for index, new in enumerate(rows):
+        if new.unavailable is not None and pc.any(new.unavailable.take(chosen)).as_py():
+            raise NotColumnar
+        if index in keys:
+            same = pc.equal(new.values.take(chosen), old[index].values)
+            if same.null_count or not pc.all(same).as_py():
+                raise NotColumnar

@@ -77,6 +77,7 @@ class DatabaseReader:
         self._changes = SchemaChanges(config, self._tables, self._history, emitter, self._position, connector, self._read_table)
         self._server: Server | None = None
         self._stream: BinlogStream | None = None
+        self._streaming: Streaming | None = None
         self._lock = threading.Lock()
         self._reached = ("", 0)
         self._running_snapshot: Snapshot | None = None
@@ -100,7 +101,8 @@ class DatabaseReader:
             end is None or position.in_transaction or self.signals.incremental.running or log_position(position) < end
         ):
             return False
-        return self._buffer.is_drained()
+        collects = self._streaming is not None and self._streaming.has_collected
+        return not collects and self._buffer.is_drained()
 
     def stop(self) -> None:
         """Stop reading; returns when the thread has ended."""
@@ -382,14 +384,14 @@ class DatabaseReader:
         )
         with self._lock:
             self._stream = stream
-        streaming = Streaming(parts, self.signals.on_row, self._after_event) if active else Streaming(parts)
+        self._streaming = streaming = Streaming(parts, *(self.signals.on_row, self._after_event) if active else ())
         log.info("Reading the binary log from %s:%s (%s).", start.file, start.position, start.gtids or "no GTID")
         try:
             if self._buffer.is_stopped():  # while the connection was opened: stop() has not closed it
                 return
             stream.start(start)
             self.connected = True
-            streaming.run(stream.packets())
+            streaming.run(stream.packets(), stream.is_idle)
         except ServerError as error:
             if error.code == _LOG_GONE_CODE:
                 raise ConnectError(lost_message(start, f"The server says: {error}")) from error

@@ -25,11 +25,12 @@ from sluiceway.connectors.cdc.mysql.binlog.events import (
     read_header,
 )
 from sluiceway.connectors.cdc.mysql.binlog.payload import payload_events
-from sluiceway.connectors.cdc.mysql.binlog.rows import OPERATIONS, Row, RowReaders, read_rows_event
+from sluiceway.connectors.cdc.mysql.binlog.rows import OPERATIONS, Row, RowReaders, RowsEvent, read_rows_event
 from sluiceway.connectors.cdc.mysql.binlog.table_map import TableMap, read_table_id, read_table_map
 from sluiceway.connectors.cdc.mysql.binlog.temporal import Calendar
 from sluiceway.connectors.cdc.mysql.buffer import RecordBuffer
 from sluiceway.connectors.cdc.mysql.catalog import Catalog
+from sluiceway.connectors.cdc.mysql.column_events import CollectedRows, RowsOfEvent, is_small
 from sluiceway.connectors.cdc.mysql.config import SourceConfig
 from sluiceway.connectors.cdc.mysql.ddl.model import TableDefinition, Tables
 from sluiceway.connectors.cdc.mysql.log_tables import matched_definition
@@ -102,6 +103,9 @@ class Streaming:
         self._transaction_size = 0
         self._metadata = self._common.transaction_metadata
         self._query = parts.config.flag("include.query")
+        skipped = self._common.skipped_operations - {"t"}
+        self._collects = not (on_row or self._metadata or self._query or self._common.skip_unchanged or skipped)
+        self._collected: CollectedRows | None = None
         self._handlers: dict[int, Callable[[Header, memoryview], None]] = {
             EventType.QUERY: self._on_query,
             EventType.QUERY_COMPRESSED: self._on_compressed_query,
@@ -117,12 +121,17 @@ class Streaming:
             **dict.fromkeys(OPERATIONS, self._on_rows),
         }
 
-    def run(self, packets: Iterable[memoryview]) -> None:
-        """Handle events until the stream is closed."""
-        for packet in packets:
-            self.handle(packet)
-            if self._after_event is not None:
-                self._put(self._after_event(), 0)
+    def run(self, packets: Iterable[memoryview], is_idle: Callable[[], bool] = lambda: True) -> None:
+        """Handle events until the stream is closed. ``is_idle`` tells whether no other packet has arrived."""
+        try:
+            for packet in packets:
+                self.handle(packet)
+                if self._after_event is not None:
+                    self._put(self._after_event(), 0)
+                if self._collected is not None and (self._collected.is_full(self._common.batch_size) or is_idle()):
+                    self._pass_on()
+        finally:
+            self._pass_on()  # the position is behind the collected rows
 
     def handle(self, packet: memoryview) -> None:
         """Handle one event with its header and checksum."""
@@ -193,6 +202,10 @@ class Streaming:
             value = counter.end_value(identifier, header.timestamp * 1000)
             records.append(self._parts.emitter.transaction(identifier, value, self._offset()))
             counter.end()
+        if self._collected is not None and not records:
+            self._collected.offset = self._offset()
+            return
+        self._pass_on()
         self._parts.buffer.put(records, offset=self._offset())
 
     def _offset(self) -> dict[str, Any]:
@@ -201,7 +214,39 @@ class Streaming:
 
     def _put(self, records: list[SourceRecord], size: int) -> None:
         if records:
+            self._pass_on()
             self._parts.buffer.put(records, size)
+
+    def _pass_on(self) -> None:
+        """Pass the collected rows on."""
+        collected = self._collected
+        if collected is not None:
+            try:
+                records = collected.records(self._parts.emitter, tombstones=self._common.tombstones)
+                self._parts.buffer.put(records, collected.size, collected.offset)
+            finally:
+                self._collected = None
+
+    @property
+    def has_collected(self) -> bool:
+        """Whether rows wait that are not in the buffer. Any thread may ask."""
+        return self._collected is not None
+
+    def _collect(self, table: _LogTable, schema: TableSchema, event: RowsEvent, size: int) -> bool:
+        """Collect the rows of an event; return False if they must become records at once."""
+        if not self._collects or not table.captured or not self._parts.emitter.encodes_columns or table.readers is None:
+            return False
+        pairs = table.readers.read(event)
+        if not pairs or not is_small(size, len(pairs)):
+            return False
+        if self._collected is not None and self._collected.schema is not schema:
+            self._pass_on()
+        if self._collected is None:
+            self._collected = CollectedRows(schema)
+        self._position.row(len(pairs) - 1, len(pairs))
+        block = self._position.block(table.id.schema, table.id.table)
+        self._collected.add(RowsOfEvent(event.operation, pairs, block, self._offset()), size)
+        return True
 
     @property
     def _skipped(self) -> bool:
@@ -321,6 +366,8 @@ class Streaming:
         event = read_rows_event(header.type, body, self._id_bytes(header.type))
         table = self._tables.get(event.table_id)
         if table is None or table.schema is None or table.readers is None or table.definition is None:
+            return
+        if not self._skip_events and self._collect(table, table.schema, event, header.size):
             return
         pairs = table.readers.read(event)
         first = 0

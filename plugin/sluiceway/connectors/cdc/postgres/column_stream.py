@@ -12,10 +12,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute
 
-from sluiceway.api import EncodedRecords, NotColumnar
+from sluiceway.api import EncodedRecords
 from sluiceway.columns.text_arrays import joined
 from sluiceway.connectors.cdc.column_forms import UNUSUAL
-from sluiceway.connectors.cdc.column_serializers import ColumnSerializer
+from sluiceway.connectors.cdc.column_serializers import ColumnSerializer, change_records
 from sluiceway.connectors.cdc.postgres.receiver import Received
 from sluiceway.connectors.cdc.postgres.tuple_columns import ChangeColumns, change_columns
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 pc: Any = pyarrow.compute  # its stubs do not know all arguments
 
 _BEGIN, _COMMIT, _INSERT, _UPDATE, _DELETE = b"BCIUD"
-_OPERATIONS: Any = pa.array(['"c"', '"u"', '"d"'])
+_OPERATIONS = {_INSERT: "c", _UPDATE: "u", _DELETE: "d"}
 _LARGEST = 1 << 14  # bytes of a message on average, above which columns save nothing and need memory
 
 
@@ -122,45 +122,12 @@ def _encoded(
     tombstones: bool,
     offset: dict[str, Any],
 ) -> EncodedRecords:
-    count = len(changes.messages)
-    kinds = np.fromiter((message[0] for message in changes.messages), np.uint8, count)
-    row = serializer.row(rows.new, count)
-    deleted = kinds == _DELETE
-    before: str | AnyArray = "null"
-    after: str | AnyArray = row
-    if len(rows.with_old):
-        _check_keys(table, rows)
-        old = serializer.row(rows.old, len(rows.with_old))
-        places = np.zeros(count, np.int64)
-        places[rows.with_old] = np.arange(len(rows.with_old))
-        has_old = np.zeros(count, np.bool_)
-        has_old[rows.with_old] = True
-        texts: Any = pa.array([old] * len(rows.with_old)) if isinstance(old, str) else old
-        before = texts.take(pa.array(places, mask=~has_old)).fill_null("null")
-    if deleted.any():
-        mask = pa.array(deleted)
-        before, after = pc.if_else(mask, row, before), pc.if_else(mask, "null", row)
-    operations = _OPERATIONS.take(pa.array(np.where(deleted, 2, np.where(kinds == _UPDATE, 1, 0))))
+    operations = [_OPERATIONS[message[0]] for message in changes.messages]
     source = _source(changes, table, sources)
-    values = serializer.values(operations, before, after, source, count)
-    keys = serializer.keys(rows.new, count)
-    if tombstones and deleted.any():
-        for index in reversed(np.flatnonzero(deleted).tolist()):
-            values.insert(index + 1, None)
-            keys.insert(index + 1, keys[index])
+    keys, values = change_records(
+        table, serializer, operations, rows.new, rows.old, source, tombstones=tombstones, with_old=rows.with_old
+    )
     return emitter.batch(table, keys, values, offset)
-
-
-def _check_keys(table: TableSchema, rows: ChangeColumns) -> None:
-    """Raise NotColumnar if an update has changed a key, or left out a value that its old row has."""
-    chosen: Any = pa.array(rows.with_old)
-    for index, new in enumerate(rows.new):
-        if new.unavailable is not None and pc.any(new.unavailable.take(chosen)).as_py():
-            raise NotColumnar
-        if table.key is not None and any(index == each for each, _ in table.key.fields):
-            same = pc.equal(new.values.take(chosen), rows.old[index].values)
-            if same.null_count or not pc.all(same).as_py():
-                raise NotColumnar
 
 
 def _source(changes: Changes, table: TableSchema, sources: Sources) -> list[Any]:
