@@ -30,7 +30,7 @@ _FOUR_BYTES = 0xF0  # the first byte of characters that Jackson writes as two es
 _BASE64 = np.frombuffer(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/", np.uint8)
 _LONGEST_BASE64 = 14  # of eight bytes, in quotes
 _MICRO_DIGITS = 6
-_YEAR_100, _YEAR_10000 = -59_011_459_200_000_000, 253_402_300_800_000_000  # microseconds since the epoch
+_YEAR_1600, _YEAR_10000 = -11_676_096_000_000_000, 253_402_300_800_000_000  # microseconds since the epoch
 _WITHOUT_FRACTION, _FRACTION_AT = 19, 20  # characters of YYYY-MM-DD HH:MM:SS, and of what stands before the fraction
 
 
@@ -165,13 +165,13 @@ def _floored(micros: AnyArray, divisor: int) -> AnyArray:
 
 def _datetime_texts(array: AnyArray, divisor: int) -> AnyArray:
     micros = _micros(array)
-    if pc.min(micros).as_py() < _YEAR_100:
-        raise NotColumnar  # the calendar may adjust years of two digits
+    if pc.min(micros).as_py() < _YEAR_1600:
+        raise NotColumnar  # calendars differ, or adjust years of two digits
     return _floored(micros, divisor)
 
 
 def _utc_texts(array: AnyArray) -> AnyArray:
-    if pc.min(_micros(array)).as_py() < _YEAR_100:
+    if pc.min(_micros(array)).as_py() < 0 or pc.min(pc.binary_length(array)).as_py() < _WITHOUT_FRACTION:
         raise NotColumnar
     clock = pc.utf8_slice_codeunits(array, 11)
     if pc.max(pc.binary_length(clock)).as_py() > _WITHOUT_FRACTION - 11:
@@ -182,7 +182,7 @@ def _utc_texts(array: AnyArray) -> AnyArray:
 
 def _utc_micros(array: AnyArray, digits: int) -> AnyArray:
     micros: AnyArray = array.cast(pa.int64())
-    if pc.min(micros).as_py() < _YEAR_100 or pc.any(pc.equal(micros, 0)).as_py() or pc.max(micros).as_py() >= _YEAR_10000:
+    if pc.min(micros).as_py() < _YEAR_1600 or pc.any(pc.equal(micros, 0)).as_py() or pc.max(micros).as_py() >= _YEAR_10000:
         raise NotColumnar
     texts = micros.view(pa.timestamp("us")).cast(pa.utf8())
     clock = pc.utf8_slice_codeunits(texts, 11)

@@ -289,7 +289,7 @@ def utc_text(code: JsonCode, value: str) -> str:
 
     def write(text: str) -> str:
         date, clock = text[:10], text[11:]
-        if len(text) < _TIMESTAMP_CHARACTERS or text.startswith("0000"):
+        if len(text) < _TIMESTAMP_CHARACTERS or text < "1970":
             raise ValueError(text)
         return f'"{date}T{clock.rstrip("0").rstrip(".") if "." in clock else clock}Z"'
 
