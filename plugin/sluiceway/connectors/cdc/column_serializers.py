@@ -5,6 +5,7 @@ The functions return the same bytes as those of ``serializers``, or raise one of
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -17,6 +18,7 @@ from sluiceway.api import JsonLayout, NotColumnar
 from sluiceway.columns.text_arrays import joined, with_nulls
 from sluiceway.connectors.cdc.column_forms import column_form
 from sluiceway.connectors.cdc.columns import UNAVAILABLE
+from sluiceway.connectors.cdc.json_forms import UNUSUAL as UNUSUAL_VALUE
 from sluiceway.connectors.cdc.json_forms import JsonCode, quote
 from sluiceway.connectors.cdc.tables import RowReader, TableSchema
 from sluiceway.data import Schema
@@ -33,9 +35,12 @@ pc: Any = pyarrow.compute  # its stubs do not know all arguments
 
 
 class RawColumn(NamedTuple):
-    """The raw values of a column. ``unavailable`` tells where the log does not contain them; there ``values`` is null."""
+    """The raw values of a column: an array, or a list of values of which an array cannot have some.
 
-    values: AnyArray
+    ``unavailable`` tells where the log does not contain the values of an array; there these are null.
+    """
+
+    values: AnyArray | list[Any]
     unavailable: AnyArray | None = None
 
 
@@ -44,19 +49,20 @@ class _Field:
 
     def __init__(self, name: str, convert: Callable[[Any], Any], form: Any, schema: Schema, layout: JsonLayout) -> None:
         self.name = name
+        self._encode = layout.encode
         exact = layout.text(schema)
-        self._write: Callable[[Any], Any] = lambda raw: layout.encode(exact(convert(raw))).decode()
+        self._exact: Callable[[Any], str] = lambda raw: exact(convert(raw))
         self._form: ColumnForm | None = column_form(form, base64_decimals=layout.base64_decimals)
-        if form is not None:
-            code = JsonCode(layout)
-            expression = form(code, "value")
-            if expression is not None:
-                write = code.callable(code.function("value", [f"return {expression}"]))
-                self._write = lambda raw: layout.encode(str(write(raw))).decode()
-        self._exact: Callable[[Any], str] = lambda raw: layout.encode(exact(convert(raw))).decode()
+        code = JsonCode(layout)
+        expression = None if form is None else form(code, "value")
+        self._write: Callable[[Any], Any] = self._exact
+        if expression is not None:
+            self._write = code.callable(code.function("value", [f"return {expression}"]))
 
     def texts(self, column: RawColumn) -> AnyArray:
         values, unavailable = column
+        if isinstance(values, list):
+            return pa.array([self._text(raw) for raw in values], pa.utf8())
         if not values.null_count:
             return self._present(values)
         if values.null_count == len(values):
@@ -64,8 +70,8 @@ class _Field:
         else:
             texts = with_nulls(values, self._present(values.drop_null()), None)
         if unavailable is not None:
-            texts = pc.if_else(unavailable, self._exact(UNAVAILABLE), texts)
-        return texts.fill_null(self._exact(None)) if texts.null_count else texts
+            texts = pc.if_else(unavailable, self._text(UNAVAILABLE), texts)
+        return texts.fill_null(self._text(None)) if texts.null_count else texts
 
     def _present(self, values: AnyArray) -> AnyArray:
         if self._form is not None:
@@ -73,7 +79,14 @@ class _Field:
                 return self._form(values)
             except (NotColumnar, pa.ArrowException):
                 pass  # some values are unusual
-        return pa.array([self._write(raw) for raw in values.to_pylist()], pa.utf8())
+        return pa.array([self._text(raw) for raw in values.to_pylist()], pa.utf8())
+
+    def _text(self, raw: Any) -> str:
+        text: str | None = None
+        if raw is not None and raw is not UNAVAILABLE:
+            with contextlib.suppress(*UNUSUAL_VALUE):
+                text = str(self._write(raw))
+        return self._encode(self._exact(raw) if text is None else text).decode()
 
 
 class RowTexts:
@@ -146,8 +159,14 @@ def _encoded(layout: JsonLayout, pieces: Pieces, count: int) -> list[bytes | Non
 
 
 def raw_columns(rows: Sequence[Sequence[Any]]) -> list[RawColumn]:
-    """Return the columns of rows. Raises one of ``column_forms.UNUSUAL`` for values that an array cannot have."""
-    return [RawColumn(pa.array(values)) for values in zip(*rows, strict=True)]
+    return [_raw_column(values) for values in zip(*rows, strict=True)]
+
+
+def _raw_column(values: tuple[Any, ...]) -> RawColumn:
+    try:
+        return RawColumn(pa.array(values))
+    except (pa.ArrowException, OverflowError, TypeError, ValueError):
+        return RawColumn(list(values))
 
 
 def change_records(
@@ -198,6 +217,9 @@ def _check_keys(table: TableSchema, rows: Sequence[RawColumn], old: Sequence[Raw
         if new.unavailable is not None and pc.any(new.unavailable.take(chosen)).as_py():
             raise NotColumnar
         if index in keys:
-            same = pc.equal(new.values.take(chosen), old[index].values)
+            before = old[index].values
+            if isinstance(new.values, list) or isinstance(before, list):
+                raise NotColumnar
+            same = pc.equal(new.values.take(chosen), before)
             if same.null_count or not pc.all(same).as_py():
                 raise NotColumnar

@@ -81,8 +81,7 @@ class DatabaseReader:
         self._lock = threading.Lock()
         self._reached = ("", 0)
         self._running_snapshot: Snapshot | None = None
-        self.connected = False
-        """Whether the log is being received."""
+        self.connected = False  # whether the log is being received
         self.catches_up = False  # whether the reader is asked for ``caught_up``
         self._log_end: tuple[int, int] | None = None
         self.signals = BinlogSignals(
@@ -101,8 +100,7 @@ class DatabaseReader:
             end is None or position.in_transaction or self.signals.incremental.running or log_position(position) < end
         ):
             return False
-        collects = self._streaming is not None and self._streaming.has_collected
-        return not collects and self._buffer.is_drained()
+        return not (self._streaming and self._streaming.has_collected) and self._buffer.is_drained()
 
     def stop(self) -> None:
         """Stop reading; returns when the thread has ended."""
@@ -384,7 +382,8 @@ class DatabaseReader:
         )
         with self._lock:
             self._stream = stream
-        self._streaming = streaming = Streaming(parts, *(self.signals.on_row, self._after_event) if active else ())
+        streaming = Streaming(parts, self.signals.on_row, self._after_event) if active else Streaming(parts)
+        self._streaming = streaming
         log.info("Reading the binary log from %s:%s (%s).", start.file, start.position, start.gtids or "no GTID")
         try:
             if self._buffer.is_stopped():  # while the connection was opened: stop() has not closed it

@@ -33,7 +33,7 @@ from sluiceway.connectors.cdc.mysql.catalog import Catalog
 from sluiceway.connectors.cdc.mysql.column_events import CollectedRows, RowsOfEvent, is_small
 from sluiceway.connectors.cdc.mysql.config import SourceConfig
 from sluiceway.connectors.cdc.mysql.ddl.model import TableDefinition, Tables
-from sluiceway.connectors.cdc.mysql.log_tables import matched_definition
+from sluiceway.connectors.cdc.mysql.log_tables import LogTable, matched_definition
 from sluiceway.connectors.cdc.mysql.offsets import LogPosition
 from sluiceway.connectors.cdc.mysql.schema_changes import SchemaChanges
 from sluiceway.connectors.cdc.tables import TableSchema
@@ -47,22 +47,6 @@ _STATEMENTS_OF_ROWS = ("INSERT ", "UPDATE ", "DELETE ", "REPLACE ")
 
 RowListener = Callable[[TableId, str, TableDefinition, "Row | None", "Row | None"], None]
 """Called for each row of a captured table and of the signal table, after its records are made."""
-
-
-@dataclass(slots=True)
-class _LogTable:
-    """A table that the log has mapped: how to read its rows and what to make of them. ``schema`` is None if it is not read.
-
-    A signal table that is not ``captured`` is read too, without records.
-    """
-
-    raw: bytes
-    id: TableId
-    known: TableDefinition | None
-    definition: TableDefinition | None
-    readers: RowReaders | None
-    schema: TableSchema | None
-    captured: bool = False
 
 
 @dataclass
@@ -98,7 +82,7 @@ class Streaming:
         self._position = parts.position
         self._on_row = on_row
         self._format: FormatDescription | None = None
-        self._tables: dict[int, _LogTable] = {}
+        self._tables: dict[int, LogTable] = {}
         self._skip_events, self._skip_rows = parts.position.skips
         self._transaction_size = 0
         self._metadata = self._common.transaction_metadata
@@ -232,7 +216,7 @@ class Streaming:
         """Whether rows wait that are not in the buffer. Any thread may ask."""
         return self._collected is not None
 
-    def _collect(self, table: _LogTable, schema: TableSchema, event: RowsEvent, size: int) -> bool:
+    def _collect(self, table: LogTable, schema: TableSchema, event: RowsEvent, size: int) -> bool:
         """Collect the rows of an event; return False if they must become records at once."""
         if not self._collects or not table.captured or not self._parts.emitter.encodes_columns or table.readers is None:
             return False
@@ -327,14 +311,14 @@ class Streaming:
     def _id_bytes(self, event_type: int) -> int:
         return 6 if self._format is None else self._format.table_id_bytes(event_type)
 
-    def _is_current(self, known: _LogTable) -> bool:
+    def _is_current(self, known: LogTable) -> bool:
         return known.schema is None or self._parts.tables.get(known.id) is known.known
 
-    def _log_table(self, mapped: TableMap) -> _LogTable:
+    def _log_table(self, mapped: TableMap) -> LogTable:
         parts = self._parts
         table = TableId(mapped.database, mapped.table)
         if not self._is_read(table):
-            return _LogTable(mapped.raw, table, None, None, None, None)
+            return LogTable(mapped.raw, table, None, None, None, None)
         definition = parts.tables.get(table)
         usable = matched_definition(definition, mapped)
         if usable is None and definition is not None:
@@ -355,7 +339,7 @@ class Streaming:
             )
         readers = RowReaders(mapped, parts.charsets, parts.calendar)
         captured = parts.config.captures(table)
-        return _LogTable(mapped.raw, table, definition, usable, readers, parts.catalog.schema(usable), captured)
+        return LogTable(mapped.raw, table, definition, usable, readers, parts.catalog.schema(usable), captured)
 
     def _is_read(self, table: TableId) -> bool:
         return self._parts.config.captures(table) or str(table) == self._common.signals.table
@@ -390,7 +374,7 @@ class Streaming:
             raise
 
     def _row_records(
-        self, table: _LogTable, schema: TableSchema, operation: str, before: Row | None, after: Row | None, number: int
+        self, table: LogTable, schema: TableSchema, operation: str, before: Row | None, after: Row | None, number: int
     ) -> list[SourceRecord]:
         emitter = self._parts.emitter
         records: list[SourceRecord] = []

@@ -14,7 +14,7 @@ from sluiceway.connectors.cdc.interval import Interval
 from sluiceway.connectors.cdc.notifications import Notifications
 from sluiceway.connectors.cdc.postgres.catalog import Catalog
 from sluiceway.connectors.cdc.postgres.config import postgres_config
-from sluiceway.connectors.cdc.postgres.connection import connect, connect_replication, driver
+from sluiceway.connectors.cdc.postgres.connection import connect, connect_replication, current_lsn, driver
 from sluiceway.connectors.cdc.postgres.receiver import Received, Receiver, SlotBusyError
 from sluiceway.connectors.cdc.postgres.replication import (
     ServerIdentity,
@@ -23,7 +23,8 @@ from sluiceway.connectors.cdc.postgres.replication import (
     drop_slot,
     ensure_publication,
     find_slot,
-    identify_server,
+    first_lsn,
+    read_identity,
 )
 from sluiceway.connectors.cdc.postgres.signals import PostgresSignals
 from sluiceway.connectors.cdc.postgres.slot_watch import SlotWatch
@@ -171,7 +172,7 @@ class PostgresTask(SourceTask):
             return
         position = plan.position
         if position is None:
-            position = self._new_position(slot_exists=slot is not None)
+            position = Position(lsn=first_lsn(config, slot))
             self._notifications.snapshot("SKIPPED")
             self._pending = self._notifications.take(None)
         self._start_stream(position, offset)
@@ -181,7 +182,7 @@ class PostgresTask(SourceTask):
         config = self._config
         if position is None or config.common.snapshots.mode in ("initial_only", "always"):
             return None
-        before, server = self._server, self._identify()
+        before, server = self._server, read_identity(self._config.address)
         gap = find_gap(config, position, slot, server, before)
         if gap is None and slot is not None:
             gap_warning = check_slot_position(config, position, slot)
@@ -191,25 +192,6 @@ class PostgresTask(SourceTask):
             log.warning("%s", gap)
         self._server = server
         return gap
-
-    def _identify(self) -> ServerIdentity:
-        replication = connect_replication(self._config.address)
-        try:
-            return identify_server(replication)
-        finally:
-            replication.finish()
-
-    def _new_position(self, *, slot_exists: bool) -> Position:
-        """Return where to begin without offsets and without a snapshot: at a new slot, or at the existing one's position."""
-        config, connection = self._config, self._session
-        if slot_exists:
-            slot = find_slot(connection, config.slot)
-            return Position(lsn=slot.confirmed_lsn or 0 if slot is not None else 0)
-        replication = connect_replication(config.address)
-        try:
-            return Position(lsn=create_slot(replication, config.slot, failover=config.failover).consistent_lsn)
-        finally:
-            replication.finish()
 
     def _begin_snapshot(self, plan: Plan, tables: Sequence[TableId], *, slot_exists: bool) -> None:
         """Begin the snapshot's transaction at a position of the log, which a new slot gives: ours, or a temporary one."""
@@ -225,7 +207,7 @@ class PostgresTask(SourceTask):
             lsn = created.consistent_lsn
         else:
             begin_snapshot(connection, config, None)
-            lsn = _current_lsn(connection)
+            lsn = current_lsn(connection)
         position = snapshot_position(connection, lsn)
         lock_tables(connection, config, tables)
         self._position = position
@@ -265,14 +247,14 @@ class PostgresTask(SourceTask):
     def _start_stream(self, position: Position, offset: Mapping[str, Any]) -> None:
         connection = self._session
         if self._catch_up.wanted and not self._log_end:
-            self._log_end = _current_lsn(connection)
+            self._log_end = current_lsn(connection)
         self._signals = PostgresSignals(self._config, connection, self._types, self._emitter, self._notifications)
         self._signals.load(offset)
         self._reader = StreamReader(self._config, Catalog(connection), self._types, self._emitter, position, self._signals)
         if self._reader.transactions is not None:
             self._reader.transactions.load(offset)
         if self._server is None:
-            self._server = self._identify()
+            self._server = read_identity(self._config.address)
         version = connection.info.server_version
         self._receiver = Receiver(self._config, position.start_lsn, version, self.context.wake)
         self._busy = 0
@@ -414,8 +396,3 @@ class PostgresTask(SourceTask):
         if self._config.drop_slot:
             with connect(self._config.address) as connection:
                 drop_slot(connection, self._config.slot)
-
-
-def _current_lsn(connection: Connection) -> int:
-    row = connection.execute("select (pg_current_wal_lsn() - '0/0'::pg_lsn)::bigint").fetchone()
-    return int(row[0]) if row is not None else 0
