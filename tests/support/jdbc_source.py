@@ -6,7 +6,7 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sluiceway.api import Column, ColumnBatch, SourceColumns, SourceRecord
+from sluiceway.api import Column, ColumnBatch, EncodedRecords, SourceColumns, SourceRecord
 from sluiceway.connectors.jdbc.source.connector import JdbcSourceConnector
 from sluiceway.converters.json_converter import JsonConverter
 from sluiceway.testing import MemoryOffsets
@@ -26,6 +26,7 @@ def polled(config: Mapping[str, str], records: int, *, columns: bool) -> Polled:
             assert time.monotonic() < until, f"{sum(map(len, found))} of {records} records"
             batch = source.call(task.poll_columns if columns else task.poll)
             if batch:
+                assert not isinstance(batch, EncodedRecords)
                 found.append(batch)
     return found
 

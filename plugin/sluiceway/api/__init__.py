@@ -8,6 +8,7 @@ from sluiceway.api.columns import (
     ColumnPredicate,
     ColumnRun,
     ColumnTransform,
+    EncodedRecords,
     NotColumnar,
     SourceColumns,
 )
@@ -55,6 +56,7 @@ __all__ = [
     "Converter",
     "DataFrameSinkTask",
     "DataFrameSourceTask",
+    "EncodedRecords",
     "ErrantRecordReporter",
     "ExactlyOnceSupport",
     "HeaderConverter",

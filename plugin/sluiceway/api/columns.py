@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from sluiceway.api.records import Offset, Partition, SourceRecord
-    from sluiceway.data import Schema
+    from sluiceway.data import Headers, Schema
 
     AnyArray = pa.Array[Any]
 
@@ -112,6 +112,30 @@ class SourceColumns:
 
     def __len__(self) -> int:
         return self.batch.count
+
+
+@dataclass(slots=True, kw_only=True)
+class EncodedRecords:
+    """Successive records of one topic that a source task has encoded itself (see ``SourceTaskContext.converters``).
+
+    Attributes:
+        topic: the topic.
+        keys: the encoded keys.
+        values: the encoded values, as many.
+        headers: the headers that each record has.
+        source_partition: the source partition of all records.
+        source_offset: the source offset of the last record. After a failure in between, all are read again.
+    """
+
+    topic: str
+    keys: Sequence[bytes | None]
+    values: Sequence[bytes | None]
+    headers: Headers
+    source_partition: Partition | None
+    source_offset: Offset | None
+
+    def __len__(self) -> int:
+        return len(self.values)
 
 
 class ColumnRun(NamedTuple):

@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import Future
 from typing import ClassVar, NamedTuple, Protocol
 
-from sluiceway.api.columns import ColumnBatch, SourceColumns
+from sluiceway.api.columns import ColumnBatch, EncodedRecords, SourceColumns
 from sluiceway.api.converter import Converter
 from sluiceway.api.records import Offset, Partition, SinkRecord, SourceRecord
 from sluiceway.api.records import TopicPartition as TopicPartition  # also imported from here
@@ -179,8 +179,8 @@ class SourceTask(Task):
         with such a command. Runs on an executor, never at the same time as another call of this task.
         """
 
-    def poll_columns(self) -> SourceColumns | Sequence[SourceRecord] | None:
-        """Return the next records like ``poll``, many of them as columns, which are faster.
+    def poll_columns(self) -> SourceColumns | EncodedRecords | Sequence[SourceRecord] | None:
+        """Return the next records like ``poll``, many of them as columns or encoded together, which is faster.
 
         Called instead of ``poll`` while nothing needs single records. Return few records in row form: columns have a cost for
         each batch, and the first batch of columns loads Arrow into the process.

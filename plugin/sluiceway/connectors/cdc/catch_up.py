@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
+from typing import TypeVar
 
-from sluiceway.api import SourceRecord, SourceTaskContext
+from sluiceway.api import SourceTaskContext
 from sluiceway.config.connector import MICRO_BATCH, MODE
 
 _WAIT_SECONDS = 0.1
+Records = TypeVar("Records")
+
 _MOST_WAITS = 600  # then one poll without records, so that a log that stands still ends the batch some time
 
 
@@ -25,7 +28,7 @@ class CatchUp:
         self.done = False
         """Whether the end is reached."""
 
-    def poll(self, poll: Callable[[], Sequence[SourceRecord] | None]) -> Sequence[SourceRecord] | None:
+    def poll(self, poll: Callable[[], Records]) -> Records | None:
         """Return the records of a poll; none behind the end. Wait for records before it, even while the log pauses."""
         if not self.wanted:
             return poll()

@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import time
 import uuid
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
-from sluiceway.api import ENCODED, Offset, SourceRecord, TaskConverters
+from sluiceway.api import ENCODED, EncodedRecords, Offset, SourceRecord, TaskConverters
 from sluiceway.connectors.cdc.config import CommonConfig
 from sluiceway.connectors.cdc.envelope import (
     CREATE,
@@ -30,6 +30,10 @@ from sluiceway.connectors.cdc.transactions import transaction_key
 from sluiceway.data import Header, Headers, Struct
 from sluiceway.data.schema import INT32_SCHEMA, STRING_SCHEMA
 
+if TYPE_CHECKING:
+    from sluiceway.connectors.cdc.column_serializers import ColumnSerializer
+
+_MOST_SERIALIZERS = 10_000
 _CONTEXT = "__debezium.context."
 
 
@@ -46,7 +50,9 @@ class Emitter:
         self.partition = {"server": config.prefix}
         self._config = config
         self._skipped = config.skipped_operations
+        self._converters = converters
         self._serializers = None if converters is None else Serializers(converters)
+        self._columns: dict[tuple[int, bool], tuple[TableSchema, ColumnSerializer | None]] | None = None
         self._headers: Headers = ()
         if config.extended_headers:
             self._headers = (
@@ -59,6 +65,65 @@ class Emitter:
     def read(self, table: TableSchema, row: Row, source: Struct, offset: Offset, *, incremental: bool = False) -> SourceRecord:
         """Return the record of a row of a snapshot."""
         return self._change(table, READ, None, row, source, None, offset, snapshot=not incremental)
+
+    def encoded(self, table: TableSchema, *, snapshot: bool) -> ColumnSerializer | None:
+        """Return what encodes many records of a table at once, or None if records are made one by one."""
+        if self._columns is None:
+            return None
+        found = self._columns.get((id(table), snapshot))
+        if found is None or found[0] is not table:
+            if len(self._columns) > _MOST_SERIALIZERS:
+                self._columns.clear()
+            found = self._columns[id(table), snapshot] = table, self._column_serializer(table, snapshot=snapshot)
+        return found[1]
+
+    def _column_serializer(self, table: TableSchema, *, snapshot: bool) -> ColumnSerializer | None:
+        from sluiceway.connectors.cdc.column_serializers import ColumnSerializer
+
+        assert self._converters is not None  # noqa: S101 (see encode_columns)
+        value = self._converters.value.json_layout(table.envelope)
+        reader = table.snapshot_key if snapshot else table.key
+        key = None if reader is None else self._converters.key.json_layout(reader.schema)
+        if value is None or (reader is not None and key is None):
+            return None
+        return ColumnSerializer(table, key, value, snapshot=snapshot)
+
+    @property
+    def encodes_columns(self) -> bool:
+        return self._columns is not None
+
+    def encode_columns(self) -> None:
+        """Allow ``encoded``, which loads Arrow."""
+        if self._columns is None and self._converters is not None:
+            self._columns = {}
+
+    def reads(self, table: TableSchema, rows: Sequence[Row], source: Struct, offset: Offset) -> EncodedRecords | None:
+        """Return the records of many rows of a snapshot, or None if they must be made one by one."""
+        serializer = self.encoded(table, snapshot=True)
+        if serializer is None:
+            return None
+        from sluiceway.connectors.cdc.column_forms import UNUSUAL as NOT_COLUMNAR
+        from sluiceway.connectors.cdc.column_serializers import raw_columns
+
+        try:
+            columns = raw_columns(rows)
+            after = serializer.row(columns, len(rows))
+            values = serializer.values(f'"{READ}"', "null", after, source.values_, len(rows))
+            return self.batch(table, serializer.keys(columns, len(rows)), values, offset)
+        except NOT_COLUMNAR:  # the records one by one have the reference's value, or the error
+            return None
+
+    def batch(
+        self, table: TableSchema, keys: Sequence[bytes | None], values: Sequence[bytes | None], offset: Offset
+    ) -> EncodedRecords:
+        return EncodedRecords(
+            topic=table.topic,
+            keys=keys,
+            values=values,
+            headers=self._headers,
+            source_partition=self.partition,
+            source_offset=offset,
+        )
 
     def create(
         self, table: TableSchema, row: Row, source: Struct, transaction: Struct | None, offset: Offset

@@ -9,6 +9,7 @@ from __future__ import annotations
 import binascii
 import re
 from collections.abc import Callable
+from dataclasses import dataclass
 from json.encoder import encode_basestring
 from typing import Any
 
@@ -24,6 +25,7 @@ quote: Callable[[str], str] = encode_basestring
 """Returns a string in quotes, with the escapes that JSON demands. Raises TypeError for anything else."""
 
 _MOST_REMEMBERED = 10_000
+_TIMESTAMP_CHARACTERS = 19  # without the fraction
 _DATE = re.compile(r"(\d{4})-(\d\d)-(\d\d)", re.ASCII)
 _MINUTE = re.compile(r"(\d\d):(\d\d):", re.ASCII)
 
@@ -86,14 +88,24 @@ def integer(_code: JsonCode, value: str) -> str:
     return f"int({value})"
 
 
-def calculated(convert: Callable[[Any], Any]) -> JsonForm:
-    """Write what a function returns, an integer or JSON text."""
-    return lambda code, value: f"{code.bind(convert)}({value})"
+@dataclass(frozen=True, slots=True)
+class Calculated:
+    """Writes what a function returns, an integer or JSON text."""
+
+    convert: Callable[[Any], Any]
+
+    def __call__(self, code: JsonCode, value: str) -> str:
+        return f"{code.bind(self.convert)}({value})"
 
 
-def remembered(to_json: Callable[[Any], Any]) -> JsonForm:
-    """Write what a function returns, which is remembered."""
-    return lambda code, value: f"{code.bind(Memo(to_json))}[{value}]"
+@dataclass(frozen=True, slots=True)
+class Remembered:
+    """Writes what a function returns, which is remembered."""
+
+    to_json: Callable[[Any], Any]
+
+    def __call__(self, code: JsonCode, value: str) -> str:
+        return f"{code.bind(Memo(self.to_json))}[{value}]"
 
 
 def double(code: JsonCode, value: str) -> str:
@@ -113,17 +125,21 @@ def base64_of(number: int) -> str:
     return f'"{_to_base64(number.to_bytes(size, "big", signed=True), newline=False).decode()}"'
 
 
-def decimal_text(scale: int) -> JsonForm:
-    """Write the text of decimals that have exactly ``scale`` digits after the point."""
+@dataclass(frozen=True, slots=True)
+class DecimalText:
+    """Writes the text of decimals that have exactly ``scale`` digits after the point."""
 
-    def write(raw: str) -> str:
-        if scale:
-            if raw[-1 - scale] != ".":
+    scale: int
+
+    def __call__(self, code: JsonCode, value: str) -> str | None:
+        return f"{code.bind(self._write)}({value})" if code.layout.base64_decimals else None
+
+    def _write(self, raw: str) -> str:
+        if self.scale:
+            if raw[-1 - self.scale] != ".":
                 raise ValueError(raw)
             raw = raw.replace(".", "", 1)
         return base64_of(int(raw))
-
-    return lambda code, value: f"{code.bind(write)}({value})" if code.layout.base64_decimals else None
 
 
 def unscaled_decimal(code: JsonCode, value: str) -> str | None:
@@ -140,7 +156,7 @@ def _variable_decimal(raw: str) -> str:
     return f'{{"scale":{scale},"value":{base64_of(number)}}}'
 
 
-variable_decimal_text = calculated(_variable_decimal)
+variable_decimal_text = Calculated(_variable_decimal)
 """Writes the text of decimals as VariableScaleDecimal, without zeros at the end."""
 
 
@@ -193,18 +209,22 @@ def timestamp_millis(raw: str) -> int:
     return timestamp_micros(raw) // 1000
 
 
-def zoned_timestamp(digits: int) -> JsonForm:
-    """Write ``YYYY-MM-DD HH:MM:SS[.ffffff]+00`` as a timestamp in UTC with at least so many digits of a second."""
+@dataclass(frozen=True, slots=True)
+class ZonedTimestamp:
+    """Writes ``YYYY-MM-DD HH:MM:SS[.ffffff]+00`` as a timestamp in UTC with at least so many digits of a second."""
 
-    def write(raw: str) -> str:
+    digits: int
+
+    def __call__(self, code: JsonCode, value: str) -> str:
+        return f"{code.bind(self._write)}({value})"
+
+    def _write(self, raw: str) -> str:
         if raw[10] != " " or raw[-3:] != "+00":
             raise ValueError(raw)
         fraction = raw[20:-3]
-        if digits or fraction:
-            return f'"{raw[:10]}T{raw[11:19]}.{fraction.ljust(digits, "0")}Z"'
+        if self.digits or fraction:
+            return f'"{raw[:10]}T{raw[11:19]}.{fraction.ljust(self.digits, "0")}Z"'
         return f'"{raw[:10]}T{raw[11:19]}Z"'
-
-    return calculated(write)
 
 
 def exact_int(raw: Any) -> int:
@@ -214,19 +234,66 @@ def exact_int(raw: Any) -> int:
     return raw
 
 
-def utc_timestamp(digits: int) -> Callable[[int], str]:
-    """Return the function from microseconds since the epoch, not 0, to a quoted timestamp with at least so many digits."""
-    minutes = Memo(_minute_text)
+@dataclass(frozen=True, slots=True)
+class Micros:
+    """Writes microseconds as a number of units of ``divisor`` microseconds, rounded down."""
 
-    def write(micros: int) -> str:
-        minute, rest = divmod(micros, 60_000_000)
-        second, fraction = divmod(rest, 1_000_000)
-        if not micros:
-            raise ValueError(micros)
-        shown = fixed_fraction(fraction, digits) if fraction or digits else ""
-        return f'"{minutes[minute]}{second:02d}{shown}Z"'
+    divisor: int
 
-    return write
+    def __call__(self, code: JsonCode, value: str) -> str:
+        return f"{code.bind(self._number)}({value})"
+
+    def _number(self, micros: Any) -> int:
+        return exact_int(micros) // self.divisor
+
+
+@dataclass(frozen=True, slots=True)
+class DatetimeText:
+    """Writes ``YYYY-MM-DD HH:MM:SS[.ffffff]`` as a number of units of ``divisor`` microseconds since the epoch, rounded down.
+
+    ``parse`` returns the microseconds, or something else for what is no date.
+    """
+
+    divisor: int
+    parse: Callable[[str], Any]
+
+    def __call__(self, code: JsonCode, value: str) -> str:
+        return f"{code.bind(self._number)}({value})"
+
+    def _number(self, text: str) -> int:
+        return exact_int(self.parse(text)) // self.divisor
+
+
+@dataclass(frozen=True, slots=True)
+class UtcMicros:
+    """Writes microseconds since the epoch, not 0, as a timestamp in UTC with at least so many digits of a second."""
+
+    digits: int
+
+    def __call__(self, code: JsonCode, value: str) -> str:
+        minutes = Memo(_minute_text)
+
+        def write(micros: int) -> str:
+            minute, rest = divmod(micros, 60_000_000)
+            second, fraction = divmod(rest, 1_000_000)
+            if not micros:
+                raise ValueError(micros)
+            shown = fixed_fraction(fraction, self.digits) if fraction or self.digits else ""
+            return f'"{minutes[minute]}{second:02d}{shown}Z"'
+
+        return f"{code.bind(write)}({value})"
+
+
+def utc_text(code: JsonCode, value: str) -> str:
+    """Write ``YYYY-MM-DD HH:MM:SS[.ffffff]`` as a timestamp in UTC with as few digits of a second as needed."""
+
+    def write(text: str) -> str:
+        date, clock = text[:10], text[11:]
+        if len(text) < _TIMESTAMP_CHARACTERS or text < "1970":
+            raise ValueError(text)
+        return f'"{date}T{clock.rstrip("0").rstrip(".") if "." in clock else clock}Z"'
+
+    return f"{code.bind(write)}({value})"
 
 
 def _minute_text(minute: int) -> str:

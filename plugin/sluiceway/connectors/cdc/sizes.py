@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sluiceway.api import SourceRecord
+from sluiceway.api import EncodedRecords, SourceRecord
 from sluiceway.data import Struct
 
 
@@ -22,6 +22,21 @@ def bounded(records: Iterator[SourceRecord], most: int, most_bytes: int) -> list
         if len(found) >= most or most_bytes <= 0:
             break
     return found
+
+
+def next_part(
+    items: Iterator[SourceRecord | EncodedRecords], most: int, most_bytes: int
+) -> tuple[list[SourceRecord], EncodedRecords | None]:
+    """Return the next records: single ones, at most so many and not many more bytes, then a batch that comes before these."""
+    found: list[SourceRecord] = []
+    for item in items:
+        if isinstance(item, EncodedRecords):
+            return found, item
+        found.append(item)
+        most_bytes -= _size(item.value)
+        if len(found) >= most or most_bytes <= 0:
+            break
+    return found, None
 
 
 def _size(value: object) -> int:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
 
-from sluiceway.api import SourceRecord
+from sluiceway.api import EncodedRecords, SourceRecord
 from sluiceway.errors import ConnectError, KafkaClientError
 from sluiceway.java_plugins.acknowledgements import SentRecords
 from sluiceway.kafka.clients import Producer, producer
@@ -26,6 +26,7 @@ from sluiceway.runtime.source.submitted_records import (
     Acknowledge,
     Submitted,
     SubmittedColumns,
+    SubmittedEncoded,
     SubmittedPacked,
     SubmittedRecord,
     SubmittedRecords,
@@ -112,6 +113,9 @@ class RecordSender:
         elif isinstance(batch, SubmittedColumns):
             self._send_columns(batch)
             self._offsets.add(batch.source.source_partition, batch.source.source_offset)
+        elif isinstance(batch, SubmittedEncoded):
+            self._send_encoded(batch.source)
+            self._offsets.add(batch.source.source_partition, batch.source.source_offset)
         else:
             self._converters.encode_ahead(batch.records)
             if self._acknowledge is None:
@@ -142,6 +146,23 @@ class RecordSender:
         except BaseException:
             self._offsets.add_all(batch.sources_before(max(0, taken(batch.values, values) - 1)))
             raise
+
+    def _send_encoded(self, records: EncodedRecords) -> None:
+        """Produce encoded records, without a loop in Python. After a failure, none of their offsets is stored."""
+        topic = records.topic
+        self._use(topic)
+        options: dict[str, Any] = {}
+        if records.headers:
+            options["headers"] = self._encoder.headers_of(topic, records.headers)
+        produce = functools.partial(self._producer.produce, topic, **options)
+        values, keys = iter(records.values), iter(records.keys)
+        while True:
+            try:
+                collections.deque(map(produce, values, keys), maxlen=0)
+                return
+            except Exception:  # noqa: BLE001 (_produce_one repeats it and handles the error)
+                index = taken(records.values, values) - 1
+                self._produce_one(topic, records.values[index], records.keys[index], options)
 
     def _send_values(self, topic: str, values: Sequence[bytes | None], left: Iterator[bytes | None]) -> None:
         """Produce records that only have values; ``left`` iterates over these. A loop in Python would take a tenth longer."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from sluiceway.api import Offset, Partition, SourceColumns, SourceRecord
+from sluiceway.api import EncodedRecords, Offset, Partition, SourceColumns, SourceRecord
 from sluiceway.java_plugins.acknowledgements import SentRecords
 from sluiceway.java_plugins.packed import PackedPart
 
@@ -88,6 +88,23 @@ class SubmittedColumns(NamedTuple):
         return len(self.values)
 
 
+class SubmittedEncoded(NamedTuple):
+    """Records to produce that the task has encoded."""
+
+    source: EncodedRecords
+    ends_batch: bool = True
+
+    @property
+    def empty(self) -> bool:
+        """True if there is no record to produce."""
+        return not self.source.values
+
+    @property
+    def size(self) -> int:
+        """The number of records to produce."""
+        return len(self.source.values)
+
+
 class SubmittedPacked(NamedTuple):
     """Converted records of a Java task to produce. The caller collects their offsets once all have been produced.
 
@@ -115,7 +132,7 @@ class SubmittedPacked(NamedTuple):
         return self.part.last
 
 
-Submitted = SubmittedRecords | SubmittedColumns | SubmittedPacked
+Submitted = SubmittedRecords | SubmittedColumns | SubmittedEncoded | SubmittedPacked
 
 
 class SubmittedRecord:

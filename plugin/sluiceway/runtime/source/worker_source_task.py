@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
 from typing import NamedTuple
 
-from sluiceway.api import NotColumnar, SourceColumns, SourceRecord
+from sluiceway.api import EncodedRecords, NotColumnar, SourceColumns, SourceRecord
 from sluiceway.errors import FencedError, RetriableError, trace_of
 from sluiceway.java_plugins.packed import PackedPart
 from sluiceway.java_plugins.source_task import JavaSourceTask
@@ -20,7 +20,7 @@ from sluiceway.runtime.source.exactly_once_delivery import ExactlyOnceDelivery, 
 from sluiceway.runtime.source.failed_sends import describe_source_record
 from sluiceway.runtime.source.packed_batches import PackedBatches
 from sluiceway.runtime.source.source_task_builder import SourceTaskParts, build_source_task
-from sluiceway.runtime.source.submitted_records import SubmittedRecords
+from sluiceway.runtime.source.submitted_records import SubmittedEncoded, SubmittedRecords
 from sluiceway.runtime.source.transaction_boundary import CommitAction
 from sluiceway.runtime.task import TaskCommand, TaskResult, TaskServices, TaskSpec
 from sluiceway.runtime.transforms.batch_transform import transform_batch
@@ -47,10 +47,13 @@ def _create(spec: TaskSpec, services: TaskServices, resources: ExitStack) -> Wor
     return WorkerSourceTask(spec, services, resources, build_source_task(spec, services, resources))
 
 
+_Polled = Sequence[SourceRecord] | SourceColumns | EncodedRecords | PackedPart
+
+
 class _Poll(NamedTuple):
     """The records of one ``poll``, which took ``seconds``. ``retry`` if it raised RetriableError."""
 
-    records: Sequence[SourceRecord] | SourceColumns | PackedPart | None
+    records: _Polled | None
     seconds: float = 0.0
     retry: bool = False
 
@@ -136,10 +139,14 @@ class WorkerSourceTask(WorkerTask):
             else:
                 self._metrics.caught_up()
 
-    def _send_batch(self, records: Sequence[SourceRecord] | SourceColumns | PackedPart) -> None:
+    def _send_batch(self, records: _Polled) -> None:
         if isinstance(records, PackedPart):
             with self._spans.step(PRODUCE, len(records)):
                 self._packed.send(records)  # type: ignore[union-attr]  # only Java tasks return these
+            return
+        if isinstance(records, EncodedRecords):
+            with self._spans.step(PRODUCE, len(records)):
+                self._delivery.send(SubmittedEncoded(records))
             return
         if isinstance(records, SourceColumns):
             try:
@@ -254,8 +261,8 @@ class WorkerSourceTask(WorkerTask):
         self._resources.close()
 
 
-def _timestamps(records: Sequence[SourceRecord] | SourceColumns | PackedPart) -> tuple[int | None, int | None]:
+def _timestamps(records: _Polled) -> tuple[int | None, int | None]:
     """Return the timestamps of the first and the last record, where they cost nothing to find."""
-    if isinstance(records, SourceColumns | PackedPart):
+    if isinstance(records, SourceColumns | EncodedRecords | PackedPart):
         return None, None
     return records[0].timestamp, records[-1].timestamp

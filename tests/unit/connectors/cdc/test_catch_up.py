@@ -26,7 +26,7 @@ class _Log:
 def _poll(log: _Log, mode: str) -> list[object]:
     found: list[object] = []
     task = CatchUp({"airflow.mode": mode}, MemorySourceContext(), log.reached)
-    while polled := task.poll(log.poll):  # type: ignore[arg-type]  # any records
+    while polled := task.poll(log.poll):
         found += polled
     return found
 

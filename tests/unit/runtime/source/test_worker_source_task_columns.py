@@ -8,8 +8,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from sluiceway.api import Column, ColumnBatch, SourceColumns, SourceRecord
-from sluiceway.data import STRING_SCHEMA, Schema
+from sluiceway.api import Column, ColumnBatch, EncodedRecords, SourceColumns, SourceRecord
+from sluiceway.data import STRING_SCHEMA, Header, Schema
 from sluiceway.runtime.task import TaskCommand
 from support.engine import RunningTask
 from support.engine_connectors import ScriptedSourceConnector, ScriptedSourceTask, script
@@ -29,7 +29,7 @@ class ColumnSourceTask(ScriptedSourceTask):
         step: Any = super().poll()
         return step.records() if isinstance(step, SourceColumns) else step
 
-    def poll_columns(self) -> SourceColumns | Sequence[SourceRecord] | None:
+    def poll_columns(self) -> SourceColumns | EncodedRecords | Sequence[SourceRecord] | None:
         self.polled.append("poll_columns")
         return super().poll()
 
@@ -171,3 +171,46 @@ def test_a_stop_while_the_buffer_is_full_stores_the_offset_of_the_last_record_pr
             assert not task.join().failed
     assert [value for _, value, _, _ in sent() if value] == [b"a", b"b"]
     assert stored(task) == {"position": 4}
+
+
+def encoded(*values: bytes | None, first: int, **more: Any) -> EncodedRecords:
+    """Return values with the keys ``k`` and the offsets from ``first`` on."""
+    offset = {"position": first + len(values) - 1}
+    return EncodedRecords(
+        topic="t",
+        keys=[b"k"] * len(values),
+        values=values,
+        headers=more.get("headers", ()),
+        source_partition={"file": "p"},
+        source_offset=offset,
+    )
+
+
+def test_encoded_records_are_produced_as_they_are_with_their_headers() -> None:
+    task = run(encoded(b"a", None, first=1), encoded(b"b", first=3, headers=(Header("h", "v", STRING_SCHEMA),)))
+    assert sent() == [("t", b"a", b"k", {}), ("t", None, b"k", {}), ("t", b"b", b"k", {"headers": [("h", b"v")]})]
+    assert stored(task) == {"position": 3}
+    assert task.join().records == 3
+
+
+def test_a_batch_of_encoded_records_of_which_one_cannot_be_sent_leaves_the_offset_before_it() -> None:
+    task = run(encoded(b"a", first=1), encoded(b"b", b"c" * 2000, b"d", first=2))
+    assert task.join().failed
+    assert "MSG_SIZE_TOO_LARGE" in (task.join().trace or "")
+    assert [value for _, value, _, _ in sent()] == [b"a", b"b"]
+    assert stored(task) == {"position": 1}
+
+
+def test_encoded_records_wait_for_space_in_the_buffer() -> None:
+    made = script("src", encoded(b"a", first=1))
+    with RunningTask(CONFIG, WORKER) as task:
+        eventually(lambda: FakeProducer.made and len(sent()) == 1)
+        producer = FakeProducer.made[-1]
+        producer.room, producer.unresponsive = 2, True
+        made.steps.append(encoded(b"b", b"c", b"d", b"e", first=2))
+        eventually(lambda: len(producer.waiting) == 2)
+        producer.unresponsive = False
+        eventually(lambda: len(sent()) == 5)
+        assert not task.stop().failed
+    assert [value for _, value, _, _ in sent()] == [b"a", b"b", b"c", b"d", b"e"]
+    assert stored(task) == {"position": 5}

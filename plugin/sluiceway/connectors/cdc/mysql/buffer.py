@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from sluiceway.api import Offset, SourceRecord
+from sluiceway.api import EncodedRecords, Offset, SourceRecord
 
 _TAKEN_SHARE = 4
 
@@ -26,7 +26,7 @@ class RecordBuffer:
     """
 
     def __init__(self, limit: int, byte_limit: int, wake: Callable[[], None]) -> None:
-        self._items: deque[tuple[Sequence[SourceRecord], Offset | None, int]] = deque()
+        self._items: deque[tuple[Sequence[SourceRecord] | EncodedRecords, Offset | None, int]] = deque()
         self._limit = limit
         self._byte_limit = byte_limit
         self._wake = wake
@@ -37,7 +37,7 @@ class RecordBuffer:
         self.offset: Offset | None = None
         """The offset after all records that ``take`` has returned; the task's thread reads it."""
 
-    def put(self, records: Sequence[SourceRecord], size: int = 0, offset: Offset | None = None) -> None:
+    def put(self, records: Sequence[SourceRecord] | EncodedRecords, size: int = 0, offset: Offset | None = None) -> None:
         """Add records; wait while the buffer is full. ``offset`` is the position between transactions after them.
 
         Raises:
@@ -48,14 +48,14 @@ class RecordBuffer:
                 self._changed.wait()
             if self._stopped:
                 raise StoppedError
-            if not records and self._items and not self._items[-1][0]:
+            if not len(records) and self._items and not len(self._items[-1][0]):
                 self._items[-1] = (records, offset, 0)  # only the newest offset counts
                 return
             was_empty = not self._count
             self._items.append((records, offset, size))
             self._count += len(records)
             self._bytes += size
-        if was_empty and records:
+        if was_empty and len(records):
             self._wake()
 
     def is_drained(self) -> bool:
@@ -82,8 +82,8 @@ class RecordBuffer:
         with self._changed:
             return self._stopped or self._changed.wait_for(lambda: self._stopped, seconds)
 
-    def take(self, limit: int) -> list[SourceRecord]:
-        """Return about ``limit`` records, possibly none, of at most about a quarter of the buffer's bytes.
+    def take(self, limit: int) -> list[SourceRecord] | EncodedRecords:
+        """Return about ``limit`` records, possibly none, of at most about a quarter of the buffer's bytes; or a batch of them.
 
         Raises the reading thread's error once the buffer is empty.
         """
@@ -91,15 +91,20 @@ class RecordBuffer:
         left = self._byte_limit // _TAKEN_SHARE
         with self._changed:
             while self._items and len(taken) < limit and left > 0:
+                if taken and isinstance(self._items[0][0], EncodedRecords):
+                    break
                 records, offset, size = self._items.popleft()
-                taken += records
                 left -= size
                 self._count -= len(records)
                 self._bytes -= size
-                if offset is None and records:  # within a transaction
-                    offset = records[-1].source_offset
+                if offset is None and len(records):  # within a transaction
+                    offset = (records if isinstance(records, EncodedRecords) else records[-1]).source_offset
                 if offset is not None:
                     self.offset = offset
+                if isinstance(records, EncodedRecords):
+                    self._changed.notify_all()
+                    return records
+                taken += records
             if taken:
                 self._changed.notify_all()
             elif self._error is not None:

@@ -158,7 +158,7 @@ def _decimal(column: ColumnDefinition, settings: Settings) -> FieldType:
             zero,
             lambda text: decimal_of(unscaled_of(text), scale),
             json_forms.unscaled_decimal,
-            json_forms.decimal_text(scale),
+            json_forms.DecimalText(scale),
         )
     placeholder = settings.placeholder.decode("utf_8", "replace")
     return FieldType(
@@ -167,8 +167,8 @@ def _decimal(column: ColumnDefinition, settings: Settings) -> FieldType:
         "0",
         placeholder,
         lambda text: decimal_text(unscaled_of(text), scale),
-        json_forms.calculated(lambda raw: f'"{decimal_text(raw, scale)}"'),
-        json_forms.calculated(lambda text: f'"{decimal_text(unscaled_of(text), scale)}"'),
+        json_forms.Calculated(lambda raw: f'"{decimal_text(raw, scale)}"'),
+        json_forms.Calculated(lambda text: f'"{decimal_text(unscaled_of(text), scale)}"'),
     )
 
 
@@ -182,7 +182,7 @@ def _bit(column: ColumnDefinition, _settings: Settings) -> FieldType:
 
 
 def _boolean(_column: ColumnDefinition, _settings: Settings) -> FieldType:
-    return _number(BOOLEAN_SCHEMA, bool, False, lambda text: int(text) != 0, (json_forms.truth, None))
+    return _number(BOOLEAN_SCHEMA, bool, False, lambda text: int(text) != 0, (json_forms.truth, json_forms.truth))
 
 
 def _binary(column: ColumnDefinition, settings: Settings) -> FieldType:
@@ -195,7 +195,7 @@ def _binary(column: ColumnDefinition, settings: Settings) -> FieldType:
     field = binary_field(settings.binary_mode, to_bytes, settings.placeholder)
     if field.schema.type is not Type.BYTES:
         return field
-    return replace(field, json=json_forms.calculated(lambda raw: json_forms.bytes_as_base64(to_bytes(raw))))
+    return replace(field, json=json_forms.Calculated(lambda raw: json_forms.bytes_as_base64(to_bytes(raw))))
 
 
 def _text(column: ColumnDefinition, settings: Settings) -> FieldType:
@@ -247,7 +247,7 @@ def _enum(column: ColumnDefinition, settings: Settings) -> FieldType:
         "",
         placeholder,
         _query_text,
-        json_forms.remembered(lambda number: json_forms.quote(values[number] if number < count else "")),
+        json_forms.Remembered(lambda number: json_forms.quote(values[number] if number < count else "")),
         json_forms.text,
     )
 

@@ -2,11 +2,30 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from sluiceway.connectors.cdc.filters import TableId
+from sluiceway.connectors.cdc.mysql.binlog.rows import RowReaders
 from sluiceway.connectors.cdc.mysql.binlog.table_map import ColumnType, MappedColumn, TableMap
 from sluiceway.connectors.cdc.mysql.ddl.model import ColumnDefinition, JdbcType, TableDefinition
+from sluiceway.connectors.cdc.tables import TableSchema
+
+
+@dataclass(slots=True)
+class LogTable:
+    """A table that the log has mapped: how to read its rows and what to make of them. ``schema`` is None if it is not read.
+
+    A signal table that is not ``captured`` is read too, without records.
+    """
+
+    raw: bytes
+    id: TableId
+    known: TableDefinition | None
+    definition: TableDefinition | None
+    readers: RowReaders | None
+    schema: TableSchema | None
+    captured: bool = False
+
 
 _TYPES = {
     ColumnType.TINY: ("TINYINT", JdbcType.SMALLINT),

@@ -77,11 +77,11 @@ class DatabaseReader:
         self._changes = SchemaChanges(config, self._tables, self._history, emitter, self._position, connector, self._read_table)
         self._server: Server | None = None
         self._stream: BinlogStream | None = None
+        self._streaming: Streaming | None = None
         self._lock = threading.Lock()
         self._reached = ("", 0)
         self._running_snapshot: Snapshot | None = None
-        self.connected = False
-        """Whether the log is being received."""
+        self.connected = False  # whether the log is being received
         self.catches_up = False  # whether the reader is asked for ``caught_up``
         self._log_end: tuple[int, int] | None = None
         self.signals = BinlogSignals(
@@ -100,7 +100,7 @@ class DatabaseReader:
             end is None or position.in_transaction or self.signals.incremental.running or log_position(position) < end
         ):
             return False
-        return self._buffer.is_drained()
+        return not (self._streaming and self._streaming.has_collected) and self._buffer.is_drained()
 
     def stop(self) -> None:
         """Stop reading; returns when the thread has ended."""
@@ -383,13 +383,14 @@ class DatabaseReader:
         with self._lock:
             self._stream = stream
         streaming = Streaming(parts, self.signals.on_row, self._after_event) if active else Streaming(parts)
+        self._streaming = streaming
         log.info("Reading the binary log from %s:%s (%s).", start.file, start.position, start.gtids or "no GTID")
         try:
             if self._buffer.is_stopped():  # while the connection was opened: stop() has not closed it
                 return
             stream.start(start)
             self.connected = True
-            streaming.run(stream.packets())
+            streaming.run(stream.packets(), stream.is_idle)
         except ServerError as error:
             if error.code == _LOG_GONE_CODE:
                 raise ConnectError(lost_message(start, f"The server says: {error}")) from error

@@ -30,6 +30,8 @@ from sluiceway.connectors.cdc.tables import Row
 
 log = logging.getLogger(__name__)
 
+_FEWEST_ROWS = 32  # fewer become records one by one, because each batch of columns has a fixed cost
+
 
 @dataclass
 class Snapshot:
@@ -165,6 +167,13 @@ class Snapshot:
         offset = self.position.offset()
         if not self._blocking:
             offset |= {**self._known, **self._progress.state()}
+        encoded = self.emitter.reads(schema, rows, block, offset) if len(rows) >= _FEWEST_ROWS else None
+        if encoded is not None:
+            held, self._held = self._held, None
+            if held is not None:
+                self.buffer.put([held], size_of(held))
+            self.buffer.put(encoded, sum(map(len, filter(None, encoded.values))))
+            return
         self._emit([self.emitter.read(schema, row, block, offset) for row in rows])
 
     def close(self) -> None:

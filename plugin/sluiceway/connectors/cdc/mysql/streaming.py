@@ -25,14 +25,15 @@ from sluiceway.connectors.cdc.mysql.binlog.events import (
     read_header,
 )
 from sluiceway.connectors.cdc.mysql.binlog.payload import payload_events
-from sluiceway.connectors.cdc.mysql.binlog.rows import OPERATIONS, Row, RowReaders, read_rows_event
+from sluiceway.connectors.cdc.mysql.binlog.rows import OPERATIONS, Row, RowReaders, RowsEvent, read_rows_event
 from sluiceway.connectors.cdc.mysql.binlog.table_map import TableMap, read_table_id, read_table_map
 from sluiceway.connectors.cdc.mysql.binlog.temporal import Calendar
 from sluiceway.connectors.cdc.mysql.buffer import RecordBuffer
 from sluiceway.connectors.cdc.mysql.catalog import Catalog
+from sluiceway.connectors.cdc.mysql.column_events import CollectedRows, RowsOfEvent, is_small
 from sluiceway.connectors.cdc.mysql.config import SourceConfig
 from sluiceway.connectors.cdc.mysql.ddl.model import TableDefinition, Tables
-from sluiceway.connectors.cdc.mysql.log_tables import matched_definition
+from sluiceway.connectors.cdc.mysql.log_tables import LogTable, matched_definition
 from sluiceway.connectors.cdc.mysql.offsets import LogPosition
 from sluiceway.connectors.cdc.mysql.schema_changes import SchemaChanges
 from sluiceway.connectors.cdc.tables import TableSchema
@@ -46,22 +47,6 @@ _STATEMENTS_OF_ROWS = ("INSERT ", "UPDATE ", "DELETE ", "REPLACE ")
 
 RowListener = Callable[[TableId, str, TableDefinition, "Row | None", "Row | None"], None]
 """Called for each row of a captured table and of the signal table, after its records are made."""
-
-
-@dataclass(slots=True)
-class _LogTable:
-    """A table that the log has mapped: how to read its rows and what to make of them. ``schema`` is None if it is not read.
-
-    A signal table that is not ``captured`` is read too, without records.
-    """
-
-    raw: bytes
-    id: TableId
-    known: TableDefinition | None
-    definition: TableDefinition | None
-    readers: RowReaders | None
-    schema: TableSchema | None
-    captured: bool = False
 
 
 @dataclass
@@ -97,11 +82,14 @@ class Streaming:
         self._position = parts.position
         self._on_row = on_row
         self._format: FormatDescription | None = None
-        self._tables: dict[int, _LogTable] = {}
+        self._tables: dict[int, LogTable] = {}
         self._skip_events, self._skip_rows = parts.position.skips
         self._transaction_size = 0
         self._metadata = self._common.transaction_metadata
         self._query = parts.config.flag("include.query")
+        skipped = self._common.skipped_operations - {"t"}
+        self._collects = not (on_row or self._metadata or self._query or self._common.skip_unchanged or skipped)
+        self._collected: CollectedRows | None = None
         self._handlers: dict[int, Callable[[Header, memoryview], None]] = {
             EventType.QUERY: self._on_query,
             EventType.QUERY_COMPRESSED: self._on_compressed_query,
@@ -117,12 +105,17 @@ class Streaming:
             **dict.fromkeys(OPERATIONS, self._on_rows),
         }
 
-    def run(self, packets: Iterable[memoryview]) -> None:
-        """Handle events until the stream is closed."""
-        for packet in packets:
-            self.handle(packet)
-            if self._after_event is not None:
-                self._put(self._after_event(), 0)
+    def run(self, packets: Iterable[memoryview], is_idle: Callable[[], bool] = lambda: True) -> None:
+        """Handle events until the stream is closed. ``is_idle`` tells whether no other packet has arrived."""
+        try:
+            for packet in packets:
+                self.handle(packet)
+                if self._after_event is not None:
+                    self._put(self._after_event(), 0)
+                if self._collected is not None and (self._collected.is_full(self._common.batch_size) or is_idle()):
+                    self._pass_on()
+        finally:
+            self._pass_on()  # the position is behind the collected rows
 
     def handle(self, packet: memoryview) -> None:
         """Handle one event with its header and checksum."""
@@ -193,6 +186,10 @@ class Streaming:
             value = counter.end_value(identifier, header.timestamp * 1000)
             records.append(self._parts.emitter.transaction(identifier, value, self._offset()))
             counter.end()
+        if self._collected is not None and not records:
+            self._collected.offset = self._offset()
+            return
+        self._pass_on()
         self._parts.buffer.put(records, offset=self._offset())
 
     def _offset(self) -> dict[str, Any]:
@@ -201,7 +198,39 @@ class Streaming:
 
     def _put(self, records: list[SourceRecord], size: int) -> None:
         if records:
+            self._pass_on()
             self._parts.buffer.put(records, size)
+
+    def _pass_on(self) -> None:
+        """Pass the collected rows on."""
+        collected = self._collected
+        if collected is not None:
+            try:
+                records = collected.records(self._parts.emitter, tombstones=self._common.tombstones)
+                self._parts.buffer.put(records, collected.size, collected.offset)
+            finally:
+                self._collected = None
+
+    @property
+    def has_collected(self) -> bool:
+        """Whether rows wait that are not in the buffer. Any thread may ask."""
+        return self._collected is not None
+
+    def _collect(self, table: LogTable, schema: TableSchema, event: RowsEvent, size: int) -> bool:
+        """Collect the rows of an event; return False if they must become records at once."""
+        if not self._collects or not table.captured or not self._parts.emitter.encodes_columns or table.readers is None:
+            return False
+        pairs = table.readers.read(event)
+        if not pairs or not is_small(size, len(pairs)):
+            return False
+        if self._collected is not None and self._collected.schema is not schema:
+            self._pass_on()
+        if self._collected is None:
+            self._collected = CollectedRows(schema)
+        self._position.row(len(pairs) - 1, len(pairs))
+        block = self._position.block(table.id.schema, table.id.table)
+        self._collected.add(RowsOfEvent(event.operation, pairs, block, self._offset()), size)
+        return True
 
     @property
     def _skipped(self) -> bool:
@@ -282,14 +311,14 @@ class Streaming:
     def _id_bytes(self, event_type: int) -> int:
         return 6 if self._format is None else self._format.table_id_bytes(event_type)
 
-    def _is_current(self, known: _LogTable) -> bool:
+    def _is_current(self, known: LogTable) -> bool:
         return known.schema is None or self._parts.tables.get(known.id) is known.known
 
-    def _log_table(self, mapped: TableMap) -> _LogTable:
+    def _log_table(self, mapped: TableMap) -> LogTable:
         parts = self._parts
         table = TableId(mapped.database, mapped.table)
         if not self._is_read(table):
-            return _LogTable(mapped.raw, table, None, None, None, None)
+            return LogTable(mapped.raw, table, None, None, None, None)
         definition = parts.tables.get(table)
         usable = matched_definition(definition, mapped)
         if usable is None and definition is not None:
@@ -310,7 +339,7 @@ class Streaming:
             )
         readers = RowReaders(mapped, parts.charsets, parts.calendar)
         captured = parts.config.captures(table)
-        return _LogTable(mapped.raw, table, definition, usable, readers, parts.catalog.schema(usable), captured)
+        return LogTable(mapped.raw, table, definition, usable, readers, parts.catalog.schema(usable), captured)
 
     def _is_read(self, table: TableId) -> bool:
         return self._parts.config.captures(table) or str(table) == self._common.signals.table
@@ -321,6 +350,8 @@ class Streaming:
         event = read_rows_event(header.type, body, self._id_bytes(header.type))
         table = self._tables.get(event.table_id)
         if table is None or table.schema is None or table.readers is None or table.definition is None:
+            return
+        if not self._skip_events and self._collect(table, table.schema, event, header.size):
             return
         pairs = table.readers.read(event)
         first = 0
@@ -343,7 +374,7 @@ class Streaming:
             raise
 
     def _row_records(
-        self, table: _LogTable, schema: TableSchema, operation: str, before: Row | None, after: Row | None, number: int
+        self, table: LogTable, schema: TableSchema, operation: str, before: Row | None, after: Row | None, number: int
     ) -> list[SourceRecord]:
         emitter = self._parts.emitter
         records: list[SourceRecord] = []

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import ClassVar
 
-from sluiceway.api import Offset, Partition, SourceLag, SourceRecord, SourceTask
+from sluiceway.api import EncodedRecords, Offset, Partition, SourceLag, SourceRecord, SourceTask
 from sluiceway.connectors.cdc.catch_up import CatchUp
 from sluiceway.connectors.cdc.emitter import Emitter
 from sluiceway.connectors.cdc.interval import Interval
@@ -52,24 +52,34 @@ class BinlogSourceTask(SourceTask):
         self._reader.start()
 
     def poll(self) -> Sequence[SourceRecord] | None:
+        return self._catch_up.poll(self._poll_records)
+
+    def poll_columns(self) -> EncodedRecords | Sequence[SourceRecord] | None:
+        self._emitter.encode_columns()
         return self._catch_up.poll(self._poll_once)
 
-    def _poll_once(self) -> Sequence[SourceRecord] | None:
+    def _poll_records(self) -> Sequence[SourceRecord] | None:
+        records = self._poll_once()
+        assert not isinstance(records, EncodedRecords)  # noqa: S101 (only poll_columns allows these)
+        return records
+
+    def _poll_once(self) -> EncodedRecords | Sequence[SourceRecord] | None:
         common = self._settings.common
         records = self._buffer.take(common.batch_size)
-        if not records:
+        if not len(records):
             self.context.wait(common.poll_interval)
             records = self._buffer.take(common.batch_size)
-        if self._heartbeats.due():
+        if not isinstance(records, EncodedRecords) and self._heartbeats.due():
             records += self._heartbeat()
         if self._watch.due():
             self._check_log()
-        if records:
-            self._newest = offset = records[-1].source_offset or {}
+        if len(records):
+            last = records if isinstance(records, EncodedRecords) else records[-1]
+            self._newest = offset = last.source_offset or {}
             self._delay.polled(offset.get("ts_sec", 0))
         elif self._reader is not None and self._reader.connected:
             self._delay.caught_up()
-        return records or None
+        return records if len(records) else None
 
     def idle_offsets(self) -> Sequence[tuple[Partition, Offset]]:
         """Move the stored offset over log without records: else the server may have purged it at the next start.

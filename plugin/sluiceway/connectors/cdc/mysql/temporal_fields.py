@@ -54,7 +54,7 @@ def _date(column: ColumnDefinition, mode: str, calendar: Calendar) -> FieldType:
     def parsed(text: str) -> int:
         return json_forms.exact_int(parse_date(text, calendar))
 
-    return replace(field, json=json_forms.calculated(json_forms.exact_int), snapshot_json=json_forms.remembered(parsed))
+    return replace(field, json=json_forms.Calculated(json_forms.exact_int), snapshot_json=json_forms.Remembered(parsed))
 
 
 def _time(column: ColumnDefinition, mode: str) -> FieldType:
@@ -72,7 +72,7 @@ def _time(column: ColumnDefinition, mode: str) -> FieldType:
     field = FieldType(form.schema, convert, fallback, on_absent, lambda text: convert(parse_time(text)))
     if form.schema.name != "io.debezium.time.MicroTime":
         return field
-    return replace(field, json=json_forms.verbatim, snapshot_json=json_forms.calculated(parse_time))
+    return replace(field, json=json_forms.verbatim, snapshot_json=json_forms.Calculated(parse_time))
 
 
 def _datetime(column: ColumnDefinition, mode: str, calendar: Calendar) -> FieldType:
@@ -88,13 +88,8 @@ def _datetime(column: ColumnDefinition, mode: str, calendar: Calendar) -> FieldT
     if divisor is None:
         return field
 
-    def number(micros: int | Invalid) -> int:
-        return json_forms.exact_int(micros) // divisor
-
-    def parsed(text: str) -> int:
-        return number(parse_datetime(text, calendar))
-
-    return replace(field, json=json_forms.calculated(number), snapshot_json=json_forms.calculated(parsed))
+    snapshot_form = json_forms.DatetimeText(divisor, lambda text: parse_datetime(text, calendar))
+    return replace(field, json=json_forms.Micros(divisor), snapshot_json=snapshot_form)
 
 
 def _timestamp(column: ColumnDefinition) -> FieldType:
@@ -118,4 +113,5 @@ def _timestamp(column: ColumnDefinition) -> FieldType:
         seconds, fraction = divmod(parsed, 1_000_000)
         return iso_timestamp(seconds, iso_fraction(fraction)) + "Z"
 
-    return FieldType(ZONED_TIMESTAMP, convert, EPOCH, on_zero, snapshot, json_forms.calculated(json_forms.utc_timestamp(digits)))
+    forms = (json_forms.UtcMicros(digits), json_forms.utc_text)
+    return FieldType(ZONED_TIMESTAMP, convert, EPOCH, on_zero, snapshot, *forms)

@@ -111,3 +111,9 @@ def lsn_text(lsn: int) -> str:
 def quoted(*names: str) -> str:
     """Return a qualified name as an SQL identifier."""
     return ".".join('"' + name.replace('"', '""') + '"' for name in names)
+
+
+def current_lsn(connection: psycopg.Connection[Any]) -> int:
+    """Return the end of the log."""
+    row = connection.execute("select (pg_current_wal_lsn() - '0/0'::pg_lsn)::bigint").fetchone()
+    return int(row[0]) if row is not None else 0

@@ -87,7 +87,7 @@ def scalar_field(info: TypeInfo, settings: Settings, *, ranges: bool) -> FieldTy
 
 def enum_field(labels: tuple[str, ...], settings: Settings) -> FieldType:
     schema = Schema(Type.STRING, name=f"{_DATA}Enum", version=1, parameters={"allowed": ",".join(labels)})
-    return replace(_text_field(schema, settings), json=json_forms.remembered(json_forms.quote))
+    return replace(_text_field(schema, settings), json=json_forms.Remembered(json_forms.quote))
 
 
 def unknown_field(settings: Settings) -> FieldType | None:
@@ -133,7 +133,7 @@ def _numeric(info: TypeInfo, settings: Settings) -> FieldType:
     if settings.decimal_mode == DOUBLE:
         return FieldType(FLOAT64_SCHEMA, float, 0.0, json=json_forms.double)
     if settings.decimal_mode != PRECISE:
-        form = json_forms.calculated(lambda text: f'"{_SPECIAL.get(text, text)}"')
+        form = json_forms.Calculated(lambda text: f'"{_SPECIAL.get(text, text)}"')
         return FieldType(STRING_SCHEMA, lambda text: _SPECIAL.get(text, text), "0", json=form)
     if info.typmod < 4:
         zero = variable_decimal(Decimal(0))
@@ -149,7 +149,7 @@ def _numeric(info: TypeInfo, settings: Settings) -> FieldType:
         schema,
         lambda text: None if text in _SPECIAL else scaled(Decimal(text), scale),
         scaled(Decimal(0), scale),
-        json=json_forms.decimal_text(scale),
+        json=json_forms.DecimalText(scale),
     )
 
 

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from sluiceway.connectors.cdc.filters import TableId
 from sluiceway.connectors.cdc.postgres.config import PostgresConfig
 from sluiceway.connectors.cdc.postgres.connection import (
+    Address,
+    connect_replication,
     execute_replication,
     lsn_number,
     quoted,
@@ -103,6 +105,26 @@ def identify_server(connection: PGconn) -> ServerIdentity:
             [history] = execute_replication(connection, f"TIMELINE_HISTORY {timeline}")
             switches = parse_history(history[1] or "")
     return ServerIdentity(row[0] or "", timeline, lsn_number(row[2] or "0/0"), switches)
+
+
+def read_identity(address: Address) -> ServerIdentity:
+    """Return which database cluster an address leads to."""
+    replication = connect_replication(address)
+    try:
+        return identify_server(replication)
+    finally:
+        replication.finish()
+
+
+def first_lsn(config: PostgresConfig, slot: Slot | None) -> int:
+    """Return where to begin without offsets and without a snapshot: at the slot's position, or at that of a new slot."""
+    if slot is not None:
+        return slot.confirmed_lsn or 0
+    replication = connect_replication(config.address)
+    try:
+        return create_slot(replication, config.slot, failover=config.failover).consistent_lsn
+    finally:
+        replication.finish()
 
 
 def parse_history(text: str) -> tuple[tuple[int, int], ...]:

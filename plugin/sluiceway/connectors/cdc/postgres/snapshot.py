@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Generator, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
-from sluiceway.api import SourceRecord
+from sluiceway.api import EncodedRecords, SourceRecord
 from sluiceway.connectors.cdc.emitter import Emitter
 from sluiceway.connectors.cdc.filters import TableId
 from sluiceway.connectors.cdc.known_tables import known_tables
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     Connection = psycopg.Connection[tuple[Any, ...]]
 
 log = logging.getLogger(__name__)
+
+_FEWEST_ROWS = 32  # fewer become records one by one, because each batch of columns has a fixed cost
 
 _ISOLATION = {"read_committed": "READ COMMITTED", "read_uncommitted": "READ UNCOMMITTED", "repeatable_read": "REPEATABLE READ"}
 _INTEGERS = frozenset({"int2", "int4", "int8"})
@@ -99,6 +101,8 @@ class Snapshot:
         self._progress = Progress(())
         self._known: dict[str, Any] = {}
         self.counts: dict[str, int] = {}
+        self.encodes = False
+        """Whether many rows become EncodedRecords."""
 
     def offset(self, *, completed: bool) -> dict[str, Any]:
         """Return the source offset of the snapshot's rows, with the progress while it is not complete."""
@@ -117,8 +121,12 @@ class Snapshot:
         }
 
     def records(self, tables: Sequence[TableId]) -> Generator[SourceRecord, None, None]:
+        """Yield ``parts`` without EncodedRecords, for a snapshot that does not encode."""
+        return cast("Generator[SourceRecord, None, None]", self.parts(tables))
+
+    def parts(self, tables: Sequence[TableId]) -> Generator[SourceRecord | EncodedRecords, None, None]:
         """Yield the records of all rows. The last one's offset says that the snapshot is complete."""
-        held: SourceRecord | None = None
+        held: SourceRecord | EncodedRecords | None = None
         self._known = known_tables(self._config.common, tables)
         for record in self._records(tables):
             if held is not None:
@@ -133,7 +141,7 @@ class Snapshot:
         if self._reader is not None:
             self._reader.close()
 
-    def _records(self, tables: Sequence[TableId]) -> Iterator[SourceRecord]:
+    def _records(self, tables: Sequence[TableId]) -> Iterator[SourceRecord | EncodedRecords]:
         catalog = Catalog(self._connection)
         described = [found for found in map(catalog.table, tables) if found.columns]
         order = self._config.common.snapshots.order
@@ -157,10 +165,14 @@ class Snapshot:
                 self.counts[str(schemas[table].id)] = rows.rows.get(table, 0)
                 log.info("Snapshot of %s: %d rows", schemas[table].id, rows.rows.get(table, 0))
 
-    def _batch(self, schema: TableSchema, marker: str, rows: Sequence[Any]) -> Iterator[SourceRecord]:
+    def _batch(self, schema: TableSchema, marker: str, rows: Sequence[Any]) -> Iterator[SourceRecord | EncodedRecords]:
         if not rows:
             return
         source = self._sources.snapshot(marker, schema.id.schema, schema.id.table, self._position)
         offset = self.offset(completed=False)
+        encoded = self._emitter.reads(schema, rows, source, offset) if self.encodes and len(rows) >= _FEWEST_ROWS else None
+        if encoded is not None:
+            yield encoded
+            return
         for row in rows:
             yield self._emitter.read(schema, row, source, offset)

@@ -122,6 +122,15 @@ class Sources:
         order = sequence(position.commit_lsn, position.lsn)
         return self._block(None, order, schema, table, position.xid, position.lsn, position)
 
+    def columns(self, schema: str, table: str, lsns: Any, order: Any, micros: Any, xids: Any) -> list[Any]:
+        """Return the values of the source blocks of many events of the log, without origin.
+
+        Arrays have texts of JSON, but that of ``micros`` numbers; a single value is that of all events.
+        """
+        times: list[Any] = [micros // 1000, micros, micros * 1000] if isinstance(micros, int) else _times(micros)
+        head = [VERSION, NAME, self._prefix, times[0], None, self._database, order, *times[1:]]
+        return [*head, schema, table, xids, lsns, None, None, None]
+
     def _block(
         self,
         marker: str | None,
@@ -135,3 +144,10 @@ class Sources:
         micros = position.micros
         head = [VERSION, NAME, self._prefix, micros // 1000, marker, self._database, order, micros, micros * 1000]
         return Struct.of(SOURCE, [*head, schema, table, xid, lsn, None, position.origin, position.origin_lsn])
+
+
+def _times(micros: Any) -> list[Any]:
+    import pyarrow as pa
+
+    numbers = micros.to_numpy()
+    return [pa.array(each).cast(pa.utf8()) for each in (numbers // 1000, numbers, numbers * 1000)]

@@ -5,9 +5,10 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Protocol
 
-from sluiceway.api import SourceRecord
+from sluiceway.api import EncodedRecords, SourceRecord
 from sluiceway.connectors.cdc.columns import UNAVAILABLE
 from sluiceway.connectors.cdc.emitter import Emitter
 from sluiceway.connectors.cdc.filters import TableId
@@ -23,7 +24,12 @@ from sluiceway.connectors.cdc.tables import TableSchema
 from sluiceway.connectors.cdc.transactions import TransactionCounter
 from sluiceway.data import Struct
 
+if TYPE_CHECKING:
+    from sluiceway.connectors.cdc.postgres.column_stream import Changes
+
 log = logging.getLogger(__name__)
+
+_FEWEST_MESSAGES = 64  # fewer are read one by one, because each batch of columns has a fixed cost
 
 _KINDS: dict[type, str] = {Insert: "INSERT", Update: "UPDATE", Delete: "DELETE", Truncate: "TRUNCATE", Message: "MESSAGE"}
 
@@ -74,6 +80,8 @@ class StreamReader:
         self._skipped_at = 0
         self._begin: Begin | None = None
         self.transactions = TransactionCounter() if config.common.transaction_metadata else None
+        common = config.common
+        self._reads_many = self.transactions is None and not common.skip_unchanged and not common.skipped_operations - {"t"}
         self._announced = False
         self._handlers: dict[type, Callable[[int, Any], list[SourceRecord]]] = {
             Begin: self._on_begin,
@@ -107,6 +115,59 @@ class StreamReader:
         for record in records[:-1]:
             record.source_offset = before
         return records
+
+    def read_many(self, messages: Sequence[Received], start: int = 0) -> tuple[EncodedRecords | None, int]:
+        """Return the records of changes of one table from ``start`` on, encoded together, and the index behind their messages.
+
+        Returns None if the messages up to the index, one at least, must be read one by one; then nothing has moved.
+        """
+        from sluiceway.connectors.cdc.postgres.column_stream import Changes, end_of_run
+
+        if not self._reads_many:
+            return None, len(messages)
+        if self._skip is not None:
+            return None, start + min(len(messages) - start, _FEWEST_MESSAGES)
+        end = end_of_run(messages, start)
+        if end - start < _FEWEST_MESSAGES or self.position.origin is not None:
+            return None, max(end, start + 1)
+        before, in_transaction, safe_lsn = replace(self.position), self.in_transaction, self.safe_lsn
+        changes = Changes()
+        for message in messages[start:end]:
+            if message.data[0] in b"BC":
+                self._move_behind(changes)
+                decoded = pgoutput.decode(message.data)
+                self._handlers[type(decoded)](message.lsn, decoded)
+            else:
+                changes.add(message, self.position)
+        self._move_behind(changes)
+        encoded = self._encoded(changes)
+        if encoded is None:
+            self.in_transaction, self.safe_lsn = in_transaction, safe_lsn
+            for name in before.__slots__:
+                setattr(self.position, name, getattr(before, name))
+        return encoded, end
+
+    def _move_behind(self, changes: Changes) -> None:
+        """Move behind the last changes of a transaction, as ``_advance`` does."""
+        lsns = changes.end_transaction()
+        if lsns:
+            position, last = self.position, lsns[-1]
+            same = next((count for count, lsn in enumerate(reversed(lsns)) if lsn != last), len(lsns))
+            continues = same == len(lsns) and position.lsn == last and position.kind != "COMMIT"
+            position.processed = position.processed + same if continues else same
+            position.lsn, position.kind = last, _KINDS[type(pgoutput.decode(changes.messages[-1]))]
+
+    def _encoded(self, changes: Changes) -> EncodedRecords | None:
+        from sluiceway.connectors.cdc.postgres.column_stream import encode_changes
+
+        oid = changes.relation
+        relation, table = self._relations[oid] if oid is not None else (None, None)
+        if relation is None or table is None or oid in self._signals or len(changes.messages) < _FEWEST_MESSAGES // 4:
+            return None
+        labels = {index: self._types.labels(oid) for index, oid in self._enums[relation.oid]}
+        tombstones = self._config.common.tombstones
+        width, offset = len(relation.columns), self.offset()
+        return encode_changes(changes, width, table, self._emitter, self._sources, labels, tombstones=tombstones, offset=offset)
 
     def _on_keepalive(self, message: Received) -> None:
         if not self.in_transaction:

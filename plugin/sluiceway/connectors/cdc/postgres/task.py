@@ -6,7 +6,7 @@ import logging
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from sluiceway.api import Offset, Partition, SourceLag, SourceRecord, SourceTask
+from sluiceway.api import EncodedRecords, Offset, Partition, SourceLag, SourceRecord, SourceTask
 from sluiceway.connectors.cdc.catch_up import CatchUp
 from sluiceway.connectors.cdc.emitter import Emitter
 from sluiceway.connectors.cdc.filters import TableId
@@ -14,8 +14,8 @@ from sluiceway.connectors.cdc.interval import Interval
 from sluiceway.connectors.cdc.notifications import Notifications
 from sluiceway.connectors.cdc.postgres.catalog import Catalog
 from sluiceway.connectors.cdc.postgres.config import postgres_config
-from sluiceway.connectors.cdc.postgres.connection import connect, connect_replication, driver
-from sluiceway.connectors.cdc.postgres.receiver import Receiver, SlotBusyError
+from sluiceway.connectors.cdc.postgres.connection import connect, connect_replication, current_lsn, driver
+from sluiceway.connectors.cdc.postgres.receiver import Received, Receiver, SlotBusyError
 from sluiceway.connectors.cdc.postgres.replication import (
     ServerIdentity,
     Slot,
@@ -23,7 +23,8 @@ from sluiceway.connectors.cdc.postgres.replication import (
     drop_slot,
     ensure_publication,
     find_slot,
-    identify_server,
+    first_lsn,
+    read_identity,
 )
 from sluiceway.connectors.cdc.postgres.signals import PostgresSignals
 from sluiceway.connectors.cdc.postgres.slot_watch import SlotWatch
@@ -40,7 +41,7 @@ from sluiceway.connectors.cdc.postgres.start import (
 from sluiceway.connectors.cdc.postgres.stream import StreamReader
 from sluiceway.connectors.cdc.postgres.types import TypeRegistry
 from sluiceway.connectors.cdc.ranges import rest
-from sluiceway.connectors.cdc.sizes import bounded
+from sluiceway.connectors.cdc.sizes import next_part
 from sluiceway.connectors.cdc.source_delay import SourceDelay
 from sluiceway.errors import ConnectError, RetriableError
 
@@ -61,7 +62,7 @@ class PostgresTask(SourceTask):
     _connection: Connection | None = None
     _receiver: Receiver | None = None
     _reader: StreamReader | None = None
-    _snapshot: Iterator[SourceRecord] | None = None
+    _snapshot: Iterator[SourceRecord | EncodedRecords] | None = None
     _started = False
     _failures = 0
 
@@ -74,6 +75,8 @@ class PostgresTask(SourceTask):
         self._watch = SlotWatch(self._config)
         self._delay = SourceDelay()
         self._pending: list[SourceRecord] = []
+        self._encoded: EncodedRecords | None = None  # the records that the next poll returns
+        self._taken: list[Received] = []  # from the receiver, but not read
         self._position: Position | None = None
         self._offset: dict[str, Any] = {}  # behind all records that poll has returned, and behind what a commit stores
         self._read_offset: dict[str, Any] = {}
@@ -85,11 +88,20 @@ class PostgresTask(SourceTask):
         self._catch_up = CatchUp(config, self.context, self._caught_up)
 
     def poll(self) -> Sequence[SourceRecord] | None:
+        return self._catch_up.poll(self._poll_records)
+
+    def poll_columns(self) -> EncodedRecords | Sequence[SourceRecord] | None:
+        self._emitter.encode_columns()
         return self._catch_up.poll(self._poll_once)
+
+    def _poll_records(self) -> Sequence[SourceRecord] | None:
+        records = self._poll_once()
+        assert not isinstance(records, EncodedRecords)  # noqa: S101 (only poll_columns allows these)
+        return records
 
     def _caught_up(self) -> bool:
         """Whether all records are returned up to the end that the log had when reading it began."""
-        if not self._started or self._pending or self._snapshot is not None:
+        if not self._started or self._pending or self._encoded is not None or self._snapshot is not None or self._taken:
             return False
         if self._reader is None:
             return True
@@ -98,7 +110,7 @@ class PostgresTask(SourceTask):
             return False
         return max(reader.position.lsn, reader.safe_lsn) >= self._log_end
 
-    def _poll_once(self) -> Sequence[SourceRecord] | None:
+    def _poll_once(self) -> EncodedRecords | Sequence[SourceRecord] | None:
         try:
             records = self._poll()
         except Exception as error:
@@ -106,13 +118,16 @@ class PostgresTask(SourceTask):
             raise self._converted(error) from error
         self._failures = 0
         if records:
-            self._newest = records[-1].source_offset or self._newest
+            self._newest = (records if isinstance(records, EncodedRecords) else records[-1]).source_offset or self._newest
             self._delay.polled(self._newest.get("ts_usec", 0) / 1e6)
         elif self._reader is not None:
             self._delay.caught_up()
         return records or None
 
-    def _poll(self) -> list[SourceRecord]:
+    def _poll(self) -> EncodedRecords | list[SourceRecord]:
+        waiting, self._encoded = self._encoded, None
+        if waiting is not None:
+            return waiting
         if not self._started:
             self._start_reading()
         if self._pending:
@@ -120,10 +135,11 @@ class PostgresTask(SourceTask):
             return records
         if self._snapshot is not None:
             common = self._config.common
-            records = bounded(self._snapshot, common.batch_size, common.queue_bytes // _POLL_SHARE)
-            if records:
-                self._offset = dict(records[-1].source_offset or {})
-                return records
+            records, encoded = next_part(self._snapshot, common.batch_size, common.queue_bytes // _POLL_SHARE)
+            last = encoded or (records[-1] if records else None)
+            if last is not None:
+                self._offset = dict(last.source_offset or {})
+                return self._in_order(records, encoded)
             self._end_snapshot()
             return self._notifications.take(self._offset)
         if self._reader is None or self._receiver is None:
@@ -156,7 +172,7 @@ class PostgresTask(SourceTask):
             return
         position = plan.position
         if position is None:
-            position = self._new_position(slot_exists=slot is not None)
+            position = Position(lsn=first_lsn(config, slot))
             self._notifications.snapshot("SKIPPED")
             self._pending = self._notifications.take(None)
         self._start_stream(position, offset)
@@ -166,7 +182,7 @@ class PostgresTask(SourceTask):
         config = self._config
         if position is None or config.common.snapshots.mode in ("initial_only", "always"):
             return None
-        before, server = self._server, self._identify()
+        before, server = self._server, read_identity(self._config.address)
         gap = find_gap(config, position, slot, server, before)
         if gap is None and slot is not None:
             gap_warning = check_slot_position(config, position, slot)
@@ -176,25 +192,6 @@ class PostgresTask(SourceTask):
             log.warning("%s", gap)
         self._server = server
         return gap
-
-    def _identify(self) -> ServerIdentity:
-        replication = connect_replication(self._config.address)
-        try:
-            return identify_server(replication)
-        finally:
-            replication.finish()
-
-    def _new_position(self, *, slot_exists: bool) -> Position:
-        """Return where to begin without offsets and without a snapshot: at a new slot, or at the existing one's position."""
-        config, connection = self._config, self._session
-        if slot_exists:
-            slot = find_slot(connection, config.slot)
-            return Position(lsn=slot.confirmed_lsn or 0 if slot is not None else 0)
-        replication = connect_replication(config.address)
-        try:
-            return Position(lsn=create_slot(replication, config.slot, failover=config.failover).consistent_lsn)
-        finally:
-            replication.finish()
 
     def _begin_snapshot(self, plan: Plan, tables: Sequence[TableId], *, slot_exists: bool) -> None:
         """Begin the snapshot's transaction at a position of the log, which a new slot gives: ours, or a temporary one."""
@@ -210,14 +207,15 @@ class PostgresTask(SourceTask):
             lsn = created.consistent_lsn
         else:
             begin_snapshot(connection, config, None)
-            lsn = _current_lsn(connection)
+            lsn = current_lsn(connection)
         position = snapshot_position(connection, lsn)
         lock_tables(connection, config, tables)
         self._position = position
         self._snapshot_reader = Snapshot(config, connection, self._types, self._emitter, position)
         self._notifications.snapshot("STARTED")
         self._offset = self._snapshot_reader.offset(completed=False)
-        self._snapshot = self._snapshot_reader.records(tables)
+        self._snapshot_reader.encodes = self._emitter.encodes_columns
+        self._snapshot = self._snapshot_reader.parts(tables)
 
     def _continue_snapshot(self, offset: Mapping[str, Any], tables: Sequence[TableId]) -> bool:
         """Read the rest of an interrupted snapshot beside the log, from its position on. Return False if all is left."""
@@ -249,21 +247,31 @@ class PostgresTask(SourceTask):
     def _start_stream(self, position: Position, offset: Mapping[str, Any]) -> None:
         connection = self._session
         if self._catch_up.wanted and not self._log_end:
-            self._log_end = _current_lsn(connection)
+            self._log_end = current_lsn(connection)
         self._signals = PostgresSignals(self._config, connection, self._types, self._emitter, self._notifications)
         self._signals.load(offset)
         self._reader = StreamReader(self._config, Catalog(connection), self._types, self._emitter, position, self._signals)
         if self._reader.transactions is not None:
             self._reader.transactions.load(offset)
         if self._server is None:
-            self._server = self._identify()
+            self._server = read_identity(self._config.address)
         version = connection.info.server_version
         self._receiver = Receiver(self._config, position.start_lsn, version, self.context.wake)
         self._busy = 0
 
-    def _stream(self, reader: StreamReader, receiver: Receiver) -> list[SourceRecord]:
+    def _in_order(self, records: list[SourceRecord], encoded: EncodedRecords | None) -> EncodedRecords | list[SourceRecord]:
+        """Return the records, and those encoded together at the next poll; these at once if there are no others."""
+        if encoded is None or not records:
+            return records if encoded is None else encoded
+        self._encoded = encoded
+        return records
+
+    def _stream(self, reader: StreamReader, receiver: Receiver) -> EncodedRecords | list[SourceRecord]:
         """Return the records of the messages that have arrived; wait a little if there are none."""
-        records = self._received(reader, receiver)
+        records, encoded = self._received(reader, receiver)
+        if encoded is not None:
+            self._read_offset = self._offset = reader.offset()
+            return self._in_order(records, encoded)
         if not reader.in_transaction:
             records += self._signals.poll(reader)
         records += self._heartbeat(reader)
@@ -276,26 +284,36 @@ class PostgresTask(SourceTask):
             self.context.wait(min(self._config.common.poll_interval, 0.5))
         return records
 
-    def _received(self, reader: StreamReader, receiver: Receiver) -> list[SourceRecord]:
-        common = self._config.common
+    def _received(self, reader: StreamReader, receiver: Receiver) -> tuple[list[SourceRecord], EncodedRecords | None]:
+        """Return the records of the messages that have arrived, and those encoded together that come after these."""
+        common, signals = self._config.common, self._signals
         records: list[SourceRecord] = []
         left = common.queue_bytes // _POLL_SHARE
-        while len(records) < common.batch_size and (reader.in_transaction or not self._signals.blocking):
-            try:
-                messages = receiver.take(1 if common.signals.table else common.batch_size - len(records), left)
-            except RetriableError:
-                if records:
-                    break  # the next poll raises it again
-                raise
+        while len(records) < common.batch_size and (reader.in_transaction or not signals.blocking):
+            if not self._taken:
+                try:
+                    self._taken = receiver.take(1 if common.signals.table else common.batch_size - len(records), left)
+                except RetriableError:
+                    if records:
+                        break  # the next poll raises it again
+                    raise
+            messages = self._taken
             if not messages:
                 break
-            for message in messages:
+            end = len(messages)
+            if self._emitter.encodes_columns and not signals.incremental.running and not signals.blocking:
+                encoded, end = reader.read_many(messages)
+                if encoded is not None:
+                    self._taken = messages[end:]
+                    return records, encoded
+            for message in messages[:end]:
                 records += reader.read(message)
-                records += self._signals.due(reader)
+                records += signals.due(reader)
                 left -= len(message.data)
+            self._taken = messages[end:]
             if left <= 0:
                 break
-        return records
+        return records, None
 
     def _heartbeat(self, reader: StreamReader) -> list[SourceRecord]:
         if not self._heartbeats.due():
@@ -364,7 +382,7 @@ class PostgresTask(SourceTask):
         """Close everything; the next poll begins again at the last position."""
         if self._snapshot is not None:
             self._snapshot_reader.close()
-        self._started, self._snapshot, self._reader = False, None, None
+        self._started, self._snapshot, self._reader, self._taken = False, None, None, []
         receiver, self._receiver = self._receiver, None
         connection, self._connection = self._connection, None
         if receiver is not None:
@@ -378,8 +396,3 @@ class PostgresTask(SourceTask):
         if self._config.drop_slot:
             with connect(self._config.address) as connection:
                 drop_slot(connection, self._config.slot)
-
-
-def _current_lsn(connection: Connection) -> int:
-    row = connection.execute("select (pg_current_wal_lsn() - '0/0'::pg_lsn)::bigint").fetchone()
-    return int(row[0]) if row is not None else 0

@@ -44,17 +44,17 @@ def date_field(_info: TypeInfo, settings: Settings) -> FieldType:
     form = date_form(settings.time_mode)
     zero = form.convert(0)
     as_number = settings.time_mode not in (CONNECT, ISO)
-    json_form = json_forms.remembered(parse_date) if as_number else None
+    json_form = json_forms.Remembered(parse_date) if as_number else None
     field = FieldType(form.schema, lambda text: form.convert(parse_date(text)), zero, json=json_form)
     if settings.correct:
         return field
-    json_form = json_forms.remembered(parse_snapshot_date) if as_number else None
+    json_form = json_forms.Remembered(parse_snapshot_date) if as_number else None
     return replace(field, snapshot=lambda text: form.convert(parse_snapshot_date(text)), snapshot_json=json_form)
 
 
 def time_field(info: TypeInfo, settings: Settings) -> FieldType:
     form = time_form(settings.time_mode, info.second_digits)
-    json_form = json_forms.calculated(json_forms.clock_micros) if form.schema.name == "io.debezium.time.MicroTime" else None
+    json_form = json_forms.Calculated(json_forms.clock_micros) if form.schema.name == "io.debezium.time.MicroTime" else None
     return FieldType(form.schema, lambda text: form.convert(parse_time(text)), form.convert(0), json=json_form)
 
 
@@ -80,7 +80,7 @@ def timestamp_field(info: TypeInfo, settings: Settings) -> FieldType:
         "io.debezium.time.Timestamp": json_forms.timestamp_millis,
     }
     calculate = numbers.get(form.schema.name or "")
-    json_form = None if calculate is None else json_forms.calculated(calculate)
+    json_form = None if calculate is None else json_forms.Calculated(calculate)
     return FieldType(form.schema, convert, form.convert(0, 0), json=json_form)
 
 
@@ -93,7 +93,7 @@ def timestamptz_field(info: TypeInfo, _settings: Settings) -> FieldType:
         seconds, micros = parse_timestamp(text)
         return f"{iso_timestamp(seconds, fixed_fraction(micros, digits))}Z"
 
-    return FieldType(ZONED_TIMESTAMP, convert, "1970-01-01T00:00:00Z", json=json_forms.zoned_timestamp(digits))
+    return FieldType(ZONED_TIMESTAMP, convert, "1970-01-01T00:00:00Z", json=json_forms.ZonedTimestamp(digits))
 
 
 def interval_field(_info: TypeInfo, settings: Settings) -> FieldType:

@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from sluiceway.api import SourceRecord
+from sluiceway.api import EncodedRecords, SourceRecord
 from sluiceway.connectors.cdc.mysql.buffer import RecordBuffer, StoppedError
 from support.eventually import eventually
 
@@ -17,12 +17,30 @@ def _buffer(limit: int = 10, size: int = 1000) -> RecordBuffer:
     return RecordBuffer(limit, size, lambda: None)
 
 
+def _values(taken: list[SourceRecord] | EncodedRecords) -> list[object]:
+    assert isinstance(taken, list)
+    return [record.value for record in taken]
+
+
+def test_a_batch_is_taken_alone_with_its_offset() -> None:
+    buffer = _buffer()
+    batch = EncodedRecords(topic="t", keys=[b"1"], values=[b"2"], headers=(), source_partition={}, source_offset={"pos": 3})
+    buffer.put(_records(1), offset={"pos": 1})
+    buffer.put(batch)
+    buffer.put(_records(1), offset={"pos": 4})
+
+    assert _values(buffer.take(10)) == [0]
+    assert buffer.take(10) is batch
+    assert buffer.offset == {"pos": 3}
+    assert _values(buffer.take(10)) == [0]
+
+
 def test_records_come_in_order_with_the_offset_behind_them() -> None:
     buffer = _buffer()
     buffer.put(_records(2), offset={"pos": 1})
     buffer.put([], offset={"pos": 2})
 
-    assert [record.value for record in buffer.take(1)] == [0, 1]
+    assert _values(buffer.take(1)) == [0, 1]
     assert buffer.offset == {"pos": 1}
     assert buffer.take(1) == []
     assert buffer.offset == {"pos": 2}

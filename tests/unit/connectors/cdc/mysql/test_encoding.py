@@ -160,6 +160,11 @@ def _compare(seed: int) -> Comparison:
         comparison.check(table, new, None, source, rng, snapshot=False)
         source = position.block("d", "t", snapshot=rng.choice(("first", "true", "last")))
         comparison.check(table, None, rows.row(2), source, rng, snapshot=True)
+    for _ in range(2):
+        comparison.check_columns(table, [rows.row(1) for _ in range(12)], position.block("d", "t"), rng, snapshot=False)
+        comparison.check_columns(
+            table, [rows.row(2) for _ in range(12)], position.block("d", "t", snapshot="true"), rng, snapshot=True
+        )
     return comparison
 
 
@@ -169,3 +174,5 @@ def test_rows_are_encoded_like_their_structs(seeds: range) -> None:
     compared = [_compare(seed) for seed in seeds]
     fast, count = sum(each.fast for each in compared), sum(each.count for each in compared)
     assert fast > 0.4 * count, "most records need no structs"
+    together, batches = sum(each.together for each in compared), sum(each.batches for each in compared)
+    assert together > 0.4 * batches, "many batches have a columnar form"

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
 
-from sluiceway.api import SourceRecord
+from sluiceway.api import ENCODED, EncodedRecords, SourceRecord, TaskConverters
 from sluiceway.connectors.cdc.emitter import Emitter
 from sluiceway.connectors.cdc.mysql.binlog.charsets import Charsets
 from sluiceway.connectors.cdc.mysql.binlog.stream import StartPosition
@@ -24,6 +25,7 @@ from sluiceway.connectors.cdc.mysql.offsets import LogPosition
 from sluiceway.connectors.cdc.mysql.schema_changes import SchemaChanges
 from sluiceway.connectors.cdc.mysql.streaming import Streaming, StreamingParts
 from sluiceway.connectors.cdc.transactions import TransactionCounter
+from sluiceway.converters.json_converter import JsonConverter
 from unit.connectors.cdc.mysql.binlog import mariadb_events as events
 
 CONFIG = {
@@ -58,10 +60,15 @@ class _Log:
     history: _History = field(default_factory=_History)
     buffer: RecordBuffer = field(default_factory=lambda: RecordBuffer(1000, 1 << 20, lambda: None))
     position: LogPosition = field(default_factory=lambda: LogPosition("mariadb", "p"))
+    converters: TaskConverters | None = None
+    columns: bool = False
+    together: int = 0
 
     def streaming(self) -> Streaming:
         config = source_config({**CONFIG, **self.config})
-        emitter = Emitter(config.common, "mariadb")
+        emitter = Emitter(config.common, "mariadb", self.converters)
+        if self.columns:
+            emitter.encode_columns()
         calendar = Calendar(adjust_years=True)
         settings = Settings("string", "hex", "adaptive_time_microseconds", "long", b"?", calendar)
         catalog = Catalog(config.common.schemas(self.position.schema), settings, config.common.config)
@@ -88,7 +95,29 @@ class _Log:
         streaming = self.streaming()
         for packet in packets:
             streaming.handle(memoryview(packet))
-        return self.buffer.take(1000)
+        found = self.buffer.take(1000)
+        assert isinstance(found, list)
+        return found
+
+    def _converted(self, record: SourceRecord) -> tuple[bytes | None, bytes | None]:
+        assert self.converters is not None
+        parts = ((self.converters.key, record.key_schema, record.key), (self.converters.value, record.value_schema, record.value))
+        key, value = (
+            data if schema is ENCODED else converter.encoder(record.topic, schema)(data) for converter, schema, data in parts
+        )
+        return key, value
+
+    def run(self, *packets: bytes) -> list[tuple[bytes | None, bytes | None]]:
+        """Return the keys and values of the records, as the runtime converts them."""
+        self.streaming().run(map(memoryview, packets), lambda: False)
+        sent: list[tuple[bytes | None, bytes | None]] = []
+        while len(found := self.buffer.take(1000)):
+            if isinstance(found, EncodedRecords):
+                self.together += len(found)
+                sent += zip(found.keys, found.values, strict=True)
+            else:
+                sent += [self._converted(record) for record in found]
+        return sent
 
 
 @pytest.fixture
@@ -175,3 +204,25 @@ def test_transactions_have_records_if_the_config_says_so(log: _Log) -> None:
     assert (begin.value["status"], end.value["status"], end.value["event_count"]) == ("BEGIN", "END", 2)
     assert (first.value["transaction"]["total_order"], second.value["transaction"]["total_order"]) == (1, 2)
     assert begin.topic == "p.transaction"
+
+
+@pytest.mark.parametrize("last", [events.XID, events.INSERT])
+def test_rows_of_several_events_are_encoded_together(last: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(time, "time_ns", lambda: 1_700_000_000_123_456_789)
+    converters = TaskConverters(JsonConverter(), JsonConverter())
+    for converter in converters:
+        converter.configure({"schemas.enable": "false"})
+    logs = [_Log(converters=converters), _Log(converters=converters, columns=True)]
+    packets = [*TRANSACTION[1:] * 60, *TRANSACTION[1:-1], last]
+    sent = []
+    for each in logs:
+        each.position.start_at(StartPosition("bin.000001", 4, "0-223344-1844"))
+        each.streaming().run(map(memoryview, (events.FORMAT, events.GTID_DDL, events.QUERY)))
+        each.buffer.take(1000)
+        sent.append(each.run(events.FORMAT, *packets))
+
+    assert sent[0] == sent[1]
+    assert len(sent[0]) > 60
+    assert logs[1].together == len(sent[0])
+    assert logs[0].buffer.offset == logs[1].buffer.offset
+    assert logs[0].position.skips == logs[1].position.skips

@@ -184,6 +184,21 @@ def _compare(seed: int) -> Comparison:
         comparison.check(table.schema, old, None, source, rng, snapshot=False)
         source = sources.snapshot(rng.choice(("first", "true", "last")), "public", "t", position)
         comparison.check(table.schema, None, table.row(rng, whole=True), source, rng, snapshot=True)
+    for _ in range(2):
+        comparison.check_columns(
+            table.schema,
+            [table.row(rng, whole=True) for _ in range(12)],
+            sources.stream("public", "t", position),
+            rng,
+            snapshot=False,
+        )
+        comparison.check_columns(
+            table.schema,
+            [table.row(rng, whole=True) for _ in range(12)],
+            sources.snapshot("true", "public", "t", position),
+            rng,
+            snapshot=True,
+        )
     return comparison
 
 
@@ -193,3 +208,5 @@ def test_rows_are_encoded_like_their_structs(seeds: range) -> None:
     compared = [_compare(seed) for seed in seeds]
     fast, count = sum(each.fast for each in compared), sum(each.count for each in compared)
     assert fast > 0.5 * count, "most records need no structs"
+    together, batches = sum(each.together for each in compared), sum(each.batches for each in compared)
+    assert together > 0.4 * batches, "many batches have a columnar form"

@@ -7,6 +7,7 @@ PyMySQL's, for its authentication and TLS; after the dump command its socket is 
 from __future__ import annotations
 
 import contextlib
+import select
 import socket
 import struct
 from collections.abc import Iterator
@@ -144,6 +145,14 @@ class BinlogStream:
                 raise _server_error(bytes(packet))
             else:
                 raise LogEndedError("The server ended the dump of its binary log; it may be shutting down.")
+
+    def is_idle(self) -> bool:
+        """Whether no packet has arrived behind the last one, as far as the socket tells."""
+        try:
+            ready, _, _ = select.select([self._connection._sock], [], [], 0)
+        except (OSError, ValueError, TypeError):  # closed by another thread
+            return True
+        return not ready
 
     def _packet(self, read: Any) -> memoryview:
         header = read(4)

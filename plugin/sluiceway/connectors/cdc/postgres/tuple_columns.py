@@ -1,0 +1,101 @@
+"""Decodes the rows of many messages of pgoutput at once, into columns (TupleData). The columnar form of ``tuples``. No I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from sluiceway.api import NotColumnar
+from sluiceway.connectors.cdc.column_serializers import RawColumn
+
+if TYPE_CHECKING:
+    Numbers = np.ndarray[Any, np.dtype[np.int64]]
+
+_TAG_AT, _ROW_AT = 5, 6  # behind the kind and the relation
+_TEXT, _NULL, _UNCHANGED, _NEW = b"tnuN"
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeColumns:
+    """The rows of insert, update and delete messages of one relation.
+
+    ``new`` has the rows after the changes, or before them for deletes, ``old`` those before updates for the messages at
+    ``with_old``.
+    """
+
+    new: list[RawColumn]
+    old: list[RawColumn]
+    with_old: Numbers
+
+
+def change_columns(messages: Sequence[bytes], width: int) -> ChangeColumns:
+    """Decode messages whose rows have so many columns. Raises NotColumnar if one has another form."""
+    data = b"".join(messages)
+    content = np.frombuffer(data, np.uint8)
+    lengths = np.fromiter(map(len, messages), np.int64, len(messages))
+    starts = np.cumsum(lengths) - lengths
+    reader = _Reader(data, content, width)
+    kinds = content[starts]
+    with_old = np.flatnonzero((kinds == ord("U")) & (content[starts + _TAG_AT] != _NEW))
+    rows = starts + _ROW_AT
+    old: list[RawColumn] = []
+    if len(with_old):
+        old, ends = reader.columns(rows[with_old])
+        if (content[ends] != _NEW).any():
+            raise NotColumnar
+        rows[with_old] = ends + 1
+    new, _ = reader.columns(rows)
+    return ChangeColumns(new, old, with_old)
+
+
+class _Reader:
+    def __init__(self, data: bytes, content: np.ndarray[Any, np.dtype[np.uint8]], width: int) -> None:
+        self._buffer = pa.py_buffer(data)
+        self._content = content
+        self._width = width
+
+    def columns(self, at: Numbers) -> tuple[list[RawColumn], Numbers]:
+        """Return the columns of the rows that begin at these positions, and where the rows end."""
+        content = self._content
+        if ((content[at].astype(np.int64) << 8 | content[at + 1]) != self._width).any():
+            raise NotColumnar
+        at = at + 2
+        found = []
+        for _ in range(self._width):
+            column, at = self._column(at)
+            found.append(column)
+        return found, at
+
+    def _column(self, at: Numbers) -> tuple[RawColumn, Numbers]:
+        content = self._content
+        kinds = content[at]
+        is_text = kinds == _TEXT
+        if is_text.all():
+            begin = at + 5
+            end = begin + self._lengths(at)
+            return RawColumn(self._texts(begin, end, None)), end
+        begin, end = at + 1, at + 1
+        texts = at[is_text]
+        begin[is_text] = texts + 5
+        end = begin.copy()
+        end[is_text] += self._lengths(texts)
+        unchanged = kinds == _UNCHANGED
+        unavailable = pa.array(unchanged) if unchanged.any() else None
+        return RawColumn(self._texts(begin, end, ~is_text), unavailable), end
+
+    def _lengths(self, at: Numbers) -> Numbers:
+        content = self._content
+        parts = [content[at + index].astype(np.int64) for index in range(1, 5)]
+        return parts[0] << 24 | parts[1] << 16 | parts[2] << 8 | parts[3]
+
+    def _texts(self, begin: Numbers, end: Numbers, nulls: np.ndarray[Any, np.dtype[np.bool_]] | None) -> Any:
+        """Return the texts between positions: every second one of an array of all pieces of the data, which is not copied."""
+        count = len(begin)
+        bounds = np.empty(2 * count + 1, np.int32)
+        bounds[0:-1:2], bounds[1::2], bounds[-1] = begin, end, end[-1]
+        pieces: Any = pa.StringArray.from_buffers(2 * count, pa.py_buffer(bounds.tobytes()), self._buffer)
+        return pieces.take(pa.array(np.arange(0, 2 * count, 2, dtype=np.int64), mask=nulls))
