@@ -116,23 +116,25 @@ class StreamReader:
             record.source_offset = before
         return records
 
-    def read_many(self, messages: Sequence[Received], start: int = 0) -> tuple[EncodedRecords | None, int]:
-        """Return the records of changes of one table from ``start`` on, encoded together, and the index behind their messages.
+    def read_many(self, messages: Sequence[Received]) -> tuple[EncodedRecords | None, int]:
+        """Return the records of the first messages, changes of one table, encoded together, and how many messages these are.
 
-        Returns None if the messages up to the index, one at least, must be read one by one; then nothing has moved.
+        Returns None if so many messages must be read one by one; then nothing has moved.
         """
         from sluiceway.connectors.cdc.postgres.column_stream import Changes, end_of_run
 
         if not self._reads_many:
             return None, len(messages)
         if self._skip is not None:
-            return None, start + min(len(messages) - start, _FEWEST_MESSAGES)
-        end = end_of_run(messages, start)
-        if end - start < _FEWEST_MESSAGES or self.position.origin is not None:
-            return None, max(end, start + 1)
+            return None, min(len(messages), _FEWEST_MESSAGES)
+        begin = end = 0
+        while begin < len(messages) and (end := end_of_run(messages, begin)) - begin < _FEWEST_MESSAGES:
+            begin = max(end, begin + 1)
+        if begin or self.position.origin is not None:
+            return None, begin or end
         before, in_transaction, safe_lsn = replace(self.position), self.in_transaction, self.safe_lsn
         changes = Changes()
-        for message in messages[start:end]:
+        for message in messages[:end]:
             if message.data[0] in b"BC":
                 self._move_behind(changes)
                 decoded = pgoutput.decode(message.data)
