@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,7 +25,7 @@ from sluiceway.connectors.cdc.mysql.binlog.events import (
     read_header,
 )
 from sluiceway.connectors.cdc.mysql.binlog.payload import payload_events
-from sluiceway.connectors.cdc.mysql.binlog.rows import OPERATIONS, Row, RowReaders, RowsEvent, read_rows_event
+from sluiceway.connectors.cdc.mysql.binlog.rows import OPERATIONS, Row, RowReaders, read_rows_event
 from sluiceway.connectors.cdc.mysql.binlog.table_map import TableMap, read_table_id, read_table_map
 from sluiceway.connectors.cdc.mysql.binlog.temporal import Calendar
 from sluiceway.connectors.cdc.mysql.buffer import RecordBuffer
@@ -216,12 +216,13 @@ class Streaming:
         """Whether rows wait that are not in the buffer. Any thread may ask."""
         return self._collected is not None
 
-    def _collect(self, table: LogTable, schema: TableSchema, event: RowsEvent, size: int) -> bool:
+    def _collect(
+        self, table: LogTable, schema: TableSchema, operation: str, pairs: Sequence[tuple[Row | None, Row | None]], size: int
+    ) -> bool:
         """Collect the rows of an event; return False if they must become records at once."""
-        if not self._collects or not table.captured or not self._parts.emitter.encodes_columns or table.readers is None:
-            return False
-        pairs = table.readers.read(event)
-        if not pairs or not is_small(size, len(pairs)):
+        if not (
+            self._collects and pairs and table.captured and self._parts.emitter.encodes_columns and is_small(size, len(pairs))
+        ):
             return False
         if self._collected is not None and self._collected.schema is not schema:
             self._pass_on()
@@ -229,7 +230,7 @@ class Streaming:
             self._collected = CollectedRows(schema)
         self._position.row(len(pairs) - 1, len(pairs))
         block = self._position.block(table.id.schema, table.id.table)
-        self._collected.add(RowsOfEvent(event.operation, pairs, block, self._offset()), size)
+        self._collected.add(RowsOfEvent(operation, pairs, block, self._offset()), size)
         return True
 
     @property
@@ -351,9 +352,9 @@ class Streaming:
         table = self._tables.get(event.table_id)
         if table is None or table.schema is None or table.readers is None or table.definition is None:
             return
-        if not self._skip_events and self._collect(table, table.schema, event, header.size):
-            return
         pairs = table.readers.read(event)
+        if not self._skip_events and self._collect(table, table.schema, event.operation, pairs, header.size):
+            return
         first = 0
         if self._skip_events and self._position.skips[0] == self._skip_events:
             first = self._skip_rows

@@ -45,6 +45,7 @@ class BinlogSourceTask(SourceTask):
         self._delay = SourceDelay()
         self._idle = Interval(_IDLE_SECONDS)
         self._newest: Offset | None = None
+        self._later: list[SourceRecord] = []  # the records that the next poll returns
         stored = self.context.offset_storage_reader.offset(self._emitter.partition)
         self._reader = DatabaseReader(self.connector, settings, self._emitter, self._buffer, stored)
         self._catch_up = CatchUp(config, self.context, self._reader.caught_up)
@@ -65,12 +66,15 @@ class BinlogSourceTask(SourceTask):
 
     def _poll_once(self) -> EncodedRecords | Sequence[SourceRecord] | None:
         common = self._settings.common
-        records = self._buffer.take(common.batch_size)
+        records, self._later = self._later or self._buffer.take(common.batch_size), []
         if not len(records):
             self.context.wait(common.poll_interval)
             records = self._buffer.take(common.batch_size)
-        if not isinstance(records, EncodedRecords) and self._heartbeats.due():
-            records += self._heartbeat()
+        if self._heartbeats.due():
+            if isinstance(records, EncodedRecords):
+                self._later = self._heartbeat()
+            else:
+                records += self._heartbeat()
         if self._watch.due():
             self._check_log()
         if len(records):

@@ -269,17 +269,17 @@ class PostgresTask(SourceTask):
     def _stream(self, reader: StreamReader, receiver: Receiver) -> EncodedRecords | list[SourceRecord]:
         """Return the records of the messages that have arrived; wait a little if there are none."""
         records, encoded = self._received(reader, receiver)
-        if encoded is not None:
-            self._read_offset = self._offset = reader.offset()
-            return self._in_order(records, encoded)
-        if not reader.in_transaction:
-            records += self._signals.poll(reader)
-        records += self._heartbeat(reader)
+        later = [] if reader.in_transaction else self._signals.poll(reader)
+        later += self._heartbeat(reader)
         offset = reader.offset()
         if offset != self._read_offset:  # else the offset may have moved on without records
             self._read_offset = self._offset = offset
         if self._watch.due():
             self._watch.check(self._session)
+        if encoded is not None:
+            self._pending = later
+            return self._in_order(records, encoded)
+        records += later
         if not records:
             self.context.wait(min(self._config.common.poll_interval, 0.5))
         return records
