@@ -8,9 +8,9 @@ from typing import TypeVar
 from sluiceway.api import SourceTaskContext
 from sluiceway.config.connector import MICRO_BATCH, MODE
 
-_WAIT_SECONDS = 0.1
 Records = TypeVar("Records")
 
+_WAIT_SECONDS = 0.1
 _MOST_WAITS = 600  # then one poll without records, so that a log that stands still ends the batch some time
 
 

@@ -136,15 +136,6 @@ def _micros(array: AnyArray) -> AnyArray:
     return micros
 
 
-def _timestamp_micros(array: AnyArray) -> AnyArray:
-    return _micros(array).cast(pa.utf8())
-
-
-def _timestamp_millis(array: AnyArray) -> AnyArray:
-    millis: AnyArray = pa.array(np.floor_divide(_micros(array).to_numpy(), 1000))
-    return millis.cast(pa.utf8())
-
-
 def _zoned_timestamps(array: AnyArray, digits: int) -> AnyArray:
     if not pc.all(pc.and_(pc.ends_with(array, "+00"), pc.equal(pc.utf8_slice_codeunits(array, 10, 11), " "))).as_py():
         raise NotColumnar
@@ -208,7 +199,7 @@ _FORMS: dict[Any, ColumnForm] = {
     json_forms.truth: _truths,
     json_forms.utc_text: _utc_texts,
     json_forms.double: _doubles,
-    Calculated(json_forms.timestamp_micros): _timestamp_micros,
-    Calculated(json_forms.timestamp_millis): _timestamp_millis,
+    Calculated(json_forms.timestamp_micros): lambda array: _floored(_micros(array), 1),
+    Calculated(json_forms.timestamp_millis): lambda array: _floored(_micros(array), 1000),
 }
 """By the form of single values. Integers, given as text or as numbers, are written as they are."""

@@ -7,6 +7,13 @@ from collections.abc import Iterator
 from sluiceway.api import EncodedRecords, SourceRecord
 from sluiceway.data import Struct
 
+_LARGEST_ROW = 1 << 14  # bytes on average, above which columns save nothing and need memory
+
+
+def fits_columns(size: int, rows: int) -> bool:
+    """Return True if rows of so many bytes in all are small enough to be encoded in columns."""
+    return size <= _LARGEST_ROW * rows
+
 
 def size_of(record: SourceRecord) -> int:
     """Return about the number of bytes of a record's value: of its texts and bytes, which are what can be large."""

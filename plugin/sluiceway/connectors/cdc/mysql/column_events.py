@@ -17,7 +17,6 @@ from sluiceway.data import Struct
 if TYPE_CHECKING:
     from sluiceway.connectors.cdc.column_serializers import ColumnSerializer
 
-_LARGEST_ROW = 1 << 14  # bytes on average, above which columns save nothing and need memory
 _MOST_BYTES = 4 << 20
 _ROW = "row"  # the number of a row in its event, in offsets and source blocks
 FEWEST_ROWS = 32  # fewer become records one by one, because each batch of columns has a fixed cost
@@ -120,8 +119,3 @@ class CollectedRows:
 def _at_row(block: Struct, number: int) -> Struct:
     values = [number if field.name == _ROW else value for field, value in zip(block.schema.fields, block.values_, strict=True)]
     return Struct.of(block.schema, values)
-
-
-def is_small(event_size: int, rows: int) -> bool:
-    """Return True if an event's rows are not so large that columns save nothing and need memory."""
-    return event_size <= _LARGEST_ROW * max(rows, 1)

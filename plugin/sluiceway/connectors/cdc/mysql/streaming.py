@@ -30,12 +30,13 @@ from sluiceway.connectors.cdc.mysql.binlog.table_map import TableMap, read_table
 from sluiceway.connectors.cdc.mysql.binlog.temporal import Calendar
 from sluiceway.connectors.cdc.mysql.buffer import RecordBuffer
 from sluiceway.connectors.cdc.mysql.catalog import Catalog
-from sluiceway.connectors.cdc.mysql.column_events import CollectedRows, RowsOfEvent, is_small
+from sluiceway.connectors.cdc.mysql.column_events import CollectedRows, RowsOfEvent
 from sluiceway.connectors.cdc.mysql.config import SourceConfig
 from sluiceway.connectors.cdc.mysql.ddl.model import TableDefinition, Tables
 from sluiceway.connectors.cdc.mysql.log_tables import LogTable, matched_definition
 from sluiceway.connectors.cdc.mysql.offsets import LogPosition
 from sluiceway.connectors.cdc.mysql.schema_changes import SchemaChanges
+from sluiceway.connectors.cdc.sizes import fits_columns
 from sluiceway.connectors.cdc.tables import TableSchema
 from sluiceway.connectors.cdc.transactions import TransactionCounter
 from sluiceway.data import Struct
@@ -221,7 +222,7 @@ class Streaming:
     ) -> bool:
         """Collect the rows of an event; return False if they must become records at once."""
         if not (
-            self._collects and pairs and table.captured and self._parts.emitter.encodes_columns and is_small(size, len(pairs))
+            self._collects and pairs and table.captured and self._parts.emitter.encodes_columns and fits_columns(size, len(pairs))
         ):
             return False
         if self._collected is not None and self._collected.schema is not schema:

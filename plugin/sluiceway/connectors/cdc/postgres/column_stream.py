@@ -18,6 +18,7 @@ from sluiceway.connectors.cdc.column_forms import UNUSUAL
 from sluiceway.connectors.cdc.column_serializers import ColumnSerializer, change_records
 from sluiceway.connectors.cdc.postgres.receiver import Received
 from sluiceway.connectors.cdc.postgres.tuple_columns import ChangeColumns, change_columns
+from sluiceway.connectors.cdc.sizes import fits_columns
 
 if TYPE_CHECKING:
     from sluiceway.api.columns import AnyArray
@@ -29,7 +30,6 @@ pc: Any = pyarrow.compute  # its stubs do not know all arguments
 
 _BEGIN, _COMMIT, _INSERT, _UPDATE, _DELETE = b"BCIUD"
 _OPERATIONS = {_INSERT: "c", _UPDATE: "u", _DELETE: "d"}
-_LARGEST = 1 << 14  # bytes of a message on average, above which columns save nothing and need memory
 
 
 class Changes:
@@ -99,7 +99,7 @@ def encode_changes(
     ``labels`` has the known labels of the columns that are enums.
     """
     serializer = emitter.encoded(table, snapshot=False)
-    if serializer is None or sum(map(len, changes.messages)) > _LARGEST * len(changes.messages):
+    if serializer is None or not fits_columns(sum(map(len, changes.messages)), len(changes.messages)):
         return None
     try:
         rows = change_columns(changes.messages, width)
