@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
+import numpy as np
 import orjson
 import pyarrow as pa
 import pyarrow.compute
@@ -16,6 +17,7 @@ from sluiceway.java.numbers import java_double, java_float
 if TYPE_CHECKING:
     from sluiceway.api.columns import AnyArray
 
+    Numbers = np.ndarray[Any, np.dtype[np.int64]]
     Pieces = list[str | AnyArray]
     """Constants and utf8 arrays of one length without nulls, whose texts in a row make a text."""
 
@@ -39,6 +41,22 @@ def joined(pieces: Pieces, count: int) -> AnyArray:
         return pa.array(["".join(map(str, merged))] * count, pa.utf8())
     texts: AnyArray = pc.binary_join_element_wise(*merged, "")
     return texts
+
+
+def values_between(data: bytes, begin: Numbers, end: Numbers, kind: pa.DataType, nulls: Any = None) -> AnyArray:
+    """Return the values between positions of data as a binary array, or a utf8 array, which is not validated.
+
+    Args:
+        begin: ascending positions, as ``end``.
+        nulls: tells which values are null.
+    """
+    count = len(begin)
+    bounds = np.empty(2 * count + 1, np.int32)
+    bounds[0:-1:2], bounds[1::2], bounds[-1] = begin, end, end[-1] if count else 0
+    # An array of all pieces of the data, without a copy; every second piece is a value.
+    pieces: Any = pa.Array.from_buffers(kind, 2 * count, [None, pa.py_buffer(bounds.tobytes()), pa.py_buffer(data)])
+    values: AnyArray = pieces.take(pa.array(np.arange(0, 2 * count, 2), mask=nulls))
+    return values
 
 
 def with_nulls(array: AnyArray, present: AnyArray, null: str | bytes | None) -> AnyArray:

@@ -15,7 +15,17 @@ import pyarrow.compute
 from sluiceway.api import NotColumnar
 from sluiceway.columns.text_arrays import data_of, is_plain, joined, number_texts
 from sluiceway.connectors.cdc import json_forms
-from sluiceway.connectors.cdc.json_forms import Calculated, DatetimeText, DecimalText, JsonForm, Micros, UtcMicros, ZonedTimestamp
+from sluiceway.connectors.cdc.json_forms import (
+    Calculated,
+    DatetimeText,
+    DecimalText,
+    JsonForm,
+    Micros,
+    UnscaledDouble,
+    UnscaledText,
+    UtcMicros,
+    ZonedTimestamp,
+)
 
 if TYPE_CHECKING:
     from sluiceway.api.columns import AnyArray
@@ -30,29 +40,18 @@ _FOUR_BYTES = 0xF0  # the first byte of characters that Jackson writes as two es
 _BASE64 = np.frombuffer(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/", np.uint8)
 _LONGEST_BASE64 = 14  # of eight bytes, in quotes
 _MICRO_DIGITS = 6
+_LARGEST_EXACT_POWER = 22  # of ten, among doubles
 _YEAR_1600, _YEAR_10000 = -11_676_096_000_000_000, 253_402_300_800_000_000  # microseconds since the epoch
 _WITHOUT_FRACTION, _FRACTION_AT = 19, 20  # characters of YYYY-MM-DD HH:MM:SS, and of what stands before the fraction
 
 
 def column_form(form: JsonForm | None, *, base64_decimals: bool) -> ColumnForm | None:
     """Return the form of columns that writes what ``form`` writes, or None if there is none."""
-    if isinstance(form, DecimalText):
-        scale = form.scale
-        return (lambda array: _decimals(array, scale)) if base64_decimals else None
-    if isinstance(form, ZonedTimestamp):
-        digits = form.digits
-        return lambda array: _zoned_timestamps(array, digits)
-    if isinstance(form, Micros):
-        divisor = form.divisor
-        return lambda array: _floored(array, divisor)
-    if isinstance(form, DatetimeText):
-        unit = form.divisor
-        return lambda array: _datetime_texts(array, unit)
-    if isinstance(form, UtcMicros):
-        shown = form.digits
-        return lambda array: _utc_micros(array, shown)
-    if form is json_forms.unscaled_decimal and not base64_decimals:
+    if not base64_decimals and (isinstance(form, DecimalText) or form is json_forms.unscaled_decimal):
         return None
+    parameterized = _BY_KIND.get(type(form))
+    if parameterized is not None:
+        return lambda array: parameterized(array, form)
     return None if form is None else _FORMS.get(form)
 
 
@@ -131,6 +130,23 @@ def _base64_of_bytes(numbers: np.ndarray[Any, Any], size: int) -> np.ndarray[Any
     return texts
 
 
+def _unscaled_texts(array: AnyArray, scale: int) -> AnyArray:
+    numbers = array.cast(pa.int64())
+    digits = pc.utf8_lpad(pc.abs_checked(numbers).cast(pa.utf8()), scale + 1, "0")
+    sign = pc.if_else(pc.less(numbers, 0), "-", "") if pc.min(numbers).as_py() < 0 else ""
+    if not scale:
+        return joined(['"', sign, digits, '"'], len(array))
+    whole, fraction = pc.utf8_slice_codeunits(digits, 0, -scale), pc.utf8_slice_codeunits(digits, -scale)
+    return joined(['"', sign, whole, ".", fraction, '"'], len(array))
+
+
+def _unscaled_doubles(array: AnyArray, scale: int) -> AnyArray:
+    numbers = array.cast(pa.float64())  # raises an error for integers that no double has
+    if scale > _LARGEST_EXACT_POWER:
+        raise NotColumnar
+    return _doubles(pc.divide(numbers, 10.0**scale))  # both are exact, so that the quotient is the nearest double
+
+
 def _micros(array: AnyArray) -> AnyArray:
     micros: AnyArray = array.cast(pa.timestamp("us")).view(pa.int64())
     return micros
@@ -189,6 +205,15 @@ def _truths(array: AnyArray) -> AnyArray:
     return texts
 
 
+_BY_KIND: dict[type, Callable[[AnyArray, Any], AnyArray]] = {
+    DecimalText: lambda array, form: _decimals(array, form.scale),
+    UnscaledText: lambda array, form: _unscaled_texts(array, form.scale),
+    UnscaledDouble: lambda array, form: _unscaled_doubles(array, form.scale),
+    ZonedTimestamp: lambda array, form: _zoned_timestamps(array, form.digits),
+    Micros: lambda array, form: _floored(array, form.divisor),
+    DatetimeText: lambda array, form: _datetime_texts(array, form.divisor),
+    UtcMicros: lambda array, form: _utc_micros(array, form.digits),
+}
 _FORMS: dict[Any, ColumnForm] = {
     json_forms.verbatim: _integers,
     json_forms.integer: _parsed_integers,

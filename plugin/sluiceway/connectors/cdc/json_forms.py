@@ -147,6 +147,39 @@ def unscaled_decimal(code: JsonCode, value: str) -> str | None:
     return f"{code.bind(base64_of)}({value})" if code.layout.base64_decimals else None
 
 
+def decimal_digits(unscaled: int, scale: int) -> str:
+    """Return the digits of a decimal, of which ``scale`` are behind the point."""
+    digits = str(abs(unscaled)).rjust(scale + 1, "0")
+    text = f"{digits[:-scale]}.{digits[-scale:]}" if scale else digits
+    return f"-{text}" if unscaled < 0 else text
+
+
+@dataclass(frozen=True, slots=True)
+class UnscaledText:
+    """Writes decimals that are given as their unscaled value, as strings with all digits of their scale."""
+
+    scale: int
+
+    def __call__(self, code: JsonCode, value: str) -> str:
+        return f"{code.bind(self._write)}({value})"
+
+    def _write(self, unscaled: int) -> str:
+        return f'"{decimal_digits(unscaled, self.scale)}"'
+
+
+@dataclass(frozen=True, slots=True)
+class UnscaledDouble:
+    """Writes decimals that are given as their unscaled value, as the nearest doubles."""
+
+    scale: int
+
+    def __call__(self, code: JsonCode, value: str) -> str:
+        return double(code, f"{code.bind(self._number)}({value})")
+
+    def _number(self, unscaled: int) -> float:
+        return float(decimal_digits(unscaled, self.scale))
+
+
 def _variable_decimal(raw: str) -> str:
     if "." not in raw:
         return f'{{"scale":0,"value":{base64_of(int(raw))}}}'

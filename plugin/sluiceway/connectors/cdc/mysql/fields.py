@@ -15,7 +15,7 @@ from typing import Any
 
 from sluiceway.connectors.cdc import json_forms
 from sluiceway.connectors.cdc.columns import FieldType
-from sluiceway.connectors.cdc.json_forms import JsonForm
+from sluiceway.connectors.cdc.json_forms import JsonForm, decimal_digits
 from sluiceway.connectors.cdc.mysql import geometry
 from sluiceway.connectors.cdc.mysql.binlog.charsets import decoder
 from sluiceway.connectors.cdc.mysql.binlog.temporal import Calendar
@@ -133,13 +133,6 @@ def decimal_of(unscaled: int, scale: int) -> Decimal:
     return Decimal((sign, tuple(map(int, str(digits))), -scale))
 
 
-def decimal_text(unscaled: int, scale: int) -> str:
-    """Return a decimal's digits with all digits of its scale."""
-    digits = str(abs(unscaled)).rjust(scale + 1, "0")
-    text = f"{digits[:-scale]}.{digits[-scale:]}" if scale else digits
-    return f"-{text}" if unscaled < 0 else text
-
-
 def unscaled_of(text: str) -> int:
     return int(text.replace(".", "", 1))
 
@@ -147,7 +140,15 @@ def unscaled_of(text: str) -> int:
 def _decimal(column: ColumnDefinition, settings: Settings) -> FieldType:
     scale = column.scale or 0
     if settings.decimal_mode == DOUBLE:
-        return FieldType(FLOAT64_SCHEMA, lambda raw: float(decimal_text(raw, scale)), 0.0, 0.0, float)
+        return FieldType(
+            FLOAT64_SCHEMA,
+            lambda raw: float(decimal_digits(raw, scale)),
+            0.0,
+            0.0,
+            float,
+            json_forms.UnscaledDouble(scale),
+            json_forms.double,
+        )
     if settings.decimal_mode == PRECISE:
         schema = decimal_with_precision(scale, column.length)
         zero = decimal_of(0, scale)
@@ -163,12 +164,12 @@ def _decimal(column: ColumnDefinition, settings: Settings) -> FieldType:
     placeholder = settings.placeholder.decode("utf_8", "replace")
     return FieldType(
         STRING_SCHEMA,
-        lambda raw: decimal_text(raw, scale),
+        lambda raw: decimal_digits(raw, scale),
         "0",
         placeholder,
-        lambda text: decimal_text(unscaled_of(text), scale),
-        json_forms.Calculated(lambda raw: f'"{decimal_text(raw, scale)}"'),
-        json_forms.Calculated(lambda text: f'"{decimal_text(unscaled_of(text), scale)}"'),
+        lambda text: decimal_digits(unscaled_of(text), scale),
+        json_forms.UnscaledText(scale),
+        json_forms.Calculated(lambda text: f'"{decimal_digits(unscaled_of(text), scale)}"'),
     )
 
 

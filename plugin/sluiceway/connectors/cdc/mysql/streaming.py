@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,12 +25,12 @@ from sluiceway.connectors.cdc.mysql.binlog.events import (
     read_header,
 )
 from sluiceway.connectors.cdc.mysql.binlog.payload import payload_events
-from sluiceway.connectors.cdc.mysql.binlog.rows import OPERATIONS, Row, RowReaders, read_rows_event
+from sluiceway.connectors.cdc.mysql.binlog.rows import OPERATIONS, Row, RowReaders, RowsEvent, read_rows_event
 from sluiceway.connectors.cdc.mysql.binlog.table_map import TableMap, read_table_id, read_table_map
 from sluiceway.connectors.cdc.mysql.binlog.temporal import Calendar
 from sluiceway.connectors.cdc.mysql.buffer import RecordBuffer
 from sluiceway.connectors.cdc.mysql.catalog import Catalog
-from sluiceway.connectors.cdc.mysql.column_events import CollectedRows, RowsOfEvent
+from sluiceway.connectors.cdc.mysql.column_events import CollectedEvent, CollectedRows
 from sluiceway.connectors.cdc.mysql.config import SourceConfig
 from sluiceway.connectors.cdc.mysql.ddl.model import TableDefinition, Tables
 from sluiceway.connectors.cdc.mysql.log_tables import LogTable, matched_definition
@@ -217,21 +217,21 @@ class Streaming:
         """Whether rows wait that are not in the buffer. Any thread may ask."""
         return self._collected is not None
 
-    def _collect(
-        self, table: LogTable, schema: TableSchema, operation: str, pairs: Sequence[tuple[Row | None, Row | None]], size: int
-    ) -> bool:
+    def _collect(self, table: LogTable, schema: TableSchema, readers: RowReaders, event: RowsEvent, size: int) -> bool:
         """Collect the rows of an event; return False if they must become records at once."""
-        if not (
-            self._collects and pairs and table.captured and self._parts.emitter.encodes_columns and fits_columns(size, len(pairs))
-        ):
+        if not (self._collects and table.captured and self._parts.emitter.encodes_columns):
             return False
-        if self._collected is not None and self._collected.schema is not schema:
+        starts = readers.image_starts(event)
+        count = len(starts) // 2 if event.operation == row_events.UPDATE else len(starts)
+        if not count or not fits_columns(size, count):
+            return False
+        if self._collected is not None and (self._collected.schema is not schema or self._collected.readers is not readers):
             self._pass_on()
         if self._collected is None:
-            self._collected = CollectedRows(schema)
-        self._position.row(len(pairs) - 1, len(pairs))
+            self._collected = CollectedRows(schema, readers)
+        self._position.row(count - 1, count)
         block = self._position.block(table.id.schema, table.id.table)
-        self._collected.add(RowsOfEvent(operation, pairs, block, self._offset()), size)
+        self._collected.add(CollectedEvent(event, starts, count, block, self._offset()), size)
         return True
 
     @property
@@ -353,9 +353,9 @@ class Streaming:
         table = self._tables.get(event.table_id)
         if table is None or table.schema is None or table.readers is None or table.definition is None:
             return
-        pairs = table.readers.read(event)
-        if not self._skip_events and self._collect(table, table.schema, event.operation, pairs, header.size):
+        if not self._skip_events and self._collect(table, table.schema, table.readers, event, header.size):
             return
+        pairs = table.readers.read(event)
         first = 0
         if self._skip_events and self._position.skips[0] == self._skip_events:
             first = self._skip_rows

@@ -10,10 +10,11 @@ import numpy as np
 import pyarrow as pa
 
 from sluiceway.api import NotColumnar
+from sluiceway.columns.text_arrays import values_between
 from sluiceway.connectors.cdc.column_serializers import RawColumn
 
 if TYPE_CHECKING:
-    Numbers = np.ndarray[Any, np.dtype[np.int64]]
+    from sluiceway.columns.text_arrays import Numbers
 
 _TAG_AT, _ROW_AT = 5, 6  # behind the kind and the relation
 _TEXT, _NULL, _UNCHANGED, _NEW = b"tnuN"
@@ -54,7 +55,7 @@ def change_columns(messages: Sequence[bytes], width: int) -> ChangeColumns:
 
 class _Reader:
     def __init__(self, data: bytes, content: np.ndarray[Any, np.dtype[np.uint8]], width: int) -> None:
-        self._buffer = pa.py_buffer(data)
+        self._data = data
         self._content = content
         self._width = width
 
@@ -77,7 +78,7 @@ class _Reader:
         if is_text.all():
             begin = at + 5
             end = begin + self._lengths(at)
-            return RawColumn(self._texts(begin, end, None)), end
+            return RawColumn(values_between(self._data, begin, end, pa.utf8())), end
         begin, end = at + 1, at + 1
         texts = at[is_text]
         begin[is_text] = texts + 5
@@ -85,17 +86,9 @@ class _Reader:
         end[is_text] += self._lengths(texts)
         unchanged = kinds == _UNCHANGED
         unavailable = pa.array(unchanged) if unchanged.any() else None
-        return RawColumn(self._texts(begin, end, ~is_text), unavailable), end
+        return RawColumn(values_between(self._data, begin, end, pa.utf8(), ~is_text), unavailable), end
 
     def _lengths(self, at: Numbers) -> Numbers:
         content = self._content
         parts = [content[at + index].astype(np.int64) for index in range(1, 5)]
         return parts[0] << 24 | parts[1] << 16 | parts[2] << 8 | parts[3]
-
-    def _texts(self, begin: Numbers, end: Numbers, nulls: np.ndarray[Any, np.dtype[np.bool_]] | None) -> Any:
-        """Return the texts between positions: every second one of an array of all pieces of the data, which is not copied."""
-        count = len(begin)
-        bounds = np.empty(2 * count + 1, np.int32)
-        bounds[0:-1:2], bounds[1::2], bounds[-1] = begin, end, end[-1]
-        pieces: Any = pa.StringArray.from_buffers(2 * count, pa.py_buffer(bounds.tobytes()), self._buffer)
-        return pieces.take(pa.array(np.arange(0, 2 * count, 2, dtype=np.int64), mask=nulls))

@@ -19,7 +19,7 @@ def decimal_bytes(precision: int, scale: int) -> int:
 def decimal_reader(precision: int, scale: int) -> Callable[[bytes, int], int]:
     """Return a reader of DECIMAL(precision, scale): groups of up to 9 digits, big-endian, inverted if negative."""
     size = decimal_bytes(precision, scale)
-    groups = _groups(precision, scale)
+    groups = decimal_groups(precision, scale)
     mask = (1 << 8 * size) - 1
     sign = 1 << (8 * size - 1)
     from_bytes = int.from_bytes
@@ -36,7 +36,7 @@ def decimal_reader(precision: int, scale: int) -> Callable[[bytes, int], int]:
     return read
 
 
-def _groups(precision: int, scale: int) -> list[tuple[int, int, int]]:
+def decimal_groups(precision: int, scale: int) -> list[tuple[int, int, int]]:
     """Return shift, mask and factor of each group of digits, from the first to the last."""
     whole, fraction = precision - scale, scale
     digits = [whole % _DIGITS_PER_WORD] if whole % _DIGITS_PER_WORD else []

@@ -1,4 +1,4 @@
-"""Reads row events. For each table map and set of columns it generates one function that decodes all rows of an event.
+"""Reads row events. For each table map and set of columns, one generated function decodes all rows of an event.
 
 Values have these types, whatever the column's declared type:
 
@@ -21,21 +21,22 @@ A column that a partial row image leaves out is UNAVAILABLE, or has the value of
 
 from __future__ import annotations
 
-import struct
-import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
-from sluiceway.connectors.cdc.columns import UNAVAILABLE
-from sluiceway.connectors.cdc.mysql.binlog import events, temporal
-from sluiceway.connectors.cdc.mysql.binlog.charsets import BINARY_COLLATION, Charsets, decoder, is_utf_8
-from sluiceway.connectors.cdc.mysql.binlog.decimals import decimal_bytes, decimal_reader
+from sluiceway.connectors.cdc.mysql.binlog import events
+from sluiceway.connectors.cdc.mysql.binlog.charsets import Charsets
 from sluiceway.connectors.cdc.mysql.binlog.events import EventType
 from sluiceway.connectors.cdc.mysql.binlog.integers import read_length
-from sluiceway.connectors.cdc.mysql.binlog.json_values import json_text
-from sluiceway.connectors.cdc.mysql.binlog.table_map import ColumnType, MappedColumn, TableMap
+from sluiceway.connectors.cdc.mysql.binlog.row_code import RowCode
+from sluiceway.connectors.cdc.mysql.binlog.table_map import TableMap
+from sluiceway.connectors.cdc.mysql.binlog.temporal import Calendar
 from sluiceway.errors import ConnectError
+
+if TYPE_CHECKING:
+    from sluiceway.connectors.cdc.mysql.binlog.row_columns import RowColumns
 
 Row = tuple[Any, ...]
 
@@ -82,11 +83,12 @@ def read_rows_event(event_type: int, body: memoryview, id_bytes: int = 6) -> Row
         at += int.from_bytes(body[at : at + 2], "little")
     width, at = read_length(body, at)
     size = (width + 7) // 8
-    first = int.from_bytes(body[at : at + size], "little")
+    columns = (1 << width) - 1  # the bits behind them may be set
+    first = int.from_bytes(body[at : at + size], "little") & columns
     at += size
     second = first
     if operation == UPDATE:
-        second = int.from_bytes(body[at : at + size], "little")
+        second = int.from_bytes(body[at : at + size], "little") & columns
         at += size
     data = bytes(body[at:])
     if event_type in _COMPRESSED and data:
@@ -105,185 +107,46 @@ def read_rows_event(event_type: int, body: memoryview, id_bytes: int = 6) -> Row
 class RowReaders:
     """Generates and caches the readers of one table map."""
 
-    def __init__(self, table: TableMap, charsets: Charsets, calendar: temporal.Calendar) -> None:
+    def __init__(self, table: TableMap, charsets: Charsets, calendar: Calendar) -> None:
         self._table = table
         self._charsets = charsets
         self._calendar = calendar
         self._readers: dict[tuple[int, int], Callable[[bytes], list[tuple[Row | None, Row | None]]]] = {}
+        self._finders: dict[tuple[int, int], Callable[[bytes], list[int]]] = {}
 
     def read(self, event: RowsEvent) -> list[tuple[Row | None, Row | None]]:
         """Return the rows of an event as pairs of the image before and after."""
-        key = (event.before, event.after)
-        reader = self._readers.get(key)
-        if reader is None:
-            reader = self._readers[key] = self._generate(event)
-        return reader(event.data)
+        images = (event.before, event.after)
+        if images not in self._readers:
+            self._readers[images] = self._code(event).row_reader(*images)
+        return self._readers[images](event.data)
 
-    def _generate(self, event: RowsEvent) -> Callable[[bytes], list[tuple[Row | None, Row | None]]]:
+    def image_starts(self, event: RowsEvent) -> list[int]:
+        """Return where the images of an event's rows begin in its data; in updates, those before and after alternate."""
+        images = (event.before, event.after)
+        if images not in self._finders:
+            self._finders[images] = self._code(event).image_finder(*images)
+        try:
+            return self._finders[images](event.data)
+        except IndexError:
+            raise self._damaged("a row that is cut off") from None
+
+    def has_all_columns(self, event: RowsEvent) -> bool:
+        """Whether the images of an event's rows have all columns of the table."""
+        everything = (1 << len(self._table.columns)) - 1
+        return event.before in (0, everything) and event.after in (0, everything)
+
+    @cached_property
+    def columns(self) -> RowColumns:
+        """The decoder of many rows at once, which needs NumPy and Arrow."""
+        from sluiceway.connectors.cdc.mysql.binlog.row_columns import RowColumns
+
+        return RowColumns(self._table.columns, self._charsets, self._calendar)
+
+    def _code(self, event: RowsEvent) -> RowCode:
         if event.width != len(self._table.columns):
-            raise ConnectError(
-                f"A row event of {self._table.database}.{self._table.table} has {event.width} columns but its table map "
-                f"{len(self._table.columns)}. The binary log is damaged."
-            )
-        code = _Code(self._charsets, self._calendar)
-        lines = ["def read(data):", " rows = []", " add = rows.append", " at, end = 0, len(data)", " while at < end:"]
-        images = []
-        for name, present, known in (("before", event.before, 0), ("after", event.after, event.before)):
-            if present:
-                lines += code.image(name, self._table.columns, present, known)
-            images.append(name if present else "None")
-        lines += [f"  add(({', '.join(images)}))", " return rows"]
-        names: dict[str, Any] = dict(code.names)
-        exec("\n".join(lines), names)  # noqa: S102 (code generated from the table map's types alone)
-        reader: Callable[[bytes], list[tuple[Row | None, Row | None]]] = names["read"]
-        return reader
+            raise self._damaged(f"{event.width} columns but its table map {len(self._table.columns)}")
+        return RowCode(self._table.columns, self._charsets, self._calendar)
 
-
-class _Code:
-    """Writes the statements that decode the image of a row from ``data`` at ``at``."""
-
-    def __init__(self, charsets: Charsets, calendar: temporal.Calendar) -> None:
-        self._charsets = charsets
-        self._calendar = calendar
-        self.names: dict[str, Any] = {"integer": int.from_bytes, "ABSENT": UNAVAILABLE, "read_length": read_length}
-
-    def image(self, name: str, columns: Sequence[MappedColumn], present: int, known: int) -> list[str]:
-        """Return the statements for an image that has the columns ``present``; variables have the values of those ``known``."""
-        shown = [index for index in range(len(columns)) if present >> index & 1]
-        size = (len(shown) + 7) // 8
-        lines = [f"  nulls = integer(data[at:at + {size}], 'little')", f"  at += {size}"]
-        for bit, index in enumerate(shown):
-            lines.append(f"  if nulls & {1 << bit}: v{index} = None")
-            lines.append("  else:")
-            lines += [f"   {line}" for line in self._column(index, columns[index])]
-        values = "".join(f"v{index}," if (present | known) >> index & 1 else "ABSENT," for index in range(len(columns)))
-        return [*lines, f"  {name} = ({values})"]
-
-    def _add(self, value: Any) -> str:
-        name = f"f{len(self.names)}"
-        self.names[name] = value
-        return name
-
-    def _call(self, index: int, function: Callable[..., Any], size: int) -> list[str]:
-        return [f"v{index} = {self._add(function)}(data, at)", f"at += {size}"]
-
-    def _unpack(self, index: int, form: str) -> list[str]:
-        unpack = self._add(struct.Struct(form).unpack_from)
-        return [f"v{index}, = {unpack}(data, at)", f"at += {struct.calcsize(form)}"]
-
-    def _column(self, index: int, column: MappedColumn) -> list[str]:
-        type_ = column.type
-        if type_ in _FIXED_FORMS:
-            form = _FIXED_FORMS[type_]
-            return self._unpack(index, f"<{form.upper() if column.unsigned and form in _INTEGERS else form}")
-        if type_ == ColumnType.INT24:
-            return [f"v{index} = integer(data[at:at + 3], 'little', signed={not column.unsigned})", "at += 3"]
-        if type_ == ColumnType.YEAR:
-            return [f"v{index} = data[at] and 1900 + data[at]", "at += 1"]
-        if type_ in _TEMPORAL:
-            return self._temporal(index, column)
-        if type_ == ColumnType.NEWDECIMAL:
-            precision, scale = column.metadata >> 8, column.metadata & 0xFF
-            return self._call(index, decimal_reader(precision, scale), decimal_bytes(precision, scale))
-        if type_ in (ColumnType.ENUM, ColumnType.SET):
-            return [f"v{index} = integer(data[at:at + {column.metadata}], 'little')", f"at += {column.metadata}"]
-        if type_ == ColumnType.BIT:
-            size = (column.metadata >> 8) + ((column.metadata & 0xFF) + 7) // 8
-            return [f"v{index} = integer(data[at:at + {size}], 'big')", f"at += {size}"]
-        return self._string(index, column)
-
-    def _temporal(self, index: int, column: MappedColumn) -> list[str]:
-        type_, precision = column.type, column.metadata
-        fraction = temporal.fraction_bytes(precision)
-        if type_ in (ColumnType.DATE, ColumnType.NEWDATE):
-            return self._call(index, temporal.date_reader(self._calendar), 3)
-        if type_ == ColumnType.DATETIME2:
-            return self._call(index, temporal.datetime2_reader(precision, self._calendar), 5 + fraction)
-        if type_ == ColumnType.TIMESTAMP2:
-            return self._call(index, temporal.timestamp2_reader(precision), 4 + fraction)
-        if type_ == ColumnType.TIME2:
-            return self._call(index, temporal.time2_reader(precision), 3 + fraction)
-        if type_ == ColumnType.DATETIME:
-            return self._call(index, temporal.old_datetime_reader(self._calendar), 8)
-        if type_ == ColumnType.TIME:
-            return self._call(index, temporal.old_time_reader, 3)
-        return [f"v{index} = integer(data[at:at + 4], 'little') * 1000000", "at += 4"]
-
-    def _string(self, index: int, column: MappedColumn) -> list[str]:
-        size = _length_bytes(column)
-        lines = [
-            f"n = data[at]; at += {size}" if size == 1 else f"n = integer(data[at:at + {size}], 'little'); at += {size}",
-            f"v{index} = data[at:at + n]",
-            "at += n",
-        ]
-        if column.type in (ColumnType.BLOB_COMPRESSED, ColumnType.VARCHAR_COMPRESSED):
-            lines.append(f"v{index} = {self._add(_uncompressed_value)}(v{index})")
-        if column.type == ColumnType.JSON:
-            return [*lines, f"v{index} = {self._add(json_text)}(v{index})"]
-        if (
-            column.collation is None
-            or column.collation == BINARY_COLLATION
-            or column.type in (ColumnType.GEOMETRY, ColumnType.VECTOR)
-        ):
-            return lines
-        charset = self._charsets.name(column.collation)
-        if is_utf_8(charset):
-            return [*lines, f"v{index} = v{index}.decode('utf_8', 'replace')"]
-        return [*lines, f"v{index} = {self._add(decoder(charset))}(v{index})"]
-
-
-_FIXED_FORMS = {
-    ColumnType.TINY: "b",
-    ColumnType.SHORT: "h",
-    ColumnType.LONG: "i",
-    ColumnType.LONGLONG: "q",
-    ColumnType.FLOAT: "f",
-    ColumnType.DOUBLE: "d",
-}
-_INTEGERS = "bhiq"
-
-_TEMPORAL = frozenset(
-    {
-        ColumnType.DATE,
-        ColumnType.NEWDATE,
-        ColumnType.TIME,
-        ColumnType.DATETIME,
-        ColumnType.TIMESTAMP,
-        ColumnType.TIME2,
-        ColumnType.DATETIME2,
-        ColumnType.TIMESTAMP2,
-    }
-)
-
-_WITH_LENGTH_BYTES = frozenset(
-    {
-        ColumnType.BLOB,
-        ColumnType.TINY_BLOB,
-        ColumnType.MEDIUM_BLOB,
-        ColumnType.LONG_BLOB,
-        ColumnType.BLOB_COMPRESSED,
-        ColumnType.GEOMETRY,
-        ColumnType.JSON,
-        ColumnType.VECTOR,
-    }
-)
-_STRINGS = frozenset({ColumnType.VARCHAR, ColumnType.VARCHAR_COMPRESSED, ColumnType.VAR_STRING, ColumnType.STRING})
-
-
-def _length_bytes(column: MappedColumn) -> int:
-    """Return the size of the length before a string's bytes."""
-    if column.type in _WITH_LENGTH_BYTES:
-        return column.metadata
-    if column.type in _STRINGS:
-        return 2 if column.metadata > 255 else 1
-    raise ConnectError(
-        f"Column {column.name or ''} has the type {column.type} of the binary log, which this connector cannot read. "
-        "Exclude its table, or convert the column to another type."
-    )
-
-
-def _uncompressed_value(data: bytes) -> bytes:
-    """Return the content of a value of a COMPRESSED column: header, length, and zlib's stream with or without its header."""
-    if not data or data[0] == 0:
-        return data[1:]
-    return zlib.decompress(data[1 + (data[0] & 0x07) :], -zlib.MAX_WBITS if data[0] & 0x08 else zlib.MAX_WBITS)
+    def _damaged(self, what: str) -> ConnectError:
+        return ConnectError(f"A row event of {self._table.database}.{self._table.table} has {what}. The binary log is damaged.")

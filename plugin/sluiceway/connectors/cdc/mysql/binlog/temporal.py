@@ -76,15 +76,15 @@ def fraction_bytes(precision: int) -> int:
     return (precision + 1) // 2
 
 
-def _factor(size: int) -> int:
-    """Return what a stored fraction of so many bytes is multiplied by to be microseconds."""
-    return (1_000_000, 10_000, 100, 1)[size]
+def fraction_factor(precision: int) -> int:
+    """Return what the stored fraction of a value is multiplied by to be microseconds."""
+    return (1_000_000, 10_000, 100, 1)[fraction_bytes(precision)]
 
 
 def datetime2_reader(precision: int, calendar: Calendar) -> Callable[[bytes, int], int | Invalid]:
     """Return a reader of DATETIME(precision): 5 bytes, big-endian, then the fraction."""
     size = fraction_bytes(precision)
-    factor = _factor(size)
+    factor = fraction_factor(precision)
     packed_days = calendar.packed_days
     from_bytes = int.from_bytes
 
@@ -103,7 +103,7 @@ def datetime2_reader(precision: int, calendar: Calendar) -> Callable[[bytes, int
 def timestamp2_reader(precision: int) -> Callable[[bytes, int], int]:
     """Return a reader of TIMESTAMP(precision) as microseconds since the epoch; 0 is the zero timestamp."""
     size = fraction_bytes(precision)
-    factor = _factor(size)
+    factor = fraction_factor(precision)
     from_bytes = int.from_bytes
 
     def read(data: bytes, at: int) -> int:
@@ -116,7 +116,7 @@ def time2_reader(precision: int) -> Callable[[bytes, int], int]:
     """Return a reader of TIME(precision) as signed microseconds."""
     size = fraction_bytes(precision)
     bits = 8 * size
-    factor = _factor(size)
+    factor = fraction_factor(precision)
     offset = 0x800000 << bits
     from_bytes = int.from_bytes
 
