@@ -99,7 +99,7 @@ test-plugins-cdc: $(VENV)/.ready  ## Debezium's Java connectors against records 
 test-plugins-kills: $(VENV)/.ready  ## kill the processes of Debezium's source and JDBC sink, each 20 times (KILLS=20 SEED=1)
 	SLUICEWAY_TEST_PATIENCE=3 $(BIN)/python -m pytest tests/faults/test_java_plugins.py -v -s -p no:cacheprovider
 
-test-cdc: $(VENV)/.ready  ## change data capture: records of the real Debezium, handovers, lost logs, memory, values (ROWS=5000000 SECONDS=120)
+test-cdc: $(VENV)/.ready  ## change data capture: records of Debezium, handovers, memory, large snapshots (ROWS, TABLE_ROWS=5000000 SECONDS=120)
 	$(BIN)/python -m pytest tests/cdc -v -s -p no:cacheprovider
 	$(BIN)/python -m pytest tests/unit/connectors/cdc tests/integration/test_mariadb_log_values.py tests/integration/test_jdbc_rewind.py \
 		-m long -v -p no:cacheprovider
@@ -133,6 +133,7 @@ bench-plugins: $(VENV)/.ready  ## Java plugins here beside the same in Kafka Con
 bench-cdc: $(VENV)/.ready  ## change data capture of PostgreSQL and MariaDB beside Debezium in Kafka Connect (EVENTS=400000 ROUNDS=3)
 	$(BIN)/python tests/benchmarks/bench_cdc_rows.py
 	$(BIN)/python tests/benchmarks/bench_cdc.py --events $${EVENTS:-400000} --rounds $${ROUNDS:-3}
+	$(BIN)/python tests/benchmarks/bench_cdc_latency.py --rounds $${ROUNDS:-3}
 
 bench-rest: $(VENV)/.ready  ## REST API with 1 to 1,000 connectors, alone and in Airflow (SERVERS="rest airflow connect" adds Kafka Connect)
 	$(BIN)/python tests/benchmarks/bench_rest.py --servers $${SERVERS:-rest airflow}

@@ -119,7 +119,7 @@ class Bench:
             rate, cores = (self._stream if case.stream else self._snapshot)(source, worker, name, config)
         finally:
             delete_connector(worker.rest, name)
-            eventually(lambda: self._dropped(source, name), within=60, what="the slot to be free")
+            eventually(lambda: self.dropped(source, name), within=60, what="the slot to be free")
             self.admin.delete_topics([topic])[topic].result(30)
         return rate, rate / cores
 
@@ -148,7 +148,7 @@ class Bench:
         return self.end(source.topic(name)) > 0
 
     @staticmethod
-    def _dropped(source: Source, name: str) -> bool:
+    def dropped(source: Source, name: str) -> bool:
         try:
             source.drop(name)
         except Exception:  # noqa: BLE001 (the driver's error while the connector still has its connections)

@@ -206,7 +206,10 @@ def test_a_signal_over_the_rest_api_starts_an_incremental_snapshot(source: _Sour
 
 @pytest.mark.long
 def test_an_incremental_snapshot_of_an_idle_database_ends_soon(source: _Source, tmp_path: Path) -> None:
+    tables = [f"t{number}" for number in range(40)]
     source.fill("t", 1000)
+    for table in tables:
+        source.fill(table, 5)
     signals = tmp_path / "signals"
     config = {
         **source.config,
@@ -217,12 +220,12 @@ def test_an_incremental_snapshot_of_an_idle_database_ends_soon(source: _Source, 
         "incremental.snapshot.chunk.size": "10",
     }
     folded = Folded()
-    signal = {"id": "s1", "type": "execute-snapshot", "data": {"data-collections": [f"{source.prefix}.t"]}}
+    signal = {"id": "s1", "type": "execute-snapshot", "data": {"data-collections": [f"{source.prefix}.t.*"]}}
     with TaskRun(source.task, config) as run:
         run.poll()
         signals.write_text(json.dumps(signal))
-        run.fold_until(folded, lambda: source.equals(folded, "t"), within=10)
-    assert folded.operations == {"r": 1000}
+        run.fold_until(folded, lambda: source.equals(folded, "t", *tables), within=10)
+    assert folded.operations == {"r": 1200}
 
 
 @pytest.mark.long

@@ -5,6 +5,7 @@ from __future__ import annotations
 import abc
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
@@ -29,7 +30,7 @@ class Worker:
     """Our standalone worker with its REST API, in a process of its own. Use it as a context manager."""
 
     def __init__(self, bootstrap: str, folder: Path, properties: Mapping[str, str]) -> None:
-        folder.mkdir(parents=True)
+        folder.mkdir(parents=True, exist_ok=True)
         self.rest = f"http://{HOST}:{free_port(HOST)}"
         file = folder / "worker.properties"
         worker = {
@@ -48,6 +49,15 @@ class Worker:
         worker = psutil.Process(self._process.status().pid)
         times = [each.cpu_times() for each in (worker, *worker.children(recursive=True))]
         return sum(each.user + each.system for each in times)
+
+    def kill(self) -> None:
+        """End the worker and its processes at once."""
+        worker = psutil.Process(self._process.status().pid)
+        family = [*worker.children(recursive=True), worker]
+        for process in family:
+            with suppress(psutil.NoSuchProcess):
+                process.kill()
+        psutil.wait_procs(family, 30)
 
     def __enter__(self) -> Self:
         self._process.start()

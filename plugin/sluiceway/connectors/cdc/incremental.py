@@ -95,6 +95,8 @@ class IncrementalSnapshots:
         self._paused = False
         self._state: dict[str, Any] | None = None
         self.read_only = config.signals.read_only or not config.signals.table
+        self.chunks_returned = 0
+        """The chunks, also empty ones, whose rows ``closed_window`` has returned."""
 
     @property
     def running(self) -> bool:
@@ -240,6 +242,7 @@ class IncrementalSnapshots:
         if window is None or not self._requests:
             return None
         self._window = self._state = None
+        self.chunks_returned += 1
         request = self._requests[0]
         rows = list(window.rows.values())
         request.rows += len(rows)

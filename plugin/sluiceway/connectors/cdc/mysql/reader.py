@@ -328,7 +328,7 @@ class DatabaseReader:
             self._blocking_snapshot(*self._wanted.pop(0))
             self._position.snapshot(None)
             self.signals.unfinished = {}
-        while records and self.signals.incremental.running:  # an idle log must not wait for the next heartbeat
+        while self.signals.returned_chunk:  # an idle log must not wait for the next heartbeat
             self._buffer.put(records)
             records = self.signals.after_event()
         return records

@@ -49,6 +49,8 @@ class BinlogSignals:
         self._processor = SignalProcessor(config.common, chunks, emitter, notifications, self._captured, blocking)
         self.incremental = self._processor.incremental
         self.commit = self._processor.commit
+        self.returned_chunk = False
+        """Whether the last ``after_event`` has returned a chunk, possibly an empty one, and others follow."""
         self.unfinished: dict[str, Any] = {}
         """The progress of an interrupted initial snapshot, until its tables without key are read again."""
         position.extra = self._state
@@ -85,10 +87,12 @@ class BinlogSignals:
 
     def after_event(self) -> list[SourceRecord]:
         """Return the rows of closed windows, and read the next chunks between transactions."""
+        returned = self.incremental.chunks_returned
         records = self._processor.due(self._position.offset, self._source)
         if not self._position.in_transaction:
             self._processor.poll()
             records += self._processor.due(self._position.offset, self._source)
+        self.returned_chunk = self.incremental.running and self.incremental.chunks_returned > returned
         return records
 
     def _source(self, schema: TableSchema) -> Any:
