@@ -268,21 +268,24 @@ class PostgresTask(SourceTask):
 
     def _stream(self, reader: StreamReader, receiver: Receiver) -> EncodedRecords | list[SourceRecord]:
         """Return the records of the messages that have arrived; wait a little if there are none."""
+        records = self._arrived(reader, receiver)
+        if not records:
+            self.context.wait(min(self._config.common.poll_interval, 0.5))
+            records = self._arrived(reader, receiver)  # else the runtime waits, and has no wake-up to come
+        return records
+
+    def _arrived(self, reader: StreamReader, receiver: Receiver) -> EncodedRecords | list[SourceRecord]:
         records, encoded = self._received(reader, receiver)
         later = [] if reader.in_transaction else self._signals.poll(reader)
         later += self._heartbeat(reader)
-        offset = reader.offset()
-        if offset != self._read_offset:  # else the offset may have moved on without records
+        if (offset := reader.offset()) != self._read_offset:  # else the offset may have moved on without records
             self._read_offset = self._offset = offset
         if self._watch.due():
             self._watch.check(self._session)
         if encoded is not None:
             self._pending = later
             return self._in_order(records, encoded)
-        records += later
-        if not records:
-            self.context.wait(min(self._config.common.poll_interval, 0.5))
-        return records
+        return records + later
 
     def _received(self, reader: StreamReader, receiver: Receiver) -> tuple[list[SourceRecord], EncodedRecords | None]:
         """Return the records of the messages that have arrived, and those encoded together that come after these."""
@@ -318,8 +321,7 @@ class PostgresTask(SourceTask):
     def _heartbeat(self, reader: StreamReader) -> list[SourceRecord]:
         if not self._heartbeats.due():
             return []
-        query = self._config.common.heartbeat_query
-        if query:
+        if query := self._config.common.heartbeat_query:
             try:
                 self._session.execute(query)
             except driver().Error as error:
