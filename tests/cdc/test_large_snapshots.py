@@ -1,4 +1,4 @@
-"""A worker that is killed in the middle of a large snapshot goes on where it was.
+"""A worker that is killed in the middle of a large snapshot continues where it was.
 
 One table of TABLE_ROWS=5000000 rows, and TABLES=1000 tables. Run with -s to see the times.
 """

@@ -9,7 +9,8 @@ from typing import Any
 
 from sluiceway.api import ENCODED, SourceRecord, TaskConverters
 from sluiceway.connectors.cdc.column_forms import UNUSUAL
-from sluiceway.connectors.cdc.column_serializers import change_records, raw_columns
+from sluiceway.connectors.cdc.column_rows import raw_columns
+from sluiceway.connectors.cdc.column_serializers import change_records
 from sluiceway.connectors.cdc.config import CommonConfig
 from sluiceway.connectors.cdc.emitter import Emitter
 from sluiceway.connectors.cdc.tables import TableSchema

@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -27,21 +27,12 @@ if TYPE_CHECKING:
     from sluiceway.api.columns import AnyArray
     from sluiceway.columns.text_arrays import Pieces
     from sluiceway.connectors.cdc.column_forms import ColumnForm
+    from sluiceway.connectors.cdc.column_rows import RawColumn
 
     Texts = str | AnyArray
     """A JSON text that all records share, or that of each."""
 
 pc: Any = pyarrow.compute  # its stubs do not know all arguments
-
-
-class RawColumn(NamedTuple):
-    """The raw values of a column: an array, or a list of values of which an array cannot have some.
-
-    ``unavailable`` tells where the log does not contain the values of an array; there these are null.
-    """
-
-    values: AnyArray | list[Any]
-    unavailable: AnyArray | None = None
 
 
 class _Field:
@@ -156,17 +147,6 @@ def _encoded(layout: JsonLayout, pieces: Pieces, count: int) -> list[bytes | Non
     texts = joined([layout.prefix.decode(), *pieces, layout.suffix.decode()], count)
     encoded: list[bytes | None] = texts.cast(pa.binary()).to_pylist()
     return encoded
-
-
-def raw_columns(rows: Sequence[Sequence[Any]]) -> list[RawColumn]:
-    return [_raw_column(values) for values in zip(*rows, strict=True)]
-
-
-def _raw_column(values: tuple[Any, ...]) -> RawColumn:
-    try:
-        return RawColumn(pa.array(values))
-    except (pa.ArrowException, OverflowError, TypeError, ValueError):
-        return RawColumn(list(values))
 
 
 def change_records(

@@ -33,6 +33,9 @@ from sluiceway.data.schema import INT32_SCHEMA, STRING_SCHEMA
 if TYPE_CHECKING:
     from sluiceway.connectors.cdc.column_serializers import ColumnSerializer
 
+FEWEST_ROWS = 32
+"""Fewer rows become records one by one, because each batch of columns has a fixed cost."""
+
 _MOST_SERIALIZERS = 10_000
 _CONTEXT = "__debezium.context."
 
@@ -103,7 +106,7 @@ class Emitter:
         if serializer is None:
             return None
         from sluiceway.connectors.cdc.column_forms import UNUSUAL as NOT_COLUMNAR
-        from sluiceway.connectors.cdc.column_serializers import raw_columns
+        from sluiceway.connectors.cdc.column_rows import raw_columns
 
         try:
             columns = raw_columns(rows)

@@ -6,10 +6,12 @@ import logging
 import threading
 from collections import deque
 from collections.abc import Iterator
-from typing import Any, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from sluiceway.connectors.cdc.ranges import Range, RangePlanner, TableToRead
-from sluiceway.connectors.cdc.tables import Row
+
+if TYPE_CHECKING:
+    from sluiceway.connectors.cdc.column_rows import Rows
 
 log = logging.getLogger(__name__)
 
@@ -31,7 +33,7 @@ class RangeReader(Protocol[Session]):
         self, session: Session, table: TableToRead, after: tuple[Any, ...] | None, rows: int
     ) -> tuple[Any, ...] | None: ...
 
-    def read(self, session: Session, found: Range) -> Iterator[list[Row]]:
+    def read(self, session: Session, found: Range) -> Iterator[Rows]:
         """Yield the rows of a range in batches of bounded size."""
 
     def cancel(self, session: Session) -> None:
@@ -51,7 +53,7 @@ class ParallelReader(Generic[Session]):
         self._planner = planner
         self._reader = reader
         self._changed = threading.Condition()
-        self._waiting: deque[tuple[Range, list[Row] | None]] = deque()
+        self._waiting: deque[tuple[Range, Rows | None]] = deque()
         self._limit = threads * _BATCHES_PER_THREAD
         self._sessions: dict[int, Session] = {}
         self._error: BaseException | None = None
@@ -62,7 +64,7 @@ class ParallelReader(Generic[Session]):
             for number in range(threads)
         ]
 
-    def batches(self) -> Iterator[tuple[Range, list[Row] | None]]:
+    def batches(self) -> Iterator[tuple[Range, Rows | None]]:
         """Yield the rows of ranges as they arrive, and None at the end of each range. Raises the threads' errors."""
         for thread in self._threads:
             thread.start()
@@ -87,7 +89,7 @@ class ParallelReader(Generic[Session]):
             if thread.ident is not None and thread is not threading.current_thread():
                 thread.join(_JOIN_SECONDS)
 
-    def _take(self) -> tuple[Range, list[Row] | None] | None:
+    def _take(self) -> tuple[Range, Rows | None] | None:
         with self._changed:
             while not self._waiting and self._running and self._error is None and not self._closed:
                 self._changed.wait()
@@ -99,7 +101,7 @@ class ParallelReader(Generic[Session]):
             self._changed.notify_all()
             return found
 
-    def _put(self, found: Range, rows: list[Row] | None) -> None:
+    def _put(self, found: Range, rows: Rows | None) -> None:
         with self._changed:
             while len(self._waiting) >= self._limit and not self._closed:
                 self._changed.wait()

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from sluiceway.connectors.cdc.envelope import FIRST, FIRST_IN_TABLE, LAST, LAST_IN_TABLE, TRUE
 from sluiceway.connectors.cdc.ranges import Progress, Range
-from sluiceway.connectors.cdc.tables import Row
+
+if TYPE_CHECKING:
+    from sluiceway.connectors.cdc.column_rows import Rows
 
 
 class MarkedRows(NamedTuple):
@@ -15,14 +17,15 @@ class MarkedRows(NamedTuple):
 
     table: int
     marker: str
-    rows: list[Row]
+    rows: Rows
     ended: bool = False
 
 
 class SnapshotRows:
     """Marks the rows of a snapshot as they arrive.
 
-    The last row of a table waits until the table ends, because only then its marker is known. Its ranges count as done behind it.
+    The rows of a table that were read last wait until more arrive or the table ends, because the last row has another marker. The
+    ranges before them count as done behind them.
 
     Args:
         tables: the number of tables.
@@ -33,14 +36,14 @@ class SnapshotRows:
         self._progress = progress
         self._tables = tables
         self._first_wins = first_wins
-        self._held: dict[int, Row] = {}
+        self._held: dict[int, Rows] = {}
         self._ended: dict[int, list[Range]] = {}
         self._begun: set[int] = set()
         self._finals: dict[int, int] = {}
         self._counts: dict[int, int] = {}
         self.rows: dict[int, int] = {}
 
-    def marked(self, batches: Iterable[tuple[Range, list[Row] | None]]) -> Iterator[MarkedRows]:
+    def marked(self, batches: Iterable[tuple[Range, Rows | None]]) -> Iterator[MarkedRows]:
         """Yield the rows in the order of arrival. The progress covers what was yielded before."""
         for found, rows in batches:
             if rows is None:
@@ -48,19 +51,22 @@ class SnapshotRows:
             elif rows:
                 yield from self._more(found.table, rows)
 
-    def _more(self, table: int, rows: list[Row]) -> Iterator[MarkedRows]:
-        self.rows[table] = self.rows.get(table, 0) + len(rows)
+    def _more(self, table: int, rows: Rows) -> Iterator[MarkedRows]:
         held = self._held.get(table)
-        complete = rows[:-1] if held is None else [held, *rows[:-1]]
-        self._held[table] = rows[-1]
-        if complete and table not in self._begun:
-            self._begun.add(table)
-            yield MarkedRows(table, FIRST if table == 0 else FIRST_IN_TABLE, complete[:1])
-            complete = complete[1:]
-        if complete:
-            yield MarkedRows(table, TRUE, complete)
+        self._held[table] = rows
         if held is not None:
+            yield from self._complete(table, held)
             self._finish(table)
+
+    def _complete(self, table: int, rows: Rows) -> Iterator[MarkedRows]:
+        """Yield rows that are not the last ones."""
+        self.rows[table] = self.rows.get(table, 0) + len(rows)
+        if table not in self._begun:
+            self._begun.add(table)
+            yield MarkedRows(table, FIRST if table == 0 else FIRST_IN_TABLE, rows[:1])
+            rows = rows[1:]
+        if rows:
+            yield MarkedRows(table, TRUE, rows)
 
     def _end(self, found: Range) -> Iterator[MarkedRows]:
         table = found.table
@@ -69,8 +75,11 @@ class SnapshotRows:
         if found.last is None:
             self._finals[table] = found.number + 1
         if self._counts[table] == self._finals.get(table):
-            held = self._held.pop(table, None)
-            yield MarkedRows(table, self._last_marker(table), [] if held is None else [held], ended=True)
+            held = self._held.pop(table, [])
+            if len(held) > 1:
+                yield from self._complete(table, held[:-1])
+            self.rows[table] = self.rows.get(table, 0) + len(held[-1:])
+            yield MarkedRows(table, self._last_marker(table), held[-1:], ended=True)
             self._finish(table)
         elif table not in self._held:
             self._finish(table)

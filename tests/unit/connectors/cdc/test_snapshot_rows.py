@@ -39,6 +39,16 @@ def test_markers_of_tables_one_after_the_other() -> None:
     ]
 
 
+def test_rows_that_are_read_together_are_split_where_the_marker_changes() -> None:
+    found = Range(0, 0, None, None)
+    assert _marks([(found, [("a",), ("b",), ("c",)]), (found, [("d",), ("e",), ("f",)]), (found, None)], 1) == [
+        (0, "first", [("a",)]),
+        (0, "true", [("b",), ("c",)]),
+        (0, "true", [("d",), ("e",)]),
+        (0, "last", [("f",)]),
+    ]
+
+
 @pytest.mark.parametrize(("first_wins", "marker"), [(True, "first"), (False, "last")])
 def test_the_only_row_is_the_first_or_the_last_one(first_wins: bool, marker: str) -> None:
     assert _marks(_whole(0, "a"), 1, first_wins=first_wins) == [(0, marker, [("a",)])]

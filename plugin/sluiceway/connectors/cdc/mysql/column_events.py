@@ -15,7 +15,8 @@ from sluiceway.connectors.cdc.tables import TableSchema
 from sluiceway.data import Struct
 
 if TYPE_CHECKING:
-    from sluiceway.connectors.cdc.column_serializers import ColumnSerializer, RawColumn
+    from sluiceway.connectors.cdc.column_rows import RawColumn
+    from sluiceway.connectors.cdc.column_serializers import ColumnSerializer
 
 _MOST_BYTES = 4 << 20
 _ROW = "row"  # the number of a row in its event, in offsets and source blocks
@@ -112,7 +113,7 @@ class CollectedRows:
 
     def _read(self) -> tuple[list[RawColumn], list[RawColumn]]:
         """Return the same columns of images of which some have values of those before."""
-        from sluiceway.connectors.cdc.column_serializers import raw_columns
+        from sluiceway.connectors.cdc.column_rows import raw_columns
 
         images: list[Any] = []
         old: list[Any] = []

@@ -19,6 +19,8 @@ from sluiceway.errors import ConnectError, RetriableError
 if TYPE_CHECKING:
     from pymysql.connections import Connection
 
+    from sluiceway.connectors.cdc.column_rows import Rows
+
 BUILT_IN_DATABASES = frozenset({"mysql", "performance_schema", "information_schema", "sys"})
 
 _NO_SUCH_VARIABLE, _SYNTAX_ERROR = 1193, 1064
@@ -112,16 +114,16 @@ class Server:
                 sock.shutdown(socket.SHUT_RDWR)
 
     def stream(
-        self, sql: str, size: int, parameters: Sequence[object] = ()
-    ) -> Iterator[tuple[tuple[str, ...], list[tuple[Any, ...]]]]:
-        """Yield the column names with at most ``size`` rows, and not many more than 4 MiB, at a time."""
+        self, sql: str, size: int, parameters: Sequence[object], *, columns: bool
+    ) -> Iterator[tuple[tuple[str, ...], Rows]]:
+        """Yield the column names with at most ``size`` rows, and not many more than 4 MiB, at a time. See ``result_rows``."""
         from pymysql.cursors import SSCursor
 
         with self.connection.cursor(SSCursor) as cursor:
             cursor.execute(sql, tuple(parameters) or None)
             names = tuple(column[0] for column in cursor.description or ())
             reading: Any = cursor  # its result is not part of PyMySQL's types
-            for rows in result_rows(reading._result, size, _FETCHED_BYTES):
+            for rows in result_rows(reading._result, size, _FETCHED_BYTES, columns=columns):
                 yield names, rows
 
     # -- positions

@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+from sluiceway.connectors.cdc.emitter import FEWEST_ROWS
+
+if TYPE_CHECKING:
+    from sluiceway.connectors.cdc.column_rows import Rows
 
 Row = tuple[Any, ...]
 Parse = Callable[[bytes, int], Row]
@@ -16,19 +21,19 @@ _AT_ONCE = 1 << 18
 _LENGTH_SIZES = {0xFC: 2, 0xFD: 3, 0xFE: 8}
 
 
-def result_rows(result: Any, limit: int, byte_limit: int) -> Iterator[list[Row]]:
+def result_rows(result: Any, limit: int, byte_limit: int, *, columns: bool = False) -> Iterator[Rows]:
     """Yield the rows of a PyMySQL result, of which no row has been read, in lists.
 
-    A list has at most ``limit`` rows, and not many more than ``byte_limit`` bytes. Values are text, or bytes of binary types. The
-    connection cannot be used any more if the iterator is closed before its end.
+    A list has at most ``limit`` rows and not many more than ``byte_limit`` bytes. Values are text, or bytes of binary types. With
+    ``columns``, many rows come as ColumnRows. The connection cannot be used any more if the iterator is closed before its end.
 
     Raises:
         pymysql.err.OperationalError: the server reports an error, or the connection is lost.
     """
     connection = result.connection
     packets = _Packets(connection)
-    parse = row_parser([encoding is None for encoding, _ in result.converters])
-    rows: list[Row] = []
+    decode = _decoder([encoding is None for encoding, _ in result.converters], columns=columns)
+    payloads: list[bytes] = []
     size, ended = 0, False
     try:
         while True:
@@ -39,17 +44,35 @@ def result_rows(result: Any, limit: int, byte_limit: int) -> Iterator[list[Row]]
                 break
             if first == _ERROR:
                 _raise_error(data[at : at + length], connection.encoding)
-            rows.append(parse(data, at))
+            payloads.append(data[at : at + length])
             size += length
-            if len(rows) >= limit or size >= byte_limit:
-                yield rows
-                rows, size = [], 0
+            if len(payloads) >= limit or size >= byte_limit:
+                yield decode(payloads)
+                payloads, size = [], 0
     finally:
         result.unbuffered_active, result.connection, result.rows = False, None, None
         if not ended:
             connection._force_close()
-    if rows:
-        yield rows
+    if payloads:
+        yield decode(payloads)
+
+
+def _decoder(binary: Sequence[bool], *, columns: bool) -> Callable[[list[bytes]], Rows]:
+    parse = row_parser(binary)
+
+    def decode(payloads: list[bytes]) -> Rows:
+        if columns and len(payloads) >= FEWEST_ROWS:
+            from pyarrow import ArrowInvalid
+
+            from sluiceway.connectors.cdc.mysql.result_columns import column_rows
+
+            try:
+                return column_rows(payloads, binary)
+            except ArrowInvalid:  # the rows one by one have the error
+                pass
+        return [parse(payload, 0) for payload in payloads]
+
+    return decode
 
 
 def row_parser(binary: Sequence[bool]) -> Parse:

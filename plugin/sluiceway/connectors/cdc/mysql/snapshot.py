@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from sluiceway.api import SourceRecord
-from sluiceway.connectors.cdc.emitter import Emitter
+from sluiceway.connectors.cdc.emitter import FEWEST_ROWS, Emitter
 from sluiceway.connectors.cdc.filters import TableId
 from sluiceway.connectors.cdc.known_tables import known_tables
 from sluiceway.connectors.cdc.mysql.binlog.stream import StartPosition
@@ -29,8 +29,6 @@ from sluiceway.connectors.cdc.snapshot_rows import SnapshotRows
 from sluiceway.connectors.cdc.tables import Row
 
 log = logging.getLogger(__name__)
-
-_FEWEST_ROWS = 32  # fewer become records one by one, because each batch of columns has a fixed cost
 
 
 @dataclass
@@ -146,7 +144,7 @@ class Snapshot:
         counts = self.server.row_counts()
         plan = [table_to_read(definition, self.config, counts) for definition in found]
         self._progress = Progress(plan)
-        ranges = BinlogRanges(self.config, sessions, found, conditions)
+        ranges = BinlogRanges(self.config, sessions, found, conditions, columns=self.emitter.encodes_columns)
         planner: RangePlanner[Server] = RangePlanner(
             plan, self.config.common.snapshots.range_rows, ranges.bounds, ranges.boundary
         )
@@ -167,7 +165,7 @@ class Snapshot:
         offset = self.position.offset()
         if not self._blocking:
             offset |= {**self._known, **self._progress.state()}
-        encoded = self.emitter.reads(schema, rows, block, offset) if len(rows) >= _FEWEST_ROWS else None
+        encoded = self.emitter.reads(schema, rows, block, offset) if len(rows) >= FEWEST_ROWS else None
         if encoded is not None:
             held, self._held = self._held, None
             if held is not None:

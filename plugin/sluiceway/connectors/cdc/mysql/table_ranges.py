@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from sluiceway.connectors.cdc.filters import TableId
 from sluiceway.connectors.cdc.mysql.binlog.stream import StartPosition
@@ -13,7 +14,9 @@ from sluiceway.connectors.cdc.mysql.config import SourceConfig
 from sluiceway.connectors.cdc.mysql.connection import Server, quoted
 from sluiceway.connectors.cdc.mysql.ddl.model import JdbcType, TableDefinition
 from sluiceway.connectors.cdc.ranges import Key, Range, TableToRead
-from sluiceway.connectors.cdc.tables import Row
+
+if TYPE_CHECKING:
+    from sluiceway.connectors.cdc.column_rows import Rows
 
 log = logging.getLogger(__name__)
 
@@ -56,12 +59,14 @@ class BinlogRanges:
     Args:
         tables: the tables in the order of the plan.
         conditions: the rows to read, by table.
+        columns: whether to read many rows as columns, for an emitter that encodes them.
     """
 
     config: SourceConfig
     sessions: Sequence[Server]
     tables: Sequence[TableDefinition]
     conditions: Mapping[str, str]
+    columns: bool
 
     def open(self, number: int) -> Server:
         return self.sessions[number]
@@ -87,7 +92,7 @@ class BinlogRanges:
         found = session.rows(query, parameters)
         return tuple(found[0]) if found else None
 
-    def read(self, session: Server, found: Range) -> Iterator[list[Row]]:
+    def read(self, session: Server, found: Range) -> Iterator[Rows]:
         """Yield the rows with values in the order of the table's columns."""
         table, common = self.tables[found.table], self.config.common
         names = [column.name.lower() for column in table.columns]
@@ -99,11 +104,13 @@ class BinlogRanges:
         else:
             query, parameters = self._query(table, found)
         limit = min(common.snapshots.fetch_size, common.batch_size)
-        for columns, rows in session.stream(query, limit, parameters):
-            lowered = {name.lower(): index for index, name in enumerate(columns)}
+        for header, rows in session.stream(query, limit, parameters, columns=self.columns):
+            lowered = {name.lower(): index for index, name in enumerate(header)}
             indexes = [lowered.get(name) for name in names]
-            if indexes == list(range(len(columns))):
-                yield [*rows]
+            if indexes == list(range(len(header))):
+                yield rows
+            elif not isinstance(rows, list):
+                yield rows.select(indexes)
             else:
                 yield [tuple(None if index is None else row[index] for index in indexes) for row in rows]
 

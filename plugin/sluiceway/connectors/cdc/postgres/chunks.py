@@ -12,7 +12,7 @@ from sluiceway.connectors.cdc.incremental_offsets import Request
 from sluiceway.connectors.cdc.postgres.catalog import Catalog, snapshot_columns
 from sluiceway.connectors.cdc.postgres.config import PostgresConfig
 from sluiceway.connectors.cdc.postgres.connection import quoted
-from sluiceway.connectors.cdc.postgres.copying import copy_rows
+from sluiceway.connectors.cdc.postgres.copying import copy_lines, parse_lines
 from sluiceway.connectors.cdc.postgres.source import SOURCE
 from sluiceway.connectors.cdc.postgres.types import TypeRegistry
 from sluiceway.connectors.cdc.tables import Row, TableSchema
@@ -117,7 +117,7 @@ class PostgresChunks:
         where = f" where {' and '.join(conditions)}" if conditions else ""
         order = ", ".join(map(quoted, request.key))
         query = f"select {columns} from {quoted(*schema.id)}{where} order by {order} limit {limit}"  # noqa: S608
-        return [row for rows in copy_rows(self._connection, query, limit, self._byte_limit) for row in rows]
+        return [row for lines in copy_lines(self._connection, query, limit, self._byte_limit) for row in parse_lines(lines)]
 
     def read_only_chunk(self, request: Request, schema: TableSchema, limit: int) -> ReadOnlyChunk | None:
         """Return a chunk as one snapshot sees it, with the end of the log at that time.

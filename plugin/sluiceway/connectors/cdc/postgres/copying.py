@@ -17,8 +17,8 @@ _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
 _ESCAPES = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
 
 
-def copy_rows(connection: Connection, query: str, limit: int, byte_limit: int) -> Iterator[list[Row]]:
-    """Yield the rows of a query in lists of about ``limit`` rows or ``byte_limit`` bytes; values are text."""
+def copy_lines(connection: Connection, query: str, limit: int, byte_limit: int) -> Iterator[list[bytes]]:
+    """Yield the lines of a query's rows, each with its end, in lists of about ``limit`` rows or ``byte_limit`` bytes."""
     from psycopg import errors, pq
 
     server = connection.pgconn
@@ -31,7 +31,7 @@ def copy_rows(connection: Connection, query: str, limit: int, byte_limit: int) -
         length, data = server.get_copy_data(0)  # waits without the interpreter's lock
         if length <= 0 or len(lines) >= limit or size >= byte_limit:
             if lines:
-                yield parse_lines(lines)
+                yield lines
             lines, size = [], 0
         if length <= 0:
             break
@@ -51,8 +51,13 @@ def parse_lines(lines: list[bytes]) -> list[Row]:
 
 def parse_line(line: str) -> Row:
     r"""Return the values of a line with escapes: ``\N`` is null."""
-    return [None if value == "\\N" else _ESCAPE.sub(_unescaped, value) if "\\" in value else value for value in line.split("\t")]
+    return [None if value == "\\N" else unescaped(value) if "\\" in value else value for value in line.split("\t")]
 
 
-def _unescaped(found: re.Match[str]) -> str:
+def unescaped(value: str) -> str:
+    """Return what a value with escapes means."""
+    return _ESCAPE.sub(_character, value)
+
+
+def _character(found: re.Match[str]) -> str:
     return _ESCAPES.get(found.group(1), found.group(1))

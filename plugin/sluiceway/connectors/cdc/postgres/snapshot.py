@@ -7,7 +7,7 @@ from collections.abc import Generator, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from sluiceway.api import EncodedRecords, SourceRecord
-from sluiceway.connectors.cdc.emitter import Emitter
+from sluiceway.connectors.cdc.emitter import FEWEST_ROWS, Emitter
 from sluiceway.connectors.cdc.filters import TableId
 from sluiceway.connectors.cdc.known_tables import known_tables
 from sluiceway.connectors.cdc.parallel import ParallelReader
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-_FEWEST_ROWS = 32  # fewer become records one by one, because each batch of columns has a fixed cost
 
 _ISOLATION = {"read_committed": "READ COMMITTED", "read_uncommitted": "READ UNCOMMITTED", "repeatable_read": "REPEATABLE READ"}
 _INTEGERS = frozenset({"int2", "int4", "int8"})
@@ -153,7 +152,7 @@ class Snapshot:
         plan = [table_to_read(catalog, found, self._config, self._types) for found in described]
         self._progress = Progress(plan)
         log.info("Snapshot of %d tables", len(plan))
-        ranges = PostgresRanges(self._config, self._connection, schemas, plan, self._conditions)
+        ranges = PostgresRanges(self._config, self._connection, schemas, plan, self._conditions, columns=self.encodes)
         planner: RangePlanner[Connection] = RangePlanner(
             plan, self._config.common.snapshots.range_rows, ranges.bounds, ranges.boundary
         )
@@ -170,7 +169,7 @@ class Snapshot:
             return
         source = self._sources.snapshot(marker, schema.id.schema, schema.id.table, self._position)
         offset = self.offset(completed=False)
-        encoded = self._emitter.reads(schema, rows, source, offset) if self.encodes and len(rows) >= _FEWEST_ROWS else None
+        encoded = self._emitter.reads(schema, rows, source, offset) if self.encodes and len(rows) >= FEWEST_ROWS else None
         if encoded is not None:
             yield encoded
             return

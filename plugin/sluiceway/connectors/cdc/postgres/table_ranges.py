@@ -6,16 +6,19 @@ import contextlib
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from sluiceway.connectors.cdc.emitter import FEWEST_ROWS
 from sluiceway.connectors.cdc.postgres.catalog import Catalog
 from sluiceway.connectors.cdc.postgres.chunks import key_conditions
 from sluiceway.connectors.cdc.postgres.config import PostgresConfig
 from sluiceway.connectors.cdc.postgres.connection import connect, driver, quoted
-from sluiceway.connectors.cdc.postgres.copying import copy_rows
+from sluiceway.connectors.cdc.postgres.copying import copy_lines, parse_lines
 from sluiceway.connectors.cdc.ranges import Key, Range, TableToRead
-from sluiceway.connectors.cdc.tables import Row, TableSchema
+from sluiceway.connectors.cdc.tables import TableSchema
 
 if TYPE_CHECKING:
     import psycopg
+
+    from sluiceway.connectors.cdc.column_rows import Rows
 
     Connection = psycopg.Connection[tuple[Any, ...]]
 
@@ -29,6 +32,7 @@ class PostgresRanges:
     Args:
         schemas: the tables' schemas, in the order of ``plan``.
         conditions: the rows to read, by table.
+        columns: whether to read many rows as columns, for an emitter that encodes them.
     """
 
     def __init__(
@@ -38,12 +42,15 @@ class PostgresRanges:
         schemas: Sequence[TableSchema],
         plan: Sequence[TableToRead],
         conditions: Mapping[str, str],
+        *,
+        columns: bool,
     ) -> None:
         self._config = config
         self._connection = connection
         self._schemas = schemas
         self._plan = plan
         self._conditions = conditions
+        self._as_columns = columns
         self.threads = 1 if config.isolation in _ONE_SESSION else min(config.common.snapshots.threads, self._work())
         self._snapshot: str | None = None
         if self.threads > 1:
@@ -85,7 +92,7 @@ class PostgresRanges:
         row = session.execute(query).fetchone()
         return None if row is None else tuple(row)
 
-    def read(self, session: Connection, found: Range) -> Iterator[list[Row]]:
+    def read(self, session: Connection, found: Range) -> Iterator[Rows]:
         """Yield the rows in the order of the table's columns; those that records leave out are None."""
         schema, common = self._schemas[found.table], self._config.common
         override = common.snapshots.select_overrides.get(str(schema.id))
@@ -97,8 +104,14 @@ class PostgresRanges:
             query = self._query(session, found, schema, read)
         positions = [read.index(name) if name in read else None for name in schema.columns]
         straight = positions == list(range(len(schema.columns)))
-        for rows in copy_rows(session, query, common.batch_size, _BATCH_BYTES):
-            yield list(rows) if straight else [[None if at is None else row[at] for at in positions] for row in rows]
+        for lines in copy_lines(session, query, common.batch_size, _BATCH_BYTES):
+            if self._as_columns and len(lines) >= FEWEST_ROWS:
+                from sluiceway.connectors.cdc.postgres.copy_columns import column_rows
+
+                yield column_rows(lines).select(positions)
+                continue
+            rows = parse_lines(lines)
+            yield [*rows] if straight else [[None if at is None else row[at] for at in positions] for row in rows]
 
     def _columns(self, schema: TableSchema) -> list[str]:
         """Return the columns to read; like Debezium's, snapshots leave out columns that are not captured, even of keys."""

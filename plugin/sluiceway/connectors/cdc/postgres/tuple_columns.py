@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from sluiceway.api import NotColumnar
 from sluiceway.columns.text_arrays import values_between
-from sluiceway.connectors.cdc.column_serializers import RawColumn
+from sluiceway.connectors.cdc.column_rows import RawColumn
 
 if TYPE_CHECKING:
     from sluiceway.columns.text_arrays import Numbers

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import io
+import random
 from typing import Any
 
 import pymysql
 import pytest
 
+from sluiceway.connectors.cdc.column_rows import ColumnRows
 from sluiceway.connectors.cdc.mysql.result_rows import result_rows
 
 _END = b"\xfe\0\0\2\0"
@@ -74,6 +76,32 @@ def test_rows_have_text_bytes_and_nulls_of_all_lengths(piece: int) -> None:
     found = list(result_rows(_Result(connection, "ascii", None, "utf8"), 2, 1 << 20))
     assert found == [rows[:2], rows[2:]]
     assert not connection.closed
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_columns_have_the_values_of_the_rows(seed: int) -> None:
+    chooser = random.Random(seed)  # noqa: S311 (test data)
+    encodings = [chooser.choice(["utf8", None]) for _ in range(chooser.randint(1, 8))]
+    lengths = [chooser.choice([0, 4, 250, 251, 300, 70_000]) for _ in encodings]
+
+    def value(encoding: str | None, length: int) -> str | bytes | None:
+        size = chooser.choice([length, length, 3])
+        return chooser.choice([None, b"\xff" * size if encoding is None else "\N{GREEK SMALL LETTER ALPHA}" * (size // 2)])
+
+    rows = [tuple(map(value, encodings, lengths)) for _ in range(100)]
+    data = _packets(*(b"".join(_text(v.encode() if isinstance(v, str) else v) for v in row) for row in rows), _END)
+    read: dict[bool, list[Any]] = {}
+    for columns in (False, True):
+        result = _Result(_Connection(data, 1 << 20), *encodings)
+        read[columns] = list(result_rows(result, 60, 1 << 30, columns=columns))
+    assert [isinstance(each, ColumnRows) for each in read[True]] == [True, True]
+    assert [list(each) for each in read[True]] == read[False] == [rows[:60], rows[60:]]
+
+
+def test_text_that_is_not_utf_8_is_refused() -> None:
+    data = _packets(*(_text(b"\xff") for _ in range(40)), _END)
+    with pytest.raises(UnicodeDecodeError):
+        list(result_rows(_Result(_Connection(data, 1 << 20), "utf8"), 60, 1 << 30, columns=True))
 
 
 def test_a_list_ends_when_it_is_large() -> None:

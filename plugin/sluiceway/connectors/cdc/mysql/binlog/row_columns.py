@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from sluiceway.api import NotColumnar
 from sluiceway.columns.text_arrays import data_of, is_plain, values_between
-from sluiceway.connectors.cdc.column_serializers import RawColumn
+from sluiceway.connectors.cdc.column_rows import RawColumn
 from sluiceway.connectors.cdc.mysql.binlog.charsets import Charsets, decoder, is_utf_8
 from sluiceway.connectors.cdc.mysql.binlog.column_storage import charset_of, is_compressed, value_size
 from sluiceway.connectors.cdc.mysql.binlog.decimals import decimal_groups
