@@ -11,7 +11,7 @@ from contextlib import ExitStack
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import ConnectError
 from sluiceway.runtime.task import TaskSpec
-from sluiceway.storage.codec import encode_task_status
+from sluiceway.storage.codec import TaskStatusRecord, decode_status_record, encode_task_status
 from sluiceway.storage.connector_offset_backing_store import ConnectorOffsetBackingStore
 from sluiceway.storage.factory import OFFSETS_TOPIC
 from sluiceway.storage.heartbeats import Heartbeat
@@ -100,9 +100,17 @@ class SharedStatuses:
             self._warned = False
 
     def _is_overwritten(self, task: TaskId, status: Status) -> bool:
-        """Return whether the topic holds another status, such as the driver's that the task waited for a slot."""
+        """Return whether the topic holds another status of this driver, such as that the task waited for a slot.
+
+        One of a later generation stays: it is that of a newer driver, or of the process that replaces this one.
+        """
         key, value = encode_task_status(task, status)
-        return self._last(key) != value
+        last = self._last(key)
+        if last == value:
+            return False
+        found = decode_status_record(key, last)
+        newer = isinstance(found, TaskStatusRecord) and found.status is not None and found.status.generation > status.generation
+        return not newer
 
 
 class SharedTaskReporter:

@@ -91,3 +91,12 @@ def test_a_host_that_was_suspended_reads_commands_before_its_next_heartbeat(host
     host.report(ONE, State.RUNNING)
     assert host.beat(112) == []
     assert host.beat(117) == [{ONE: 1}]
+
+
+def test_a_status_of_a_newer_driver_is_not_overwritten(host: Host) -> None:
+    host.report(ONE, State.RUNNING, 2)
+    for generation, overwritten in ((2, [ONE]), (1, [ONE]), (3, [])):
+        key, value = encode_task_status(ONE, Status(State.UNASSIGNED, "w:2", generation))
+        host.topic.last[key] = value
+        host.beat(host.now + 10)
+        assert host.topic.statuses == overwritten, f"generation {generation}"
