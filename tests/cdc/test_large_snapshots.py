@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from confluent_kafka import Consumer, TopicPartition
-from confluent_kafka.admin import NewTopic
+from confluent_kafka.admin import NewTopic, OffsetSpec
 
 from cdc.configs import mariadb_config, postgres_config
 from support.cdc_bench import Worker
@@ -83,8 +83,7 @@ class _Arrived:
 
     def __init__(self, kafka: Kafka, topics: list[str], rows: int) -> None:
         self._kafka = kafka
-        self._topics = topics
-        self._rows = rows
+        self._latest = {TopicPartition(topic, 0): OffsetSpec.latest() for topic in topics}
         created = kafka.admin.create_topics([NewTopic(topic, 1, 1) for topic in topics])
         for future in created.values():
             future.result(60)
@@ -106,20 +105,20 @@ class _Arrived:
         self.records += len(messages)
         return len(messages)
 
-    def rows(self) -> int:
-        """Return how many different rows have been read."""
-        return int(np.count_nonzero(self._seen))
+    def written(self) -> int:
+        """Return how many records the topics have, read or not: reading many takes longer than writing them."""
+        return sum(found.result(60).offset for found in self._kafka.admin.list_offsets(self._latest).values())
 
     def wait_for(self, rows: int) -> None:
+        """Read until this many different rows have been seen, and all records that the topics have then."""
+
         def arrived() -> bool:
             self.read()
-            return self.rows() >= rows
+            return int(np.count_nonzero(self._seen)) >= rows
 
         eventually(arrived, within=_WITHIN_SECONDS, what=f"{rows} rows")
-
-    def read_rest(self) -> None:
-        while self.read():
-            pass
+        while self.records < self.written():
+            self.read()
 
     def close(self) -> None:
         self._consumer.close()
@@ -133,18 +132,16 @@ def _check(source: _Source, tables: int, rows: int, folder: Path) -> None:
     try:
         begun = time.monotonic()
         with source.worker(folder) as worker:
-            arrived.wait_for(total // 2)
+            eventually(lambda: arrived.written() >= total // 2, within=_WITHIN_SECONDS, what=f"{total // 2} records")
             worker.kill()
-        half = time.monotonic()
-        arrived.read_rest()
-        at_kill = arrived.rows()
+        half, at_kill = time.monotonic(), arrived.written()
         with source.worker(folder):
             arrived.wait_for(total)
             ended = time.monotonic()
     finally:
         arrived.close()
     print(
-        f"{tables} tables of {rows} rows: killed after {at_kill} rows and {half - begun:.0f} s, the rest took "
+        f"{tables} x {rows} rows: killed after {at_kill} records and {half - begun:.0f} s, the rest took "
         f"{ended - half:.0f} s; {arrived.records - total} records were repeated",
         flush=True,
     )
