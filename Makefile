@@ -101,7 +101,7 @@ test-plugins-kills: $(VENV)/.ready  ## kill the processes of Debezium's source a
 
 test-cdc: $(VENV)/.ready  ## change data capture: records of Debezium, handovers, memory, large snapshots (ROWS, TABLE_ROWS=5000000 SECONDS=120)
 	$(BIN)/python -m pytest tests/cdc -v -s -p no:cacheprovider
-	$(BIN)/python -m pytest tests/unit/connectors/cdc tests/integration/test_mariadb_log_values.py tests/integration/test_jdbc_rewind.py \
+	$(BIN)/python -m pytest tests/unit/connectors/cdc tests/integration/test_log_values.py tests/integration/test_jdbc_rewind.py \
 		-m long -v -p no:cacheprovider
 
 test-cdc-kills: $(VENV)/.ready  ## change data capture under load while tasks, drivers, databases, and networks fail (KILLS=50 SEED=1)

@@ -12,6 +12,7 @@ JSON = {
 }
 POSTGRES = "io.debezium.connector.postgresql.PostgresConnector"
 MARIADB = "io.debezium.connector.mariadb.MariaDbConnector"
+MYSQL = "io.debezium.connector.mysql.MySqlConnector"
 
 
 def postgres_config(database: DatabaseForTest, name: str, **more: str) -> dict[str, str]:
@@ -30,13 +31,21 @@ def postgres_config(database: DatabaseForTest, name: str, **more: str) -> dict[s
 
 def mariadb_config(database: DatabaseForTest, name: str, bootstrap: str, **more: str) -> dict[str, str]:
     """Return a config; ``name`` names the connector, the prefix of its topics, and its history topic."""
+    return {**_binlog(MARIADB, database, name, bootstrap), **_keys(more)}
+
+
+def mysql_config(database: DatabaseForTest, name: str, bootstrap: str, **more: str) -> dict[str, str]:
+    """Return a config like ``mariadb_config``."""
+    return {**_binlog(MYSQL, database, name, bootstrap), **_keys(more)}
+
+
+def _binlog(connector: str, database: DatabaseForTest, name: str, bootstrap: str) -> dict[str, str]:
     return {
-        **_common(MARIADB, database, name),
+        **_common(connector, database, name),
         "database.server.id": "4711",
         "database.include.list": database.name,
         "schema.history.internal.kafka.topic": f"{name}-history",
         "schema.history.internal.kafka.bootstrap.servers": bootstrap,
-        **_keys(more),
     }
 
 
