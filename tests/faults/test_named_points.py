@@ -39,7 +39,7 @@ def test_a_source_killed_at_a_named_point_continues_after_its_last_commit(
     group: WorkerGroup, guarantee: Guarantee, row: NewRow, tmp_path: Path, own_connectors: None, point: Point
 ) -> None:
     made = row(f"kill -9 of all processes; the batch is {point.value}", guarantee.value)
-    transactions = {"transaction_boundary": "interval"} if guarantee is EOS else {}
+    transactions = {"transaction_boundary": "interval", "crash_bootstrap": group.address} if guarantee is EOS else {}
     crash = tmp_path / "crash"
     topic = group.source(connector_class=CRASHING_SOURCE, crash_file=str(crash), **transactions)
     first = group.driver()

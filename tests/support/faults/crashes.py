@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import enum
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import psutil
+from confluent_kafka import IsolationLevel, TopicPartition
+from confluent_kafka.admin import AdminClient, OffsetSpec
 
-from sluiceway.api import SinkRecord, SourceRecord, TopicPartition
+from sluiceway.api import SinkRecord, SourceRecord
+from sluiceway.api import TopicPartition as ConnectTopicPartition
 from sluiceway.config.definition import ConfigDef, ConfigKey, Importance, Type
 from sluiceway.connectors.verifiable.sink import VerifiableSinkConnector, VerifiableSinkTask
 from sluiceway.connectors.verifiable.source import VerifiableSourceConnector, VerifiableSourceTask
@@ -17,8 +20,10 @@ from sluiceway.connectors.verifiable.source import VerifiableSourceConnector, Ve
 CRASHING_SOURCE = "support.faults.crashes.CrashingSourceConnector"
 CRASHING_SINK = "support.faults.crashes.CrashingSinkConnector"
 CRASH_FILE = "crash.file"
+CRASH_BOOTSTRAP = "crash.bootstrap"
 
 _CRASH_FILE = ConfigKey(name=CRASH_FILE, type=Type.STRING, importance=Importance.HIGH)
+_CRASH_BOOTSTRAP = ConfigKey(name=CRASH_BOOTSTRAP, type=Type.STRING, importance=Importance.LOW, default="")
 
 
 class Point(enum.Enum):
@@ -39,11 +44,22 @@ class Crash:
     def __init__(self, config: Mapping[str, str]) -> None:
         self._file = Path(config[CRASH_FILE])
 
-    def at(self, point: Point) -> None:
+    def at(self, point: Point, when: Callable[[], bool] = lambda: True) -> None:
         with contextlib.suppress(FileNotFoundError):
-            if self._file.read_text() == point.name:
+            if self._file.read_text() == point.name and when():
                 self._file.unlink()
                 _kill_all()
+
+
+def _in_open_transaction(address: str, topic: str) -> bool:
+    """Return True if the broker has records of an open transaction, which the producer sends a few milliseconds after a poll."""
+    admin = AdminClient({"bootstrap.servers": address})
+    partition = TopicPartition(topic, 0)
+    ends = [
+        admin.list_offsets({partition: OffsetSpec.latest()}, isolation_level=level)[partition].result(30).offset
+        for level in (IsolationLevel.READ_COMMITTED, IsolationLevel.READ_UNCOMMITTED)
+    ]
+    return ends[0] < ends[1]
 
 
 def _kill_all() -> None:
@@ -56,15 +72,21 @@ def _kill_all() -> None:
 
 
 class CrashingSourceTask(VerifiableSourceTask):
+    """Dies at a point. With ``crash.bootstrap``, a batch counts as sent once it is in the broker, in an open transaction."""
+
     _sent = False
 
     def start(self, config: Mapping[str, str]) -> None:
         self._crash = Crash(config)
+        self._bootstrap, self._topic = config.get(CRASH_BOOTSTRAP), config["topic"]
         super().start(config)
+
+    def _has_arrived(self) -> bool:
+        return not self._bootstrap or _in_open_transaction(self._bootstrap, self._topic)
 
     def poll(self) -> Sequence[SourceRecord] | None:
         if self._sent:
-            self._crash.at(Point.SENT)
+            self._crash.at(Point.SENT, self._has_arrived)
         records = super().poll()
         self._sent = bool(records)
         if records:
@@ -83,7 +105,7 @@ class CrashingSourceConnector(VerifiableSourceConnector):
 
     @classmethod
     def config_def(cls) -> ConfigDef:
-        return super().config_def().define(_CRASH_FILE)
+        return super().config_def().define(_CRASH_FILE).define(_CRASH_BOOTSTRAP)
 
 
 class CrashingSinkTask(VerifiableSinkTask):
@@ -98,7 +120,7 @@ class CrashingSinkTask(VerifiableSinkTask):
         if records:
             self._crash.at(Point.PUT)
 
-    def flush(self, offsets: Mapping[TopicPartition, int]) -> None:
+    def flush(self, offsets: Mapping[ConnectTopicPartition, int]) -> None:
         super().flush(offsets)
         self._crash.at(Point.FLUSHED)
 
