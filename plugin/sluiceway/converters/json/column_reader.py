@@ -112,9 +112,10 @@ def _typed_builder(schema: Schema, use_defaults: bool) -> Build | None:
     if name is not None:
         return _decimals(schema) if name == DECIMAL else _moments(schema, name)
     if schema.type in INTEGER_BITS:
-        return _exact(schema, int)
+        return _integers(schema)
     if schema.type in (Type.BOOLEAN, Type.STRING):
-        return _exact(schema, bool if schema.type is Type.BOOLEAN else str)
+        kind = arrow_type(schema)
+        return lambda nodes: pa.array(nodes, kind)  # raises for nodes of other types
     if schema.type is Type.BYTES:
         return _bytes
     if schema.type in (Type.FLOAT32, Type.FLOAT64):
@@ -134,11 +135,11 @@ def _check_types(nodes: Sequence[Any], *allowed: type) -> set[type]:
     return found
 
 
-def _exact(schema: Schema, exact: type) -> Build:
+def _integers(schema: Schema) -> Build:
     kind = arrow_type(schema)
 
     def build(nodes: Sequence[Any]) -> AnyArray:
-        _check_types(nodes, exact)
+        _check_types(nodes, int)  # Arrow would take floats, too
         return pa.array(nodes, kind)
 
     return build

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import itertools
 import operator
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -30,14 +30,14 @@ class ColumnReader:
         self._new_topic = new_topic
         self._decoders: dict[str, tuple[_PartDecoder, _PartDecoder]] = {}
 
-    def parts(self, messages: Sequence[ConsumedMessage], *, one_partition: bool) -> list[SinkPart]:
+    def parts(self, messages: Sequence[ConsumedMessage], *, one_topic: bool) -> list[SinkPart]:
         """Return the messages in order, in as few parts as possible.
 
         Messages without a columnar form, and short runs of one partition, are left to the row form, which also handles bad
-        messages. ``one_partition`` says that all messages are of one topic partition.
+        messages. ``one_topic`` says that all messages are of one topic.
         """
         parts: list[SinkPart] = []
-        for run in (messages,) if one_partition else _runs_of_partitions(messages):
+        for run in _runs_of_partitions(messages, one_topic=one_topic):
             for part in self._decoded(run) if len(run) >= FEWEST_RECORDS else (SinkPart(run),):
                 if part.columns is None and parts and parts[-1].columns is None:
                     parts[-1] = SinkPart([*parts[-1].messages, *part.messages])
@@ -119,13 +119,14 @@ class _PartDecoder:
         return Column(schema, pa.nulls(count, null_type))
 
 
-def _runs_of_partitions(messages: Sequence[ConsumedMessage]) -> Iterator[Sequence[ConsumedMessage]]:
+def _runs_of_partitions(messages: Sequence[ConsumedMessage], *, one_topic: bool) -> Iterator[Sequence[ConsumedMessage]]:
     """Yield runs of successive messages of one topic partition."""
-    places = list(zip(map(_TOPIC, messages), map(_PARTITION, messages), strict=True))  # type: ignore[arg-type]
+    partitions: Iterable[object] = map(_PARTITION, messages)  # type: ignore[arg-type]  # ConsumedMessage is a Message
+    places = partitions if one_topic else zip(map(_TOPIC, messages), partitions, strict=True)  # type: ignore[arg-type]
     end = 0
     for _, run in itertools.groupby(places):
         start, end = end, end + len(list(run))
-        yield messages[start:end]
+        yield messages if end - start == len(messages) else messages[start:end]
 
 
 def _timestamps(messages: Sequence[ConsumedMessage], timestamp_type: int) -> pa.Int64Array:

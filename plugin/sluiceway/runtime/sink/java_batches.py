@@ -50,7 +50,7 @@ class JavaSinkBatches:
         self._tolerance = tolerance
         self._new_topic = new_topic
 
-    def parts(self, messages: Sequence[ConsumedMessage], *, one_partition: bool) -> Sequence[SinkPart]:
+    def parts(self, messages: Sequence[ConsumedMessage], *, one_topic: bool) -> Sequence[SinkPart]:
         """Return the messages in one part."""
         return (SinkPart(messages),)
 

@@ -71,11 +71,11 @@ class SinkBatches:
         self._reader: ColumnReader | None = None
         self._attempts = ColumnAttempts()
 
-    def parts(self, messages: Sequence[ConsumedMessage], *, one_partition: bool) -> Sequence[SinkPart]:
-        """Return the messages in order in one or several parts. ``one_partition``: all are of one topic partition."""
+    def parts(self, messages: Sequence[ConsumedMessage], *, one_topic: bool) -> Sequence[SinkPart]:
+        """Return the messages in order in one or several parts. ``one_topic``: all are of one topic."""
         if not self._columns or len(messages) < FEWEST_RECORDS or not self._attempts.next():
             return (SinkPart(messages),)
-        read = self._loaded_reader().parts(messages, one_partition=one_partition)
+        read = self._loaded_reader().parts(messages, one_topic=one_topic)
         parts = [transformed for part in read for transformed in self._transformed(part)]
         if all(part.columns is None and not part.dropped for part in parts):
             self._attempts.failed()

@@ -98,7 +98,7 @@ class WorkerSinkTask(WorkerTask):
         if messages:
             self._metrics.took(len(messages), *times_of(messages))
         self._gone, self._put_seconds, before = frozenset(), 0.0, self._result.records
-        parts = self._batches.parts(messages, one_partition=len(consumer.assignment) == 1)
+        parts = self._batches.parts(messages, one_topic=len({each.topic for each in consumer.assignment}) == 1)
         with self._spans.batch(time.monotonic() - began, len(messages), messages):
             for number, part in enumerate(parts):
                 self._move_part(part, parts[number:])

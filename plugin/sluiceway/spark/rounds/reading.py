@@ -149,7 +149,7 @@ class RangeReader:
         self.resources.callback(chain.close)
         batches = SinkBatches(converters, chain, tolerance, lambda _topic: None, columns=True)
         for messages in self._messages():
-            for part in batches.parts(messages, one_partition=True):
+            for part in batches.parts(messages, one_topic=True):
                 batch = batches.batch(part)
                 table = None if batch.columns is None else _columns_of(batch.columns)
                 if table is not None:
