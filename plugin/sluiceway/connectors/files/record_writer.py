@@ -53,6 +53,18 @@ class _Groups:
         group.records.append(record)
         group.values.append(value)
 
+    def add_to_last(self, record: SinkRecord) -> bool:
+        """Add a record with a value to the group of the last one, if both have the same topic partition and schema."""
+        group = self._last
+        if group is None or record.value_schema is not group.schema or record.value is None:
+            return False
+        last = group.records[-1]
+        if record.kafka_partition != last.kafka_partition or record.topic != last.topic:
+            return False
+        group.records.append(record)
+        group.values.append(record.value)
+        return True
+
     def take(self) -> list[_Group]:
         """Return the groups, and start again."""
         groups, self._groups, self._last = self._groups, [], None
@@ -81,6 +93,7 @@ class RecordWriter:
         self._schemas = CurrentSchemas(options.compatibility if file_format.needs_schema else "NONE", check)
         interval = options.limits.interval if options.limits.by_record_time else None
         self._record_interval = interval
+        self._by_partition = interval is None and self._partitioner.by_partition
 
     def write(self, writer: PartitionWriter, records: Sequence[SinkRecord], now: int) -> None:
         """Write records of one topic partition. Those that were written before are skipped. Raises StorageError."""
@@ -93,21 +106,23 @@ class RecordWriter:
             writer.advance(end)
 
         last, written_before, room = -1, writer.position or 0, writer.rotation.room
+        time: int | None = None
         for record in records:
             offset = record.original_kafka_offset
             if offset < written_before:
                 continue
             last = offset
-            placed = self._placed(writer, record, now)
-            if placed is None:
-                continue
-            folder, schema, value, time = placed
-            if time is not None and writer.rotation.boundary is not None and time >= writer.rotation.boundary:
-                flush(offset)
-                writer.commit()
-                room = writer.rotation.room
+            if not (self._by_partition and groups.add_to_last(record)):
+                placed = self._placed(writer, record, now)
+                if placed is None:
+                    continue
+                folder, schema, value, time = placed
+                if time is not None and writer.rotation.boundary is not None and time >= writer.rotation.boundary:
+                    flush(offset)
+                    writer.commit()
+                    room = writer.rotation.room
+                groups.add(folder, schema, record, value)
             writer.rotation.wrote(1, now, time)
-            groups.add(folder, schema, record, value)
             room -= 1
             if room <= 0:
                 flush(offset + 1)

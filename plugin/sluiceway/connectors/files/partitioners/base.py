@@ -51,12 +51,21 @@ class Partitioner(abc.ABC):
         """Whether ``time_of`` depends on the record."""
         return False
 
+    @property
+    def by_partition(self) -> bool:
+        """Whether ``encode`` depends only on the record's topic partition."""
+        return False
+
 
 class DefaultPartitioner(Partitioner):
     """Writes ``partition=<Kafka partition>``."""
 
     def encode(self, record: SinkRecord, now: int) -> str:
         return f"partition={record.kafka_partition}"
+
+    @property
+    def by_partition(self) -> bool:
+        return True
 
     def encode_columns(self, batch: ColumnBatch, now: int) -> EncodedColumns:
         return EncodedColumns([f"partition={batch.partition}"])
