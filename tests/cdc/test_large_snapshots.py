@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from confluent_kafka import Consumer, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import NewTopic, OffsetSpec
 
 from cdc.configs import mariadb_config, postgres_config
@@ -107,7 +107,16 @@ class _Arrived:
 
     def written(self) -> int:
         """Return how many records the topics have, read or not: reading many takes longer than writing them."""
-        return sum(found.result(60).offset for found in self._kafka.admin.list_offsets(self._latest).values())
+
+        def ends() -> list[int] | None:
+            try:
+                return [found.result(60).offset for found in self._kafka.admin.list_offsets(self._latest).values()]
+            except KafkaException as error:
+                if error.args[0].code() != KafkaError.NOT_LEADER_FOR_PARTITION:  # as new topics have none yet
+                    raise
+                return None
+
+        return sum(eventually(ends, within=60, what="leaders of all topics"))
 
     def wait_for(self, rows: int) -> None:
         """Read until this many different rows have been seen, and all records that the topics have then."""
