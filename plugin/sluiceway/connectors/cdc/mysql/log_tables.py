@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from sluiceway.connectors.cdc.filters import TableId
-from sluiceway.connectors.cdc.mysql.binlog.rows import RowReaders
+from sluiceway.connectors.cdc.mysql.binlog.rows import DELETE, Row, RowReaders
 from sluiceway.connectors.cdc.mysql.binlog.table_map import ColumnType, MappedColumn, TableMap
 from sluiceway.connectors.cdc.mysql.ddl.model import ColumnDefinition, JdbcType, TableDefinition
 from sluiceway.connectors.cdc.tables import TableSchema
@@ -15,7 +15,8 @@ from sluiceway.connectors.cdc.tables import TableSchema
 class LogTable:
     """A table that the log has mapped: how to read its rows and what to make of them. ``schema`` is None if it is not read.
 
-    A signal table that is not ``captured`` is read too, without records.
+    A signal table that is not ``captured`` is read too, without records. ``row_end`` is the index of the hidden column by which
+    a system-versioned table of MariaDB tells former rows from current ones.
     """
 
     raw: bytes
@@ -25,6 +26,23 @@ class LogTable:
     readers: RowReaders | None
     schema: TableSchema | None
     captured: bool = False
+    row_end: int | None = field(init=False)
+
+    def __post_init__(self) -> None:
+        columns = () if self.definition is None else self.definition.columns
+        self.row_end = next((index for index, each in enumerate(columns) if each.name == _ROW_END and not each.type_name), None)
+
+    def current(self, operation: str, before: Row | None, after: Row | None) -> tuple[str, Row | None, Row | None] | None:
+        """Return the change of the current rows that a change of a system-versioned table is; None if only former rows change.
+
+        An update also inserts the former row, and a delete sets the end of its row (MariaDB, "System-Versioned Tables").
+        """
+        if self.row_end is None:
+            return operation, before, after
+        was, becomes = (row is not None and _is_current(row[self.row_end]) for row in (before, after))
+        if was and not becomes:
+            return DELETE, before, None
+        return (operation, before, after) if becomes else None
 
 
 _TYPES = {
@@ -51,7 +69,13 @@ _BINARY = 63
 _UNSIGNED_TYPES = frozenset({ColumnType.TINY, ColumnType.SHORT, ColumnType.INT24, ColumnType.LONG, ColumnType.LONGLONG})
 
 
-_VERSIONING = frozenset({"row_start", "row_end"})
+_ROW_END = "row_end"
+_VERSIONING = frozenset({"row_start", _ROW_END})
+_ENDLESS = 2_147_483_647_000_000  # the largest TIMESTAMP, in microseconds, or less; larger than a transaction id
+
+
+def _is_current(row_end: object) -> bool:
+    return not isinstance(row_end, int) or row_end >= _ENDLESS  # partial row images may leave it out
 
 
 def matched_definition(

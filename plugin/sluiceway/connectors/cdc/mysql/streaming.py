@@ -219,7 +219,7 @@ class Streaming:
 
     def _collect(self, table: LogTable, schema: TableSchema, readers: RowReaders, event: RowsEvent, size: int) -> bool:
         """Collect the rows of an event; return False if they must become records at once."""
-        if not (self._collects and table.captured and self._parts.emitter.encodes_columns):
+        if not (self._collects and table.captured and table.row_end is None and self._parts.emitter.encodes_columns):
             return False
         starts = readers.image_starts(event)
         count = len(starts) // 2 if event.operation == row_events.UPDATE else len(starts)
@@ -364,9 +364,9 @@ class Streaming:
         count, passed = len(pairs), first
         try:
             for number in range(first, count):
-                before, after = pairs[number]
                 self._position.row(number, count)
-                records += self._row_records(table, table.schema, event.operation, before, after, number)
+                if (change := table.current(event.operation, *pairs[number])) is not None:
+                    records += self._row_records(table, table.schema, *change, number)
                 if len(records) >= self._common.batch_size:
                     self._put(records, header.size * (number + 1 - passed) // count)
                     records, passed = [], number + 1
