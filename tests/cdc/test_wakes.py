@@ -6,8 +6,8 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 
@@ -15,13 +15,14 @@ from cdc.configs import mariadb_config, postgres_config
 from sluiceway.api import SourceTask
 from sluiceway.connectors.cdc.mysql.task import MariaDbSourceTask
 from sluiceway.connectors.cdc.postgres.task import PostgresTask
+from sluiceway.testing.contexts import MemorySourceContext
 from support.capture import TaskRun
 from support.database import DatabaseForTest
 from support.mariadb import MariaDbServer
 from support.postgres import PostgresServer
 
 _ROWS = 40
-_POLL_SECONDS = 0.5
+_RUNTIME_SECONDS = 0.2
 
 Case = tuple[type[SourceTask], DatabaseForTest, dict[str, str]]
 
@@ -41,11 +42,19 @@ def case(request: pytest.FixtureRequest, unique: Callable[[str], str]) -> Iterat
             yield MariaDbSourceTask, server.database("shop"), mariadb_config(server.database("shop"), name, bootstrap)
 
 
-def test_a_woken_poll_returns_records(case: Case) -> None:
+def test_a_woken_poll_returns_records(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Records are late if they are there after a wait of the runtime that nothing has ended."""
     task, database, config = case
+    woken: list[bool] = []
+
+    def wait(context: Any, seconds: float) -> None:
+        woken.append(context._woken.wait(seconds))
+        context._woken.clear()
+
+    monkeypatch.setattr(MemorySourceContext, "wait", wait)  # which does not wait that long
     database.execute("create table t (id int primary key)")
     database.execute("insert into t values (0)")
-    with TaskRun(task, {**config, "poll.interval.ms": str(int(_POLL_SECONDS * 1000))}) as run:
+    with TaskRun(task, {**config, "poll.interval.ms": "500"}) as run:
         run.take(1)
         wanted = threading.Semaphore(0)
 
@@ -57,13 +66,13 @@ def test_a_woken_poll_returns_records(case: Case) -> None:
 
         writer = threading.Thread(target=write)
         writer.start()
-        woken_for_nothing = 0
+        late = 0
         for _ in range(_ROWS):
             wanted.release()
-            began = time.monotonic()
+            waits, missed = len(woken), False
             while not run.poll():
-                ended = time.monotonic()
-                woken_for_nothing += ended - began < _POLL_SECONDS  # else the commit takes longer than a poll
-                began = ended
+                run.wait(_RUNTIME_SECONDS)
+                waits, missed = len(woken), not woken[-1]
+            late += missed and len(woken) == waits
         writer.join()
-    assert woken_for_nothing < _ROWS // 2
+    assert late < _ROWS // 4

@@ -71,6 +71,10 @@ class TaskRun:
             self.offset = next((offset for _, offset in self._task.idle_offsets()), self.offset)
         return records
 
+    def wait(self, seconds: float) -> None:
+        """Wait as the runtime does after a poll without records."""
+        self._context.wait(seconds)
+
     def take(self, count: int) -> list[SourceRecord]:
         """Return so many records, as a task that crashes behind them."""
         found: list[SourceRecord] = []
