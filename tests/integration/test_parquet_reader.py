@@ -13,7 +13,8 @@ import pyarrow.parquet
 import pytest
 from pyspark.sql import SparkSession
 
-from sluiceway.connectors.spark.parquet_reader import ParquetReader, Window, parquet_reader
+from sluiceway.connectors.spark.parquet_reader import ParquetReader, parquet_reader
+from sluiceway.connectors.spark.ranges import ValueRange
 from sluiceway.connectors.spark.reading import load
 from sluiceway.connectors.spark.source_config import SourceConfig
 from sluiceway.errors import ConnectError
@@ -61,10 +62,10 @@ def config(folder: Path, **more: str) -> SourceConfig:
     return SourceConfig.of({"format": "parquet", "path": str(folder), "topic": "t", **more})
 
 
-def by_both(spark: SparkSession, folder: Path, window: Window | None = None) -> tuple[list[Any], list[Any]]:
+def by_both(spark: SparkSession, folder: Path, range_: ValueRange | None = None) -> tuple[list[Any], list[Any]]:
     """Return the rows that PyArrow and Spark read, ordered by id."""
     frame = load(spark, config(folder))
-    reader = parquet_reader(frame, config(folder), sorted(frame.inputFiles()), window)
+    reader = parquet_reader(frame, config(folder), sorted(frame.inputFiles()), range_)
     assert reader is not None
     return rows(pa.Table.from_batches(list(reader.batches()), reader.schema)), rows(frame.toArrow())
 
@@ -109,12 +110,12 @@ def test_columns_of_other_case_and_order_and_missing_ones_are_read_as_spark_read
 
 
 @pytest.mark.parametrize(("column", "low", "high"), [("id", 1, 2), ("at", -1, 1_767_225_600_000_000), ("i16", -(2**15), 1)])
-def test_a_window_excludes_its_start_and_has_its_end(
+def test_a_range_excludes_its_start_and_has_its_end(
     spark: SparkSession, tmp_path: Path, column: str, low: int, high: int
 ) -> None:
     write(tmp_path / "in", "1.parquet", COLUMNS, row_group_size=1)
     frame = load(spark, config(tmp_path / "in"))
-    reader = parquet_reader(frame, config(tmp_path / "in"), sorted(frame.inputFiles()), Window(column, low, high))
+    reader = parquet_reader(frame, config(tmp_path / "in"), sorted(frame.inputFiles()), ValueRange(column, low, high))
     assert reader is not None
     assert [row["id"] for batch in reader.batches() for row in batch.to_pylist()] == ([2] if column == "id" else [3])
 

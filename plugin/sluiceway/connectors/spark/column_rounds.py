@@ -12,11 +12,20 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from sluiceway.api import Offset, OffsetStorageReader
-from sluiceway.api.data_frames import Round, Split
-from sluiceway.connectors.spark.parquet_reader import Window as ColumnWindow
+from sluiceway.api.data_frames import Round, Split, SplitReader
+from sluiceway.connectors.spark.jdbc_reader import JdbcReaders
 from sluiceway.connectors.spark.parquet_reader import parquet_reader
-from sluiceway.connectors.spark.ranges import ROUND_FIELD, RoundPlan, Window, offset_of, plan_in, position_in, split_partition
-from sluiceway.connectors.spark.reading import load, reader_of
+from sluiceway.connectors.spark.ranges import (
+    ROUND_FIELD,
+    RoundPlan,
+    ValueRange,
+    Window,
+    offset_of,
+    plan_in,
+    position_in,
+    split_partition,
+)
+from sluiceway.connectors.spark.reading import check_names, load, reader_of
 from sluiceway.connectors.spark.source_config import SourceConfig
 from sluiceway.errors import ConnectError
 
@@ -36,6 +45,7 @@ class ColumnRounds:
         self._config = config
         self._offsets = offsets
         self._window: Window | None = None
+        self._jdbc_readers = JdbcReaders(config) if config.is_jdbc and not config.by_timestamp else None
 
     def next_round(self) -> Round | None:
         """Return the round that has begun, or else the next rows."""
@@ -58,15 +68,10 @@ class ColumnRounds:
         config = self._config
         before = {key: value for key, value in (stored or {}).items() if key != ROUND_FIELD}
         marks = [split_partition(config.partition, number) for number in range(len(plan.ranges))]
-        files = sorted(frame.inputFiles()) if config.path else []
+        readers = self._readers(frame, plan)
         splits = [
-            Split(
-                frame.where(self._between(frame, low, high)),
-                [(mark, {ROUND_FIELD: plan.id})],
-                number % plan.slots,
-                parquet_reader(frame, config, files, ColumnWindow(config.column, low, high)),
-            )
-            for number, (mark, (low, high)) in enumerate(zip(marks, plan.ranges, strict=True))
+            Split(frame.where(self._between(frame, low, high)), [(mark, {ROUND_FIELD: plan.id})], number % plan.slots, reader)
+            for number, (mark, (low, high), reader) in enumerate(zip(marks, plan.ranges, readers, strict=True))
         ]
         return Round(
             config.topic,
@@ -78,6 +83,19 @@ class ColumnRounds:
                 *((mark, None) for mark in marks),
             ],
         )
+
+    def _readers(self, frame: DataFrame, plan: RoundPlan) -> Sequence[SplitReader | None]:
+        """Return the readers of the plan's ranges, None for those that Spark reads."""
+        config = self._config
+        ranges = [ValueRange(config.column, low, high) for low, high in plan.ranges]
+        readers = None if self._jdbc_readers is None else self._jdbc_readers.readers(frame, ranges)
+        if readers is not None:
+            return readers
+        if config.is_jdbc:
+            check_names(config)
+            return [None] * len(ranges)
+        files = sorted(frame.inputFiles()) if config.path else []
+        return [parquet_reader(frame, config, files, each) for each in ranges]
 
     def _window_after(self, frame: DataFrame, position: int | None) -> Window | None:
         """Return the rows after a position. They are counted once, and again when all of them have been read."""
@@ -92,6 +110,7 @@ class ColumnRounds:
     def _bounds(self, frame: DataFrame, position: int | None) -> tuple[int | None, int | None, int]:
         from pyspark.sql import functions
 
+        check_names(self._config)
         value = self._number(frame)
         rows = frame if position is None else frame.where(self._after(frame, position))
         [(low, high, count)] = rows.agg(functions.min(value), functions.max(value), functions.count(value)).collect()

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
+from sluiceway.connectors.spark.ranges import ValueRange
 from sluiceway.connectors.spark.source_config import SourceConfig
 from sluiceway.errors import ConnectError
 
@@ -34,21 +35,13 @@ _SAME_IN_BOTH = frozenset(
 )
 
 
-class Window(NamedTuple):
-    """Rows whose column has a value above ``low`` and not above ``high``; of a timestamp, microseconds since the epoch."""
-
-    column: str
-    low: int
-    high: int
-
-
 @dataclass(frozen=True, slots=True)
 class ParquetReader:
     """A ``SplitReader`` of Parquet files. ``schema`` has the columns of the DataFrame that it replaces."""
 
     files: tuple[str, ...]
     schema: pa.Schema
-    window: Window | None = None
+    range: ValueRange | None = None
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         for file in self.files:
@@ -63,7 +56,7 @@ class ParquetReader:
             names = _names_in(data.schema.names, self.schema.names, file)
             yield from data.to_batches(
                 columns={field.name: _column(names[field.name], field.type) for field in self.schema},
-                filter=None if self.window is None else self._within(names, self.window),
+                filter=None if self.range is None else self._within(names, self.range),
                 batch_size=_BATCH_ROWS,
                 batch_readahead=2,
                 fragment_readahead=1,
@@ -71,17 +64,17 @@ class ParquetReader:
         except (pa.ArrowException, OSError) as error:
             raise ConnectError(f"Cannot read {file}: {error}") from error
 
-    def _within(self, names: dict[str, str | None], window: Window) -> Any:
+    def _within(self, names: dict[str, str | None], range_: ValueRange) -> Any:
         import pyarrow as pa
 
-        kind = self.schema.field(window.column).type
-        column = _column(names[window.column], kind)
-        low, high = (pa.scalar(value, pa.int64()).cast(kind) for value in (window.low, window.high))
+        kind = self.schema.field(range_.column).type
+        column = _column(names[range_.column], kind)
+        low, high = (pa.scalar(value, pa.int64()).cast(kind) for value in (range_.low, range_.high))
         return (column > low) & (column <= high)
 
 
 def parquet_reader(
-    frame: DataFrame, config: SourceConfig, files: Sequence[str], window: Window | None = None
+    frame: DataFrame, config: SourceConfig, files: Sequence[str], range_: ValueRange | None = None
 ) -> ParquetReader | None:
     """Return a reader of the rows of ``frame``, which are those of ``files``; None if PyArrow may read other rows than Spark.
 
@@ -98,7 +91,7 @@ def parquet_reader(
         return None
     from pyspark.sql.pandas.types import to_arrow_schema
 
-    return ParquetReader(tuple(files), to_arrow_schema(frame.schema), window)
+    return ParquetReader(tuple(files), to_arrow_schema(frame.schema), range_)
 
 
 def _path(file: str) -> str:

@@ -6,7 +6,7 @@ Positions are integers: values of the column, or microseconds since the epoch of
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from sluiceway.api import Offset, Partition
 from sluiceway.errors import ConnectError
@@ -16,6 +16,14 @@ ROUND_FIELD, SPLIT_FIELD = "round", "split"
 
 SPLITS_PER_SLOT = 16
 """Splits that a slot produces in one round: more of them make the waits between rounds rarer, and offsets appear later."""
+
+
+class ValueRange(NamedTuple):
+    """Rows whose column has a value above ``low`` and not above ``high``; of a timestamp, microseconds since the epoch."""
+
+    column: str
+    low: int
+    high: int
 
 
 @dataclass(frozen=True, slots=True)

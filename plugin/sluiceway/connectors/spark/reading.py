@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from sluiceway.connectors.spark.source_config import SourceConfig
+from sluiceway.errors import ConnectError
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, DataFrameReader, SparkSession
@@ -21,6 +22,19 @@ def load(spark: SparkSession, config: SourceConfig) -> DataFrame:
     if config.query:
         return reader.option("query", config.query).load()
     return reader.option("dbtable", config.table).load() if config.is_jdbc else reader.table(config.table)
+
+
+def check_names(config: SourceConfig) -> None:
+    """Raise ConnectError if Spark would read the names of columns instead of their values.
+
+    Spark has no dialect for ``jdbc:mariadb``, so it quotes names as standard SQL does, which MariaDB takes for texts.
+    """
+    url = {name.lower(): value for name, value in config.options.items()}.get("url", "")
+    if config.is_jdbc and url.lower().startswith("jdbc:mariadb:") and "ansi_quotes" not in url.lower():
+        raise ConnectError(
+            "Spark reads no values from a jdbc:mariadb URL, but the names of the columns. Write jdbc:mysql with the parameter "
+            "permitMysqlScheme, or add the parameter sessionVariables=sql_mode=ANSI_QUOTES."
+        )
 
 
 def load_files(spark: SparkSession, config: SourceConfig, files: Sequence[str], like: DataFrame | None = None) -> DataFrame:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from sluiceway.api.data_frames import DataFrameSourceTask, Round, Split
 from sluiceway.connectors.spark.column_rounds import ColumnRounds
 from sluiceway.connectors.spark.file_rounds import FileRounds
-from sluiceway.connectors.spark.reading import load
+from sluiceway.connectors.spark.reading import check_names, load
 from sluiceway.connectors.spark.source_config import SourceConfig
 
 
@@ -39,5 +39,6 @@ class SparkSourceTask(DataFrameSourceTask):
         config = self._config
         if self.context.offset_storage_reader.offset(config.partition) is not None:
             return None
+        check_names(config)
         split = Split(load(self.spark, config), [(config.partition, {"complete": True})])
         return Round(config.topic, [split], config.schema_name)

@@ -53,9 +53,15 @@ def column_batch(shape: Shape, rows: Sequence[Row]) -> ColumnBatch:
     return ColumnBatch(topic=shape.topic, partition=None, key=key, value=value, count=len(rows))
 
 
+def converted(kind: Kind, convert: Convert | None, values: Sequence[Any]) -> Sequence[Any]:
+    """Return a column's values as ``convert`` makes them of the driver's; unchanged if it would return each as it is."""
+    if convert is None or not set(map(type, values)) - {_UNCONVERTED.get(kind), type(None)}:
+        return values
+    return [None if value is None else convert(value) for value in values]
+
+
 def _array(schema: Schema, kind: Kind, convert: Convert | None, values: Sequence[Any]) -> AnyArray:
-    if convert is not None and set(map(type, values)) - {_UNCONVERTED.get(kind), type(None)}:
-        values = [None if value is None else convert(value) for value in values]
+    values = converted(kind, convert, values)
     special = _WITH_MICROSECONDS.get(schema.name or "")
     if special is None:
         return to_array(schema, values)
