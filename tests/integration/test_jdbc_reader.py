@@ -176,6 +176,16 @@ def test_a_value_of_another_type_than_the_columns_is_named(spark: SparkSession, 
         by_both(spark, source(sqlite))
 
 
+def test_texts_that_are_not_utf_8_are_read_as_java_reads_them(spark: SparkSession, sqlite: DatabaseForTest) -> None:
+    create(sqlite, "text")
+    sqlite.execute("insert into o values (1, cast(x'61ff62' as text)), (2, null), (3, 7)")
+    found = by_both(spark, source(sqlite))
+    assert found is not None
+    mine, theirs = found
+    assert mine == theirs
+    assert [row[1] for row in mine] == ["'a\ufffdb'", "None", "'7'"]
+
+
 def test_a_table_that_was_dropped_is_named(spark: SparkSession, sqlite: DatabaseForTest) -> None:
     create(sqlite, "text")
     config = source(sqlite)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -67,6 +67,7 @@ class JdbcReader:
             with closing(database.connect()) as connection:
                 raw: Any = connection.connection.driver_connection
                 database.dialect.prepare_for_reading(raw, UTC)
+                database.dialect.prepare_for_columns(raw)
                 with database.dialect.rows(raw, self._statement(database.dialect)) as rows:
                     while batch := rows.fetchmany(_BATCH_ROWS):
                         yield self._record_batch(database.dialect, batch)
@@ -83,13 +84,10 @@ class JdbcReader:
     def _record_batch(self, dialect: Dialect, rows: Sequence[Sequence[Any]]) -> pa.RecordBatch:
         import pyarrow as pa
 
-        from sluiceway.connectors.jdbc.source.column_rows import converted
-
         arrays = []
         for column, field, values in zip(self.columns, self.schema, zip(*rows, strict=True), strict=True):
             try:
-                convert = dialect.reader(column.type)
-                arrays.append(pa.array(converted(column.type.kind, convert, values), field.type))
+                arrays.append(_array(dialect, column, values, field.type))
             except (pa.ArrowException, ArithmeticError, TypeError, ValueError, AttributeError, DataError) as error:
                 raise ConnectError(
                     f"A value of {column.name} ({column.type_text}) in {self.rows} is no {field.type}: {error}. Correct it, or "
@@ -130,6 +128,18 @@ class JdbcReaders:
         if reason != self._why_not:
             log.info("Spark reads the rows itself, in more processor time than a Python driver would: %s", reason)
         self._why_not = reason
+
+
+def _array(dialect: Dialect, column: Column, values: Sequence[Any], kind: Any) -> Any:
+    import pyarrow as pa
+
+    from sluiceway.connectors.jdbc.source.column_rows import converted
+
+    if column.type.kind is Kind.STRING and bytes in set(map(type, values)):
+        with suppress(pa.ArrowException):
+            return pa.array(values, pa.binary()).cast(kind)
+        # ``reader`` replaces what is not UTF-8, as Java does.
+    return pa.array(converted(column.type.kind, dialect.reader(column.type), values), kind)
 
 
 def _settings(config: SourceConfig) -> ConnectionSettings:

@@ -189,6 +189,9 @@ class Dialect(SqlBuilder, abc.ABC):
     def prepare_for_reading(self, connection: Any, zone: dt.tzinfo) -> None:
         """Set up a new driver connection of a source; ``zone`` is that of columns without a zone."""
 
+    def prepare_for_columns(self, connection: Any) -> None:
+        """Set up a connection whose rows become Arrow arrays, which take a text as bytes, too: UTF-8 that they check."""
+
     def rows(self, connection: Any, statement: Statement) -> contextlib.AbstractContextManager[Rows]:
         """Return a context that executes a statement on a driver connection and gives its rows.
 

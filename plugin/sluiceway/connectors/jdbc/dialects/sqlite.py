@@ -196,6 +196,9 @@ class SqliteDialect(OnConflictSql, Dialect):
     def timestamp_parameter(self, moment: dt.datetime, zone: dt.tzinfo, *, zoned: bool) -> Any:
         return local_time(moment, zone).isoformat(" ", "milliseconds")
 
+    def prepare_for_columns(self, connection: Any) -> None:
+        connection.text_factory = bytes  # half of a row's time would be the calls that decode its texts
+
     def horizon(self, open_connection: Callable[[], Any]) -> Horizon:
         return SqliteHorizon()
 
