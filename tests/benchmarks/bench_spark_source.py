@@ -67,10 +67,9 @@ def main() -> None:
         broker = EmbeddedBroker(folder / "broker")
         bootstrap = broker.start(timeout=GIVE_UP_SECONDS)
         stack.callback(broker.stop)
-        # As on clusters, records pass through a JVM with the optimizing compiler.
         os.environ.setdefault("PYSPARK_SUBMIT_ARGS", "--driver-memory 2g pyspark-shell")
         jars = ",".join(map(str, maven.resolve([SQLITE_DRIVER])))
-        conf = {**local_conf(), "spark.driver.extraJavaOptions": "", "spark.jars": jars}
+        conf = {**local_conf(), "spark.jars": jars}
         context = spark_context("bench-spark-source", conf, master=f"local[{options.cores}]")
         stack.callback(context.stop)
         for rows in (1000, options.rows):

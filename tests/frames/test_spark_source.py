@@ -5,7 +5,9 @@ from __future__ import annotations
 import contextlib
 import random
 import re
-from collections.abc import Callable, Iterator
+import sqlite3
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 
@@ -16,6 +18,7 @@ import pytest
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
 from sluiceway.herder import Herder
+from sluiceway.stack import maven
 from sluiceway.stack.process import BackgroundProcess
 from sluiceway.storage.factory import open_stores
 from support.clusters.daemons import command_of
@@ -24,25 +27,51 @@ from support.eventually import eventually
 
 pytestmark = [pytest.mark.clusters, pytest.mark.kafka, pytest.mark.spark, pytest.mark.long, pytest.mark.timeout(1800)]
 
+SQLITE_DRIVER = "org.xerial:sqlite-jdbc:3.50.3.0"
 ROWS, MORE = 1_000_000, 10
 KILLS = 3
 _ID = re.compile(rb'"id":(\d+)')
 
 
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    made = tmp_path / "in"
-    made.mkdir()
-    write_rows(made, 1, ROWS)
-    return made
+class ParquetFolder:
+    """A folder of Parquet files."""
+
+    conf: Mapping[str, str] = {}
+
+    def __init__(self, folder: Path, **options: str) -> None:
+        self.config = {"format": "parquet", "path": str(folder), **options}
+        self._folder = folder
+        folder.mkdir()
+
+    def add(self, first: int, last: int) -> None:
+        """Add rows: a file in one step, as Spark does."""
+        numbers = range(first, last + 1)
+        table = pyarrow.table({"id": list(numbers), "note": ["x" * 100] * len(numbers)})
+        pyarrow.parquet.write_table(table, self._folder / f".{first}", row_group_size=10_000)
+        (self._folder / f".{first}").rename(self._folder / f"{first}.parquet")
 
 
-def write_rows(folder: Path, first: int, last: int) -> None:
-    """Write a Parquet file in one step, as Spark does."""
-    numbers = range(first, last + 1)
-    table = pyarrow.table({"id": list(numbers), "note": ["x" * 100] * len(numbers)})
-    pyarrow.parquet.write_table(table, folder / f".{first}", row_group_size=10_000)
-    (folder / f".{first}").rename(folder / f"{first}.parquet")
+class Table:
+    """A table of SQLite."""
+
+    def __init__(self, folder: Path) -> None:
+        self.conf = {"spark.jars": ",".join(map(str, maven.resolve([SQLITE_DRIVER])))}
+        self._file = f"{folder}.db"
+        url = {"option.url": f"jdbc:sqlite:{self._file}", "option.driver": "org.sqlite.JDBC"}
+        self.config = {"format": "jdbc", "table": "o", **url}
+        with closing(sqlite3.connect(self._file)) as database:
+            database.execute("create table o (id integer primary key, note text)")
+
+    def add(self, first: int, last: int) -> None:
+        with closing(sqlite3.connect(self._file)) as database, database:
+            database.executemany("insert into o values (?, ?)", ((number, "x" * 100) for number in range(first, last + 1)))
+
+
+SOURCES: Mapping[str, Callable[[Path], ParquetFolder | Table]] = {
+    "parquet by pyarrow": ParquetFolder,
+    "parquet by spark": lambda folder: ParquetFolder(folder, **{"option.mergeSchema": "true"}),  # options are Spark's
+    "table by sqlite3": Table,
+}
 
 
 class Reader:
@@ -125,23 +154,23 @@ def check(reader: Reader, rows: int) -> None:
     assert not reader.wrong(rows)
 
 
-@pytest.mark.parametrize("options", [{}, {"option.mergeSchema": "true"}], ids=["pyarrow", "spark"])
+@pytest.mark.parametrize("kind", SOURCES)
 def test_each_row_is_produced_once_although_the_driver_is_killed(
     kafka_bootstrap: str,
     unique: Callable[[str], str],
     tmp_path: Path,
-    folder: Path,
     reader: Reader,
     chance: random.Random,
-    options: dict[str, str],
+    kind: str,
 ) -> None:
-    """Options are Spark's, so it reads the files itself then."""
+    source = SOURCES[kind](tmp_path / "in")
+    source.add(1, ROWS)
     converters = {"value.converter": "org.apache.kafka.connect.json.JsonConverter"}
     settings = {"exactly.once.source.support": "enabled", **converters}
     properties = worker_properties(kafka_bootstrap, unique("source"), **settings)
     worker_file = write_properties(tmp_path / "worker.properties", properties)
     name = unique("source")
-    config = {"connector.class": "SparkSource", "format": "parquet", "path": str(folder), "topic": reader.topic, **options}
+    config = {"connector.class": "SparkSource", "topic": reader.topic, **source.config}
     config |= {"incrementing.column.name": "id", "splits": "2", "split.max.rows": "20000", "poll.interval.ms": "300"}
     config |= {"topic.creation.default.partitions": "2", "topic.creation.default.replication.factor": "1"}
     with contextlib.ExitStack() as stack:
@@ -150,7 +179,7 @@ def test_each_row_is_produced_once_although_the_driver_is_killed(
         herder.create(name, config)
 
         def start(number: int) -> BackgroundProcess:
-            driver = submitted_driver(name, worker_file, tmp_path / f"driver{number}", master="local[2]")
+            driver = submitted_driver(name, worker_file, tmp_path / f"driver{number}", master="local[2]", conf=source.conf)
             stack.callback(driver.stop)
             driver.start()
             return driver
@@ -170,6 +199,6 @@ def test_each_row_is_produced_once_although_the_driver_is_killed(
         check(reader, ROWS)
         eventually(lambda: not any(each.is_running() for each in workers), what="the killed drivers' workers have ended")
 
-        write_rows(folder, ROWS + 1, ROWS + MORE)  # the offset is where the rest starts
+        source.add(ROWS + 1, ROWS + MORE)  # the offset is where the rest starts
         eventually(lambda: offsets() == [{"incrementing": ROWS + MORE}], within=300, what=f"more\n{driver.log_tail(40)}")
         check(reader, ROWS + MORE)

@@ -12,7 +12,7 @@ from sluiceway.connectors.spark.reading import load_files
 from sluiceway.connectors.spark.source_config import PATH, SourceConfig
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
 
 _FILE = "file"
 _DONE = {"complete": True}
@@ -39,13 +39,13 @@ class FileRounds:
         groups: dict[int, list[str]] = {}
         for file in files:
             groups.setdefault(zlib.crc32(file.encode()) % self._config.splits, []).append(file)
-        splits = [self._split(whole, slot, group) for slot, group in sorted(groups.items())]
+        readers = {slot: parquet_reader(whole, self._config, group) for slot, group in groups.items()}
+        direct = all(readers.values())
+        splits = []
+        for slot, group in sorted(groups.items()):
+            frame = whole if direct else load_files(self._spark, self._config, group, whole)
+            splits.append(Split(frame, [(self._partition(file), _DONE) for file in group], slot, readers[slot]))
         return Round(self._config.topic, splits, self._config.schema_name)
-
-    def _split(self, whole: DataFrame, slot: int, files: list[str]) -> Split:
-        offsets = [(self._partition(file), _DONE) for file in files]
-        frame = load_files(self._spark, self._config, files, whole)
-        return Split(frame, offsets, slot, parquet_reader(whole, self._config, files))
 
     def _files(self) -> list[str]:
         """List the folder as Spark does: without names that start with an underscore or a dot."""
