@@ -72,7 +72,10 @@ class JdbcReader:
                     while batch := rows.fetchmany(_BATCH_ROWS):
                         yield self._record_batch(database.dialect, batch)
         except Exception as error:  # whose class is the driver's
-            raise as_connect_error(error, database, self.rows) from error
+            explained = as_connect_error(error, database, self.rows)
+            if explained is error:
+                raise
+            raise explained from error
 
     def _statement(self, dialect: Dialect) -> Statement:
         by, low, high = self.range
@@ -151,7 +154,7 @@ def _settings(config: SourceConfig) -> ConnectionSettings:
     url = parse_url(options.get("url", ""), options.get("user"), options.get("password"))
     if url.dialect not in _DIALECTS:
         raise ConnectError(f"It is not known whether a Python driver reads the same values from {url.dialect}.")
-    return ConnectionSettings(url)
+    return ConnectionSettings(url, attempts=1)  # the runtime tries a round again
 
 
 def _columns(frame: DataFrame, settings: ConnectionSettings, rows: str) -> tuple[Column, ...]:
