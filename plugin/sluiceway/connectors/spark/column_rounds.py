@@ -133,9 +133,8 @@ class ColumnRounds:
 
     def _query(self, selected: str, position: int | None) -> Sequence[Any]:
         config, column = self._config, self._config.column
-        rows = f"({config.query}) sluiceway_rows" if config.query else config.table
         where = "" if position is None else f" WHERE {column} > {position}"
-        query = f"SELECT {selected.format(column)} FROM {rows}{where}"  # noqa: S608
+        query = f"SELECT {selected.format(column)} FROM {config.rows}{where}"  # noqa: S608
         [found] = reader_of(self._spark, config).option("query", query).load().collect()
         return found
 

@@ -116,7 +116,7 @@ class JdbcReaders:
         settings = self._settings
         if settings is None:
             return None
-        rows = f"({self._config.query}) sluiceway_rows" if self._config.query else self._config.table
+        rows = self._config.rows
         try:
             columns = _columns(frame, settings, rows)
         except ConnectError as error:

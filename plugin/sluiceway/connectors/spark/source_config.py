@@ -73,6 +73,11 @@ class SourceConfig:
         return {"table": self.table} if self.table else {"query": "query"}
 
     @property
+    def rows(self) -> str:
+        """What follows FROM in a query of a database for the rows of the table or query."""
+        return f"({self.query}) sluiceway_rows" if self.query else self.table
+
+    @property
     def schema_name(self) -> str | None:
         """The name of the records' schema: the table's, as the JDBC source has it."""
         return self.table.rpartition(".")[2].strip('`"') or None
