@@ -82,7 +82,7 @@ def test_ten_kills_lose_and_repeat_nothing_and_a_sweep_removes_the_orphans(
             assert process.alive, "the task came to its end; give the topic more records"
             process.kill()
             killed += 1
-    finish(config, kafka)
+    finish(sink_config(lake, numbers), kafka)  # in large commits: 400 small ones take minutes on a slow machine
     check(lake, config, kafka, numbers)
     table = lake.table(config)
     orphans = table.sweep(-60)

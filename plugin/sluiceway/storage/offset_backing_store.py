@@ -55,6 +55,7 @@ class KafkaOffsetBackingStore:
             self._client_id,
             self._record,
             admin=admin,
+            fetch_wait_ms=100,  # how long the end of a topic stays unknown that ends with a transaction's marker
             waits_for_transactions=True,
             brief=self._brief,
         )

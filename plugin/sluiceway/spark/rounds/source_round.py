@@ -192,8 +192,9 @@ class ProduceSplits:
             records, failure, retriable = 0, None, False
             try:
                 if producer is None:
-                    source = build_source_task(spec, _with_topics(services, topics), resources, slot=self.splits[number].slot)
-                    producer = _SlotProducer(self, source)
+                    slot = self.splits[number].slot
+                    source = build_source_task(spec, _with_topics(services, topics), resources, slot=slot)
+                    producer = _SlotProducer(self, source, slot)
                 records = producer.run(number, rows)
             except Exception as error:  # noqa: BLE001 (the splits of other slots do not fail with this one)
                 failure, retriable = trace_of(error), isinstance(error, _RETRIABLE)
@@ -240,30 +241,39 @@ def _parts(batch: pa.RecordBatch) -> Iterator[tuple[str, pa.RecordBatch]]:
 
 
 class _SlotProducer:
-    """Produces the splits of one slot, unless their offsets are stored already."""
+    """Produces the splits of one slot, unless their offsets are stored already. Raises FencedError if it was replaced."""
 
-    def __init__(self, job: ProduceSplits, parts: SourceTaskParts) -> None:
+    def __init__(self, job: ProduceSplits, parts: SourceTaskParts, slot: int) -> None:
         self._job = job
         self._parts = parts
         self._attempts = ColumnAttempts()
-        # From here on, nobody else can commit the slot's splits, so what is stored stays true until this producer commits.
         parts.delivery.start()
+        # From here on, nobody else can commit the slot's splits exactly once, so what is stored stays true but for what this
+        # producer commits. It is read once because the end of a topic with transactions is found after up to half a second.
+        self._done = self._stored_splits([number for number, split in enumerate(job.splits) if split.slot == slot])
+
+    def _stored_splits(self, numbers: Sequence[int]) -> set[int]:
+        """Return which splits were produced before. Raises RetriableError if the round is not the stored one."""
+        splits, reader = self._job.splits, self._parts.context.offset_storage_reader
+        begun, *stored = stored_offsets(reader, [self._job.begin, *(splits[number].offsets for number in numbers)])
+        done = {number for number, each in zip(numbers, stored, strict=True) if each and all(each)}
+        partly = [number for number, each in zip(numbers, stored, strict=True) if any(each) and number not in done]
+        if partly or not (all(begun) or len(done) == len(numbers)):
+            raise RetriableError("The splits are no longer part of the stored plan: offsets were stored after it was made.")
+        return done
 
     def run(self, split: int, rows: Iterable[pa.RecordBatch]) -> int:
         """Return the number of rows. Raises ConnectError, and FencedError if another driver produces the split."""
-        parts, offsets = self._parts, self._job.splits[split].offsets
-        begun, stored = stored_offsets(parts.context.offset_storage_reader, [self._job.begin, offsets])
-        if stored and all(stored):
+        if split in self._done:
             collections.deque(rows, maxlen=0)
             return 0
-        if any(stored) or not all(begun):
-            raise RetriableError("The split is no longer part of the stored plan: offsets were stored after it was made.")
+        parts = self._parts
         try:
             records = 0
             for batch in rows:
                 self._send(batch)
                 records += batch.num_rows
-            for partition, offset in offsets:
+            for partition, offset in self._job.splits[split].offsets:
                 parts.offsets.add(partition, offset)
             while parts.offsets.pending:
                 parts.delivery.apply(CommitAction.COMMIT)

@@ -117,8 +117,8 @@ class SourceRoundsTask(WorkerTask):
 
     def _produce(self, round_: Round) -> None:
         started = time.monotonic()
-        self._store(round_.begin)
         done = self._done(round_)
+        self._store(round_.begin)
         made = SourceRound(self._task.spark, self._assignment, round_)
         results = self._wait_for(self._jobs.submit(lambda: made.run(done)))
         records = sum(result.records for result in results)
