@@ -249,22 +249,13 @@ class _SlotProducer:
         self._attempts = ColumnAttempts()
         parts.delivery.start()
         # From here on, nobody else can commit the slot's splits exactly once, so what is stored stays true but for what this
-        # producer commits. It is read once because the end of a topic with transactions is found after up to half a second.
-        self._done = self._stored_splits([number for number, split in enumerate(job.splits) if split.slot == slot])
-
-    def _stored_splits(self, numbers: Sequence[int]) -> set[int]:
-        """Return which splits were produced before. Raises RetriableError if the round is not the stored one."""
-        splits, reader = self._job.splits, self._parts.context.offset_storage_reader
-        begun, *stored = stored_offsets(reader, [self._job.begin, *(splits[number].offsets for number in numbers)])
-        done = {number for number, each in zip(numbers, stored, strict=True) if each and all(each)}
-        partly = [number for number, each in zip(numbers, stored, strict=True) if any(each) and number not in done]
-        if partly or not (all(begun) or len(done) == len(numbers)):
-            raise RetriableError("The splits are no longer part of the stored plan: offsets were stored after it was made.")
-        return done
+        # producer commits. It is read once because the end of a topic with transactions is found only after a while.
+        splits = {number: split.offsets for number, split in enumerate(job.splits) if split.slot == slot}
+        self._produced = produced_splits(parts.context.offset_storage_reader, job.begin, splits)
 
     def run(self, split: int, rows: Iterable[pa.RecordBatch]) -> int:
         """Return the number of rows. Raises ConnectError, and FencedError if another driver produces the split."""
-        if split in self._done:
+        if split in self._produced:
             collections.deque(rows, maxlen=0)
             return 0
         parts = self._parts
@@ -323,6 +314,19 @@ class _SlotProducer:
         schema, topic = self._job.schema, self._job.topic
         values = to_values(schema, batch.to_struct_array())
         return [SourceRecord(None, None, topic, value, schema) for value in values]
+
+
+def produced_splits(reader: OffsetStorageReader, begin: Offsets, splits: Mapping[int, Offsets]) -> set[int]:
+    """Return the numbers of those splits of a round whose offsets are stored.
+
+    Raises RetriableError if others remain although the round that began with ``begin`` is not the stored one.
+    """
+    begun, *stored = stored_offsets(reader, [begin, *splits.values()])
+    produced = {number for number, each in zip(splits, stored, strict=True) if each and all(each)}
+    remaining = [each for number, each in zip(splits, stored, strict=True) if number not in produced]
+    if any(map(any, remaining)) or (remaining and not all(begun)):
+        raise RetriableError("The splits are no longer part of the stored plan: offsets were stored after it was made.")
+    return produced
 
 
 def stored_offsets(reader: OffsetStorageReader, groups: Sequence[Offsets]) -> list[list[bool]]:

@@ -10,7 +10,7 @@ import pytest
 from sluiceway.api import Offset, Partition
 from sluiceway.api.data_frames import Offsets
 from sluiceway.errors import RetriableError
-from sluiceway.spark.rounds.source_round import splits_of, stored_offsets
+from sluiceway.spark.rounds.source_round import produced_splits, splits_of, stored_offsets
 
 
 def batch(rows: Sequence[tuple[int, str]]) -> pa.RecordBatch:
@@ -57,3 +57,22 @@ def test_offsets_are_compared_with_the_stored_ones_by_group() -> None:
         [({"table": "a"}, {"incrementing": 4}), ({"table": "b"}, None)],
     ]
     assert stored_offsets(_Reader(), groups) == [[True], [], [False, True]]
+
+
+_STORED: Offsets = [({"table": "a"}, {"incrementing": 5})]
+_NOT_STORED: Offsets = [({"table": "b"}, {"incrementing": 6})]
+
+
+def test_those_splits_are_produced_whose_offsets_are_all_stored() -> None:
+    assert produced_splits(_Reader(), _STORED, {3: _NOT_STORED, 5: _STORED, 7: []}) == {5}
+
+
+def test_the_splits_of_a_round_that_is_not_stored_are_refused_unless_all_are_produced() -> None:
+    with pytest.raises(RetriableError, match="no longer part of the stored plan"):
+        produced_splits(_Reader(), _NOT_STORED, {3: _NOT_STORED, 5: _STORED})
+    assert produced_splits(_Reader(), _NOT_STORED, {5: _STORED}) == {5}
+
+
+def test_a_split_of_which_some_offsets_are_stored_is_refused() -> None:
+    with pytest.raises(RetriableError, match="no longer part of the stored plan"):
+        produced_splits(_Reader(), _STORED, {3: [*_STORED, *_NOT_STORED]})
