@@ -147,8 +147,8 @@ class TaskProcess:
         self._process.join()
 
     def finish(self, within: float = 120.0) -> None:
-        """Wait until a bounded task has read to the end of the topic."""
-        self._process.join(within)
+        """Wait until a bounded task has read to the end of the topic, at most ``within`` seconds times PATIENCE."""
+        self._process.join(within * PATIENCE)
         assert self._process.exitcode == 0, f"the task's process: {self._process.exitcode}"
 
     @property
