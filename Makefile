@@ -110,7 +110,7 @@ test-cdc-kills: $(VENV)/.ready  ## change data capture under load while tasks, d
 test-columns: $(VENV)/.ready  ## columnar forms against row forms: 10,000 generated cases each (EXAMPLES=10000)
 	EXAMPLES=$${EXAMPLES:-10000} $(BIN)/python -m pytest tests/unit/columns tests/unit/converters tests/unit/transforms/columns \
 		tests/unit/runtime/transforms/test_column_chain.py tests/conformance/test_columns.py tests/conformance/test_transform_columns.py \
-		-k "columns or arrays or rows" -p no:cacheprovider
+		-k "columns or arrays or rows" -n 2 --timeout 3600 -p no:cacheprovider
 
 faults: $(VENV)/.ready  ## the fault matrix: each fault for real, and a table of what was seen
 	$(BIN)/python -m pytest tests/faults tests/integration/test_task_hosts.py tests/integration/test_warm_batches.py \

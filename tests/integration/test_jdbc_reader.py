@@ -8,6 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 from sluiceway.connectors.spark.jdbc_reader import JdbcReaders
@@ -74,8 +75,19 @@ ONLY_SPARK = {
 }
 
 
+def end_jvm() -> None:
+    """End this process's JVM, which keeps the time zone and the classes of its first Spark context."""
+    gateway: Any = SparkContext._gateway
+    if gateway is not None:
+        gateway.shutdown()
+        gateway.proc.stdin.close()
+        gateway.proc.wait(60)
+        SparkContext._gateway = SparkContext._jvm = None
+
+
 @pytest.fixture(scope="module")
 def spark() -> Iterator[SparkSession]:
+    end_jvm()
     jars = ",".join(map(str, maven.resolve([jar for jar, _ in DRIVERS.values()])))
     conf = {**local_conf(), "spark.jars": jars, "spark.driver.extraJavaOptions": "-Duser.timezone=UTC"}
     context = spark_context("test-jdbc-reader", conf, master="local[2]")
@@ -83,6 +95,7 @@ def spark() -> Iterator[SparkSession]:
     session.conf.set("spark.sql.session.timeZone", "UTC")
     yield session
     context.stop()
+    end_jvm()
 
 
 def source(database: DatabaseForTest, **more: str) -> SourceConfig:
