@@ -50,7 +50,8 @@ test-lineage: $(VENV)/.ready  ## events that OpenLineage's own provider makes of
 	$(BIN)/python -m pytest tests/unit/provider/lineage tests/integration/test_lineage_shapes.py -v -p no:cacheprovider
 
 test-clusters: $(VENV)/.ready  ## kill each part of real Spark and YARN clusters, and print a table (ROUNDS=10 SEED=1 KILLS=executor LOAD=1)
-	$(BIN)/python -m pytest tests/clusters tests/integration/test_spark_cluster.py -v -s -p no:cacheprovider
+	$(BIN)/python -m pytest tests/clusters tests/integration/test_spark_cluster.py tests/integration/test_elastic_executors.py -v -s \
+		-p no:cacheprovider
 
 build-kubernetes: $(VENV)/.ready  ## build etcd, a Kubernetes API server and helm with Go into the cache folder, for test-kubernetes; 8 minutes
 	PYTHONPATH=tests $(BIN)/python -m support.clusters.kubernetes_build

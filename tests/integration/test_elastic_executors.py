@@ -84,6 +84,7 @@ def test_a_task_leaves_an_executor_that_announces_its_end(connector: ClusterConn
     assert (connector.missing(), connector.doubled()) == (0, [0, 0, 0])
 
 
+@pytest.mark.long
 def test_tasks_leave_a_decommissioned_worker_and_repeat_nothing(connector: ClusterConnector, cluster: SparkCluster) -> None:
     connector.start()
     before = {each.pid for each in connector.executors()}

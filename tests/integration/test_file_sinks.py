@@ -27,6 +27,7 @@ from support.kafka import Kafka
 pytestmark = pytest.mark.kafka
 
 FORMATS = ["ParquetSink", "OrcSink", "AvroFileSink", "CsvSink", "JsonFileSink"]
+_SLICE = ["ParquetSink", "JsonFileSink"]  # for each change; `make test-frames` kills the others too
 MORE_FORMATS = [*FORMATS[1:], "TextSink"]
 COUNT = 4000
 
@@ -73,7 +74,7 @@ def test_every_format_holds_the_topic(kafka: Kafka, topic: str, tmp_path: Path, 
     assert kafka.committed(f"connect-sink-{topic}") == {(topic, 0): 1010}
 
 
-@pytest.mark.parametrize("connector", ["ParquetSink", "JsonFileSink"])
+@pytest.mark.parametrize("connector", _SLICE)
 def test_the_runtime_passes_columns(
     kafka: Kafka, topic: str, tmp_path: Path, connector: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -110,7 +111,9 @@ def test_a_kill_at_a_point_of_a_commit_loses_and_repeats_nothing(
     assert not list(tmp_path.rglob("*.tmp"))
 
 
-@pytest.mark.parametrize("connector", FORMATS)
+@pytest.mark.parametrize(
+    "connector", [each if each in _SLICE else pytest.param(each, marks=pytest.mark.long) for each in FORMATS]
+)
 def test_kills_at_random_lose_and_repeat_nothing(
     kafka: Kafka, unique: Callable[[str], str], tmp_path: Path, connector: str, chance: random.Random
 ) -> None:
