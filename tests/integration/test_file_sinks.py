@@ -74,7 +74,7 @@ def test_every_format_holds_the_topic(kafka: Kafka, topic: str, tmp_path: Path, 
     assert kafka.committed(f"connect-sink-{topic}") == {(topic, 0): 1010}
 
 
-@pytest.mark.parametrize("connector", _SLICE)
+@pytest.mark.parametrize("connector", ["ParquetSink", "JsonFileSink"])
 def test_the_runtime_passes_columns(
     kafka: Kafka, topic: str, tmp_path: Path, connector: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -30,6 +30,10 @@ _MIN_WAIT_SECONDS = 0.001  # librdkafka waits whole milliseconds
 _POLL_SECONDS = 0.1  # the longest that stop() waits for the thread; costs ten wake-ups a second
 _BRIEF_SECONDS = 0.01  # the same, and the longest wait of a fetch, for a log that is read once
 _RESTART_SECONDS = 1.0
+
+SHORT_FETCH_MS = 100
+"""For a topic with transactions: the consumer skips a marker, and so reaches the end, only when the next fetch returns."""
+
 _LOST_POSITION = {KafkaError._AUTO_OFFSET_RESET, KafkaError.OFFSET_OUT_OF_RANGE}
 
 

@@ -12,7 +12,7 @@ from sluiceway.errors import ConflictError, ConnectError, FencedError
 from sluiceway.kafka.admin import ensure_internal_topic
 from sluiceway.kafka.clients import admin_client
 from sluiceway.kafka.fenced_writer import FencedWriter
-from sluiceway.kafka.kafka_based_log import KafkaBasedLog, LogRecord
+from sluiceway.kafka.kafka_based_log import SHORT_FETCH_MS, KafkaBasedLog, LogRecord
 from sluiceway.storage.codec import KeyValue
 from sluiceway.storage.config_state import ConfigState
 from sluiceway.storage.config_writes import ConfigWrites, Decided, Decision
@@ -55,7 +55,6 @@ class KafkaConfigBackingStore(ConfigWrites):
         """Check or create the topic, read it to its end, then keep reading. Raises InternalTopicError, KafkaClientError."""
         admin = admin_client(self._worker)
         partitions = ensure_internal_topic(admin, self._topic)
-        # Short fetches: the consumer skips a transaction marker, and so reaches the end, only when the next fetch returns.
         self._log = KafkaBasedLog(
             self._worker,
             self._topic.name,
@@ -63,7 +62,7 @@ class KafkaConfigBackingStore(ConfigWrites):
             self._client_id,
             self._record,
             admin=admin,
-            fetch_wait_ms=100,
+            fetch_wait_ms=SHORT_FETCH_MS,
             brief=self._brief,
         )
         self._log.start()

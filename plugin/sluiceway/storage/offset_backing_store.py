@@ -11,7 +11,7 @@ from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import ConnectError, DataError, KafkaClientError
 from sluiceway.kafka.admin import ensure_internal_topic
 from sluiceway.kafka.clients import admin_client
-from sluiceway.kafka.kafka_based_log import KafkaBasedLog, LogRecord
+from sluiceway.kafka.kafka_based_log import SHORT_FETCH_MS, KafkaBasedLog, LogRecord
 from sluiceway.kafka.topic_writer import TopicWriter
 from sluiceway.storage.codec import decode_offset, decode_offset_key, encode_offset, encode_offset_key
 from sluiceway.storage.lost_offsets import refuse_if_sources_have_run
@@ -55,7 +55,7 @@ class KafkaOffsetBackingStore:
             self._client_id,
             self._record,
             admin=admin,
-            fetch_wait_ms=100,  # how long the end of a topic stays unknown that ends with a transaction's marker
+            fetch_wait_ms=SHORT_FETCH_MS,
             waits_for_transactions=True,
             brief=self._brief,
         )

@@ -22,7 +22,7 @@ from sluiceway.runtime.source.transaction_boundary import CommitAction
 from sluiceway.runtime.task import TaskCommand, TaskResult, TaskServices, TaskSpec
 from sluiceway.runtime.worker_task import WorkerTask, log_errors, run_task
 from sluiceway.spark.rounds.jobs import RoundJobs, RoundRetries
-from sluiceway.spark.rounds.source_round import SourceRound, SplitResult, stored_offsets
+from sluiceway.spark.rounds.source_round import SourceRound, SplitResult, produced_splits
 from sluiceway.storage.model import State
 from sluiceway.worker.executor import Assignment
 from sluiceway.worker.zombie_fencing import fence_slots
@@ -117,7 +117,7 @@ class SourceRoundsTask(WorkerTask):
 
     def _produce(self, round_: Round) -> None:
         started = time.monotonic()
-        done = self._done(round_)
+        done = self._done(round_)  # first: behind the transaction of a stored offset, the end of the topic is found later
         self._store(round_.begin)
         made = SourceRound(self._task.spark, self._assignment, round_)
         results = self._wait_for(self._jobs.submit(lambda: made.run(done)))
@@ -136,8 +136,8 @@ class SourceRoundsTask(WorkerTask):
 
     def _done(self, round_: Round) -> set[int]:
         """Return the splits that need not be read because they have been produced. Executors check the others again."""
-        stored = stored_offsets(self._parts.context.offset_storage_reader, [split.offsets for split in round_.splits])
-        return {number for number, each in enumerate(stored) if each and all(each)}
+        splits = {number: split.offsets for number, split in enumerate(round_.splits)}
+        return produced_splits(self._parts.context.offset_storage_reader, [], splits)
 
     def _store(self, offsets: Offsets) -> None:
         """Store offsets. Raises FencedError if the task was replaced, where exactly-once detects that."""
