@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from support.stack import START, RunningStack
 pytestmark = pytest.mark.airflow
 
 SOURCE, SINK, TOPIC = "main-source", "main-sink", "main-topic"
+CLIENTS, WRITES = 4, 100
 
 
 @dataclass
@@ -103,6 +105,17 @@ def test_pausing_by_rest_pauses_the_dag_and_unpausing_the_dag_resumes_the_connec
     stack.set_paused(SINK, False)
     running.await_equal(within=START)
     stack.await_states(SINK, "RUNNING", "RUNNING", within=5)
+
+
+def test_clients_that_write_at_once_do_not_block_the_api_server(running: Job) -> None:
+    """Beside the heartbeats of the two tasks, which are requests that write as well."""
+
+    def patch(_client: int) -> list[int]:
+        body = {"is_paused": False}
+        return [running.stack.airflow.patch(f"/dags/{SOURCE}", json=body).status_code for _ in range(WRITES)]
+
+    with ThreadPoolExecutor(CLIENTS) as pool:
+        assert list(pool.map(patch, range(CLIENTS))) == [[200] * WRITES] * CLIENTS
 
 
 def test_a_stopped_connector_is_resumed_by_unpausing_its_dag(running: Job) -> None:

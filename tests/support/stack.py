@@ -17,7 +17,7 @@ from sluiceway.stack.airflow import LocalAirflow
 from sluiceway.stack.process import BackgroundProcess
 from sluiceway.stack.up import Addresses, down, up
 from support.driver import write_properties
-from support.eventually import eventually
+from support.eventually import PATIENCE, eventually
 from support.guard import Guard
 from support.postgres import PostgresServer
 
@@ -60,7 +60,7 @@ class RunningStack:
         self.connect = ConnectClient(self.addresses.rest)
         self.mounted = ConnectClient(f"{self.addresses.airflow}/sluiceway")
         hooks: Mapping[str, list[Callable[[httpx.Response], None]]] = {"response": [self._explain]}
-        self.airflow = httpx.Client(base_url=f"{self.addresses.airflow}/api/v2", timeout=30, event_hooks=hooks)
+        self.airflow = httpx.Client(base_url=f"{self.addresses.airflow}/api/v2", timeout=30 * PATIENCE, event_hooks=hooks)
 
     @property
     def database(self) -> PostgresServer:

@@ -12,16 +12,19 @@ from airflow.configuration import conf
 from airflow.plugins_manager import AirflowPlugin
 
 from sluiceway.provider import preload
+from sluiceway.provider.api.sqlite_writes import OneWriteAtATime
 
 URL_PREFIX = "/sluiceway"
 
 
-def external_views(base_url: str) -> list[dict[str, Any]]:
-    """Return the page's entries in Airflow's UI: in the navigation, and as a tab of each DAG. No I/O.
+def url_path(base_url: str) -> str:
+    """Return the path below which the app is served. ``base_url`` is ``[api] base_url``, which may have a path. No I/O."""
+    return f"{urlsplit(base_url).path.rstrip('/')}{URL_PREFIX}"
 
-    ``base_url`` is ``[api] base_url``; if it has a path, Airflow and the page are served below that path.
-    """
-    ui = f"{urlsplit(base_url).path.rstrip('/')}{URL_PREFIX}/ui"
+
+def external_views(base_url: str) -> list[dict[str, Any]]:
+    """Return the page's entries in Airflow's UI: in the navigation, and as a tab of each DAG. No I/O."""
+    ui = f"{url_path(base_url)}/ui"
     icons = {"icon": f"{ui}/icon.svg", "icon_dark_mode": f"{ui}/icon-dark.svg"}
     page = f"{ui}/index.html"
     return [
@@ -30,15 +33,26 @@ def external_views(base_url: str) -> list[dict[str, Any]]:
     ]
 
 
+def root_middlewares(database: str, base_url: str) -> list[dict[str, Any]]:
+    """Return the API server's middlewares: one if ``[database] sql_alchemy_conn`` is of SQLite, otherwise none. No I/O."""
+    if not database.startswith("sqlite"):
+        return []
+    free = f"{url_path(base_url)}/"
+    return [{"name": "one write at a time", "middleware": OneWriteAtATime, "kwargs": {"free": free}}]
+
+
 class SluicewayPlugin(AirflowPlugin):
     """Mounts Connect's REST API and the connectors' page under ``/sluiceway``, behind Airflow's authentication.
 
     The app also runs the pause sync, which keeps DAGs' paused flags and connectors' target states equal. The listener runs in the
-    scheduler.
+    scheduler, the middleware in the API server.
     """
 
     name = "sluiceway"
     external_views = external_views(conf.get("api", "base_url", fallback=""))
+    fastapi_root_middlewares = root_middlewares(
+        conf.get("database", "sql_alchemy_conn", fallback=""), conf.get("api", "base_url", fallback="")
+    )
     listeners: list[Any] = [preload]
 
     _apps: list[dict[str, Any]] | None = None

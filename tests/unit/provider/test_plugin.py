@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from sluiceway.provider.plugin import SluicewayPlugin, external_views
+from sluiceway.provider.plugin import SluicewayPlugin, external_views, root_middlewares
 
 
 @pytest.mark.parametrize(("base_url", "prefix"), [("", ""), ("http://host:8080", ""), ("https://host/airflow/", "/airflow")])
@@ -15,6 +15,19 @@ def test_links_to_the_page_start_with_airflows_base_path(base_url: str, prefix: 
     assert page["href"] == f"{prefix}/sluiceway/ui/index.html"
     assert tab["href"] == f"{prefix}/sluiceway/ui/index.html?dag={{DAG_ID}}"
     assert (page["destination"], tab["destination"]) == ("nav", "dag")
+
+
+@pytest.mark.parametrize(
+    ("database", "base_url", "free"),
+    [
+        ("sqlite:////home/airflow.db?timeout=60", "http://host:8080", ["/sluiceway/"]),
+        ("sqlite:////home/airflow.db", "https://host/airflow/", ["/airflow/sluiceway/"]),
+        ("postgresql+psycopg2://host/airflow", "", []),
+        ("", "", []),
+    ],
+)
+def test_the_api_server_writes_one_at_a_time_to_sqlite_only(database: str, base_url: str, free: list[str]) -> None:
+    assert [each["kwargs"]["free"] for each in root_middlewares(database, base_url)] == free
 
 
 @pytest.mark.parametrize(
