@@ -60,7 +60,7 @@ test-kubernetes: build-kubernetes  ## connectors in pods of a real API server; p
 	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[kubernetes]'
 	$(BIN)/python -m pytest tests/clusters/test_kubernetes.py -v -s -p no:cacheprovider
 
-test-frames: $(VENV)/.ready  ## kill sinks to files and tables, and SparkSource, at random and at each point of a commit (KILLS=50 CLUSTER_KILLS=10 SEED=1)
+test-frames: $(VENV)/.ready  ## kill sinks to files and tables, and SparkSource, at random and at each point of a commit; 3 hours (KILLS=50 CLUSTER_KILLS=50 SEED=1)
 	$(BIN)/python -m pytest tests/integration/test_file_sinks.py tests/integration/test_table_sinks.py -p no:cacheprovider
 	$(BIN)/python -m pytest tests/integration/test_table_compaction.py tests/integration/test_table_sinks_spark.py \
 		tests/integration/test_spark_formats.py -m long -p no:cacheprovider

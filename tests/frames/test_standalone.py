@@ -25,6 +25,6 @@ def test_random_kills(
     tmp_path: Path,
     results: list[SinkResult],
 ) -> None:
-    kills = int(os.environ.get("CLUSTER_KILLS", "10"))
+    kills = int(os.environ.get("CLUSTER_KILLS", "50"))
     deployment = sharing_standalone(two_workers)
     assert run(deployment, kafka_bootstrap, tmp_path, unique("sinks"), results, kills=kills) == []

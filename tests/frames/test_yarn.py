@@ -27,6 +27,6 @@ def test_random_kills(
     results: list[SinkResult],
     mode: str,
 ) -> None:
-    kills, name = int(os.environ.get("CLUSTER_KILLS", "10")), unique("sinks")
+    kills, name = int(os.environ.get("CLUSTER_KILLS", "50")), unique("sinks")
     wrong = run(sharing_yarn(hadoop, mode), kafka_bootstrap, tmp_path, name, results, kills=kills, url=hadoop.hdfs.url)
     assert wrong == []
