@@ -26,6 +26,7 @@ from sluiceway.storage.model import TaskId
 from support.clusters.daemons import command_of
 from support.driver import submitted_driver, worker_of, worker_properties, write_properties
 from support.eventually import PATIENCE, eventually
+from support.freeze import freeze
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark]
 
@@ -217,7 +218,7 @@ def test_a_driver_suspended_during_a_takeover_ends_and_writes_nothing_more(runni
     suspended = [jvm, *jvm.children(recursive=True)]
     try:
         for process in suspended:
-            process.send_signal(signal.SIGSTOP)
+            freeze(process.pid)
         first = running.herder.status(running.name).connector.worker_id
         second = running.second()
         second.start()

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import multiprocessing
-import os
-import signal
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -21,6 +19,7 @@ from support.engine import Commands, Offsets, RunningTask
 from support.engine_connectors import lines
 from support.eventually import PATIENCE, eventually
 from support.exactly_once import exactly_once_worker, opened_stores
+from support.freeze import freeze
 from support.java_plugins import (
     CAMEL_TIMER,
     CONNECT_FILE,
@@ -397,7 +396,7 @@ def test_a_java_process_that_hangs_as_a_whole_is_killed(
     with RunningTask(scripted(then="wait"), kafka.worker(task_shutdown_graceful_timeout_ms="3000")) as task:
         kafka.read(topic, 100)
         (process,) = java_processes()
-        os.kill(process, signal.SIGSTOP)
+        freeze(process)
         started = time.monotonic()
         result = task.stop()
     assert time.monotonic() - started < 8

@@ -16,6 +16,7 @@ from sluiceway.config.worker import WorkerConfig
 from sluiceway.data import INT64_SCHEMA
 from sluiceway.storage.factory import open_source_offsets
 from support.engine import RunningTask
+from support.freeze import freeze
 from support.processes import fresh_processes
 
 FIBONACCI = "support.transactions.FibonacciSourceConnector"
@@ -131,7 +132,8 @@ class TaskProcess:
         self._process.join()
 
     def freeze(self) -> None:
-        os.kill(self._process.pid or 0, signal.SIGSTOP)
+        assert self._process.pid is not None
+        freeze(self._process.pid)
 
     def thaw(self) -> None:
         os.kill(self._process.pid or 0, signal.SIGCONT)

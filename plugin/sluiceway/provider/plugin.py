@@ -16,6 +16,8 @@ from sluiceway.provider.api.sqlite_writes import OneWriteAtATime
 
 URL_PREFIX = "/sluiceway"
 
+_BASE_URL = conf.get("api", "base_url", fallback="")
+
 
 def url_path(base_url: str) -> str:
     """Return the path below which the app is served. ``base_url`` is ``[api] base_url``, which may have a path. No I/O."""
@@ -49,10 +51,8 @@ class SluicewayPlugin(AirflowPlugin):
     """
 
     name = "sluiceway"
-    external_views = external_views(conf.get("api", "base_url", fallback=""))
-    fastapi_root_middlewares = root_middlewares(
-        conf.get("database", "sql_alchemy_conn", fallback=""), conf.get("api", "base_url", fallback="")
-    )
+    external_views = external_views(_BASE_URL)
+    fastapi_root_middlewares = root_middlewares(conf.get("database", "sql_alchemy_conn", fallback=""), _BASE_URL)
     listeners: list[Any] = [preload]
 
     _apps: list[dict[str, Any]] | None = None

@@ -10,8 +10,8 @@ import psutil
 
 from sluiceway.stack.broker import EmbeddedBroker
 from sluiceway.stack.ports import free_port
-from support.eventually import eventually
 from support.faults.proxy import TcpProxy
+from support.freeze import freeze
 
 _HOST = "127.0.0.1"
 
@@ -39,10 +39,7 @@ class FaultyBroker(EmbeddedBroker):
         process.wait(30)
 
     def freeze(self) -> None:
-        """Stop the broker with SIGSTOP and wait until all its threads have stopped, which on a busy machine takes a while."""
-        process = self._process_now()
-        process.send_signal(signal.SIGSTOP)
-        eventually(lambda: _thread_states(process.pid) == {"T"}, what="all threads stopped")
+        freeze(self._process_now().pid)
 
     def thaw(self) -> None:
         self._process_now().send_signal(signal.SIGCONT)
@@ -65,9 +62,3 @@ class FaultyBroker(EmbeddedBroker):
         settings["listener.security.protocol.map"] += ",INNER:PLAINTEXT"
         settings["inter.broker.listener.name"] = "INNER"
         return "".join(f"{key}={value}\n" for key, value in settings.items())
-
-
-def _thread_states(pid: int) -> set[str]:
-    """Return the states of a process's threads, as in proc(5)."""
-    stats = [path.read_text() for path in Path(f"/proc/{pid}/task").glob("*/stat")]
-    return {stat.rpartition(")")[2].split()[0] for stat in stats}

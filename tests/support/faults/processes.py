@@ -10,6 +10,7 @@ import psutil
 
 from sluiceway.stack.process import BackgroundProcess
 from support.clusters.daemons import command_of
+from support.freeze import freeze as freeze_process
 
 
 class Role(enum.Enum):
@@ -56,7 +57,7 @@ def freeze(driver: BackgroundProcess) -> list[psutil.Process]:
     """Stop all processes of a driver with SIGSTOP, as if its machine hung; return them for ``thaw``."""
     frozen = family(driver)
     for process in frozen:
-        process.send_signal(signal.SIGSTOP)
+        freeze_process(process.pid)
     return frozen
 
 
