@@ -43,8 +43,8 @@ class Outcome(enum.Enum):
     FAILED = "failed"
 
 
-class ConnectorRunner(threading.Thread):
-    """The thread that runs one connector on this driver.
+class ConnectorRunner:
+    """Runs one connector on this driver, on a thread that it has (``Thread``'s private names differ by Python version).
 
     Args:
         name: the connector's name in the config store.
@@ -70,7 +70,6 @@ class ConnectorRunner(threading.Thread):
         exit_when_idle: bool,
         bounded: bool = False,
     ) -> None:
-        super().__init__(name=f"connector-{name}", daemon=True)
         self.connector_name = name
         self.bounded = bounded
         self.outcome: Outcome | None = None
@@ -98,8 +97,18 @@ class ConnectorRunner(threading.Thread):
         self._tasks = self._table({})
         self._earlier_records = 0
         self._log = logging.LoggerAdapter(logging.getLogger(__name__), {"connector": name})
+        self._thread = threading.Thread(target=self._run, name=f"connector-{name}", daemon=True)
 
     # Called from other threads.
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def join(self, timeout: float | None = None) -> None:
+        self._thread.join(timeout)
+
+    def is_alive(self) -> bool:
+        return self._thread.is_alive()
 
     @property
     def records(self) -> int:
@@ -126,7 +135,7 @@ class ConnectorRunner(threading.Thread):
 
     # The runner's own thread.
 
-    def run(self) -> None:
+    def _run(self) -> None:
         try:
             self._channel.acquire()
             self._log.info(

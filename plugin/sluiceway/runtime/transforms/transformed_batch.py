@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Generic, NamedTuple, TypeVar
+from dataclasses import dataclass
+from typing import Generic, TypeVar
 
 from sluiceway.api import SinkRecord, SourceRecord
 from sluiceway.runtime.interrupts import Interrupted
@@ -24,7 +25,8 @@ class TransformationError(Exception):
         return f"transformation {self.alias}: {self.text}"
 
 
-class TransformedBatch(NamedTuple, Generic[R]):
+@dataclass(frozen=True)
+class TransformedBatch(Generic[R]):
     """The result of transforming a batch.
 
     ``origins`` has the index of each record's input, or is None if there is exactly one record for each input.
