@@ -33,7 +33,7 @@ from sluiceway.herder.loggers import Loggers, follow_cluster_levels
 from sluiceway.herder.plugin_path import use_plugin_path
 from sluiceway.package_imports import import_packages_first
 from sluiceway.spark.application_watch import application_ended
-from sluiceway.spark.import_path import without_archives, without_numpy
+from sluiceway.spark.import_path import use_one_pyspark, without_numpy
 from sluiceway.spark.jvm_shutdown import drained_before_spark
 from sluiceway.spark.launcher import SparkLauncher
 from sluiceway.spark.parent_watch import stop_with_parent
@@ -96,7 +96,7 @@ def _run(options: argparse.Namespace) -> int:
     worker = WorkerConfig.of({**read_properties(options.worker), **worker_overrides()})
     use_plugin_path(worker.raw)
     jvm = os.getppid()
-    sys.path[:] = without_archives(sys.path)  # must precede the first import of PySpark
+    use_one_pyspark()  # must precede the first import of PySpark
     with without_numpy():
         import pyspark  # noqa: F401 (imported here, before threads start)
     name = options.connector or options.application

@@ -6,12 +6,11 @@ Spark starts it as ``python -m sluiceway.spark.local_daemon`` (``spark.python.da
 from __future__ import annotations
 
 import gc
-import sys
 
-from sluiceway.spark.import_path import without_archives, without_numpy
+from sluiceway.spark.import_path import use_one_pyspark, without_numpy
 
 if __name__ == "__main__":
-    sys.path[:] = without_archives(sys.path)
+    use_one_pyspark()
 
     with without_numpy():
         from pyspark.daemon import manager

@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 from sluiceway.java_runtime import find_java
 from sluiceway.spark.elastic import elastic_conf
+from sluiceway.spark.import_path import use_one_pyspark
 from sluiceway.spark.jvm_options import LIGHT
 from sluiceway.spark.py_files import is_package_zip, package_zip
+from sluiceway.spark.versions import check_jars, check_python_files
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
@@ -70,6 +72,8 @@ def spark_context(app_name: str, conf: Mapping[str, str] | None = None, *, maste
 
     Runs on the driver. Ships this package to the executors, except in local mode, where they run this Python.
     """
+    use_one_pyspark()
+    check_python_files()
     from pyspark import SparkConf, SparkContext
 
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
@@ -85,6 +89,7 @@ def spark_context(app_name: str, conf: Mapping[str, str] | None = None, *, maste
     for key, value in elastic_conf(settings.get("spark.master", "local"), dict(settings.getAll())).items():
         settings.set(key, value)
     _forget_numpy()
+    check_jars(settings)
     context = SparkContext.getOrCreate(settings)
     context.setLogLevel("WARN")
     if context.getConf().get(_DAEMON) != _LOCAL_DAEMON and not _ships_package(context):
@@ -148,7 +153,6 @@ def slots(context: SparkContext) -> int:
 
 def activate(session: SparkSession) -> None:
     """Make a session the active one of the calling thread, where Spark looks up data sources and packages look for it."""
-    from pyspark.sql import SparkSession
-
     jvm: Any = session._jvm
-    SparkSession._get_j_spark_session_class(jvm).setActiveSession(session._jsparkSession)
+    name: str = session._jsparkSession.getClass().getName()  # Spark 4 has moved the class into another package
+    getattr(jvm, name).setActiveSession(session._jsparkSession)

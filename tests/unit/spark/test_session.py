@@ -27,5 +27,6 @@ def test_the_package_is_shipped_once(monkeypatch: pytest.MonkeyPatch, submitted:
     context.getConf().get.side_effect = submitted.get
     monkeypatch.setattr("pyspark.SparkContext.getOrCreate", lambda settings: context)
     monkeypatch.setattr("pyspark.SparkConf", MagicMock())
+    monkeypatch.setattr(session, "check_jars", MagicMock())
     session.spark_context("test")
     assert context.addPyFile.called is ships
