@@ -9,7 +9,8 @@ from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import PlainTextResponse, Response
 from starlette.exceptions import HTTPException
-from starlette.routing import Match, Route
+from starlette.routing import BaseRoute, Match, Mount
+from starlette.types import Scope
 
 from sluiceway.errors import (
     AlreadyExistsError,
@@ -22,6 +23,8 @@ from sluiceway.errors import (
 from sluiceway.rest.bodies import JsonResponse
 
 log = logging.getLogger(__name__)
+
+_METHODS = ("DELETE", "GET", "HEAD", "PATCH", "POST", "PUT")
 
 AMBIGUOUS_SCOPE = "sluiceway.ambiguous"
 """Key in a request's ASGI scope that marks a path which Kafka Connect's server would reject without routing it."""
@@ -90,12 +93,17 @@ async def _on_unexpected_error(_request: Request, error: Exception) -> Response:
 
 
 def _methods(request: Request) -> list[str]:
-    """Return the HTTP methods that a path supports."""
-    methods = {"OPTIONS"}
-    for route in request.app.routes:
-        if isinstance(route, Route) and route.matches(request.scope)[0] is not Match.NONE:
-            methods |= route.methods or set()
-    return sorted(methods)
+    """Return the HTTP methods that a path supports.
+
+    Asks the routes about each method, because FastAPI's newer versions keep the routes of a router to themselves.
+    """
+    routes = [route for route in request.app.routes if not isinstance(route, Mount)]
+    supported = {each for each in _METHODS if any(_serves(route, {**request.scope, "method": each}) for route in routes)}
+    return sorted({"OPTIONS", *supported})
+
+
+def _serves(route: BaseRoute, scope: Scope) -> bool:
+    return route.matches(scope)[0] is Match.FULL
 
 
 def _options(request: Request) -> Response:

@@ -20,15 +20,13 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 from pyspark import TaskContext
-from pyspark.sql.datasource import DataSource, DataSourceStreamWriter, DataSourceWriter, SimpleDataSourceStreamReader
-from pyspark.sql.datasource import WriterCommitMessage as CommitMessage
 from pyspark.sql.types import BinaryType, StructType
 
 from sluiceway.api import SinkRecord, SinkTask, SourceRecord, SourceTask, TopicPartition
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.data import Schema, Struct, Type
 from sluiceway.discovery import connector_class
-from sluiceway.errors import ConfigError, ConnectError
+from sluiceway.errors import ConfigError, ConnectError, MissingToolError
 from sluiceway.runtime.errors.retry_with_tolerance import RetryWithToleranceOperator
 from sluiceway.runtime.source.failed_sends import describe_source_record
 from sluiceway.runtime.task_converters import task_converters
@@ -38,6 +36,12 @@ from sluiceway.spark.rounds.spark_schemas import row_schema
 from sluiceway.spark.session import activate
 from sluiceway.testing.contexts import MemoryConnectorContext, MemorySinkContext, MemorySourceContext
 from sluiceway.testing.offsets import MemoryOffsets
+
+try:
+    from pyspark.sql.datasource import DataSource, DataSourceStreamWriter, DataSourceWriter, SimpleDataSourceStreamReader
+    from pyspark.sql.datasource import WriterCommitMessage as CommitMessage
+except ImportError as error:
+    raise MissingToolError("The format sluiceway needs PySpark 4 or newer. Run: pip install 'pyspark>=4'") from error
 
 if TYPE_CHECKING:
     from pyspark.sql import Row, SparkSession

@@ -80,9 +80,10 @@ class SparkLauncher:
             raise lost from error
 
     def cancel(self, work: Work) -> None:
+        from sluiceway.spark.session import cancel_jobs
+
         try:
-            # Includes future jobs, because the task's thread may not have submitted its job yet. PySpark itself cannot do that.
-            self._context._jsc.sc().cancelJobGroupAndFutureJobs(work.job)
+            cancel_jobs(self._context, work.job)  # the task's thread may not have submitted its job yet
         except Exception as error:  # noqa: BLE001 (any Py4J error means that Spark can no longer be reached)
             log.warning("%s could not be canceled because Spark does not answer: %s", work.title, error)
 

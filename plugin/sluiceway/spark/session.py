@@ -53,6 +53,7 @@ _JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 
 log = logging.getLogger(__name__)
 
+_SUBMISSION_SECONDS = 1.0  # that a thread may take between its start and the submission of its job
 _LOCAL_SLOTS = 256  # tasks that a local context can run at once; an unused slot costs nothing
 
 
@@ -149,6 +150,21 @@ def slots(context: SparkContext) -> int:
     """Return how many tasks the registered executors can run at once (cores divided by ``spark.task.cpus``)."""
     jvm_context = context._jsc.sc()
     return int(jvm_context.maxNumConcurrentTasks(jvm_context.resourceProfileManager().defaultResourceProfile()))
+
+
+def cancel_jobs(context: SparkContext, group: str) -> None:
+    """Cancel the jobs of a group, and those that a thread is about to submit. PySpark itself cannot do that.
+
+    Spark 3 cancels only jobs that run. There, jobs of the next second are canceled by a second call.
+    """
+    spark: Any = context._jsc.sc()
+    if not context.version.startswith("3."):
+        spark.cancelJobGroupAndFutureJobs(group)
+        return
+    spark.cancelJobGroup(group)
+    timer = threading.Timer(_SUBMISSION_SECONDS, spark.cancelJobGroup, [group])
+    timer.daemon = True
+    timer.start()
 
 
 def activate(session: SparkSession) -> None:

@@ -1,9 +1,10 @@
-"""Files that the driver's Spark context ships to executors."""
+"""The driver's Spark context: files that it ships to executors, and what differs between versions of Spark."""
 
 from __future__ import annotations
 
+import threading
 from typing import Any
-from unittest.mock import MagicMock
+from unittest.mock import MagicMock, call
 
 import pytest
 
@@ -30,3 +31,29 @@ def test_the_package_is_shipped_once(monkeypatch: pytest.MonkeyPatch, submitted:
     monkeypatch.setattr(session, "check_jars", MagicMock())
     session.spark_context("test")
     assert context.addPyFile.called is ships
+
+
+@pytest.mark.parametrize("version", ["4.0.0", "4.3.0", "5.0.0"])
+def test_spark_cancels_jobs_that_are_about_to_be_submitted(version: str) -> None:
+    context: Any = MagicMock(version=version)
+    session.cancel_jobs(context, "task")
+    assert context._jsc.sc().mock_calls == [call.cancelJobGroupAndFutureJobs("task")]
+
+
+def test_spark_3_is_asked_twice_because_it_cancels_running_jobs_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    again = threading.Event()
+    monkeypatch.setattr(session, "_SUBMISSION_SECONDS", 0.01)
+    context: Any = MagicMock(version="3.5.6-amzn-1")
+    spark = context._jsc.sc()
+    spark.cancelJobGroup.side_effect = lambda _group: again.set() if spark.cancelJobGroup.call_count == 2 else None
+    session.cancel_jobs(context, "task")
+    assert again.wait(10)
+    assert spark.mock_calls == [call.cancelJobGroup("task")] * 2
+
+
+@pytest.mark.parametrize("name", ["org.apache.spark.sql.SparkSession", "org.apache.spark.sql.classic.SparkSession"])
+def test_a_session_is_activated_by_its_own_class_which_spark_4_has_moved(name: str) -> None:
+    made: Any = MagicMock()
+    made._jsparkSession.getClass().getName.return_value = name
+    session.activate(made)
+    getattr(made._jvm, name).setActiveSession.assert_called_once_with(made._jsparkSession)

@@ -16,6 +16,7 @@ from sluiceway.connectors.jdbc.dialects.base import Dialect
 from sluiceway.connectors.jdbc.dialects.sql import Statement
 from sluiceway.connectors.jdbc.dialects.values import UTC
 from sluiceway.connectors.jdbc.source.errors import as_connect_error
+from sluiceway.connectors.spark.arrow_schema import arrow_schema
 from sluiceway.connectors.spark.ranges import ValueRange
 from sluiceway.connectors.spark.source_config import SourceConfig
 from sluiceway.errors import ConnectError, DataError
@@ -122,9 +123,7 @@ class JdbcReaders:
         except ConnectError as error:
             self._log(str(error))
             return None
-        from pyspark.sql.pandas.types import to_arrow_schema
-
-        schema = to_arrow_schema(frame.schema)
+        schema = arrow_schema(frame.schema)
         return [JdbcReader(settings, rows, columns, schema, each) for each in ranges]
 
     def _log(self, reason: str) -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
+from sluiceway.connectors.spark.arrow_schema import arrow_schema
 from sluiceway.connectors.spark.ranges import ValueRange
 from sluiceway.connectors.spark.source_config import SourceConfig
 from sluiceway.errors import ConnectError
@@ -89,9 +90,7 @@ def parquet_reader(
     kinds = {column.name: column.dataType.typeName().partition("(")[0] for column in frame.schema.fields}
     if not set(kinds.values()) <= _SAME_IN_BOTH or len({name.lower() for name in kinds}) < len(frame.columns):
         return None
-    from pyspark.sql.pandas.types import to_arrow_schema
-
-    return ParquetReader(tuple(files), to_arrow_schema(frame.schema), range_)
+    return ParquetReader(tuple(files), arrow_schema(frame.schema), range_)
 
 
 def _path(file: str) -> str:

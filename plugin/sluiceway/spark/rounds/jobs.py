@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeVar
 from sluiceway.errors import ConnectError, RetriableError
 from sluiceway.runtime.worker_task import BACKOFF_SECONDS
 from sluiceway.spark.lost_task import lost_task
-from sluiceway.spark.session import activate
+from sluiceway.spark.session import activate, cancel_jobs
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -59,7 +59,7 @@ class RoundJobs:
         if self._running is None or self._running.done():
             return
         try:
-            self._spark._jsc.sc().cancelJobGroupAndFutureJobs(self._group)
+            cancel_jobs(self._spark.sparkContext, self._group)
         except Exception as error:  # noqa: BLE001 (any Py4J error means that Spark can no longer be reached)
             log.warning("A round could not be canceled because Spark does not answer: %s", error)
         concurrent.futures.wait([self._running], _CANCEL_SECONDS)
