@@ -69,6 +69,9 @@ _COMMANDS = (
     completion,
 )
 
+#: The extra that installs a package which the command needs only for some subcommands.
+_EXTRAS = {**dict.fromkeys(("fastapi", "py4j", "pyspark", "starlette", "uvicorn"), "standalone"), "airflow": "airflow"}
+
 _HINTS = {
     exit_codes.UNREACHABLE: "Start one with 'sluiceway up', or name another with --server or 'sluiceway contexts use'.",
     exit_codes.NOT_ALLOWED: f"To log in, see 'sluiceway contexts set --help', or put a token into ${TOKEN_VARIABLE}.",
@@ -103,6 +106,13 @@ def run_verb(options: argparse.Namespace) -> int:
     except ConnectError as error:
         code = exit_codes.exit_code(error)
         print(f"sluiceway: {error}{' ' + _HINTS[code] if code in _HINTS else ''}", file=sys.stderr)
+    except ModuleNotFoundError as error:
+        package = (error.name or "").partition(".")[0]
+        if package not in _EXTRAS:
+            raise
+        code = exit_codes.FAILED
+        needed = f"This command needs the Python package {package}. Run: pip install 'sluiceway[{_EXTRAS[package]}]'"
+        print(f"sluiceway: {needed}", file=sys.stderr)
     except KeyboardInterrupt:
         return exit_codes.INTERRUPTED
     except BrokenPipeError:

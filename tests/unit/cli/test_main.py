@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import resource
 import subprocess
 import sys
@@ -9,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from sluiceway.cli.main import main
+from sluiceway.cli.main import main, run_verb
 from sluiceway.rest.client import RestError
 from unit.cli.pretend_client import PretendClient
 
@@ -91,3 +92,27 @@ def test_a_call_of_the_rest_api_imports_neither_airflow_nor_spark_nor_a_kafka_cl
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "5 []"
+
+
+@pytest.mark.parametrize(
+    ("module", "extra"),
+    [("fastapi", "standalone"), ("uvicorn.config", "standalone"), ("pyspark.sql", "standalone"), ("airflow", "airflow")],
+)
+def test_a_command_without_its_packages_says_which_extra_to_install(
+    capsys: pytest.CaptureFixture[str], module: str, extra: str
+) -> None:
+    def run(_options: argparse.Namespace) -> int:
+        raise ModuleNotFoundError(f"No module named {module!r}", name=module)
+
+    assert run_verb(argparse.Namespace(run=run)) == 1
+    printed = capsys.readouterr().err
+    assert f"needs the Python package {module.partition('.')[0]}. Run: pip install 'sluiceway[{extra}]'" in printed
+    assert printed.count("\n") == 1
+
+
+def test_a_defect_keeps_its_trace() -> None:
+    def run(_options: argparse.Namespace) -> int:
+        raise ModuleNotFoundError("No module named 'sluiceway.typo'", name="sluiceway.typo")
+
+    with pytest.raises(ModuleNotFoundError):
+        run_verb(argparse.Namespace(run=run))
