@@ -31,7 +31,7 @@ class DataFrameSinkTask(SinkTask):
     """The task's own session, in the time zone UTC. Set before ``start``."""
 
     flush_size: int = 500_000
-    """The largest number of offsets of a partition in a round. Like the next three, set it in ``start``."""
+    """The largest number of offsets of a partition in a round. Like the next four, set it in ``start``."""
 
     flush_bytes: int = 256 << 20
     """The largest number of bytes of a partition's keys and values in a round, which has one record of it at least."""
@@ -41,6 +41,9 @@ class DataFrameSinkTask(SinkTask):
 
     skip_nulls: bool = False
     """Whether records without a value are skipped. Otherwise they are errors, because a table cannot hold them."""
+
+    replace_nulls: bool = True
+    """Whether a null of an optional field that has a default is written as the default."""
 
     @abc.abstractmethod
     def write(self, frame: DataFrame) -> None:

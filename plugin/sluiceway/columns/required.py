@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 if TYPE_CHECKING:
     from sluiceway.api.columns import AnyArray
 
-_new_map: Any = pa.MapArray.from_arrays  # its type hints are those of simple items only
+new_map: Any = pa.MapArray.from_arrays  # its type hints are those of simple items only
 
 
 def without_hidden_nulls(array: AnyArray) -> AnyArray:
@@ -23,21 +23,21 @@ def without_hidden_nulls(array: AnyArray) -> AnyArray:
         children = [_required(array.field(number), field) for number, field in enumerate(fields)]
         return pa.StructArray.from_arrays(children, fields=fields, mask=array.is_null() if array.null_count else None)
     if isinstance(array, pa.MapArray) and pa.types.is_nested(array.type.item_type):
-        whole = _compact(array)
+        whole = compact(array)
         items = without_hidden_nulls(whole.items)
-        found: AnyArray = _new_map(
+        found: AnyArray = new_map(
             whole.offsets, whole.keys, items, type=array.type, mask=array.is_null() if array.null_count else None
         )
         return found
     if isinstance(array, pa.ListArray) and pa.types.is_list(array.type) and pa.types.is_nested(array.type.value_type):
-        whole = _compact(array)
+        whole = compact(array)
         return pa.ListArray.from_arrays(
             whole.offsets, without_hidden_nulls(whole.values), type=array.type, mask=array.is_null() if array.null_count else None
         )
     return array
 
 
-def _compact(array: AnyArray) -> Any:
+def compact(array: AnyArray) -> Any:
     """Return a copy of a slice, whose offsets Arrow does not take together with a mask."""
     return pa.concat_arrays([array, array.slice(0, 0)]) if array.offset else array
 

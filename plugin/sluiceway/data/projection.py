@@ -36,7 +36,8 @@ def check_compatible(source: Schema, target: Schema) -> None:
 def project(source: Schema, value: Any, target: Schema) -> Any:
     """Return a value of the source schema as a value of the target schema.
 
-    Drops fields that the target does not have. Fields that only the target has are null if optional, else their default. Raises
+    Drops fields that the target does not have. A null becomes the default in the source schema, if that has one. Fields that
+    only the target has are null if optional, else their default. Raises
     SchemaProjectorError for incompatible schemas, and DataError for a value that does not match its schema.
     """
     check_compatible(source, target)
@@ -67,7 +68,9 @@ def _project_struct(source: Schema, value: Struct, target: Schema) -> Struct:
         present = source.field(field.name)
         if present is not None:
             try:
-                projected[field.name] = project(present.schema, value[field.name], field.schema)
+                given = value.get_without_default(field.name)
+                given = present.schema.default if given is None else given
+                projected[field.name] = project(present.schema, given, field.schema)
             except SchemaProjectorError as error:
                 raise SchemaProjectorError(f"Error projecting {field.name}") from error
         elif field.schema.default is not None and not field.schema.optional:

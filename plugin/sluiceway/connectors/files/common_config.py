@@ -11,6 +11,7 @@ from sluiceway.config.definition import ConfigDef, ConfigKey, ConfigValue, Impor
 from sluiceway.config.validators import Check, EachOf, EnumText, NonEmptyString, OneOf, Range
 from sluiceway.connectors.files import keys
 from sluiceway.connectors.files.partitioners.path_format import path_formatter
+from sluiceway.connectors.null_values import replace_nulls
 from sluiceway.connectors.outage import UNREACHABLE_MS
 from sluiceway.errors import ConfigError
 
@@ -300,6 +301,7 @@ DATA = ConfigDef(
             doc="What happens to a record without a value (a tombstone), which files cannot hold. ignore: it is skipped. fail: "
             "it is handled as a bad record.",
         ),
+        replace_nulls(_DATA),
     ]
 )
 

@@ -17,6 +17,7 @@ from sluiceway.connectors.files.partitioners.time_based import TimestampExtracto
 from sluiceway.connectors.files.rotation import RotationLimits
 from sluiceway.connectors.files.store import Store
 from sluiceway.connectors.files.store_config import CONFLUENT_FORMATS
+from sluiceway.connectors.null_values import REPLACE_NULLS
 from sluiceway.connectors.outage import UNREACHABLE_MS
 from sluiceway.errors import ConfigError
 
@@ -35,6 +36,7 @@ _FORMAT_DEFAULTS = {
     keys.BYTES_EXTENSION: ".bin",
     keys.BYTES_SEPARATOR: "\n",
     keys.DECIMAL_FORMAT: "BASE64",
+    REPLACE_NULLS: "true",
 }
 
 
@@ -162,7 +164,7 @@ def _partitioner(values: Values) -> Partitioner:
     delimiter = str(values[keys.DIRECTORY_DELIM])
     if name == "FieldPartitioner":
         fields = values[keys.PARTITION_FIELD]
-        return FieldPartitioner(fields if isinstance(fields, list) else [], delimiter)
+        return FieldPartitioner(fields if isinstance(fields, list) else [], delimiter, replace_nulls=bool(values[REPLACE_NULLS]))
     duration, pattern = _FIXED.get(name, (_whole(values, keys.PARTITION_DURATION), str(values[keys.PATH_FORMAT])))
     return TimeBasedPartitioner(
         duration,
@@ -170,6 +172,7 @@ def _partitioner(values: Values) -> Partitioner:
         ZoneInfo(str(values[keys.TIMEZONE])),
         TimestampExtractor(extractor_name(values[keys.TIMESTAMP_EXTRACTOR])),
         str(values[keys.TIMESTAMP_FIELD]),
+        replace_nulls=bool(values[REPLACE_NULLS]),
     )
 
 

@@ -149,11 +149,10 @@ class RecordWriter:
             self._report(writer, record, error)
             return None
 
-    @staticmethod
-    def _projected(record: SinkRecord, schema: Schema) -> Any:
+    def _projected(self, record: SinkRecord, schema: Schema) -> Any:
         if record.value_schema is None:
             raise SchemaProjectorError("Switch between schema-based and schema-less data is not supported")
-        return project(record.value_schema, record.value, schema)
+        return project(self._format.readable(record.value_schema), record.value, schema)
 
     def _write_group(self, writer: PartitionWriter, group: _Group) -> None:
         try:

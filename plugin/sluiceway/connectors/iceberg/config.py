@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from sluiceway.config.definition import ConfigDef, ConfigKey, Importance, Type
 from sluiceway.connectors.iceberg.catalog import catalog_properties
 from sluiceway.connectors.iceberg.partitions import partition_transforms
-from sluiceway.connectors.tables.config import PARTITION_BY, keys_below, partition_fields, shared_keys
+from sluiceway.connectors.tables.config import KEEP_NULLS, PARTITION_BY, keys_below, partition_fields, shared_keys
 from sluiceway.connectors.tables.source.config import shared_keys as source_keys
 from sluiceway.errors import ConfigError
 
@@ -67,6 +67,14 @@ CATALOG = ConfigDef(
 SINK = CATALOG + ConfigDef(
     [
         *shared_keys(PREFIX, "Iceberg"),
+        ConfigKey(
+            name=PREFIX + KEEP_NULLS,
+            type=Type.BOOLEAN,
+            default=True,
+            importance=Importance.LOW,
+            group=_TABLES,
+            doc="Apache's name of replace.null.with.default. Nulls are kept if one of the two is false.",
+        ),
         _text(
             name=COMMIT_BRANCH,
             default="",
@@ -102,7 +110,7 @@ def catalog_problems(config: Mapping[str, str]) -> dict[str, str]:
 
 
 def problems(config: Mapping[str, str]) -> dict[str, str]:
-    """Return the errors of the catalog's and the partitions' keys, by key, and of keys whose meaning cannot be kept."""
+    """Return the errors of the catalog's and the partitions' keys, by key."""
     found = catalog_problems(config)
     for name, value in config.items():
         if name == PREFIX + PARTITION_BY or (name.startswith("iceberg.table.") and name.endswith(".partition-by")):
@@ -110,6 +118,4 @@ def problems(config: Mapping[str, str]) -> dict[str, str]:
                 partition_transforms(partition_fields(value))
             except ConfigError as error:
                 found[name] = str(error)
-    if config.get("iceberg.tables.replace-null-with-default", "true").lower() != "true":
-        found["iceberg.tables.replace-null-with-default"] = "must be true: a null is always replaced by the field's default"
     return found

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from sluiceway.config.definition import ConfigDef, ConfigKey, Importance, Type
 from sluiceway.config.validators import NonEmptyString, OneOf, Range
+from sluiceway.connectors.null_values import replace_nulls
 
 FORMAT = "format"
 OPTION_PREFIX = "option."
@@ -88,6 +89,7 @@ SINK = ConfigDef(
             doc="What to do with records without a value (tombstones): fail handles them as the errors.* keys say, ignore skips "
             "them.",
         ),
+        replace_nulls(),
         ConfigKey(
             name=EXACTLY_ONCE,
             type=Type.STRING,

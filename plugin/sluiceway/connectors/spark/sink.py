@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from sluiceway.api import SinkConnector, TopicPartition
 from sluiceway.api.data_frames import DataFrameSinkTask
 from sluiceway.config.definition import ConfigDef, ValidatedValue
+from sluiceway.connectors.null_values import REPLACE_NULLS
 from sluiceway.connectors.spark import keys
 from sluiceway.errors import ConfigError
 
@@ -38,6 +39,7 @@ class SparkSinkTask(DataFrameSinkTask):
         self.flush_bytes = int(str(values[keys.FLUSH_BYTES]))
         self.rotate_seconds = int(str(values[keys.ROTATE_INTERVAL])) / 1000
         self.skip_nulls = str(values[keys.ON_NULL]).lower() == "ignore"
+        self.replace_nulls = bool(values[REPLACE_NULLS])
 
     def write(self, frame: DataFrame) -> None:
         writer = frame.write.format(self._format).options(**self._options).mode("append")

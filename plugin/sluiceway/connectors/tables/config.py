@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from sluiceway.config.definition import ConfigDef, ConfigKey, ConfigValue, Importance, Type
 from sluiceway.config.validators import EnumText, Range
+from sluiceway.connectors.null_values import REPLACE_NULLS, replace_nulls
 from sluiceway.connectors.outage import UNREACHABLE_MS
 from sluiceway.errors import ConfigError
 
@@ -30,6 +31,7 @@ CDC_FIELD = "tables.cdc-field"
 CREATE_PROPS = "tables.auto-create-props."
 WRITE_PROPS = "tables.write-props."
 INTERVAL = "control.commit.interval-ms"
+KEEP_NULLS = "tables.replace-null-with-default"
 
 FLUSH_SIZE = "sluiceway.flush.size"
 VALUE_FORMAT = "sluiceway.value.format"
@@ -106,6 +108,7 @@ def _schemas(prefix: str) -> list[ConfigKey]:
         ),
         _flag(name=prefix + FORCE_OPTIONAL, doc="Whether columns of created tables and added columns are always optional."),
         _flag(name=prefix + CASE_INSENSITIVE, doc="Whether columns are found by name without regard to case."),
+        replace_nulls(_TABLES),
         _text(
             name=VALUE_FORMAT,
             default=PLAIN,
@@ -178,6 +181,7 @@ class TableOptions:
     upsert: bool
     cdc_field: str | None
     debezium: bool
+    replace_nulls: bool
     interval: float
     flush_size: int
     unreachable: float | None
@@ -204,6 +208,7 @@ class TableOptions:
             upsert=bool(values[prefix + UPSERT]),
             cdc_field=str(values[prefix + CDC_FIELD]) if values[prefix + CDC_FIELD] else None,
             debezium=str(values[VALUE_FORMAT]).lower() == DEBEZIUM,
+            replace_nulls=bool(values[REPLACE_NULLS]) and values.get(prefix + KEEP_NULLS) is not False,
             interval=_whole(values[prefix + INTERVAL]) / 1000,
             flush_size=_whole(values[FLUSH_SIZE]),
             unreachable=_seconds(values[UNREACHABLE_MS]),

@@ -11,7 +11,8 @@ import pyarrow.compute as pc
 
 from sluiceway.api import SinkRecord, TopicPartition
 from sluiceway.api.columns import Column, ColumnBatch, NotColumnar
-from sluiceway.data import Schema, Struct, Type
+from sluiceway.data import Schema, Struct
+from sluiceway.data.null_values import null_value_schema
 from sluiceway.errors import DataError
 
 if TYPE_CHECKING:
@@ -78,7 +79,9 @@ def rows_of(batch: ColumnBatch, options: TableOptions) -> Rows | None:
         )
     if value.null_count:  # tombstones of an optional struct
         return _with_nulls(batch, options, value)
-    rows = Rows(partition, offsets, _with_defaults(_table(value), batch.value.schema), keys, key)
+    if batch.value.schema is not None:
+        value = _with_defaults(batch.value.schema, value, replace=options.replace_nulls)
+    rows = Rows(partition, offsets, _table(value), keys, key)
     return _changes(rows, options)
 
 
@@ -144,35 +147,10 @@ def _table(structs: pa.Array[Any]) -> pa.Table:
     return pa.Table.from_arrays(columns, schema=pa.schema(fields))
 
 
-def _with_defaults(rows: pa.Table, schema: Schema | None) -> pa.Table:
-    """Return rows with the schema's defaults for nulls, as the row form reads them; in nested structs too."""
-    for number, field in enumerate(schema.fields if schema is not None else ()):
-        column = rows.column(number)
-        filled = _filled(column.combine_chunks(), field.schema)
-        if filled is not None:
-            rows = rows.set_column(number, rows.schema.field(number), filled)
-    return rows
+def _with_defaults(schema: Schema, values: pa.Array[Any], *, replace: bool) -> pa.Array[Any]:
+    from sluiceway.columns.defaults import with_defaults
 
-
-def _filled(array: pa.Array[Any], schema: Schema) -> pa.Array[Any] | None:
-    """Return an array with defaults for nulls; None if nothing changes."""
-    if schema.default is not None and array.null_count:
-        from sluiceway.columns.arrays import to_array
-
-        default = to_array(schema, [schema.default])
-        array = pc.if_else(array.is_valid(), array, default[0])
-        return array if schema.type is not Type.STRUCT else (_filled_fields(array, schema) or array)
-    return _filled_fields(array, schema) if schema.type is Type.STRUCT else None
-
-
-def _filled_fields(array: pa.Array[Any], schema: Schema) -> pa.Array[Any] | None:
-    columns = [array.field(number) for number in range(len(schema.fields))]  # type: ignore[attr-defined]
-    filled = [_filled(column, field.schema) for column, field in zip(columns, schema.fields, strict=True)]
-    if all(each is None for each in filled):
-        return None
-    fields = list(array.type)
-    kept = [column if each is None else each for column, each in zip(columns, filled, strict=True)]
-    return pa.StructArray.from_arrays(kept, fields=fields, mask=array.is_null())
+    return with_defaults(null_value_schema(schema, replace=replace), values)
 
 
 def _no_columns(count: int) -> pa.Table:

@@ -15,7 +15,7 @@ from sluiceway.converters.registry.avro_schema import ANYTHING, AvroOptions, to_
 from sluiceway.converters.registry.avro_write import writer
 from sluiceway.converters.registry.base import Deserialization, RegistryConverter, Serialization
 from sluiceway.converters.registry.client import WriterSchema
-from sluiceway.converters.registry.config import COMMON, flag
+from sluiceway.converters.registry.config import COMMON, KEEP_NULLS, flag
 from sluiceway.data import Schema
 
 if TYPE_CHECKING:
@@ -52,6 +52,7 @@ class AvroConverter(RegistryConverter):
             meta_data=bool(values[_META_DATA]),
             scrub=bool(values[_SCRUB]),
             optional_map_keys=bool(values[_OPTIONAL_KEYS]),
+            keep_nulls=bool(values[KEEP_NULLS]),
         )
 
     def _serialization(self, schema: Schema | None) -> Serialization:

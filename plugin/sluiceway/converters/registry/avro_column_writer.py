@@ -16,6 +16,7 @@ from sluiceway.converters.registry.avro_arrays import booleans, decimals, floats
 from sluiceway.converters.registry.avro_schema import ENUM, UNION, AvroOptions, enum_symbols, has_string_keys
 from sluiceway.data import Schema, Type
 from sluiceway.data.logical import DATE, DECIMAL, TIME, TIMESTAMP
+from sluiceway.data.null_values import null_value
 from sluiceway.data.schema import INTEGER_BITS
 from sluiceway.java.dates.hybrid_calendar import DAY_MS
 
@@ -71,10 +72,13 @@ class _Writers:
 
     def _null(self, schema: Schema, write: Write) -> bytes | None:
         """Return what is written for null, None if null is invalid."""
-        if schema.default is not None:
-            encoded: Any = joined(write(to_array(schema, [schema.default])), 1)[0].as_py()
+        default = null_value(schema, replace=not self._options.keep_nulls)
+        if default is not None:
+            encoded: Any = joined(write(to_array(schema, [default])), 1)[0].as_py()
             return bytes(encoded)
-        return _FIRST if schema.optional else None
+        if not schema.optional:
+            return None
+        return _FIRST if schema.default is None else _SECOND
 
     def present(self, schema: Schema) -> Write:
         """Return the function for arrays without nulls. An optional schema's union has null first, or second after a default."""

@@ -92,6 +92,7 @@ class AvroOptions:
     meta_data: bool = True
     scrub: bool = False
     optional_map_keys: bool = False
+    keep_nulls: bool = False
 
     def plain(self, name: str) -> str:
         """Return the Avro name of a field."""

@@ -8,6 +8,7 @@ from typing import Any
 from sluiceway.converters.registry.avro_schema import KEY, UNION, VALUE, AvroOptions, full_name, has_string_keys, to_avro
 from sluiceway.data import Schema, Struct, Type
 from sluiceway.data.logical import FROM_LOGICAL
+from sluiceway.data.null_values import null_value
 from sluiceway.data.numbers import Float32, Int8, Int16, Int32
 from sluiceway.errors import DataError
 
@@ -41,7 +42,8 @@ def _converter(schema: Schema, options: AvroOptions) -> Convert | None:
 
 def _item(schema: Schema, options: AvroOptions) -> Convert | None:
     """Like ``_converter``, for items that may be None."""
-    convert, default, optional = _converter(schema, options), schema.default, schema.optional
+    convert, optional = _converter(schema, options), schema.optional
+    default = null_value(schema, replace=not options.keep_nulls)
     if convert is None and default is None and (optional or schema.type is not Type.BOOLEAN):
         return None  # fastavro refuses invalid nulls, except for booleans, which it writes as false
 
@@ -72,7 +74,13 @@ def _map(schema: Schema, options: AvroOptions) -> Convert | None:
 
 def _struct(schema: Schema, options: AvroOptions) -> Convert:
     fields = [
-        (options.plain(field.name), field.index, field.schema.default, _converter(field.schema, options), field.schema.optional)
+        (
+            options.plain(field.name),
+            field.index,
+            null_value(field.schema, replace=not options.keep_nulls),
+            _converter(field.schema, options),
+            field.schema.optional,
+        )
         for field in schema.fields
     ]
 

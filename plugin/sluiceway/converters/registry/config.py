@@ -15,6 +15,7 @@ URL = "schema.registry.url"
 AUTO_REGISTER = "auto.register.schemas"
 USE_LATEST = "use.latest.version"
 USE_ID = "use.schema.id"
+KEEP_NULLS = "ignore.default.for.nullables"
 NORMALIZE = "normalize.schemas"
 STRICT = "latest.compatibility.strict"
 CREDENTIALS_SOURCE = "basic.auth.credentials.source"
@@ -83,6 +84,7 @@ COMMON = ConfigDef(
             "fails; JSON and Protobuf records are not compared with it.",
             _LOW,
         ),
+        flag(KEEP_NULLS, False, "Whether null of an optional field stays null instead of becoming the field's default.", _LOW),
         flag(NORMALIZE, False, "Whether the registry normalizes schemas before it compares them."),
         _key(
             "key.subject.name.strategy",

@@ -14,7 +14,7 @@ from sluiceway.config.validators import OneOf
 from sluiceway.converters.registry import serdes
 from sluiceway.converters.registry.base import Deserialization, RegistryConverter, Serialization
 from sluiceway.converters.registry.client import WriterSchema
-from sluiceway.converters.registry.config import COMMON, flag
+from sluiceway.converters.registry.config import COMMON, KEEP_NULLS, flag
 from sluiceway.converters.registry.json_schema_read import ToConnect, holds_decimals, reader
 from sluiceway.converters.registry.json_schema_write import JsonOptions, to_json_schema, writer
 from sluiceway.data import Schema
@@ -58,6 +58,7 @@ class JsonSchemaConverter(RegistryConverter):
             numeric_decimals=str(values[_DECIMALS]).upper() == "NUMERIC",
             additional_properties=bool(values[_ADDITIONAL]),
             optional_unless_required=bool(values[_NON_REQUIRED]),
+            keep_nulls=bool(values[KEEP_NULLS]),
         )
 
     def _serialization(self, schema: Schema | None) -> Serialization:
@@ -73,7 +74,7 @@ class JsonSchemaConverter(RegistryConverter):
         references = {name: json.loads(text) for name, text in schema.references}
         document = json.loads(schema.text, parse_float=Decimal)
         connect = ToConnect(document, references, self._json).schema(version=schema.version)
-        convert = reader(connect)
+        convert = reader(connect, keep_nulls=self._json.keep_nulls)
         loads = _loads_decimals if holds_decimals(connect) else orjson.loads
         if not self._validate:
             return Deserialization(connect, lambda data: convert(loads(data)))

@@ -15,6 +15,7 @@ from typing import Any
 from sluiceway.converters.registry.json_schema_write import ENUM, ENUM_PREFIX, KEY, ONE_OF, VALUE, JsonOptions, has_string_keys
 from sluiceway.data import STRING_SCHEMA, Schema, Struct, Type
 from sluiceway.data.logical import DECIMAL, TO_LOGICAL
+from sluiceway.data.null_values import null_value
 from sluiceway.data.schema import INTEGER_BITS
 from sluiceway.errors import DataError
 from sluiceway.java.numbers import to_float32, wrap
@@ -165,9 +166,13 @@ def _type_of(value: Any) -> Type:
     return Type.FLOAT64 if isinstance(value, (float, Decimal)) else Type.STRING
 
 
-def reader(schema: Schema) -> Convert:
-    """Return the function from JSON to values of a schema. The function raises DataError for an invalid null."""
-    convert, default, optional = _converter(schema), schema.default, schema.optional
+def reader(schema: Schema, *, keep_nulls: bool = False) -> Convert:
+    """Return the function from JSON to values of a schema. The function raises DataError for an invalid null.
+
+    With ``keep_nulls``, null of an optional schema is null instead of its default.
+    """
+    convert, optional = _converter(schema, keep_nulls), schema.optional
+    default = null_value(schema, replace=not keep_nulls)
 
     def read(value: Any) -> Any:
         if value is None:
@@ -179,7 +184,7 @@ def reader(schema: Schema) -> Convert:
     return read
 
 
-def _converter(schema: Schema) -> Convert:
+def _converter(schema: Schema, keep_nulls: bool) -> Convert:
     if schema.name == DECIMAL:
         return lambda value: _decimal(schema, value)
     if schema.name in TO_LOGICAL:
@@ -191,9 +196,9 @@ def _converter(schema: Schema) -> Convert:
         narrow = schema.type is Type.FLOAT32
         return lambda value: to_float32(float(_number(value))) if narrow else float(_number(value))
     if schema.type is Type.STRUCT:
-        return _one_of(schema) if schema.name == ONE_OF else _struct(schema)
+        return _one_of(schema, keep_nulls) if schema.name == ONE_OF else _struct(schema, keep_nulls)
     if schema.type in (Type.ARRAY, Type.MAP):
-        return _container(schema)
+        return _container(schema, keep_nulls)
     if schema.type is Type.BYTES:
         return _bytes
     return (lambda value: value is True) if schema.type is Type.BOOLEAN else _text
@@ -240,8 +245,8 @@ def _logical(schema: Schema) -> Convert:
     return read
 
 
-def _struct(schema: Schema) -> Convert:
-    fields = [(field.name, reader(field.schema)) for field in schema.fields]
+def _struct(schema: Schema, keep_nulls: bool) -> Convert:
+    fields = [(field.name, reader(field.schema, keep_nulls=keep_nulls)) for field in schema.fields]
 
     def read(value: Any) -> Struct:
         if not isinstance(value, dict):
@@ -252,16 +257,16 @@ def _struct(schema: Schema) -> Convert:
     return read
 
 
-def _container(schema: Schema) -> Convert:
+def _container(schema: Schema, keep_nulls: bool) -> Convert:
     assert schema.value_schema is not None  # noqa: S101 (an array's or map's)
-    values = reader(schema.value_schema)
+    values = reader(schema.value_schema, keep_nulls=keep_nulls)
     if schema.type is Type.ARRAY:
         return lambda items: [values(item) for item in _expect(items, list, "Arrays should be encoded as JSON arrays")]
     if has_string_keys(schema):
         what = "Maps with string fields should be encoded as JSON objects"
         return lambda pairs: {key: values(value) for key, value in _expect(pairs, dict, what).items()}
     assert schema.key_schema is not None  # noqa: S101 (a map's)
-    keys = reader(schema.key_schema)
+    keys = reader(schema.key_schema, keep_nulls=keep_nulls)
     what = "Maps with non-string fields should be encoded as JSON array of objects"
     return lambda pairs: {keys(pair.get(KEY)): values(pair.get(VALUE)) for pair in _expect(pairs, list, what)}
 
@@ -272,8 +277,8 @@ def _expect(value: Any, kind: type, what: str) -> Any:
     return value
 
 
-def _one_of(schema: Schema) -> Convert:
-    converts = [(field.name, field.schema, reader(field.schema)) for field in schema.fields]
+def _one_of(schema: Schema, keep_nulls: bool) -> Convert:
+    converts = [(field.name, field.schema, reader(field.schema, keep_nulls=keep_nulls)) for field in schema.fields]
 
     def read(value: Any) -> Struct:
         for name, inner, convert in converts:

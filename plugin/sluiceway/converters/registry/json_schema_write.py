@@ -16,6 +16,7 @@ from typing import Any
 from sluiceway.converters.registry.avro_write import values_of
 from sluiceway.data import Schema, Struct, Type
 from sluiceway.data.logical import DATE, DECIMAL, FROM_LOGICAL, TIME, TIMESTAMP
+from sluiceway.data.null_values import null_value
 from sluiceway.errors import DataError
 
 NAMESPACE = "io.confluent.connect.json"
@@ -47,6 +48,7 @@ class JsonOptions:
     numeric_decimals: bool = False
     additional_properties: bool = True
     optional_unless_required: bool = False
+    keep_nulls: bool = False
 
 
 def has_string_keys(schema: Schema) -> bool:
@@ -122,7 +124,8 @@ def writer(schema: Schema | None, options: JsonOptions) -> Convert:
     """Return the function from values of a schema to printable values. Numeric decimals stay ``Decimal``."""
     if schema is None:
         return schemaless
-    convert, default, optional = _converter(schema, options), schema.default, schema.optional
+    convert, optional = _converter(schema, options), schema.optional
+    default = null_value(schema, replace=not options.keep_nulls)
     if convert is None and optional and default is None:
         return _same
 

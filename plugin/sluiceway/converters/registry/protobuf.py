@@ -10,7 +10,7 @@ from sluiceway.config.definition import ConfigDef, ConfigValue
 from sluiceway.converters.registry import serdes
 from sluiceway.converters.registry.base import Deserialization, RegistryConverter, Serialization
 from sluiceway.converters.registry.client import WriterSchema
-from sluiceway.converters.registry.config import COMMON, flag
+from sluiceway.converters.registry.config import COMMON, KEEP_NULLS, flag
 from sluiceway.converters.registry.protobuf_connect import to_connect
 from sluiceway.converters.registry.protobuf_schema import FILE, WRAPPERS, ProtobufOptions, known_files, to_file
 from sluiceway.converters.registry.protobuf_values import reader, writer
@@ -55,6 +55,7 @@ class ProtobufConverter(RegistryConverter):
             optionals=bool(values[_OPTIONALS]),
             index_unions=bool(values[_INDEX]),
             wrap_primitives=bool(values[_PRIMITIVES]),
+            keep_nulls=bool(values[KEEP_NULLS]),
         )
 
     def _serialization(self, schema: Schema | None) -> Serialization:

@@ -75,6 +75,7 @@ class ProtobufOptions:
     optionals: bool = False
     index_unions: bool = True
     wrap_primitives: bool = True
+    keep_nulls: bool = False
 
     def plain(self, name: str) -> str:
         """Return the Protobuf name of a schema or field."""

@@ -19,6 +19,7 @@ from sluiceway.converters.registry.protobuf_connect import (
 from sluiceway.converters.registry.protobuf_schema import ENUM, ENUM_PREFIX, KEY, VALUE, ProtobufOptions, is_oneof
 from sluiceway.data import Schema, Struct, Type
 from sluiceway.data.logical import DATE, DECIMAL, FROM_LOGICAL, SCALE, TIME, TIMESTAMP, TO_LOGICAL
+from sluiceway.data.null_values import null_value
 from sluiceway.errors import DataError
 from sluiceway.java.numbers import wrap
 
@@ -35,7 +36,8 @@ def writer(schema: Schema, options: ProtobufOptions) -> Convert:
         if is_oneof(part.schema):
             fields.append((part.index, "", None, _oneof(part.schema, options)))
         else:
-            fields.append((part.index, options.plain(part.name), part.schema.default, _converter(part.schema, options)))
+            default = null_value(part.schema, replace=not options.keep_nulls)
+            fields.append((part.index, options.plain(part.name), default, _converter(part.schema, options)))
 
     def write(value: Any) -> dict[str, Any]:
         values = values_of(schema, value)

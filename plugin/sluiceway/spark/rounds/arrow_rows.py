@@ -60,7 +60,7 @@ def arrow_field(name: str, schema: Schema) -> pa.Field[Any]:
 
 
 def to_array(schema: Schema, values: Sequence[Any]) -> AnyArray:
-    """Return values as an array of ``arrow_type(schema)``, with a field's default in place of a missing value.
+    """Return values as an array of ``arrow_type(schema)``, with the schema's default in place of null.
 
     Raises DataError for a value that Spark's type cannot represent.
     """
@@ -73,10 +73,13 @@ def to_array(schema: Schema, values: Sequence[Any]) -> AnyArray:
 
 
 def _to_array(schema: Schema, values: Sequence[Any]) -> AnyArray:
+    if schema.default is not None and None in values:
+        values = [schema.default if value is None else value for value in values]
     if schema.type is Type.STRUCT:
         fields = [arrow_field(field.name, field.schema) for field in schema.fields]
         columns = [
-            _to_array(field.schema, [None if value is None else value[field.name] for value in values]) for field in schema.fields
+            _to_array(field.schema, [None if value is None else value.values_[field.index] for value in values])
+            for field in schema.fields
         ]
         missing = pa.array([value is None for value in values], pa.bool_())
         return pa.StructArray.from_arrays(columns, fields=fields, mask=missing)

@@ -12,10 +12,12 @@ from typing import Any, cast
 
 import pyarrow as pa
 
-from sluiceway.api import ColumnBatch, SinkRecord
+from sluiceway.api import ColumnBatch, NotColumnar, SinkRecord
 from sluiceway.api.data_frames import DataFrameSinkTask
+from sluiceway.columns.defaults import with_defaults
 from sluiceway.config.variables import resolver
 from sluiceway.data import Schema, Type
+from sluiceway.data.null_values import null_value_schema
 from sluiceway.errors import ConnectError, DataError, trace_of
 from sluiceway.herder.plugin_path import use_plugin_path
 from sluiceway.kafka import clients
@@ -74,6 +76,7 @@ class ReadRanges:
     ranges: Sequence[OffsetRange]
     skip_nulls: bool
     most_bytes: int
+    replace_nulls: bool = True
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         log_to_stderr(f"[{self.spec.id.connector}|task-{self.spec.id.task}] ")
@@ -83,7 +86,9 @@ class ReadRanges:
         for batch in batches:
             for number in map(int, batch.column(0).to_numpy()):
                 with ExitStack() as resources:
-                    reader = RangeReader(spec, number, self.ranges[number], self.skip_nulls, self.most_bytes, resources)
+                    reader = RangeReader(
+                        spec, number, self.ranges[number], self.skip_nulls, self.most_bytes, resources, self.replace_nulls
+                    )
                     yield from reader.read()
 
 
@@ -121,6 +126,7 @@ class RangeReader:
     skip_nulls: bool
     most_bytes: int
     resources: ExitStack
+    replace_nulls: bool = True
     end: int = 0
     records: int = 0
     failure: str | None = None
@@ -151,7 +157,7 @@ class RangeReader:
         for messages in self._messages():
             for part in batches.parts(messages, one_topic=True):
                 batch = batches.batch(part)
-                table = None if batch.columns is None else _columns_of(batch.columns)
+                table = None if batch.columns is None else _columns_of(batch.columns, replace_nulls=self.replace_nulls)
                 if table is not None:
                     batches.columns_put()
                     yield self._chunk(table)
@@ -220,7 +226,7 @@ class RangeReader:
         waiting, self._waiting = self._waiting, []
         for _, group in groupby(waiting, key=lambda record: id(record.value_schema)):
             records = list(group)
-            schema = cast("Schema", records[0].value_schema)
+            schema = null_value_schema(cast("Schema", records[0].value_schema), replace=self.replace_nulls)
             yield self._chunk(_table_of(schema, [record.value for record in records]))
 
     def _chunk(self, data: pa.RecordBatch) -> pa.RecordBatch:
@@ -263,17 +269,15 @@ def _table_of(schema: Schema, values: Sequence[Any]) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays([to_array(schema, values)], schema=pa.schema([arrow_field(_VALUE, schema)]))
 
 
-def _columns_of(batch: ColumnBatch) -> pa.RecordBatch | None:
+def _columns_of(batch: ColumnBatch, *, replace_nulls: bool) -> pa.RecordBatch | None:
     """Return a batch of columns as ``_table_of`` returns its records, or None if they must be handled one by one."""
     schema, values, _ = batch.value
     if schema is None or schema.type is not Type.STRUCT or values is None or values.null_count:
         return None
-    if any(field.schema.default is not None for field in schema.fields):
-        return None
     try:
-        structs: Any = values.cast(arrow_type(schema))
+        structs: Any = with_defaults(null_value_schema(schema, replace=replace_nulls), values).cast(arrow_type(schema))
         return pa.RecordBatch.from_struct_array(structs)
-    except pa.ArrowException:  # such as a null struct with required fields
+    except (NotColumnar, pa.ArrowException):  # such as a null struct with required fields
         return None
 
 

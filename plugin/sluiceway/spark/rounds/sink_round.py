@@ -48,7 +48,8 @@ class SinkRound:
     def run(self) -> Sequence[RangeResult]:
         """Read, convert and write the ranges; return what was read of each. The caller then commits the offsets."""
         spark = self._task.spark
-        read = ReadRanges(self._spec, self.ranges, self._task.skip_nulls, self._task.flush_bytes)
+        task = self._task
+        read = ReadRanges(self._spec, self.ranges, task.skip_nulls, task.flush_bytes, task.replace_nulls)
         numbers = spark.range(0, len(self.ranges), 1, len(self.ranges))
         chunks = numbers.mapInArrow(read, CHUNK).persist()
         try:

@@ -65,7 +65,7 @@ class AvroFormat(Format):
         convert = self._converters.get(schema)
         if convert is None:
             self._parsed(schema)
-            convert = self._converters[schema] = _converter(schema)
+            convert = self._converters[schema] = _converter(self.readable(schema))
         return [convert(value) for value in values]
 
     def columns(self, topic: str, schema: Schema, array: AnyArray) -> list[Any]:
@@ -86,7 +86,7 @@ class AvroFormat(Format):
 
 
 def _converter(schema: Schema) -> Callable[[Any], Any]:
-    """Return the function from Connect's values to fastavro's. Missing fields become their defaults."""
+    """Return the function from Connect's values to fastavro's. Nulls become the schema's defaults."""
     convert = _NESTED.get(schema.type, _leaf)(schema)
     default = None if schema.default is None else convert(schema.default)
     return lambda value: default if value is None else convert(value)

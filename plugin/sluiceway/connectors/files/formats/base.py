@@ -6,7 +6,9 @@ import abc
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from sluiceway.connectors.null_values import REPLACE_NULLS
 from sluiceway.data import Schema, Type
+from sluiceway.data.null_values import null_value_schema
 from sluiceway.errors import DataError
 
 if TYPE_CHECKING:
@@ -46,6 +48,10 @@ class Format(abc.ABC):
     def __init__(self, options: Mapping[str, str]) -> None:
         """Take the format's own options, which ``config`` has validated."""
         self.options = options
+
+    def readable(self, schema: Schema) -> Schema:
+        """Return the schema with the defaults that nulls of ``schema`` are written as."""
+        return null_value_schema(schema, replace=self.options.get(REPLACE_NULLS) != "false")
 
     @property
     @abc.abstractmethod

@@ -35,13 +35,13 @@ class CsvFormat(Format):
         struct = struct_schema(schema, "CSV")
         if reason := _refusal(struct):
             raise DataError(reason)
-        return _texts(record_batch(struct, struct_array(struct, values)))
+        return _texts(record_batch(self.readable(struct), struct_array(struct, values)))
 
     def columns(self, topic: str, schema: Schema, array: AnyArray) -> pa.RecordBatch:
         check_columnar(schema)
         if reason := _refusal(schema):
             raise NotColumnar(reason)
-        return _texts(record_batch(schema, array))
+        return _texts(record_batch(self.readable(schema), array))
 
     def open(self, output: Output, topic: str, schema: Schema | None) -> FileWriter:
         struct = struct_schema(schema, "CSV")

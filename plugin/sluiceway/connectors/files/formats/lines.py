@@ -10,6 +10,7 @@ from sluiceway.api import Converter
 from sluiceway.api.columns import NotColumnar
 from sluiceway.connectors.files.formats.base import FileWriter, Format
 from sluiceway.connectors.files.keys import BYTES_EXTENSION, BYTES_SEPARATOR, DECIMAL_FORMAT, LINES_CODEC
+from sluiceway.connectors.null_values import REPLACE_NULLS
 from sluiceway.data import Schema, Type, java_text
 from sluiceway.discovery import converter_class
 from sluiceway.errors import DataError
@@ -80,7 +81,13 @@ class JsonFormat(LinesFormat):
         converter: Any = converter_class("JsonConverter")()
         self._converter: Converter = converter
         self._lines: Callable[[Sequence[Any]], bytes] = converter.schemaless_lines
-        self._converter.configure({"schemas.enable": "false", "decimal.format": options[DECIMAL_FORMAT]})
+        self._converter.configure(
+            {
+                "schemas.enable": "false",
+                "decimal.format": options[DECIMAL_FORMAT],
+                REPLACE_NULLS: options.get(REPLACE_NULLS, "true"),
+            }
+        )
         self._encoders: dict[tuple[str, Schema | None], Callable[[Any], bytes | None]] = {}
 
     def rows(self, topic: str, schema: Schema | None, values: Sequence[Any]) -> bytes:

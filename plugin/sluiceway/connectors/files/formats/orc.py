@@ -30,11 +30,11 @@ class OrcFormat(Format):
 
     def rows(self, topic: str, schema: Schema | None, values: Sequence[Any]) -> pa.RecordBatch:
         struct = struct_schema(schema, "ORC")
-        return _orc_batch(record_batch(struct, struct_array(struct, values)))
+        return _orc_batch(record_batch(self.readable(struct), struct_array(struct, values)))
 
     def columns(self, topic: str, schema: Schema, array: AnyArray) -> pa.RecordBatch:
         check_columnar(schema)
-        return _orc_batch(record_batch(schema, array))
+        return _orc_batch(record_batch(self.readable(schema), array))
 
     def open(self, output: Output, topic: str, schema: Schema | None) -> FileWriter:
         writer = orc.ORCWriter(cast("IO[bytes]", output), compression=cast("Any", self.options[ORC_CODEC].upper()))

@@ -33,11 +33,11 @@ class ParquetFormat(Format):
 
     def rows(self, topic: str, schema: Schema | None, values: Sequence[Any]) -> pa.RecordBatch:
         struct = struct_schema(schema, "Parquet")
-        return record_batch(struct, struct_array(struct, values))
+        return record_batch(self.readable(struct), struct_array(struct, values))
 
     def columns(self, topic: str, schema: Schema, array: AnyArray) -> pa.RecordBatch:
         check_columnar(schema)
-        return record_batch(schema, array)
+        return record_batch(self.readable(schema), array)
 
     def open(self, output: Output, topic: str, schema: Schema | None) -> FileWriter:
         columns = pa.schema([arrow_field(field) for field in struct_schema(schema, "Parquet").fields])

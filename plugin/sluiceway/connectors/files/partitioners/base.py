@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 from sluiceway.api import SinkRecord
 from sluiceway.api.columns import ColumnBatch, NotColumnar
 from sluiceway.data import Schema, Struct, Type
+from sluiceway.data.null_values import read_field
 from sluiceway.errors import DataError
 
 if TYPE_CHECKING:
@@ -71,13 +72,16 @@ class DefaultPartitioner(Partitioner):
         return EncodedColumns([f"partition={batch.partition}"])
 
 
-def nested_value(value: Any, name: str) -> Any:
-    """Return the field of a struct or map; dots lead into nested ones. Raises DataError if there is none."""
+def nested_value(value: Any, name: str, replace_nulls: bool) -> Any:
+    """Return the field of a struct or map; dots lead into nested ones. Raises DataError if there is none.
+
+    ``replace_nulls``: whether a null of an optional field is read as its default.
+    """
     found = value
     for part in _path(value, name):
         if not isinstance(found, Mapping) or part not in found:
             raise DataError(f"The value has no field {name}, by which files are partitioned")
-        found = found[part]
+        found = read_field(found, part, replace=replace_nulls) if isinstance(found, Struct) else found[part]
     return found
 
 

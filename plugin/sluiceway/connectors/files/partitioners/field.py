@@ -24,13 +24,15 @@ _TYPES = (Type.INT8, Type.INT16, Type.INT32, Type.INT64, Type.STRING, Type.BOOLE
 class FieldPartitioner(Partitioner):
     """Writes ``<field>=<value>`` for each field: integers, strings and booleans. Characters that end a name are escaped."""
 
-    def __init__(self, fields: Sequence[str], delimiter: str = "/") -> None:
+    def __init__(self, fields: Sequence[str], delimiter: str = "/", *, replace_nulls: bool = True) -> None:
+        """``replace_nulls`` is ``replace.null.with.default``."""
         self.fields = tuple(fields)
+        self._replace_nulls = replace_nulls
         self._delimiter = delimiter
 
     def encode(self, record: SinkRecord, now: int) -> str:
         value = struct_or_map(record)
-        return self._delimiter.join(_folder(field, nested_value(value, field)) for field in self.fields)
+        return self._delimiter.join(_folder(field, nested_value(value, field, self._replace_nulls)) for field in self.fields)
 
     def encode_columns(self, batch: ColumnBatch, now: int) -> EncodedColumns:
         import numpy as np

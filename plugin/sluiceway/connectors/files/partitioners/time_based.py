@@ -48,12 +48,18 @@ class TimeBasedPartitioner(Partitioner):
         zone: dt.tzinfo,
         extractor: TimestampExtractor = TimestampExtractor.WALLCLOCK,
         field: str = "timestamp",
+        *,
+        replace_nulls: bool = True,
     ) -> None:
-        """Take a duration in milliseconds. Raises ValueError for an invalid pattern."""
+        """Take a duration in milliseconds; ``replace_nulls`` is ``replace.null.with.default``.
+
+        Raises ValueError for an invalid pattern.
+        """
         self._duration = duration
         self._zone = zone
         self._extractor = extractor
         self._field = field
+        self._replace_nulls = replace_nulls
         self._formatter = path_formatter(path_format, zone)
         self._step = math.gcd(duration, 1000)  # offsets of time zones are whole seconds
         self._folder = functools.lru_cache(_CACHE_SIZE)(self._format)
@@ -86,7 +92,7 @@ class TimeBasedPartitioner(Partitioner):
             if record.timestamp is None:
                 raise DataError("The record has no timestamp, by which files are partitioned. Use another timestamp.extractor.")
             return record.timestamp
-        return _millis(nested_value(struct_or_map(record), self._field), self._field)
+        return _millis(nested_value(struct_or_map(record), self._field, self._replace_nulls), self._field)
 
     def times_of(self, batch: ColumnBatch, now: int) -> np.ndarray[Any, Any] | None:
         if self._extractor is TimestampExtractor.WALLCLOCK:

@@ -20,6 +20,7 @@ from sluiceway.connectors.jdbc.sink import config as own
 from sluiceway.connectors.jdbc.sink.connector import JdbcSinkConnector
 from sluiceway.connectors.jdbc.sink.task import JdbcSinkTask
 from sluiceway.connectors.jdbc.url import CONNECTION_URL
+from sluiceway.connectors.null_values import REPLACE_NULLS, replace_nulls
 from sluiceway.connectors.outage import UNREACHABLE_MS
 from sluiceway.errors import ConfigError
 
@@ -113,6 +114,7 @@ DEBEZIUM = ConfigDef([CONNECTION[CONNECTION_URL], CONNECTION[CONNECTION_PASSWORD
             importance=Importance.LOW,
             doc="The time zone for timestamps in columns without one; default is UTC.",
         ),
+        replace_nulls(default=False),
         _text(name=DATABASE_TIME_ZONE, default=None, importance=Importance.LOW, doc="The former name of use.time.zone."),
         ConfigKey(
             name=own.BATCH_SIZE,
@@ -160,6 +162,7 @@ def translate(config: Mapping[str, str]) -> dict[str, str]:
     translated[DB_TIMEZONE] = str(values[USE_TIME_ZONE] or values[DATABASE_TIME_ZONE] or "UTC")
     translated[QUOTE_SQL_IDENTIFIERS] = "always" if values[QUOTE_IDENTIFIERS] else "never"
     translated[own.AUTO_CREATE] = translated[own.AUTO_EVOLVE] = "true" if text(SCHEMA_EVOLUTION).lower() == "basic" else "false"
+    translated[REPLACE_NULLS] = "true" if values[REPLACE_NULLS] else "false"
     translated[COLLECTION_NAME_FORMAT] = str(
         values[COLLECTION_NAME_FORMAT] or values[own.TABLE_NAME_FORMAT] or own.TOPIC_PLACEHOLDER
     )

@@ -19,9 +19,8 @@ def rows_of(layout: Layout, batch: ColumnBatch) -> list[Row]:
     columns = []
     for column, bind in zip(layout.columns, layout.binders, strict=True):
         values = _values(column, batch)
-        default = column.schema.default
-        if default is not None:
-            values = [default if value is None else value for value in values]
+        if column.null is not None:
+            values = [column.null if value is None else value for value in values]
         if bind is not None:
             try:
                 values = [None if value is None else bind(value) for value in values]

@@ -10,6 +10,7 @@ from sluiceway.connectors.jdbc.dialects.writer import Row
 from sluiceway.connectors.jdbc.sink.config import KAFKA_COLUMNS, PK_FIELDS, PK_MODE, PkMode, SinkOptions
 from sluiceway.data import INT32_SCHEMA, INT64_SCHEMA, STRING_SCHEMA, Field, Schema, Type
 from sluiceway.data.generated import Code
+from sluiceway.data.null_values import null_value
 from sluiceway.errors import ConnectError, DataError
 
 Binder = Callable[[Any], Any]
@@ -24,12 +25,13 @@ _POSITION_SCHEMAS = (STRING_SCHEMA, INT32_SCHEMA, INT64_SCHEMA)
 
 
 class Column(NamedTuple):
-    """A column of records; ``expression`` is the generated code that reads its value."""
+    """A column of records; ``expression`` is the generated code that reads its value, ``null`` the value written for null."""
 
     name: str
     schema: Schema
     key: bool
     expression: str
+    null: Any = None
 
 
 class Layout(NamedTuple):
@@ -86,7 +88,7 @@ def _key_columns(options: SinkOptions, key_schema: Schema | None, value_schema: 
             f"The records' keys are single values ({key_schema.type.name}), so {PK_FIELDS} has to name one column for them; "
             f"it names {', '.join(options.pk_fields) or 'none'}."
         )
-    return (Column(options.pk_fields[0], key_schema, True, "record.key"),)
+    return (Column(options.pk_fields[0], key_schema, True, "record.key", _null(options, key_schema)),)
 
 
 def _chosen(options: SinkOptions, schema: Schema, part: str) -> Iterator[Column]:
@@ -96,13 +98,13 @@ def _chosen(options: SinkOptions, schema: Schema, part: str) -> Iterator[Column]
         if field is None:
             fields = ", ".join(each.name for each in schema.fields)
             raise DataError(f"{PK_FIELDS} names {name}, which the record's {part} does not have; it has {fields}.")
-        yield _column(field, part, key=True)
+        yield _column(options, field, part, key=True)
 
 
 def _value_columns(options: SinkOptions, schema: Schema | None) -> Iterator[Column]:
     for field in _struct(schema, "value").fields:
         if not options.fields or field.name in options.fields:
-            yield _column(field, "value", key=False)
+            yield _column(options, field, "value", key=False)
 
 
 def _struct(schema: Schema | None, part: str) -> Schema:
@@ -115,8 +117,12 @@ def _struct(schema: Schema | None, part: str) -> Schema:
     return schema
 
 
-def _column(field: Field, part: str, *, key: bool) -> Column:
-    return Column(field.name, field.schema, key, f"{part}[{field.index}]")
+def _column(options: SinkOptions, field: Field, part: str, *, key: bool) -> Column:
+    return Column(field.name, field.schema, key, f"{part}[{field.index}]", _null(options, field.schema))
+
+
+def _null(options: SinkOptions, schema: Schema) -> Any:
+    return null_value(schema, replace=options.replace_nulls)
 
 
 def _extractor(columns: tuple[Column, ...], binders: tuple[Binder | None, ...]) -> Callable[[SinkRecord], Row]:
@@ -131,8 +137,8 @@ def _extractor(columns: tuple[Column, ...], binders: tuple[Binder | None, ...]) 
     for number, (column, binder) in enumerate(zip(columns, binders, strict=False)):  # the key's columns are the first ones
         value = f"column{number}"
         body.append(f"{value} = {column.expression}")
-        if column.schema.default is not None:
-            body += [f"if {value} is None:", f"    {value} = {code.bind(column.schema.default)}"]
+        if column.null is not None:
+            body += [f"if {value} is None:", f"    {value} = {code.bind(column.null)}"]
         values.append(value if binder is None else f"None if {value} is None else {code.bind(binder)}({value})")
     body.append(f"return ({''.join(each + ', ' for each in values)})")
     return code.callable(code.function("record", body))

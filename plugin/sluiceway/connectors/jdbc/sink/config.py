@@ -15,6 +15,7 @@ from zoneinfo import ZoneInfo
 from sluiceway.config.definition import ConfigKey, ConfigValue, Importance, Type, ValidatedValue
 from sluiceway.config.validators import EnumText, NonEmptyString, Range
 from sluiceway.connectors.jdbc.connection_keys import CONNECTION, DB_TIMEZONE_KEY, QUOTE_SQL_IDENTIFIERS_KEY, ConnectionSettings
+from sluiceway.connectors.null_values import REPLACE_NULLS, replace_nulls
 from sluiceway.connectors.outage import UNREACHABLE_MS
 from sluiceway.errors import ConfigError
 
@@ -126,6 +127,7 @@ SINK = CONNECTION.define(
             group=_MAPPING,
             doc="The value's fields that become columns; all if empty. The primary key is always written.",
         ),
+        replace_nulls(_MAPPING),
         DB_TIMEZONE_KEY,
         _flag(
             name=AUTO_CREATE,
@@ -203,6 +205,7 @@ class SinkOptions:
     pk_mode: PkMode
     pk_fields: tuple[str, ...]
     fields: frozenset[str]
+    replace_nulls: bool
     batch_size: int
     delete_enabled: bool
     table_format: str
@@ -234,6 +237,7 @@ class SinkOptions:
             _enum(PkMode, values, PK_MODE),
             tuple(_list(values[PK_FIELDS])),
             frozenset(_list(values[FIELDS_WHITELIST])),
+            bool(values[REPLACE_NULLS]),
             _whole(values, BATCH_SIZE),
             bool(values[DELETE_ENABLED]),
             str(values[TABLE_NAME_FORMAT]),
