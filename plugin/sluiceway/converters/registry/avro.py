@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from sluiceway.config.definition import ConfigDef, ConfigValue
 from sluiceway.converters.registry import serdes
+from sluiceway.converters.registry.avro_branches import parsed_with_branches, untagged
 from sluiceway.converters.registry.avro_connect import AvroTypes, ToConnect
 from sluiceway.converters.registry.avro_read import Reader, read_anything
-from sluiceway.converters.registry.avro_schema import ANYTHING, AvroOptions, to_avro
+from sluiceway.converters.registry.avro_schema import ANYTHING, VALUE, AvroOptions, has_union, to_avro
 from sluiceway.converters.registry.avro_write import writer
 from sluiceway.converters.registry.base import Deserialization, RegistryConverter, Serialization
 from sluiceway.converters.registry.client import WriterSchema
@@ -60,6 +61,10 @@ class AvroConverter(RegistryConverter):
 
         node = to_avro(schema, self._avro)
         text = json.dumps(node, separators=(",", ":"))
+        if schema is not None and has_union(schema):
+            return Serialization(
+                _name(node), writer(schema, self._avro), branch_writer(node), serdes.avro(text, untagged), _foreign_writer
+            )
         parsed = fastavro.parse_schema(without_logical_types(node))
         write = fastavro.schemaless_writer
 
@@ -78,8 +83,8 @@ class AvroConverter(RegistryConverter):
         import fastavro
 
         named: dict[str, Any] = {}
-        for _name_in_file, text in schema.references:
-            fastavro.parse_schema(without_logical_types(json.loads(text)), named)
+        for reference in _references(schema):
+            fastavro.parse_schema(reference, named)
         node = json.loads(schema.text)
         types = _types_of(schema, node)
         parsed = fastavro.parse_schema(without_logical_types(node), named)
@@ -92,12 +97,12 @@ class AvroConverter(RegistryConverter):
         convert = reader.reader(node, connect)
         if resolved.kind == "bytes":
             return Deserialization(connect, convert or bytes)
-        tagged = reader.tagged
         if convert is None:
             return Deserialization(connect, lambda data: read(io.BytesIO(data), parsed))
-        if tagged:
+        if reader.tagged:
+            branches = parsed_with_branches(without_logical_types(node), _references(schema))
             options = {"return_named_type": True, "return_named_type_override": True}
-            return Deserialization(connect, lambda data: convert(read(io.BytesIO(data), parsed, None, **options)))
+            return Deserialization(connect, lambda data: convert(read(io.BytesIO(data), branches, None, **options)[VALUE]))
         return Deserialization(connect, lambda data: convert(read(io.BytesIO(data), parsed)))
 
     def _column_reader(self, schema: WriterSchema, connect: Schema) -> Callable[[AnyArray], AnyArray]:
@@ -125,6 +130,28 @@ def _types_of(schema: WriterSchema, node: Any) -> AvroTypes:
         types.add(json.loads(text))
     types.add(node)
     return types
+
+
+def _references(schema: WriterSchema) -> list[Any]:
+    return [without_logical_types(json.loads(text)) for _name_in_file, text in schema.references]
+
+
+def branch_writer(node: Any, references: Sequence[Any] = ()) -> Callable[[Any], bytes]:
+    """Return the function from a datum whose branches of unions are tagged (see ``avro_branches``) to its encoding."""
+    import fastavro
+
+    parsed, write = parsed_with_branches(without_logical_types(node), references), fastavro.schemaless_writer
+
+    def payload(datum: Any) -> bytes:
+        out = io.BytesIO()
+        write(out, parsed, {VALUE: datum})
+        return out.getvalue()
+
+    return payload
+
+
+def _foreign_writer(schema: WriterSchema) -> Callable[[Any], bytes]:
+    return branch_writer(json.loads(schema.text), _references(schema))
 
 
 def without_logical_types(node: Any) -> Any:

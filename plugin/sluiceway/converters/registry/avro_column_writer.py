@@ -13,7 +13,7 @@ from sluiceway.columns.arrays import to_array
 from sluiceway.columns.arrow_schema import arrow_type, logical
 from sluiceway.columns.text_arrays import nullable
 from sluiceway.converters.registry.avro_arrays import booleans, decimals, floats, joined, lists, longs, sized
-from sluiceway.converters.registry.avro_schema import ENUM, UNION, AvroOptions, enum_symbols, has_string_keys
+from sluiceway.converters.registry.avro_schema import ENUM, FIXED_SIZE, UNION, AvroOptions, enum_symbols, has_string_keys
 from sluiceway.data import Schema, Type
 from sluiceway.data.logical import DATE, DECIMAL, TIME, TIMESTAMP
 from sluiceway.data.null_values import null_value
@@ -89,6 +89,8 @@ class _Writers:
         return lambda array: [branch, *write(array)]
 
     def _typed(self, schema: Schema) -> Write:
+        if FIXED_SIZE in schema.parameters:
+            raise NotColumnar("a fixed type")
         name = logical(schema)
         if name is not None:
             return (lambda array: sized(decimals(array))) if name == DECIMAL else _moments(name)

@@ -18,6 +18,7 @@ from sluiceway.converters.registry.avro_schema import (
     ENUM_DOC,
     FIELD_DEFAULT,
     FIELD_DOC,
+    FIXED_SIZE,
     KEY,
     MAP_ENTRY,
     NAMESPACE,
@@ -200,7 +201,8 @@ class ToConnect:
                 f"source schema ({own})"
             )
         parts["version"] = own if own is not None else parts["version"]
-        name = node.get("connect.name", resolved.name if resolved.kind in ("record", "enum") else None)
+        is_named = resolved.kind in ("record", "enum") or (resolved.kind == "fixed" and parts["name"] is None)
+        name = node.get("connect.name", resolved.name if is_named else None)
         if name is not None and name != _DEFAULT_FULL_NAME:
             if parts["name"] is not None and parts["name"] != name:
                 raise DataError(
@@ -238,7 +240,8 @@ class ToConnect:
             return self._enum(resolved)
         if kind == "null":
             raise DataError("Standalone null schemas are not supported by this converter")
-        return _primitive(kind, node)
+        base = _primitive(kind, node)
+        return base if kind != "fixed" else base.replace(parameters={**base.parameters, FIXED_SIZE: str(node["size"])})
 
     def _record(self, resolved: Resolved) -> Schema:
         name = str(resolved.name)

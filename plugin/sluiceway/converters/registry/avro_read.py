@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from sluiceway.converters.registry.avro_branches import branch_tag
 from sluiceway.converters.registry.avro_connect import (
     AvroTypes,
     Resolved,
@@ -17,19 +18,17 @@ from sluiceway.converters.registry.avro_schema import KEY, VALUE, AvroOptions
 from sluiceway.data import Schema, Struct, Type
 from sluiceway.data.logical import TO_LOGICAL
 from sluiceway.data.numbers import Float32, Int32
-from sluiceway.errors import DataError
 from sluiceway.java.numbers import wrap
 
 Convert = Callable[[Any], Any]
 
 _BITS = {Type.INT8: 8, Type.INT16: 16}
-_INT_RANGE = range(-(2**31), 2**31)
 
 
 class Reader:
     """Creates functions that convert fastavro's data to Connect values, for the types of one schema.
 
-    ``tagged`` becomes True if fastavro must return the branch of unions (``return_named_type``).
+    ``tagged`` becomes True if the schema has unions whose branches fastavro has to return (see ``avro_branches``).
     """
 
     def __init__(self, types: AvroTypes, options: AvroOptions) -> None:
@@ -99,8 +98,7 @@ class Reader:
         if branch is not None:
             return _item(self.reader(branch, schema, resolved.namespace))
         self.tagged = True
-        named: dict[str, tuple[str, Convert | None]] = {}
-        plain: dict[str, tuple[str, Convert | None]] = {}
+        branches: dict[str, tuple[str, Convert | None]] = {}
         for node in resolved.node["branches"]:
             inner = self._types.resolve(node, resolved.namespace)
             if inner.kind == "null":
@@ -109,20 +107,14 @@ class Reader:
             field = schema.field(name)
             assert field is not None  # noqa: S101 (made from the same branch)
             convert = self.reader(node, field.schema, resolved.namespace)
-            if inner.name is not None:
-                named[inner.name] = (name, convert)
-            else:
-                plain[inner.kind] = (name, convert)
+            branches[branch_tag(inner.kind, inner.name)] = (name, convert)
 
         def read(value: Any) -> Struct | None:
             if value is None:
                 return None
-            if type(value) is tuple:
-                name, convert = named[value[0]]
-                value = value[1]
-            else:
-                name, convert = plain[_kind_of(value, plain)]
-            return Struct(schema, {name: value if convert is None else convert(value)})
+            name, convert = branches[value[0]]
+            item = value[1][VALUE]
+            return Struct(schema, {name: item if convert is None else convert(item)})
 
         return read
 
@@ -133,32 +125,6 @@ def _same(value: Any) -> Any:
 
 def _item(convert: Convert | None) -> Convert | None:
     return None if convert is None else lambda value: None if value is None else convert(value)
-
-
-_KINDS: Mapping[type, tuple[str, ...]] = {
-    bool: ("boolean",),
-    str: ("string",),
-    bytes: ("bytes",),
-    float: ("double", "float"),
-    list: ("array",),
-    dict: ("map",),
-}
-
-
-def _kind_of(value: Any, branches: Mapping[str, Any]) -> str:
-    """Return the branch of a union for a value of an unnamed type.
-
-    fastavro does not return which branch it read. If a union has both ``int`` and ``long``, use ``int`` for values that fit;
-    if it has both ``float`` and ``double``, use ``double``.
-    """
-    if type(value) is int:
-        kinds: tuple[str, ...] = ("int", "long") if value in _INT_RANGE else ("long",)
-    else:
-        kinds = _KINDS.get(type(value), ())
-    for kind in kinds:
-        if kind in branches:
-            return kind
-    raise DataError(f"Did not find matching union field for data of type {type(value).__name__}")
 
 
 def read_anything(datum: Mapping[str, Any]) -> Any:

@@ -31,6 +31,7 @@ ENUM_DOC = f"{NAMESPACE}.enum.doc."
 ENUM_DEFAULT = f"{NAMESPACE}.enum.default."
 PRECISION = "connect.decimal.precision"
 DEFAULT_PRECISION = 64
+FIXED_SIZE = "connect.fixed.size"
 
 Avro = str | dict[str, Any] | list[Any]
 """An Avro schema as JSON."""
@@ -112,6 +113,14 @@ def has_string_keys(schema: Schema, options: AvroOptions) -> bool:
     return keys is not None and keys.type is Type.STRING and (options.optional_map_keys or not keys.optional)
 
 
+def has_union(schema: Schema) -> bool:
+    """Return True if a schema contains a union of several types."""
+    parts = [field.schema for field in schema.fields] + [
+        part for part in (schema.key_schema, schema.value_schema) if part is not None
+    ]
+    return (schema.type is Type.STRUCT and schema.name == UNION) or any(map(has_union, parts))
+
+
 def to_avro(schema: Schema | None, options: AvroOptions) -> Avro:
     """Return the Avro schema. Raises DataError for two different types with the same name."""
     return ANYTHING_SCHEMA if schema is None else _fold(_expand(schema, options), {}, "")
@@ -148,7 +157,8 @@ def _base(schema: Schema, options: AvroOptions) -> dict[str, Any]:
         return _map(schema, options)
     if schema.type is Type.STRING and options.enhanced and ENUM in schema.parameters:
         return _enum(schema, options)
-    node: dict[str, Any] = {"type": _PRIMITIVES[schema.type]}
+    size = fixed_size(schema)
+    node: dict[str, Any] = {"type": _PRIMITIVES[schema.type]} if size is None else _fixed(schema, size, options)
     if schema.name == DECIMAL:
         node |= {"scale": _scale(schema), "precision": _precision(schema)}
     return node
@@ -210,6 +220,24 @@ def _enum(schema: Schema, options: AvroOptions) -> dict[str, Any]:
     if ENUM_DEFAULT + name in parameters:
         node["default"] = parameters[ENUM_DEFAULT + name]
     return node
+
+
+def fixed_size(schema: Schema) -> int | None:
+    """Return the number of bytes of each value of a fixed type, None for other types. Raises DataError for an invalid size."""
+    given = schema.parameters.get(FIXED_SIZE) if schema.type is Type.BYTES else None
+    if given is not None and not given.isdecimal():
+        raise DataError(f"Invalid fixed schema: {FIXED_SIZE} is not a number.")
+    return None if given is None else int(given)
+
+
+def _fixed(schema: Schema, size: int, options: AvroOptions) -> dict[str, Any]:
+    """Return a fixed type. Decimals, which have no name of their own, get one for each size, precision, and scale."""
+    if schema.name == DECIMAL:
+        namespace, name = NAMESPACE, f"Decimal_{size}_{_precision(schema)}_{_scale(schema)}"
+    else:
+        own, name = options.full(schema.name) if schema.name else (NAMESPACE, f"Fixed_{size}")
+        namespace = own or ""
+    return {"type": "fixed", "name": name, "namespace": namespace, "size": size}
 
 
 def enum_symbols(schema: Schema) -> list[str]:

@@ -5,7 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from sluiceway.converters.registry.avro_schema import KEY, UNION, VALUE, AvroOptions, full_name, has_string_keys, to_avro
+from sluiceway.converters.registry.avro_branches import branch_tag
+from sluiceway.converters.registry.avro_schema import (
+    KEY,
+    UNION,
+    VALUE,
+    AvroOptions,
+    fixed_size,
+    full_name,
+    has_string_keys,
+    to_avro,
+)
 from sluiceway.data import Schema, Struct, Type
 from sluiceway.data.logical import FROM_LOGICAL
 from sluiceway.data.null_values import null_value
@@ -30,6 +40,9 @@ def _converter(schema: Schema, options: AvroOptions) -> Convert | None:
     """Return the conversion of values other than None; None if no conversion is needed."""
     if schema.name in FROM_LOGICAL:
         convert = FROM_LOGICAL[schema.name]
+        size = fixed_size(schema)
+        if size is not None:
+            return lambda value: _filled(convert(schema, value), size)
         return lambda value: convert(schema, value)
     if schema.type is Type.STRUCT:
         return _union(schema, options) if schema.name == UNION else _struct(schema, options)
@@ -38,6 +51,11 @@ def _converter(schema: Schema, options: AvroOptions) -> Convert | None:
     if schema.type is Type.MAP:
         return _map(schema, options)
     return None
+
+
+def _filled(number: bytes, size: int) -> bytes:
+    """Return a big-endian two's complement with ``size`` bytes; longer numbers stay as they are, and fastavro refuses them."""
+    return number.rjust(size, b"\xff" if number and number[0] >= 0x80 else b"\x00")
 
 
 def _item(schema: Schema, options: AvroOptions) -> Convert | None:
@@ -112,6 +130,7 @@ def values_of(schema: Schema, value: Any) -> list[Any]:
 
 
 def _union(schema: Schema, options: AvroOptions) -> Convert:
+    is_tagged = len(schema.fields) > 1 or not schema.optional
     branches = [(field.index, _branch_tag(field.schema, options), _converter(field.schema, options)) for field in schema.fields]
 
     def write(value: Any) -> Any:
@@ -119,7 +138,8 @@ def _union(schema: Schema, options: AvroOptions) -> Convert:
         for index, tag, convert in branches:
             item = values[index]
             if item is not None:
-                return tag, item if convert is None else convert(item)
+                datum = item if convert is None else convert(item)
+                return (tag, {VALUE: datum}) if is_tagged else datum
         if schema.optional:
             return None
         raise DataError("The struct of a union must have a field that is not null.")
@@ -128,11 +148,9 @@ def _union(schema: Schema, options: AvroOptions) -> Convert:
 
 
 def _branch_tag(schema: Schema, options: AvroOptions) -> str:
-    """Return fastavro's name for the branch of a union."""
-    required = schema.replace(optional=False, default=None)
-    node = to_avro(required, options)
+    node = to_avro(schema.replace(optional=False, default=None), options)
     if isinstance(node, dict):
-        return full_name(node) if "name" in node else str(node["type"])
+        return branch_tag(str(node["type"]), full_name(node) if "name" in node else None)
     return str(node)
 
 

@@ -25,12 +25,17 @@ _PREFIX_SIZE = 5
 
 
 class Serialization(NamedTuple):
-    """Serializes values of a schema: with ``payload(native(value))``, or with confluent-kafka's serializer."""
+    """Serializes values of a schema: with ``payload(native(value))``, or with confluent-kafka's serializer.
+
+    If the serializer may write another record than ``payload``, only its prefix counts: ``foreign_payload`` returns the
+    function that writes with a schema from the registry.
+    """
 
     record_name: str | None
     native: Callable[[Any], Any]
     payload: Callable[[Any], bytes]
     make_serializer: MakeSerializer
+    foreign_payload: Callable[[WriterSchema], Callable[[Any], bytes]] | None = None
 
 
 class Deserialization(NamedTuple):
@@ -217,14 +222,31 @@ class RegistryConverter(Converter):
             except Exception as error:
                 raise DataError(f"{self._registry.serializing(topic)}: {type(error).__name__}: {error}") from error
             if serialize is None:
-                with packages():
-                    serialize = self._registry.serializer(topic, serialization.record_name, serialization.make_serializer)
+                serialize = self._serializer(topic, serialization)
             data = serialize(datum)
             if keeps_prefix:
                 prefix = _prefix_of(data, payload(datum))
             return data
 
         return encode
+
+    def _serializer(self, topic: str, serialization: Serialization) -> Serialize:
+        """Return the function from a datum to a whole record, with the id of its schema."""
+        with packages():
+            serialize = self._registry.serializer(topic, serialization.record_name, serialization.make_serializer)
+        foreign = serialization.foreign_payload
+        if foreign is None:
+            return serialize
+        payloads: dict[bytes, Callable[[Any], bytes]] = {}
+
+        def with_own_payload(datum: Any) -> bytes:
+            prefix = serialize(datum)[:_PREFIX_SIZE]
+            if prefix not in payloads:
+                is_foreign = self._options.foreign_schema
+                payloads[prefix] = foreign(self._writer_schema(topic, prefix)) if is_foreign else serialization.payload
+            return prefix + payloads[prefix](datum)
+
+        return with_own_payload
 
     def _deserializing(self, topic: str, prefix: bytes) -> str:
         return self._registry.deserializing(topic, int.from_bytes(prefix[1:], "big"))

@@ -93,13 +93,14 @@ def context(topic: str, field: str) -> Any:
     return SerializationContext(topic, MessageField.KEY if field == "key" else MessageField.VALUE)
 
 
-def avro(schema: str) -> MakeSerializer:
-    """Return a function that creates an ``AvroSerializer``."""
+def avro(schema: str, convert: Callable[[Any], Any] | None = None) -> MakeSerializer:
+    """Return a function that creates an ``AvroSerializer``; ``convert`` is applied to what it serializes."""
+    to_dict: Any = None if convert is None else lambda datum, _context: convert(datum)
 
     def make(client: Any, options: dict[str, Any]) -> Any:
         from confluent_kafka.schema_registry.avro import AvroSerializer
 
-        return AvroSerializer(client, schema, conf=options)
+        return AvroSerializer(client, schema, to_dict, options)
 
     return make
 
