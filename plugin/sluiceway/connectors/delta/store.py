@@ -63,8 +63,8 @@ class DeltaStore:
             raise ConnectError(f"Table {name} was dropped while it was created. Restart the task.")
         return table
 
-    def arrow_type(self, type_: pa.DataType) -> pa.DataType:
-        return column_type(type_)
+    def arrow_type(self, type_: pa.DataType, path: str = "") -> pa.DataType:
+        return column_type(type_, path)
 
     def widens(self, old: pa.DataType, new: pa.DataType) -> bool:
         """Delta's type widening is a table feature that delta-rs does not write."""

@@ -31,7 +31,7 @@ from sluiceway.connectors.delta.errors import committing, reaching
 from sluiceway.connectors.delta.types import column_type, partition_text
 from sluiceway.connectors.tables.evolution import Change, Kind
 from sluiceway.connectors.tables.store import ConflictingCommitError, Expected, Merge, Offsets, Staged, check_offsets
-from sluiceway.errors import ConnectError
+from sluiceway.errors import ConnectError, DataError
 
 log = logging.getLogger(__name__)
 
@@ -77,7 +77,13 @@ class DeltaTable:
                 raise ConnectError(f"Table {self._name} was replaced by another table. Restart the task to use it.")
 
     def evolve(self, changes: Sequence[Change]) -> None:
-        """Add columns and make columns optional, each in a commit of its own, except those that another task has changed."""
+        """Add columns and make columns optional, each in a commit of its own, except those that another task has changed.
+
+        Raises DataError, before the first commit, for a field that Delta cannot add.
+        """
+        for change in changes:
+            if change.kind is Kind.ADD:
+                _field(self.schema, change)
         for change in changes:
             for _ in range(_ATTEMPTS):
                 self.reload()
@@ -280,8 +286,8 @@ def _has(schema: pa.Schema, path: Sequence[str]) -> bool:
     """Return whether a schema has the field at a path, which may lead through structs only."""
     fields: Any = schema
     for name in path:
-        names = [field.name for field in fields]
-        if name not in names:
+        is_record = isinstance(fields, (pa.Schema, pa.StructType))
+        if not is_record or name not in [field.name for field in fields]:
             return False
         fields = fields.field(name).type
     return True
@@ -293,8 +299,9 @@ def _field(schema: pa.Schema, change: Change) -> list[Field]:
         name in ("element", "key", "value") and not _has(schema, change.path[: at + 1])
         for at, name in enumerate(change.path[:-1])
     ):
-        raise ConnectError(
-            f"Field {'.'.join(change.path)} cannot be added: Delta adds fields to structs, not to structs in lists or maps."
+        raise DataError(
+            f"Field {'.'.join(change.path)} cannot be added: Delta adds fields to structs, not to structs in lists or maps. "
+            "Leave it out by a transform, or write to a new table."
         )
     type_ = change.type
     for name in reversed(change.path[1:]):

@@ -35,9 +35,9 @@ _SAME: set[pa.DataType] = {
 }
 
 
-def column_type(type_: pa.DataType) -> pa.DataType:
+def column_type(type_: pa.DataType, path: str = "") -> pa.DataType:
     """Return the Arrow type of a Delta column for data of an Arrow type. Raises DataError if there is none."""
-    return convert_type(type_, _leaf)
+    return convert_type(type_, _leaf, path)
 
 
 def _leaf(type_: pa.DataType) -> pa.DataType:

@@ -264,9 +264,9 @@ class _Columns:
         ]
 
     def _piece(self, file_format: Format, topic: str, values: Any) -> Piece:
-        if self.schema is not None:
-            return file_format.columns(topic, self.schema, values)
         try:
+            if self.schema is not None:
+                return file_format.columns(topic, self.schema, values)
             return file_format.rows(topic, None, values)
         except ConnectError as error:  # the row form reports the record
             raise NotColumnar(str(error)) from error

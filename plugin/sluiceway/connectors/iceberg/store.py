@@ -109,8 +109,8 @@ class IcebergStore:
             raise ConnectError(f"Table {name} was dropped while it was created. Restart the task.")
         return table
 
-    def arrow_type(self, type_: pa.DataType) -> pa.DataType:
-        return column_type(type_)
+    def arrow_type(self, type_: pa.DataType, path: str = "") -> pa.DataType:
+        return column_type(type_, path)
 
     def widens(self, old: pa.DataType, new: pa.DataType) -> bool:
         return widens(old, new)

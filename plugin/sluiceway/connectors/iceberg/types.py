@@ -22,9 +22,9 @@ _SAME: set[pa.DataType] = {pa.bool_(), pa.int32(), pa.int64(), pa.float32(), pa.
 _WIDER: set[tuple[pa.DataType, pa.DataType]] = {(pa.int32(), pa.int64()), (pa.float32(), pa.float64())}
 
 
-def column_type(type_: pa.DataType) -> pa.DataType:
+def column_type(type_: pa.DataType, path: str = "") -> pa.DataType:
     """Return the Arrow type of an Iceberg column for data of an Arrow type. Raises DataError if there is none."""
-    return convert_type(type_, _leaf)
+    return convert_type(type_, _leaf, path)
 
 
 def _leaf(type_: pa.DataType) -> pa.DataType:

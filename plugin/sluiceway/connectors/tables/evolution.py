@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
@@ -40,7 +40,9 @@ def column_schema(store: TableStore, schema: pa.Schema, *, force_optional: bool,
     for field in schema:
         if not pa.types.is_null(field.type):
             optional = (force_optional or field.nullable) and field.name not in required
-            fields.append(pa.field(field.name, _optional(store.arrow_type(field.type), force_optional), nullable=optional))
+            fields.append(
+                pa.field(field.name, _optional(store.arrow_type(field.type, field.name), force_optional), nullable=optional)
+            )
     return pa.schema(fields)
 
 
@@ -80,7 +82,8 @@ class Evolution:
                 continue  # schemaless values that are all null: the type is not known yet
             existing = table.get(self._name(field.name) if not path else field.name)
             if existing is None:
-                yield Change(Kind.ADD, (*path, field.name), _optional(self._store.arrow_type(field.type), everywhere=False))
+                added = self._store.arrow_type(field.type, ".".join((*path, field.name)))
+                yield Change(Kind.ADD, (*path, field.name), _optional(added, everywhere=False))
                 continue
             here = (*path, existing.name)
             if field.nullable and not existing.nullable and self._name(existing.name) not in required:
@@ -99,9 +102,35 @@ class Evolution:
         elif isinstance(table, pa.MapType) and isinstance(rows, pa.MapType):
             yield from self._types((*path, "value"), table.item_type, rows.item_type)
         elif not pa.types.is_null(rows) and not pa.types.is_nested(rows):
-            wanted = self._store.arrow_type(rows)
+            wanted = self._store.arrow_type(rows, ".".join(path))
             if wanted != table and self._store.widens(table, wanted):
                 yield Change(Kind.WIDEN, path, wanted)
+
+
+def applied(table: pa.Schema, changes: Sequence[Change]) -> pa.Schema:
+    """Return a table's columns as they are after changes."""
+    fields = list(table)
+    for change in changes:
+        fields = _changed(fields, change.path, change)
+    return pa.schema(fields)
+
+
+def _changed(fields: list[pa.Field[Any]], path: Sequence[str], change: Change) -> list[pa.Field[Any]]:
+    name, rest = path[0], path[1:]
+    if not rest and change.kind is Kind.ADD:
+        return [*fields, pa.field(name, change.type)]
+    return [_changed_field(field, rest, change) if field.name == name else field for field in fields]
+
+
+def _changed_field(field: pa.Field[Any], path: Sequence[str], change: Change) -> pa.Field[Any]:
+    if not path:
+        return field.with_nullable(True) if change.kind is Kind.RELAX else field.with_type(change.type)
+    kind: Any = field.type
+    if isinstance(kind, pa.StructType):
+        return field.with_type(pa.struct(_changed(list(kind), path, change)))
+    if isinstance(kind, pa.MapType):
+        return field.with_type(pa.map_(kind.key_type, _changed_field(kind.item_field, path[1:], change)))
+    return field.with_type(pa.list_(_changed_field(kind.value_field, path[1:], change)))
 
 
 def wider_decimal(old: pa.DataType, new: pa.DataType) -> bool:
@@ -111,15 +140,28 @@ def wider_decimal(old: pa.DataType, new: pa.DataType) -> bool:
     )
 
 
-def convert_type(type_: pa.DataType, leaf: Callable[[pa.DataType], pa.DataType]) -> pa.DataType:
-    """Return an Arrow type with ``leaf`` applied to all types that are not nested."""
+def convert_type(type_: pa.DataType, leaf: Callable[[pa.DataType], pa.DataType], path: str = "") -> pa.DataType:
+    """Return an Arrow type with ``leaf`` applied to all types that are not nested; ``path`` is the field's.
+
+    Raises DataError, which names the field, if ``leaf`` does, and for a struct without fields, which no table can hold.
+    """
     if isinstance(type_, pa.StructType):
-        return pa.struct([pa.field(field.name, convert_type(field.type, leaf), field.nullable) for field in type_])
+        if not type_.num_fields:
+            raise DataError(_cannot_hold(path, "it is a struct without fields, and a table cannot hold that"))
+        fields = [(each, convert_type(each.type, leaf, f"{path}.{each.name}" if path else each.name)) for each in type_]
+        return pa.struct([pa.field(field.name, kind, field.nullable) for field, kind in fields])
     if isinstance(type_, pa.MapType):
-        return pa.map_(convert_type(type_.key_type, leaf), convert_type(type_.item_type, leaf))
+        return pa.map_(convert_type(type_.key_type, leaf, f"{path}.key"), convert_type(type_.item_type, leaf, f"{path}.value"))
     if _is_list(type_):
-        return pa.list_(convert_type(type_.value_type, leaf))  # type: ignore[attr-defined]
-    return leaf(type_)
+        return pa.list_(convert_type(type_.value_type, leaf, f"{path}.element"))  # type: ignore[attr-defined]
+    try:
+        return leaf(type_)
+    except DataError as error:
+        raise DataError(_cannot_hold(path, str(error))) from error
+
+
+def _cannot_hold(path: str, reason: str) -> str:
+    return f"Field {path or 'value'} cannot be written: {reason.rstrip('.')}. Leave it out or convert it by a transform."
 
 
 def _is_list(type_: pa.DataType) -> bool:

@@ -117,8 +117,11 @@ class TableStore(Protocol):
     def create(self, name: str, schema: pa.Schema, partition_by: Sequence[str], id_columns: Sequence[str]) -> Table:
         """Create a table, unless another task has. Raises ConnectError if that is impossible."""
 
-    def arrow_type(self, type_: pa.DataType) -> pa.DataType:
-        """Return the type that columns of this store have for data of an Arrow type. Raises DataError if there is none."""
+    def arrow_type(self, type_: pa.DataType, path: str = "") -> pa.DataType:
+        """Return the type that columns of this store have for data of an Arrow type.
+
+        Raises DataError, which names the field at ``path``, if there is none.
+        """
 
     def widens(self, old: pa.DataType, new: pa.DataType) -> bool:
         """Return whether a column of type ``old`` can be changed to type ``new``."""

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from sluiceway.api import TopicPartition
 from sluiceway.connectors.tables.changes import DELETED, keys_of, last_changes
-from sluiceway.connectors.tables.evolution import Evolution, column_schema
+from sluiceway.connectors.tables.evolution import Evolution, applied, column_schema
 from sluiceway.connectors.tables.store import ConflictingCommitError, Offsets, Staged, Table, TableStore
 from sluiceway.errors import ConnectError, DataError
 
@@ -88,7 +88,7 @@ class TableWriter:
             return None
         if self._options.upsert:
             return self._prepare_changes(rows)
-        table = self._ready(rows.values)
+        table = self._ready(rows.values, lambda columns: self._evolution.fit(rows.values, columns))
         fitted = self._evolution.fit(rows.values, table.schema)
         if self._bytes > BUFFER_BYTES:
             self._stage(table)
@@ -172,19 +172,24 @@ class TableWriter:
             return rows
         return rows.filter(pc.greater_equal(rows.offsets, pa.scalar(known, pa.int64())))
 
-    def _ready(self, values: pa.Table) -> Table:
-        """Return the table with the columns that the values need."""
+    def _ready(self, values: pa.Table, fit: Callable[[pa.Schema], object]) -> Table:
+        """Return the table with the columns that the values need.
+
+        ``fit`` raises DataError for rows that do not fit columns. It is called before the table is created or changed, since
+        that would stay, and concern all writers, even if the rows are refused.
+        """
         if self._table is None:
-            self._table = self._created(values.schema)
+            self._table = self._created(values.schema, fit)
         table = self._table
         if self._options.evolve and self._checked != (table.schema, values.schema):
             if changes := self._evolution.changes(table.schema, values.schema):
+                fit(applied(table.schema, changes))
                 table.evolve(changes)
                 log.info("Changed table %s: %s", self.name, ", ".join(map(str, changes)))
             self._checked = (table.schema, values.schema)
         return table
 
-    def _created(self, schema: pa.Schema) -> Table:
+    def _created(self, schema: pa.Schema, fit: Callable[[pa.Schema], object]) -> Table:
         prefix, options = self._options.prefix, self._options
         if not options.auto_create:
             raise ConnectError(
@@ -193,6 +198,7 @@ class TableWriter:
         columns = column_schema(self._store, schema, force_optional=options.force_optional, required=self._id_columns)
         if not len(columns):
             raise DataError(f"Table {self.name} cannot be created for records without fields that have values.")
+        fit(columns)
         table = self._store.create(self.name, columns, options.partition_by(self.name), self._id_columns)
         log.info("Created table %s: %s", self.name, ", ".join(f"{field.name} {field.type}" for field in columns))
         return table
@@ -206,11 +212,14 @@ class TableWriter:
         written = values.filter(pc.invert(deleted))
         if self._table is None and not len(written):
             return None  # deletions in a table that does not exist yet
-        table = self._ready(written) if len(written) else self._table
+
+        def fit(columns: pa.Schema) -> pa.Table:
+            self._evolution.fit(written, columns)
+            return self._evolution.fit(values, pa.schema([field.with_nullable(True) for field in columns]))
+
+        table = self._ready(written, fit) if len(written) else self._table
         assert table is not None  # noqa: S101
-        self._evolution.fit(written, table.schema)  # raises DataError
-        optional = pa.schema([field.with_nullable(True) for field in table.schema])
-        return self._evolution.fit(values, optional).append_column(DELETED, deleted)
+        return fit(table.schema).append_column(DELETED, deleted)
 
     def _merge(self, table: Table, offsets: Offsets) -> None:
         optional = pa.schema([*(field.with_nullable(True) for field in table.schema), pa.field(DELETED, pa.bool_())])

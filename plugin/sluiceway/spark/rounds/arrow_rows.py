@@ -34,7 +34,10 @@ _DECIMAL_DIGITS = 38  # the most that Spark has
 
 
 def arrow_type(schema: Schema) -> pa.DataType:
-    """Return the Arrow type of a schema's values in a DataFrame. A Time becomes its milliseconds, as Spark has no such type."""
+    """Return the Arrow type of a schema's values in a DataFrame. A Time becomes its milliseconds, as Spark has no such type.
+
+    Raises DataError for a struct without fields, which Spark does not write.
+    """
     if schema.name == DECIMAL:
         return pa.decimal128(_DECIMAL_DIGITS, decimal_scale(schema))
     if schema.name == DATE:
@@ -42,6 +45,8 @@ def arrow_type(schema: Schema) -> pa.DataType:
     if schema.name == TIMESTAMP:
         return pa.timestamp("us", "UTC")
     if schema.type is Type.STRUCT:
+        if not schema.fields:
+            raise DataError("It is a struct without fields, which Spark does not write. Leave it out with ReplaceField.")
         return pa.struct([arrow_field(field.name, field.schema) for field in schema.fields])
     if schema.type is Type.ARRAY:
         return pa.list_(arrow_field("element", _part(schema.value_schema)))
@@ -56,7 +61,15 @@ def _map_type(key: Any, value: Any) -> pa.DataType:  # PyArrow's stubs know no m
 
 def arrow_field(name: str, schema: Schema) -> pa.Field[Any]:
     """Return the Arrow field of a column. It is nullable unless the schema is required."""
-    return pa.field(name, arrow_type(schema), nullable=schema.optional)
+    return pa.field(name, named(name, arrow_type, schema), nullable=schema.optional)
+
+
+def named(name: str, convert: Callable[..., Any], *arguments: Any) -> Any:
+    """Return what a function returns for a field; add the field's name to the DataError that it raises."""
+    try:
+        return convert(*arguments)
+    except DataError as error:
+        raise DataError(f"Field {name}: {error}") from error
 
 
 def to_array(schema: Schema, values: Sequence[Any]) -> AnyArray:
@@ -78,7 +91,7 @@ def _to_array(schema: Schema, values: Sequence[Any]) -> AnyArray:
     if schema.type is Type.STRUCT:
         fields = [arrow_field(field.name, field.schema) for field in schema.fields]
         columns = [
-            _to_array(field.schema, [None if value is None else value.values_[field.index] for value in values])
+            named(field.name, to_array, field.schema, [None if value is None else value.values_[field.index] for value in values])
             for field in schema.fields
         ]
         missing = pa.array([value is None for value in values], pa.bool_())

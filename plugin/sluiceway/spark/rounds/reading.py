@@ -139,9 +139,10 @@ class RangeReader:
         self.resources.callback(tolerance.close)
         try:
             yield from self._read(tolerance)
+            yield from self._chunks(tolerance)
         except Exception as error:  # noqa: BLE001 (the other ranges of the round, and the records before it, do not fail)
             self.failure = trace_of(error)
-        yield from self._chunks()
+            yield from self._chunks(tolerance)
         # A dead letter queue record must be in Kafka before the offset after it can be committed.
         while not tolerance.flush(_FLUSH_SECONDS):
             pass
@@ -165,22 +166,25 @@ class RangeReader:
                     continue
                 self._take(batch if batch.columns is None else batches.not_columnar(part), tolerance)
                 if len(self._waiting) >= _CHUNK_RECORDS:
-                    yield from self._chunks()
+                    yield from self._chunks(tolerance)
         self.end = self.range.end
 
     def _take(self, batch: SinkBatch, tolerance: RetryWithToleranceOperator) -> None:
         for record in batch.records:
             problem = self._problem(record)
             if problem is not None:
-                self.end = record.original_kafka_offset  # in case that it fails the task
-                what = f"the record at offset {self.end} of {self.range.topic}-{self.range.partition} cannot be written"
-                context = ProcessingContext(Stage.TASK_PUT, DataFrameSinkTask, consumer_record_of(record))
-                tolerance.execute_failed(what, DataError(problem), context)
+                self._refuse(record, DataError(problem), tolerance)
             elif record.value is not None:
                 self._waiting.append(record)
         self.end = batch.ends.get(self.range.topic_partition, self.end)
         if batch.failure is not None:
             raise batch.failure
+
+    def _refuse(self, record: SinkRecord, error: DataError, tolerance: RetryWithToleranceOperator) -> None:
+        self.end = record.original_kafka_offset  # in case that it fails the task
+        what = f"the record at offset {self.end} of {self.range.topic}-{self.range.partition} cannot be written"
+        context = ProcessingContext(Stage.TASK_PUT, DataFrameSinkTask, consumer_record_of(record))
+        tolerance.execute_failed(what, error, context)
 
     def _problem(self, record: SinkRecord) -> str | None:
         if record.value is None:
@@ -222,12 +226,32 @@ class RangeReader:
             if messages:
                 stalled_at = time.monotonic() + _STALLED_SECONDS
 
-    def _chunks(self) -> Iterator[pa.RecordBatch]:
+    def _chunks(self, tolerance: RetryWithToleranceOperator) -> Iterator[pa.RecordBatch]:
+        """Yield the waiting records. Those that Spark's types cannot hold are bad records."""
         waiting, self._waiting = self._waiting, []
         for _, group in groupby(waiting, key=lambda record: id(record.value_schema)):
             records = list(group)
             schema = null_value_schema(cast("Schema", records[0].value_schema), replace=self.replace_nulls)
-            yield self._chunk(_table_of(schema, [record.value for record in records]))
+            try:
+                table = _table_of(schema, [record.value for record in records])
+            except DataError:
+                records = self._writable(schema, records, tolerance)
+                if not records:
+                    continue
+                table = _table_of(schema, [record.value for record in records])
+            yield self._chunk(table)
+
+    def _writable(self, schema: Schema, records: Sequence[SinkRecord], tolerance: RetryWithToleranceOperator) -> list[SinkRecord]:
+        end, writable = self.end, []
+        for record in records:
+            try:
+                _table_of(schema, [record.value])
+                writable.append(record)
+            except DataError as error:
+                self._waiting = writable  # written even if this record fails the task
+                self._refuse(record, error, tolerance)
+        self.end, self._waiting = end, []
+        return writable
 
     def _chunk(self, data: pa.RecordBatch) -> pa.RecordBatch:
         self.records += data.num_rows
@@ -277,7 +301,7 @@ def _columns_of(batch: ColumnBatch, *, replace_nulls: bool) -> pa.RecordBatch | 
     try:
         structs: Any = with_defaults(null_value_schema(schema, replace=replace_nulls), values).cast(arrow_type(schema))
         return pa.RecordBatch.from_struct_array(structs)
-    except (NotColumnar, pa.ArrowException):  # such as a null struct with required fields
+    except (DataError, NotColumnar, pa.ArrowException):  # such as a null struct with required fields
         return None
 
 

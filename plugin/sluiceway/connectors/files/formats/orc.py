@@ -8,8 +8,8 @@ from typing import IO, TYPE_CHECKING, Any, cast
 import pyarrow as pa
 from pyarrow import orc
 
-from sluiceway.connectors.files.formats.base import FileWriter, Format, struct_schema
-from sluiceway.connectors.files.formats.tables import TableWriter, check_columnar, record_batch, struct_array
+from sluiceway.connectors.files.formats.base import FileWriter
+from sluiceway.connectors.files.formats.tables import ColumnFormat, TableWriter, check_columnar, record_batch, struct_array
 from sluiceway.connectors.files.keys import ORC_CODEC
 from sluiceway.data import Schema
 
@@ -18,23 +18,30 @@ if TYPE_CHECKING:
     from sluiceway.connectors.files.filesystem import Output
 
 
-class OrcFormat(Format):
+class OrcFormat(ColumnFormat):
     """Columns of a struct's fields. A Time, which ORC does not have, is an integer of milliseconds.
 
     A Timestamp is ORC's ``timestamp`` with the time in UTC: Spark 4.0 and Hive 3 cannot read ``timestamp with local time zone``.
     """
+
+    kind = "ORC"
 
     @property
     def extension(self) -> str:
         return ".orc"
 
     def rows(self, topic: str, schema: Schema | None, values: Sequence[Any]) -> pa.RecordBatch:
-        struct = struct_schema(schema, "ORC")
+        struct = self.checked(schema)
         return _orc_batch(record_batch(self.readable(struct), struct_array(struct, values)))
 
     def columns(self, topic: str, schema: Schema, array: AnyArray) -> pa.RecordBatch:
         check_columnar(schema)
+        self.checked(schema)
         return _orc_batch(record_batch(self.readable(schema), array))
+
+    def _try(self, columns: pa.Schema) -> object:
+        fields = [field.with_type(_orc_type(field.type)) for field in columns]
+        return orc.write_table(pa.schema(fields).empty_table(), pa.BufferOutputStream())
 
     def open(self, output: Output, topic: str, schema: Schema | None) -> FileWriter:
         writer = orc.ORCWriter(cast("IO[bytes]", output), compression=cast("Any", self.options[ORC_CODEC].upper()))

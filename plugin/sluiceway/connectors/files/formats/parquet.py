@@ -9,8 +9,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from sluiceway.columns.arrow_schema import arrow_field
-from sluiceway.connectors.files.formats.base import FileWriter, Format, struct_schema
-from sluiceway.connectors.files.formats.tables import TableWriter, check_columnar, record_batch, struct_array
+from sluiceway.connectors.files.formats.base import FileWriter
+from sluiceway.connectors.files.formats.tables import ColumnFormat, TableWriter, check_columnar, record_batch, struct_array
 from sluiceway.connectors.files.keys import CODEC_IN_NAME, PARQUET_CODEC
 from sluiceway.data import Schema
 
@@ -22,8 +22,10 @@ if TYPE_CHECKING:
 _CODEC_EXTENSIONS = {"gzip": "gz", "brotli": "br", "zstd": "zst"}
 
 
-class ParquetFormat(Format):
+class ParquetFormat(ColumnFormat):
     """Columns of a struct's fields. Timestamps are in milliseconds and UTC."""
+
+    kind = "Parquet"
 
     @property
     def extension(self) -> str:
@@ -32,14 +34,18 @@ class ParquetFormat(Format):
         return f".{_CODEC_EXTENSIONS.get(codec, codec)}.parquet" if in_name else ".parquet"
 
     def rows(self, topic: str, schema: Schema | None, values: Sequence[Any]) -> pa.RecordBatch:
-        struct = struct_schema(schema, "Parquet")
+        struct = self.checked(schema)
         return record_batch(self.readable(struct), struct_array(struct, values))
 
     def columns(self, topic: str, schema: Schema, array: AnyArray) -> pa.RecordBatch:
         check_columnar(schema)
+        self.checked(schema)
         return record_batch(self.readable(schema), array)
 
+    def _try(self, columns: pa.Schema) -> object:
+        return pq.write_table(columns.empty_table(), pa.BufferOutputStream())
+
     def open(self, output: Output, topic: str, schema: Schema | None) -> FileWriter:
-        columns = pa.schema([arrow_field(field) for field in struct_schema(schema, "Parquet").fields])
+        columns = pa.schema([arrow_field(field) for field in self.checked(schema).fields])
         writer = pq.ParquetWriter(cast("IO[bytes]", output), columns, compression=cast("Any", self.options[PARQUET_CODEC]))
         return TableWriter(writer.write_table, writer.close)

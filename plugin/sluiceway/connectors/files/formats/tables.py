@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import abc
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from sluiceway.api.columns import NotColumnar
 from sluiceway.columns.arrays import to_array
+from sluiceway.columns.arrow_schema import arrow_fields
 from sluiceway.columns.defaults import with_defaults
 from sluiceway.columns.required import without_hidden_nulls
-from sluiceway.connectors.files.formats.base import FileWriter
+from sluiceway.connectors.files.formats.base import FileWriter, Format, struct_schema
 from sluiceway.data import Schema, Type
 from sluiceway.errors import DataError
 
@@ -51,6 +53,56 @@ class TableWriter(FileWriter):
     def close(self) -> None:
         self.flush()
         self._close()
+
+
+class ColumnFormat(Format):
+    """A format of columns that cannot hold every type. Each schema is tried once, on an empty file in memory."""
+
+    kind = ""
+    """The format's name in messages."""
+
+    def __init__(self, options: Mapping[str, str]) -> None:
+        super().__init__(options)
+        self._refusals: dict[Schema, str] = {}
+
+    @abc.abstractmethod
+    def _try(self, columns: pa.Schema) -> object:
+        """Write a file without rows. Raises Arrow's errors."""
+
+    def checked(self, schema: Schema | None) -> Schema:
+        """Return a schema with columns. Raises DataError, which names the field, for one that no file can have."""
+        struct = struct_schema(schema, self.kind)
+        if struct not in self._refusals:
+            self._refusals[struct] = self._refusal(struct)
+        if self._refusals[struct]:
+            raise DataError(self._refusals[struct])
+        return struct
+
+    def _refusal(self, schema: Schema) -> str:
+        fields = arrow_fields(schema)
+        return next((found for field in fields if (found := self._problem(field, ()))), "")
+
+    def _problem(self, field: pa.Field[Any], path: tuple[str, ...]) -> str:
+        """Return why a field cannot be written, of its innermost part that cannot; empty if it can."""
+        try:
+            self._try(pa.schema([field]))
+        except pa.ArrowException as error:
+            here = (*path, field.name)
+            parts = (self._problem(part, here) for part in inner_fields(field.type))
+            return next(filter(None, parts), "") or (
+                f"{self.kind} files cannot hold the field {'.'.join(here)} of type {field.type} ({error}). Leave it out or "
+                "convert it by a transform (ReplaceField, Cast), or write JSON files."
+            )
+        return ""
+
+
+def inner_fields(kind: pa.DataType) -> list[pa.Field[Any]]:
+    """Return the fields of a struct, the elements of a list, and the values of a map."""
+    if isinstance(kind, pa.StructType):
+        return list(kind)
+    if isinstance(kind, pa.MapType):
+        return [kind.item_field]
+    return [kind.value_field] if isinstance(kind, pa.ListType) else []
 
 
 def struct_array(schema: Schema, values: Sequence[Any]) -> AnyArray:
