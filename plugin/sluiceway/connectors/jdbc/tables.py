@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -51,8 +51,18 @@ class TableSelection:
 
 
 def find_tables(connection: sa.Connection, dialect: Dialect, selection: TableSelection) -> list[TableId]:
-    """Return the selected tables that exist in the database."""
-    return selection.select(dialect.list_tables(connection, selection.types), dialect)
+    """Return the selected tables that exist in the database, without those that are read through other selected ones."""
+    tables = selection.select(dialect.list_tables(connection, selection.types), dialect)
+    return without_children(tables, dialect.parents(connection)) if len(tables) > 1 else tables
+
+
+def without_children(tables: Sequence[TableId], parents: Mapping[TableId, Sequence[TableId]]) -> list[TableId]:
+    """Return tables without those that have one of the others among their parents, or their parents' parents. No I/O."""
+
+    def is_read(table: TableId) -> bool:
+        return any(parent in tables or is_read(parent) for parent in parents.get(table, ()))
+
+    return [table for table in tables if not is_read(table)]
 
 
 def columns_of(connection: sa.Connection, dialect: Dialect, table: TableId) -> list[Column]:

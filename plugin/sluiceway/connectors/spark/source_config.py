@@ -75,7 +75,7 @@ class SourceConfig:
     @property
     def rows(self) -> str:
         """What follows FROM in a query of a database for the rows of the table or query."""
-        return f"({self.query}) sluiceway_rows" if self.query else self.table
+        return f"({self.query.strip().rstrip(';')}\n) sluiceway_rows" if self.query else self.table
 
     @property
     def schema_name(self) -> str | None:

@@ -110,6 +110,14 @@ class Dialect(SqlBuilder, abc.ABC):
     def list_tables(self, connection: sa.Connection, types: Sequence[str]) -> list[TableId]:
         """Return the tables of these types (``TABLE``, ``VIEW``, ``MATERIALIZED VIEW``, ...) without system tables."""
 
+    def parents(self, connection: sa.Connection) -> Mapping[TableId, Sequence[TableId]]:
+        """Return the tables that are read through other ones, such as partitions, with those."""
+        return {}
+
+    def unique_keys(self, connection: sa.Connection, table: TableId) -> list[frozenset[str]]:
+        """Return the columns of each unique key of a table, if an upsert may take one for another; else nothing."""
+        return []
+
     @abc.abstractmethod
     def columns(self, connection: sa.Connection, table: TableId) -> list[Column]:
         """Return a table's columns in order; none if the table does not exist."""

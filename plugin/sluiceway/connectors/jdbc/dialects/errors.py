@@ -6,7 +6,7 @@ Each dialect has one table of its error codes, which source and sink share.
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from sluiceway.errors import ConnectError, DataError, RetriableError
 
@@ -48,12 +48,20 @@ def kind_by_class(error: BaseException) -> ErrorKind:
     return ErrorKind.RECORD if names & {"ProgrammingError", "NotSupportedError"} else ErrorKind.OTHER
 
 
-def kind_by_number(error: BaseException, number: int, table: Mapping[ErrorKind, frozenset[int]]) -> ErrorKind:
-    """Return the kind of a driver's error by its number; by its class if the table does not have the number."""
+def kind_by_number(
+    error: BaseException, number: int, table: Mapping[ErrorKind, frozenset[int]], is_client: Callable[[int], bool]
+) -> ErrorKind:
+    """Return the kind of a driver's error by its number; of other numbers, by its class and whether the client gave it.
+
+    ``is_client`` returns whether a number is the client library's and not the server's.
+    """
     for kind, listed in table.items():
         if number in listed:
             return kind
-    return ErrorKind.RECORD if _class_names(error) & {"DataError", "IntegrityError"} else ErrorKind.OTHER
+    if _class_names(error) & {"DataError", "IntegrityError"}:
+        return ErrorKind.RECORD
+    # The server has understood the statement, and will not accept it later.
+    return ErrorKind.UNREACHABLE if is_client(number) else ErrorKind.DENIED
 
 
 def error_number(error: BaseException) -> int | None:

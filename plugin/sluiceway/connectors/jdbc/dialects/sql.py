@@ -211,3 +211,8 @@ def split_name(text: str, quotes: tuple[str, str]) -> list[str]:
             part += char
         i += 1
     return [*parts, part]
+
+
+def subquery(query: str, alias: str) -> str:
+    """Return what follows FROM to read a user's query, which may end in a comment or a semicolon."""
+    return f"({query.strip().rstrip(';')}\n) as {alias}"

@@ -217,7 +217,7 @@ class SqliteDialect(OnConflictSql, Dialect):
             return ErrorKind.RECORD
         if contains(text, ("binding parameter", "too big")):
             return ErrorKind.RECORD
-        return ErrorKind.DENIED if "syntax error" in text else ErrorKind.OTHER
+        return ErrorKind.DENIED  # SQLite has no server that is away
 
 
 class SqliteHorizon(Horizon):

@@ -297,7 +297,11 @@ class SqlServerDialect(Dialect):
 
     def driver_error_kind(self, error: BaseException) -> ErrorKind:
         number = error_number(error)
-        return kind_by_class(error) if number is None else kind_by_number(error, number, _NUMBERS)
+        return (
+            kind_by_class(error)
+            if number is None
+            else kind_by_number(error, number, _NUMBERS, lambda each: 20000 <= each < 20100)
+        )
 
 
 class SqlServerHorizon(Horizon):

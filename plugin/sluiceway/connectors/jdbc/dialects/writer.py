@@ -18,13 +18,17 @@ _SAVEPOINT = "sluiceway_batch"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TargetTable:
-    """A table and the columns that rows are written to, the ``keys`` columns of the primary key first."""
+    """A table and the columns that rows are written to, the ``keys`` columns of the primary key first.
+
+    ``other_keys``: whether the table has a unique key of other columns, where the database does not tell them apart.
+    """
 
     table: TableId
     sql_name: str
     columns: tuple[str, ...]
     keys: int
     view: bool = field(default=False, kw_only=True)
+    other_keys: bool = field(default=False, kw_only=True)
 
 
 class Writer:

@@ -132,7 +132,17 @@ class Planner:
                 f"Two of the fields {', '.join(layout.names)} belong to the same column of table {name}, which has "
                 f"{', '.join(table.columns)}. Rename one with ReplaceField, or leave it out with fields.whitelist."
             )
-        return Target(name, self._dialect.qualified(name), columns, layout.keys, layout, tombstone, view=table.view)
+        keys = frozenset(columns[: layout.keys])
+        return Target(
+            name,
+            self._dialect.qualified(name),
+            columns,
+            layout.keys,
+            layout,
+            tombstone,
+            view=table.view,
+            other_keys=any(key != keys for key in table.unique),
+        )
 
 
 def not_writable(record: SinkRecord, error: Exception, reason: str, table: TableId | None = None) -> DataError:

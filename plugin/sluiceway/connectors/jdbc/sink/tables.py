@@ -38,7 +38,8 @@ log = logging.getLogger(__name__)
 class Table:
     """A table in the database. ``engine_without_transactions`` names its storage engine if that has none.
 
-    ``bits`` are the columns that take booleans only as the texts 0 and 1.
+    ``bits`` are the columns that take booleans only as the texts 0 and 1. ``unique`` are the unique keys that the database's
+    upsert does not tell apart.
     """
 
     name: TableId
@@ -46,6 +47,7 @@ class Table:
     view: bool = False
     engine_without_transactions: str | None = None
     bits: frozenset[str] = frozenset()
+    unique: tuple[frozenset[str], ...] = ()
 
     def column(self, name: str) -> str | None:
         """Return the column for a field: the one of the same name, else the only one that differs by case alone."""
@@ -186,6 +188,7 @@ class Tables:
                 return None
             kind = dialect.table_kind(self._connection, name)
             bits = frozenset(column.name for column in columns if dialect.stores_booleans_as_bits(column))
-            return Table(name, tuple(column.name for column in columns), *kind, bits)
+            unique = tuple(dialect.unique_keys(self._connection, name))
+            return Table(name, tuple(column.name for column in columns), *kind, bits, unique)
         finally:
             self._end()

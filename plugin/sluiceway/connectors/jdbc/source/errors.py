@@ -21,7 +21,7 @@ def as_connect_error(error: BaseException, database: Database, name: str) -> Bas
     driver = database.engine.dialect.loaded_dbapi
     if driver is None or not isinstance(error, driver.Error):
         return error
-    lasting = database.dialect.error_kind(error) in (ErrorKind.CHANGED, ErrorKind.DENIED)
+    lasting = database.dialect.error_kind(error) in (ErrorKind.CHANGED, ErrorKind.DENIED, ErrorKind.RECORD)
     if isinstance(error, (driver.OperationalError, driver.InterfaceError)) and not lasting:
         return RetriableError(f"Reading {name} of {database.url.location} was interrupted: {reason_of(error)}.")
     return ConnectError(f"{name} of {database.url.location} cannot be read: {reason_of(error)}.")

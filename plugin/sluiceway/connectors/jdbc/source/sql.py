@@ -10,7 +10,7 @@ from typing import Any
 
 from sluiceway.connectors.jdbc.columns import Column
 from sluiceway.connectors.jdbc.dialects.base import Dialect
-from sluiceway.connectors.jdbc.dialects.sql import MARK, Statement, TableId
+from sluiceway.connectors.jdbc.dialects.sql import MARK, Statement, TableId, subquery
 from sluiceway.connectors.jdbc.dialects.values import UTC
 from sluiceway.connectors.jdbc.source.offsets import Position
 
@@ -65,7 +65,7 @@ class SelectBuilder:
     ) -> None:
         self._dialect = dialect
         self._columns = {column.name: column for column in columns}
-        self._source = f"({query}) as q" if table is None else dialect.qualified(table)
+        self._source = subquery(query, "q") if table is None else dialect.qualified(table)
         self._suffix = f" {suffix}" if suffix else ""
         self._incrementing = dialect.quote(incrementing) if incrementing else ""
         self._number_nullable = bool(incrementing) and self._columns[incrementing].nullable

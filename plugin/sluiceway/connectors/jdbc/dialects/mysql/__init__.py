@@ -85,6 +85,9 @@ class MySqlDialect(Dialect):
     def query_columns(self, connection: sa.Connection, query: str) -> list[Column]:
         return catalog.query_columns(connection, query)
 
+    def unique_keys(self, connection: sa.Connection, table: TableId) -> list[frozenset[str]]:
+        return catalog.unique_keys(connection, table)
+
     def parse_type(self, text: str) -> ColumnType:
         return types.parse_type(text)
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from sluiceway.connectors.jdbc.columns import Column
 from sluiceway.connectors.jdbc.dialects.base import TableKind
 from sluiceway.connectors.jdbc.dialects.mysql.types import parse_type
-from sluiceway.connectors.jdbc.dialects.sql import TableId
+from sluiceway.connectors.jdbc.dialects.sql import TableId, subquery
 
 if TYPE_CHECKING:
     import sqlalchemy as sa
@@ -94,7 +94,7 @@ def query_columns(connection: sa.Connection, query: str) -> list[Column]:
     """Return the columns of a query."""
     raw: Any = connection.connection
     with raw.cursor() as cursor:
-        cursor.execute(f"select * from ({query}) as q where false")
+        cursor.execute(f"select * from {subquery(query, 'q')} where false")
         result: Any = getattr(cursor, "_result", None)  # PyMySQL has flags and character sets nowhere else
         return [_described(field) for field in result.fields]
 
@@ -116,6 +116,18 @@ def _described(field: Any) -> Column:
     else:
         text = name + (" unsigned" if field.flags & _UNSIGNED_FLAG else "")
     return Column(field.name, parse_type(text), text)
+
+
+def unique_keys(connection: sa.Connection, table: TableId) -> list[frozenset[str]]:
+    """Return the columns of each unique key of a table."""
+    sql = (
+        "select index_name, column_name from information_schema.statistics where non_unique = 0 "
+        "and table_schema = coalesce(%s, database()) and table_name = %s"
+    )
+    keys: dict[str, set[str]] = {}
+    for name, column in connection.exec_driver_sql(sql, (table.catalog, table.table)):
+        keys.setdefault(name, set()).add(str(column))
+    return [frozenset(key) for key in keys.values()]
 
 
 def table_kind(connection: sa.Connection, table: TableId) -> TableKind:

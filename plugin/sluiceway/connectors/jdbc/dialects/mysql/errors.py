@@ -9,7 +9,10 @@ from __future__ import annotations
 from sluiceway.connectors.jdbc.dialects.errors import ErrorKind, error_number, kind_by_class, kind_by_number, numbers
 
 _NUMBERS = {
-    ErrorKind.AGAIN: numbers("1021 1040 1041 1180 1203 1205 1213 1226 1290 1317 1614 1637 1836 1969 3024 3572"),
+    ErrorKind.AGAIN: numbers(
+        "1015 1020 1021 1028 1030 1037 1038 1040 1041 1047 1114 1135 1180 1203 1205 1206 1207 1213 1226 1290 1317 1412 1614 1637 "
+        "1689 1792 1836 1969 3024 3572 3101"
+    ),
     ErrorKind.UNREACHABLE: numbers("0 1053 1077 1079 1152 1153 1158 1159 1160 1161 1184 1927 2002 2003 2006 2013 2055 4031"),
     ErrorKind.CHANGED: numbers("1054 1146 1136"),
     ErrorKind.RECORD: numbers(
@@ -25,7 +28,7 @@ _REFUSED = numbers("1044 1045 1049 1130 1698")
 def error_kind(error: BaseException) -> ErrorKind:
     """Return the kind of a driver's error."""
     number = error_number(error)
-    return kind_by_class(error) if number is None else kind_by_number(error, number, _NUMBERS)
+    return kind_by_class(error) if number is None else kind_by_number(error, number, _NUMBERS, lambda each: 2000 <= each < 3000)
 
 
 def refuses_login(error: BaseException) -> bool:

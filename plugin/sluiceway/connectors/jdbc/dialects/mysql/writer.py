@@ -22,6 +22,7 @@ _KEYS_AT_ONCE = 1000
 _LONGEST_STATEMENT = 4 << 20  # bytes
 _PACKET_OVERHEAD = 4096  # bytes
 _UNKNOWN_ZONE = 1298
+_NULL_IN_COLUMN = 1048
 
 
 class MySqlWriter(Writer):
@@ -65,11 +66,44 @@ class MySqlWriter(Writer):
                 "Raise max_allowed_packet, or leave fields out with fields.whitelist."
             )
 
+    def upsert(self, target: TargetTable, rows: Sequence[Row]) -> None:
+        """Insert rows or update those with the same key.
+
+        Raises DataError for a row that has the value of another unique key of another row. ON DUPLICATE KEY UPDATE would change
+        that one.
+        """
+        if not target.other_keys:
+            return super().upsert(target, rows)
+        try:
+            self.execute_many(guarded_upsert(self.dialect, target.sql_name, target.columns, target.keys), rows)
+        except Exception as error:
+            if error.args[:1] != (_NULL_IN_COLUMN,) or any(None in row[: target.keys] for row in rows):
+                raise
+            key = ", ".join(target.columns[: target.keys])
+            raise DataError(
+                f"Another row of table {target.table} has the same value in a unique key other than {key}."
+            ) from error
+
     def delete(self, target: TargetTable, keys: Sequence[Row]) -> None:
         for first in range(0, len(keys), _KEYS_AT_ONCE):
             some = keys[first : first + _KEYS_AT_ONCE]
             sql = delete_many(self.dialect, target.sql_name, target.columns, len(some))
             self.execute(sql, [value for key in some for value in key])
+
+
+def guarded_upsert(dialect: SqlBuilder, table: str, columns: Sequence[str], keys: int) -> str:
+    """Return an upsert that fails where the row with the same unique key has another primary key.
+
+    It then sets a column of the primary key to null, which is an error in strict mode.
+    """
+    own = " AND ".join(f"{name} <=> VALUES({name})" for name in map(dialect.quote, columns[:keys]))
+    first = dialect.quote(columns[0])
+    changes = [
+        f"{first} = IF({own}, {first}, NULL)",
+        *(f"{name} = VALUES({name})" for name in map(dialect.quote, columns[keys:])),
+    ]
+    insert = f"INSERT INTO {table} ({dialect.names(columns)}) VALUES ({', '.join([MARK] * len(columns))})"
+    return dialect.with_parameters(f"{insert} ON DUPLICATE KEY UPDATE {', '.join(changes)}")
 
 
 def delete_many(dialect: SqlBuilder, table: str, keys: Sequence[str], count: int) -> str:

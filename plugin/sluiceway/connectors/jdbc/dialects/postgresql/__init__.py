@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import datetime as dt
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from sluiceway.connectors.jdbc.columns import Column, ColumnType, Kind
@@ -71,6 +71,9 @@ class PostgreSqlDialect(OnConflictSql, Dialect):
 
     def list_tables(self, connection: sa.Connection, types: Sequence[str]) -> list[TableId]:
         return catalog.list_tables(connection, types)
+
+    def parents(self, connection: sa.Connection) -> Mapping[TableId, Sequence[TableId]]:
+        return catalog.parents(connection)
 
     def columns(self, connection: sa.Connection, table: TableId) -> list[Column]:
         in_database = ".".join(self.delimited(part) for part in (table.schema, table.table) if part)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from sluiceway.connectors.jdbc.columns import Column
 from sluiceway.connectors.jdbc.dialects.base import TableKind
 from sluiceway.connectors.jdbc.dialects.postgresql.types import parse_type
-from sluiceway.connectors.jdbc.dialects.sql import TableId
+from sluiceway.connectors.jdbc.dialects.sql import TableId, subquery
 
 if TYPE_CHECKING:
     import sqlalchemy as sa
@@ -28,6 +28,14 @@ select current_database(), n.nspname, c.relname from pg_catalog.pg_class c
 join pg_catalog.pg_namespace n on n.oid = c.relnamespace
 where c.relkind = any(:kinds) and n.nspname not in ('pg_catalog', 'information_schema') and n.nspname not like 'pg\\_toast%'
 and n.nspname not like 'pg\\_temp%' order by n.nspname, c.relname
+"""
+# Children without columns of their own: partitions, and tables that inherit all their columns. Their rows are the parent's, too.
+_PARENTS = """
+select current_database(), cn.nspname, c.relname, current_database(), pn.nspname, p.relname from pg_catalog.pg_inherits i
+join pg_catalog.pg_class c on c.oid = i.inhrelid join pg_catalog.pg_namespace cn on cn.oid = c.relnamespace
+join pg_catalog.pg_class p on p.oid = i.inhparent join pg_catalog.pg_namespace pn on pn.oid = p.relnamespace
+where c.relkind in ('r', 'p', 'f') and not exists (select from pg_catalog.pg_attribute a
+    where a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped and a.attinhcount = 0)
 """
 # A column of a domain has the type that the domain is based on.
 _COLUMNS = """
@@ -55,9 +63,17 @@ def list_tables(connection: sa.Connection, types: Sequence[str]) -> list[TableId
 
     kinds = [_RELATIONS[each.upper()] for each in types if each.upper() in _RELATIONS]
     if "r" in kinds:
-        kinds.append("p")  # partitions are left out, so the rows of a partitioned table are read through it
+        kinds.append("p")
     rows = connection.execute(sa.text(_LIST).bindparams(sa.bindparam("kinds", kinds)))
     return [TableId(*row) for row in rows]
+
+
+def parents(connection: sa.Connection) -> dict[TableId, list[TableId]]:
+    """Return the tables whose rows and columns are all in other ones, with those."""
+    found: dict[TableId, list[TableId]] = {}
+    for row in connection.exec_driver_sql(_PARENTS):
+        found.setdefault(TableId(*row[:3]), []).append(TableId(*row[3:]))
+    return found
 
 
 def columns(connection: sa.Connection, sql_name: str) -> list[Column]:
@@ -81,7 +97,7 @@ def query_columns(connection: sa.Connection, query: str) -> list[Column]:
     """Return the columns of a query."""
     raw: Any = connection.connection
     with raw.cursor() as cursor:
-        cursor.execute(f"select * from ({query}) as q where false")
+        cursor.execute(f"select * from {subquery(query, 'q')} where false")
         result: Any = getattr(cursor, "pgresult", None)
         found = [(result.fname(i).decode(), result.ftype(i), result.fmod(i)) for i in range(result.nfields)]
         described = []
