@@ -9,9 +9,30 @@ from __future__ import annotations
 import traceback
 from collections.abc import Sequence
 
+TRACE_BYTES = 16 * 1024
+"""The most bytes of a trace in a status: brokers refuse records of more than a megabyte."""
+
+_MESSAGE_BYTES = 4096  # a message may hold a record's value
+
+
+def shortened(text: str, most: int) -> str:
+    """Return a text of at most ``most`` bytes of UTF-8: of a longer one, its start and its end."""
+    data = text.encode("utf-8", "replace")
+    if len(data) <= most:
+        return text
+    gap = f" ... ({len(data)} bytes in all) ... "
+    half = (most - len(gap)) // 2
+    return f"{data[:half].decode('utf-8', 'ignore')}{gap}{data[-half:].decode('utf-8', 'ignore')}"
+
 
 class ConnectError(Exception):
-    """Base of all errors that Connect, a connector, a converter or a transform raises (Connect's ``ConnectException``)."""
+    """Base of all errors that Connect, a connector, a converter or a transform raises (Connect's ``ConnectException``).
+
+    A long message, which may hold a value, is shortened.
+    """
+
+    def __init__(self, *args: object) -> None:
+        super().__init__(*(shortened(each, _MESSAGE_BYTES) if isinstance(each, str) else each for each in args))
 
 
 class RetriableError(ConnectError):
@@ -146,14 +167,16 @@ def java_text_of(error: BaseException) -> str:
 def trace_of(error: BaseException) -> str:
     """Return the ``trace`` of a status record for an error: its type and message first, as in Java, then the traceback.
 
+    It has ``TRACE_BYTES`` at most.
+
     An exception of a Java plugin has its own trace in an attribute ``java_trace``, which replaces the traceback, or follows
     that of the error that it caused.
     """
     if isinstance(own := getattr(error, "java_trace", None), str) and hasattr(error, "java_class"):
-        return own
+        return shortened(own, TRACE_BYTES)
     kind = type(error)
     frames = "".join(traceback.format_exception(kind, error, error.__traceback__))
-    return f"{kind.__module__}.{kind.__qualname__}: {error}\n{frames}{_java_cause(error)}"
+    return shortened(f"{kind.__module__}.{kind.__qualname__}: {error}\n{frames}{_java_cause(error)}", TRACE_BYTES)
 
 
 def _java_cause(error: BaseException | None) -> str:

@@ -8,7 +8,7 @@ import pickle
 import pytest
 
 import sluiceway.errors as errors
-from sluiceway.errors import ConfigError, ConnectError, InvalidConfigError, KafkaClientError, trace_of
+from sluiceway.errors import TRACE_BYTES, ConfigError, ConnectError, DataError, InvalidConfigError, KafkaClientError, trace_of
 
 CLASSES = [cls for _, cls in inspect.getmembers(errors, inspect.isclass) if issubclass(cls, ConnectError)]
 
@@ -52,3 +52,20 @@ def test_the_trace_of_an_error_that_is_its_own_cause_ends() -> None:
     first, second = ValueError("first"), ValueError("second")
     first.__cause__, second.__cause__ = second, first
     assert trace_of(first).startswith("builtins.ValueError: first\n")
+
+
+def test_messages_and_traces_are_cut_before_a_broker_refuses_them() -> None:
+    error = DataError(f"A value of 2 MB: {'ü' * 1_000_000} is not a number.")
+    assert len(str(error).encode()) <= 4096
+    assert str(error).startswith("A value of 2 MB: üü")
+    assert str(error).endswith("üü is not a number.")
+    assert " bytes in all) ... " in str(error)
+    assert str(pickle.loads(pickle.dumps(error))) == str(error)  # noqa: S301
+    try:
+        raise ValueError("x" * 2_000_000)
+    except ValueError as raw:
+        trace = trace_of(raw)
+    assert len(trace.encode()) <= TRACE_BYTES
+    assert trace.startswith("builtins.ValueError: xx")
+    assert trace.rstrip().endswith("x")
+    assert trace_of(ValueError("short")).startswith("builtins.ValueError: short\n")

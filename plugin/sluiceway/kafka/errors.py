@@ -17,6 +17,9 @@ _NEEDED_ACLS = {
     "GROUP_AUTHORIZATION_FAILED": " The principal needs READ on the consumer group.",
 }
 
+TOO_LARGE = frozenset({"MSG_SIZE_TOO_LARGE", "RECORD_LIST_TOO_LARGE", "INVALID_MSG_SIZE"})
+"""The names of errors for records that the client or the brokers refuse for their size, at each attempt."""
+
 MISSING_TOPIC = frozenset(
     {KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC, KafkaError._UNKNOWN_PARTITION, KafkaError.UNKNOWN_TOPIC_ID}
 )

@@ -17,7 +17,7 @@ from sluiceway.api.task import TopicPartition
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import ConnectError, FencedError, KafkaClientError
 from sluiceway.kafka.clients import internal_producer_config, producer
-from sluiceway.kafka.errors import to_connect_error
+from sluiceway.kafka.errors import TOO_LARGE, to_connect_error
 from sluiceway.kafka.topic_writer import DeliveryReports, Headers, ProducerRecord
 
 log = logging.getLogger(__name__)
@@ -112,6 +112,8 @@ class FencedWriter:
             if not error.txn_requires_abort():
                 raise self._error(_cause(client, error), "write") from exception
             self._retrying(lambda: client.abort_transaction(_TRANSACTION_SECONDS), "abort a transaction")
+            if deliveries.failure is not None and deliveries.failure.name() in TOO_LARGE:
+                raise self._error(deliveries.failure, "write") from exception
             return None
         return deliveries
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from sluiceway.api.records import Offset, Partition
 from sluiceway.config.connector import TASK_CLASS
 from sluiceway.config.connector_files import to_text
-from sluiceway.errors import DataError
+from sluiceway.errors import TRACE_BYTES, DataError, shortened
 from sluiceway.java.hash_map import task_config_order
 from sluiceway.storage.connect_json import dumps, loads
 from sluiceway.storage.model import RestartRequest, State, Status, TargetState, TaskId
@@ -272,7 +272,7 @@ def _status(status: Status) -> bytes:
     return dumps(
         {
             "state": status.state.value,
-            "trace": status.trace,
+            "trace": status.trace and shortened(status.trace, TRACE_BYTES),
             "worker_id": status.worker_id,
             "generation": status.generation,
             "version": status.version,

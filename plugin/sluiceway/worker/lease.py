@@ -15,8 +15,9 @@ from collections.abc import Mapping, Sequence
 
 from sluiceway.api.task import TopicPartition
 from sluiceway.config.worker import WorkerConfig
-from sluiceway.errors import ConnectError, FencedError, InternalTopicError
+from sluiceway.errors import ConnectError, FencedError, InternalTopicError, KafkaClientError
 from sluiceway.herder.states import Clock
+from sluiceway.kafka.errors import TOO_LARGE
 from sluiceway.kafka.fenced_writer import FencedWriter
 from sluiceway.kafka.topic_writer import ProducerRecord
 from sluiceway.metrics.registry import registry
@@ -112,8 +113,8 @@ class ConnectorLease:
     def write(self, records: Sequence[ProducerRecord]) -> Mapping[TopicPartition, int]:
         """Write records in one transaction, trying again while the cluster is unreachable; see ``FencedWriter.write``.
 
-        Raises FencedError after a takeover, InternalTopicError, and ConnectError once the cluster has been unreachable for
-        half an hour or the driver must stop.
+        Raises FencedError after a takeover, InternalTopicError, and ConnectError for a record that is too large, and once the
+        cluster has been unreachable for half an hour or the driver must stop.
         """
         deadline = time.monotonic() + _CLUSTER_DOWN_SECONDS
         delay, longest = _RETRY_SECONDS
@@ -129,7 +130,8 @@ class ConnectorLease:
                     raise
                 continue
             except ConnectError as error:
-                if self._stopping.is_set() or time.monotonic() >= deadline:
+                is_refused = isinstance(error, KafkaClientError) and error.code in TOO_LARGE
+                if is_refused or self._stopping.is_set() or time.monotonic() >= deadline:
                     raise
                 log.warning("[%s|worker] Cannot write its status, trying again in %g s: %s", self._connector, delay, error)
             self._stopping.wait(delay)

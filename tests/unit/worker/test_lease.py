@@ -263,3 +263,10 @@ def test_kafka_connect_workers_are_looked_for_once_for_all_connectors(cluster: C
         channel.publish_connector(State.RUNNING)
         channel.verify()
     assert cluster.connect == [["10.0.0.7"]]
+
+
+def test_a_record_that_kafka_refuses_for_its_size_is_an_error_at_once(cluster: Cluster) -> None:
+    cluster.writer.errors = [KafkaClientError("Cannot write: Message size too large", "MSG_SIZE_TOO_LARGE")]
+    with pytest.raises(KafkaClientError, match="too large"):
+        cluster.channel.publish_connector(State.RUNNING)
+    assert cluster.writer.errors == []

@@ -10,7 +10,7 @@ import orjson
 from sluiceway.api import SourceRecord
 from sluiceway.converters.json_converter import JsonConverter
 from sluiceway.data import Schema, java_text
-from sluiceway.errors import trace_of
+from sluiceway.errors import TRACE_BYTES, shortened, trace_of
 from sluiceway.kafka.dead_letter_headers import CONTEXT_PREFIX, SOURCE_OFFSET, SOURCE_PARTITION
 from sluiceway.runtime.errors.processing_context import ConsumerRecord, ProcessingContext, class_name
 from sluiceway.storage.model import TaskId
@@ -68,7 +68,7 @@ def _context_headers(context: ProcessingContext, error: BaseException, task: Tas
         "stage": context.stage.name,
         "class.name": class_name(context.executing_class),
         "exception.class.name": getattr(error, "java_class", None) if hasattr(error, "java_trace") else class_name(type(error)),
-        "exception.message": str(error) or None,
+        "exception.message": shortened(str(error), TRACE_BYTES) or None,
         "exception.stacktrace": trace_of(error),
     }
     headers: list[KafkaHeader] = [

@@ -39,9 +39,9 @@ class OrcFormat(ColumnFormat):
         self.checked(schema)
         return _orc_batch(record_batch(self.readable(schema), array))
 
-    def _try(self, columns: pa.Schema) -> object:
+    def _try(self, columns: pa.Schema) -> None:
         fields = [field.with_type(_orc_type(field.type)) for field in columns]
-        return orc.write_table(pa.schema(fields).empty_table(), pa.BufferOutputStream())
+        orc.write_table(pa.schema(fields).empty_table(), pa.BufferOutputStream())
 
     def open(self, output: Output, topic: str, schema: Schema | None) -> FileWriter:
         writer = orc.ORCWriter(cast("IO[bytes]", output), compression=cast("Any", self.options[ORC_CODEC].upper()))

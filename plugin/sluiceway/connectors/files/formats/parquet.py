@@ -42,8 +42,8 @@ class ParquetFormat(ColumnFormat):
         self.checked(schema)
         return record_batch(self.readable(schema), array)
 
-    def _try(self, columns: pa.Schema) -> object:
-        return pq.write_table(columns.empty_table(), pa.BufferOutputStream())
+    def _try(self, columns: pa.Schema) -> None:
+        pq.write_table(columns.empty_table(), pa.BufferOutputStream())
 
     def open(self, output: Output, topic: str, schema: Schema | None) -> FileWriter:
         columns = pa.schema([arrow_field(field) for field in self.checked(schema).fields])

@@ -66,7 +66,7 @@ class ColumnFormat(Format):
         self._refusals: dict[Schema, str] = {}
 
     @abc.abstractmethod
-    def _try(self, columns: pa.Schema) -> object:
+    def _try(self, columns: pa.Schema) -> None:
         """Write a file without rows. Raises Arrow's errors."""
 
     def checked(self, schema: Schema | None) -> Schema:
