@@ -125,7 +125,7 @@ def _probe(executable: Path) -> JavaRuntime:
 def _run(command: list[str]) -> str | None:
     """Return the command's output, or None if it cannot be run or exits with an error."""
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=_PROBE_SECONDS, check=False)
+        done = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=_PROBE_SECONDS, check=False)
     except (OSError, subprocess.TimeoutExpired) as error:
         log.debug("%s: %s", command[0], error)
         return None

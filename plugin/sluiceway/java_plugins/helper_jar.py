@@ -77,6 +77,7 @@ def compiled(class_path: Sequence[Path]) -> bytes:
             [*command, *map(str, sorted(sources.rglob("*.java")))],
             capture_output=True,
             text=True,
+            errors="replace",
             timeout=_COMPILE_SECONDS,
             check=False,
         )

@@ -127,6 +127,7 @@ def _run(command: list[str]) -> subprocess.CompletedProcess[str]:
         env={**os.environ, **environment},
         capture_output=True,
         text=True,
+        errors="replace",
         timeout=_TIMEOUT_SECONDS,
         check=False,
     )

@@ -193,7 +193,7 @@ def _require_venv_pack() -> None:
 def _run(command: Sequence[str]) -> str:
     """Run a command and return its output; raise MissingToolError with its last lines if it fails."""
     try:
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
     except OSError as error:
         raise MissingToolError(f"{command[0]} cannot be started: {error.strerror}. Name a Python with --python.") from error
     if done.returncode:

@@ -85,7 +85,9 @@ class LocalAirflow:
                 return False
             command = [sys.executable, "-m", "airflow", "db", "migrate"]
             environment = {**os.environ, **self.environment()}
-            done = subprocess.run(command, env=environment, capture_output=True, text=True, cwd=self.home, check=False)
+            done = subprocess.run(
+                command, env=environment, capture_output=True, text=True, errors="replace", cwd=self.home, check=False
+            )
             if done.returncode != 0:
                 tail = "\n".join((done.stdout + done.stderr).splitlines()[-20:])
                 raise ConnectError(f"'airflow db migrate' failed with exit code {done.returncode}:\n{tail}")

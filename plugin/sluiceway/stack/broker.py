@@ -202,7 +202,7 @@ class EmbeddedBroker:
         arguments = ["format", "--ignore-formatted", f"--cluster-id={cluster_id}", "--config", str(self._config)]
         command = [*java, "-XX:TieredStopAtLevel=1", "-Dlog4j2.level=ERROR", "kafka.tools.StorageTool", *arguments]
         try:
-            done = subprocess.run(command, capture_output=True, text=True, timeout=_FORMAT_SECONDS, check=False)
+            done = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=_FORMAT_SECONDS, check=False)
         except subprocess.TimeoutExpired as error:
             msg = f"Formatting Kafka's data folder {self.data} did not end within {_FORMAT_SECONDS} s. Try again."
             raise ConnectError(msg) from error

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import io
 import os
 import re
 import socket
@@ -223,7 +224,10 @@ class ConnectorSubmitHook(SparkSubmitHook):
         self._env_vars = variables or None
 
     def _process_spark_submit_log(self, itr: Iterator[Any]) -> None:
-        super()._process_spark_submit_log(map(self._read_line, itr))
+        super()._process_spark_submit_log(map(self._read_line, _of_any_bytes(itr)))
+
+    def _process_spark_status_log(self, itr: Iterator[Any]) -> None:
+        super()._process_spark_status_log(_of_any_bytes(itr))
 
     def _read_line(self, line: Any) -> Any:
         """Set ``ui_url`` if the log line contains the Spark UI's port; return the line unchanged.
@@ -255,6 +259,13 @@ class ConnectorSubmitHook(SparkSubmitHook):
         except AirflowNotFoundException:
             return False
         return True
+
+
+def _of_any_bytes(lines: Iterator[Any]) -> Iterator[Any]:
+    """Return a process's output such that bytes that are not UTF-8 do not end it: the driver would seem to have died."""
+    if isinstance(lines, io.TextIOWrapper):
+        lines.reconfigure(encoding="utf-8", errors="backslashreplace")
+    return lines
 
 
 def _escaped(text: str) -> str:

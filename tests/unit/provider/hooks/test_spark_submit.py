@@ -273,3 +273,16 @@ def test_a_driver_that_airflow_ends_before_its_start_is_not_submitted(monkeypatc
     seen.hook.on_kill()
     assert seen.hook.submit("driver_app.py") is None
     assert not (tmp_path / "seen.json").exists()
+
+
+@pytest.mark.parametrize("method", ["_process_spark_submit_log", "_process_spark_status_log"])
+def test_bytes_that_are_not_utf8_do_not_end_the_drivers_output(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, method: str
+) -> None:
+    seen = _Seen(monkeypatch, tmp_path, "local[2]", "client")
+    script = r"import os; os.write(1, b'one \xff\xfe\n' + b'x' * 9000 + b'\xe4\n' + 'last ü\n'.encode())"
+    with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True, encoding="ascii") as process:
+        assert process.stdout is not None
+        getattr(seen.hook, method)(iter(process.stdout))
+        assert process.stdout.read() == ""
+    assert process.returncode == 0
