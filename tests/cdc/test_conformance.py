@@ -28,13 +28,10 @@ DIFFERENT = {
     "nmy_rename_swap": "the records of statements that name several tables",
     "nmy_rotation": "the schema history lacks the id of the last transaction",
     "nmy_wait_ddl": "WAIT and NOWAIT in DDL",
-    "nmy_xa_mix": "prepared XA transactions have BEGIN and END",
     "npg_int2vector": "int2vector",
     "npg_naming_regex": "topic.naming.strategy",
     "npg_null_defaults": "NULL in columns with a default",
-    "npg_pk_update_meta": "the count of a changed key",
     "npg_sig_surrogate_null": "surrogate keys with NULL",
-    "npg_tx_savepoints": "the count of a changed key",
     "npg_types_odd": "int2vector and oidvector",
 }
 """The scenarios that differ from their recordings, with the reason."""

@@ -91,3 +91,59 @@ def test_the_log_continues_the_snapshot(
     assert changed["id"] == 7
     assert {key for key, value in changed.items() if value != before[7][key]} == {"price"}
     assert widened == {**before[9], "more": 6}
+
+
+_UPDATES = (
+    "json_set(j, '$.a[2].b', 'q')",
+    "json_remove(j, '$.a[0]')",
+    "json_insert(j, '$.z', json_object('y', 1.25), '$.list', json_array())",
+    "json_array_insert(j, '$.a[0]', 'first', '$.list[0]', json_array(1))",
+    "json_replace(j, '$.\"long name\"', cast('2020-01-01' as date))",
+    "json_object('other', true)",
+    'json_merge_patch(j, \'{"other": null, "ż": [1e10, "\\\\\\\\"]}\')',
+)
+
+
+def test_partial_documents_and_tagged_gtids_are_read(server: MySqlServer, kafka: Kafka, unique: Callable[[str], str]) -> None:
+    name, offsets = unique("partial"), Offsets()
+    database = server.database(name.replace("-", "_"))
+    server.execute(f"create database {database.name}")
+    database.execute("create table t (id int primary key, k json, j json)")
+    worker = {"bootstrap.servers": kafka.bootstrap, **JSON, "offset.flush.interval.ms": "200"}
+    config = mysql_config(database, name, kafka.bootstrap, snapshot_mode="no_data")
+    topic = kafka.create(f"{name}.{database.name}.t")
+    expected: list[Any] = []
+
+    def changes() -> list[Any]:
+        eventually(lambda: kafka.count(topic) >= len(expected), within=60, what=f"{len(expected)} records")
+        return [json.loads(json.loads(message.value() or b"")["after"]["j"]) for message in kafka.read(topic, len(expected))]
+
+    with database.connect() as connection, connection.cursor() as cursor:
+
+        def execute(statement: str) -> None:
+            cursor.execute(statement)
+            cursor.execute("select cast(j as char) from t where id = 1")
+            row = cursor.fetchone()
+            assert row is not None
+            expected.append(json.loads(str(row[0])))
+
+        cursor.execute("set session binlog_row_value_options = PARTIAL_JSON")
+        with RunningTask(config, worker, offsets=offsets) as task:
+            eventually(lambda: bool(offsets.all(name)), within=60, what="the first offset")
+            execute("""insert into t values (1, '1', '{"a": [1, 2, {"b": "ż"}], "f": 1.5, "long name": null, "s": "abc"}')""")
+            for update in _UPDATES:
+                execute(f"update t set j = {update}")  # noqa: S608
+            assert changes() == expected
+            assert not task.stop().failed
+        for tag in ("blue", "green", "blue"):
+            cursor.execute(f"set gtid_next = 'AUTOMATIC:{tag}'")
+            execute(f"update t set j = json_set(j, '$.tag', '{tag}')")  # noqa: S608
+        with RunningTask(config, worker, offsets=offsets) as task:  # starts at a set without tags
+            assert changes() == expected
+            assert not task.stop().failed
+        execute("update t set j = json_set(j, '$.tag', 'last')")
+        with RunningTask(config, worker, offsets=offsets) as task:  # starts at a set with tags
+            assert changes() == expected
+            assert not task.stop().failed
+        assert kafka.count(topic) == len(expected)
+        assert ":blue:1-2" in str(offsets.all(name))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from sluiceway.api import ENCODED, EncodedRecords, Offset, SourceRecord, TaskConverters
@@ -36,6 +36,9 @@ if TYPE_CHECKING:
 FEWEST_ROWS = 32
 """Fewer rows become records one by one, because each batch of columns has a fixed cost."""
 
+Count = Callable[[], Struct]
+"""Counts an event of a transaction, and returns its transaction block."""
+
 _MOST_SERIALIZERS = 10_000
 _CONTEXT = "__debezium.context."
 
@@ -44,7 +47,7 @@ class Emitter:
     """Makes the records of one task.
 
     A change becomes no record (``skipped.operations``, unchanged rows), one, two with a tombstone, or three for a changed key.
-    ``source`` is the source block, ``transaction`` the transaction block or None.
+    ``source`` is the source block. ``transaction`` is called for each record but tombstones; None without transaction metadata.
 
     With ``converters`` (see ``SourceTaskContext.converters``), records are encoded straight from rows where that is possible.
     """
@@ -129,14 +132,14 @@ class Emitter:
         )
 
     def create(
-        self, table: TableSchema, row: Row, source: Struct, transaction: Struct | None, offset: Offset
+        self, table: TableSchema, row: Row, source: Struct, transaction: Count | None, offset: Offset
     ) -> list[SourceRecord]:
         if CREATE in self._skipped:
             return []
         return [self._change(table, CREATE, None, row, source, transaction, offset)]
 
     def update(
-        self, table: TableSchema, old: Row | None, row: Row, source: Struct, transaction: Struct | None, offset: Offset
+        self, table: TableSchema, old: Row | None, row: Row, source: Struct, transaction: Count | None, offset: Offset
     ) -> list[SourceRecord]:
         """Return the records of an update. ``old`` is the row before, as far as the log has it, or None."""
         if UPDATE in self._skipped:
@@ -151,7 +154,7 @@ class Emitter:
         return [self._change(table, UPDATE, old, row, source, transaction, offset)]
 
     def delete(
-        self, table: TableSchema, row: Row, source: Struct, transaction: Struct | None, offset: Offset
+        self, table: TableSchema, row: Row, source: Struct, transaction: Count | None, offset: Offset
     ) -> list[SourceRecord]:
         """Return the records of a delete: the change, and a tombstone unless ``tombstones.on.delete`` is false."""
         if DELETE in self._skipped:
@@ -159,10 +162,11 @@ class Emitter:
         record = self._change(table, DELETE, row, None, source, transaction, offset)
         return [record, *self._tombstone(record)]
 
-    def truncate(self, table: TableSchema, source: Struct, transaction: Struct | None, offset: Offset) -> list[SourceRecord]:
+    def truncate(self, table: TableSchema, source: Struct, transaction: Count | None, offset: Offset) -> list[SourceRecord]:
         if TRUNCATE in self._skipped:
             return []
-        return [self._record(table, None, TRUNCATE, None, None, source, transaction, offset)]
+        block = None if transaction is None else transaction()
+        return [self._record(table, None, TRUNCATE, None, None, source, block, offset)]
 
     def heartbeat(self, offset: Offset) -> SourceRecord:
         key = Struct.of(HEARTBEAT_KEY, [self._config.prefix])
@@ -201,13 +205,15 @@ class Emitter:
         before: Struct | None,
         after: Struct,
         source: Struct,
-        transaction: Struct | None,
+        transaction: Count | None,
         offset: Offset,
     ) -> list[SourceRecord]:
         """Return the records of an update that changed the key: a delete, a tombstone, and a create."""
-        deleted = self._record(table, old_key, DELETE, before, None, source, transaction, offset)
+        block = None if transaction is None else transaction()
+        deleted = self._record(table, old_key, DELETE, before, None, source, block, offset)
         deleted.headers = (Header("__debezium.newkey", key, key.schema), *self._headers)
-        created = self._record(table, key, CREATE, None, after, source, transaction, offset)
+        block = None if transaction is None else transaction()
+        created = self._record(table, key, CREATE, None, after, source, block, offset)
         created.headers = (Header("__debezium.oldkey", old_key, old_key.schema), *self._headers)
         return [deleted, *self._tombstone(deleted), created]
 
@@ -223,7 +229,7 @@ class Emitter:
         old: Row | None,
         new: Row | None,
         source: Struct,
-        transaction: Struct | None,
+        transaction: Count | None,
         offset: Offset,
         *,
         snapshot: bool = False,
@@ -231,6 +237,7 @@ class Emitter:
         """Return the record of a change whose key is that of ``new``, or of ``old`` if the row was deleted."""
         reader = table.snapshot_key if snapshot else table.key
         keyed: Any = old if new is None else new
+        block = None if transaction is None else transaction()
         serializer = None if self._serializers is None else self._serializers.of(table)
         if serializer is not None:
             write_row, write_key = serializer.row, serializer.key
@@ -244,13 +251,13 @@ class Emitter:
                 elif reader is not None:
                     key, key_schema = reader(keyed), reader.schema
                 before, after = "null" if old is None else write_row(old), "null" if new is None else write_row(new)
-                value = serializer.value(op, before, after, source, transaction)
+                value = serializer.value(op, before, after, source, block)
                 return SourceRecord(self.partition, offset, table.topic, value, ENCODED, key, key_schema, headers=self._headers)
             except UNUSUAL:  # the structs have the reference's value, or the error
                 pass
         read = table.snapshot_value if snapshot else table.value
         row_before, row_after = None if old is None else read(old), None if new is None else read(new)
-        return self._record(table, _key(reader, keyed), op, row_before, row_after, source, transaction, offset)
+        return self._record(table, _key(reader, keyed), op, row_before, row_after, source, block, offset)
 
     def _record(
         self,
@@ -260,11 +267,11 @@ class Emitter:
         before: Struct | None,
         after: Struct | None,
         source: Struct,
-        transaction: Struct | None,
+        block: Struct | None,
         offset: Offset,
     ) -> SourceRecord:
         now: int = time.time_ns()
-        values: list[Any] = [before, after, source, transaction, op, now // 1_000_000, now // 1000, now]
+        values: list[Any] = [before, after, source, block, op, now // 1_000_000, now // 1000, now]
         value = Struct.of(table.envelope, values)
         key_schema = None if key is None else key.schema
         return SourceRecord(self.partition, offset, table.topic, value, table.envelope, key, key_schema, headers=self._headers)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any
 
 from sluiceway.api import SourceRecord
 from sluiceway.connectors.cdc.config import CommonConfig
@@ -26,20 +25,20 @@ from sluiceway.connectors.cdc.mysql.binlog.events import (
 )
 from sluiceway.connectors.cdc.mysql.binlog.payload import payload_events
 from sluiceway.connectors.cdc.mysql.binlog.rows import OPERATIONS, Row, RowReaders, RowsEvent, read_rows_event
-from sluiceway.connectors.cdc.mysql.binlog.table_map import TableMap, read_table_id, read_table_map
 from sluiceway.connectors.cdc.mysql.binlog.temporal import Calendar
 from sluiceway.connectors.cdc.mysql.buffer import RecordBuffer
 from sluiceway.connectors.cdc.mysql.catalog import Catalog
 from sluiceway.connectors.cdc.mysql.column_events import CollectedEvent, CollectedRows
 from sluiceway.connectors.cdc.mysql.config import SourceConfig
 from sluiceway.connectors.cdc.mysql.ddl.model import TableDefinition, Tables
-from sluiceway.connectors.cdc.mysql.log_tables import LogTable, matched_definition
+from sluiceway.connectors.cdc.mysql.log_tables import LogTable
+from sluiceway.connectors.cdc.mysql.log_transactions import LogTransactions
+from sluiceway.connectors.cdc.mysql.mapped_tables import MappedTables
 from sluiceway.connectors.cdc.mysql.offsets import LogPosition
 from sluiceway.connectors.cdc.mysql.schema_changes import SchemaChanges
 from sluiceway.connectors.cdc.sizes import fits_columns
 from sluiceway.connectors.cdc.tables import TableSchema
 from sluiceway.connectors.cdc.transactions import TransactionCounter
-from sluiceway.data import Struct
 from sluiceway.errors import ConnectError
 
 log = logging.getLogger(__name__)
@@ -83,13 +82,15 @@ class Streaming:
         self._position = parts.position
         self._on_row = on_row
         self._format: FormatDescription | None = None
-        self._tables: dict[int, LogTable] = {}
+        self._tables = MappedTables(parts.config, parts.tables, parts.catalog, parts.charsets, parts.calendar, parts.read_table)
         self._skip_events, self._skip_rows = parts.position.skips
         self._transaction_size = 0
-        self._metadata = self._common.transaction_metadata
+        self._transactions = LogTransactions(
+            parts.counter, parts.emitter, parts.position, enabled=self._common.transaction_metadata
+        )
         self._query = parts.config.flag("include.query")
         skipped = self._common.skipped_operations - {"t"}
-        self._collects = not (on_row or self._metadata or self._query or self._common.skip_unchanged or skipped)
+        self._collects = not (on_row or self._transactions.enabled or self._query or self._common.skip_unchanged or skipped)
         self._collected: CollectedRows | None = None
         self._handlers: dict[int, Callable[[Header, memoryview], None]] = {
             EventType.QUERY: self._on_query,
@@ -99,6 +100,7 @@ class Streaming:
             EventType.TABLE_MAP: self._on_table_map,
             EventType.MARIADB_GTID: self._on_mariadb_gtid,
             EventType.GTID: self._on_mysql_gtid,
+            EventType.GTID_TAGGED: self._on_tagged_gtid,
             EventType.ANONYMOUS_GTID: self._on_anonymous_gtid,
             EventType.ANNOTATE_ROWS: self._on_annotation,
             EventType.ROWS_QUERY: self._on_rows_query,
@@ -139,10 +141,8 @@ class Streaming:
     def _dispatch(self, header: Header, body: memoryview) -> None:
         handler = self._handlers.get(header.type)
         if handler is None:
-            if header.type == EventType.GTID_TAGGED:
-                raise ConnectError(
-                    "The binary log has tagged GTIDs, which this connector does not read. Do not assign tags to GTIDs."
-                )
+            if not header.has_no_changes:
+                self._unread(header)
             return
         if header.next_position:
             self._position.position = header.position
@@ -151,16 +151,33 @@ class Streaming:
         handler(header, body)
         self._position.complete_event()
 
+    def _unread(self, header: Header) -> None:
+        """Handle an event that may hold changes, and that this connector cannot read."""
+        message = (
+            f"The binary log has an event of type {header.kind} at {self._position.file}:{header.position}, which may hold "
+            "changes and which this connector does not read."
+        )
+        mode = self._parts.config.choice("event.deserialization.failure.handling.mode")
+        if mode == "fail":
+            raise ConnectError(
+                f"{message} To go on without them, set event.deserialization.failure.handling.mode=warn; "
+                "read the tables again afterwards."
+            )
+        log.log(logging.WARNING if mode == "warn" else logging.DEBUG, "%s It is skipped.", message)
+
     # -- transactions
 
     def _on_mariadb_gtid(self, header: Header, body: memoryview) -> None:
         gtid = Gtid.read_mariadb(header, body)
         self._begin(gtid.text)
         if not gtid.standalone:
-            self._report_begin(header)
+            self._report_begin(header, announced=not gtid.prepared)
 
     def _on_mysql_gtid(self, _header: Header, body: memoryview) -> None:
         self._begin(Gtid.read_mysql(body).text)
+
+    def _on_tagged_gtid(self, _header: Header, body: memoryview) -> None:
+        self._begin(Gtid.read_tagged(body).text)
 
     def _on_anonymous_gtid(self, _header: Header, _body: memoryview) -> None:
         self._begin(None)
@@ -169,33 +186,19 @@ class Streaming:
         self._position.begin(gtid, self._position.position)
         self._transaction_size = 0
 
-    def _report_begin(self, header: Header) -> None:
-        if self._metadata and not self._skipped:
-            parts, position = self._parts, self._position
-            identifier = position.gtid or f"file={position.file},pos={position.position}"
-            parts.counter.begin(identifier)
-            value = parts.counter.begin_value(identifier, header.timestamp * 1000)
-            self._put([parts.emitter.transaction(identifier, value, self._offset())], header.size)
+    def _report_begin(self, header: Header, *, announced: bool = True) -> None:
+        self._put(self._transactions.begin(header.timestamp, announced=announced, continued=self._skipped), header.size)
 
     def _on_commit(self, header: Header, _body: memoryview) -> None:
-        position, counter = self._position, self._parts.counter
+        position = self._position
         position.commit(header.next_position or position.position)
         self._skip_events = self._skip_rows = 0
-        records: list[SourceRecord] = []
-        if self._metadata and counter.id is not None:
-            identifier = counter.id
-            value = counter.end_value(identifier, header.timestamp * 1000)
-            records.append(self._parts.emitter.transaction(identifier, value, self._offset()))
-            counter.end()
+        records = self._transactions.end(header.timestamp)
         if self._collected is not None and not records:
-            self._collected.offset = self._offset()
+            self._collected.offset = self._transactions.offset()
             return
         self._pass_on()
-        self._parts.buffer.put(records, offset=self._offset())
-
-    def _offset(self) -> dict[str, Any]:
-        offset = self._position.offset()
-        return {**self._parts.counter.offset(), **offset} if self._metadata else offset
+        self._parts.buffer.put(records, offset=self._transactions.offset())
 
     def _put(self, records: list[SourceRecord], size: int) -> None:
         if records:
@@ -219,7 +222,9 @@ class Streaming:
 
     def _collect(self, table: LogTable, schema: TableSchema, readers: RowReaders, event: RowsEvent, size: int) -> bool:
         """Collect the rows of an event; return False if they must become records at once."""
-        if not (self._collects and table.captured and table.row_end is None and self._parts.emitter.encodes_columns):
+        if event.partial or not (
+            self._collects and table.captured and table.row_end is None and self._parts.emitter.encodes_columns
+        ):
             return False
         starts = readers.image_starts(event)
         count = len(starts) // 2 if event.operation == row_events.UPDATE else len(starts)
@@ -231,7 +236,7 @@ class Streaming:
             self._collected = CollectedRows(schema, readers)
         self._position.row(count - 1, count)
         block = self._position.block(table.id.schema, table.id.table)
-        self._collected.add(CollectedEvent(event, starts, count, block, self._offset()), size)
+        self._collected.add(CollectedEvent(event, starts, count, block, self._transactions.offset()), size)
         return True
 
     @property
@@ -280,71 +285,34 @@ class Streaming:
         if not self._skipped and (truncates or not parts.changes.left_out(query.sql)):
             records, truncated = parts.changes.handle(query.sql, query.database)
             for table in truncated:
-                records = [*self._truncate(table), *records]
+                records = [*self._truncate(table, header), *records]
             self._put(records, header.size)
         if not query.sql.upper().startswith("SAVEPOINT"):
             self._on_commit(header, memoryview(b""))
 
-    def _truncate(self, table: TableId) -> list[SourceRecord]:
+    def _truncate(self, table: TableId, header: Header) -> list[SourceRecord]:
         definition = self._parts.tables.get(table)
         if definition is None:
             return []
         source = self._position.block(table.schema, table.table)
-        return self._parts.emitter.truncate(self._parts.catalog.schema(definition), source, None, self._offset())
+        begin = self._transactions.begin(header.timestamp, announced=self._common.correct)
+        schema, count = self._parts.catalog.schema(definition), self._transactions.count(table)
+        records = self._parts.emitter.truncate(schema, source, count, self._transactions.offset())
+        return [*begin, *records]
 
     def _on_payload(self, header: Header, body: memoryview) -> None:
         for packet in payload_events(body):
             inner = read_header(packet)
-            outer = Header(inner.timestamp, inner.type, header.server_id, header.size, header.next_position, 0)
+            outer = Header(inner.timestamp, inner.type, header.server_id, header.size, header.next_position, inner.flags)
             self._dispatch(outer, packet[HEADER_BYTES:])
 
     # -- rows
 
     def _on_table_map(self, _header: Header, body: memoryview) -> None:
-        id_bytes = self._id_bytes(EventType.TABLE_MAP)
-        table_id = read_table_id(body, id_bytes)
-        known = self._tables.get(table_id)
-        if known is not None and known.raw == body[id_bytes:] and self._is_current(known):
-            return
-        if len(self._tables) > 10_000:
-            self._tables.clear()
-        self._tables[table_id] = self._log_table(read_table_map(body, id_bytes))
+        self._tables.add(body, self._id_bytes(EventType.TABLE_MAP))
 
     def _id_bytes(self, event_type: int) -> int:
         return 6 if self._format is None else self._format.table_id_bytes(event_type)
-
-    def _is_current(self, known: LogTable) -> bool:
-        return known.schema is None or self._parts.tables.get(known.id) is known.known
-
-    def _log_table(self, mapped: TableMap) -> LogTable:
-        parts = self._parts
-        table = TableId(mapped.database, mapped.table)
-        if not self._is_read(table):
-            return LogTable(mapped.raw, table, None, None, None, None)
-        definition = parts.tables.get(table)
-        usable = matched_definition(definition, mapped)
-        if usable is None and definition is not None:
-            usable = matched_definition(definition, mapped, hidden=True)
-        if usable is None:
-            log.warning(
-                "The structure of %s in the binary log differs from the known one; the table is read from the server.", table
-            )
-            definition = parts.read_table(table)
-            usable = matched_definition(definition, mapped, final=True)
-            if usable is not None:
-                definition = definition or usable
-                parts.tables.put(definition)
-        if usable is None:
-            raise ConnectError(
-                f"The structure of {table} in the binary log is unknown: the table is neither in the schema history nor on the "
-                "server with these columns. Set binlog_row_metadata=FULL, or exclude the table."
-            )
-        readers = RowReaders(mapped, parts.charsets, parts.calendar)
-        captured = parts.config.captures(table)
-        return LogTable(mapped.raw, table, definition, usable, readers, parts.catalog.schema(usable), captured)
-
-    def _is_read(self, table: TableId) -> bool:
-        return self._parts.config.captures(table) or str(table) == self._common.signals.table
 
     def _on_rows(self, header: Header, body: memoryview) -> None:
         if self._skipped:
@@ -382,18 +350,20 @@ class Streaming:
         records: list[SourceRecord] = []
         if table.captured:
             source = self._position.block(table.id.schema, table.id.table, row=number)
-            block = self._transaction(table.id)
-            offset = self._offset()
+            self._position.row(number - 1, number)
+            row_before = self._transactions.offset()
+            self._position.row(number, number + 1)
+            count, offset = self._transactions.count(table.id), self._transactions.offset()
             if operation == row_events.INSERT and after is not None:
-                records = emitter.create(schema, after, source, block, offset)
+                records = emitter.create(schema, after, source, count, offset)
             elif operation == row_events.DELETE and before is not None:
-                records = emitter.delete(schema, before, source, block, offset)
+                records = emitter.delete(schema, before, source, count, offset)
             elif after is not None:
-                records = emitter.update(schema, before, after, source, block, offset)
+                records = emitter.update(schema, before, after, source, count, offset)
+            for record in records[:-1]:
+                record.source_offset = row_before  # a restart must not lose the tombstone, or the row with its new key
+            if records and self._transactions.enabled:
+                records[-1].source_offset = self._transactions.offset()  # with the records that were counted
         if self._on_row is not None and table.definition is not None:
             self._on_row(table.id, operation, table.definition, before, after)
         return records
-
-    def _transaction(self, table: TableId) -> Struct | None:
-        counter = self._parts.counter
-        return counter.event(str(table), counter.id) if self._metadata and counter.id is not None else None

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from sluiceway.api import EncodedRecords, SourceRecord
 from sluiceway.connectors.cdc.columns import UNAVAILABLE
-from sluiceway.connectors.cdc.emitter import Emitter
+from sluiceway.connectors.cdc.emitter import Count, Emitter
 from sluiceway.connectors.cdc.filters import TableId
 from sluiceway.connectors.cdc.postgres import pgoutput
 from sluiceway.connectors.cdc.postgres.catalog import Catalog, stream_columns, stream_key
@@ -114,6 +114,8 @@ class StreamReader:
         records = handler(message.lsn, decoded)
         for record in records[:-1]:
             record.source_offset = before
+        if records and self.transactions is not None:
+            records[-1].source_offset = self.offset()  # with the records that were counted
         return records
 
     def read_many(self, messages: Sequence[Received]) -> tuple[EncodedRecords | None, int]:
@@ -249,29 +251,34 @@ class StreamReader:
         table = self._with_known_labels(relation, table, change)
         for row in _changed_rows(change):
             self._listener.changed(table, row)
-        begin, block = self._announce(table, lsn)
+        begin, count = self._announce(table, lsn)
         source = self._sources.stream(table.id.schema, table.id.table, self.position)
         offset = self.offset()
         if isinstance(change, Insert):
-            return begin + self._emitter.create(table, change.new, source, block, offset)
+            return begin + self._emitter.create(table, change.new, source, count, offset)
         if isinstance(change, Delete):
-            return begin + self._emitter.delete(table, change.old, source, block, offset)
-        return begin + self._emitter.update(table, change.old, _completed(change), source, block, offset)
+            return begin + self._emitter.delete(table, change.old, source, count, offset)
+        return begin + self._emitter.update(table, change.old, _completed(change), source, count, offset)
 
-    def _announce(self, table: TableSchema, lsn: int) -> tuple[list[SourceRecord], Struct | None]:
-        """Return the BEGIN record, if this is the transaction's first event, and the event's transaction block."""
+    def _announce(self, table: TableSchema, lsn: int) -> tuple[list[SourceRecord], Count | None]:
+        """Return a list that gets the BEGIN record with the transaction's first event, and what counts the table's events."""
         return ([], None) if self.transactions is None else self._announced_for(str(table.id), lsn)
 
-    def _announced_for(self, name: str, lsn: int) -> tuple[list[SourceRecord], Struct | None]:
-        if self.transactions is None or self._begin is None or not self.in_transaction:
+    def _announced_for(self, name: str, lsn: int) -> tuple[list[SourceRecord], Count | None]:
+        transactions, begin = self.transactions, self._begin
+        if transactions is None or begin is None or not self.in_transaction:
             return [], None
         identifier = f"{self.position.xid}:{lsn}"
-        records = []
-        if not self._announced:
-            value = self.transactions.begin_value(identifier, self._begin.micros // 1000)
-            records.append(self._emitter.transaction(identifier, value, self.offset()))
-            self._announced = True
-        return records, self.transactions.event(name, identifier)
+        records: list[SourceRecord] = []
+
+        def count() -> Struct:
+            if not self._announced:
+                value = transactions.begin_value(identifier, begin.micros // 1000)
+                records.append(self._emitter.transaction(identifier, value, self.offset()))
+                self._announced = True
+            return transactions.event(name, identifier)
+
+        return records, count
 
     def _with_known_labels(self, relation: Relation, table: TableSchema, change: Insert | Update | Delete) -> TableSchema:
         """Return the table's schema, built again if a row has a label that was added to its enum."""
@@ -294,9 +301,9 @@ class StreamReader:
             table = self._relations[oid][1]
             if table is None or not self._config.captured(table.id) or "t" in self._config.common.skipped_operations:
                 continue
-            begin, block = self._announce(table, lsn)
+            begin, count = self._announce(table, lsn)
             source = self._sources.stream(table.id.schema, table.id.table, self.position)
-            records += begin + self._emitter.truncate(table, source, block, self.offset())
+            records += begin + self._emitter.truncate(table, source, count, self.offset())
         return records
 
     def _on_message(self, lsn: int, message: Message) -> list[SourceRecord]:
@@ -308,7 +315,7 @@ class StreamReader:
             return []
         if not self._config.message_prefixes(message.prefix):
             return []
-        begin, block = self._announced_for("", lsn) if message.transactional else ([], None)
+        begin, count = self._announced_for("", lsn) if message.transactional else ([], None)
         source = self._sources.stream("", "", position)
         record = message_record(
             self._config.common.topics.messages,
@@ -316,7 +323,7 @@ class StreamReader:
             message.prefix,
             message.content,
             source,
-            block,
+            None if count is None else count(),
             self.offset(),
         )
         return [*begin, record]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import struct
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -12,6 +14,7 @@ import pytest
 from sluiceway.api import ENCODED, EncodedRecords, SourceRecord, TaskConverters
 from sluiceway.connectors.cdc.emitter import Emitter
 from sluiceway.connectors.cdc.mysql.binlog.charsets import Charsets
+from sluiceway.connectors.cdc.mysql.binlog.events import CHECKSUM_BYTES, HEADER_BYTES, WITHOUT_ROWS, EventType
 from sluiceway.connectors.cdc.mysql.binlog.stream import StartPosition
 from sluiceway.connectors.cdc.mysql.binlog.temporal import Calendar
 from sluiceway.connectors.cdc.mysql.buffer import RecordBuffer
@@ -26,6 +29,7 @@ from sluiceway.connectors.cdc.mysql.schema_changes import SchemaChanges
 from sluiceway.connectors.cdc.mysql.streaming import Streaming, StreamingParts
 from sluiceway.connectors.cdc.transactions import TransactionCounter
 from sluiceway.converters.json_converter import JsonConverter
+from sluiceway.errors import ConnectError
 from unit.connectors.cdc.mysql.binlog import mariadb_events as events
 
 CONFIG = {
@@ -63,6 +67,7 @@ class _Log:
     converters: TaskConverters | None = None
     columns: bool = False
     together: int = 0
+    counter: TransactionCounter = field(default_factory=TransactionCounter)
 
     def streaming(self) -> Streaming:
         config = source_config({**CONFIG, **self.config})
@@ -81,7 +86,7 @@ class _Log:
                 changes=changes,
                 emitter=emitter,
                 position=self.position,
-                counter=TransactionCounter(),
+                counter=self.counter,
                 buffer=self.buffer,
                 charsets=Charsets({8: "latin1"}),
                 calendar=calendar,
@@ -196,6 +201,57 @@ def test_a_table_that_is_not_known_is_read_by_the_metadata_of_the_log() -> None:
     assert first.key["id"] == 1
 
 
+def _event(kind: int, flags: int = 0) -> bytes:
+    body = b"\x00" * 40
+    return (
+        struct.pack("<IBIIIH", 1, kind, 7, HEADER_BYTES + len(body) + CHECKSUM_BYTES, 500, flags) + body + bytes(CHECKSUM_BYTES)
+    )
+
+
+def _statement(sql: str) -> bytes:
+    """Return the event of a statement on the database ``tt``."""
+    body = struct.pack("<IIBHH", 1, 0, 2, 0, 0) + b"tt\0" + sql.encode()
+    size = HEADER_BYTES + len(body) + CHECKSUM_BYTES
+    return struct.pack("<IBIIIH", 1, EventType.QUERY, 223344, size, 400_000, 0) + body + bytes(CHECKSUM_BYTES)
+
+
+def _handled(log: _Log) -> set[int]:
+    return {int(EventType.ROTATE), int(EventType.FORMAT_DESCRIPTION), *log.streaming()._handlers}
+
+
+def test_an_event_that_may_hold_rows_and_has_no_handler_stops_the_task(log: _Log) -> None:
+    passed_over = set()
+    for kind in set(range(256)) - _handled(log):
+        try:
+            log.records(events.FORMAT, events.GTID, _event(kind))
+        except ConnectError as error:
+            assert f"type {EventType(kind).name if kind in set(EventType) else kind} at " in str(error)  # noqa: PT017
+        else:
+            passed_over.add(kind)
+
+    assert passed_over == WITHOUT_ROWS - _handled(log)
+    assert set(EventType) - _handled(log) - WITHOUT_ROWS == {
+        EventType.LOAD,
+        EventType.CREATE_FILE,
+        EventType.EXECUTE_LOAD,
+        EventType.NEW_LOAD,
+        EventType.EXECUTE_LOAD_QUERY,
+        EventType.INCIDENT,
+    }
+
+
+def test_an_event_that_the_server_lets_readers_ignore_is_passed_over(log: _Log) -> None:
+    assert log.records(events.FORMAT, _event(250, flags=0x80)) == []
+
+
+@pytest.mark.parametrize("mode", ["warn", "ignore"])
+def test_an_unknown_event_is_skipped_if_the_config_says_so(log: _Log, mode: str, caplog: pytest.LogCaptureFixture) -> None:
+    log.config["event.deserialization.failure.handling.mode"] = mode
+
+    assert log.records(events.FORMAT, _event(250)) == []
+    assert ("type 250" in caplog.text) == (mode == "warn")
+
+
 def test_transactions_have_records_if_the_config_says_so(log: _Log) -> None:
     log.config["provide.transaction.metadata"] = "true"
 
@@ -204,6 +260,74 @@ def test_transactions_have_records_if_the_config_says_so(log: _Log) -> None:
     assert (begin.value["status"], end.value["status"], end.value["event_count"]) == ("BEGIN", "END", 2)
     assert (first.value["transaction"]["total_order"], second.value["transaction"]["total_order"]) == (1, 2)
     assert begin.topic == "p.transaction"
+
+
+# The rows are (1, ...) and (1, 7, ...): message.key.columns makes the update change the key.
+_MOVED = {"provide.transaction.metadata": "true", "message.key.columns": "tt.t:id,a"}
+
+
+def _counts(records: list[SourceRecord]) -> list[tuple[str, int, int]]:
+    blocks = [(each.value["op"], each.value["transaction"]) for each in records if each.value and "transaction" in each.value]
+    return [(operation, block["total_order"], block["data_collection_order"]) for operation, block in blocks]
+
+
+@pytest.mark.parametrize(
+    ("config", "counted"),
+    [
+        ({}, [("c", 1, 1), ("c", 2, 2), ("d", 3, 3), ("c", 4, 4)]),
+        ({"tombstones.on.delete": "false"}, [("c", 1, 1), ("c", 2, 2), ("d", 3, 3), ("c", 4, 4)]),
+        ({"skipped.operations": "c"}, [("d", 1, 1), ("c", 2, 2)]),
+        ({"skipped.operations": "u"}, [("c", 1, 1), ("c", 2, 2)]),
+    ],
+)
+def test_each_record_of_a_transaction_counts_once(log: _Log, config: dict[str, str], counted: list[tuple[str, int, int]]) -> None:
+    log.config = {**_MOVED, **config}
+
+    records = log.records(*TRANSACTION[:-1], events.UPDATE, events.XID)
+
+    assert _counts(records) == counted
+    assert records[-1].value["event_count"] == len(counted)
+    assert [each["event_count"] for each in records[-1].value["data_collections"]] == [len(counted)]
+
+
+@pytest.mark.parametrize("stored", range(6))
+def test_a_restart_goes_on_counting_and_loses_no_part_of_a_changed_key(log: _Log, stored: int) -> None:
+    log.config = dict(_MOVED)
+    packets = (*TRANSACTION[:-1], events.UPDATE, events.XID)
+    records = log.records(*packets)
+    restarted = _Log(tables=log.tables, config=log.config)
+    offset = records[stored].source_offset or {}
+    restarted.position.load(offset)
+    restarted.counter.load(offset)
+
+    again = restarted.records(*packets)
+
+    sent = _counts(records[: stored + 1]) + _counts(again)
+    assert [each for each, _ in itertools.groupby(sent)] == _counts(records)  # the delete may come twice
+    assert again[-1].value["event_count"] == 4
+
+
+def test_truncate_has_a_transaction_block(log: _Log) -> None:
+    log.config = {"provide.transaction.metadata": "true", "skipped.operations": "none"}
+    truncate, change = log.records(events.FORMAT, events.GTID_DDL, _statement("truncate table t"))
+
+    assert _counts([truncate]) == [("t", 1, 1)]
+    assert truncate.value["transaction"]["id"] == truncate.value["source"]["gtid"]
+    assert change.value["ddl"] == "truncate table t"
+    assert "transaction_id" not in (log.buffer.offset or {})
+
+
+def test_the_right_form_of_truncate_has_begin_and_end(log: _Log) -> None:
+    log.config = {
+        "provide.transaction.metadata": "true",
+        "skipped.operations": "none",
+        "sluiceway.cdc.compat": "correct",
+        "include.schema.changes": "false",
+    }
+    begin, truncate, end = log.records(events.FORMAT, events.GTID_DDL, _statement("truncate table t"))
+
+    assert (begin.value["status"], end.value["status"], end.value["event_count"]) == ("BEGIN", "END", 1)
+    assert _counts([truncate]) == [("t", 1, 1)]
 
 
 @pytest.mark.parametrize("last", [events.XID, events.INSERT])

@@ -8,22 +8,38 @@ import uuid
 import zlib
 from dataclasses import dataclass
 
+from sluiceway.connectors.cdc.mysql.binlog.serialized import tagged_gtid
 from sluiceway.errors import ConnectError
 
 
 class EventType(enum.IntEnum):
-    """Types of events in their headers, as far as the connectors read them."""
+    """Types of events in their headers, as far as the connectors know them."""
 
+    START_V3 = 1
     QUERY = 2
     STOP = 3
     ROTATE = 4
+    INTVAR = 5
+    LOAD = 6
+    SLAVE = 7
+    CREATE_FILE = 8
+    APPEND_BLOCK = 9
+    EXECUTE_LOAD = 10
+    DELETE_FILE = 11
+    NEW_LOAD = 12
+    RAND = 13
+    USER_VARIABLE = 14
     FORMAT_DESCRIPTION = 15
     XID = 16
+    BEGIN_LOAD_QUERY = 17
+    EXECUTE_LOAD_QUERY = 18
     TABLE_MAP = 19
     WRITE_ROWS_V1 = 23
     UPDATE_ROWS_V1 = 24
     DELETE_ROWS_V1 = 25
+    INCIDENT = 26
     HEARTBEAT = 27
+    IGNORABLE = 28
     ROWS_QUERY = 29
     WRITE_ROWS = 30
     UPDATE_ROWS = 31
@@ -31,6 +47,8 @@ class EventType(enum.IntEnum):
     GTID = 33
     ANONYMOUS_GTID = 34
     PREVIOUS_GTIDS = 35
+    TRANSACTION_CONTEXT = 36
+    VIEW_CHANGE = 37
     XA_PREPARE = 38
     PARTIAL_UPDATE_ROWS = 39
     TRANSACTION_PAYLOAD = 40
@@ -50,13 +68,40 @@ class EventType(enum.IntEnum):
     DELETE_ROWS_COMPRESSED = 171
 
 
+WITHOUT_ROWS = frozenset(
+    {
+        EventType.START_V3,
+        EventType.STOP,
+        EventType.ROTATE,
+        EventType.INTVAR,  # the values that the statement after it needs
+        EventType.SLAVE,
+        EventType.APPEND_BLOCK,  # the file of LOAD DATA, before its statement
+        EventType.DELETE_FILE,
+        EventType.RAND,
+        EventType.USER_VARIABLE,
+        EventType.FORMAT_DESCRIPTION,
+        EventType.BEGIN_LOAD_QUERY,
+        EventType.HEARTBEAT,
+        EventType.IGNORABLE,
+        EventType.PREVIOUS_GTIDS,
+        EventType.TRANSACTION_CONTEXT,
+        EventType.VIEW_CHANGE,
+        EventType.HEARTBEAT_V2,
+        EventType.BINLOG_CHECKPOINT,
+        EventType.MARIADB_GTID_LIST,
+        EventType.START_ENCRYPTION,
+    }
+)
+"""The types that hold neither rows nor a statement. A reader may pass over them, and over no others."""
+
 HEADER_BYTES = 19
 CHECKSUM_BYTES = 4
 _FORMAT_CHECKSUM_OFFSET = 5  # the algorithm's byte before the checksum of the format description itself
 _HEADER = struct.Struct("<IBIIIH")
 _QUERY = struct.Struct("<IIBHH")
 _ARTIFICIAL = 0x20
-_STANDALONE = 0x01
+_MAY_BE_IGNORED = 0x80
+_STANDALONE, _PREPARED = 0x01, 0x40
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +123,16 @@ class Header:
     @property
     def artificial(self) -> bool:
         return bool(self.flags & _ARTIFICIAL)
+
+    @property
+    def kind(self) -> str:
+        """The name of the type, or its number."""
+        return EventType(self.type).name if self.type in EventType._value2member_map_ else str(self.type)
+
+    @property
+    def has_no_changes(self) -> bool:
+        """Whether the event may be passed over: its type holds no rows, or the server says so (LOG_EVENT_IGNORABLE_F)."""
+        return self.type in WITHOUT_ROWS or bool(self.flags & _MAY_BE_IGNORED)
 
 
 def read_header(packet: memoryview) -> Header:
@@ -138,20 +193,29 @@ class Query:
 
 @dataclass(frozen=True, slots=True)
 class Gtid:
-    """The id of the transaction that follows; ``standalone`` statements (DDL) have no commit event."""
+    """The id of the transaction that follows.
+
+    ``standalone`` statements (DDL) have no commit event. MariaDB marks XA transactions that are only ``prepared``.
+    """
 
     text: str
     standalone: bool
+    prepared: bool = False
 
     @classmethod
     def read_mariadb(cls, header: Header, body: memoryview) -> Gtid:
         sequence, domain = struct.unpack_from("<QI", body, 0)
-        return cls(f"{domain}-{header.server_id}-{sequence}", bool(body[12] & _STANDALONE))
+        return cls(f"{domain}-{header.server_id}-{sequence}", bool(body[12] & _STANDALONE), bool(body[12] & _PREPARED))
 
     @classmethod
     def read_mysql(cls, body: memoryview) -> Gtid:
         source = uuid.UUID(bytes=bytes(body[1:17]))
         return cls(f"{source}:{int.from_bytes(body[17:25], 'little')}", standalone=False)
+
+    @classmethod
+    def read_tagged(cls, body: memoryview) -> Gtid:
+        """Read MySQL's event of a GTID with a tag."""
+        return cls(tagged_gtid(body), standalone=False)
 
 
 def uncompressed(data: bytes | memoryview) -> bytes:

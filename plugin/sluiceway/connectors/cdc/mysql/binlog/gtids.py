@@ -41,6 +41,8 @@ class MariaDbGtidSet:
         return ",".join(f"{domain}-{server}-{sequence}" for (domain, server), sequence in sorted(self.positions.items()))
 
 
+_TAGGED = 1  # the format of sets with tags
+
 Interval = tuple[int, int]
 """First and last transaction number, both included."""
 
@@ -114,9 +116,14 @@ class MySqlGtidSet:
         return result
 
     def encoded(self) -> bytes:
-        """Return the form that COM_BINLOG_DUMP_GTID takes: sources with half-open intervals."""
-        sources = [_encoded_source(source, ranges) for source, ranges in sorted(self.intervals.items())]
-        return struct.pack("<Q", len(sources)) + b"".join(sources)
+        """Return the form that COM_BINLOG_DUMP_GTID takes: sources with half-open intervals.
+
+        Servers before MySQL 8.3 do not know the form with tags, so it is used only where there are some.
+        """
+        tagged = any(":" in source for source in self.intervals)
+        sources = [_encoded_source(source, ranges, tagged=tagged) for source, ranges in sorted(self.intervals.items())]
+        count = _TAGGED << 56 | len(sources) << 8 | _TAGGED if tagged else len(sources)
+        return struct.pack("<Q", count) + b"".join(sources)
 
     def __str__(self) -> str:
         return ",".join(
@@ -125,6 +132,8 @@ class MySqlGtidSet:
         )
 
 
-def _encoded_source(source: str, ranges: Iterable[Interval]) -> bytes:
+def _encoded_source(source: str, ranges: Iterable[Interval], *, tagged: bool) -> bytes:
+    server, _, tag = source.partition(":")
+    length = bytes([len(tag) << 1]) if tagged else b""  # tags have at most 32 characters
     packed = [struct.pack("<QQ", first, last + 1) for first, last in ranges]
-    return uuid.UUID(source.partition(":")[0]).bytes + struct.pack("<Q", len(packed)) + b"".join(packed)
+    return uuid.UUID(server).bytes + length + tag.encode() + struct.pack("<Q", len(packed)) + b"".join(packed)

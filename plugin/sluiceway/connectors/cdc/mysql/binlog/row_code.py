@@ -12,6 +12,8 @@ from sluiceway.connectors.cdc.mysql.binlog import temporal
 from sluiceway.connectors.cdc.mysql.binlog.charsets import Charsets, decoder, is_utf_8
 from sluiceway.connectors.cdc.mysql.binlog.column_storage import charset_of, is_compressed, value_size
 from sluiceway.connectors.cdc.mysql.binlog.decimals import decimal_reader
+from sluiceway.connectors.cdc.mysql.binlog.integers import read_length
+from sluiceway.connectors.cdc.mysql.binlog.json_diffs import updated_json
 from sluiceway.connectors.cdc.mysql.binlog.json_values import json_text
 from sluiceway.connectors.cdc.mysql.binlog.table_map import ColumnType, MappedColumn
 
@@ -27,6 +29,8 @@ NUMBER_FORMS = {
 
 INTEGERS = "bhiq"
 
+_PARTIAL_JSON = 1  # of binlog_row_value_options
+
 
 class RowCode:
     """Writes the statements that read the images of a table's rows from ``data`` at ``at``."""
@@ -37,13 +41,17 @@ class RowCode:
         self._calendar = calendar
         self._names: dict[str, Any] = {"integer": int.from_bytes, "ABSENT": UNAVAILABLE}
 
-    def row_reader(self, before: int, after: int) -> Callable[[bytes], list[Any]]:
-        """Return the function that reads all rows of an event whose images have these columns, as pairs."""
+    def row_reader(self, before: int, after: int, *, partial: bool = False) -> Callable[[bytes], list[Any]]:
+        """Return the function that reads all rows of an event whose images have these columns, as pairs.
+
+        Args:
+            partial: images after changes may have the changes of JSON documents (PARTIAL_UPDATE_ROWS).
+        """
         lines = ["def run(data):", " found = []", " add = found.append", " at, end = 0, len(data)", " while at < end:"]
         images = []
         for name, present, known in (("before", before, 0), ("after", after, before)):
             if present:
-                lines += self._image(name, present, known)
+                lines += self._image(name, present, known, partial=partial and name == "after")
             images.append(name if present else "None")
         return self._function([*lines, f"  add(({', '.join(images)}))", " return found"])
 
@@ -66,16 +74,36 @@ class RowCode:
         function: Callable[..., Any] = names["run"]
         return function
 
-    def _image(self, name: str, present: int, known: int) -> list[str]:
+    def _image(self, name: str, present: int, known: int, *, partial: bool) -> list[str]:
         """Return the statements for an image that has the columns ``present``; variables have the values of those ``known``."""
         shown = [index for index in range(len(self._columns)) if present >> index & 1]
-        lines = _nulls(len(shown))
+        lines = [*(self._value_options() if partial else ()), *_nulls(len(shown))]
+        documents = self._documents() if partial else []
         for bit, index in enumerate(shown):
             lines.append(f"  if nulls & {1 << bit}: v{index} = None")
+            if index in documents:
+                before = f"v{index}" if known >> index & 1 else "ABSENT"
+                lines.append(f"  elif partial & {1 << documents.index(index)}:")
+                lines += [f"   n = {_length('at', 4)}", "   at += 4 + n"]
+                lines.append(f"   v{index} = {self._add(updated_json)}({before}, data[at - n:at])")
             lines.append("  else:")
             lines += [f"   {line}" for line in self._column(index)]
         values = "".join(f"v{index}," if (present | known) >> index & 1 else "ABSENT," for index in range(len(self._columns)))
         return [*lines, f"  {name} = ({values})"]
+
+    def _documents(self) -> list[int]:
+        return [index for index, column in enumerate(self._columns) if column.type == ColumnType.JSON]
+
+    def _value_options(self) -> list[str]:
+        """Return the statements that read which of all JSON columns have changes instead of documents."""
+        size = (len(self._documents()) + 7) // 8
+        return [
+            f"  options, at = {self._add(read_length)}(data, at)",
+            "  partial = 0",
+            f"  if options & {_PARTIAL_JSON}:",
+            f"   partial = integer(data[at:at + {size}], 'little')",
+            f"   at += {size}",
+        ]
 
     def _passed_image(self, present: int) -> list[str]:
         """Return the statements that add the position of an image that has the columns ``present``, and move behind it."""

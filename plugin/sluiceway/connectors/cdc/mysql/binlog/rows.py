@@ -44,7 +44,12 @@ Row = tuple[Any, ...]
 INSERT, UPDATE, DELETE = "c", "u", "d"
 
 _V1 = {EventType.WRITE_ROWS_V1: INSERT, EventType.UPDATE_ROWS_V1: UPDATE, EventType.DELETE_ROWS_V1: DELETE}
-_V2 = {EventType.WRITE_ROWS: INSERT, EventType.UPDATE_ROWS: UPDATE, EventType.DELETE_ROWS: DELETE}
+_V2 = {
+    EventType.WRITE_ROWS: INSERT,
+    EventType.UPDATE_ROWS: UPDATE,
+    EventType.PARTIAL_UPDATE_ROWS: UPDATE,
+    EventType.DELETE_ROWS: DELETE,
+}
 _COMPRESSED_V1 = {
     EventType.WRITE_ROWS_COMPRESSED_V1: INSERT,
     EventType.UPDATE_ROWS_COMPRESSED_V1: UPDATE,
@@ -62,7 +67,10 @@ _COMPRESSED = frozenset(int(kind) for kind in (*_COMPRESSED_V1, *_COMPRESSED_V2)
 
 @dataclass(frozen=True, slots=True)
 class RowsEvent:
-    """A row event with its rows still encoded. ``before`` and ``after`` are bit sets of the columns in the images."""
+    """A row event with its rows still encoded. ``before`` and ``after`` are bit sets of the columns in the images.
+
+    ``partial``: images after updates may have changes of JSON documents instead of documents.
+    """
 
     operation: str
     table_id: int
@@ -71,6 +79,7 @@ class RowsEvent:
     after: int
     width: int
     data: bytes
+    partial: bool = False
 
 
 def read_rows_event(event_type: int, body: memoryview, id_bytes: int = 6) -> RowsEvent:
@@ -101,6 +110,7 @@ def read_rows_event(event_type: int, body: memoryview, id_bytes: int = 6) -> Row
         0 if operation == DELETE else second,
         width,
         data,
+        event_type == EventType.PARTIAL_UPDATE_ROWS,
     )
 
 
@@ -111,14 +121,14 @@ class RowReaders:
         self._table = table
         self._charsets = charsets
         self._calendar = calendar
-        self._readers: dict[tuple[int, int], Callable[[bytes], list[tuple[Row | None, Row | None]]]] = {}
+        self._readers: dict[tuple[int, int, bool], Callable[[bytes], list[tuple[Row | None, Row | None]]]] = {}
         self._finders: dict[tuple[int, int], Callable[[bytes], list[int]]] = {}
 
     def read(self, event: RowsEvent) -> list[tuple[Row | None, Row | None]]:
         """Return the rows of an event as pairs of the image before and after."""
-        images = (event.before, event.after)
+        images = (event.before, event.after, event.partial)
         if images not in self._readers:
-            self._readers[images] = self._code(event).row_reader(*images)
+            self._readers[images] = self._code(event).row_reader(event.before, event.after, partial=event.partial)
         return self._readers[images](event.data)
 
     def image_starts(self, event: RowsEvent) -> list[int]:

@@ -20,8 +20,10 @@ from sluiceway.connectors.cdc.mysql.binlog.events import (
     uncompressed,
 )
 from sluiceway.connectors.cdc.mysql.binlog.payload import payload_events
+from sluiceway.connectors.cdc.mysql.binlog.serialized import read_varlen
 from sluiceway.errors import ConnectError
 from unit.connectors.cdc.mysql.binlog import mariadb_events as events
+from unit.connectors.cdc.mysql.binlog import mysql_events
 
 
 def _body(packet: bytes) -> memoryview:
@@ -50,6 +52,27 @@ def test_mysql_gtids() -> None:
     body = b"\x01" + source.bytes + (23).to_bytes(8, "little") + bytes(17)
 
     assert Gtid.read_mysql(memoryview(body)) == Gtid("3e11fa47-71ca-11e1-9e33-c80aa9429562:23", standalone=False)
+
+
+def test_tagged_gtids() -> None:
+    text = "6c7a1abb-e9d5-11f1-963d-02fc00000001:mytag:1"
+
+    assert Gtid.read_tagged(_body(mysql_events.GTID_TAGGED)) == Gtid(text, standalone=False)
+
+
+@pytest.mark.parametrize(("version", "field"), [(2, 0), (1, 1)])
+def test_tagged_gtids_of_another_form_are_refused(version: int, field: int) -> None:
+    with pytest.raises(ConnectError, match="tagged GTID"):
+        Gtid.read_tagged(memoryview(bytes([version << 1, 80, 0, field << 1, 0, 0])))
+
+
+@pytest.mark.parametrize("number", [0, 1, 127, 128, 16_383, 16_384, 2**31, 2**49, 2**56 - 1, 2**56, 2**64 - 1])
+def test_integers_of_one_to_nine_bytes(number: int) -> None:
+    more = min(max((number.bit_length() - 1) // 7, 0), 8)
+    mark = (1 << more) - 1
+    data = b"\xff" + number.to_bytes(8, "little") if more == 8 else (number << (more + 1) | mark).to_bytes(more + 1, "little")
+
+    assert read_varlen(b"x" + data + b"x", 1) == (number, 1 + len(data))
 
 
 def test_statements_have_their_database() -> None:

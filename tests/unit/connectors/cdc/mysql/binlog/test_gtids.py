@@ -43,6 +43,20 @@ def test_mysql_encodes_half_open_intervals() -> None:
     assert encoded == struct.pack("<Q", 1) + uuid.UUID(SOURCE).bytes + struct.pack("<QQQ", 1, 1, 4)
 
 
+def test_sets_with_tags_are_encoded_with_them() -> None:
+    gtids = MySqlGtidSet.parse(f"{SOURCE}:1-3:blue:7")
+    gtids.add(f"{SOURCE}:blue:8")
+
+    assert str(gtids) == f"{SOURCE}:1-3,{SOURCE}:blue:7-8"
+    assert gtids.encoded() == b"".join(
+        (
+            bytes([1, 2, 0, 0, 0, 0, 0, 1]),
+            uuid.UUID(SOURCE).bytes + b"\x00" + struct.pack("<QQQ", 1, 1, 4),
+            uuid.UUID(SOURCE).bytes + b"\x08blue" + struct.pack("<QQQ", 1, 7, 9),
+        )
+    )
+
+
 def test_sets_are_filtered_by_source() -> None:
     assert str(MariaDbGtidSet.parse("0-1-5,1-2-7").filtered(lambda source: source == "1-2")) == "1-2-7"
     assert str(MySqlGtidSet.parse(f"{SOURCE}:1-3").filtered(lambda _source: False)) == ""

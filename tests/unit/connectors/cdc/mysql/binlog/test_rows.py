@@ -15,6 +15,7 @@ from sluiceway.connectors.cdc.mysql.binlog.table_map import ColumnType, TableMap
 from sluiceway.connectors.cdc.mysql.binlog.temporal import INVALID, Calendar
 from sluiceway.errors import ConnectError
 from unit.connectors.cdc.mysql.binlog import mariadb_events as events
+from unit.connectors.cdc.mysql.binlog import mysql_events
 
 MICROS = int(dt.datetime(2024, 2, 29, 12, 34, 56, 789000, tzinfo=dt.timezone.utc).timestamp() * 1000) * 1000
 FIRST = (1, 255, -125000, "é", 2, MICROS, 0b10100000001, -3_600_500_000)
@@ -108,3 +109,37 @@ def test_long_chars_borrow_bits_of_their_type(metadata: int, expected: tuple[int
     [column] = read_table_map(memoryview(body)).columns
 
     assert (column.type, column.metadata) == expected
+
+
+_TAIL = '"f":10000000000.0,"s":"abc","num":1.5,"long name":null}'
+_LONGER = '"f":10000000000.0,"s":"abc","z":{"y":1.25},"num":1.5,"long name":'
+
+
+@pytest.mark.parametrize(
+    ("packet", "before", "after"),
+    [
+        (
+            mysql_events.REPLACE,
+            (1, '{"x":1}', '{"a":[1,2,{"b":"ż"}],' + _TAIL, None, "a"),
+            (1, '{"x":1}', '{"a":[1,2,{"b":"q"}],' + _TAIL, None, "a"),
+        ),
+        (
+            mysql_events.REMOVE,
+            (1, '{"x":1}', '{"a":[1,2,{"b":"q"}],' + _TAIL, None, "a"),
+            (1, '{"x":1}', '{"a":[2,{"b":"q"}],' + _TAIL, None, "b"),
+        ),
+        (
+            mysql_events.DATE_AND_DOCUMENT,
+            (1, '{"x":2}', '{"a":["first",2,{"b":"q"}],' + _LONGER + "null}", None, "b"),
+            (1, '{"x":2}', '{"a":["first",2,{"b":"q"}],' + _LONGER + '"2020-01-01"}', "{}", "b"),
+        ),
+    ],
+    ids=["replace", "remove", "date and document"],
+)
+def test_changes_of_documents_are_applied_to_those_before(packet: bytes, before: Row, after: Row) -> None:
+    event = read_rows_event(read_header(memoryview(packet)).type, _body(packet))
+    table = read_table_map(_body(mysql_events.TABLE_MAP))
+    readers = RowReaders(table, Charsets({255: "utf8mb4", 63: "binary"}), Calendar(adjust_years=True))
+
+    assert event.partial
+    assert readers.read(event) == [(before, after)]
