@@ -5,11 +5,12 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import IO, Any, cast
 
 import httpx
 import pytest
 
+from sluiceway.config.properties import read_properties
 from sluiceway.stack.ports import free_port
 from sluiceway.stack.process import BackgroundProcess
 from support.driver import write_properties
@@ -195,3 +196,37 @@ def test_a_refused_connector_ends_the_process_with_connects_exit_code(
     assert ended.returncode == 3, ended.stderr
     assert "Failed to create connector for" in ended.stderr
     assert 'Missing required configuration "topic" which has no default value.' in ended.stderr
+
+
+@pytest.mark.long
+def test_the_console_source_reads_what_is_typed(tmp_path: Path, kafka_bootstrap: str, unique: Callable[[str], str]) -> None:
+    import subprocess
+
+    made = Quickstart(tmp_path, kafka_bootstrap, unique("connect-test"), unique("local-file-sink"))
+    topic = read_properties(made.files[1])["topic"]
+    console = {"name": "local-console-source", "connector.class": "FileStreamSource", "tasks.max": "1", "topic": topic}
+    write_properties(made.files[1], console)
+    with (tmp_path / "log").open("w") as log:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "sluiceway.cli.main", "standalone", *made.files],
+            cwd=tmp_path,
+            stdin=subprocess.PIPE,
+            stdout=log,
+            stderr=log,
+        )
+    typed = cast("IO[bytes]", process.stdin)
+
+    def arrived(expected: str) -> bool:
+        assert process.poll() is None, (tmp_path / "log").read_text()[-4000:]
+        return made.sink.exists() and made.sink.read_text() == expected
+
+    try:
+        typed.write(b"typed before the task runs\n")
+        typed.flush()
+        eventually(lambda: arrived("typed before the task runs\n"), within=60, what="the first line")
+        typed.write(b"typed\nafterwards\n")
+        typed.close()
+        eventually(lambda: arrived("typed before the task runs\ntyped\nafterwards\n"), within=60, what="all lines")
+    finally:
+        process.terminate()
+        assert process.wait(60) == 0

@@ -16,6 +16,7 @@ from sluiceway.rest.server import RestServer
 from sluiceway.spark.launcher import SparkLauncher
 from sluiceway.spark.parent_watch import stop_with_jvm
 from sluiceway.spark.session import local_context
+from sluiceway.stack.standard_input import StandardInput
 from sluiceway.storage.factory import open_offsets_file
 from sluiceway.storage.memory import MemoryConfigBackingStore, MemoryStatusBackingStore
 from sluiceway.worker.connector_runner import ConnectorRunner
@@ -29,6 +30,11 @@ log = logging.getLogger("sluiceway.standalone")
 
 def run(worker_file: Path, connector_files: Sequence[Path]) -> int:
     """Run until SIGTERM or SIGINT and return the exit code: DONE, FAILED, or REFUSED if a connector file was refused."""
+    with StandardInput():
+        return _run(worker_file, connector_files)
+
+
+def _run(worker_file: Path, connector_files: Sequence[Path]) -> int:
     log_to_stderr("[worker] ")
     worker = WorkerConfig.of(read_properties(worker_file))
     config, status, offsets = MemoryConfigBackingStore(), MemoryStatusBackingStore(), open_offsets_file(worker)

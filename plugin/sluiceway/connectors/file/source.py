@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -25,7 +24,8 @@ from sluiceway.connectors.file import config as keys
 from sluiceway.connectors.file.changes import FileWatch
 from sluiceway.connectors.file.lines import Lines
 from sluiceway.connectors.file.positions import find_position
-from sluiceway.connectors.file.tail import EmptyTail, FileTail, StreamTail, Tail
+from sluiceway.connectors.file.standard_input import open_standard_input
+from sluiceway.connectors.file.tail import EmptyTail, FileTail, Tail
 from sluiceway.data import STRING_SCHEMA
 from sluiceway.errors import BadRequestError, ConnectError
 
@@ -57,7 +57,7 @@ class FileStreamSourceTask(SourceTask):
         self._rest = Lines(b"", 0)  # what poll_columns has not returned yet
         self._has_positions = file is not None
         if file is None:
-            self._tail = StreamTail(sys.stdin.fileno())
+            self._tail = open_standard_input()
         else:
             self._tail = FileTail(Path(file), self._stored_position())
             self._watch = FileWatch(Path(file), self.context.wake)

@@ -40,10 +40,16 @@ class EmptyTail:
 
 
 class StreamTail:
-    """Reads complete lines from an open stream that has no positions, such as standard input."""
+    """Reads complete lines from an open stream that has no positions, such as standard input.
 
-    def __init__(self, descriptor: int) -> None:
+    Args:
+        descriptor: the stream.
+        owned: whether ``close`` closes it. Otherwise the process does.
+    """
+
+    def __init__(self, descriptor: int, *, owned: bool = False) -> None:
         self._descriptor = descriptor
+        self._owned = owned
         self._splitter = LineSplitter()
 
     def read(self) -> Lines:
@@ -52,7 +58,9 @@ class StreamTail:
         return self._splitter.feed(chunk) if chunk else _NONE
 
     def close(self) -> None:
-        """Leave the stream open: the process owns it."""
+        if self._owned:
+            self._owned = False
+            os.close(self._descriptor)
 
 
 class FileTail:
