@@ -20,9 +20,19 @@ from sluiceway.config.common_keys import (
 from sluiceway.config.definition import ConfigDef, ConfigKey, Importance, Type
 from sluiceway.config.parsing import parse_list
 from sluiceway.config.restarts import RESTARTS
+from sluiceway.config.schedules import (
+    CATCHUP,
+    LONG_RUNNING,
+    MICRO_BATCH,
+    MODE,
+    START_DATE,
+    are_assets,
+    are_functions,
+    is_moment,
+)
 from sluiceway.config.sink_keys import DLQ_TOPIC, SINK, TOPICS, TOPICS_REGEX
 from sluiceway.config.source_keys import SOURCE
-from sluiceway.config.validators import OneOf, OrNull, Range
+from sluiceway.config.validators import Check, OneOf, OrNull, Range
 from sluiceway.config.variables import referring_keys
 
 __all__ = [
@@ -58,9 +68,10 @@ __all__ = [
 TASK_CLASS = "task.class"
 APPLICATION = "sluiceway.application"
 """Key of the application name. Connectors with the same value share a driver."""
-MODE = "airflow.mode"
-"""Key of the choice between a connector that runs all the time and one that runs by a schedule."""
-LONG_RUNNING, MICRO_BATCH = "long-running", "micro-batch"
+CALLBACKS = ("airflow.on.failure.callback", "airflow.on.success.callback", "airflow.on.retry.callback")
+"""Keys of functions that Airflow calls with the task's context."""
+OUTLETS = "airflow.outlets"
+"""Key of the URIs of further assets that the connector writes to."""
 TASK_ISOLATION = "sluiceway.task.isolation"
 """Key of the choice whether tasks share a process."""
 JAVA_OPTS = "sluiceway.java.opts"
@@ -83,7 +94,23 @@ OWN = ConfigDef(
             type=Type.STRING,
             default=None,
             importance=Importance.MEDIUM,
-            doc="Schedule of a connector in micro-batch mode: a cron expression, or a preset of Airflow such as @hourly.",
+            doc="Schedule of a connector in micro-batch mode: a cron expression, a preset of Airflow such as @hourly, "
+            "@continuous, asset:<uri>,<uri> (all), asset:<uri>|<uri> (any), or lag:<n> (a sink that has n records left).",
+        ),
+        ConfigKey(
+            name=CATCHUP,
+            type=Type.BOOLEAN,
+            default=False,
+            importance=Importance.LOW,
+            doc="Whether Airflow makes runs for the intervals since airflow.start.date.",
+        ),
+        ConfigKey(
+            name=START_DATE,
+            type=Type.STRING,
+            default=None,
+            importance=Importance.LOW,
+            validator=Check(is_moment, "a date or time in ISO 8601"),
+            doc="Start of the first data interval; UTC unless it says otherwise.",
         ),
         ConfigKey(
             name="airflow.retries",
@@ -107,6 +134,26 @@ OWN = ConfigDef(
             default=[],
             importance=Importance.LOW,
             doc="Tags of the connector's DAG, separated by commas.",
+        ),
+        ConfigKey(
+            name=OUTLETS,
+            type=Type.LIST,
+            default=[],
+            importance=Importance.LOW,
+            validator=Check(are_assets, "URIs of assets"),
+            doc="URIs of assets that the connector writes to, beside those that Sluiceway finds.",
+        ),
+        *(
+            ConfigKey(
+                name=name,
+                type=Type.LIST,
+                default=[],
+                importance=Importance.LOW,
+                validator=Check(are_functions, "functions with their modules"),
+                doc="Functions that Airflow calls with the task's context, as module.function, from modules that [sluiceway] "
+                "callbacks allows.",
+            )
+            for name in CALLBACKS
         ),
         ConfigKey(
             name="airflow.dag",

@@ -27,6 +27,7 @@ from sluiceway.config.connector import (
 )
 from sluiceway.config.definition import ConfigDef, ConfigKey, Importance, Type, ValidatedValue, parse_value
 from sluiceway.config.password import HIDDEN
+from sluiceway.config.schedules import check_schedule
 from sluiceway.config.validators import OneOf
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.data import java_text
@@ -132,7 +133,7 @@ def _validate(config: Config, worker: WorkerConfig) -> ConfigInfos:
     infos += override_infos(config, policy, sink=sink)
     for key in CONVERTERS:
         infos += _converter_infos(key, config, found)
-    return infos + _own_infos(config, worker)
+    return infos + _own_infos(config, worker, sink=sink)
 
 
 def refuse_other_connector(asked: str, config: Config) -> None:
@@ -268,16 +269,16 @@ def _converter_infos(key: str, config: Config, found: Mapping[str, ValidatedValu
     ]
 
 
-def _own_infos(config: Config, worker: WorkerConfig) -> list[ConfigInfo]:
+def _own_infos(config: Config, worker: WorkerConfig, *, sink: bool) -> list[ConfigInfo]:
     """Return Sluiceway's own keys that the config sets; Connect does not have them.
 
     With a default application, the key of the application is always there. Its documentation says which one it is, and why.
     """
     values = OWN.validate(config)
-    schedule, mode = values["airflow.schedule"], values["airflow.mode"]
-    if schedule.value not in (None, "", "@continuous") and mode.value == "long-running":
-        wrong = ConfigError(schedule.name, schedule.value, "only connectors with airflow.mode=micro-batch run on a schedule")
-        schedule.errors.append(str(wrong))
+    try:
+        check_schedule(config, is_sink=sink)
+    except ConfigError as error:
+        values[str(error.name)].errors.append(str(error))
     own = OWN.replace(_application_key(config, worker))
     told = {*config, APPLICATION} if worker.applications.default is not None else config
     known = [ConfigInfo(ConfigKeyInfo.of(key), ConfigValueInfo.of(values[key.name], key.type)) for key in own if key.name in told]

@@ -359,7 +359,7 @@ def test_sluiceways_own_keys_are_returned_and_validated_only_if_set() -> None:
         "Invalid value sometimes for configuration airflow.mode: String must be one of: long-running, micro-batch"
     ]
     assert findings(SOURCE | {"airflow.schedule": "@daily"}) == [
-        "Invalid value @daily for configuration airflow.schedule: only connectors with airflow.mode=micro-batch run on a schedule"
+        "Invalid value @daily for configuration airflow.schedule: only connectors with airflow.mode=micro-batch run by a schedule"
     ]
     (unknown,) = findings(SOURCE | {"airflow.schedul": "@daily"})
     assert unknown.startswith("Unknown configuration 'airflow.schedul'")

@@ -8,15 +8,14 @@ from typing import TYPE_CHECKING, Any
 import pendulum
 from airflow.sdk import DAG, Asset, AssetAll, AssetAny, AssetWatcher, CronDataIntervalTimetable
 from airflow.triggers.base import StartTriggerArgs
-from airflow.utils.dates import cron_presets
-from croniter import CroniterBadCronError, CroniterBadDateError, croniter
 
 from sluiceway.config.connector import CONNECTOR_CLASS
+from sluiceway.config.schedules import CONTINUOUS, LONG_RUNNING, NO_CRON, SCHEDULE
 from sluiceway.errors import ConfigError
 from sluiceway.provider.dag_bundle.callbacks import callbacks
 from sluiceway.provider.dag_bundle.dag_docs import application_page, connector_page
 from sluiceway.provider.dag_bundle.dag_ids import application_dag_id, dag_id
-from sluiceway.provider.dag_bundle.dag_keys import CATCHUP, CONTINUOUS, LONG_RUNNING, SCHEDULE, DagKeys, is_sink_config
+from sluiceway.provider.dag_bundle.dag_keys import DagKeys, is_sink_config
 from sluiceway.provider.settings import read_settings
 from sluiceway.provider.triggers import ConditionTrigger, LagTrigger
 from sluiceway.provider.triggers.conditions import DriverEndedCondition
@@ -29,7 +28,6 @@ TASK_ID = "run"
 
 # @continuous requires a start date in the past. Without catch-up its value has no other effect.
 _START = pendulum.datetime(2024, 1, 1, tz="UTC")
-_NO_CRON = (None, CONTINUOUS, "@once")
 _APPLICATION_WEIGHT = 1000  # its connectors' tasks, which wait for it, must not start before it
 
 
@@ -113,27 +111,16 @@ def application_dag(name: str, conf: Mapping[str, str], *, operator: Callable[..
 
 def _schedule(name: str, keys: DagKeys) -> Any:
     if keys.assets:
-        assets = [Asset(uri) for uri in keys.assets]
+        try:
+            assets = [Asset(uri) for uri in keys.assets]
+        except ValueError as error:  # a scheme may have rules of its own
+            raise ConfigError(SCHEDULE, ", ".join(keys.assets), str(error)) from error
         return AssetAny(*assets) if keys.any_asset else AssetAll(*assets)
     if keys.lag is not None:
         settings = read_settings()
         trigger = LagTrigger(name, keys.lag, str(settings.worker_file()), settings.sensor_interval)
         return [Asset(f"sluiceway://lag/{dag_id(name)}", watchers=[AssetWatcher(name=f"lag-{dag_id(name)}", trigger=trigger)])]
-    _check_cron(keys)
-    if keys.schedule is None or keys.schedule in _NO_CRON:
+    if keys.schedule is None or keys.schedule in NO_CRON:
         return keys.schedule
     # A plain cron expression gives an empty data interval, but ${airflow:run:...} and backfills need its length.
     return CronDataIntervalTimetable(keys.schedule, timezone="UTC")
-
-
-def _check_cron(keys: DagKeys) -> None:
-    """Raise ConfigError for an invalid schedule: Airflow checks it later, and its message names neither connector nor key."""
-    schedule = keys.schedule
-    if keys.catchup and (keys.start_date is None or schedule in (None, CONTINUOUS)):
-        raise ConfigError(CATCHUP, "true", "needs a cron expression in airflow.schedule, and airflow.start.date to begin with")
-    if schedule is None or schedule in (*_NO_CRON, *cron_presets):
-        return
-    try:
-        croniter(schedule)
-    except (CroniterBadCronError, CroniterBadDateError) as error:
-        raise ConfigError(SCHEDULE, schedule, f"not a cron expression or preset that Airflow knows: {error}") from error

@@ -4,32 +4,35 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime, timezone
+from datetime import datetime
 
-from sluiceway.config import connector as connector_keys
-from sluiceway.config.connector import CONNECTOR_CLASS, TOPICS, TOPICS_REGEX
+from sluiceway.config.connector import CALLBACKS, CONNECTOR_CLASS, TOPICS, TOPICS_REGEX
 from sluiceway.config.parsing import parse_list
+from sluiceway.config.schedules import (
+    CATCHUP,
+    CONTINUOUS,
+    LONG_RUNNING,
+    MICRO_BATCH,
+    MODE,
+    SCHEDULE,
+    START_DATE,
+    assets_of,
+    check_schedule,
+    is_event,
+    lag_of,
+    moment,
+)
 from sluiceway.discovery import connector_class, is_sink
 from sluiceway.errors import ConfigError, NotFoundError
 from sluiceway.provider.dag_bundle.dag_ids import dag_id
 
-MODE = connector_keys.MODE
-SCHEDULE = "airflow.schedule"
+__all__ = ["DAG", "MICRO_BATCH", "MODE", "DagKeys", "dag_of", "is_generated", "is_sink_config"]
+
 RETRIES = "airflow.retries"
 OWNER = "airflow.owner"
 TAGS = "airflow.tags"
-CATCHUP = "airflow.catchup"
-START_DATE = "airflow.start.date"
-CALLBACKS = ("airflow.on.failure.callback", "airflow.on.success.callback", "airflow.on.retry.callback")
-"""Functions that Airflow calls with the task's context, as ``module.function``, separated by commas."""
 DAG = "airflow.dag"
 """The id of the hand-written DAG that runs the connector. Without it, a DAG is generated."""
-
-LONG_RUNNING, MICRO_BATCH = connector_keys.LONG_RUNNING, connector_keys.MICRO_BATCH
-
-CONTINUOUS = "@continuous"
-
-_ASSET, _LAG = "asset:", "lag:"
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,23 +62,22 @@ class DagKeys:
         mode = config.get(MODE, LONG_RUNNING)
         if mode not in (LONG_RUNNING, MICRO_BATCH):
             raise ConfigError(MODE, mode, f"String must be one of {LONG_RUNNING}, {MICRO_BATCH}")
+        check_schedule(config, is_sink=is_sink_config(config))
         text = config.get(SCHEDULE) or None
         if mode == LONG_RUNNING:
-            if text not in (None, CONTINUOUS):
-                raise ConfigError(SCHEDULE, text, f"only connectors with {MODE}={MICRO_BATCH} run by a schedule")
             text = CONTINUOUS
-        assets, any_asset = _assets(text)
+        assets, any_asset = assets_of(text)
         return cls(
             mode=mode,
-            schedule=None if text is not None and text.startswith((_ASSET, _LAG)) else text,
+            schedule=None if text is not None and is_event(text) else text,
             retries=_count(RETRIES, config.get(RETRIES)),
             owner=config.get(OWNER) or "airflow",
             tags=_list(config.get(TAGS)),
             assets=assets,
             any_asset=any_asset,
-            lag=_lag(text, config),
+            lag=lag_of(text, is_sink=is_sink_config(config)),
             catchup=_boolean(CATCHUP, config.get(CATCHUP)),
-            start_date=_moment(START_DATE, config.get(START_DATE)),
+            start_date=moment(START_DATE, config.get(START_DATE)),
             callbacks={key: names for key in CALLBACKS if (names := _list(config.get(key)))},
         )
 
@@ -116,40 +118,7 @@ def _list(text: str | None) -> tuple[str, ...]:
     return tuple(parse_list(text))
 
 
-def _assets(schedule: str | None) -> tuple[tuple[str, ...], bool]:
-    """Return the URIs in ``asset:<uri>,<uri>`` (all of them) or ``asset:<uri>|<uri>`` (any of them), and whether any counts."""
-    if schedule is None or not schedule.startswith(_ASSET):
-        return (), False
-    text = schedule[len(_ASSET) :]
-    any_of = "|" in text
-    uris = tuple(each.strip() for each in text.split("|" if any_of else ",") if each.strip())
-    if not uris or not all("://" in each for each in uris):
-        raise ConfigError(SCHEDULE, schedule, f"after {_ASSET} come URIs of assets, separated by commas (all) or | (any)")
-    return uris, any_of
-
-
-def _lag(schedule: str | None, config: Mapping[str, str]) -> int | None:
-    if schedule is None or not schedule.startswith(_LAG):
-        return None
-    text = schedule[len(_LAG) :].strip()
-    if not text.isdigit() or int(text) == 0:
-        raise ConfigError(SCHEDULE, schedule, f"after {_LAG} comes how many records there must be, such as {_LAG}1000")
-    if not is_sink_config(config):
-        raise ConfigError(SCHEDULE, schedule, "only a sink has a lag: Kafka does not know how much a source has left")
-    return int(text)
-
-
 def _boolean(key: str, text: str | None) -> bool:
     if text is None or text.strip().lower() in ("true", "false"):
         return text is not None and text.strip().lower() == "true"
     raise ConfigError(key, text, "Expected value to be either true or false")
-
-
-def _moment(key: str, text: str | None) -> datetime | None:
-    if not text:
-        return None
-    try:
-        found = datetime.fromisoformat(text.strip().replace("Z", "+00:00"))
-    except ValueError as error:
-        raise ConfigError(key, text, "must be a date or a moment in ISO 8601, such as 2024-01-31") from error
-    return found if found.tzinfo else found.replace(tzinfo=timezone.utc)

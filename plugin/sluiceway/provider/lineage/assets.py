@@ -7,14 +7,12 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
+from sluiceway.config.connector import OUTLETS
 from sluiceway.config.parsing import parse_list
 from sluiceway.provider.lineage.datasets import first_server
 
 if TYPE_CHECKING:
     from airflow.sdk import Asset, AssetAlias
-
-OUTLETS = "airflow.outlets"
-"""Connector key: comma-separated URIs of further assets that the connector writes to."""
 
 
 def topic_uri(bootstrap_servers: str, topic: str) -> str:

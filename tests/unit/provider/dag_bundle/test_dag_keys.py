@@ -50,7 +50,8 @@ def test_a_sink_may_run_by_lag_and_a_source_may_not() -> None:
 
 
 def test_a_start_date_is_parsed_in_utc() -> None:
-    keys = DagKeys.parse({"airflow.catchup": "true", "airflow.start.date": "2024-05-01"})
+    timed = {"airflow.mode": "micro-batch", "airflow.schedule": "@daily"}
+    keys = DagKeys.parse({**timed, "airflow.catchup": "true", "airflow.start.date": "2024-05-01"})
     assert (keys.catchup, keys.start_date) == (True, datetime(2024, 5, 1, tzinfo=timezone.utc))
 
 
