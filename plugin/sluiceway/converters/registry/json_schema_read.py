@@ -1,8 +1,9 @@
 """Converts JSON Schemas to Connect schemas, and JSON to values, like Confluent's JsonSchemaConverter. No I/O.
 
-Supported are types, lists of types, ``enum``, ``const``, ``oneOf`` and ``anyOf``, ``allOf`` of a type and its restrictions,
-and ``$ref`` into the schema itself and into registered references. ``oneOf`` null and one type makes the type optional; any
-other ``oneOf`` becomes a struct ``io.confluent.connect.json.OneOf``. Recursive schemas are refused.
+Supported are types, lists of types, ``enum``, ``const``, ``oneOf``, ``anyOf``, and ``allOf``, and ``$ref`` into the schema itself
+and into registered references. ``oneOf`` null and one type makes the type optional; any other ``oneOf`` becomes a struct
+``io.confluent.connect.json.OneOf``, unless it is combined with properties: then all properties become one struct. Conditions
+(``if``) do not change the schema. Recursive schemas are refused.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import base64
 from collections.abc import Callable, Mapping
 from decimal import Decimal
-from typing import Any
+from typing import Any, NamedTuple
 
 from sluiceway.converters.registry.json_schema_write import ENUM, ENUM_PREFIX, KEY, ONE_OF, VALUE, JsonOptions, has_string_keys
 from sluiceway.data import STRING_SCHEMA, Schema, Struct, Type
@@ -33,6 +34,21 @@ _NUMBERS = {
 }
 _FLOATS = (Type.FLOAT32, Type.FLOAT64)
 _NULL = {"type": "null"}
+_BRANCHES = ("oneOf", "anyOf")
+
+
+class _Part(NamedTuple):
+    """A part of a JSON Schema, and the document in which its references are looked up."""
+
+    node: Any
+    document: Any
+
+
+class _Property(NamedTuple):
+    """A property of an object; ``required`` if one of the schemas that it is in says so."""
+
+    part: _Part
+    required: bool
 
 
 class ToConnect:
@@ -51,7 +67,9 @@ class ToConnect:
             raise DataError(f"Unsupported schema type: {node!r} does not define a type.")
         if "$ref" in node:
             return self._referred(str(node["$ref"]), version, optional)
-        node = _combined(node)
+        node = _without_type_list(node)
+        if "allOf" in node or (node.keys() & _BRANCHES and _is_object(node)):
+            return self._all_of(node, version, optional)
         branches = node.get("oneOf", node.get("anyOf"))
         if branches is not None:
             others = [branch for branch in branches if branch != _NULL and branch.get("type") != "null"]
@@ -66,6 +84,22 @@ class ToConnect:
         if reference in self._open:
             raise DataError(f"The JSON Schema contains itself by $ref {reference}; recursive schemas are not supported.")
         self._open.append(reference)
+        part = self._target(reference)
+        try:
+            return self._within(part, version=version, optional=optional)
+        finally:
+            self._open.pop()
+
+    def _within(self, part: _Part, *, version: int | None = None, optional: bool = False) -> Schema:
+        """Return the Connect schema of a part of a document, in which its references are looked up."""
+        outer, self._document = self._document, part.document
+        try:
+            return self.schema(part.node, version=version, optional=optional)
+        finally:
+            self._document = outer
+
+    def _target(self, reference: str) -> _Part:
+        """Return what a ``$ref`` refers to. Raises DataError."""
         base, _, pointer = reference.partition("#")
         node, document = self._document, self._document
         if base:
@@ -77,12 +111,51 @@ class ToConnect:
             if not isinstance(node, Mapping) or name not in node:
                 raise DataError(f"The JSON Schema's $ref {reference} does not exist.")
             node = node[name]
-        outer, self._document = self._document, document
+        return _Part(node, document)
+
+    def _all_of(self, node: Mapping[str, Any], version: int | None, optional: bool) -> Schema:
+        """Return the schema of values that match all parts of a schema: a struct of all their properties, if they have any.
+
+        Otherwise a part with branches decides, or the parts are one type and its restrictions.
+        """
+        found: dict[str, _Property] = {}
+        self._collect(_Part(node, self._document), found, set())
+        if found:
+            by_use = self._options.optional_unless_required
+            fields = [(name, self._within(each.part, optional=by_use and not each.required)) for name, each in found.items()]
+            return self._build(node, Type.STRUCT, version, optional, fields=fields)
+        parts = [self._target(part["$ref"]).node if "$ref" in part else part for part in node.get("allOf", ())]
+        branches = {key: node[key] for key in _BRANCHES if key in node}
+        combined = [part for part in (branches, *parts) if part.keys() & {*_BRANCHES, "allOf"}]
+        if combined:
+            return self.schema(combined[0], version=version, optional=optional)
+        merged: dict[str, Any] = {key: part for key, part in node.items() if key != "allOf"}
+        for part in parts:
+            merged = {**part, **merged}
+        return self.schema(merged, version=version, optional=optional)
+
+    def _collect(self, part: _Part, found: dict[str, _Property], seen: set[str]) -> None:
+        """Add the properties of a part and of all that it is combined with. Conditions (``if``) restrict values only."""
+        node = part.node
+        if not isinstance(node, Mapping):
+            return
+        outer, self._document = self._document, part.document
         try:
-            return self.schema(node, version=version, optional=optional)
+            reference = str(node.get("$ref", ""))
+            if reference and reference not in seen:
+                self._collect(self._target(reference), found, {*seen, reference})
+            for name, inner in node.get("properties", {}).items():
+                known = found.get(name)
+                required = name in node.get("required", ())
+                found[name] = _Property(_Part(inner, part.document), required) if known is None else known
+            for name in node.get("required", ()):
+                if name in found:
+                    found[name] = _Property(found[name].part, required=True)
+            for key in ("allOf", *_BRANCHES):
+                for each in node.get(key, ()):
+                    self._collect(_Part(each, part.document), found, seen)
         finally:
             self._document = outer
-            self._open.pop()
 
     def _typed(self, node: Mapping[str, Any], version: int | None, optional: bool) -> Schema:
         kind, connect_type = node.get("type"), node.get("connect.type")
@@ -143,19 +216,16 @@ class ToConnect:
         return Schema(type_, optional=optional, default=reader(built)(node["default"]), **parts)
 
 
-def _combined(node: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return a list of types as ``anyOf``, and ``allOf`` with restrictions merged into their type."""
+def _without_type_list(node: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a list of types as ``anyOf``."""
     if isinstance(node.get("type"), list):
         rest = {key: part for key, part in node.items() if key != "type"}
         return {"anyOf": [_NULL if kind == "null" else {**rest, "type": kind} for kind in node["type"]]}
-    if "allOf" in node:
-        merged: dict[str, Any] = {key: part for key, part in node.items() if key != "allOf"}
-        for part in node["allOf"]:
-            if not isinstance(part, Mapping) or "$ref" in part or not part.keys().isdisjoint(("oneOf", "anyOf", "properties")):
-                raise DataError("Unsupported criterion allOf: only a type with restrictions can be read.")
-            merged = {**part, **merged}
-        return merged
     return node
+
+
+def _is_object(node: Mapping[str, Any]) -> bool:
+    return node.get("type") == "object" or "properties" in node
 
 
 def _type_of(value: Any) -> Type:
@@ -246,13 +316,16 @@ def _logical(schema: Schema) -> Convert:
 
 
 def _struct(schema: Schema, keep_nulls: bool) -> Convert:
-    fields = [(field.name, reader(field.schema, keep_nulls=keep_nulls)) for field in schema.fields]
+    fields = [
+        (field.name, reader(field.schema, keep_nulls=keep_nulls), null_value(field.schema, replace=not keep_nulls))
+        for field in schema.fields
+    ]
 
     def read(value: Any) -> Struct:
         if not isinstance(value, dict):
             raise DataError(f"Structs should be encoded as JSON objects, but found {type(value).__name__}")
-        get = value.get
-        return Struct.of(schema, [convert(get(name)) for name, convert in fields])
+        # Only an explicit null of a required field is an error, as in Confluent's converter.
+        return Struct.of(schema, [convert(value[name]) if name in value else missing for name, convert, missing in fields])
 
     return read
 

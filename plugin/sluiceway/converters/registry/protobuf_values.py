@@ -133,7 +133,7 @@ _TO_MESSAGE: dict[str, Callable[[Schema, Any], dict[str, Any]]] = {
 
 def reader(message: Any, schema: Schema, options: ProtobufOptions) -> Convert:
     """Return the function from messages to structs of their Connect schema."""
-    if options.wrap_primitives and message.full_name in WRAPPED:
+    if message.full_name in WRAPPED and schema.type is not Type.STRUCT:
         return _unwrapped(schema)
     oneofs = [(oneof, union_name(oneof, options)) for oneof in message.oneofs if any(map(real_oneof, oneof.fields))]
     unions = []

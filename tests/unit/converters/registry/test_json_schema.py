@@ -165,8 +165,9 @@ def test_a_foreign_schema_with_references_and_definitions_is_read() -> None:
     schema, struct = decode(node, '{"b": 1}', made, **references)
     assert [part.name for part in schema.fields if not part.schema.optional] == ["b"]
     assert struct["who"] is None
+    assert decode(node, '{"b": 1}', **references)[1]["who"] is None
     with pytest.raises(DataError, match="required STRUCT field"):
-        decode(node, '{"b": 1}', **references)
+        decode(node, '{"b": 1, "who": null}', **references)
 
 
 def test_one_of_becomes_a_struct_and_is_read_back() -> None:
@@ -227,7 +228,8 @@ def test_validation_refuses_values_that_do_not_match() -> None:
         ({"$ref": "#/nope"}, "1", "does not exist"),
         ({"$ref": "other.json"}, "1", "not among its references"),
         ({"type": "object", "properties": {"a": {"$ref": "#"}}}, "{}", "contains itself"),
-        ({"allOf": [{"oneOf": []}]}, "{}", "allOf"),
+        ({"allOf": [{"oneOf": []}]}, "{}", "Did not find matching oneof"),
+        ({"allOf": [{"minimum": 0}]}, "1", "give each part"),
         ({"type": "object", "properties": {}}, "[]", "encoded as JSON objects"),
         ({"type": "string"}, "null", "Invalid null value for required STRING field"),
         ({"type": "string", "connect.type": "bytes"}, '"%"', "Invalid bytes"),
@@ -251,3 +253,74 @@ def test_values_that_cannot_be_written_are_refused() -> None:
         encode(schema, Struct(schema))
     closed = to_json_schema(schema, JsonOptions(additional_properties=False))
     assert closed["additionalProperties"] is False
+
+
+INTEGER, TEXT, NUMBER = {"type": "integer"}, {"type": "string"}, {"type": "number"}
+BASE = {"type": "object", "properties": {"id": INTEGER}, "required": ["id"]}
+MORE = {"type": "object", "properties": {"name": TEXT}}
+
+
+@pytest.mark.parametrize(
+    ("node", "fields"),
+    [
+        ({"allOf": [BASE, MORE]}, "id name"),
+        ({"allOf": [{"$ref": "#/definitions/base"}, MORE], "definitions": {"base": BASE}}, "id name"),
+        ({**BASE, "allOf": [MORE]}, "id name"),
+        ({"allOf": [{"allOf": [BASE, MORE]}, {"properties": {"more": NUMBER}}]}, "id name more"),
+        ({"allOf": [{"$ref": "other"}, MORE]}, "id name"),
+        ({"allOf": [BASE, {"required": ["name"]}, MORE]}, "id name"),
+        ({**BASE, "oneOf": [{"required": ["id"]}, {"required": ["name"]}]}, "id"),
+        ({**BASE, "anyOf": [{"required": ["id"]}, {"not": {"required": ["id"]}}]}, "id"),
+        ({**BASE, "oneOf": [MORE, {"properties": {"more": NUMBER}}]}, "id name more"),
+        ({"allOf": [BASE, {"oneOf": [MORE, {"properties": {"more": NUMBER}}]}]}, "id name more"),
+        ({**BASE, "if": {"properties": {"id": {"const": 1}}}, "then": {"required": ["name"]}}, "id"),
+        ({**BASE, "allOf": [{"if": {"properties": {"id": {"const": 1}}}, "then": {"required": ["id"]}, "else": {}}]}, "id"),
+        ({"type": "object", "allOf": [BASE, BASE]}, "id"),
+    ],
+    ids=str,
+)
+def test_all_properties_of_what_is_combined_make_one_struct(node: dict[str, Any], fields: str) -> None:
+    schema, value = decode(node, '{"id": 1, "name": "a", "more": 0.5}', other=BASE)
+    assert [field.name for field in schema.fields] == fields.split()
+    assert value == Struct(schema, {name: {"id": 1, "name": "a", "more": 0.5}[name] for name in fields.split()})
+    in_array = {"type": "array", "items": node}
+    if "definitions" not in node:
+        assert decode(in_array, "[]", other=BASE)[0].value_schema == schema
+
+
+@pytest.mark.parametrize(
+    ("node", "type_"),
+    [
+        ({"allOf": [NUMBER, {"minimum": 0}]}, Type.FLOAT64),
+        ({"type": "string", "allOf": [{"minLength": 1}, {"pattern": "a"}]}, Type.STRING),
+        ({"allOf": [{"$ref": "#/definitions/n"}], "definitions": {"n": INTEGER}}, Type.INT64),
+        ({"allOf": [{"oneOf": [{"type": "null"}, INTEGER]}]}, Type.INT64),
+        ({"allOf": [TEXT, {"const": "a"}]}, Type.STRING),
+        ({"allOf": [TEXT, {"enum": ["a", "b"]}]}, Type.STRING),
+    ],
+    ids=str,
+)
+def test_one_type_and_its_restrictions(node: dict[str, Any], type_: Type) -> None:
+    value = {Type.FLOAT64: "1.0", Type.INT64: "1"}.get(type_, '"a"')
+    schema, found = decode(node, value)
+    assert schema.type is type_
+    assert found == json.loads(value)
+
+
+@pytest.mark.parametrize("required", [[], ["n"]])
+def test_only_an_explicit_null_of_a_required_property_is_an_error(required: list[str]) -> None:
+    node = {"type": "object", "properties": {"n": INTEGER, "s": {**TEXT, "default": "x"}}, "required": required}
+    schema, value = decode(node, "{}")
+    assert (value.get_without_default("n"), value["s"]) == (None, "x")
+    with pytest.raises(DataError, match="Invalid null value for required INT64 field"):
+        decode(node, '{"n": null}')
+    optional = converter(**{"use.optional.for.nonrequired": "true"})
+    if not required:
+        assert decode(node, '{"n": null}', optional)[1]["n"] is None
+    assert decode({"allOf": [node, MORE]}, "{}", optional)[0].field("n").schema.optional is not bool(required)
+
+
+def test_a_recursive_schema_within_all_of_is_refused() -> None:
+    node = {"definitions": {"a": {"allOf": [{"properties": {"a": {"$ref": "#/definitions/a"}}}]}}, "$ref": "#/definitions/a"}
+    with pytest.raises(DataError, match="contains itself"):
+        decode(node, "{}")

@@ -259,3 +259,62 @@ def test_schemas_that_protobuf_does_not_support_are_refused() -> None:
 def test_entries_are_named_after_their_map(name: str, entry: str, back: str) -> None:
     assert entry_name(name) == entry
     assert map_name(entry) == back
+
+
+WRAPPERS = {
+    "StringValue": ("a", b"\x0a\x01a"),
+    "BytesValue": (b"a", b"\x0a\x01a"),
+    "Int32Value": (5, b"\x08\x05"),
+    "UInt32Value": (5, b"\x08\x05"),
+    "Int64Value": (5, b"\x08\x05"),
+    "UInt64Value": (5, b"\x08\x05"),
+    "BoolValue": (True, b"\x08\x01"),
+    "DoubleValue": (1.5, b"\x09\x00\x00\x00\x00\x00\x00\xf8?"),
+    "FloatValue": (1.5, b"\x0d\x00\x00\xc0?"),
+}
+FORMS = ("alone", "field", "oneof", "repeated", "map")
+
+
+def wrapper_file(kind: str, form: str) -> FileDescriptorProto:
+    file = FileDescriptorProto(name="f", syntax="proto3", dependency=["google/protobuf/wrappers.proto"])
+    message = file.message_type.add(name="M")
+    typed = {"number": 1, "type": Field.TYPE_MESSAGE, "type_name": f".google.protobuf.{kind}", "label": Field.LABEL_OPTIONAL}
+    if form == "oneof":
+        message.oneof_decl.add(name="choice")
+        message.field.add(name="w", **typed, oneof_index=0)
+        message.field.add(name="x", number=2, type=Field.TYPE_INT32, label=Field.LABEL_OPTIONAL, oneof_index=0)
+    elif form == "map":
+        entry = message.nested_type.add(name="WEntry")
+        entry.options.map_entry = True
+        entry.field.add(name="key", number=1, type=Field.TYPE_STRING, label=Field.LABEL_OPTIONAL)
+        entry.field.add(name="value", **{**typed, "number": 2})
+        message.field.add(name="w", number=1, type=Field.TYPE_MESSAGE, type_name=".M.WEntry", label=Field.LABEL_REPEATED)
+    else:
+        message.field.add(name="w", **{**typed, "label": Field.LABEL_REPEATED if form == "repeated" else Field.LABEL_OPTIONAL})
+    return file
+
+
+@pytest.mark.parametrize("unwrap", [False, True], ids=["default", "wrapper.for.nullables"])
+@pytest.mark.parametrize("form", FORMS[1:])
+@pytest.mark.parametrize("kind", WRAPPERS)
+@pytest.mark.parametrize("is_zero", [False, True], ids=["value", "zero"])
+def test_wrapper_types(kind: str, form: str, unwrap: bool, is_zero: bool) -> None:
+    value, data = WRAPPERS[kind]
+    value, data = (type(value)(), b"") if is_zero else (value, data)
+    one = bytes([0x0A, len(data)]) + data
+    in_map = b"\x0a\x01k\x12" + bytes([len(data)]) + data
+    whole = {"repeated": one * 2, "map": bytes([0x0A, len(in_map)]) + in_map}.get(form, one)
+    made = converter(**{"wrapper.for.nullables": str(unwrap).lower()})
+    _, found = decode(wrapper_file(kind, form), b"\x00" + whole, made)
+    single = value if unwrap else {"value": value}
+    wanted: Any = {"repeated": [single] * 2, "map": {"k": single}, "oneof": {"w": single, "x": None}}.get(form, single)
+    assert plain(found) == {"choice_0" if form == "oneof" else "w": wanted}
+    empty = decode(wrapper_file(kind, form), b"\x00", made)[1]
+    assert plain(empty) == {"choice_0" if form == "oneof" else "w": {"repeated": [], "map": {}}.get(form)}
+
+
+@pytest.mark.parametrize("form", ["field", "oneof", "repeated"])
+def test_wrapper_types_are_written_as_they_were_read(form: str) -> None:
+    whole = b"\x0a\x03\x0a\x01a" * (2 if form == "repeated" else 1)
+    schema, found = decode(wrapper_file("StringValue", form), b"\x00" + whole)
+    assert encode(schema, found) == b"\x00" + whole
