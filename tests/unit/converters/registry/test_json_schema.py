@@ -310,7 +310,7 @@ def test_one_type_and_its_restrictions(node: dict[str, Any], type_: Type) -> Non
 @pytest.mark.parametrize("required", [[], ["n"]])
 def test_only_an_explicit_null_of_a_required_property_is_an_error(required: list[str]) -> None:
     node = {"type": "object", "properties": {"n": INTEGER, "s": {**TEXT, "default": "x"}}, "required": required}
-    schema, value = decode(node, "{}")
+    _, value = decode(node, "{}")
     assert (value.get_without_default("n"), value["s"]) == (None, "x")
     with pytest.raises(DataError, match="Invalid null value for required INT64 field"):
         decode(node, '{"n": null}')
