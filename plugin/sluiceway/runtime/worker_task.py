@@ -13,6 +13,7 @@ from sluiceway.metrics.registry import registry
 from sluiceway.metrics.task_metrics import TaskMetrics
 from sluiceway.runtime.garbage import raise_gc_threshold
 from sluiceway.runtime.interrupts import Abandoned, check_abandoned
+from sluiceway.runtime.retry_status import RetryStatus
 from sluiceway.runtime.task import TaskCommand, TaskReporter, TaskResult, TaskServices, TaskSpec
 from sluiceway.storage.model import State
 from sluiceway.telemetry.task_spans import task_spans
@@ -38,6 +39,7 @@ class WorkerTask(ABC):
         self._resources = resources
         self._result = TaskResult(spec.id)
         self._running = False
+        self._retry_status = RetryStatus(services.reporter)
 
     @abstractmethod
     def run(self) -> TaskResult:

@@ -30,13 +30,14 @@ class HeartbeatReporter:
         self._interval = interval
         self._lock = threading.Lock()  # keeps a heartbeat from following a later status
         self._state: State | None = None
+        self._trace: str | None = None
         self._stopped = threading.Event()
         self._thread: threading.Thread | None = None
         self._warned = False
 
     def report(self, state: State, trace: str | None = None) -> None:
         with self._lock:
-            self._state = state if state in _REPEATED else None
+            self._state, self._trace = state if state in _REPEATED else None, trace
             self._reporter.report(state, trace)
         if self._thread is None and self._state is not None:
             self._thread = threading.Thread(target=self._beat, name="task-heartbeat", daemon=True)
@@ -64,7 +65,7 @@ class HeartbeatReporter:
 
     def _write(self, state: State) -> None:
         try:
-            self._reporter.report(state)
+            self._reporter.report(state, self._trace)
         except Exception as error:  # noqa: BLE001 (a heartbeat must not end the task, whatever went wrong)
             if not self._warned:
                 log.warning("Cannot write the task's heartbeat; trying again every %g s: %s", self._interval, error)

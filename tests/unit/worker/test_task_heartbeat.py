@@ -37,13 +37,13 @@ class Reports:
         self.topics.append(topic)
 
 
-@pytest.mark.parametrize("state", [State.RUNNING, State.PAUSED])
-def test_the_last_status_is_repeated_until_the_task_must_stop(state: State) -> None:
+@pytest.mark.parametrize(("state", "trace"), [(State.RUNNING, None), (State.PAUSED, None), (State.RUNNING, "poll() failed")])
+def test_the_last_status_is_repeated_until_the_task_must_stop(state: State, trace: str | None) -> None:
     reports = Reports()
     reporter = HeartbeatReporter(reports, SOON)
-    reporter.report(state)
+    reporter.report(state, trace)
     eventually(lambda: len(reports.states) > 3, within=5)
-    assert set(reports.states) == {(state, None)}
+    assert set(reports.states) == {(state, trace)}
     reporter.stop()
     count = len(reports.states)
     assert not threading.Event().wait(SOON * 10)

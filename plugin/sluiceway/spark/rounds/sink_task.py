@@ -163,11 +163,13 @@ class SinkRoundsTask(WorkerTask):
             self._wait_for(running)
             self._commit_round(running)
         except RetriableError as error:
+            self._retry_status.failed("A round", error)
             self._idle_for(self._retries.failed(error))
             return
         finally:
             self._running_round = None
         self._retries.succeeded()
+        self._retry_status.succeeded()
         done = running.future.result()
         records = sum(result.records for result in done)
         log.info("Wrote a round of %d records in %.1f s: %s", records, time.monotonic() - started, ", ".join(map(str, ranges)))

@@ -185,6 +185,7 @@ def test_poll_is_retried_after_a_retriable_error(caplog: pytest.LogCaptureFixtur
     assert "poll() failed; retrying in 0.1 s: not now" in caplog.text
     assert "retrying in 0.2 s: not yet" in caplog.text
     assert not task.join().failed
+    assert task.reports.states == [State.RUNNING] * 4, "the start, each retry, and the success"
 
 
 def test_another_error_of_poll_fails_the_task_after_a_commit() -> None:
