@@ -6,10 +6,9 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from airflow.sdk.exceptions import AirflowException
-
 from sluiceway.errors import ConnectError
-from sluiceway.operators.driver_operator import DAG_PAUSED, DriverEnd, DriverOperator, PausedFlag, paused_flag
+from sluiceway.operators.driver_operator import DAG_PAUSED, DriverEnd, DriverOperator, PausedFlag, paused_flag, tells_pauses
+from sluiceway.provider.compat import AirflowException
 from sluiceway.provider.dag_bundle.dag_keys import LONG_RUNNING
 from sluiceway.provider.driver.submission import Submission
 from sluiceway.provider.driver.waits import interrupts
@@ -17,6 +16,11 @@ from sluiceway.provider.settings import Settings
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
+
+_NO_PAUSES = (
+    "Before version 3.2, Airflow does not tell a task that its DAG is paused, so a pause does not end this application. Pause "
+    "its connectors instead, or mark this task as failed to end it"
+)
 
 
 class ApplicationOperator(DriverOperator):
@@ -56,6 +60,8 @@ class ApplicationOperator(DriverOperator):
 
         if is_paused():  # Airflow queued the task before the pause, or the DAG was paused during the delay
             self._reschedule(context, settings, DAG_PAUSED)
+        if not tells_pauses(context):
+            self.log.warning("[%s|worker] %s", self.application_name, _NO_PAUSES)
         worker_file = settings.worker_file(self.worker_properties)
         submission = Submission(self.application_name, worker_file, LONG_RUNNING, {}, shared=True)
         hook = self._prepare(context, settings, submission, self._worker_overrides())

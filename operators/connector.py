@@ -6,9 +6,6 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from airflow.sdk.configuration import conf
-from airflow.sdk.exceptions import AirflowException, AirflowFailException
-
 from sluiceway import exit_codes
 from sluiceway.config.connector import CONNECTOR_CLASS, NAME
 from sluiceway.errors import BadRequestError, ConfigError
@@ -23,6 +20,7 @@ from sluiceway.operators.driver_operator import (
 )
 from sluiceway.operators.given_config import check_kind, named_config
 from sluiceway.operators.watched import WatchedConnector
+from sluiceway.provider.compat import AirflowException, AirflowFailException, conf
 from sluiceway.provider.dag_bundle.dag_ids import dag_id
 from sluiceway.provider.dag_bundle.dag_keys import DAG, LONG_RUNNING, MICRO_BATCH, DagKeys, dag_of
 from sluiceway.provider.driver.backfill import Backfill
@@ -288,13 +286,13 @@ class ConnectorOperator(LineageMixin, WatchedConnector):
         if hook.is_client_mode:
             return
         driver = topics.driver(name)
-        store = context.get("task_state_store")
-        known = store is not None and self.durable and store.get(self.external_id_key)
+        store = self._driver_store(context)
+        known = store is not None and store.get(self.external_id_key)
         if driver.lives and not known:
             self.log.info("[%s|worker] A driver runs already, generation %d; waiting for its end", name, driver.generation)
         elif self.deferrable:
             hook.detach_from_driver()
-            self.log.info("[%s|worker] Submitted as %s", name, self.submit_job(context))
+            self.log.info("[%s|worker] Submitted as %s", name, hook.submit(self.application))
         else:
             return
         generation = driver.generation - 1 if driver.lives else driver.generation

@@ -12,13 +12,13 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import BaseOperator
-from airflow.sdk.exceptions import AirflowException
 
 from sluiceway.config.connector import NAME
 from sluiceway.errors import BadRequestError, NotFoundError
 from sluiceway.herder import Herder
 from sluiceway.herder.plugin_path import use_plugin_path
 from sluiceway.operators.given_config import named_config
+from sluiceway.provider.compat import AirflowException
 from sluiceway.provider.hooks.kafka_connect import kafka_overrides
 from sluiceway.provider.settings import read_settings
 from sluiceway.storage.factory import open_stores

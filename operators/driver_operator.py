@@ -16,17 +16,19 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import pendulum
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
-from airflow.sdk.exceptions import AirflowException, AirflowRescheduleException
 
 from sluiceway.config.properties import read_properties
 from sluiceway.config.worker import WorkerConfig
+from sluiceway.provider.compat import AirflowException, AirflowRescheduleException
 from sluiceway.provider.config_provider import environment
+from sluiceway.provider.driver.cluster_trackers import known_state
 from sluiceway.provider.driver.driver_watch import DriverWatch
 from sluiceway.provider.driver.internal_topics import InternalTopics, KafkaInternalTopics
 from sluiceway.provider.driver.processes import DriverProcesses
 from sluiceway.provider.driver.restarts import Restarts
 from sluiceway.provider.driver.run_variables import run_variables
 from sluiceway.provider.driver.submission import Submission
+from sluiceway.provider.driver.submit_options import SubmitOptions
 from sluiceway.provider.hooks.kafka_connect import kafka_overrides
 from sluiceway.provider.hooks.spark_submit import ConnectorSubmitHook
 from sluiceway.provider.links import SparkUiLink, publish
@@ -34,6 +36,7 @@ from sluiceway.provider.settings import Settings, read_settings
 
 if TYPE_CHECKING:
     from airflow.sdk import BaseOperatorLink, Context
+    from requests.auth import AuthBase
 
 PausedFlag = Callable[[], bool]
 """Returns whether the task's DAG is paused."""
@@ -74,11 +77,15 @@ class DriverOperator(SparkSubmitOperator):
             local mode with as many slots as the connector needs.
     """
 
-    template_fields: Sequence[str] = (*SparkSubmitOperator.template_fields, "worker_properties", "kafka_conn_id")
+    template_fields: Sequence[str] = tuple(
+        dict.fromkeys((*SparkSubmitOperator.template_fields, "post_submit_commands", "worker_properties", "kafka_conn_id"))
+    )
     operator_extra_links: Collection[BaseOperatorLink] = (SparkUiLink(),)
     ui_color = "#d9e8f5"
 
-    _conn_id: str
+    external_id_key = "spark_job_id"
+    """The key of the cluster manager's id of the driver in Airflow's task state store, which Airflow has from 3.3 on."""
+
     py_files: str | None
     env_vars: dict[str, Any] | None
 
@@ -88,7 +95,26 @@ class DriverOperator(SparkSubmitOperator):
         worker_properties: str | None = None,
         kafka_conn_id: str | None = None,
         conn_id: str | None = None,
-        # Explicit parameters, because Airflow applies a DAG's default_args only to those.
+        # Explicit parameters, because Airflow applies a DAG's default_args only to those. SparkSubmitOperator has them too, some
+        # since recently, and keeps them in attributes of its own.
+        archives: str | None = None,
+        deploy_mode: str | None = None,
+        driver_memory: str | None = None,
+        durable: bool | None = None,
+        executor_cores: int | None = None,
+        executor_memory: str | None = None,
+        num_executors: int | None = None,
+        post_submit_commands: list[str] | None = None,
+        repositories: str | None = None,
+        spark_binary: str | None = None,
+        status_poll_interval: float = 1,
+        total_executor_cores: int | None = None,
+        track_driver_via_k8s_api: bool = False,
+        use_krb5ccache: bool = False,
+        verbose: bool = False,
+        yarn_queue: str | None = None,
+        yarn_rm_auth: AuthBase | None = None,
+        yarn_track_via_rm_api: bool = False,
         retries: int = 10,
         retry_delay: timedelta = timedelta(seconds=1),
         retry_exponential_backoff: float = 2.0,
@@ -96,7 +122,6 @@ class DriverOperator(SparkSubmitOperator):
         **kwargs: Any,
     ) -> None:
         super().__init__(
-            conn_id=conn_id or "",
             retries=retries,
             retry_delay=retry_delay,
             retry_exponential_backoff=retry_exponential_backoff,
@@ -105,6 +130,28 @@ class DriverOperator(SparkSubmitOperator):
         )
         self.worker_properties = worker_properties
         self.kafka_conn_id = kafka_conn_id
+        self.conn_id = conn_id
+        self.durable = getattr(self, "durable", True) if durable is None else durable
+        self.post_submit_commands = post_submit_commands or []
+        self._options = SubmitOptions(
+            archives=archives,
+            deploy_mode=deploy_mode,
+            driver_memory=driver_memory,
+            executor_cores=executor_cores,
+            executor_memory=executor_memory,
+            num_executors=num_executors,
+            repositories=repositories,
+            spark_binary=spark_binary,
+            status_poll_interval=status_poll_interval,
+            total_executor_cores=total_executor_cores,
+            track_driver_via_k8s_api=track_driver_via_k8s_api,
+            use_krb5ccache=use_krb5ccache,
+            verbose=verbose,
+            yarn_queue=yarn_queue,
+            yarn_rm_auth=yarn_rm_auth,
+            yarn_track_via_rm_api=yarn_track_via_rm_api,
+        )
+        self._submit_hook: ConnectorSubmitHook | None = None
         self._submission: Submission | None = None
         self._processes: DriverProcesses | None = None
         self._killed = False
@@ -121,6 +168,11 @@ class DriverOperator(SparkSubmitOperator):
         """Return the name that prefixes log lines: the connector's or the application's."""
         raise NotImplementedError
 
+    @property
+    def driver_ui_url(self) -> str | None:
+        """Return the address of the driver's Spark UI; None before it is known, and in cluster mode."""
+        return None if self._submit_hook is None else self._submit_hook.ui_url
+
     def on_kill(self) -> None:
         """Drain the driver for at most 4 s, then kill it. Runs in the main thread, in a signal handler."""
         self._killed = True
@@ -128,8 +180,8 @@ class DriverOperator(SparkSubmitOperator):
             self._processes.refresh()
             if self._processes.drain() and self._processes.wait(_DRAIN_ON_KILL_SECONDS):
                 self.log.info("[%s|worker] The driver has drained", self.subject)
-        if self._hook is not None:
-            super().on_kill()
+        if self._submit_hook is not None:
+            self._submit_hook.on_kill()
 
     def _worker_overrides(self) -> dict[str, str]:
         """Return the worker properties that override the worker's file; raises ConfigError."""
@@ -142,16 +194,12 @@ class DriverOperator(SparkSubmitOperator):
         if self._submission is None:  # a driver that is started again has no start to explain
             submission = replace(submission, times=self._times(context))
         self._submission = submission
-        self._conn_id = self._conn_id or settings.spark_conn_id
         self.application = submission.application
         # Values from Airflow that the configs refer to, because the driver and its executors cannot read them.
         secrets = environment(read_properties(submission.worker), submission.config, run_variables(context), overrides)
         self.env_vars = {**(self.env_vars or {}), **secrets} or None
         self.name = submission.name
-        self._hook = hook = self._submit_hook(submission)
-        if hook._is_yarn_cluster_mode and not self._yarn_track_via_rm_api:
-            # Without the resource manager's REST API, Airflow's operator refuses durable=True; heartbeats find the driver too.
-            self.durable = False
+        self._submit_hook = hook = self._hook_for(submission, self.conn_id or settings.spark_conn_id)
         hook.on_ui = lambda: publish(self, context["ti"])
         publish(self, context["ti"])
         return hook
@@ -169,42 +217,25 @@ class DriverOperator(SparkSubmitOperator):
             times["operator started"] = self._began
         return {**times, "driver submitted": time.time()}
 
-    def _submit_hook(self, submission: Submission) -> ConnectorSubmitHook:
-        """Return the hook with the arguments of SparkSubmitOperator. Tests replace it."""
-        return ConnectorSubmitHook(
-            submission,
-            conf=self.conf,
-            conn_id=self._conn_id,
-            files=self.files,
-            py_files=self.py_files,
-            archives=self._archives,
+    def _hook_for(self, submission: Submission, conn_id: str) -> ConnectorSubmitHook:
+        """Return the hook that submits a driver with this operator's options. Tests replace it."""
+        options = replace(
+            self._options,
             driver_class_path=self.driver_class_path,
-            jars=self.jars,
-            packages=self.packages,
-            exclude_packages=self.exclude_packages,
-            repositories=self._repositories,
-            total_executor_cores=self._total_executor_cores,
-            executor_cores=self._executor_cores,
-            executor_memory=self._executor_memory,
-            driver_memory=self._driver_memory,
-            keytab=self.keytab,
-            principal=self.principal,
-            proxy_user=self.proxy_user,
-            name=self.name,
-            num_executors=self._num_executors,
-            status_poll_interval=self._status_poll_interval,
             env_vars=self.env_vars,
-            verbose=self._verbose,
-            spark_binary=self._spark_binary,
+            exclude_packages=self.exclude_packages,
+            files=self.files,
+            jars=self.jars,
+            keytab=self.keytab,
+            name=self.name,
+            packages=self.packages,
+            post_submit_commands=tuple(self.post_submit_commands or ()),
+            principal=self.principal,
             properties_file=self.properties_file,
-            yarn_queue=self._yarn_queue,
-            deploy_mode=self._deploy_mode,
-            use_krb5ccache=self._use_krb5ccache,
-            post_submit_commands=self.post_submit_commands,
-            track_driver_via_k8s_api=self._track_driver_via_k8s_api,
-            yarn_track_via_rm_api=self._yarn_track_via_rm_api,
-            yarn_rm_auth=self._yarn_rm_auth,
+            proxy_user=self.proxy_user,
+            py_files=self.py_files,
         )
+        return ConnectorSubmitHook(submission, conf=self.conf, conn_id=conn_id, options=options)
 
     def _run(
         self, context: Context, settings: Settings, hook: ConnectorSubmitHook, is_paused: PausedFlag, on_pause: Callable[[], None]
@@ -223,12 +254,37 @@ class DriverOperator(SparkSubmitOperator):
             drain_timeout=settings.drain_timeout,
         ) as watch:
             try:
-                super().execute(context)
+                self._submit_and_wait(context, hook)
             except Exception as error:  # noqa: BLE001 (hook and trackers raise several types; each means that the driver failed)
                 failure = error
         code = hook.exit_code if hook.is_client_mode else None
         exit_code = code if code is not None else int(failure is not None)
         return DriverEnd(exit_code, failure, watch.paused, _reported_records(self._submission), time.monotonic() - began)
+
+    def _submit_and_wait(self, context: Context, hook: ConnectorSubmitHook) -> None:
+        """Submit the driver and wait for its end, or for the end of an earlier try's driver that the cluster still runs."""
+        if hook.tracker is None:
+            hook.submit(self.application)
+            return
+        store = self._driver_store(context)
+        known = None if store is None else store.get(self.external_id_key)
+        if known is not None:
+            state = known_state(hook.tracker, str(known))
+            self.log.info("[%s|worker] An earlier try has submitted driver %s: %s", self.subject, known, state.name)
+            if state.succeeded:
+                return
+            if state.active:
+                hook.await_end(str(known))
+                return
+        submitted = hook.submit(self.application)
+        if submitted is not None:
+            if store is not None:
+                store.set(self.external_id_key, submitted)
+            hook.await_end(submitted)
+
+    def _driver_store(self, context: Context) -> Any:
+        """Return Airflow's task state store; None if the task is not durable, or Airflow has none."""
+        return context.get("task_state_store") if self.durable else None
 
     def _driver_processes(self, hook: ConnectorSubmitHook) -> DriverProcesses | None:
         if self._processes is None and hook.is_client_mode and hook.submit_pid is not None:
@@ -247,8 +303,8 @@ class DriverOperator(SparkSubmitOperator):
 
     def _forget_driver(self, context: Context) -> None:
         """Forget a driver that has ended, so that the next one is submitted. Otherwise Airflow takes it for this task's job."""
-        store = context.get("task_state_store")
-        if store is not None and self.durable:
+        store = self._driver_store(context)
+        if store is not None:
             store.delete(self.external_id_key)
 
     def _plan_restart(self, end: DriverEnd) -> tuple[float, str]:
@@ -272,10 +328,19 @@ class DriverOperator(SparkSubmitOperator):
         return read_settings()
 
 
+def tells_pauses(context: Context) -> bool:
+    """Return whether Airflow tells a task whether its DAG is paused, which it does from 3.2 on."""
+    return hasattr(context["ti"], "get_dag")
+
+
 def paused_flag(context: Context) -> PausedFlag:
-    """Return a function that reads the paused flag of the task's DAG from Airflow at each call."""
+    """Return a function that reads the paused flag of the task's DAG from Airflow at each call.
+
+    Before Airflow 3.2 it always returns False. There the task follows the connector's target state alone, to which the pause
+    sync in the API server copies the flag.
+    """
     ti = context["ti"]
-    return lambda: bool(ti.get_dag(ti.dag_id).is_paused)
+    return (lambda: bool(ti.get_dag(ti.dag_id).is_paused)) if tells_pauses(context) else lambda: False
 
 
 def with_report(submission: Submission, folder: str) -> Submission:

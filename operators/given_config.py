@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from airflow.sdk.exceptions import AirflowException
-
 from sluiceway.config.connector import CONNECTOR_CLASS, NAME
 from sluiceway.config.connector_files import read_connectors
 from sluiceway.discovery import connector_class, is_sink
 from sluiceway.errors import ConfigError, NotFoundError
+from sluiceway.provider.compat import AirflowException
 
 
 def named_config(connector: str, config: Mapping[str, str] | str | None) -> dict[str, str] | None:

@@ -7,13 +7,12 @@ import uuid
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from airflow.sdk.exceptions import AirflowException, AirflowFailException
-
 from sluiceway import exit_codes
 from sluiceway.config.connector import APPLICATION, MICRO_BATCH, MODE
 from sluiceway.config.properties import read_properties
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.operators.driver_operator import DriverEnd, DriverOperator
+from sluiceway.provider.compat import AirflowException, AirflowFailException
 from sluiceway.provider.config_provider import refers_to_airflow
 from sluiceway.provider.dag_bundle.dag_keys import DagKeys, is_sink_config
 from sluiceway.provider.driver.internal_topics import InternalTopics

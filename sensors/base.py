@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import abc
-from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime, timedelta
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
+import pendulum
 from airflow.sdk import BaseSensorOperator
-from airflow.sdk.configuration import conf
-from airflow.sdk.exceptions import AirflowFailException
 
 from sluiceway.errors import InternalTopicError, KafkaClientError
+from sluiceway.provider.compat import AirflowFailException, AirflowRescheduleException, conf
 from sluiceway.provider.hooks.kafka_connect import kafka_overrides
 from sluiceway.provider.progress.cluster_view import open_view
 from sluiceway.provider.settings import read_settings
@@ -68,7 +68,7 @@ class ConditionSensor(BaseSensorOperator):
     def execute(self, context: Context) -> Any:
         """Poke, and defer the task if ``deferrable`` and the condition is not met yet."""
         if not self.deferrable:
-            return super().execute(context)
+            return self._execute_in_slot(context)
         try:
             if self.poke(context):
                 return None
@@ -94,9 +94,13 @@ class ConditionSensor(BaseSensorOperator):
     def _subject(self, condition: Condition) -> str:
         return str(getattr(condition, "connector", None) or getattr(condition, "topic", ""))
 
-    def _get_next_poke_interval(self, started_at: datetime | float, run_duration: Callable[[], float], poke_count: int) -> float:
-        interval = super()._get_next_poke_interval(started_at, run_duration, poke_count)
-        return max(interval, read_settings().settle_time) if self.reschedule else interval
+    def _execute_in_slot(self, context: Context) -> Any:
+        """Poke, and release the slot until the next poke for at least ``settle_time``, as the operators do."""
+        try:
+            return super().execute(context)
+        except AirflowRescheduleException as later:
+            soonest = pendulum.now("UTC") + timedelta(seconds=read_settings().settle_time)
+            raise AirflowRescheduleException(max(later.reschedule_date, soonest)) from None
 
     def _check(self, condition: Condition) -> ConditionResult:
         """Check the condition on the cluster. Tests replace it."""

@@ -106,7 +106,9 @@ def _no_run(keys: Collection[str]) -> ConfigError:
 def _connection(conn_id: str) -> Any:
     try:
         from airflow.sdk import Connection
-        from airflow.sdk.exceptions import AirflowException, AirflowRuntimeError
+        from airflow.sdk.exceptions import AirflowRuntimeError
+
+        from sluiceway.provider.compat import AirflowException
     except ImportError:
         raise _no_airflow(conn_id) from None
     try:
@@ -118,7 +120,9 @@ def _connection(conn_id: str) -> Any:
 def _variable(name: str) -> str:
     try:
         from airflow.sdk import Variable
-        from airflow.sdk.exceptions import AirflowException, AirflowRuntimeError
+        from airflow.sdk.exceptions import AirflowRuntimeError
+
+        from sluiceway.provider.compat import AirflowException
     except ImportError:
         raise _no_airflow(f"{VARIABLE}:{name}") from None
     try:

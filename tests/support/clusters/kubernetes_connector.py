@@ -14,6 +14,7 @@ from typing import Any
 
 from sluiceway.config.variables import HANDED_OVER
 from sluiceway.provider.driver.submission import Submission
+from sluiceway.provider.driver.submit_options import SubmitOptions
 from sluiceway.provider.hooks.spark_submit import ConnectorSubmitHook
 from sluiceway.rest.client import ConnectClient
 from sluiceway.stack.ports import free_port, port_is_open
@@ -185,20 +186,19 @@ class KubernetesConnector:
         values = {"worker::bootstrap.servers": self.bootstrap}
         kind = type("Hook", (_Hook,), {"master": f"k8s://{self.cluster.url}", "namespace": self.name})
         submission = Submission(self.name, WORKER_FILE, "long-running", self.config)
-        return kind(
-            submission, conn_id="spark", conf=self._conf, env_vars={HANDED_OVER: json.dumps(values)}, name=submission.name
+        options = SubmitOptions(
+            env_vars={HANDED_OVER: json.dumps(values)}, name=submission.name, track_driver_via_k8s_api=self.detached
         )
+        return kind(submission, conn_id="spark", conf=self._conf, options=options)
 
     def _run(self) -> None:
         while not self._stopping.is_set():
             try:
                 hook = self.hook()
-                if self.detached:
-                    hook.detach_from_driver()
-                hook.submit("unused.py")
+                pod = hook.submit("unused.py")
                 if self.detached:
                     self.submitted = True
-                    hook._poll_k8s_driver_via_api()  # as a retry of a durable task does
+                    hook.await_end(str(pod))
             except Exception as error:  # noqa: BLE001 (Airflow would retry, whatever the error is)
                 self.failures.append(error)
                 self._stopping.wait(RETRY_SECONDS)

@@ -7,10 +7,10 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from airflow.sdk.exceptions import AirflowException, AirflowRescheduleException
 
 from sluiceway.errors import ConnectError
 from sluiceway.operators import ApplicationOperator
+from sluiceway.provider.compat import AirflowException, AirflowRescheduleException
 from sluiceway.provider.driver.submission import Submission
 from sluiceway.provider.settings import Settings
 
@@ -18,16 +18,12 @@ from sluiceway.provider.settings import Settings
 class _Submit:
     """A fake hook; ``drive`` runs instead of the driver and returns its exit code."""
 
-    _should_track_driver_status = _is_yarn_cluster_mode = _is_kubernetes = False
-    submit_pid = None
+    submit_pid = tracker = ui_url = None
 
     def __init__(self, drive: Any, *, client: bool = True) -> None:
         self.is_client_mode = client
         self.exit_code: int | None = None
         self._drive = drive
-
-    def _should_track_driver_via_k8s_api(self) -> bool:
-        return False
 
     def submit(self, application: str) -> None:
         self.exit_code = self._drive()
@@ -57,7 +53,7 @@ def _run(tmp_path: Path, hook: _Submit, dag: SimpleNamespace, topics: _Topics | 
         def _internal_topics(self, worker: object) -> Any:
             return topics
 
-        def _submit_hook(self, submission: Submission) -> Any:
+        def _hook_for(self, submission: Submission, conn_id: str) -> Any:
             return hook
 
     operator = Staged(task_id="run", application_name="small")

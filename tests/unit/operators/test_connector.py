@@ -13,12 +13,15 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowRescheduleException, TaskDeferred
+from airflow.sdk import DAG
 
 from sluiceway.config.application import Applications
 from sluiceway.errors import InvalidConfigError
 from sluiceway.operators import ConnectorOperator, SinkConnectorOperator, SourceConnectorOperator
+from sluiceway.provider.compat import AirflowException, AirflowFailException, AirflowRescheduleException, TaskDeferred
 from sluiceway.provider.driver.backfill import Backfill
+from sluiceway.provider.driver.cluster_trackers import DriverState
+from sluiceway.provider.driver.submission import Submission
 from sluiceway.provider.links import ConnectorRestLink
 from sluiceway.provider.progress.cluster_view import DriverSeen
 from sluiceway.provider.progress.connector_progress import ConnectorProgress
@@ -95,25 +98,27 @@ class Kafka:
 class SparkSubmit:
     """A fake hook; ``drive`` runs instead of the driver and returns its exit code."""
 
-    _should_track_driver_status = _is_yarn_cluster_mode = _is_kubernetes = False
     is_client_mode = True
-    submit_pid = None
+    submit_pid = ui_url = None
+    tracker: Any = None
 
     def __init__(self, drive: Callable[[], int]) -> None:
         self._drive = drive
         self.exit_code: int | None = None
         self.application = ""
         self.killed = self.left = False
-        self._yarn_track_via_rm_api = False
+        self.awaited: list[str] = []
+        self.identifier: str | None = None
 
-    def _should_track_driver_via_k8s_api(self) -> bool:
-        return False
-
-    def submit(self, application: str) -> None:
+    def submit(self, application: str) -> str | None:
         self.application = application
         self.exit_code = self._drive()
         if self.exit_code:
             raise AirflowException(f"Cannot execute: spark-submit. Error code is: {self.exit_code}.")
+        return self.identifier
+
+    def await_end(self, driver_id: str) -> None:
+        self.awaited.append(driver_id)
 
     def detach_from_driver(self) -> None:
         self.left = True
@@ -173,7 +178,7 @@ class Stage:
             def _internal_topics(self, worker: object) -> Kafka:
                 return stage.kafka
 
-            def _submit_hook(self, submission: object) -> SparkSubmit:
+            def _hook_for(self, submission: object, conn_id: str) -> SparkSubmit:
                 stage.started = True
                 return stage.hook
 
@@ -682,7 +687,6 @@ def test_in_cluster_mode_the_task_waits_for_a_running_driver_and_submits_no_seco
 
 def test_in_cluster_mode_a_deferrable_task_submits_and_waits_in_the_triggerer() -> None:
     stage = Stage(Kafka(SOURCE), deferrable=True)
-    stage.operator.submit_job = lambda context: "driver-1"
     deferred = _deferred(stage)
     assert deferred.trigger.condition["kind"] == "rest"
     assert stage.hook.left, "spark-submit does not wait for the driver's end"
@@ -692,7 +696,6 @@ def test_a_deferred_task_stores_the_connections_id_and_no_secret(monkeypatch: py
     secret = {"admin.sasl.jaas.config": "s3cret"}
     monkeypatch.setattr("sluiceway.operators.driver_operator.kafka_overrides", lambda conn_id: secret)
     stage = Stage(Kafka(SOURCE), deferrable=True, kafka_conn_id="broker")
-    stage.operator.submit_job = lambda context: "driver-1"
     deferred = _deferred(stage)
     stored = repr((deferred.trigger.serialize(), deferred.kwargs))
     assert "'kafka_conn_id': 'broker'" in stored
@@ -703,7 +706,6 @@ def test_a_driver_that_never_started_fails_the_task() -> None:
     kafka = Kafka(BATCH)
     kafka.seen = DriverSeen(False, 4)  # of the previous run, which ended normally
     stage = Stage(kafka, deferrable=True)
-    stage.operator.submit_job = lambda context: "driver-1"
     deferred = _deferred(stage)
     event = {"met": True, "failed": False, "seen": "the driver has ended"}
     with pytest.raises(AirflowException, match="died") as raised:
@@ -717,7 +719,6 @@ def test_a_driver_that_never_started_fails_the_task() -> None:
 def test_a_backfill_in_cluster_mode_waits_for_the_temporary_connector_and_deletes_it() -> None:
     kafka = Kafka({**BATCH, "topic": "${airflow:run:ds}"})
     stage = Stage(kafka, deferrable=True)
-    stage.operator.submit_job = lambda context: "driver-1"
     stage.hook.is_client_mode = False
     stage.airflow.get = lambda key: None  # type: ignore[attr-defined]
     with pytest.raises(TaskDeferred) as raised:
@@ -734,10 +735,70 @@ def test_a_backfill_in_cluster_mode_waits_for_the_temporary_connector_and_delete
 def test_on_yarn_a_task_needs_no_rest_api_of_the_resource_manager() -> None:
     stage = Stage(Kafka(BATCH))
     stage.hook.is_client_mode = False
-    stage.hook._is_yarn_cluster_mode = True
     stage.airflow.get = lambda key: None  # type: ignore[attr-defined]
     stage.operator.execute(stage.airflow.context() | {"outlet_events": Events()})
     assert stage.started
+
+
+class _Cluster:
+    """A cluster manager that knows one driver."""
+
+    interval = 0.0
+
+    def __init__(self, state: DriverState) -> None:
+        self._state = state
+
+    def state(self, identifier: str) -> DriverState:
+        return self._state
+
+
+@pytest.mark.parametrize(
+    ("known", "state", "awaited", "stored"),
+    [
+        (None, None, ["driver-2"], ["driver-2"]),
+        ("driver-1", DriverState("RUNNING", True), ["driver-1"], []),
+        ("driver-1", DriverState("FINISHED", False, True), [], []),
+        ("driver-1", DriverState("KILLED", False), ["driver-2"], ["driver-2"]),
+    ],
+)
+@pytest.mark.parametrize("durable", [True, False])
+def test_a_retry_waits_for_the_driver_of_an_earlier_try_if_the_cluster_still_runs_it(
+    known: str | None, state: DriverState | None, awaited: list[str], stored: list[str], durable: bool
+) -> None:
+    stage = Stage(Kafka(BATCH), durable=durable)
+    stage.hook.is_client_mode = False
+    stage.hook.tracker = _Cluster(state or DriverState("RUNNING", True))
+    stage.hook.identifier = "driver-2"
+    kept = {"spark_job_id": known} if known else {}
+    written: list[str] = []
+    stage.airflow.get = kept.get  # type: ignore[attr-defined]
+    stage.airflow.set = lambda key, value: written.append(value)  # type: ignore[attr-defined]
+    stage.operator.execute(stage.airflow.context() | {"outlet_events": Events()})
+    assert (stage.hook.awaited, written) == ((awaited, stored) if durable else (["driver-2"], []))
+
+
+def test_airflow_without_a_store_for_tasks_submits_and_waits() -> None:
+    stage = Stage(Kafka(BATCH))
+    stage.hook.is_client_mode = False
+    stage.hook.tracker = _Cluster(DriverState("RUNNING", True))
+    stage.hook.identifier = "driver-2"
+    context = stage.airflow.context() | {"outlet_events": Events()}
+    del context["task_state_store"]  # before Airflow 3.3
+    stage.operator.execute(context)
+    assert stage.hook.awaited == ["driver-2"]
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("executor_cores", 3), ("deploy_mode", "cluster"), ("yarn_queue", "q"), ("files", "/f"), ("post_submit_commands", ["true"])],
+)
+def test_options_of_airflows_operator_reach_spark_submit_from_the_operator_and_from_default_args(name: str, value: Any) -> None:
+    with DAG("d", default_args={name: value}):
+        by_default = SourceConnectorOperator(task_id="t", connector="c")
+    own = SourceConnectorOperator(task_id="t", connector="c", **{name: value})
+    for operator in (by_default, own):
+        hook = operator._hook_for(Submission("c", Path("/w.properties"), "long-running", {}), "missing")
+        assert getattr(hook.options, name) == (tuple(value) if isinstance(value, list) else value)
 
 
 def test_a_connector_of_a_shared_application_submits_no_driver() -> None:
@@ -751,7 +812,6 @@ def test_a_connector_of_a_shared_application_submits_no_driver() -> None:
 def _after_wait(kafka: Kafka, **began: Any) -> tuple[Stage, Any]:
     """Continue a task after its wait; return what it does next."""
     stage = Stage(kafka, deferrable=True)
-    stage.operator.submit_job = lambda context: "driver-2"
     stage.hook.is_client_mode = False
     stage.airflow.get = lambda key: None  # type: ignore[attr-defined]
     context = stage.airflow.context() | {"outlet_events": Events()}

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from airflow.sdk.exceptions import AirflowException
 
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.herder import Herder
@@ -22,6 +21,7 @@ from sluiceway.operators import (
     StopConnectorOperator,
 )
 from sluiceway.operators.control import ConnectorControlOperator
+from sluiceway.provider.compat import AirflowException
 from sluiceway.storage.file_offset_backing_store import FileOffsetBackingStore
 from sluiceway.storage.memory import MemoryConfigBackingStore, MemoryStatusBackingStore
 from sluiceway.storage.model import TargetState

@@ -12,10 +12,10 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowRescheduleException, TaskDeferred
 
 from sluiceway.config.application import Applications
 from sluiceway.operators import ConnectorOperator
+from sluiceway.provider.compat import AirflowException, AirflowFailException, AirflowRescheduleException, TaskDeferred
 from sluiceway.provider.driver.backfill import Backfill
 from sluiceway.provider.driver.warm_batch import BatchSeen, RequestedBatch
 from sluiceway.provider.progress.connector_progress import ConnectorProgress
@@ -108,7 +108,7 @@ def make(worker_file: Path) -> Make:
             def _internal_topics(self, worker: object) -> Any:
                 return kafka
 
-            def _submit_hook(self, submission: object) -> Any:
+            def _hook_for(self, submission: object, conn_id: str) -> Any:
                 raise NotImplementedError("a driver of its own")
 
         started = datetime(2024, 1, 1, tzinfo=timezone.utc)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from airflow.sdk.exceptions import AirflowFailException, TaskDeferred
 
 from sluiceway.errors import KafkaClientError, NotFoundError
+from sluiceway.provider.compat import AirflowFailException, AirflowRescheduleException, TaskDeferred
 from sluiceway.provider.progress.cluster_view import ConnectorStates
 from sluiceway.provider.settings import Settings
 from sluiceway.provider.triggers.conditions import Condition, ConditionResult
@@ -89,13 +91,19 @@ def test_an_unknown_state_raises_when_the_dag_is_parsed() -> None:
         ConnectorStateSensor(task_id="s", connector="c", states=("RUNING",))
 
 
-@pytest.mark.parametrize(("mode", "poke_interval", "next_poke"), [("reschedule", 1, 8), ("reschedule", 60, 60), ("poke", 1, 1)])
+@pytest.mark.parametrize(("poke_interval", "next_poke"), [(1, 8), (60, 60)])
 def test_a_rescheduled_poke_waits_at_least_for_settle_time(
-    monkeypatch: pytest.MonkeyPatch, mode: str, poke_interval: float, next_poke: float
+    monkeypatch: pytest.MonkeyPatch, poke_interval: float, next_poke: float
 ) -> None:
     monkeypatch.setenv("AIRFLOW__WORKERS__MIN_HEARTBEAT_INTERVAL", "3")
-    sensor = ConnectorStateSensor(task_id="s", connector="c", mode=mode, poke_interval=poke_interval)
-    assert sensor._get_next_poke_interval(0.0, lambda: 0.0, 1) == next_poke
+    monkeypatch.setattr(ConnectorStateSensor, "poke", lambda self, context: False)
+    sensor = ConnectorStateSensor(task_id="s", connector="c", poke_interval=poke_interval)
+    ti = SimpleNamespace(get_first_reschedule_date=lambda context: None)
+    before = datetime.now(timezone.utc)
+    with pytest.raises(AirflowRescheduleException) as raised:
+        sensor.execute({"ti": ti})  # type: ignore[typeddict-item]
+    waits = raised.value.reschedule_date - before
+    assert timedelta(seconds=next_poke) <= waits <= datetime.now(timezone.utc) - before + timedelta(seconds=next_poke)
 
 
 def test_it_defers_even_if_kafka_does_not_answer(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -2,19 +2,19 @@
 
 # No "from __future__ import annotations": FastAPI resolves the annotations of a dependency when it is used.
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from airflow.api_fastapi.app import get_auth_manager
 from airflow.api_fastapi.auth.managers.base_auth_manager import ResourceMethod
 from airflow.api_fastapi.auth.managers.models.resource_details import DagDetails
 from airflow.api_fastapi.core_api.security import GetUserDep
 from airflow.configuration import conf
-from airflow.models.dag import DagModel
 from fastapi import HTTPException, Request
 
 from sluiceway.errors import ConfigError, ConnectError
 from sluiceway.provider.dag_bundle.dag_ids import dag_id
 from sluiceway.provider.dag_bundle.dag_keys import DAG, dag_of
+from sluiceway.provider.pause_sync.airflow_db import team_names
 from sluiceway.rest.dead_letter_routes import DATA_PATH
 
 _METHODS: dict[str, ResourceMethod] = {"GET": "GET", "HEAD": "GET", "POST": "POST", "DELETE": "DELETE"}
@@ -41,13 +41,13 @@ class DagGuard:
 
     def _allowed(self, configs: Mapping[str, Mapping[str, str]], method: ResourceMethod) -> Sequence[str]:
         dags = {name: dag for name, config in configs.items() if (dag := _dag_or_none(name, config)) is not None}
-        teams = DagModel.get_dag_id_to_team_name_mapping(list(dags.values())) if conf.getboolean("core", "multi_team") else {}
+        teams = _teams(dags.values())
         seen: set[str] = set()
         for team in {None, *teams.values()}:
             ids = {dag for dag in dags.values() if teams.get(dag) == team}
             if ids:
-                manager = get_auth_manager()
-                seen |= manager.filter_authorized_dag_ids(dag_ids=ids, user=self._user, method=method, team_name=team)
+                more = {} if team is None else {"team_name": team}
+                seen |= get_auth_manager().filter_authorized_dag_ids(dag_ids=ids, user=self._user, method=method, **more)
         return [name for name, dag in dags.items() if dag in seen]
 
     def check_config(self, name: str, config: Mapping[str, str | None]) -> None:
@@ -61,7 +61,8 @@ class DagGuard:
 
     def require(self, method: ResourceMethod, dag: str | None) -> None:
         """Raise HTTPException (403) unless the user has the right on this DAG, or with None on DAGs in general."""
-        details = DagDetails(id=dag, team_name=DagModel.get_team_name(dag) if dag else None)
+        team = _teams([dag]).get(dag) if dag else None
+        details = DagDetails(id=dag) if team is None else DagDetails(id=dag, team_name=team)
         if not get_auth_manager().is_authorized_dag(method=method, details=details, user=self._user):
             raise HTTPException(403, "Forbidden")
 
@@ -94,6 +95,11 @@ def refuse_other_sites(request: Request) -> None:
     site = request.headers.get("sec-fetch-site", "none")
     if request.method not in ("GET", "HEAD") and site not in ("none", "same-origin") and "authorization" not in request.headers:
         raise HTTPException(403, "Forbidden: a change with a browser's cookie must come from Airflow's own pages. Send a token.")
+
+
+def _teams(dags: Iterable[str]) -> dict[str, str | None]:
+    """Return the teams of DAGs, by DAG; empty where Airflow has no teams."""
+    return team_names(list(dags)) if conf.getboolean("core", "multi_team", fallback=False) else {}
 
 
 def _route_path(request: Request) -> str:

@@ -6,12 +6,13 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import pendulum
-from airflow.sdk import DAG, Asset, AssetAll, AssetAny, AssetWatcher, CronDataIntervalTimetable
+from airflow.sdk import DAG, Asset, AssetAll, AssetAny, AssetWatcher
 from airflow.triggers.base import StartTriggerArgs
 
 from sluiceway.config.connector import CONNECTOR_CLASS
 from sluiceway.config.schedules import CONTINUOUS, LONG_RUNNING, NO_CRON, SCHEDULE
 from sluiceway.errors import ConfigError
+from sluiceway.provider.compat import CronDataIntervalTimetable
 from sluiceway.provider.dag_bundle.callbacks import callbacks
 from sluiceway.provider.dag_bundle.dag_docs import application_page, connector_page
 from sluiceway.provider.dag_bundle.dag_ids import application_dag_id, dag_id

@@ -7,7 +7,7 @@ import re
 import uuid
 from typing import Any
 
-from airflow.sdk.exceptions import AirflowException
+from sluiceway.provider.compat import AirflowException
 
 IMAGE_APPLICATION = "local:///opt/sluiceway/driver_app.py"
 """The driver's Python file in an image made from docker/Dockerfile."""

@@ -8,11 +8,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from airflow.sdk import BaseHook
-
 from sluiceway import __version__
 from sluiceway.config.masking import is_secret
 from sluiceway.errors import ConfigError, ConnectError
+from sluiceway.provider.compat import BaseHook
 from sluiceway.provider.hooks.connection_type import CONN_TYPE, DEFAULT_CONN_ID, HOOK_NAME, KAFKA_CONN_TYPE, ConnectConnection
 
 if TYPE_CHECKING:
@@ -43,7 +42,9 @@ class KafkaConnectHook(BaseHook):
 
     def connection(self) -> ConnectConnection:
         """Read the connection and mask its secrets in logs; raises ConfigError, without any secret."""
-        from airflow.sdk.exceptions import AirflowException, AirflowRuntimeError
+        from airflow.sdk.exceptions import AirflowRuntimeError
+
+        from sluiceway.provider.compat import AirflowException
 
         conn_id = self.kafka_connect_conn_id
         try:

@@ -5,9 +5,8 @@ from __future__ import annotations
 import logging
 from typing import Any
 
-from airflow.sdk.exceptions import AirflowException
-
 from sluiceway.errors import ConnectError
+from sluiceway.provider.compat import AirflowException
 from sluiceway.provider.lineage.datasets import DataSet, Description, Lineage
 
 log = logging.getLogger(__name__)

@@ -41,7 +41,7 @@ class SparkUiLink(BaseOperatorLink):
     name = "Spark UI"
 
     def get_link(self, operator: BaseOperator, *, ti_key: TaskInstanceKey) -> str:
-        return getattr(getattr(operator, "_hook", None), "ui_url", None) or read_settings().spark_ui_url
+        return getattr(operator, "driver_ui_url", None) or read_settings().spark_ui_url
 
 
 def rest_url(connector: str) -> str:

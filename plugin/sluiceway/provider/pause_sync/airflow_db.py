@@ -1,4 +1,7 @@
-"""Reads and writes Airflow's database for the pause sync. Runs in the API server, the component that has access to it."""
+"""Reads and writes Airflow's database. Runs in the API server, the component that has access to it.
+
+The only user of Airflow's database models, which are private: they change with Airflow's versions.
+"""
 
 from __future__ import annotations
 
@@ -119,7 +122,10 @@ class AirflowDatabase:
         the DAG's file: until then a flag keeps it from creating another run.
         """
         unfinished = select(DagRun.id).where(DagRun.dag_id == DagModel.dag_id, DagRun.state.in_(_UNFINISHED_RUNS))
-        blocked = DagModel.exceeds_max_non_backfill.is_(True)
+        flag = getattr(DagModel, "exceeds_max_non_backfill", None)
+        if flag is None:  # before Airflow 3.2, which counts the runs each time
+            return
+        blocked = flag.is_(True)
         with create_session(scoped=False) as session:
             query = update(DagModel).where(DagModel.bundle_name == bundle, blocked, ~unfinished.exists())
             session.execute(query.values(exceeds_max_non_backfill=False), execution_options={"synchronize_session": False})
@@ -131,9 +137,15 @@ class AirflowDatabase:
                 session.merge(DagPriorityParsingRequest(bundle_name=bundle, relative_fileloc=file))
 
 
+def team_names(dag_ids: Collection[str]) -> dict[str, str | None]:
+    """Return the teams of DAGs, by DAG; without those that have none. Empty before Airflow 3.2, which has no teams of DAGs."""
+    names = getattr(DagModel, "get_dag_id_to_team_name_mapping", None)
+    return names(list(dag_ids)) if names is not None else {}
+
+
 def _end_run(session: Session, number: int, why: str) -> bool:
     """End a run and its unfinished tasks with success, and return True; return False if one of its tasks executes."""
-    run = session.get_one(DagRun, number)
+    run = session.scalars(select(DagRun).where(DagRun.id == number)).one()
     tasks = select(TaskInstance).where(TaskInstance.dag_id == run.dag_id, TaskInstance.run_id == run.run_id)
     unfinished = [task for task in session.scalars(tasks) if task.state not in State.finished]
     if any(task.state in _EXECUTING for task in unfinished):

@@ -6,13 +6,14 @@ StatsD) with the connector's name within the metric's.
 
 from __future__ import annotations
 
-from airflow.sdk.configuration import conf
-from airflow.sdk.observability.stats import Stats, normalize_name_for_stats
+import re
 
+from sluiceway.provider.compat import Stats, conf
 from sluiceway.provider.progress.connector_progress import ConnectorProgress
 from sluiceway.provider.progress.run_summary import RunSummary
 
 _PREFIX = "sluiceway.connector"
+_FORBIDDEN = re.compile(r"[^a-zA-Z0-9_.-]")  # in a metric's name
 
 
 def report_progress(connector: str, before: ConnectorProgress | None, now: ConnectorProgress) -> None:
@@ -42,5 +43,5 @@ def _name(connector: str, what: str) -> tuple[str, dict[str, str] | None]:
     """Return a metric's name and its tags; None where the receiver does not know tags."""
     plain = conf.getboolean("metrics", "statsd_on", fallback=False)
     if plain and not conf.getboolean("metrics", "statsd_influxdb_enabled", fallback=False):
-        return f"{_PREFIX}.{normalize_name_for_stats(connector, log_warning=False)}.{what}", None
+        return f"{_PREFIX}.{_FORBIDDEN.sub('_', connector)}.{what}", None
     return f"{_PREFIX}.{what}", {"connector": connector}

@@ -13,10 +13,11 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from airflow.sdk import DAG, CronDataIntervalTimetable
+from airflow.sdk import DAG
 
 from sluiceway.errors import ConfigError, KafkaClientError
 from sluiceway.operators import SinkConnectorOperator, SourceConnectorOperator
+from sluiceway.provider.compat import CronDataIntervalTimetable
 from sluiceway.provider.dag_bundle.bundle import ConnectorDagBundle
 from sluiceway.provider.dag_bundle.connector_dag import connector_dag
 from sluiceway.provider.dag_bundle.stubs import stub

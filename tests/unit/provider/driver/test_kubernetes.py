@@ -6,8 +6,8 @@ import logging
 from typing import Any
 
 import pytest
-from airflow.sdk.exceptions import AirflowException
 
+from sluiceway.provider.compat import AirflowException
 from sluiceway.provider.driver.kubernetes import DriverSecret, driver_pod_name
 
 VALUE = "s3cr3t"

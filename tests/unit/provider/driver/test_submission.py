@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from airflow.sdk.exceptions import AirflowNotFoundException
 
+from sluiceway.provider.compat import AirflowNotFoundException
 from sluiceway.provider.driver.submission import Submission
+from sluiceway.provider.driver.submit_options import SubmitOptions
 from sluiceway.provider.hooks.spark_submit import ConnectorSubmitHook
 
 
@@ -31,11 +32,12 @@ def _hook(
     monkeypatch.setattr(ConnectorSubmitHook, "get_connection", staticmethod(get_connection))
     monkeypatch.setenv("JAVA_HOME", "/a/java")
     submission = Submission("c", Path("/w.properties"), "long-running", config or {"tasks.max": "3"})
-    return ConnectorSubmitHook(submission, conn_id="spark_default", **kwargs)
+    conf = kwargs.pop("conf", None)
+    return ConnectorSubmitHook(submission, conn_id="spark_default", conf=conf, options=SubmitOptions(**kwargs))
 
 
 def _command(hook: ConnectorSubmitHook) -> list[str]:
-    return hook._build_spark_submit_command("driver_app.py")
+    return hook.plan.command("driver_app.py")
 
 
 def _after(command: list[str], option: str) -> list[str]:
@@ -75,18 +77,17 @@ def test_in_client_mode_the_driver_ends_with_its_parent_and_uses_this_python(mon
     command = _command(hook)
     assert _after(command, "--parent-pid") == [str(os.getpid())]
     assert _after(command, "--connector") == ["c"]
-    assert hook._env is not None
-    assert hook._env["PYSPARK_PYTHON"] == sys.executable
-    assert hook._env["PATH"].split(os.pathsep)[0] == str(Path(sys.executable).parent)
-    assert hook._env["MY"] == "own"
-    assert "JAVA_HOME" not in hook._env
+    assert hook.plan.environment["PYSPARK_PYTHON"] == sys.executable
+    assert hook.plan.environment["PATH"].split(os.pathsep)[0] == str(Path(sys.executable).parent)
+    assert hook.plan.environment["MY"] == "own"
+    assert "JAVA_HOME" not in hook.plan.environment
 
 
 def test_an_explicit_python_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYSPARK_PYTHON", "/cluster/python")
-    assert "PYSPARK_PYTHON" not in (_hook(monkeypatch)._env_vars or {})
+    assert "PYSPARK_PYTHON" not in _hook(monkeypatch).plan.environment
     monkeypatch.delenv("PYSPARK_PYTHON")
-    assert "PYSPARK_PYTHON" not in (_hook(monkeypatch, conf={"spark.pyspark.python": "/p"})._env_vars or {})
+    assert "PYSPARK_PYTHON" not in _hook(monkeypatch, conf={"spark.pyspark.python": "/p"}).plan.environment
 
 
 def test_without_java_home_a_java_runtime_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -103,7 +104,8 @@ def test_in_cluster_mode_the_driver_has_no_parent_and_no_local_paths(monkeypatch
     command = _command(hook)
     assert not hook.is_client_mode
     assert "--parent-pid" not in command
-    assert hook._env_vars is None
+    assert "PYSPARK_PYTHON" not in hook.plan.environment
+    assert not any(str(Path(sys.executable).parent) in value for value in hook.plan.environment.values())
 
 
 def test_the_mode_is_passed_to_the_driver() -> None:
@@ -193,28 +195,26 @@ def test_local_mode_gets_no_cluster_settings(monkeypatch: pytest.MonkeyPatch) ->
 def test_the_packages_zip_is_passed_unless_the_driver_uses_this_python(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("PYSPARK_PYTHON", raising=False)
     own = _hook(monkeypatch, py_files="/more.zip")
-    assert own._py_files == "/more.zip"
-    assert own._conf["spark.python.daemon.module"] == "sluiceway.spark.local_daemon"
+    assert own.plan.options.py_files == "/more.zip"
+    assert own.plan.conf["spark.python.daemon.module"] == "sluiceway.spark.local_daemon"
     for other in (
         _hook(monkeypatch, py_files="/more.zip", env_vars={"PYSPARK_PYTHON": "/other/python"}),
         _hook(monkeypatch, _Connection(), py_files="/more.zip"),
     ):
-        assert other._py_files is not None
-        assert other._py_files.endswith(".zip,/more.zip")
-        assert "spark.python.daemon.module" not in other._conf
+        assert str(other.plan.options.py_files).endswith(".zip,/more.zip")
+        assert "spark.python.daemon.module" not in other.plan.conf
 
 
 def test_spark_submit_runs_in_its_own_session(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     stand_in = tmp_path / "spark-submit"
     stand_in.write_text(f"#!{sys.executable}\nimport os\nprint('session', os.getsid(0) == os.getpid(), flush=True)\n")
     stand_in.chmod(0o755)
-    hook = _hook(monkeypatch, env_vars={"PATH": "x"})
-    monkeypatch.setattr(hook, "_get_spark_binary_path", lambda: [str(stand_in)])
+    hook = _hook(monkeypatch, env_vars={"PATH": "x"}, spark_binary=str(stand_in))
     lines: list[str] = []
-    monkeypatch.setattr(hook, "_process_spark_submit_log", lambda out: lines.extend(out))
+    monkeypatch.setattr(hook, "_read_line", lines.append)
     assert hook.exit_code is None
     hook.submit("driver_app.py")
-    assert lines == ["session True\n"]
+    assert lines == ["session True"]
     assert hook.exit_code == 0
 
 

@@ -6,18 +6,19 @@ import json
 import stat
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from airflow.providers.apache.spark.hooks import spark_submit
-from airflow.sdk.exceptions import AirflowException
 
 from sluiceway.config.properties import parse_properties
 from sluiceway.config.variables import HANDED_OVER, handed_over
+from sluiceway.provider.compat import AirflowFailException
 from sluiceway.provider.driver.kubernetes import DriverSecret
 from sluiceway.provider.driver.submission import Submission
+from sluiceway.provider.driver.submit_options import SubmitOptions
+from sluiceway.provider.driver.submit_process import SubmitProcess
 from sluiceway.provider.hooks import spark_submit as hook_module
 from sluiceway.provider.hooks.spark_submit import ConnectorSubmitHook
 from sluiceway.worker.start_gate import StartGate, StartSlot
@@ -46,7 +47,6 @@ class _Seen:
             host, extra_dejson = master, {"deploy-mode": deploy_mode, "namespace": "ns"}
 
         monkeypatch.setattr(ConnectorSubmitHook, "get_connection", staticmethod(lambda conn_id: Connection()))
-        monkeypatch.setattr(spark_submit, "kube_client", object(), raising=False)  # the Kubernetes provider is not installed
         monkeypatch.setenv("JAVA_HOME", "/a/java")
         monkeypatch.delenv(HANDED_OVER, raising=False)
         self._folder = folder
@@ -54,8 +54,9 @@ class _Seen:
         stand_in.write_text(f"#!{sys.executable}\n{_STAND_IN}")
         stand_in.chmod(0o755)
         submission = Submission("c", Path("/w.properties"), "long-running", {})
-        self.hook = ConnectorSubmitHook(submission, conn_id="spark", env_vars={HANDED_OVER: SECRET, "MY": "own"}, **kwargs)
-        monkeypatch.setattr(self.hook, "_get_spark_binary_path", lambda: [str(stand_in)])
+        conf = kwargs.pop("conf", None)
+        options = SubmitOptions(env_vars={HANDED_OVER: SECRET, "MY": "own"}, spark_binary=str(stand_in), **kwargs)
+        self.hook = ConnectorSubmitHook(submission, conn_id="spark", conf=conf, options=options)
 
     def submit(self) -> dict[str, Any]:
         self.hook.submit("driver_app.py")
@@ -125,7 +126,7 @@ def test_on_kubernetes_in_cluster_mode_values_are_in_a_secret_that_the_pod_owns(
     staged.hook.detach_from_driver()
     seen = staged.submit()
     [secret] = secrets
-    pod = staged.hook._kubernetes_driver_pod
+    pod = staged.hook.plan.pod
     assert secret.given == ("ns", pod, SECRET)
     assert f"spark.kubernetes.driver.pod.name={pod}" in seen["argv"]
     assert f"spark.kubernetes.driver.secretKeyRef.{HANDED_OVER}=name:values" in seen["argv"]
@@ -174,9 +175,8 @@ def test_the_users_properties_file_is_included(monkeypatch: pytest.MonkeyPatch, 
 def test_a_standalone_master_in_cluster_mode_is_rejected_if_there_are_secrets(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    staged = _Seen(monkeypatch, tmp_path, "spark://master:7077", "cluster")
-    with pytest.raises(AirflowException, match="deploy-mode=client") as raised:
-        staged.submit()
+    with pytest.raises(AirflowFailException, match="deploy-mode=client") as raised:
+        _Seen(monkeypatch, tmp_path, "spark://master:7077", "cluster")
     assert "s3cr" not in str(raised.value)
 
 
@@ -258,11 +258,13 @@ def test_a_driver_on_this_machine_counts_as_a_start_until_it_runs_its_connector_
     monkeypatch.setattr(hook_module, "_starts", gate)
     seen = _Seen(monkeypatch, tmp_path, "local[2]", "client")
 
-    def run(lines: Iterator[str]) -> None:
-        seen.hook._read_line(line)
-        gate.log.append("line")
+    class Process(SubmitProcess):
+        def wait(self) -> int:
+            self._on_line(line)
+            gate.log.append("line")
+            return super().wait()
 
-    monkeypatch.setattr(seen.hook, "_process_spark_submit_log", run)
+    monkeypatch.setattr(hook_module, "SubmitProcess", Process)
     seen.submit()
     assert [*gate.log, "end"] == log
 
@@ -275,14 +277,9 @@ def test_a_driver_that_airflow_ends_before_its_start_is_not_submitted(monkeypatc
     assert not (tmp_path / "seen.json").exists()
 
 
-@pytest.mark.parametrize("method", ["_process_spark_submit_log", "_process_spark_status_log"])
-def test_bytes_that_are_not_utf8_do_not_end_the_drivers_output(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, method: str
-) -> None:
-    seen = _Seen(monkeypatch, tmp_path, "local[2]", "client")
+def test_bytes_that_are_not_utf8_do_not_end_the_drivers_output() -> None:
     script = r"import os; os.write(1, b'one \xff\xfe\n' + b'x' * 9000 + b'\xe4\n' + 'last ü\n'.encode())"
-    with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True, encoding="ascii") as process:
-        assert process.stdout is not None
-        getattr(seen.hook, method)(iter(process.stdout))
-        assert process.stdout.read() == ""
-    assert process.returncode == 0
+    lines: list[str] = []
+    assert SubmitProcess([sys.executable, "-c", script], {"LC_ALL": "C"}, lines.append).wait() == 0
+    assert [len(line) for line in lines] == [6, 9001, 6]
+    assert lines[-1] == "last ü"

@@ -36,7 +36,7 @@ def test_links_are_stored_at_the_start_and_updated_with_the_spark_uis_address(op
     rest, spark = ConnectorRestLink().xcom_key, SparkUiLink().xcom_key
     assert ti.xcoms[rest] == "https://air.example/flow/sluiceway/connectors/right%3A%20of%2Fway/status"
     assert ti.xcoms[spark] == "https://spark.example"
-    operator._hook = type("Hook", (), {"ui_url": "http://driver:4040"})()
+    operator._submit_hook = type("Hook", (), {"ui_url": "http://driver:4040"})()
     publish(operator, ti)
     assert ti.xcoms[spark] == "http://driver:4040"
 
@@ -56,7 +56,6 @@ def test_the_hook_reads_the_spark_uis_address_from_the_drivers_log(monkeypatch: 
     hook = ConnectorSubmitHook(Submission("c", Path("/w.properties"), "long-running", {}), conn_id="spark_a")
     seen: list[str | None] = []
     hook.on_ui = lambda: seen.append(hook.ui_url)
-    hook._process_spark_submit_log(
-        iter(["26/01/05 INFO SparkContext: hello", "26/01/05 INFO Utils: Successfully started service 'SparkUI' on port 4041."])
-    )
+    hook._read_line("26/01/05 INFO SparkContext: hello")
+    hook._read_line("26/01/05 INFO Utils: Successfully started service 'SparkUI' on port 4041.")
     assert seen == ["http://driver:4041"]

@@ -1,0 +1,176 @@
+"""Plans the spark-submit of a driver: settings, files, environment and arguments, which depend on where the driver runs.
+
+Settings that nobody has given are chosen here, because only now the Spark connection is known.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from sluiceway.config.variables import HANDED_OVER
+from sluiceway.provider.compat import AirflowFailException
+from sluiceway.provider.driver.cluster_conf import CORES, CORES_MAX, cluster_conf, uploads_spark_jars
+from sluiceway.provider.driver.kubernetes import IMAGE_APPLICATION, NAMESPACE, POD_NAME, UPLOAD_PATH, driver_pod_name
+from sluiceway.provider.driver.spark_connection import SparkConnection
+from sluiceway.provider.driver.spark_defaults import read_spark_defaults
+from sluiceway.provider.driver.submission import Submission
+from sluiceway.provider.driver.submit_command import submit_command
+from sluiceway.provider.driver.submit_options import SubmitOptions
+from sluiceway.spark.elastic import INSTANCES
+
+WAIT_ON_YARN = "spark.yarn.submit.waitAppCompletion"
+WAIT_ON_KUBERNETES = "spark.kubernetes.submission.waitAppCompletion"
+
+_YARN_VARIABLE, _POD_VARIABLE = "spark.yarn.appMasterEnv.{}", "spark.kubernetes.driverEnv.{}"
+
+
+@dataclass(frozen=True, slots=True)
+class SubmitPlan:
+    """One spark-submit, before the values from Airflow are added."""
+
+    connection: SparkConnection
+    options: SubmitOptions
+    conf: Mapping[str, Any]
+    environment: Mapping[str, str] = field(repr=False)
+    """Variables for spark-submit's own process, over those of this process."""
+    handed_over: str | None = field(repr=False)
+    """The values from Airflow, for a driver in cluster mode. In client mode they are in ``environment``."""
+    arguments: Sequence[str]
+    image_application: str | None = None
+    """The application's path in the image of a pod, which cannot read this machine's."""
+    uploads_jars: bool = False
+    """Whether spark-submit uploads Spark's jars to the cluster."""
+
+    @property
+    def pod(self) -> str:
+        """Return the name of the driver's pod on Kubernetes."""
+        return str(self.conf.get(POD_NAME, ""))
+
+    @property
+    def namespace(self) -> str:
+        """Return the namespace of the driver's pod."""
+        return self.connection.namespace or "default"
+
+    def command(self, application: str) -> list[str]:
+        """Return the command line that submits an application, the path of a Python file."""
+        return submit_command(self.connection, self.options, self.conf, application, self.arguments)
+
+    def detached(self) -> SubmitPlan:
+        """Return the plan of a spark-submit that ends once the cluster manager has accepted the driver.
+
+        Raises:
+            AirflowFailException: the settings say otherwise.
+        """
+        key = WAIT_ON_YARN if self.connection.is_yarn else WAIT_ON_KUBERNETES if self.connection.is_kubernetes else None
+        if key is None:
+            return self
+        if str(self.conf.get(key, "false")).strip().lower() != "false":
+            raise AirflowFailException(
+                f"{key}=true keeps spark-submit running until the driver's end, but the task must know the driver before. Remove "
+                "the setting, or set durable=False and deferrable=False."
+            )
+        return replace(self, conf={**self.conf, key: "false"})
+
+
+def plan_submission(
+    submission: Submission, connection: SparkConnection, options: SubmitOptions, explicit: Mapping[Any, Any] | None
+) -> SubmitPlan:
+    """Return the plan of a driver's spark-submit.
+
+    Args:
+        submission: the driver.
+        connection: where it runs.
+        options: the operator's options.
+        explicit: the operator's Spark settings.
+    """
+    conf, given = _given(submission, connection, options, explicit)
+    client_mode = connection.is_client_mode
+    variables = options.env_vars or {}
+    # On Kubernetes, a driver's pod has no access to files of this machine, unless spark-submit uploads them.
+    in_image = connection.is_kubernetes and not client_mode and UPLOAD_PATH not in given
+    own_python = connection.is_local and submission.runs_own_python(variables, given)
+    if not own_python and not in_image:
+        options = replace(options, py_files=submission.py_files(options.py_files, given))
+    if ships_worker := connection.is_yarn and not client_mode:
+        options = replace(options, files=submission.files(options.files, given))
+    conf = _conf(submission, connection, conf, given, own_python=own_python)
+    if connection.is_kubernetes and connection.namespace:
+        conf = {**conf, NAMESPACE: connection.namespace}
+    if client_mode:
+        conf = {**submission.driver_python(variables, given), **conf}
+        environment, handed_over = submission.environment(variables, given), None
+    else:
+        conf, environment, handed_over = _for_cluster(submission, connection, variables, conf, given)
+        connection = replace(connection, namespace=connection.namespace or given.get(NAMESPACE))
+    environment = {**submission.jvm_variables(environment, client_mode=client_mode), **environment}
+    return SubmitPlan(
+        connection=connection,
+        options=options,
+        conf=conf,
+        environment={key: str(value) for key, value in environment.items()},
+        handed_over=handed_over,
+        arguments=submission.arguments(os.getpid() if client_mode else None, ships_worker=ships_worker),
+        image_application=IMAGE_APPLICATION if in_image else None,
+        uploads_jars=uploads_spark_jars(connection.master, given),
+    )
+
+
+def _given(
+    submission: Submission, connection: SparkConnection, options: SubmitOptions, explicit: Mapping[Any, Any] | None
+) -> tuple[dict[str, Any], dict[str, str]]:
+    """Return the settings of connector and operator, and those with the administrator's and the options'; the last wins."""
+    conf = submission.conf(explicit)
+    environment = {**os.environ, **{key: str(value) for key, value in (options.env_vars or {}).items()}}
+    file = read_spark_defaults(environment, properties_file=options.properties_file, binary=connection.binary)
+    sizes = {INSTANCES: options.num_executors, CORES: options.executor_cores, CORES_MAX: options.total_executor_cores}
+    settings = {**file, **conf, **{key: value for key, value in sizes.items() if value is not None}}
+    return conf, {key: str(value) for key, value in settings.items()}
+
+
+def _conf(
+    submission: Submission, connection: SparkConnection, conf: dict[str, Any], given: Mapping[str, str], *, own_python: bool
+) -> dict[str, Any]:
+    """Return ``conf`` over the defaults for the master."""
+    if connection.is_local:
+        return submission.local_conf(conf, own_python=own_python)
+    defaults = cluster_conf(
+        connection.master,
+        submission.tasks,
+        given,
+        client_mode=connection.is_client_mode,
+        data_frames=submission.data_frames,
+        java_memory=submission.java_memory,
+    )
+    return {**(submission.client_conf(defaults) if connection.is_client_mode else defaults), **conf}
+
+
+def _for_cluster(
+    submission: Submission,
+    connection: SparkConnection,
+    variables: Mapping[str, Any],
+    conf: dict[str, Any],
+    given: Mapping[str, str],
+) -> tuple[dict[str, Any], dict[str, Any], str | None]:
+    """Return the settings of a driver in cluster mode, spark-submit's environment, and the values from Airflow."""
+    own = {key: value for key, value in variables.items() if key != HANDED_OVER}
+    handed_over = str(variables[HANDED_OVER]) if HANDED_OVER in variables else None
+    if connection.is_kubernetes:
+        # The pod is named here, because its name in spark-submit's log depends on Spark's version.
+        conf = {**conf, POD_NAME: given.get(POD_NAME) or driver_pod_name(submission.name)}
+        return {**conf, **{_POD_VARIABLE.format(key): value for key, value in own.items()}}, {}, handed_over
+    if connection.is_yarn:  # variables such as HADOOP_CONF_DIR are spark-submit's too
+        return {**conf, **{_YARN_VARIABLE.format(key): value for key, value in own.items()}}, own, handed_over
+    if handed_over is not None:
+        raise AirflowFailException(
+            f"Connector {submission.connector}: a standalone Spark master passes no environment to a driver in cluster "
+            "mode, so kafka_conn_id and ${airflow:...} do not work there. Set deploy-mode=client in the Spark connection."
+        )
+    if own:
+        raise AirflowFailException(
+            f"Connector {submission.connector}: a standalone Spark master passes no environment to a driver in cluster mode. "
+            "Remove env_vars, or set deploy-mode=client in the Spark connection."
+        )
+    return conf, {}, None

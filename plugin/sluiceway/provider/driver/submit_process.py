@@ -1,0 +1,100 @@
+"""The process of one spark-submit: starts it, reads its log, and reports its end. Runs in the Airflow task's process."""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+import shlex
+import subprocess
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+
+from sluiceway.provider.compat import AirflowException
+from sluiceway.provider.driver.submit_command import masked
+
+log = logging.getLogger(__name__)
+
+_LAST_LINES, _LAST_LINES_OF_ERROR = 20, 500
+_ERROR_BEGINS = re.compile(r'Exception in thread "')
+_COMMAND_SECONDS = 30
+
+
+class SubmitProcess:
+    """A running spark-submit.
+
+    Args:
+        command: its command line.
+        environment: its variables, over those of this process.
+        on_line: called with each line of its output, before the line is logged.
+        own_session: whether it gets a session of its own, which signals to this process's group do not reach.
+    """
+
+    def __init__(
+        self,
+        command: Sequence[str],
+        environment: Mapping[str, str],
+        on_line: Callable[[str], None],
+        *,
+        own_session: bool = False,
+    ) -> None:
+        self._command, self._on_line = command, on_line
+        self._last: deque[str] = deque(maxlen=_LAST_LINES)
+        log.info("spark-submit: %s", masked(command))
+        self._process = subprocess.Popen(
+            list(command),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            encoding="utf-8",
+            errors="replace",
+            env={**os.environ, **environment},
+            start_new_session=own_session,
+        )
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    @property
+    def exit_code(self) -> int | None:
+        """Return the exit code, negative if a signal ended it; None while it runs."""
+        return self._process.poll()
+
+    def kill(self) -> None:
+        self._process.kill()
+
+    def wait(self) -> int:
+        """Log the output until the end; return the exit code."""
+        with self._process as process:
+            for line in process.stdout or ():
+                self._read(line.strip())
+        return process.returncode
+
+    def failure(self, why: str) -> AirflowException:
+        """Return the error of a spark-submit that has failed, with the last lines of its output."""
+        lines = "\n".join(masked(line) for line in self._last)
+        shown = f"\nIts last lines:\n{lines}" if lines else ""
+        return AirflowException(f"spark-submit failed: {why}. Its command: {masked(self._command)}{shown}")
+
+    def _read(self, line: str) -> None:
+        self._on_line(line)
+        if self._last.maxlen == _LAST_LINES and _ERROR_BEGINS.search(line):
+            self._last = deque(maxlen=_LAST_LINES_OF_ERROR)  # the whole trace, without what was logged before
+        self._last.append(line)
+        log.info(line)
+
+
+def run_afterwards(commands: Sequence[str]) -> None:
+    """Run an operator's ``post_submit_commands``. A failure is logged as a warning."""
+    for command in commands:
+        try:
+            done = subprocess.run(
+                shlex.split(command), capture_output=True, text=True, check=False, timeout=_COMMAND_SECONDS, errors="replace"
+            )
+        except (OSError, ValueError, subprocess.TimeoutExpired) as error:
+            log.warning("post_submit_commands: %s: %s", masked(command), error)
+            continue
+        if done.returncode:
+            output = masked((done.stdout + done.stderr)[-2000:])
+            log.warning("post_submit_commands: %s ended with exit code %d\n%s", masked(command), done.returncode, output)
