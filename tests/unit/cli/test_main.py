@@ -6,10 +6,12 @@ import argparse
 import resource
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from sluiceway import exit_codes
 from sluiceway.cli.main import main, run_verb
 from sluiceway.rest.client import RestError
 from unit.cli.pretend_client import PretendClient
@@ -116,3 +118,12 @@ def test_a_defect_keeps_its_trace() -> None:
 
     with pytest.raises(ModuleNotFoundError):
         run_verb(argparse.Namespace(run=run))
+
+
+def test_a_command_whose_reader_has_ended_ends_without_a_traceback(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def print_into_a_closed_pipe(_options: object) -> int:
+        raise BrokenPipeError
+
+    with (tmp_path / "out").open("w") as output:
+        monkeypatch.setattr(sys, "stdout", output)
+        assert run_verb(argparse.Namespace(run=print_into_a_closed_pipe)) == exit_codes.FAILED

@@ -6,9 +6,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 import sqlalchemy
 
-from sluiceway.provider.pause_sync.leadership import FileLeadership, leadership
+from sluiceway.provider.pause_sync.leadership import DatabaseLeadership, FileLeadership, leadership
 
 _HOLD = """
 import sys
@@ -60,3 +61,17 @@ def test_the_lock_is_the_one_of_version_0_1_0(tmp_path: Path) -> None:
     assert lock.held()
     lock.release()
     assert [each.name for each in tmp_path.iterdir()] == ["sluiceway-mirror-5a638a12.lock"]
+
+
+@pytest.mark.parametrize("free", [True, False])
+def test_the_databases_answer_says_who_holds_the_lock(monkeypatch: pytest.MonkeyPatch, free: bool) -> None:
+    """SQLite answers in place of a server, which counts the connections that hold the lock."""
+    monkeypatch.setitem(DatabaseLeadership._TAKE, "sqlite", f"SELECT {int(free)} WHERE :number IS NOT NULL")
+    engine = sqlalchemy.create_engine("sqlite://", poolclass=sqlalchemy.pool.QueuePool)
+    lock = DatabaseLeadership(engine, "connect")
+    assert [lock.held(), lock.held()] == [free, free]
+    pool = engine.pool
+    assert isinstance(pool, sqlalchemy.pool.QueuePool)
+    assert pool.checkedout() == int(free)  # a process that does not hold the lock keeps no connection
+    lock.release()
+    assert pool.checkedout() == 0

@@ -175,6 +175,26 @@ def test_messages_with_headers_and_bad_text_are_records(monkeypatch: pytest.Monk
     assert [kind for kind, _, _ in taken] == ["rows"]
 
 
+@pytest.mark.parametrize(
+    "config",
+    [
+        {
+            "transforms": "one",
+            "transforms_one_type": "InsertHeader",
+            "transforms_one_header": "h",
+            "transforms_one_value_literal": "1",
+        },
+        {"value_converter": "StringConverter", "value_converter_converter_encoding": "ISO-8859-1"},
+    ],
+    ids=["transform", "converter"],
+)
+def test_a_transform_or_converter_without_a_columnar_form_needs_records(
+    monkeypatch: pytest.MonkeyPatch, config: dict[str, str]
+) -> None:
+    taken = run(monkeypatch, messages(0, 0, 300), until=lambda: count() == 300, **config)
+    assert taken == [("rows", 0, list(range(300)))]
+
+
 @pytest.mark.parametrize(("number", "read", "kind"), [(299, False, "rows"), (150, False, "columns"), (150, True, "rows")])
 def test_timestamps_of_two_types_need_records_if_they_are_read(
     monkeypatch: pytest.MonkeyPatch, number: int, read: bool, kind: str

@@ -95,6 +95,23 @@ def test_a_record_that_the_client_rejects_is_skipped(producers: list[FakeProduce
     assert stored(task) == {"position": 3}
 
 
+def test_a_lost_record_fails_the_next_batch_and_not_only_the_next_commit(producers: list[FakeProducer]) -> None:
+    sender = RecordSender(
+        {},
+        task_converters(config(), WorkerConfig.of(worker())),
+        OffsetStorageWriter(Offsets(), "src"),
+        RetryWithToleranceOperator({}),
+        interrupt=lambda: None,
+        new_topic=lambda _topic: None,
+    )
+    sender.poll_deliveries()
+    producers[-1].error = KafkaError(KafkaError._MSG_TIMED_OUT)
+    with pytest.raises(ConnectError, match="_MSG_TIMED_OUT"):
+        sender.send(SubmittedRecords.of(RECORDS[:1]))
+    with pytest.raises(ConnectError, match="_MSG_TIMED_OUT"):
+        sender.poll_deliveries()
+
+
 def test_flush_waits_for_rejected_records_to_be_sent_again(producers: list[FakeProducer]) -> None:
     offsets = OffsetStorageWriter(Offsets(), "src")
     sender = RecordSender(
