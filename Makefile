@@ -7,7 +7,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 .PHONY: help demo demo-hdfs down test lint format docs test-airflow test-clusters build-kubernetes test-kubernetes
 .PHONY: faults bench bench-airflow bench-frames bench-many bench-scaling clean test-columns test-frames bench-rest
 .PHONY: test-preview test-stores test-plugins test-plugins-cdc test-plugins-kills bench-plugins test-cdc test-page
-.PHONY: bench-metrics test-lineage test-metrics test-cdc-kills bench-cdc screenshots
+.PHONY: test-matrix bench-metrics test-lineage test-metrics test-cdc-kills bench-cdc screenshots
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -48,6 +48,9 @@ test-airflow: $(VENV)/.ready  ## the longer tests on a real Airflow
 test-lineage: $(VENV)/.ready  ## events that OpenLineage's own provider makes of connectors' runs
 	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt apache-airflow-providers-openlineage
 	$(BIN)/python -m pytest tests/unit/provider/lineage tests/integration/test_lineage_shapes.py -v -p no:cacheprovider
+
+test-matrix: $(VENV)/.ready  ## other Pythons, Airflows, Sparks, and Kafka clients, each from the wheel by pip alone; a table (CELLS="newest-3.13 spark-3.5")
+	PYTHONPATH=plugin:tests $(BIN)/python tools/run_matrix.py $(CELLS)
 
 test-clusters: $(VENV)/.ready  ## kill each part of real Spark and YARN clusters, and print a table (ROUNDS=10 SEED=1 KILLS=executor LOAD=1)
 	$(BIN)/python -m pytest tests/clusters tests/integration/test_spark_cluster.py tests/integration/test_elastic_executors.py -v -s \

@@ -15,6 +15,7 @@ from pathlib import Path
 import docs_cli
 import docs_metrics
 import docs_python
+import docs_versions
 from docs_markdown import code, table
 
 from sluiceway import discovery
@@ -125,6 +126,7 @@ def pages() -> dict[str, str]:
         "cli.md": _page("Command line", docs_cli.INTRODUCTION, docs_cli.sections()),
         "python-api.md": _page("Python API", docs_python.API_INTRODUCTION, docs_python.api_sections()),
         "operators.md": _page("Operators and sensors", docs_python.OPERATORS_INTRODUCTION, docs_python.operator_sections()),
+        "versions.md": _page("Versions", docs_versions.INTRODUCTION, docs_versions.sections()),
         "testing.md": _page("Testing", docs_python.TESTING_INTRODUCTION, docs_python.testing_sections()),
     }
 

@@ -34,7 +34,21 @@ JSON = "org.apache.kafka.connect.json.JsonConverter"
 STRING = "org.apache.kafka.connect.storage.StringConverter"
 
 #: Packages that only some plugins need; a module that needs one may refuse to be imported without it.
-_OPTIONAL = frozenset({"adlfs", "airflow", "deltalake", "fsspec", "gcsfs", "hdfs_native", "opentelemetry", "s3fs", "thrift"})
+_OPTIONAL = frozenset(
+    {
+        "adlfs",
+        "airflow",
+        "croniter",
+        "deltalake",
+        "fsspec",
+        "gcsfs",
+        "hdfs_native",
+        "hive_metastore",
+        "opentelemetry",
+        "pyiceberg",
+    }
+    | {"s3fs", "thrift", "venv_pack"}
+)
 
 
 class Failed(Exception):  # noqa: N818 (a check's answer)
