@@ -245,7 +245,8 @@ def records(bootstrap: str, topic: str) -> int:
 def check_airflow(folder: Path, bootstrap: str) -> None:
     """A connector as a DAG: RUNNING, paused, and resumed, while a file grows."""
     worker, source = folder / "airflow.properties", folder / "log.txt"
-    worker.write_text(f"bootstrap.servers={bootstrap}\nkey.converter={STRING}\nvalue.converter={STRING}\n")
+    alone = "".join(f"{each}.storage.replication.factor=1\n" for each in ("config", "offset", "status"))
+    worker.write_text(f"bootstrap.servers={bootstrap}\nkey.converter={STRING}\nvalue.converter={STRING}\n{alone}")
     source.write_text("first\n")
     command = [sys.executable, "-m", "sluiceway.cli.main"]
     given = {**os.environ, "SLUICEWAY_HOME": str(folder / "stack"), "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
