@@ -26,7 +26,7 @@ from sluiceway.discovery import connector_class, is_sink
 from sluiceway.errors import ConfigError, NotFoundError
 from sluiceway.provider.dag_bundle.dag_ids import dag_id
 
-__all__ = ["DAG", "MICRO_BATCH", "MODE", "DagKeys", "dag_of", "is_generated", "is_sink_config"]
+__all__ = ["DAG", "LONG_RUNNING", "MICRO_BATCH", "MODE", "DagKeys", "dag_of", "is_generated", "is_sink_config"]
 
 RETRIES = "airflow.retries"
 OWNER = "airflow.owner"

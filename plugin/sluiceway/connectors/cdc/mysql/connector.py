@@ -10,6 +10,7 @@ from sluiceway.connectors.cdc.mysql.config import DEFINITION, source_config
 from sluiceway.connectors.cdc.mysql.connection import Server
 from sluiceway.connectors.cdc.mysql.converters import converters
 from sluiceway.connectors.cdc.mysql.task import MariaDbSourceTask, MySqlSourceTask
+from sluiceway.connectors.cdc.option_checks import add_problems, warn_of_ignored
 from sluiceway.errors import ConfigError, ConnectError
 
 _EXCLUSIVE = (
@@ -36,6 +37,7 @@ class BinlogConnector(SourceConnector):
             converters(config)
         except ConfigError as error:
             values["converters"].errors.append(str(error))
+        add_problems(values, config, postgresql=False)
         if not any(value.errors for value in values.values()):
             try:
                 Server(source_config(config).connection).close()
@@ -49,6 +51,7 @@ class BinlogConnector(SourceConnector):
 
     def start(self, config: Mapping[str, str]) -> None:
         source_config(config)
+        warn_of_ignored(config, DEFINITION, postgresql=False)
         self._config = dict(config)
 
     def task_configs(self, max_tasks: int) -> Sequence[Mapping[str, str]]:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from sluiceway.api import ExactlyOnceSupport, Offset, Partition, SourceConnector, SourceRecord, SourceTaskContext
 from sluiceway.config.definition import ConfigDef, ValidatedValue
+from sluiceway.connectors.cdc.option_checks import warn_of_ignored
 from sluiceway.connectors.cdc.postgres.config import postgres_config
 from sluiceway.connectors.cdc.postgres.keys import CONFIG
 from sluiceway.connectors.cdc.postgres.source import VERSION
@@ -51,6 +52,7 @@ class PostgresConnector(SourceConnector):
 
     def start(self, config: Mapping[str, str]) -> None:
         postgres_config(config)
+        warn_of_ignored(config, CONFIG, postgresql=True)
         self._properties = dict(config)
 
     def task_configs(self, max_tasks: int) -> Sequence[Mapping[str, str]]:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from sluiceway.config.definition import ValidatedValue
 from sluiceway.connectors.cdc.keys import invalid
+from sluiceway.connectors.cdc.option_checks import add_problems
 from sluiceway.connectors.cdc.postgres.config import postgres_config
 from sluiceway.connectors.cdc.postgres.connection import connect, driver
 from sluiceway.connectors.cdc.postgres.keys import CONFIG
@@ -19,6 +20,7 @@ def validate(config: Mapping[str, str]) -> dict[str, ValidatedValue]:
         include, exclude = f"{kind}.include.list", f"{kind}.exclude.list"
         if config.get(include) and config.get(exclude):
             found[exclude].errors.append(str(invalid(exclude, f'"{include}" is already specified')))
+    add_problems(found, config, postgresql=True)
     if not any(value.errors for value in found.values()):
         _check_login(config, found)
     return found

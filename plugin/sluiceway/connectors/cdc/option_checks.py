@@ -1,0 +1,237 @@
+"""Checks what a config of change data capture asks for beyond single keys' types: conflicts, and options without effect. No I/O.
+
+An option that would be ignored, and other records come than the user wants, is refused. Others without effect are named in a
+warning when the connector starts. Messages for what Debezium refuses, too, are Debezium's.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Callable, Iterator, Mapping
+
+from sluiceway.config.definition import ConfigDef, ValidatedValue
+from sluiceway.connectors.cdc.filters import check_patterns, split_list
+from sluiceway.connectors.cdc.keys import invalid
+from sluiceway.errors import ConfigError
+
+log = logging.getLogger(__name__)
+
+Config = Mapping[str, str]
+Check = Callable[[str, Config], "str | None"]
+"""Returns what is wrong with a key that is set, given its value and the config."""
+
+_TOPIC = re.compile(r"[A-Za-z0-9._-]+")
+_KEY_COLUMNS = re.compile(r"\s*[^\s:]+:[^:\s]+\s*")
+_REPLICA_IDENTITY = re.compile(r"\s*[^\s:]+:(DEFAULT|FULL|NOTHING|INDEX \S+)\s*", re.IGNORECASE)
+_HEX = "hex:"
+_ALL_SOURCES = "This connector reads the rows of all GTID sources"
+_SSL_MODES = ("disabled", "preferred", "required", "verify_ca", "verify_identity", "disable", "trust", "verify-ca", "verify-full")
+_LARGEST_SERVER_ID = (1 << 32) - 1
+_NAMING = "io.debezium.schema."
+_NAMINGS = (f"{_NAMING}SchemaTopicNamingStrategy",)
+_BINLOG_NAMINGS = (*_NAMINGS, f"{_NAMING}DefaultTopicNamingStrategy")  # the same names, since there are no schemas
+
+_WITHOUT_EFFECT = frozenset(
+    {
+        "binlog.buffer.size",
+        "connect.keep.alive",
+        "connect.keep.alive.interval.ms",
+        "custom.metric.tags",
+        "database.query.timeout.ms",
+        "database.server.id.offset",
+        "database.sslfactory",
+        "database.tcpKeepAlive",
+        "event.deserialization.failure.handling.mode",
+        "event.processing.failure.handling.mode",
+        "gtid.source.filter.dml.events",
+        "incremental.snapshot.allow.schema.changes",
+        "inconsistent.schema.handling.mode",
+        "lsn.flush.timeout.action",
+        "lsn.flush.timeout.ms",
+        "query.fetch.size",
+        "replica.identity.autoset.values",
+        "schema.history.internal.skip.unparseable.ddl",
+        "schema.refresh.mode",
+        "snapshot.mode.configuration.based.snapshot.on.schema.error",
+        "streaming.delay.ms",
+        "table.ignore.builtin",
+        "use.nongraceful.disconnect",
+        "xmin.fetch.interval.ms",
+    }
+)
+_WITHOUT_EFFECT_IN_POSTGRESQL = frozenset(
+    {
+        "database.initial.statements",
+        "snapshot.delay.ms",
+        "snapshot.mode.configuration.based.snapshot.schema",
+    }
+)
+
+
+def warn_of_ignored(config: Config, definition: ConfigDef, *, postgresql: bool) -> None:
+    """Log the keys of a config that have no effect."""
+    names = ignored_options(config, definition, postgresql=postgresql)
+    if names:
+        log.warning("[%s] These options have no effect here: %s", config.get("name", ""), ", ".join(names))
+
+
+def ignored_options(config: Config, definition: ConfigDef, *, postgresql: bool) -> list[str]:
+    """Return the keys of a config that have no effect, sorted. A key that is set to its default is not one of them."""
+    names = _WITHOUT_EFFECT | (_WITHOUT_EFFECT_IN_POSTGRESQL if postgresql else frozenset())
+    found = []
+    for key in definition:
+        if key.name in names and config.get(key.name) is not None and config[key.name].strip() != _text(key.default):
+            found.append(key.name)
+    return sorted(found)
+
+
+def add_problems(found: Mapping[str, ValidatedValue], config: Config, *, postgresql: bool) -> None:
+    """Add the errors of keys that have no error of their own."""
+    for name, problem in _problems(config, postgresql=postgresql):
+        if name in found and not found[name].errors:
+            found[name].errors.append(str(invalid(name, problem)))
+
+
+def _problems(config: Config, *, postgresql: bool) -> Iterator[tuple[str, str]]:
+    checks = {**_CHECKS, **(_POSTGRESQL_CHECKS if postgresql else _BINLOG_CHECKS)}
+    for name, check in checks.items():
+        value = config.get(name)
+        problem = None if value is None else check(value, config)
+        if problem:
+            yield name, problem
+    channels = split_list(config.get("notification.enabled.channels"))
+    if "sink" in channels and not config.get("notification.sink.topic.name"):
+        yield (
+            "notification.sink.topic.name",
+            "Notification topic name must be provided for the channel sink",
+        )
+    if _number(config, "max.queue.size", 8192) <= _number(config, "max.batch.size", 2048):
+        yield "max.queue.size" if "max.queue.size" in config else "max.batch.size", "Must be larger than the maximum batch size"
+
+
+def _number(config: Config, name: str, default: int) -> int:
+    text = config.get(name, "").strip()
+    return int(text) if text.isdecimal() else default
+
+
+def _text(default: object) -> str:
+    return str(default).lower() if isinstance(default, bool) else str(default)
+
+
+def _topic(value: str, _config: Config) -> str | None:
+    if not value or _TOPIC.fullmatch(value):
+        return None
+    return f"{value} has invalid format (only the underscore, hyphen, dot and alphanumeric characters are allowed)"
+
+
+def _key_columns(value: str, _config: Config) -> str | None:
+    parts = [part for part in value.split(";") if part.strip()]
+    if not parts or not all(_KEY_COLUMNS.fullmatch(part) for part in parts):
+        return f"{value} has an invalid format: expecting table:column,column;table:column"
+    try:
+        check_patterns("message.key.columns", ",".join(part.partition(":")[0].strip() for part in parts))
+    except ConfigError as error:
+        return str(error)
+    return None
+
+
+def _operations(value: str, _config: Config) -> str | None:
+    operations = [each.strip() for each in value.split(",")]
+    return (
+        "'none' cannot be specified with other skipped operation types" if "none" in operations and len(operations) > 1 else None
+    )
+
+
+def _placeholder(value: str, _config: Config) -> str | None:
+    try:
+        bytes.fromhex(value[len(_HEX) :] if value.startswith(_HEX) else "")
+    except ValueError:
+        return f"{value} has {_HEX} and then no hexadecimal digits"
+    return None
+
+
+def _replica_identities(value: str, _config: Config) -> str | None:
+    if not value.strip() or all(_REPLICA_IDENTITY.fullmatch(part) for part in value.split(",")):
+        return None
+    return f"{value} has an invalid format: expecting schema.table:FULL,schema.table:INDEX name, and so on"
+
+
+def _server_id(value: str, _config: Config) -> str | None:
+    text = value.strip()
+    if text.isdecimal() and 0 < int(text) <= _LARGEST_SERVER_ID:
+        return None
+    return f"A positive number of {_LARGEST_SERVER_ID} at most is expected"
+
+
+def _channels(*known: str) -> Check:
+    def check(value: str, _config: Config) -> str | None:
+        unknown = [each for each in split_list(value) if each.lower() not in known]
+        return f"Unknown channel {', '.join(unknown)}; this connector has {', '.join(known)}" if unknown else None
+
+    return check
+
+
+def _only(*allowed: str) -> Check:
+    def check(value: str, _config: Config) -> str | None:
+        return None if value.strip().lower() in allowed else f"Value must be one of {', '.join(allowed)}"
+
+    return check
+
+
+def _naming(*allowed: str) -> Check:
+    def check(value: str, _config: Config) -> str | None:
+        if value.strip() in allowed:
+            return None
+        return f"{value} is not supported, and topics would have other names. Use RegexRouter or ByLogicalTableRouter instead"
+
+    return check
+
+
+def _refused(reason: str) -> Check:
+    return lambda _value, _config: f"{reason}. Remove it"
+
+
+def _no_custom(value: str, _config: Config) -> str | None:
+    return "custom needs a Java class, which cannot be loaded. Choose another one" if value.strip().lower() == "custom" else None
+
+
+def _without(other: str) -> Check:
+    def check(value: str, config: Config) -> str | None:
+        return f'"{other}" is already specified' if value and config.get(other) else None
+
+    return check
+
+
+_CHECKS: dict[str, Check] = {
+    "topic.prefix": _topic,
+    "message.key.columns": _key_columns,
+    "skipped.operations": _operations,
+    "unavailable.value.placeholder": _placeholder,
+    "post.processors": _refused("This connector has no post processors"),
+    "snapshot.mode": _no_custom,
+    "snapshot.locking.mode": _no_custom,
+    "snapshot.query.mode": _only("select_all"),
+    "snapshot.tables.order.by.row.count": _only("disabled", "ascending", "descending"),
+    "notification.enabled.channels": _channels("sink", "log", "jmx"),
+    "signal.enabled.channels": _channels("source", "kafka", "file", "in-process", "jmx"),
+    "event.processing.failure.handling.mode": _only("fail", "warn", "skip", "ignore"),
+}
+_POSTGRESQL_CHECKS: dict[str, Check] = {
+    "converters": _refused("This connector has no custom converters"),
+    "topic.naming.strategy": _naming(*_NAMINGS),
+    "replica.identity.autoset.values": _replica_identities,
+    "database.sslmode": _only("disable", "allow", "prefer", "require", "verify-ca", "verify-full"),
+}
+_BINLOG_CHECKS: dict[str, Check] = {
+    "converters": lambda value, _config: None if split_list(value) else "It names no converter",
+    "topic.naming.strategy": _naming(*_BINLOG_NAMINGS),
+    "database.server.id": _server_id,
+    "database.ssl.mode": _only(*_SSL_MODES),
+    "gtid.source.includes": _refused(_ALL_SOURCES),
+    "gtid.source.excludes": lambda value, config: (
+        _without("gtid.source.includes")(value, config) or _refused(_ALL_SOURCES)(value, config)
+    ),
+    "inconsistent.schema.handling.mode": _only("fail", "warn", "skip"),
+    "event.deserialization.failure.handling.mode": _only("fail", "warn", "skip", "ignore"),
+}
