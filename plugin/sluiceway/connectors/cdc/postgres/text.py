@@ -128,7 +128,9 @@ ArrayValue = list["str | ArrayValue | None"]
 
 
 def parse_array(text: str, delimiter: str = ",") -> ArrayValue:
-    """Return the elements of an array as text, nested for several dimensions."""
+    """Return the elements of an array as text, nested for several dimensions; those of an int2vector or oidvector have blanks."""
+    if not text.endswith("}"):
+        return list(text.split())
     start = text.index("{")  # after bounds such as [0:1]=
     elements, end = _elements(text, start + 1, delimiter)
     assert end == len(text)  # noqa: S101 (PostgreSQL writes nothing after an array)

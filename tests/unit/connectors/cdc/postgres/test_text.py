@@ -42,6 +42,7 @@ def test_arrays_with_quotes_nulls_dimensions_and_bounds() -> None:
     assert text.parse_array('{a,NULL,"NULL","x\\"y,{}"}') == ["a", None, "NULL", 'x"y,{}']
     assert text.parse_array("[0:1]={{1,2},{3,4}}") == [["1", "2"], ["3", "4"]]
     assert text.parse_array("{}") == []
+    assert (text.parse_array("1 2 30"), text.parse_array("")) == (["1", "2", "30"], [])
 
 
 def test_bits_are_little_endian_without_trailing_zero_bytes() -> None:
