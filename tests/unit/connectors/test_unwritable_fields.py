@@ -102,6 +102,23 @@ def test_a_table_is_not_changed_for_a_batch_of_which_another_field_does_not_fit(
     task.task.stop()
 
 
+@pytest.mark.parametrize("format_name", ["iceberg", "delta"])
+def test_no_table_changes_for_a_batch_that_another_table_refuses(tmp_path: Path, format_name: str) -> None:
+    lake = Lake(format_name, tmp_path)
+    other = Task(lake, lake.config("other", "db.b"), [TopicPartition("orders", 0)])
+    text = Schema.struct({"id": Schema.array(INT32_SCHEMA)}, name="row")
+    other.put(record(0, Struct(text, {"id": [1]})))
+    other.commit(1, topic="orders")
+    other.task.stop()
+    task = Task(lake, lake.config("both", "db.a,db.b"), [TopicPartition("orders", 0)], reports=True)
+    task.put(record(0, odd(STRING_SCHEMA, "x")))
+    [(_, error)] = task.context.reported
+    assert "does not fit column id" in str(error)
+    assert lake.table(task.config, "db.a") is None
+    assert lake.read(task.config, "db.b").column_names == ["id"]
+    task.task.stop()
+
+
 @pytest.mark.parametrize("container", ["array", "map"])
 def test_a_field_that_delta_cannot_add_is_a_bad_record(tmp_path: Path, container: str) -> None:
     def value(fields: dict[str, Schema]) -> Struct:

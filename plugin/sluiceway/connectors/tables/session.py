@@ -163,8 +163,11 @@ class TableSession:
         rows = rows_of(batch, self._options)
         prepared = []
         try:
-            for name, routed in () if rows is None else self._router.routed(rows):
-                writer = self._writer(name)
+            routes = [] if rows is None else [(self._writer(name), routed) for name, routed in self._router.routed(rows)]
+            if len(routes) > 1:  # no table changes for a batch that another table refuses
+                for writer, routed in routes:
+                    writer.check(routed)
+            for writer, routed in routes:
                 if (ready := writer.prepare(routed)) is not None:
                     prepared.append((writer, ready))
         except RetriableError as error:

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from sluiceway.connectors.tables.config import TableOptions
     from sluiceway.connectors.tables.rows import Rows
 
+    _Fit = Callable[[pa.Schema], pa.Table]
+
 log = logging.getLogger(__name__)
 
 BUFFER_BYTES = 64 * 1024 * 1024
@@ -86,13 +88,24 @@ class TableWriter:
         rows = self._new_rows(rows)
         if not len(rows):
             return None
-        if self._options.upsert:
-            return self._prepare_changes(rows)
-        table = self._ready(rows.values, lambda columns: self._evolution.fit(rows.values, columns))
-        fitted = self._evolution.fit(rows.values, table.schema)
-        if self._bytes > BUFFER_BYTES:
+        written, fit = self._fitting(rows)
+        if self._table is None and not len(written):
+            return None  # deletions in a table that does not exist yet
+        table = self._ready(written.schema, fit) if len(written) else self._table
+        assert table is not None  # noqa: S101
+        fitted = fit(table.schema)
+        if self._bytes > BUFFER_BYTES and not self._options.upsert:
             self._stage(table)
         return fitted
+
+    def check(self, rows: Rows) -> None:
+        """Raise DataError for rows that ``prepare`` would refuse. The table stays as it is."""
+        self._load()
+        rows = self._new_rows(rows)
+        if len(rows):
+            written, fit = self._fitting(rows)
+            if len(written):
+                fit(self._columns_for(written.schema))
 
     def add(self, prepared: pa.Table) -> None:
         """Take rows that ``prepare`` returned."""
@@ -172,54 +185,65 @@ class TableWriter:
             return rows
         return rows.filter(pc.greater_equal(rows.offsets, pa.scalar(known, pa.int64())))
 
-    def _ready(self, values: pa.Table, fit: Callable[[pa.Schema], object]) -> Table:
-        """Return the table with the columns that the values need.
-
-        ``fit`` raises DataError for rows that do not fit columns. It is called before the table is created or changed, since
-        that would stay, and concern all writers, even if the rows are refused.
-        """
-        if self._table is None:
-            self._table = self._created(values.schema, fit)
-        table = self._table
-        if self._options.evolve and self._checked != (table.schema, values.schema):
-            if changes := self._evolution.changes(table.schema, values.schema):
-                fit(applied(table.schema, changes))
-                table.evolve(changes)
-                log.info("Changed table %s: %s", self.name, ", ".join(map(str, changes)))
-            self._checked = (table.schema, values.schema)
-        return table
-
-    def _created(self, schema: pa.Schema, fit: Callable[[pa.Schema], object]) -> Table:
-        prefix, options = self._options.prefix, self._options
-        if not options.auto_create:
-            raise ConnectError(
-                f"Table {self.name} does not exist. Create it, or set {prefix}tables.auto-create-enabled=true to have it created."
-            )
-        columns = column_schema(self._store, schema, force_optional=options.force_optional, required=self._id_columns)
-        if not len(columns):
-            raise DataError(f"Table {self.name} cannot be created for records without fields that have values.")
-        fit(columns)
-        table = self._store.create(self.name, columns, options.partition_by(self.name), self._id_columns)
-        log.info("Created table %s: %s", self.name, ", ".join(f"{field.name} {field.type}" for field in columns))
-        return table
-
-    def _prepare_changes(self, rows: Rows) -> pa.Table | None:
+    def _fitting(self, rows: Rows) -> tuple[pa.Table, _Fit]:
+        """Return the rows that are not deletions, and the function that fits all of them to columns. It raises DataError."""
+        if not self._options.upsert:
+            return rows.values, lambda columns: self._evolution.fit(rows.values, columns)
         keys, values = keys_of(rows, self._id_columns), rows.values
         for name in keys.column_names:
             if name not in values.column_names:
                 values = values.append_column(keys.schema.field(name), keys.column(name))
         deleted = rows.deleted if rows.deleted is not None else pa.repeat(pa.scalar(value=False), len(rows))
         written = values.filter(pc.invert(deleted))
-        if self._table is None and not len(written):
-            return None  # deletions in a table that does not exist yet
 
         def fit(columns: pa.Schema) -> pa.Table:
             self._evolution.fit(written, columns)
-            return self._evolution.fit(values, pa.schema([field.with_nullable(True) for field in columns]))
+            optional = pa.schema([field.with_nullable(True) for field in columns])
+            return self._evolution.fit(values, optional).append_column(DELETED, deleted)
 
-        table = self._ready(written, fit) if len(written) else self._table
-        assert table is not None  # noqa: S101
-        return fit(table.schema).append_column(DELETED, deleted)
+        return written, fit
+
+    def _ready(self, needed: pa.Schema, fit: _Fit) -> Table:
+        """Return the table with the columns that values need.
+
+        ``fit`` is called before the table is created or changed, since that would stay, and concern all writers, even if the
+        rows are refused.
+        """
+        if self._table is None:
+            self._table = self._created(needed, fit)
+        table = self._table
+        if self._options.evolve and self._checked != (table.schema, needed):
+            if changes := self._evolution.changes(table.schema, needed):
+                fit(applied(table.schema, changes))
+                table.evolve(changes)
+                log.info("Changed table %s: %s", self.name, ", ".join(map(str, changes)))
+            self._checked = (table.schema, needed)
+        return table
+
+    def _columns_for(self, needed: pa.Schema) -> pa.Schema:
+        """Return the columns that ``_ready`` would give the table."""
+        if self._table is None:
+            return self._new_columns(needed)
+        changes = self._evolution.changes(self._table.schema, needed) if self._options.evolve else ()
+        return applied(self._table.schema, changes)
+
+    def _new_columns(self, needed: pa.Schema) -> pa.Schema:
+        columns = column_schema(self._store, needed, force_optional=self._options.force_optional, required=self._id_columns)
+        if not len(columns):
+            raise DataError(f"Table {self.name} cannot be created for records without fields that have values.")
+        return columns
+
+    def _created(self, needed: pa.Schema, fit: _Fit) -> Table:
+        prefix, options = self._options.prefix, self._options
+        if not options.auto_create:
+            raise ConnectError(
+                f"Table {self.name} does not exist. Create it, or set {prefix}tables.auto-create-enabled=true to have it created."
+            )
+        columns = self._new_columns(needed)
+        fit(columns)
+        table = self._store.create(self.name, columns, options.partition_by(self.name), self._id_columns)
+        log.info("Created table %s: %s", self.name, ", ".join(f"{field.name} {field.type}" for field in columns))
+        return table
 
     def _merge(self, table: Table, offsets: Offsets) -> None:
         optional = pa.schema([*(field.with_nullable(True) for field in table.schema), pa.field(DELETED, pa.bool_())])
