@@ -79,3 +79,34 @@ def test_change_events_keep_a_table_equal_to_their_source(
         "sqlite": (2, "c", "2024-05-06 12:00:00.123456", "2024-05-06 12:00:00", "1970-01-02", '{"a": 1}'),
     }
     assert found == expected[database.dialect]
+
+
+@pytest.mark.parametrize(
+    ("options", "number"), [({}, None), ({"replace.null.with.default": "true"}, 7)], ids=["as Debezium", "if it is told so"]
+)
+def test_a_null_of_a_column_with_a_default_stays_null(
+    database: DatabaseForTest, kafka_bootstrap: str, unique: Callable[[str], str], options: dict[str, str], number: int | None
+) -> None:
+    topic = unique("nulls").replace("-", "_")
+    inner = Schema.struct({"id": INT64_SCHEMA, "n": Schema(Type.INT32, optional=True, default=7)}, name="V", optional=True)
+    envelope = Schema.struct({"before": inner, "after": inner, "op": STRING_SCHEMA}, name="Envelope")
+    value = Struct(envelope, {"after": Struct(inner, {"id": 1}), "op": "c"})
+    nulls = {"replace.null.with.default": "false"}
+    fill(kafka_bootstrap, [SinkRecord(topic, 0, 0, value, envelope, Struct(KEY, {"id": 1}), KEY)], **nulls)
+    config = {key.replace("connection.user", "connection.username"): each for key, each in database.config.items()}
+    config |= {
+        **JSON,
+        "value.converter.replace.null.with.default": "false",
+        "name": topic,
+        "connector.class": "io.debezium.connector.jdbc.JdbcSinkConnector",
+        "topics": topic,
+        "primary.key.mode": "record_key",
+        "schema.evolution": "basic",
+        **options,
+    }
+    connector = DebeziumJdbcSinkConnector()
+    connector.start(config)
+    [given] = connector.task_configs(1)
+    with RunningTask({**config, **given}, {"bootstrap.servers": kafka_bootstrap}, bounded=True) as task:
+        assert (task.join().trace, task.join().records) == (None, 1)
+    assert database.execute(f"select id, n from {topic}") == [(1, number)]

@@ -102,10 +102,10 @@ STATIC_MEMBER = {
 }
 
 
-def fill(bootstrap: str, records: Iterable[SinkRecord]) -> None:
-    """Produce records to their topics and partitions, as JsonConverter writes them with schemas."""
+def fill(bootstrap: str, records: Iterable[SinkRecord], **options: str) -> None:
+    """Produce records to their topics and partitions, as JsonConverter writes them with schemas, and with more options."""
     converter = JsonConverter()
-    converter.configure({"schemas.enable": "true"})
+    converter.configure({"schemas.enable": "true", **options})
     producer = Producer({"bootstrap.servers": bootstrap, "linger.ms": 20})
     for each in records:
         key = converter.from_connect_data(each.topic, each.key_schema, each.key) if each.key is not None else None
