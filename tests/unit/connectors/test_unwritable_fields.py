@@ -102,6 +102,25 @@ def test_a_table_is_not_changed_for_a_batch_of_which_another_field_does_not_fit(
     task.task.stop()
 
 
+@pytest.mark.parametrize("exists", [True, False], ids=["changed", "created"])
+@pytest.mark.parametrize("nested", [True, False], ids=["nested", "top"])
+def test_fields_that_differ_by_case_alone_are_bad_records_of_delta(tmp_path: Path, exists: bool, nested: bool) -> None:
+    lake = Lake("delta", tmp_path)
+    task = Task(lake, lake.config(), [TopicPartition("orders", 0)], reports=True)
+    if exists:
+        task.put(record(0, GOOD))
+        task.commit(1, topic="orders")
+    inner = Schema.struct({"a": INT32_SCHEMA, "A": INT32_SCHEMA}, name="inner")
+    value = Struct(inner, {"a": 1, "A": 2})
+    task.put(record(1, odd(inner, value) if nested else value))
+    [(_, error)] = task.context.reported
+    assert f"Field {'odd.' if nested else ''}A cannot be written: Delta takes it for" in str(error)
+    task.put(record(2, GOOD))
+    task.commit(3, topic="orders")
+    assert lake.read(task.config).column_names == ["id"]
+    task.task.stop()
+
+
 @pytest.mark.parametrize("format_name", ["iceberg", "delta"])
 def test_no_table_changes_for_a_batch_that_another_table_refuses(tmp_path: Path, format_name: str) -> None:
     lake = Lake(format_name, tmp_path)

@@ -12,7 +12,7 @@ from deltalake.exceptions import CommitFailedError, TableNotFoundError
 from sluiceway.connectors.delta.config import PATH, STORAGE
 from sluiceway.connectors.delta.errors import answered, reaching
 from sluiceway.connectors.delta.table import DeltaTable
-from sluiceway.connectors.delta.types import column_type
+from sluiceway.connectors.delta.types import check_names, column_type
 from sluiceway.connectors.tables.config import CREATE_PROPS, TableOptions
 from sluiceway.errors import ConnectError
 
@@ -65,6 +65,9 @@ class DeltaStore:
 
     def arrow_type(self, type_: pa.DataType, path: str = "") -> pa.DataType:
         return column_type(type_, path)
+
+    def check_names(self, columns: pa.Schema) -> None:
+        check_names(list(columns))
 
     def widens(self, old: pa.DataType, new: pa.DataType) -> bool:
         """Delta's type widening is a table feature that delta-rs does not write."""

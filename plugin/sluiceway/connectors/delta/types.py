@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import pyarrow as pa
 
 from sluiceway.connectors.tables.evolution import convert_type
@@ -52,6 +55,29 @@ def _leaf(type_: pa.DataType) -> pa.DataType:
     if pa.types.is_fixed_size_binary(type_):
         return pa.binary()
     raise DataError(f"Delta has no type for {type_}.")
+
+
+def check_names(fields: Sequence[pa.Field[Any]], path: str = "") -> None:
+    """Raise DataError for fields whose names differ by case alone, which Delta does not have beside each other."""
+    seen: dict[str, str] = {}
+    for field in fields:
+        other = seen.setdefault(field.name.lower(), field.name)
+        if other != field.name:
+            raise DataError(
+                f"Field {path}{field.name} cannot be written: Delta takes it for {path}{other}, which differs by case alone. "
+                "Rename one with ReplaceField."
+            )
+        _check_inner(field.type, f"{path}{field.name}.")
+
+
+def _check_inner(type_: pa.DataType, path: str) -> None:
+    if isinstance(type_, pa.StructType):
+        check_names(list(type_), path)
+    elif isinstance(type_, pa.MapType):
+        _check_inner(type_.key_type, f"{path}key.")
+        _check_inner(type_.item_type, f"{path}value.")
+    elif isinstance(type_, pa.ListType):
+        _check_inner(type_.value_type, f"{path}element.")
 
 
 def partition_text(value: object) -> str | None:

@@ -112,6 +112,8 @@ class IcebergStore:
     def arrow_type(self, type_: pa.DataType, path: str = "") -> pa.DataType:
         return column_type(type_, path)
 
+    def check_names(self, columns: pa.Schema) -> None: ...
+
     def widens(self, old: pa.DataType, new: pa.DataType) -> bool:
         return widens(old, new)
 

@@ -123,6 +123,9 @@ class TableStore(Protocol):
         Raises DataError, which names the field at ``path``, if there is none.
         """
 
+    def check_names(self, columns: pa.Schema) -> None:
+        """Raise DataError, which names the field, for columns that no table of this store can have beside each other."""
+
     def widens(self, old: pa.DataType, new: pa.DataType) -> bool:
         """Return whether a column of type ``old`` can be changed to type ``new``."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from sluiceway.api import TopicPartition
 from sluiceway.connectors.tables.changes import DELETED, keys_of, last_changes
-from sluiceway.connectors.tables.evolution import Evolution, applied, column_schema
+from sluiceway.connectors.tables.evolution import Change, Evolution, applied, column_schema
 from sluiceway.connectors.tables.store import ConflictingCommitError, Offsets, Staged, Table, TableStore
 from sluiceway.errors import ConnectError, DataError
 
@@ -214,7 +214,7 @@ class TableWriter:
         table = self._table
         if self._options.evolve and self._checked != (table.schema, needed):
             if changes := self._evolution.changes(table.schema, needed):
-                fit(applied(table.schema, changes))
+                fit(self._changed(table, changes))
                 table.evolve(changes)
                 log.info("Changed table %s: %s", self.name, ", ".join(map(str, changes)))
             self._checked = (table.schema, needed)
@@ -225,12 +225,18 @@ class TableWriter:
         if self._table is None:
             return self._new_columns(needed)
         changes = self._evolution.changes(self._table.schema, needed) if self._options.evolve else ()
-        return applied(self._table.schema, changes)
+        return self._changed(self._table, changes)
+
+    def _changed(self, table: Table, changes: Sequence[Change]) -> pa.Schema:
+        columns = applied(table.schema, changes)
+        self._store.check_names(columns)
+        return columns
 
     def _new_columns(self, needed: pa.Schema) -> pa.Schema:
         columns = column_schema(self._store, needed, force_optional=self._options.force_optional, required=self._id_columns)
         if not len(columns):
             raise DataError(f"Table {self.name} cannot be created for records without fields that have values.")
+        self._store.check_names(columns)
         return columns
 
     def _created(self, needed: pa.Schema, fit: _Fit) -> Table:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Collection, Sequence
 from typing import NamedTuple
 
-from sluiceway.data import Schema, Type
+from sluiceway.data import Field, Schema, Type
 from sluiceway.data.logical import DATE, DECIMAL, TIME, TIMESTAMP, decimal_scale
 from sluiceway.errors import DataError
 
@@ -56,7 +56,14 @@ def table_schema(schema: Schema | None, partitions: Collection[str]) -> Schema:
 
 def columns(schema: Schema, *, avro: bool = False) -> tuple[Column, ...]:
     """Return the columns of a table's schema. Avro files have no integers below 32 bits. Raises DataError."""
-    return tuple(Column(_name(field.name.lower()), _type(field.schema, avro=avro)) for field in schema.fields)
+    return tuple(_column(field, avro=avro) for field in schema.fields)
+
+
+def _column(field: Field, *, avro: bool) -> Column:
+    try:
+        return Column(_name(field.name.lower()), _type(field.schema, avro=avro))
+    except DataError as error:
+        raise DataError(f"Field {field.name}: {error}") from error
 
 
 def _type(schema: Schema, *, avro: bool) -> str:
@@ -79,6 +86,8 @@ def _decimal(schema: Schema) -> str:
 
 
 def _struct(schema: Schema, avro: bool) -> str:
+    if not schema.fields:
+        raise DataError("Hive has no structs without fields. Leave the field out with the transform ReplaceField.")
     return f"struct<{','.join(f'{_name(field.name)}:{_type(field.schema, avro=avro)}' for field in schema.fields)}>"
 
 
