@@ -136,6 +136,7 @@ _VALIDATORS: dict[str, Validator] = {
     "time.precision.mode": one_of("adaptive_time_microseconds", "connect", "isostring", "microseconds", "nanoseconds"),
     "bigint.unsigned.handling.mode": one_of("precise", "long"),
     "event.deserialization.failure.handling.mode": one_of("skip", "warn", "fail", "ignore"),
+    "inconsistent.schema.handling.mode": one_of("skip", "warn", "fail", "ignore"),
     f"{HISTORY}kafka.bootstrap.servers": REQUIRED,
     f"{HISTORY}kafka.topic": REQUIRED,
 }

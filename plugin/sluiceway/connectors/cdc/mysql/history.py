@@ -156,6 +156,9 @@ def _apply(document: Mapping[str, Any], tables: Tables) -> None:
             tables.remove(table)
         elif change.get("table"):
             tables.put(read_table(table, change["table"], change.get("comment")))
+        else:
+            tables.remove(table)
+            tables.uncertain.add(table)
     if not changes and document.get("ddl"):
         apply_statement(tables, str(document["ddl"]), str(document.get("databaseName") or ""))
 

@@ -69,8 +69,35 @@ _BINARY = 63
 _UNSIGNED_TYPES = frozenset({ColumnType.TINY, ColumnType.SHORT, ColumnType.INT24, ColumnType.LONG, ColumnType.LONGLONG})
 
 
+_STORED: dict[int, frozenset[int]] = {
+    **dict.fromkeys((ColumnType.TINY, ColumnType.SHORT), frozenset({JdbcType.SMALLINT, JdbcType.BOOLEAN})),
+    **dict.fromkeys((ColumnType.INT24, ColumnType.LONG, ColumnType.YEAR), frozenset({JdbcType.INTEGER})),
+    ColumnType.LONGLONG: frozenset({JdbcType.BIGINT}),
+    ColumnType.FLOAT: frozenset({JdbcType.FLOAT, JdbcType.REAL}),
+    ColumnType.DOUBLE: frozenset({JdbcType.DOUBLE, JdbcType.REAL, JdbcType.FLOAT}),
+    ColumnType.NEWDECIMAL: frozenset({JdbcType.DECIMAL, JdbcType.NUMERIC}),
+    ColumnType.BIT: frozenset({JdbcType.BIT}),
+    **dict.fromkeys((ColumnType.DATE, ColumnType.NEWDATE), frozenset({JdbcType.DATE})),
+    **dict.fromkeys((ColumnType.TIME, ColumnType.TIME2), frozenset({JdbcType.TIME})),
+    **dict.fromkeys((ColumnType.DATETIME, ColumnType.DATETIME2), frozenset({JdbcType.TIMESTAMP})),
+    **dict.fromkeys((ColumnType.TIMESTAMP, ColumnType.TIMESTAMP2), frozenset({JdbcType.TIMESTAMP_WITH_TIMEZONE})),
+    **dict.fromkeys((ColumnType.ENUM, ColumnType.SET), frozenset({JdbcType.CHAR})),
+    **dict.fromkeys((ColumnType.GEOMETRY, ColumnType.JSON, ColumnType.VECTOR), frozenset({JdbcType.OTHER})),
+    **dict.fromkeys(
+        (ColumnType.VARCHAR, ColumnType.VARCHAR_COMPRESSED, ColumnType.VAR_STRING),
+        frozenset({JdbcType.VARCHAR, JdbcType.NVARCHAR, JdbcType.VARBINARY, JdbcType.OTHER}),
+    ),
+    ColumnType.STRING: frozenset({JdbcType.CHAR, JdbcType.NCHAR, JdbcType.BINARY, JdbcType.OTHER}),
+    **dict.fromkeys(
+        (ColumnType.BLOB, ColumnType.BLOB_COMPRESSED),
+        frozenset({JdbcType.BLOB, JdbcType.VARCHAR, JdbcType.NVARCHAR, JdbcType.VARBINARY, JdbcType.OTHER}),
+    ),
+}
+"""The declared types of the types of the log."""
+
 _ROW_END = "row_end"
 _VERSIONING = frozenset({"row_start", _ROW_END})
+_HIDDEN = ("!hidden!", "db_row_hash_")  # of indexes of expressions (MySQL), and of long unique keys (MariaDB)
 _ENDLESS = 2_147_483_647_000_000  # the largest TIMESTAMP, in microseconds, or less; larger than a transaction id
 
 
@@ -88,24 +115,49 @@ def matched_definition(
         final: there is no better definition: columns that it does not have are hidden; without one, the log's metadata counts.
     """
     count = len(mapped.columns)
+    same = definition is not None and len(definition.columns) == count and all(map(fits, definition.columns, mapped.columns))
     if not mapped.has_names:
-        return definition if definition is not None and len(definition.columns) == count else None
+        return definition if same else None
     names = [(column.name or "").lower() for column in mapped.columns]
-    if definition is not None and [column.name.lower() for column in definition.columns] == names:
+    if same and definition is not None and [column.name.lower() for column in definition.columns] == names:
         return definition
     if hidden and definition is not None:
         known_names = {column.name.lower() for column in definition.columns}
         final = known_names <= set(names) and set(names) - known_names <= _VERSIONING
     if not final:
         return None
-    if definition is not None:
-        known = {column.name.lower(): column for column in definition.columns}
-        columns = tuple(known.get(name) or _hidden(name) for name in names)
-        return replace(definition, columns=columns)
-    columns = tuple(map(_column, mapped.columns))
-    key = tuple(columns[index].name for index in mapped.primary_key)
+    if definition is None:
+        definition = TableDefinition(TableId(mapped.database, mapped.table))
+    known = {column.name.lower(): column for column in definition.columns}
+    columns = tuple(_known_or_mapped(known.get(name), name, column) for name, column in zip(names, mapped.columns, strict=True))
+    left = tuple(name for name in definition.primary_key if name.lower() in names)
+    key = tuple(columns[index].name for index in mapped.primary_key) or left
     columns = tuple(column.required() if column.name in key else column for column in columns)
-    return TableDefinition(TableId(mapped.database, mapped.table), columns, key)
+    return replace(definition, columns=columns, primary_key=key)
+
+
+def _known_or_mapped(known: ColumnDefinition | None, name: str, mapped: MappedColumn) -> ColumnDefinition:
+    """Return a column as it is known, unless it was another one when the row was logged."""
+    if known is None and (name in _VERSIONING or name.startswith(_HIDDEN)):
+        return _hidden(name)
+    return known if known is not None and fits(known, mapped) else _column(mapped)
+
+
+def fits(known: ColumnDefinition, mapped: MappedColumn) -> bool:
+    """Whether the log stores values of a column like this, as far as its type and size tell."""
+    stored = _STORED.get(mapped.type)
+    if stored is None or not known.type_name:
+        return True
+    if known.jdbc_type not in stored or (known.type_name == "YEAR") != (mapped.type == ColumnType.YEAR):
+        return False
+    size = mapped.metadata
+    if mapped.type == ColumnType.NEWDECIMAL:
+        return (known.length, known.scale or 0) == (size >> 8, size & 0xFF)
+    if mapped.type in (ColumnType.TIME2, ColumnType.DATETIME2, ColumnType.TIMESTAMP2):
+        return (known.length or 0) == size
+    if mapped.type == ColumnType.BIT:
+        return (known.length or 1) == (size >> 8) * 8 + (size & 0xFF)
+    return True
 
 
 def _hidden(name: str) -> ColumnDefinition:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from sluiceway.connectors.cdc.filters import TableId
@@ -15,6 +14,7 @@ from sluiceway.connectors.cdc.mysql.catalog import Catalog
 from sluiceway.connectors.cdc.mysql.config import SourceConfig
 from sluiceway.connectors.cdc.mysql.ddl.model import TableDefinition, Tables
 from sluiceway.connectors.cdc.mysql.log_tables import LogTable, matched_definition
+from sluiceway.connectors.cdc.mysql.table_reader import TableReader
 from sluiceway.errors import ConnectError
 
 log = logging.getLogger(__name__)
@@ -35,7 +35,7 @@ class MappedTables:
     catalog: Catalog
     charsets: Charsets
     calendar: Calendar
-    read_table: Callable[[TableId], TableDefinition | None]
+    read_table: TableReader
     _mapped: dict[int, LogTable] = field(default_factory=dict)
 
     def clear(self) -> None:
@@ -71,18 +71,34 @@ class MappedTables:
         if usable is None and definition is not None:
             usable = matched_definition(definition, mapped, hidden=True)
         if usable is None:
-            log.warning(
-                "The structure of %s in the binary log differs from the known one; the table is read from the server.", table
-            )
-            definition = self.read_table(table)
-            usable = matched_definition(definition, mapped, final=True)
-            if usable is not None:
-                definition = definition or usable
-                self.tables.put(definition)
+            usable = self._read(table, mapped)
+            definition = self.tables.get(table)
         if usable is None:
-            raise ConnectError(
-                f"The structure of {table} in the binary log is unknown: the table is neither in the schema history nor on the "
-                "server with these columns. Set binlog_row_metadata=FULL, or exclude the table."
-            )
+            return self._unknown(mapped, table)
         readers = RowReaders(mapped, self.charsets, self.calendar)
         return LogTable(mapped.raw, table, definition, usable, readers, self.catalog.schema(usable), captured)
+
+    def _read(self, table: TableId, mapped: TableMap) -> TableDefinition | None:
+        """Return a table's definition from the server with the columns of the log, as far as the log tells."""
+        log.warning("The structure of %s in the binary log differs from the known one; the table is read from the server.", table)
+        uncertain, read = table in self.tables.uncertain, self.read_table(table)
+        if uncertain and not mapped.has_names and not read.certain:
+            return None  # the statement that was not understood may have moved or renamed columns
+        usable = matched_definition(read.definition, mapped, final=True)
+        if usable is not None:
+            self.tables.put(usable.without_hidden())
+        return usable
+
+    def _unknown(self, mapped: TableMap, table: TableId) -> LogTable:
+        message = (
+            f"The structure of {table} in the binary log is unknown: the table is neither in the schema history nor on the "
+            "server with these columns."
+        )
+        mode = self.config.choice("inconsistent.schema.handling.mode")
+        if mode == "fail":
+            raise ConnectError(
+                f"{message} Set binlog_row_metadata=FULL and take a new snapshot, or exclude the table. To skip such rows, set "
+                "inconsistent.schema.handling.mode=warn."
+            )
+        log.log(logging.WARNING if mode == "warn" else logging.DEBUG, "%s Its rows are skipped.", message)
+        return LogTable(mapped.raw, table, None, None, None, None)

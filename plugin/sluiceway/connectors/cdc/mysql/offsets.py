@@ -63,6 +63,8 @@ class LogPosition:
         self.position = 0
         self.end = 0
         """The position in the file behind the last event, even one that has no records."""
+        self.next = 0
+        """The position in the file behind the event that is being read."""
         self.located = False
         """Whether ``file`` is one of this server: after a start by GTIDs, which may be on another one, not before an event."""
         self.server_id = 0

@@ -6,6 +6,7 @@ import logging
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from sluiceway.api import SourceRecord
@@ -18,8 +19,7 @@ from sluiceway.connectors.cdc.mysql.catalog import Catalog
 from sluiceway.connectors.cdc.mysql.chunks import file_number, log_position
 from sluiceway.connectors.cdc.mysql.config import SourceConfig
 from sluiceway.connectors.cdc.mysql.connection import Server, connect, is_connection_lost
-from sluiceway.connectors.cdc.mysql.ddl.model import TableDefinition, Tables
-from sluiceway.connectors.cdc.mysql.ddl.statements import apply_statement
+from sluiceway.connectors.cdc.mysql.ddl.model import Tables
 from sluiceway.connectors.cdc.mysql.fields import Settings
 from sluiceway.connectors.cdc.mysql.history import SchemaHistory
 from sluiceway.connectors.cdc.mysql.log_state import find_gap, lost_message
@@ -29,6 +29,7 @@ from sluiceway.connectors.cdc.mysql.signals import IDLE_SECONDS, BinlogSignals
 from sluiceway.connectors.cdc.mysql.snapshot import Snapshot
 from sluiceway.connectors.cdc.mysql.streaming import Streaming, StreamingParts
 from sluiceway.connectors.cdc.mysql.table_ranges import table_to_read
+from sluiceway.connectors.cdc.mysql.table_reader import read_table
 from sluiceway.connectors.cdc.notifications import Notifications
 from sluiceway.connectors.cdc.ranges import PROGRESS, rest
 from sluiceway.connectors.cdc.transactions import TransactionCounter
@@ -74,6 +75,7 @@ class DatabaseReader:
             correct=common.correct,
         )
         self._catalog = Catalog(common.schemas(self._position.schema), settings, common.config)
+        self._read_table = partial(read_table, config.connection, self._tables, self._position)
         self._changes = SchemaChanges(config, self._tables, self._history, emitter, self._position, connector, self._read_table)
         self._server: Server | None = None
         self._stream: BinlogStream | None = None
@@ -184,18 +186,6 @@ class DatabaseReader:
             server, self._server = self._server, None
         if server is not None:
             server.close()
-
-    def _read_table(self, table: TableId) -> TableDefinition | None:
-        """Return a table's definition as it is now on the server."""
-        with Server(self._config.connection) as server:
-            statement = server.create_statement(table)
-            locales = server.database_locales()
-        if statement is None:
-            return None
-        charsets = {name: charset for name, (charset, _) in locales.items()}
-        fresh = Tables(charsets=charsets, keep_comments=self._tables.keep_comments)
-        apply_statement(fresh, statement, table.schema)
-        return fresh.get(table)
 
     # -- what to do at the start
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable
 from dataclasses import replace
 
 from sluiceway.api import SourceRecord
@@ -18,6 +17,7 @@ from sluiceway.connectors.cdc.mysql.ddl.table_changes import CHANGE, change_stru
 from sluiceway.connectors.cdc.mysql.ddl_filter import ddl_filter
 from sluiceway.connectors.cdc.mysql.history import SchemaHistory
 from sluiceway.connectors.cdc.mysql.offsets import LogPosition
+from sluiceway.connectors.cdc.mysql.table_reader import TableReader
 from sluiceway.data import Schema, Struct
 from sluiceway.data.schema import INT64_SCHEMA, OPTIONAL_STRING_SCHEMA, STRING_SCHEMA
 
@@ -42,7 +42,7 @@ class SchemaChanges:
         emitter: Emitter,
         position: LogPosition,
         connector: str,
-        read_table: Callable[[TableId], TableDefinition | None],
+        read_table: TableReader,
     ) -> None:
         self._config = config
         self._tables = tables
@@ -90,20 +90,18 @@ class SchemaChanges:
 
     def _apply(self, sql: str, database: str) -> Outcome:
         """Apply a statement to the model; read tables that the parser cannot follow from the server."""
-        try:
-            outcome = apply_statement(self._tables, sql, database)
-        except Exception as error:  # noqa: BLE001 (no statement may stop the connector)
-            log.warning("The statement '%.200s' is not understood (%s); its tables are read from the server.", sql, error)
-            return Outcome()
+        outcome = apply_statement(self._tables, sql, database)
         found: dict[TableId, TableDefinition] = {}
         for table in outcome.unread:
             if not self._stores(table):
                 continue
-            log.warning("The statement '%.200s' is not understood; the table %s is read from the server.", sql, table)
-            definition = self._read_table(table)
-            if definition is not None:
-                self._tables.put(definition)
-                found[table] = definition
+            log.warning("A clause of the statement '%.200s' is not understood; the table %s is read from the server.", sql, table)
+            read = self._read_table(table)
+            if not read.certain:
+                self._tables.uncertain.add(table)  # later statements may have changed it again
+            elif read.definition is not None:
+                self._tables.put(read.definition)
+                found[table] = read.definition
         if not found:
             return outcome
         changes = tuple(

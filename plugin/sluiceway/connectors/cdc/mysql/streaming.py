@@ -36,6 +36,7 @@ from sluiceway.connectors.cdc.mysql.log_transactions import LogTransactions
 from sluiceway.connectors.cdc.mysql.mapped_tables import MappedTables
 from sluiceway.connectors.cdc.mysql.offsets import LogPosition
 from sluiceway.connectors.cdc.mysql.schema_changes import SchemaChanges
+from sluiceway.connectors.cdc.mysql.table_reader import TableReader
 from sluiceway.connectors.cdc.sizes import fits_columns
 from sluiceway.connectors.cdc.tables import TableSchema
 from sluiceway.connectors.cdc.transactions import TransactionCounter
@@ -64,7 +65,7 @@ class StreamingParts:
     charsets: Charsets
     calendar: Calendar
     mariadb: bool
-    read_table: Callable[[TableId], TableDefinition | None]
+    read_table: TableReader
 
 
 class Streaming:
@@ -145,7 +146,7 @@ class Streaming:
                 self._unread(header)
             return
         if header.next_position:
-            self._position.position = header.position
+            self._position.position, self._position.next = header.position, header.next_position
         self._position.seconds = header.timestamp
         self._position.server_id = header.server_id
         handler(header, body)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from sluiceway.connectors.cdc.mysql.history import is_at_or_before
+from sluiceway.connectors.cdc.filters import TableId
+from sluiceway.connectors.cdc.mysql.ddl.model import TableDefinition, Tables
+from sluiceway.connectors.cdc.mysql.history import _apply, is_at_or_before
 
 SOURCE = "3e11fa47-71ca-11e1-9e33-c80aa9429562"
 
@@ -29,3 +31,14 @@ def test_a_record_applies_if_its_position_is_not_after_the_offset(
     position: dict[str, object], offset: dict[str, object], expected: bool
 ) -> None:
     assert is_at_or_before(position, offset) is expected
+
+
+def test_a_change_without_a_definition_makes_the_table_uncertain_until_the_next_one() -> None:
+    table, tables = TableId("db", "t"), Tables()
+    tables.put(TableDefinition(table))
+
+    _apply({"tableChanges": [{"type": "ALTER", "id": '"db"."t"'}]}, tables)
+    assert (tables.get(table), tables.uncertain) == (None, {table})
+
+    _apply({"tableChanges": [{"type": "CREATE", "id": '"db"."t"', "table": {"columns": []}}]}, tables)
+    assert (tables.get(table), tables.uncertain) == (TableDefinition(table), set())

@@ -13,6 +13,7 @@ import pytest
 
 from sluiceway.api import ENCODED, EncodedRecords, SourceRecord, TaskConverters
 from sluiceway.connectors.cdc.emitter import Emitter
+from sluiceway.connectors.cdc.filters import TableId
 from sluiceway.connectors.cdc.mysql.binlog.charsets import Charsets
 from sluiceway.connectors.cdc.mysql.binlog.events import CHECKSUM_BYTES, HEADER_BYTES, WITHOUT_ROWS, EventType
 from sluiceway.connectors.cdc.mysql.binlog.stream import StartPosition
@@ -20,13 +21,14 @@ from sluiceway.connectors.cdc.mysql.binlog.temporal import Calendar
 from sluiceway.connectors.cdc.mysql.buffer import RecordBuffer
 from sluiceway.connectors.cdc.mysql.catalog import Catalog
 from sluiceway.connectors.cdc.mysql.config import source_config
-from sluiceway.connectors.cdc.mysql.ddl.model import Tables
-from sluiceway.connectors.cdc.mysql.ddl.statements import Change
+from sluiceway.connectors.cdc.mysql.ddl.model import TableDefinition, Tables
+from sluiceway.connectors.cdc.mysql.ddl.statements import Change, apply_statement
 from sluiceway.connectors.cdc.mysql.fields import Settings
 from sluiceway.connectors.cdc.mysql.history import SchemaHistory
 from sluiceway.connectors.cdc.mysql.offsets import LogPosition
 from sluiceway.connectors.cdc.mysql.schema_changes import SchemaChanges
 from sluiceway.connectors.cdc.mysql.streaming import Streaming, StreamingParts
+from sluiceway.connectors.cdc.mysql.table_reader import ReadTable
 from sluiceway.connectors.cdc.transactions import TransactionCounter
 from sluiceway.converters.json_converter import JsonConverter
 from sluiceway.errors import ConnectError
@@ -68,6 +70,7 @@ class _Log:
     columns: bool = False
     together: int = 0
     counter: TransactionCounter = field(default_factory=TransactionCounter)
+    read: ReadTable = field(default_factory=lambda: ReadTable(None))
 
     def streaming(self) -> Streaming:
         config = source_config({**CONFIG, **self.config})
@@ -77,7 +80,7 @@ class _Log:
         calendar = Calendar(adjust_years=True)
         settings = Settings("string", "hex", "adaptive_time_microseconds", "long", b"?", calendar)
         catalog = Catalog(config.common.schemas(self.position.schema), settings, config.common.config)
-        changes = SchemaChanges(config, self.tables, self.history, emitter, self.position, "mariadb", lambda _table: None)
+        changes = SchemaChanges(config, self.tables, self.history, emitter, self.position, "mariadb", lambda _table: self.read)
         return Streaming(
             StreamingParts(
                 config=config,
@@ -91,7 +94,7 @@ class _Log:
                 charsets=Charsets({8: "latin1"}),
                 calendar=calendar,
                 mariadb=True,
-                read_table=lambda _table: None,
+                read_table=lambda _table: self.read,
             )
         )
 
@@ -260,6 +263,80 @@ def test_transactions_have_records_if_the_config_says_so(log: _Log) -> None:
     assert (begin.value["status"], end.value["status"], end.value["event_count"]) == ("BEGIN", "END", 2)
     assert (first.value["transaction"]["total_order"], second.value["transaction"]["total_order"]) == (1, 2)
     assert begin.topic == "p.transaction"
+
+
+_UNKNOWN_CLAUSE = "alter table t frobnicate 5, modify s text"
+
+
+def _definition(sql: str) -> TableDefinition:
+    tables = Tables(charsets={"tt": "utf8mb4"})
+    apply_statement(tables, sql, "tt")
+    return tables.tables[TableId("tt", "t")]
+
+
+def _without_names(packet: bytes) -> bytes:
+    """Return a table map as a server with binlog_row_metadata=MINIMAL would write it: the metadata ends before the names."""
+    return packet[: packet.index(b"\x04\x11\x02id")] + bytes(CHECKSUM_BYTES)
+
+
+def _today() -> TableDefinition:
+    """The table as it is when the connector, which lags, asks the server: ``s`` and ``g`` are other columns now."""
+    return _definition(
+        "create table t (id int primary key, a tinyint unsigned default 5, d decimal(9,2), s int, e enum('x','y'), "
+        "g datetime(3), z int, b bit(11), n time(6))"
+    )
+
+
+def test_rows_behind_an_unknown_clause_have_the_columns_of_the_log(log: _Log, caplog: pytest.LogCaptureFixture) -> None:
+    log.read = ReadTable(_today(), certain=False)
+    change, first, _ = log.records(events.FORMAT, events.GTID_DDL, _statement(_UNKNOWN_CLAUSE), *TRANSACTION[1:])
+
+    assert "frobnicate" in caplog.text
+    assert change.value["tableChanges"][0]["table"] is None
+    after = first.value["after"]
+    assert [field.name for field in after.schema.fields] == ["id", "a", "d", "s", "e", "g", "b", "n"]
+    assert (after["s"], after["d"], first.key["id"]) == ("é", "-12.5000", 1)
+    assert after.schema.field("a").schema.default == 5
+
+
+def test_rows_behind_an_unknown_clause_without_names_are_refused(log: _Log) -> None:
+    log.read = ReadTable(_today(), certain=False)
+    packets = [events.FORMAT, events.GTID, _without_names(events.TABLE_MAP), events.INSERT, events.XID]
+    assert len(log.records(*packets)) == 2
+    with pytest.raises(ConnectError, match="in the binary log is unknown"):
+        log.records(events.FORMAT, events.GTID_DDL, _statement(_UNKNOWN_CLAUSE), *packets[1:])
+
+
+@pytest.mark.parametrize("mode", ["warn", "skip"])
+def test_rows_without_names_are_skipped_if_the_config_says_so(log: _Log, mode: str, caplog: pytest.LogCaptureFixture) -> None:
+    log.config["inconsistent.schema.handling.mode"] = mode
+    log.read = ReadTable(_today(), certain=False)
+    packets = [events.GTID, _without_names(events.TABLE_MAP), events.INSERT]
+
+    assert len(log.records(events.FORMAT, events.GTID_DDL, _statement(_UNKNOWN_CLAUSE), *packets)) == 1
+    assert ("Its rows are skipped" in caplog.text) == (mode == "warn")
+
+
+def test_a_definition_read_at_the_end_of_the_log_counts(log: _Log) -> None:
+    create = (
+        "create table t(id int primary key, a tinyint unsigned, renamed decimal(10,4), s varchar(20) character set latin1, "
+        "e enum('x','y'), g datetime(3), b bit(11), n time(6))"
+    )
+    log.read = ReadTable(_definition(create))
+    packets = [events.GTID, _without_names(events.TABLE_MAP), events.INSERT]
+    change, first, _ = log.records(events.FORMAT, events.GTID_DDL, _statement(_UNKNOWN_CLAUSE), *packets)
+
+    assert change.value["tableChanges"][0]["table"]["columns"][2]["name"] == "renamed"
+    assert first.value["after"]["renamed"] == "-12.5000"
+
+
+def test_a_known_table_with_other_types_than_the_log_is_read_again(log: _Log) -> None:
+    """A change of the table's structure that was lost."""
+    log.tables.put(_today())
+    log.read = ReadTable(_today(), certain=False)
+    first, _ = log.records(*TRANSACTION)
+
+    assert first.value["after"]["s"] == "é"
 
 
 # The rows are (1, ...) and (1, 7, ...): message.key.columns makes the update change the key.

@@ -6,11 +6,19 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from sluiceway.connectors.cdc.filters import TableId
-from sluiceway.connectors.cdc.mysql.ddl.columns import ParsedColumn, read_column, read_default
+from sluiceway.connectors.cdc.mysql.ddl.clauses import skip_alteration, skip_option, skip_partitions, skip_wait
+from sluiceway.connectors.cdc.mysql.ddl.columns import ParsedColumn, charset_of, read_column, read_default
 from sluiceway.connectors.cdc.mysql.ddl.model import ColumnDefinition, TableDefinition, Tables
 from sluiceway.connectors.cdc.mysql.ddl.tokens import NotUnderstoodError, TokenReader
 
-_NOT_COLUMNS = frozenset({"INDEX", "KEY", "FULLTEXT", "SPATIAL", "CHECK", "FOREIGN", "PARTITION", "SYSTEM", "PERIOD", "VECTOR"})
+_NOT_COLUMNS = (
+    *((word,) for word in ("INDEX", "KEY", "FULLTEXT", "SPATIAL", "CHECK", "FOREIGN", "PARTITION")),
+    ("SYSTEM", "VERSIONING"),
+    ("PERIOD", "FOR"),
+    ("VECTOR", "INDEX"),
+    ("VECTOR", "KEY"),
+)
+_PRIMARY = "PRIMARY"  # the name of the primary key's index
 
 
 def alter_table(table: TableDefinition, reader: TokenReader, tables: Tables) -> TableDefinition:
@@ -19,10 +27,11 @@ def alter_table(table: TableDefinition, reader: TokenReader, tables: Tables) -> 
     Raises:
         NotUnderstoodError: a specification has an unknown form, or names an unknown column.
     """
+    skip_wait(reader)
     while not reader.at_end:
         table = _specification(table, reader, tables)
-        if not reader.skip(","):
-            break
+        if not reader.skip(",") and not skip_partitions(reader) and not reader.at_end:
+            raise NotUnderstoodError(f"comma expected at {reader.next.text!r}")
     return table.with_charsets()
 
 
@@ -48,20 +57,38 @@ def _specification(table: TableDefinition, reader: TokenReader, tables: Tables) 
             return handler(table, reader)
     if reader.skip("CONVERT", "TO"):
         return _convert(table, reader, tables)
-    return _options(table, reader)
+    if reader.skip("CONVERT", "PARTITION"):
+        return _convert_partition(table, reader, tables)
+    return table if skip_alteration(reader) else _options(table, reader)
+
+
+def _names_no_column(reader: TokenReader) -> bool:
+    """Whether an index, a constraint, or the like is next, instead of a column that may have a keyword's name."""
+    return any(reader.at(*words) for words in _NOT_COLUMNS)
+
+
+def _skip_other(reader: TokenReader) -> None:
+    if reader.at("PARTITION"):
+        reader.skip_rest()
+    reader.skip_item()
 
 
 def _add(table: TableDefinition, reader: TokenReader) -> TableDefinition:
-    reader.skip("COLUMN")
+    if reader.skip("COLUMN"):
+        return _add_columns(table, reader)
     if reader.skip("CONSTRAINT") and not reader.at_any(("PRIMARY", "UNIQUE", "CHECK", "FOREIGN")):
         reader.identifier()
     if reader.skip("PRIMARY", "KEY"):
         return table.with_key(read_index_columns(reader))
     if reader.skip("UNIQUE"):
         return table.with_unique_key(read_index_columns(reader))
-    if reader.at_any(_NOT_COLUMNS):
-        reader.skip_item()
+    if _names_no_column(reader):
+        _skip_other(reader)
         return table
+    return _add_columns(table, reader)
+
+
+def _add_columns(table: TableDefinition, reader: TokenReader) -> TableDefinition:
     exists_checked = reader.skip("IF", "NOT", "EXISTS")
     if reader.skip("("):
         return _add_all(table, reader)
@@ -77,7 +104,8 @@ def _add_all(table: TableDefinition, reader: TokenReader) -> TableDefinition:
     while not reader.skip(")"):
         parsed = read_column(reader, reader.identifier())
         table = _with_key(_put(table, parsed.definition), parsed)
-        reader.skip(",")
+        if not reader.skip(",") and not reader.at(")"):
+            raise NotUnderstoodError(f"comma expected at {reader.next.text!r}")
     return table
 
 
@@ -153,15 +181,27 @@ def _renamed_in_key(table: TableDefinition, old: str, new: str) -> TableDefiniti
 def _drop(table: TableDefinition, reader: TokenReader) -> TableDefinition:
     if reader.skip("PRIMARY", "KEY"):
         return replace(table, primary_key=())
-    if reader.at_any(_NOT_COLUMNS) or reader.at_any(("CONSTRAINT",)):
-        reader.skip_item()
+    if reader.at_any(("INDEX", "KEY", "CONSTRAINT")):
+        reader.take()
+        reader.skip("IF", "EXISTS")
+        return without_index(table, reader.identifier())
+    if _names_no_column(reader):
+        _skip_other(reader)
         return table
     reader.skip("COLUMN")
-    reader.skip("IF", "EXISTS")
+    exists_checked = reader.skip("IF", "EXISTS")
     name = reader.identifier().lower()
-    reader.skip_item()
+    if not reader.skip("RESTRICT"):
+        reader.skip("CASCADE")
+    if table.position(name) is None and not exists_checked:
+        raise NotUnderstoodError(f"unknown column {name}")
     columns = tuple(column for column in table.columns if column.name.lower() != name)
     return replace(table, columns=columns, primary_key=tuple(key for key in table.primary_key if key.lower() != name))
+
+
+def without_index(table: TableDefinition, name: str) -> TableDefinition:
+    """Return the table without an index; that of the primary key has a name of its own."""
+    return replace(table, primary_key=()) if name.upper() == _PRIMARY else table
 
 
 def _rename(table: TableDefinition, reader: TokenReader) -> TableDefinition:
@@ -199,7 +239,8 @@ def _alter(table: TableDefinition, reader: TokenReader) -> TableDefinition:
         column = replace(column, has_default=has_default or column.optional, default=default)
     elif reader.skip("DROP", "DEFAULT"):
         column = replace(column, has_default=False, default=None)
-    reader.skip_item()
+    elif not reader.skip("SET", "VISIBLE") and not reader.skip("SET", "INVISIBLE"):
+        raise NotUnderstoodError(f"SET or DROP expected at {reader.next.text!r}")
     return replace(table, columns=(*table.columns[:position], column, *table.columns[position + 1 :]))
 
 
@@ -210,24 +251,38 @@ def _convert(table: TableDefinition, reader: TokenReader, tables: Tables) -> Tab
     name: str | None = reader.identifier()
     if name is not None and name.upper() == "DEFAULT":
         name = tables.charset(table.id.schema)
-    reader.skip_item()
+    if reader.skip("COLLATE"):
+        reader.identifier()
+    if name is not None and name.lower() == "binary":
+        raise NotUnderstoodError("strings become binary strings")
     columns = tuple(replace(column, charset=name) if column.uses_charset else column for column in table.columns)
     return replace(table, columns=columns, charset=name)
 
 
 def _options(table: TableDefinition, reader: TokenReader) -> TableDefinition:
-    """Read table options and specifications that change no columns."""
-    while not reader.at_end and not reader.at(","):
+    """Read table options, which no commas need to separate."""
+    while not reader.at_item_end and not skip_partitions(reader):
+        reader.skip("DEFAULT")
         if reader.skip("CHARACTER", "SET") or reader.skip("CHARSET"):
             reader.skip("=")
             table = replace(table, charset=reader.identifier())
+        elif reader.skip("COLLATE"):
+            reader.skip("=")
+            table = replace(table, charset=charset_of(reader.identifier()))
         elif reader.skip("COMMENT"):
             reader.skip("=")
             table = replace(table, comment=reader.take().text[1:-1])
-        elif reader.at("("):
-            reader.parenthesized()
-        else:
-            reader.take()
+        elif not skip_option(reader):
+            raise NotUnderstoodError(f"specification expected at {reader.next.text!r}")
+    return table
+
+
+def _convert_partition(table: TableDefinition, reader: TokenReader, tables: Tables) -> TableDefinition:
+    """CONVERT PARTITION: makes a table of a partition."""
+    reader.identifier()
+    reader.expect("TO", "TABLE")
+    tables.put(replace(table, id=TableId(*reader.qualified(table.id.schema))))
+    reader.skip_rest()
     return table
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from sluiceway.connectors.cdc.mysql.ddl.clauses import skip_attribute
 from sluiceway.connectors.cdc.mysql.ddl.data_types import DataType, read_data_type
 from sluiceway.connectors.cdc.mysql.ddl.model import ColumnDefinition
 from sluiceway.connectors.cdc.mysql.ddl.tokens import Kind, NotUnderstoodError, TokenReader
@@ -43,7 +44,7 @@ def read_column(reader: TokenReader, name: str) -> ParsedColumn:
     found = _Attributes()
     if serial:
         _serial(found)
-    while not reader.at_end and not reader.at(",") and not reader.at(")") and not reader.at_any(("FIRST", "AFTER")):
+    while not reader.at_item_end and not reader.at_any(("FIRST", "AFTER", "PARTITION", "REMOVE")):
         _read_attribute(reader, found, type_)
     optional = found.optional is not False and not found.primary
     definition = ColumnDefinition(
@@ -52,7 +53,7 @@ def read_column(reader: TokenReader, name: str) -> ParsedColumn:
         type_name=type_.name,
         length=type_.length,
         scale=type_.scale,
-        charset=type_.charset or (_charset_of(type_.collation) if type_.collation else None),
+        charset=type_.charset or (charset_of(type_.collation) if type_.collation else None),
         optional=optional,
         auto_incremented=found.auto_incremented,
         comment=found.comment,
@@ -63,7 +64,7 @@ def read_column(reader: TokenReader, name: str) -> ParsedColumn:
     return ParsedColumn(definition, found.primary, found.unique)
 
 
-def _charset_of(collation: str) -> str:
+def charset_of(collation: str) -> str:
     """Return the charset that a collation's name begins with."""
     return "binary" if collation.lower() == "binary" else collation.lower().partition("_")[0]
 
@@ -110,16 +111,8 @@ def _read_other(reader: TokenReader, found: _Attributes, type_: DataType) -> Non
         type_.charset = reader.identifier()
     elif reader.skip("COLLATE"):
         type_.collation = reader.identifier()
-    elif reader.at("("):
-        reader.parenthesized()
-    else:
-        _skip_word(reader)
-
-
-def _skip_word(reader: TokenReader) -> None:
-    """Skip one word of an attribute without meaning here: CHECK, GENERATED ALWAYS AS, VIRTUAL, REFERENCES, INVISIBLE, ..."""
-    if reader.take().kind is Kind.END:
-        raise NotUnderstoodError("a column definition does not end")
+    elif not skip_attribute(reader):
+        raise NotUnderstoodError(f"attribute of a column expected at {reader.next.text!r}")
 
 
 def read_default(reader: TokenReader) -> tuple[bool, str | None]:

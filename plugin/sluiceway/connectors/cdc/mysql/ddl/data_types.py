@@ -58,6 +58,9 @@ _DEFAULT_LENGTHS = {
     "BIT": (1, None),
 }
 
+_CHARSETS = {"ASCII": "latin1", "UNICODE": "ucs2"}
+_BINARY = {JdbcType.CHAR: JdbcType.BINARY, JdbcType.VARCHAR: JdbcType.VARBINARY}
+
 _VARYING = {"CHAR": JdbcType.VARCHAR, "CHARACTER": JdbcType.VARCHAR, "NCHAR": JdbcType.NVARCHAR}
 
 
@@ -162,7 +165,12 @@ def _read_suffixes(reader: TokenReader, found: DataType) -> None:
         elif reader.skip("COLLATE"):
             reader.skip("=")
             found.collation = reader.identifier()
-        elif not (reader.skip("ASCII") or reader.skip("UNICODE") or reader.skip("BYTE") or _compressed(reader)):
+        elif reader.at_any(frozenset(_CHARSETS)):
+            found.charset = _CHARSETS[reader.take().upper]
+        elif reader.at("BYTE") and found.jdbc_type in _BINARY:
+            reader.take()
+            found.jdbc_type = _BINARY[found.jdbc_type]
+        elif not _compressed(reader):
             return
 
 

@@ -93,6 +93,10 @@ class TableDefinition:
         )
         return replace(self, columns=columns)
 
+    def without_hidden(self) -> TableDefinition:
+        """Return the table without the columns that the server does not declare, which have no type."""
+        return replace(self, columns=tuple(column for column in self.columns if column.type_name))
+
     def with_key(self, names: Sequence[str]) -> TableDefinition:
         """Return the table with a primary key, whose columns become required."""
         found = [self.column(name) for name in names]
@@ -116,6 +120,8 @@ class Tables:
     charsets: dict[str, str] = field(default_factory=dict)
     server_charset: str | None = None
     keep_comments: bool = False
+    uncertain: set[TableId] = field(default_factory=set)
+    """The tables whose last definition in the log was not understood."""
 
     def charset(self, database: str) -> str | None:
         return self.charsets.get(database) or self.server_charset
@@ -125,6 +131,7 @@ class Tables:
 
     def put(self, table: TableDefinition) -> None:
         self.tables[table.id] = table
+        self.uncertain.discard(table.id)
 
     def commented(self, table: TableDefinition) -> TableDefinition:
         """Return the table with its comments, or without them unless they are kept."""
@@ -134,6 +141,7 @@ class Tables:
 
     def remove(self, table: TableId) -> None:
         self.tables.pop(table, None)
+        self.uncertain.discard(table)
 
     def remove_database(self, database: str) -> None:
         for table in [table for table in self.tables if table.schema == database]:

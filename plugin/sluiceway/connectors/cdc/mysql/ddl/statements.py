@@ -7,11 +7,13 @@ from dataclasses import dataclass, replace
 from enum import Enum
 
 from sluiceway.connectors.cdc.filters import TableId
-from sluiceway.connectors.cdc.mysql.ddl.alter import alter_table, read_index_columns
-from sluiceway.connectors.cdc.mysql.ddl.columns import read_column
+from sluiceway.connectors.cdc.mysql.ddl.alter import alter_table, read_index_columns, without_index
+from sluiceway.connectors.cdc.mysql.ddl.clauses import skip_option, skip_wait
+from sluiceway.connectors.cdc.mysql.ddl.columns import charset_of, read_column
 from sluiceway.connectors.cdc.mysql.ddl.model import TableDefinition, Tables
-from sluiceway.connectors.cdc.mysql.ddl.tokens import Kind, NotUnderstoodError, TokenReader
+from sluiceway.connectors.cdc.mysql.ddl.tokens import Kind, NotUnderstoodError, TokenReader, tokens
 
+_QUERIES = frozenset({"SELECT", "WITH", "VALUES", "AS", "IGNORE", "REPLACE"})
 _KEYS = frozenset({"KEY", "INDEX", "FULLTEXT", "SPATIAL", "CHECK", "FOREIGN", "PERIOD", "LIKE", "VECTOR"})
 
 
@@ -64,7 +66,12 @@ def apply_statement(tables: Tables, sql: str, database: str) -> Outcome:
     statement = _Statement(tables, reader, database)
     for words, handler in _HANDLERS:
         if reader.skip(*words):
-            return handler(statement)
+            try:
+                outcome = handler(statement)
+                reader.expect_end()
+            except (NotUnderstoodError, ValueError, IndexError):
+                return statement.not_understood()
+            return outcome
     return Outcome()
 
 
@@ -76,9 +83,28 @@ class _Statement:
         self.reader = reader
         self.database = database
         self.sql = reader.sql
+        self._known = frozenset(tables.tables)
 
     def table_id(self) -> TableId:
         return TableId(*self.reader.qualified(self.database))
+
+    def not_understood(self) -> Outcome:
+        """Return the outcome of a statement that the parser cannot follow: all tables that it names must be read again."""
+        named = self._named_tables()
+        for table in named:
+            self.tables.remove(table)
+        changes = tuple(Change(ChangeType.ALTER, table.schema, self.sql, table) for table in named)
+        return Outcome(changes, named)
+
+    def _named_tables(self) -> tuple[TableId, ...]:
+        names = [token for token in tokens(self.sql) if token.kind in (Kind.NAME, Kind.WORD) or token.text == "."]
+        found: dict[TableId, None] = {}
+        for index, token in enumerate(names):
+            qualified = index > 1 and names[index - 1].text == "."
+            table = TableId(names[index - 2].name if qualified else self.database, token.name)
+            if table in self._known:
+                found[table] = None
+        return tuple(found)
 
     def create(self) -> Outcome:
         reader = self.reader
@@ -89,28 +115,33 @@ class _Statement:
         unique = reader.skip("UNIQUE")
         if reader.skip("INDEX"):
             return self.create_index(unique=unique)
-        reader.skip("TEMPORARY")
         if not reader.skip("TABLE"):
-            return Outcome()
-        reader.skip("IF", "NOT", "EXISTS")
+            return self._no_change()  # temporary tables too: the log has no rows of them
+        checked = reader.skip("IF", "NOT", "EXISTS")
         table = self.table_id()
-        if self.tables.get(table) is not None and not replaces:
-            return Outcome()
+        if self.tables.get(table) is not None and checked and not replaces:
+            return self._no_change()
         try:
             definition = self._table_definition(table)
         except (NotUnderstoodError, ValueError):
             definition = None
         if definition is None:
             self.tables.remove(table)
+            reader.skip_rest()
             return Outcome((Change(ChangeType.CREATE, table.schema, self.sql, table),), (table,))
         self.tables.put(definition)
         return Outcome((Change(ChangeType.CREATE, table.schema, self.sql, table, definition=definition),))
 
+    def _no_change(self) -> Outcome:
+        self.reader.skip_rest()
+        return Outcome()
+
     def _table_definition(self, table: TableId) -> TableDefinition | None:
         """Read what follows the table's name; None for tables whose columns come from a query."""
         reader = self.reader
-        if reader.skip("LIKE") or (reader.at("(", "LIKE") and reader.skip("(", "LIKE")):
+        if reader.skip("LIKE") or reader.skip("(", "LIKE"):
             original = self.tables.get(self.table_id())
+            reader.skip(")")
             return None if original is None else replace(original, id=table)
         if not reader.skip("("):
             return None
@@ -150,8 +181,10 @@ class _Statement:
     def _is_key(self) -> bool:
         """Tell a key from a column with a keyword's name: a column's name is followed by its type."""
         following = self.reader.peek()
+        if self.reader.at("PERIOD"):
+            return following.upper == "FOR"
         return (
-            self.reader.at_any(("FOREIGN", "FULLTEXT", "SPATIAL", "PERIOD"))
+            self.reader.at_any(("FOREIGN", "FULLTEXT", "SPATIAL"))
             or following.kind is Kind.NAME
             or (
                 following.text == "("
@@ -177,13 +210,14 @@ class _Statement:
             elif reader.skip("COMMENT"):
                 reader.skip("=")
                 comment = reader.take().text[1:-1]
-            elif reader.at_any(("SELECT", "WITH", "VALUES")) and not reader.at("WITH", "SYSTEM"):
-                return charset, comment, True
             elif reader.skip("PARTITION", "BY"):
-                break
-            else:
-                reader.take()
-        return charset or (collation and collation.partition("_")[0]), comment, False
+                while not reader.at_end and not reader.at_any(_QUERIES):
+                    reader.skip_part()
+            elif reader.at_any(_QUERIES) and not reader.at("WITH", "SYSTEM"):
+                return charset, comment, True
+            elif not (reader.skip(",") or reader.skip("DEFAULT") or skip_option(reader)):
+                raise NotUnderstoodError(f"option expected at {reader.next.text!r}")
+        return charset or (collation and charset_of(collation)), comment, False
 
     def create_index(self, *, unique: bool) -> Outcome:
         reader = self.reader
@@ -193,9 +227,11 @@ class _Statement:
             reader.take()
         reader.expect("ON")
         table = self.tables.get(self.table_id())
+        skip_wait(reader)
         if not unique or table is None or table.primary_key:
-            return Outcome()
+            return self._no_change()
         changed = table.with_unique_key(read_index_columns(reader))
+        reader.skip_rest()
         self.tables.put(changed)
         return Outcome((Change(ChangeType.ALTER, table.id.schema, self.sql, table.id, definition=changed),))
 
@@ -205,10 +241,24 @@ class _Statement:
         if create:
             reader.skip("IF", "NOT", "EXISTS")
         name = self.database if reader.at_any(("CHARACTER", "CHARSET", "COLLATE", "DEFAULT")) else reader.identifier()
-        charset, _, _ = self._options()
+        charset = self._database_charset()
         if charset:
             self.tables.charsets[name] = charset
         return Outcome((Change(ChangeType.DATABASE, name, self.sql),))
+
+    def _database_charset(self) -> str | None:
+        reader = self.reader
+        charset = None
+        while not reader.at_end:
+            if reader.skip("CHARACTER", "SET") or reader.skip("CHARSET"):
+                reader.skip("=")
+                charset = reader.identifier()
+            elif reader.skip("COLLATE"):
+                reader.skip("=")
+                charset = charset or charset_of(reader.identifier())
+            else:
+                reader.take()
+        return charset
 
     def alter_database(self) -> Outcome:
         return self.database_change(create=False)
@@ -217,10 +267,13 @@ class _Statement:
         self.reader.skip("IF", "EXISTS")
         name = self.reader.identifier()
         self.tables.remove_database(name)
+        self.reader.skip_rest()
         return Outcome((Change(ChangeType.DATABASE, name, self.sql),))
 
     def use(self) -> Outcome:
-        return Outcome((Change(ChangeType.DATABASE, self.reader.identifier(), self.sql),))
+        name = self.reader.identifier()
+        self.reader.skip_rest()
+        return Outcome((Change(ChangeType.DATABASE, name, self.sql),))
 
     def set_variables(self) -> Outcome:
         for match in ("character_set_server",):
@@ -247,11 +300,31 @@ class _Statement:
             changes.append(Change(ChangeType.DROP, table.schema, text, table))
             if not reader.skip(","):
                 break
+        if not (reader.skip("RESTRICT") or reader.skip("CASCADE")):
+            skip_wait(reader)
+        skip_wait(reader)
         return Outcome(tuple(changes))
+
+    def drop_index(self) -> Outcome:
+        """DROP INDEX: changes the key only if the index is that of the primary key."""
+        reader = self.reader
+        reader.skip("IF", "EXISTS")
+        name = reader.identifier()
+        reader.expect("ON")
+        table = self.tables.get(self.table_id())
+        reader.skip_rest()
+        if table is None or (changed := without_index(table, name)) is table:
+            return Outcome()
+        self.tables.put(changed)
+        return Outcome((Change(ChangeType.ALTER, table.id.schema, self.sql, table.id, definition=changed),))
+
+    def drop_temporary(self) -> Outcome:
+        return self._no_change()
 
     def truncate(self) -> Outcome:
         self.reader.skip("TABLE")
         table = self.table_id()
+        skip_wait(self.reader)
         return Outcome((Change(ChangeType.TRUNCATE, table.schema, self.sql, table, definition=self.tables.get(table)),))
 
     def rename_table(self) -> Outcome:
@@ -262,8 +335,8 @@ class _Statement:
         while not reader.at_end:
             start = reader.next.start
             old = self.table_id()
-            while not reader.at_end and not reader.skip("TO"):
-                reader.take()  # WAIT n, NOWAIT
+            skip_wait(reader)
+            reader.expect("TO")
             new = self.table_id()
             moved = self._move(old, new)
             if moved is None:
@@ -288,16 +361,17 @@ class _Statement:
         for word in ("ONLINE", "OFFLINE", "IGNORE"):
             reader.skip(word)
         if not reader.skip("TABLE"):
-            return Outcome()
+            return self._no_change()
         reader.skip("IF", "EXISTS")
         table = self.table_id()
         definition = self.tables.get(table)
         if definition is None:
-            return Outcome()
+            return self._no_change()
         try:
             changed = self.tables.commented(alter_table(definition, reader, self.tables))
         except (NotUnderstoodError, ValueError):
             self.tables.remove(table)
+            reader.skip_rest()
             return Outcome((Change(ChangeType.ALTER, table.schema, self.sql, table),), (table,))
         if changed.id != table:
             self.tables.remove(table)
@@ -315,7 +389,8 @@ _HANDLERS: tuple[tuple[tuple[str, ...], Callable[[_Statement], Outcome]], ...] =
     (("DROP", "SCHEMA"), _Statement.drop_database),
     (("DROP", "TABLE"), _Statement.drop_table),
     (("DROP", "TABLES"), _Statement.drop_table),
-    (("DROP", "TEMPORARY", "TABLE"), _Statement.drop_table),
+    (("DROP", "TEMPORARY"), _Statement.drop_temporary),
+    (("DROP", "INDEX"), _Statement.drop_index),
     (("TRUNCATE",), _Statement.truncate),
     (("RENAME", "TABLE"), _Statement.rename_table),
     (("RENAME", "TABLES"), _Statement.rename_table),

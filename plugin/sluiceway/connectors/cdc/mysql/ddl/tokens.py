@@ -125,6 +125,10 @@ class TokenReader:
         if not self.skip(*words):
             raise NotUnderstoodError(f"{' '.join(words)} expected at {self.next.text!r}")
 
+    def expect_end(self) -> None:
+        if not self.at_end:
+            raise NotUnderstoodError(f"end expected at {self.next.text!r}")
+
     def identifier(self) -> str:
         """Read a name."""
         token = self.take()
@@ -150,10 +154,24 @@ class TokenReader:
                 depth += {"(": 1, ")": -1}.get(token.text, 0)
         return self.sql[start : self.peek(-1).end]
 
+    def skip_rest(self) -> None:
+        """Skip to the end of the statement."""
+        while not self.at_end:
+            self.take()
+
+    @property
+    def at_item_end(self) -> bool:
+        """Whether a comma, a closing parenthesis, or the end is next."""
+        return self.at_end or (self.next.kind is Kind.SYMBOL and self.next.text in ",)")
+
     def skip_item(self) -> None:
         """Skip to the next comma or closing parenthesis of this level, or to the end."""
-        while not self.at_end and not (self.next.kind is Kind.SYMBOL and self.next.text in ",)"):
-            if self.at("("):
-                self.parenthesized()
-            else:
-                self.take()
+        while not self.at_item_end:
+            self.skip_part()
+
+    def skip_part(self) -> None:
+        """Skip a token, or what is in parentheses."""
+        if self.at("("):
+            self.parenthesized()
+        else:
+            self.take()
