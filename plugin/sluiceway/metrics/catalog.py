@@ -178,6 +178,7 @@ no-progress-ms|milliseconds without progress of a RUNNING task that holds record
 log-retained-bytes|bytes of the database's log that the server keeps for the connector
 log-free-bytes|bytes that the log may grow before the server drops what the connector has not read; absent without a limit
 log-behind-bytes|bytes of the database's log that the connector has not read
+statements-without-rows|statements in MariaDB's or MySQL's log that changed captured rows and have no records
 log-age-seconds|age of the oldest change that the connector has not read
 log-expires-seconds|seconds until the server may drop log that the connector has not read; absent without a limit
 """,

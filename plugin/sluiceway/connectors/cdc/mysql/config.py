@@ -89,6 +89,13 @@ _OWN: list[Entry] = [
         MEDIUM,
         "What to do with an event that cannot be read: fail, warn, ignore.",
     ),
+    (
+        "sluiceway.cdc.statements",
+        STRING,
+        "warn",
+        MEDIUM,
+        "What to do with a statement that changes rows of captured tables and is in the log instead of the rows: warn or fail.",
+    ),
     ("binlog.buffer.size", INT, 0, MEDIUM, "Accepted for compatibility; has no effect."),
     ("use.nongraceful.disconnect", BOOLEAN, False, LOW, "Accepted for compatibility; has no effect."),
     (f"{HISTORY}kafka.bootstrap.servers", STRING, None, HIGH, "The brokers of the schema history topic."),
@@ -137,6 +144,7 @@ _VALIDATORS: dict[str, Validator] = {
     "bigint.unsigned.handling.mode": one_of("precise", "long"),
     "event.deserialization.failure.handling.mode": one_of("skip", "warn", "fail", "ignore"),
     "inconsistent.schema.handling.mode": one_of("skip", "warn", "fail", "ignore"),
+    "sluiceway.cdc.statements": one_of("warn", "fail"),
     f"{HISTORY}kafka.bootstrap.servers": REQUIRED,
     f"{HISTORY}kafka.topic": REQUIRED,
 }

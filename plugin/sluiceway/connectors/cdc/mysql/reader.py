@@ -23,6 +23,7 @@ from sluiceway.connectors.cdc.mysql.ddl.model import Tables
 from sluiceway.connectors.cdc.mysql.fields import Settings
 from sluiceway.connectors.cdc.mysql.history import SchemaHistory
 from sluiceway.connectors.cdc.mysql.log_state import find_gap, lost_message
+from sluiceway.connectors.cdc.mysql.logged_statements import LoggedStatements
 from sluiceway.connectors.cdc.mysql.offsets import INITIAL, SNAPSHOT_KEY, BlockingPosition, LogPosition
 from sluiceway.connectors.cdc.mysql.schema_changes import SchemaChanges
 from sluiceway.connectors.cdc.mysql.signals import IDLE_SECONDS, BinlogSignals
@@ -77,6 +78,7 @@ class DatabaseReader:
         self._catalog = Catalog(common.schemas(self._position.schema), settings, common.config)
         self._read_table = partial(read_table, config.connection, self._tables, self._position)
         self._changes = SchemaChanges(config, self._tables, self._history, emitter, self._position, connector, self._read_table)
+        self.statements = LoggedStatements(config, self._tables)
         self._server: Server | None = None
         self._stream: BinlogStream | None = None
         self._streaming: Streaming | None = None
@@ -345,6 +347,7 @@ class DatabaseReader:
             tables=self._tables,
             catalog=self._catalog,
             changes=self._changes,
+            statements=self.statements,
             emitter=self._emitter,
             position=self._position,
             counter=self._counter,

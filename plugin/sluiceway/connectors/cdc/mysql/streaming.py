@@ -33,6 +33,7 @@ from sluiceway.connectors.cdc.mysql.config import SourceConfig
 from sluiceway.connectors.cdc.mysql.ddl.model import TableDefinition, Tables
 from sluiceway.connectors.cdc.mysql.log_tables import LogTable
 from sluiceway.connectors.cdc.mysql.log_transactions import LogTransactions
+from sluiceway.connectors.cdc.mysql.logged_statements import LoggedStatements
 from sluiceway.connectors.cdc.mysql.mapped_tables import MappedTables
 from sluiceway.connectors.cdc.mysql.offsets import LogPosition
 from sluiceway.connectors.cdc.mysql.schema_changes import SchemaChanges
@@ -43,8 +44,6 @@ from sluiceway.connectors.cdc.transactions import TransactionCounter
 from sluiceway.errors import ConnectError
 
 log = logging.getLogger(__name__)
-
-_STATEMENTS_OF_ROWS = ("INSERT ", "UPDATE ", "DELETE ", "REPLACE ")
 
 RowListener = Callable[[TableId, str, TableDefinition, "Row | None", "Row | None"], None]
 """Called for each row of a captured table and of the signal table, after its records are made."""
@@ -58,6 +57,7 @@ class StreamingParts:
     tables: Tables
     catalog: Catalog
     changes: SchemaChanges
+    statements: LoggedStatements
     emitter: Emitter
     position: LogPosition
     counter: TransactionCounter
@@ -105,6 +105,7 @@ class Streaming:
             EventType.ANONYMOUS_GTID: self._on_anonymous_gtid,
             EventType.ANNOTATE_ROWS: self._on_annotation,
             EventType.ROWS_QUERY: self._on_rows_query,
+            EventType.EXECUTE_LOAD_QUERY: self._on_load,
             EventType.TRANSACTION_PAYLOAD: self._on_payload,
             **dict.fromkeys(OPERATIONS, self._on_rows),
         }
@@ -275,10 +276,16 @@ class Streaming:
         elif start.startswith("XA "):
             if start.startswith(("XA COMMIT", "XA ROLLBAC")):
                 self._on_commit(header, memoryview(b""))
-        elif start.startswith(_STATEMENTS_OF_ROWS):
-            log.warning("The binary log has a statement instead of rows: '%.100s'. Set binlog_format=ROW for all sessions.", sql)
-        else:
+        elif not self._changes_rows(query):
             self._on_ddl(header, query)
+
+    def _on_load(self, _header: Header, body: memoryview) -> None:
+        self._changes_rows(Query.read(body, is_load=True))
+
+    def _changes_rows(self, query: Query) -> bool:
+        """Handle a statement that is in the log instead of the rows that it changes."""
+        place = f"{self._position.file}:{self._position.position}"
+        return not self._skipped and self._parts.statements.handle(query.sql, query.database, place)
 
     def _on_ddl(self, header: Header, query: Query) -> None:
         parts = self._parts

@@ -97,7 +97,8 @@ class BinlogSourceTask(SourceTask):
         return [(self._emitter.partition, offset)]
 
     def metrics(self) -> Mapping[str, float]:
-        return self._watch.values
+        statements = 0 if self._reader is None else self._reader.statements.count
+        return {**self._watch.values, "statements-without-rows": float(statements)}
 
     def source_lag(self) -> SourceLag:
         return SourceLag(self._delay.seconds, self._watch.values.get("log-behind-bytes"))

@@ -25,6 +25,7 @@ from sluiceway.connectors.cdc.mysql.ddl.model import TableDefinition, Tables
 from sluiceway.connectors.cdc.mysql.ddl.statements import Change, apply_statement
 from sluiceway.connectors.cdc.mysql.fields import Settings
 from sluiceway.connectors.cdc.mysql.history import SchemaHistory
+from sluiceway.connectors.cdc.mysql.logged_statements import LoggedStatements
 from sluiceway.connectors.cdc.mysql.offsets import LogPosition
 from sluiceway.connectors.cdc.mysql.schema_changes import SchemaChanges
 from sluiceway.connectors.cdc.mysql.streaming import Streaming, StreamingParts
@@ -87,6 +88,7 @@ class _Log:
                 tables=self.tables,
                 catalog=catalog,
                 changes=changes,
+                statements=LoggedStatements(config, self.tables),
                 emitter=emitter,
                 position=self.position,
                 counter=self.counter,
@@ -211,11 +213,12 @@ def _event(kind: int, flags: int = 0) -> bytes:
     )
 
 
-def _statement(sql: str) -> bytes:
-    """Return the event of a statement on the database ``tt``."""
-    body = struct.pack("<IIBHH", 1, 0, 2, 0, 0) + b"tt\0" + sql.encode()
+def _statement(sql: str, *, load: bool = False) -> bytes:
+    """Return the event of a statement on the database ``tt``, or of LOAD DATA."""
+    body = struct.pack("<IIBHH", 1, 0, 2, 0, 0) + bytes(13 if load else 0) + b"tt\0" + sql.encode()
     size = HEADER_BYTES + len(body) + CHECKSUM_BYTES
-    return struct.pack("<IBIIIH", 1, EventType.QUERY, 223344, size, 400_000, 0) + body + bytes(CHECKSUM_BYTES)
+    kind = EventType.EXECUTE_LOAD_QUERY if load else EventType.QUERY
+    return struct.pack("<IBIIIH", 1, kind, 223344, size, 400_000, 0) + body + bytes(CHECKSUM_BYTES)
 
 
 def _handled(log: _Log) -> set[int]:
@@ -238,7 +241,6 @@ def test_an_event_that_may_hold_rows_and_has_no_handler_stops_the_task(log: _Log
         EventType.CREATE_FILE,
         EventType.EXECUTE_LOAD,
         EventType.NEW_LOAD,
-        EventType.EXECUTE_LOAD_QUERY,
         EventType.INCIDENT,
     }
 
@@ -382,6 +384,22 @@ def test_a_restart_goes_on_counting_and_loses_no_part_of_a_changed_key(log: _Log
     sent = _counts(records[: stored + 1]) + _counts(again)
     assert [each for each, _ in itertools.groupby(sent)] == _counts(records)  # the delete may come twice
     assert again[-1].value["event_count"] == 4
+
+
+def test_statements_instead_of_rows_are_reported(log: _Log, caplog: pytest.LogCaptureFixture) -> None:
+    load = _statement("load data infile '/tmp/x' into table t", load=True)
+
+    assert log.records(events.FORMAT, events.GTID, _statement("insert into t values (1)"), load, events.XID) == []
+    assert [each.split(" that it changes")[0].rpartition(" of ")[2] for each in caplog.messages] == ["tt.t", "tt.t"]
+    assert log.buffer.offset is not None
+    assert log.buffer.offset["gtids"] == "0-223344-1846"
+
+
+def test_a_statement_instead_of_rows_stops_the_task_if_the_config_says_so(log: _Log) -> None:
+    log.config["sluiceway.cdc.statements"] = "fail"
+
+    with pytest.raises(ConnectError, match=r"instead of the rows of tt\.t "):
+        log.records(events.FORMAT, events.GTID, _statement("delete from t"))
 
 
 def test_truncate_has_a_transaction_block(log: _Log) -> None:

@@ -99,6 +99,7 @@ CHECKSUM_BYTES = 4
 _FORMAT_CHECKSUM_OFFSET = 5  # the algorithm's byte before the checksum of the format description itself
 _HEADER = struct.Struct("<IBIIIH")
 _QUERY = struct.Struct("<IIBHH")
+_LOAD_BYTES = 13  # of LOAD DATA: the file's id, and where the statement names it
 _ARTIFICIAL = 0x20
 _MAY_BE_IGNORED = 0x80
 _STANDALONE, _PREPARED = 0x01, 0x40
@@ -182,9 +183,9 @@ class Query:
     sql: str
 
     @classmethod
-    def read(cls, body: memoryview, *, compressed: bool = False) -> Query:
+    def read(cls, body: memoryview, *, compressed: bool = False, is_load: bool = False) -> Query:
         thread, _, database_length, _, variables_length = _QUERY.unpack_from(body, 0)
-        start = _QUERY.size + variables_length
+        start = _QUERY.size + (_LOAD_BYTES if is_load else 0) + variables_length
         database = bytes(body[start : start + database_length]).decode("utf-8", "replace")
         sql = bytes(body[start + database_length + 1 :])
         text = uncompressed(sql) if compressed else sql
