@@ -82,6 +82,11 @@ class LogPosition:
         self.extra: Callable[[], dict[str, Any]] = dict
         """Returns further keys of the offset."""
 
+    def add_extra(self, more: Callable[[], dict[str, Any]]) -> None:
+        """Add further keys of the offset."""
+        before = self.extra
+        self.extra = lambda: {**before(), **more()}
+
     # -- moves
 
     def load(self, offset: Mapping[str, Any]) -> None:

@@ -25,10 +25,13 @@ from sluiceway.connectors.cdc.mysql.history import SchemaHistory
 from sluiceway.connectors.cdc.mysql.log_state import find_gap, lost_message
 from sluiceway.connectors.cdc.mysql.logged_statements import LoggedStatements
 from sluiceway.connectors.cdc.mysql.offsets import INITIAL, SNAPSHOT_KEY, BlockingPosition, LogPosition
+from sluiceway.connectors.cdc.mysql.prepared import PreparedTransactions
 from sluiceway.connectors.cdc.mysql.schema_changes import SchemaChanges
+from sluiceway.connectors.cdc.mysql.second_dump import second_dump
 from sluiceway.connectors.cdc.mysql.signals import IDLE_SECONDS, BinlogSignals
 from sluiceway.connectors.cdc.mysql.snapshot import Snapshot
-from sluiceway.connectors.cdc.mysql.streaming import Streaming, StreamingParts
+from sluiceway.connectors.cdc.mysql.streaming import Streaming
+from sluiceway.connectors.cdc.mysql.streaming_parts import StreamingParts
 from sluiceway.connectors.cdc.mysql.table_ranges import table_to_read
 from sluiceway.connectors.cdc.mysql.table_reader import read_table
 from sluiceway.connectors.cdc.notifications import Notifications
@@ -91,6 +94,7 @@ class DatabaseReader:
         self.signals = BinlogSignals(
             config, emitter, self._position, self._catalog, self._tables, self._notifications, self._want_blocking
         )
+        self._prepared = PreparedTransactions(self._position)
         self._wanted: list[tuple[Sequence[TableId], Mapping[str, str]]] = []
         self._thread = threading.Thread(target=self._run, name=f"{connector}-reader-{common.prefix}", daemon=True)
 
@@ -202,6 +206,7 @@ class DatabaseReader:
             return
         self._position.load(offset)
         self._counter.load(offset)
+        self._prepared.load(offset)
         gap = find_gap(self._position.start, self._open_server().log_state())
         if gap is not None:
             if not self._snapshots_a_gap():
@@ -356,6 +361,8 @@ class DatabaseReader:
             calendar=self._calendar,
             mariadb=server.mariadb,
             read_table=self._read_table,
+            prepared=self._prepared,
+            second_dump=partial(second_dump, self._config, mariadb=server.mariadb),
         )
         self.signals.start(self._offset or {})
         active = self.signals.active or bool(self._wanted)

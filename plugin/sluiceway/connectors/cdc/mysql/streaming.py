@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 
 from sluiceway.api import SourceRecord
 from sluiceway.connectors.cdc.config import CommonConfig
-from sluiceway.connectors.cdc.emitter import Emitter
 from sluiceway.connectors.cdc.filters import TableId
 from sluiceway.connectors.cdc.mysql.binlog import rows as row_events
-from sluiceway.connectors.cdc.mysql.binlog.charsets import Charsets
 from sluiceway.connectors.cdc.mysql.binlog.events import (
     CHECKSUM_BYTES,
     HEADER_BYTES,
@@ -24,48 +21,24 @@ from sluiceway.connectors.cdc.mysql.binlog.events import (
     read_header,
 )
 from sluiceway.connectors.cdc.mysql.binlog.payload import payload_events
-from sluiceway.connectors.cdc.mysql.binlog.rows import OPERATIONS, Row, RowReaders, RowsEvent, read_rows_event
-from sluiceway.connectors.cdc.mysql.binlog.temporal import Calendar
-from sluiceway.connectors.cdc.mysql.buffer import RecordBuffer
-from sluiceway.connectors.cdc.mysql.catalog import Catalog
+from sluiceway.connectors.cdc.mysql.binlog.rows import OPERATIONS, RowReaders, RowsEvent, read_rows_event
 from sluiceway.connectors.cdc.mysql.column_events import CollectedEvent, CollectedRows
-from sluiceway.connectors.cdc.mysql.config import SourceConfig
-from sluiceway.connectors.cdc.mysql.ddl.model import TableDefinition, Tables
 from sluiceway.connectors.cdc.mysql.log_tables import LogTable
 from sluiceway.connectors.cdc.mysql.log_transactions import LogTransactions
-from sluiceway.connectors.cdc.mysql.logged_statements import LoggedStatements
 from sluiceway.connectors.cdc.mysql.mapped_tables import MappedTables
-from sluiceway.connectors.cdc.mysql.offsets import LogPosition
-from sluiceway.connectors.cdc.mysql.schema_changes import SchemaChanges
-from sluiceway.connectors.cdc.mysql.table_reader import TableReader
+from sluiceway.connectors.cdc.mysql.prepared import (
+    PreparedEvent,
+    prepared_events,
+    prepared_xid,
+    statement_xid,
+)
+from sluiceway.connectors.cdc.mysql.row_records import RowListener, RowRecords
+from sluiceway.connectors.cdc.mysql.streaming_parts import StreamingParts
 from sluiceway.connectors.cdc.sizes import fits_columns
 from sluiceway.connectors.cdc.tables import TableSchema
-from sluiceway.connectors.cdc.transactions import TransactionCounter
 from sluiceway.errors import ConnectError
 
 log = logging.getLogger(__name__)
-
-RowListener = Callable[[TableId, str, TableDefinition, "Row | None", "Row | None"], None]
-"""Called for each row of a captured table and of the signal table, after its records are made."""
-
-
-@dataclass
-class StreamingParts:
-    """The objects that streaming works with."""
-
-    config: SourceConfig
-    tables: Tables
-    catalog: Catalog
-    changes: SchemaChanges
-    statements: LoggedStatements
-    emitter: Emitter
-    position: LogPosition
-    counter: TransactionCounter
-    buffer: RecordBuffer
-    charsets: Charsets
-    calendar: Calendar
-    mariadb: bool
-    read_table: TableReader
 
 
 class Streaming:
@@ -81,14 +54,15 @@ class Streaming:
         self._after_event = after_event
         self._common: CommonConfig = parts.config.common
         self._position = parts.position
-        self._on_row = on_row
         self._format: FormatDescription | None = None
-        self._tables = MappedTables(parts.config, parts.tables, parts.catalog, parts.charsets, parts.calendar, parts.read_table)
+        self._tables = self._new_tables()
+        self._withheld = False  # whether the current transaction's rows wait for its commit
         self._skip_events, self._skip_rows = parts.position.skips
         self._transaction_size = 0
         self._transactions = LogTransactions(
             parts.counter, parts.emitter, parts.position, enabled=self._common.transaction_metadata
         )
+        self._rows = RowRecords(parts.emitter, parts.position, self._transactions, on_row)
         self._query = parts.config.flag("include.query")
         skipped = self._common.skipped_operations - {"t"}
         self._collects = not (on_row or self._transactions.enabled or self._query or self._common.skip_unchanged or skipped)
@@ -97,7 +71,7 @@ class Streaming:
             EventType.QUERY: self._on_query,
             EventType.QUERY_COMPRESSED: self._on_compressed_query,
             EventType.XID: self._on_commit,
-            EventType.XA_PREPARE: self._on_commit,
+            EventType.XA_PREPARE: self._on_prepare,
             EventType.TABLE_MAP: self._on_table_map,
             EventType.MARIADB_GTID: self._on_mariadb_gtid,
             EventType.GTID: self._on_mysql_gtid,
@@ -109,6 +83,10 @@ class Streaming:
             EventType.TRANSACTION_PAYLOAD: self._on_payload,
             **dict.fromkeys(OPERATIONS, self._on_rows),
         }
+
+    def _new_tables(self) -> MappedTables:
+        parts = self._parts
+        return MappedTables(parts.config, parts.tables, parts.catalog, parts.charsets, parts.calendar, parts.read_table)
 
     def run(self, packets: Iterable[memoryview], is_idle: Callable[[], bool] = lambda: True) -> None:
         """Handle events until the stream is closed. ``is_idle`` tells whether no other packet has arrived."""
@@ -172,7 +150,8 @@ class Streaming:
     def _on_mariadb_gtid(self, header: Header, body: memoryview) -> None:
         gtid = Gtid.read_mariadb(header, body)
         self._begin(gtid.text)
-        if not gtid.standalone:
+        self._withheld = gtid.prepared and self._common.correct
+        if not gtid.standalone and not self._withheld:
             self._report_begin(header, announced=not gtid.prepared)
 
     def _on_mysql_gtid(self, _header: Header, body: memoryview) -> None:
@@ -246,6 +225,63 @@ class Streaming:
         """Whether the current event was handled before a restart."""
         return self._position.skips[0] < self._skip_events
 
+    # -- XA transactions
+
+    def _on_xa(self, header: Header, sql: str) -> None:
+        xid = statement_xid(sql)
+        if self._common.correct and xid is not None:
+            self._withheld = sql[3:8].upper() == "START"
+            if sql[3:9].upper() == "COMMIT":
+                self._commit_prepared(header, xid)
+            elif not self._withheld:
+                self._parts.prepared.remove(xid)
+        if sql[3:6].upper() in ("COM", "ROL"):
+            self._on_commit(header, memoryview(b""))
+
+    def _on_prepare(self, header: Header, body: memoryview) -> None:
+        if self._withheld:
+            self._withheld = False
+            xid, commits = prepared_xid(body)
+            self._parts.prepared.add(xid, self._position.start)
+            if commits:
+                self._commit_prepared(header, xid)
+        self._on_commit(header, body)
+
+    def _commit_prepared(self, header: Header, xid: str) -> None:
+        """Send the rows of a prepared transaction, which the log has further back."""
+        start = self._parts.prepared.start(xid)
+        if start is None:
+            log.warning("The rows of the XA transaction %s, which is committed, are before the position of this connector.", xid)
+        elif not self._skipped:
+            first, self._skip_events, self._skip_rows = self._skip_rows, 0, 0
+            if not first:
+                self._report_begin(header)
+            tables, self._tables = self._tables, self._new_tables()
+            try:
+                with self._parts.second_dump(start) as packets:
+                    self._send_prepared(prepared_events(packets, xid), first)
+            finally:
+                self._tables = tables
+        self._parts.prepared.remove(xid)
+
+    def _send_prepared(self, events: Iterable[PreparedEvent], first: int) -> None:
+        """Send the rows from ``first`` on; the offset counts them as those of one event."""
+        number = 0
+        for header, body, id_bytes in events:
+            if header.type == EventType.TABLE_MAP:
+                self._tables.add(body, id_bytes)
+                continue
+            event = read_rows_event(header.type, body, id_bytes)
+            table = self._tables.get(event.table_id)
+            if table is None or table.schema is None or table.readers is None:
+                continue
+            records: list[SourceRecord] = []
+            for number, (before, after) in enumerate(table.readers.read(event), number):  # noqa: B020 (goes on counting)
+                if number >= first and (change := table.current(event.operation, before, after)) is not None:
+                    records += self._rows.records(table, table.schema, *change, number)
+            number += 1
+            self._put(records, header.size)
+
     # -- statements
 
     def _on_annotation(self, _header: Header, body: memoryview) -> None:
@@ -274,8 +310,7 @@ class Streaming:
         elif start.startswith(("COMMIT", "ROLLBACK")) and not start.startswith("ROLLBACK T"):
             self._on_commit(header, memoryview(b""))
         elif start.startswith("XA "):
-            if start.startswith(("XA COMMIT", "XA ROLLBAC")):
-                self._on_commit(header, memoryview(b""))
+            self._on_xa(header, sql)
         elif not self._changes_rows(query):
             self._on_ddl(header, query)
 
@@ -323,7 +358,7 @@ class Streaming:
         return 6 if self._format is None else self._format.table_id_bytes(event_type)
 
     def _on_rows(self, header: Header, body: memoryview) -> None:
-        if self._skipped:
+        if self._skipped or self._withheld:
             return
         event = read_rows_event(header.type, body, self._id_bytes(header.type))
         table = self._tables.get(event.table_id)
@@ -342,7 +377,7 @@ class Streaming:
             for number in range(first, count):
                 self._position.row(number, count)
                 if (change := table.current(event.operation, *pairs[number])) is not None:
-                    records += self._row_records(table, table.schema, *change, number)
+                    records += self._rows.records(table, table.schema, *change, number)
                 if len(records) >= self._common.batch_size:
                     self._put(records, header.size * (number + 1 - passed) // count)
                     records, passed = [], number + 1
@@ -350,28 +385,3 @@ class Streaming:
         except BaseException:
             self._position.resume_at(self._position.skips[0], passed)  # a new dump reads the rest of the rows again
             raise
-
-    def _row_records(
-        self, table: LogTable, schema: TableSchema, operation: str, before: Row | None, after: Row | None, number: int
-    ) -> list[SourceRecord]:
-        emitter = self._parts.emitter
-        records: list[SourceRecord] = []
-        if table.captured:
-            source = self._position.block(table.id.schema, table.id.table, row=number)
-            self._position.row(number - 1, number)
-            row_before = self._transactions.offset()
-            self._position.row(number, number + 1)
-            count, offset = self._transactions.count(table.id), self._transactions.offset()
-            if operation == row_events.INSERT and after is not None:
-                records = emitter.create(schema, after, source, count, offset)
-            elif operation == row_events.DELETE and before is not None:
-                records = emitter.delete(schema, before, source, count, offset)
-            elif after is not None:
-                records = emitter.update(schema, before, after, source, count, offset)
-            for record in records[:-1]:
-                record.source_offset = row_before  # a restart must not lose the tombstone, or the row with its new key
-            if records and self._transactions.enabled:
-                records[-1].source_offset = self._transactions.offset()  # with the records that were counted
-        if self._on_row is not None and table.definition is not None:
-            self._on_row(table.id, operation, table.definition, before, after)
-        return records

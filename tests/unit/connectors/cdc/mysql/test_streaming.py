@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import struct
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -27,8 +28,10 @@ from sluiceway.connectors.cdc.mysql.fields import Settings
 from sluiceway.connectors.cdc.mysql.history import SchemaHistory
 from sluiceway.connectors.cdc.mysql.logged_statements import LoggedStatements
 from sluiceway.connectors.cdc.mysql.offsets import LogPosition
+from sluiceway.connectors.cdc.mysql.prepared import PREPARED_KEY, PreparedTransactions
 from sluiceway.connectors.cdc.mysql.schema_changes import SchemaChanges
-from sluiceway.connectors.cdc.mysql.streaming import Streaming, StreamingParts
+from sluiceway.connectors.cdc.mysql.streaming import Streaming
+from sluiceway.connectors.cdc.mysql.streaming_parts import StreamingParts
 from sluiceway.connectors.cdc.mysql.table_reader import ReadTable
 from sluiceway.connectors.cdc.transactions import TransactionCounter
 from sluiceway.converters.json_converter import JsonConverter
@@ -71,6 +74,8 @@ class _Log:
     columns: bool = False
     together: int = 0
     counter: TransactionCounter = field(default_factory=TransactionCounter)
+    prepared: PreparedTransactions = field(init=False)
+    earlier: list[bytes] = field(default_factory=list)
     read: ReadTable = field(default_factory=lambda: ReadTable(None))
 
     def streaming(self) -> Streaming:
@@ -97,8 +102,18 @@ class _Log:
                 calendar=calendar,
                 mariadb=True,
                 read_table=lambda _table: self.read,
+                prepared=self.prepared,
+                second_dump=self._second_dump,
             )
         )
+
+    @contextlib.contextmanager
+    def _second_dump(self, start: StartPosition) -> Iterator[Iterator[memoryview]]:
+        assert start.position
+        yield map(memoryview, self.earlier)
+
+    def __post_init__(self) -> None:
+        self.prepared = PreparedTransactions(self.position)
 
     def records(self, *packets: bytes) -> list[SourceRecord]:
         self.position.rewind()
@@ -400,6 +415,108 @@ def test_a_statement_instead_of_rows_stops_the_task_if_the_config_says_so(log: _
 
     with pytest.raises(ConnectError, match=r"instead of the rows of tt\.t "):
         log.records(events.FORMAT, events.GTID, _statement("delete from t"))
+
+
+XID = "6731,62,7"
+_XA_TEXT = "X'6731',X'62',7"
+
+
+def _packet(kind: int, body: bytes, position: int) -> bytes:
+    size = HEADER_BYTES + len(body) + CHECKSUM_BYTES
+    return struct.pack("<IBIIIH", 1, kind, 223344, size, position, 0) + body + bytes(CHECKSUM_BYTES)
+
+
+def _xa_gtid(sequence: int, flags: int) -> bytes:
+    body = struct.pack("<QIBIBB", sequence, 0, flags, 7, 2, 1) + b"g1b"
+    return _packet(EventType.MARIADB_GTID, body, 540_000 + sequence)
+
+
+PREPARED = (
+    _xa_gtid(1846, 0x4C),
+    events.TABLE_MAP,
+    events.INSERT,
+    _statement(f"XA END {_XA_TEXT}"),
+    _packet(EventType.XA_PREPARE, struct.pack("<BIII", 0, 7, 2, 1) + b"g1b", 550_100),
+)
+BETWEEN = (_xa_gtid(1847, 0x0C), events.TABLE_MAP, events.UPDATE, events.XID)
+
+
+def _end(how: str) -> tuple[bytes, bytes]:
+    return _xa_gtid(1848, 0x8D), _statement(f"XA {how} {_XA_TEXT}")
+
+
+def _xa_log(log: _Log) -> _Log:
+    log.config = {"sluiceway.cdc.compat": "correct", "provide.transaction.metadata": "true"}
+    log.earlier = [events.FORMAT, *TRANSACTION[1:], *PREPARED, *BETWEEN]
+    return log
+
+
+def _seen(records: list[SourceRecord]) -> list[tuple[str, Any]]:
+    return [(each.value["status" if each.topic.endswith(".transaction") else "op"], each.key["id"]) for each in records]
+
+
+def test_rows_of_a_prepared_transaction_wait_for_its_commit(log: _Log) -> None:
+    _xa_log(log)
+
+    assert _seen(log.records(events.FORMAT, *PREPARED, *BETWEEN)) == [
+        ("BEGIN", "0-223344-1847"),
+        ("u", 1),
+        ("END", "0-223344-1847"),
+    ]
+    begin, first, second, end = log.records(events.FORMAT, *_end("COMMIT"))
+    assert (begin.value["status"], first.key["id"], second.key["id"], end.value["event_count"]) == ("BEGIN", 1, 2, 2)
+    assert first.value["source"]["gtid"] == begin.value["id"] == "0-223344-1848"
+    assert PREPARED_KEY in (second.source_offset or {})
+    assert log.buffer.offset is not None
+    assert PREPARED_KEY not in log.position.offset()
+
+
+def test_rows_of_a_prepared_transaction_that_is_rolled_back_have_no_records(log: _Log) -> None:
+    _xa_log(log)
+
+    assert log.records(events.FORMAT, *PREPARED, *_end("ROLLBACK")) == []
+    assert log.prepared.offset() == {}
+
+
+def test_a_transaction_that_is_committed_in_one_phase_is_sent_at_once(log: _Log) -> None:
+    _xa_log(log)
+    one_phase = _packet(EventType.XA_PREPARE, struct.pack("<BIII", 1, 7, 2, 1) + b"g1b", 550_100)
+
+    assert [kind for kind, _ in _seen(log.records(events.FORMAT, *PREPARED[:-1], one_phase))] == ["BEGIN", "c", "c", "END"]
+
+
+@pytest.mark.parametrize("stored", [1, 2])
+def test_a_restart_waits_for_the_commit_and_skips_the_rows_that_were_sent(log: _Log, stored: int) -> None:
+    _xa_log(log)
+    log.records(events.FORMAT, *PREPARED, *BETWEEN)
+    sent = log.records(events.FORMAT, *_end("COMMIT"))
+    restarted = _xa_log(_Log(tables=log.tables))
+    offset = sent[stored].source_offset or {}
+    restarted.position.load(offset)
+    restarted.counter.load(offset)
+    restarted.prepared.load(offset)
+
+    again = restarted.records(events.FORMAT, *_end("COMMIT"))
+
+    assert _seen(sent[: stored + 1]) + _seen(again) == _seen(sent)
+
+
+def test_debeziums_form_sends_the_rows_before_the_commit(log: _Log) -> None:
+    assert [each.value["op"] for each in log.records(events.FORMAT, *PREPARED, *_end("ROLLBACK"))] == ["c", "c"]
+
+
+def test_the_rows_of_a_commit_must_be_in_the_log(log: _Log) -> None:
+    _xa_log(log)
+    log.records(events.FORMAT, *PREPARED)
+    log.earlier = [events.FORMAT, *BETWEEN, *_end("COMMIT")]
+
+    with pytest.raises(ConnectError, match="its rows no longer"):
+        log.records(events.FORMAT, *_end("COMMIT"))
+
+
+def test_a_commit_of_rows_before_the_position_is_logged(log: _Log, caplog: pytest.LogCaptureFixture) -> None:
+    assert _xa_log(log).records(events.FORMAT, *_end("COMMIT")) == []
+    assert f"transaction {XID}, which is committed, are before the position" in caplog.text
 
 
 def test_truncate_has_a_transaction_block(log: _Log) -> None:

@@ -102,7 +102,7 @@ _QUERY = struct.Struct("<IIBHH")
 _LOAD_BYTES = 13  # of LOAD DATA: the file's id, and where the statement names it
 _ARTIFICIAL = 0x20
 _MAY_BE_IGNORED = 0x80
-_STANDALONE, _PREPARED = 0x01, 0x40
+_STANDALONE, _GROUP_COMMIT, _PREPARED, _COMPLETED = 0x01, 0x02, 0x40, 0x80
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,17 +196,21 @@ class Query:
 class Gtid:
     """The id of the transaction that follows.
 
-    ``standalone`` statements (DDL) have no commit event. MariaDB marks XA transactions that are only ``prepared``.
+    ``standalone`` statements (DDL) have no commit event. MariaDB marks XA transactions that are only ``prepared``, and names the
+    ``xid`` of these and of their ends as ``first part,second part,format``, the parts in hexadecimal digits.
     """
 
     text: str
     standalone: bool
     prepared: bool = False
+    xid: str | None = None
 
     @classmethod
     def read_mariadb(cls, header: Header, body: memoryview) -> Gtid:
         sequence, domain = struct.unpack_from("<QI", body, 0)
-        return cls(f"{domain}-{header.server_id}-{sequence}", bool(body[12] & _STANDALONE), bool(body[12] & _PREPARED))
+        flags = body[12]
+        xid = _mariadb_xid(body, 21 if flags & _GROUP_COMMIT else 13) if flags & (_PREPARED | _COMPLETED) else None
+        return cls(f"{domain}-{header.server_id}-{sequence}", bool(flags & _STANDALONE), bool(flags & _PREPARED), xid)
 
     @classmethod
     def read_mysql(cls, body: memoryview) -> Gtid:
@@ -217,6 +221,12 @@ class Gtid:
     def read_tagged(cls, body: memoryview) -> Gtid:
         """Read MySQL's event of a GTID with a tag."""
         return cls(tagged_gtid(body), standalone=False)
+
+
+def _mariadb_xid(body: memoryview, at: int) -> str:
+    kind, first, second = struct.unpack_from("<IBB", body, at)
+    data = bytes(body[at + 6 : at + 6 + first + second])
+    return f"{data[:first].hex()},{data[first:].hex()},{kind}"
 
 
 def uncompressed(data: bytes | memoryview) -> bytes:
