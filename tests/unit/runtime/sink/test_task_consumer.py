@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from confluent_kafka import OFFSET_INVALID, Message
@@ -52,8 +52,9 @@ class PausingConsumer(FakeConsumer):
     def pause(self, partitions: list[Any]) -> None:
         self.paused += partitions
 
-    def resume(self, _partitions: list[Any]) -> None:
-        self.paused = []
+    def resume(self, partitions: list[Any]) -> None:
+        resumed = {(each.topic, each.partition) for each in partitions}
+        self.paused = [each for each in self.paused if (each.topic, each.partition) not in resumed]
 
 
 @pytest.fixture
@@ -89,6 +90,26 @@ def test_a_task_that_pauses_a_new_partition_gets_its_messages_after_the_resume(c
     assert offsets(consumer) == []
     consumer.resume_for_task(frozenset({A}))
     assert offsets(consumer) == [0, 1]
+
+
+def test_partitions_that_the_task_resumes_stay_paused_while_the_worker_pauses_all(consumer: TaskConsumer) -> None:
+    assert offsets(consumer) == []  # the assignment
+    assert offsets(consumer) == [0, 1]
+    consumer.pause_for_task(frozenset({A}))
+    consumer.pause()
+    consumer.resume_for_task(frozenset({A}))
+    assert cast(PausingConsumer, FakeConsumer.made[-1]).paused
+    consumer.resume()
+    assert not cast(PausingConsumer, FakeConsumer.made[-1]).paused
+
+
+def test_a_partition_that_the_task_paused_stays_paused_when_the_worker_resumes(consumer: TaskConsumer) -> None:
+    assert offsets(consumer) == []  # the assignment
+    assert offsets(consumer) == [0, 1]
+    consumer.pause_for_task(frozenset({A}))
+    consumer.pause()
+    consumer.resume()
+    assert cast(PausingConsumer, FakeConsumer.made[-1]).paused
 
 
 def test_a_call_that_blocks_times_out_and_another_returns_its_result() -> None:

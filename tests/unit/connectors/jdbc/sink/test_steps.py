@@ -9,7 +9,8 @@ from typing import Any
 from sluiceway.api import SinkRecord
 from sluiceway.connectors.jdbc.dialects.sql import TableId
 from sluiceway.connectors.jdbc.sink.columns import Column, Layout
-from sluiceway.connectors.jdbc.sink.steps import Item, Target, in_order, last_of_each_key
+from sluiceway.connectors.jdbc.sink.config import InsertMode
+from sluiceway.connectors.jdbc.sink.steps import Item, Target, in_order, last_of_each_key, step_of
 from sluiceway.data import INT64_SCHEMA, OPTIONAL_STRING_SCHEMA
 
 
@@ -52,6 +53,12 @@ def test_rows_of_another_layout_are_written_after_those_before() -> None:
         ("delete", [(1,)]),
         ("write", [(2, "c")]),
     ]
+
+
+def test_rows_of_a_batch_of_columns_have_each_key_once_for_upserts_and_are_kept_for_others() -> None:
+    rows = [(1, "a"), (2, "b"), (1, "c")]
+    assert step_of(WRITE, rows, InsertMode.UPSERT).rows == [(1, "c"), (2, "b")]
+    assert step_of(WRITE, rows, InsertMode.INSERT).rows == rows
 
 
 def test_tables_do_not_break_each_others_batches() -> None:
