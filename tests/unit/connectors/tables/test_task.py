@@ -411,8 +411,11 @@ def test_debezium_events(lake: Lake) -> None:
     task = Task(lake, {**lake.config(**UPSERT), "sluiceway.value.format": "debezium"}, [PEOPLE])
     one, two = {"id": 1, "name": "a"}, {"id": 2, "name": "b"}
     task.put(change(0, "c", None, one), change(1, "r", None, two), change(2, "u", one, {"id": 1, "name": "z"}))
-    task.put(change(3, "d", two, None), tombstone(4, 2), change(5, "t", None, None))
-    assert task.commit(6) == {PEOPLE: 6}
+    task.put(change(3, "d", two, None), change(4, "t", None, None))
+    assert task.commit(5) == {PEOPLE: 5}
+    assert task.rows() == [{"id": 1, "name": "z"}]
+    task.put(tombstone(5, 2), change(6, "c", None, two), tombstone(7, 2))
+    assert task.commit(8) == {PEOPLE: 8}
     assert task.rows() == [{"id": 1, "name": "z"}]
 
 

@@ -17,6 +17,7 @@ from sluiceway.errors import RetriableError
 from sluiceway.kafka import clients
 from sluiceway.runtime.sink import sink_task_builder
 from sluiceway.runtime.task import TaskCommand
+from sluiceway.storage.model import State
 from support.engine import RunningTask
 from support.engine_connectors import ScriptedSinkConnector, ScriptedSinkTask
 from support.eventually import eventually
@@ -312,6 +313,16 @@ def test_a_filter_counts_the_offsets_of_dropped_records(monkeypatch: pytest.Monk
         eventually(committed(601, 300))
         assert not task.stop().failed
     assert ColumnSinkTask.taken == [("columns", 0, list(range(300, 600)))]
+
+
+def test_a_pause_commits_what_was_put(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Consumer, "messages", messages(0, 0, 300))
+    with RunningTask(CONFIG, {**WORKER, "offset.flush.interval.ms": "600000"}) as task:
+        eventually(lambda: count() == 300)
+        task.commands.give(TaskCommand.PAUSE)
+        eventually(lambda: State.PAUSED in task.reports.states)
+        assert Consumer.made[-1].committed_offsets == {0: 300}
+        assert not task.stop().failed
 
 
 def test_a_pause_during_a_retry_puts_everything_once_after_the_resume(monkeypatch: pytest.MonkeyPatch) -> None:

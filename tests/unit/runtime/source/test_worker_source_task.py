@@ -9,6 +9,7 @@ from confluent_kafka import KafkaError
 from sluiceway.api import SourceRecord
 from sluiceway.data import STRING_SCHEMA, Header
 from sluiceway.errors import ConnectError, FencedError, RetriableError
+from sluiceway.runtime.source import worker_source_task
 from sluiceway.runtime.task import TaskCommand
 from sluiceway.storage.model import State
 from support.engine import Commands, Offsets, RunningTask
@@ -186,6 +187,16 @@ def test_poll_is_retried_after_a_retriable_error(caplog: pytest.LogCaptureFixtur
     assert "retrying in 0.2 s: not yet" in caplog.text
     assert not task.join().failed
     assert task.reports.states == [State.RUNNING] * 4, "the start, each retry, and the success"
+
+
+def test_the_delays_between_polls_double_to_a_maximum_and_start_again_after_a_success(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(worker_source_task, "BACKOFF_SECONDS", (0.01, 0.03))
+    failed = [RetriableError("not now")] * 4
+    run_to_the_end(*failed, [record("a", 1)], failed[0])
+    delays = [each.args[0] for each in caplog.records if each.msg.startswith("poll() failed") and isinstance(each.args, tuple)]
+    assert delays == [0.01, 0.02, 0.03, 0.03, 0.01]
 
 
 def test_another_error_of_poll_fails_the_task_after_a_commit() -> None:

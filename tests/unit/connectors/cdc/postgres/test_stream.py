@@ -5,6 +5,8 @@ from __future__ import annotations
 import struct
 from typing import Any, cast
 
+import pytest
+
 from sluiceway.connectors.cdc.emitter import Emitter
 from sluiceway.connectors.cdc.filters import TableId
 from sluiceway.connectors.cdc.postgres.catalog import Catalog, CatalogColumn, CatalogTable
@@ -56,6 +58,19 @@ def _transaction(xid: int, commit: int, *inserts: tuple[int, str]) -> list[Recei
     return [begin, Received(0, relation), *rows, Received(commit, b"C" + struct.pack(">BQQq", 0, commit, commit, 0))]
 
 
+def _change(kind: bytes, *rows: bytes) -> list[Received]:
+    """Return a transaction with one change of a row: an update (``U``) or a delete (``D``)."""
+    begin, relation, _, commit = _transaction(7, 50, (10, "0"))
+    return [begin, relation, Received(10, kind + struct.pack(">I", 9) + b"".join(rows)), commit]
+
+
+def _operations(changes: list[Received], **more: str) -> list[str | None]:
+    """Return the operations of the records of changes, None for a tombstone."""
+    reader = _reader(Position(), **{name.replace("_", "."): value for name, value in more.items()})
+    records = [record for message in changes for record in reader.read(message)]
+    return [None if record.value is None else record.value["op"] for record in records]
+
+
 def _ids(reader: StreamReader, messages: list[Received]) -> list[int]:
     return [record.value["after"]["id"] for message in messages for record in reader.read(message)]
 
@@ -101,3 +116,29 @@ def test_transaction_records_surround_the_rows() -> None:
     assert [record.topic for record in records] == ["p.transaction", "p.public.t", "p.public.t", "p.transaction"]
     assert records[2].value["transaction"]["id"] == "7:20"
     assert records[3].value["event_count"] == 2
+
+
+_DELETE = _change(b"D", b"O", _row("1", "x"))
+_UPDATE = _change(b"U", b"O", _row("1", "x"), b"N", _row("1", "y"))
+_TOUCH = _change(b"U", b"O", _row("1", "x"), b"N", _row("1", "x"))
+_MOVE = _change(b"U", b"O", _row("1", "x"), b"N", _row("2", "x"))
+
+
+@pytest.mark.parametrize(
+    ("changes", "config", "operations"),
+    [
+        (_DELETE, {}, ["d", None]),
+        (_DELETE, {"tombstones_on_delete": "false"}, ["d"]),
+        (_DELETE, {"skipped_operations": "d"}, []),
+        (_UPDATE, {}, ["u"]),
+        (_UPDATE, {"skip_messages_without_change": "true"}, ["u"]),
+        (_UPDATE, {"skipped_operations": "u"}, []),
+        (_TOUCH, {"skip_messages_without_change": "true"}, []),
+        (_MOVE, {}, ["d", None, "c"]),
+        (_MOVE, {"tombstones_on_delete": "false"}, ["d", "c"]),
+    ],
+)
+def test_a_change_has_the_records_that_the_config_asks_for(
+    changes: list[Received], config: dict[str, str], operations: list[str | None]
+) -> None:
+    assert _operations(changes, **config) == operations
