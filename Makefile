@@ -7,7 +7,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 .PHONY: help demo demo-hdfs down test lint format docs test-airflow test-clusters build-kubernetes test-kubernetes
 .PHONY: faults bench bench-airflow bench-frames bench-many bench-scaling clean test-columns test-frames bench-rest
 .PHONY: test-preview test-stores test-plugins test-plugins-cdc test-plugins-kills bench-plugins test-cdc test-page
-.PHONY: test-matrix bench-metrics test-lineage test-metrics test-cdc-kills bench-cdc screenshots
+.PHONY: test-matrix bench-metrics test-lineage test-metrics test-cdc-keys test-cdc-kills bench-cdc screenshots
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -107,6 +107,9 @@ test-cdc: $(VENV)/.ready  ## change data capture: records of Debezium, handovers
 	$(BIN)/python -m pytest tests/cdc -v -s -p no:cacheprovider
 	$(BIN)/python -m pytest tests/unit/connectors/cdc tests/integration/test_log_values.py tests/integration/test_jdbc_rewind.py \
 		-m long -v -p no:cacheprovider
+
+test-cdc-keys: $(VENV)/.ready  ## change data capture: snapshots of random tables by keys of all types, some killed in the middle (TABLES=600 KILLS=12 SEED=1)
+	$(BIN)/python -m pytest tests/cdc/test_keys.py -v -s -p no:cacheprovider
 
 test-cdc-kills: $(VENV)/.ready  ## change data capture under load while tasks, drivers, databases, and networks fail (KILLS=50 SEED=1)
 	SLUICEWAY_TEST_PATIENCE=3 $(BIN)/python -m pytest tests/faults/test_cdc.py -v -s -p no:cacheprovider

@@ -300,7 +300,7 @@ def _python(value: Any) -> Any:
     if name == _BIG_INTEGER.name:
         return int.from_bytes(values["magnitude"], "big") * values["signum"]
     if name == _BIG_DECIMAL.name:
-        return Decimal(_python(values["intVal"])).scaleb(-values["scale"])
+        return _decimal(_python(values["intVal"]), values["scale"])
     if name == "io.debezium.data.SpecialValueDecimal" and values.get("decimalValue") is not None:
         return _python(values["decimalValue"])
     if name == _UUID.name:
@@ -308,6 +308,12 @@ def _python(value: Any) -> Any:
     if value.written and name in (_TIMESTAMP.name, _SQL_DATE.name, "java.sql.Time", _DATE.name):
         return _moment(name, value)
     raise MalformedError(f"objects of the class {name} are not supported")
+
+
+def _decimal(unscaled: int, scale: int) -> Decimal:
+    """Return a decimal with all of its digits, which may be more than a context has."""
+    digits = tuple(map(int, str(abs(unscaled))))
+    return Decimal((int(unscaled < 0), digits, -scale))
 
 
 def _moment(name: str, value: _Instance) -> Any:

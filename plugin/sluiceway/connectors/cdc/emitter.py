@@ -68,9 +68,9 @@ class Emitter:
                 Header(f"{_CONTEXT}runId", _uuid7(), STRING_SCHEMA),
             )
 
-    def read(self, table: TableSchema, row: Row, source: Struct, offset: Offset, *, incremental: bool = False) -> SourceRecord:
+    def read(self, table: TableSchema, row: Row, source: Struct, offset: Offset) -> SourceRecord:
         """Return the record of a row of a snapshot."""
-        return self._change(table, READ, None, row, source, None, offset, snapshot=not incremental)
+        return self._change(table, READ, None, row, source, None, offset, snapshot=True)
 
     def encoded(self, table: TableSchema, *, snapshot: bool) -> ColumnSerializer | None:
         """Return what encodes many records of a table at once, or None if records are made one by one."""

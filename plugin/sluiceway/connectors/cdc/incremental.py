@@ -13,7 +13,7 @@ import logging
 import time
 import uuid
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
@@ -21,7 +21,7 @@ from sluiceway.connectors.cdc.config import CommonConfig
 from sluiceway.connectors.cdc.filters import TableId
 from sluiceway.connectors.cdc.incremental_offsets import Request, loaded, stored
 from sluiceway.connectors.cdc.notifications import INCREMENTAL, Notifications
-from sluiceway.connectors.cdc.tables import Row, RowReader, TableSchema
+from sluiceway.connectors.cdc.tables import Row, TableSchema
 
 log = logging.getLogger(__name__)
 
@@ -31,24 +31,38 @@ Mark = tuple[Any, ...]
 """A position of the log at which a chunk was read."""
 
 
-class ReadOnlyChunk(NamedTuple):
-    """The rows of a chunk, and the position that the log must reach before they may be returned."""
+class Chunk(NamedTuple):
+    """Rows of a table, and the key up to which they are all of its rows; None if there are no more."""
 
     rows: list[Row]
+    end: list[Any] | None
+
+    @classmethod
+    def split(cls, rows: Sequence[Row], size: int, end: list[Any] | None = None) -> Chunk:
+        """Return the chunk of rows that have the values of a key, so many, behind those of the table's columns."""
+        if end is None and rows:
+            end = list(rows[-1][-size:])
+        return cls([row[:-size] for row in rows], end)
+
+
+class ReadOnlyChunk(NamedTuple):
+    """A chunk, and the position that the log must reach before its rows may be returned."""
+
+    chunk: Chunk
     mark: Mark
 
 
 class ChunkReader(Protocol):
-    """The database's part of incremental snapshots."""
-
-    snapshot_values: bool
-    """Whether rows have the values of a snapshot's query instead of the log's."""
+    """The database's part of incremental snapshots. Rows have the values of a snapshot's query."""
 
     def schema(self, table: TableId) -> TableSchema | None:
         """Return a table's schema as it is now, or None if there is no such table."""
 
     def key(self, table: TableId) -> Sequence[str]:
         """Return the names of the primary key's columns."""
+
+    def has_unique_key(self, table: TableId, names: Sequence[str]) -> bool:
+        """Tell whether no two rows have the same values in these columns, none of which is null."""
 
     def kinds(self, request: Request) -> Sequence[str]:
         """Return the Java classes of the values of the request's key."""
@@ -58,11 +72,17 @@ class ChunkReader(Protocol):
     def maximum(self, request: Request) -> list[Any] | None:
         """Return the largest key, or None for an empty table."""
 
-    def chunk(self, request: Request, schema: TableSchema, limit: int) -> list[Row]:
-        """Return the rows with keys greater than ``after``, up to the maximum, in key order."""
+    def chunk(self, request: Request, schema: TableSchema, limit: int) -> Chunk:
+        """Return the rows with keys greater than ``after``, up to the maximum, in key order.
+
+        They are at most ``limit`` rows, or more if several rows have the last key.
+        """
 
     def read_only_chunk(self, request: Request, schema: TableSchema, limit: int) -> ReadOnlyChunk | None:
         """Return the rows as ``chunk``, and a mark; None to try again, because the log is ahead of what queries see."""
+
+    def identity(self, schema: TableSchema, row: Row, *, logged: bool) -> Hashable:
+        """Return what a row of a query has in common with the same row in the log: its primary key, or all its values."""
 
     def reached(self, mark: Mark) -> bool:
         """Tell whether the log has been read up to a mark."""
@@ -77,7 +97,7 @@ class ChunkReader(Protocol):
 class _Window:
     identifier: str
     schema: TableSchema
-    rows: dict[Any, Row] = field(default_factory=dict)
+    rows: dict[Hashable, list[Row]] = field(default_factory=dict)
     opened: bool = False
     mark: Mark | None = None
 
@@ -109,9 +129,8 @@ class IncrementalSnapshots:
     def resume_requests(self, requests: Iterable[Request]) -> None:
         """Continue with requests, which are read without watermarks in the database if there is no signal table."""
         for each in requests:
-            each.key = tuple(each.surrogate.split(",")) if each.surrogate else tuple(self._reader.key(each.table))
+            self._set_key(each)
             if each.key:
-                each.kinds = tuple(self._reader.kinds(each))
                 self._requests.append(each)
         names = ",".join(dict.fromkeys(str(each.table) for each in self._requests))
         for each in self._requests:
@@ -132,16 +151,26 @@ class IncrementalSnapshots:
         self._notifications.add(signal, "STARTED", INCREMENTAL, data_collections=names)
         self._notifications.add(signal, "DATA_COLLECTIONS_RESOLVED", INCREMENTAL, data_collections=names)
         for table in tables:
-            key = tuple(surrogate.split(",")) if surrogate else tuple(self._reader.key(table))
-            if not key:
+            request = Request(table, signal, conditions.get(str(table)), surrogate, tables=names)
+            self._set_key(request)
+            if not request.key:
                 log.warning(
                     "Incremental snapshot of %s skipped: it has no primary key. Name a surrogate-key in the signal.", table
                 )
                 continue
-            request = Request(table, signal, conditions.get(str(table)), surrogate, key, tables=names)
-            request.kinds = tuple(self._reader.kinds(request))
             self._requests.append(request)
         self._state = None
+
+    def _set_key(self, request: Request) -> None:
+        """Set the columns to read a table by: the primary key also behind a surrogate key that several rows may share."""
+        primary = tuple(self._reader.key(request.table))
+        surrogate = tuple(name.strip() for name in (request.surrogate or "").split(",") if name.strip())
+        request.unique = self._reader.has_unique_key(request.table, surrogate or primary)
+        request.key = surrogate or primary
+        if surrogate and not request.unique and self._reader.has_unique_key(request.table, primary):
+            request.key += tuple(name for name in primary if name not in surrogate)
+            request.unique = True
+        request.kinds = tuple(self._reader.kinds(request))
 
     def stop(self, signal: str, tables: Sequence[TableId] | None) -> None:
         """Stop reading these tables, or all."""
@@ -187,31 +216,29 @@ class IncrementalSnapshots:
             chunk = self._reader.read_only_chunk(request, schema, self._config.signals.chunk_size)
             if chunk is None:
                 return False
-            rows, window.mark = chunk
+            (rows, end), window.mark = chunk
             window.opened = True
         else:
-            rows = self._read_between_marks(request, window)
+            rows, end = self._read_between_marks(request, window)
         self._window = window
-        key, value = _readers(schema, snapshot=self._reader.snapshot_values)
         for row in rows:
-            window.rows[_identity(key, value, row)] = row
-        request.last = not rows
-        if rows:
-            positions = [schema.columns.index(name) for name in request.key]
-            request.after = [rows[-1][position] for position in positions]
+            window.rows.setdefault(self._reader.identity(schema, row, logged=False), []).append(row)
+        request.last = end is None
+        if end is not None:
+            request.after = end
         return True
 
-    def _read_between_marks(self, request: Request, window: _Window) -> list[Row]:
+    def _read_between_marks(self, request: Request, window: _Window) -> Chunk:
         data = {"openWindowTimestamp": _now()}
         common = {"correlationId": request.signal, "dataCollectionId": str(request.table)}
         self._reader.insert_mark(f"{window.identifier}-open", OPEN, json.dumps({**data, **common}))
-        rows = self._reader.chunk(request, window.schema, self._config.signals.chunk_size)
+        chunk = self._reader.chunk(request, window.schema, self._config.signals.chunk_size)
         if self._config.signals.delete_watermarks:
             self._reader.delete_mark(f"{window.identifier}-open")
         else:
             closed = {**data, "closeWindowTimestamp": _now(), **common}
             self._reader.insert_mark(f"{window.identifier}-close", CLOSE, json.dumps(closed))
-        return rows
+        return chunk
 
     def check(self) -> None:
         """Close the window if the log has reached its mark. Call it between transactions."""
@@ -233,8 +260,12 @@ class IncrementalSnapshots:
     def changed(self, schema: TableSchema, row: Row) -> None:
         """Drop a row of the open window, because the log has a newer one."""
         window = self._window
-        if window is not None and window.opened and window.schema.id == schema.id:
-            window.rows.pop(_identity(schema.key, schema.value, row), None)
+        if window is None or not window.opened or window.schema.id != schema.id:
+            return
+        identity = self._reader.identity(schema, row, logged=True)
+        same = window.rows.get(identity)
+        if same:  # rows without key may be equal; one change is one of one of them
+            same.pop()
 
     def closed_window(self) -> tuple[TableSchema, list[Row]] | None:
         """Return the rows of a window that was closed, once; None if none was. ``state`` is then the one after these rows."""
@@ -244,7 +275,7 @@ class IncrementalSnapshots:
         self._window = self._state = None
         self.chunks_returned += 1
         request = self._requests[0]
-        rows = list(window.rows.values())
+        rows = [row for same in window.rows.values() for row in same]
         request.rows += len(rows)
         request.sent = request.after
         if request.last:
@@ -286,15 +317,6 @@ class IncrementalSnapshots:
         if not any(each.signal == request.signal for each in self._requests):
             log.info("Incremental snapshot %s is complete", request.signal)
             self._notifications.add(request.signal, "COMPLETED", INCREMENTAL)
-
-
-def _readers(schema: TableSchema, *, snapshot: bool) -> tuple[RowReader | None, RowReader]:
-    return (schema.snapshot_key, schema.snapshot_value) if snapshot else (schema.key, schema.value)
-
-
-def _identity(key: RowReader | None, value: RowReader, row: Row) -> str:
-    """Return what identifies a row in chunk and log: its key, or all its values if its table has none."""
-    return repr((value if key is None else key)(row).values_)
 
 
 def _now() -> str:

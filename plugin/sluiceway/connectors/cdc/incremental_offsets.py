@@ -31,10 +31,11 @@ _ID, _CONDITION, _SURROGATE = f"{COLLECTIONS}_id", f"{COLLECTIONS}_additional_co
 
 @dataclass(slots=True)
 class Request:
-    """A table to read in the order of its columns ``key``; without ``key`` that is the primary key.
+    """A table to read in the order of its columns ``key``.
 
-    ``after`` is the last key that was read, ``sent`` the last one whose rows were returned, where a restart continues. Keys are
-    texts as the database writes them, or bytes. ``kinds`` are the Java classes of the key's values.
+    ``after`` is the last key that was read, ``sent`` the last one whose rows were returned, where a restart continues. Keys have
+    texts as the database writes them, bytes, or None. ``kinds`` are the Java classes of the key's values. ``unique`` tells that
+    no two rows have the same key.
     """
 
     table: TableId
@@ -43,6 +44,7 @@ class Request:
     surrogate: str | None = None
     key: tuple[str, ...] = ()
     kinds: tuple[str, ...] = ()
+    unique: bool = True
     after: list[Any] | None = None
     sent: list[Any] | None = None
     maximum: list[Any] | None = None
@@ -113,13 +115,12 @@ def _loaded(text: str | None) -> list[Any] | None:
     return None if found is None else [None if value is None else _text(value) for value in found]
 
 
+_WHOLE_NUMBERS = {"Short": 16, "Integer": 32, "Long": 64}
+"""The bits of Java's numbers."""
+
 _PARSERS: dict[str, Callable[[str], Any]] = {
-    "Integer": int,
-    "Long": int,
-    "Short": int,
     "Float": float,
     "Double": float,
-    "BigDecimal": Decimal,
     "UUID": uuid.UUID,
     "Timestamp": dt.datetime.fromisoformat,
     "Date": dt.date.fromisoformat,
@@ -128,15 +129,26 @@ _PARSERS: dict[str, Callable[[str], Any]] = {
 
 
 def _java(kind: str, value: Any) -> tuple[str, Any]:
-    """Return a value with its Java class: the column's, or String for a text that this class cannot hold."""
+    """Return a value with its Java class: the column's, or a wider one if this class cannot hold it."""
     if isinstance(value, bytes):
         return "bytes", value
     text = str(value)
     parse = _PARSERS.get(kind)
     try:
+        if kind in _WHOLE_NUMBERS:
+            return _whole_number(kind, int(text))
+        if kind == "BigDecimal" and (number := Decimal(text)).is_finite():
+            return kind, number
         return ("String", text) if parse is None else (kind, parse(text))
     except (ValueError, ArithmeticError):
         return "String", text
+
+
+def _whole_number(kind: str, number: int) -> tuple[str, Any]:
+    bits = (number if number >= 0 else ~number).bit_length() + 1
+    if bits <= _WHOLE_NUMBERS[kind]:
+        return kind, number
+    return ("Long", number) if bits <= _WHOLE_NUMBERS["Long"] else ("BigDecimal", Decimal(number))
 
 
 def _text(value: Any) -> Any:

@@ -121,7 +121,6 @@ class SignalProcessor:
         self._config = config
         self._emitter = emitter
         self._notifications = notifications
-        self._snapshot_values = chunks.snapshot_values
         self._table = (config.signals.table or "").split(".")[-2:]
         self.incremental = IncrementalSnapshots(config, chunks, notifications)
         self._signals = Signals(self.incremental, captured, blocking)
@@ -196,8 +195,7 @@ class SignalProcessor:
         records: list[SourceRecord] = []
         if closed is not None and before is not None:
             schema, rows = closed
-            incremental = not self._snapshot_values
-            records = [self._emitter.read(schema, row, source(schema), before, incremental=incremental) for row in rows]
+            records = [self._emitter.read(schema, row, source(schema), before) for row in rows]
             if records:
                 records[-1].source_offset = offset()
         if self._notifications.waiting:

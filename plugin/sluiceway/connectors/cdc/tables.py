@@ -36,7 +36,8 @@ class RowReader:
 class TableSchema:
     """A table's topic, schemas and row functions. Rows have the values of ``columns``, in this order.
 
-    ``key`` is None for a table without key. The functions for snapshots differ where Debezium's snapshots do.
+    ``key`` is None for a table without key. ``primary`` are the indexes of the columns of the primary key, whatever the records'
+    key is; ``identity`` reads these. The functions for snapshots differ where Debezium's snapshots do.
     """
 
     id: TableId
@@ -47,6 +48,9 @@ class TableSchema:
     value: RowReader
     snapshot_key: RowReader | None
     snapshot_value: RowReader
+    primary: tuple[int, ...] = ()
+    identity: RowReader | None = None
+    snapshot_identity: RowReader | None = None
 
     @property
     def key_schema(self) -> Schema | None:
@@ -78,6 +82,9 @@ class TableSchemas:
         key_names = self.keys.of(table, names)
         key_names = [name for name in (primary_key if key_names is None else key_names) if name in names]
         key = self._key(topic, table, columns, key_names, snapshot=False)
+        snapshot_key = self._key(topic, table, columns, key_names, snapshot=True)
+        primary = [name for name in primary_key if name in names]
+        same = primary == key_names
         return TableSchema(
             id=table,
             topic=topic,
@@ -85,8 +92,11 @@ class TableSchemas:
             envelope=envelope_schema(self.schema_name(f"{topic}.Envelope"), value.schema, self.source),
             key=key,
             value=value,
-            snapshot_key=self._key(topic, table, columns, key_names, snapshot=True),
+            snapshot_key=snapshot_key,
             snapshot_value=replace(self._reader("", table, columns, kept, masked=True, snapshot=True), schema=value.schema),
+            primary=tuple(map(names.index, primary)),
+            identity=key if same else self._key(topic, table, columns, primary, snapshot=False),
+            snapshot_identity=snapshot_key if same else self._key(topic, table, columns, primary, snapshot=True),
         )
 
     def _key(

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 from sluiceway.connectors.cdc.columns import Column, FieldType
 from sluiceway.connectors.cdc.emitter import Emitter
 from sluiceway.connectors.cdc.envelope import source_schema
 from sluiceway.connectors.cdc.filters import TableId
-from sluiceway.connectors.cdc.incremental import IncrementalSnapshots, Mark, ReadOnlyChunk
+from sluiceway.connectors.cdc.incremental import Chunk, IncrementalSnapshots, Mark, ReadOnlyChunk
 from sluiceway.connectors.cdc.incremental_offsets import Request
 from sluiceway.connectors.cdc.notifications import Notifications
 from sluiceway.connectors.cdc.postgres.config import postgres_config
@@ -31,8 +31,6 @@ CONFIG = {
 class TableOfThree:
     """A table of the keys 1 to 3, the marks that were written, and how far the log has been read and is visible."""
 
-    snapshot_values = False
-
     def __init__(self) -> None:
         self.marks: list[str] = []
         self.read = self.visible = 0
@@ -44,16 +42,21 @@ class TableOfThree:
     def key(self, _table: TableId) -> Sequence[str]:
         return ["id"]
 
+    def has_unique_key(self, _table: TableId, names: Sequence[str]) -> bool:
+        return "id" in names
+
+    def identity(self, _schema: TableSchema, row: Row, *, logged: bool) -> Hashable:
+        return tuple(row)
+
     def count(self, _request: Request) -> int:
         return 3
 
     def maximum(self, _request: Request) -> list[Any] | None:
         return ["3"]
 
-    def chunk(self, request: Request, _schema: TableSchema, limit: int) -> list[Row]:
+    def chunk(self, request: Request, _schema: TableSchema, limit: int) -> Chunk:
         after = int(request.after[0]) if request.after else 0
-        rows: list[Row] = [(str(number),) for number in range(after + 1, 4)]
-        return rows[:limit]
+        return Chunk.split([(str(number), str(number)) for number in range(after + 1, 4)][:limit], 1)
 
     def kinds(self, _request: Request) -> Sequence[str]:
         return ["Integer"]

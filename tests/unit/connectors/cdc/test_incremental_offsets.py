@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 from sluiceway.connectors.cdc.filters import TableId
 from sluiceway.connectors.cdc.incremental_offsets import Request, loaded, stored
 from sluiceway.java.object_arrays import dump_array
@@ -63,3 +65,24 @@ def test_a_key_of_an_unknown_class_starts_the_table_again() -> None:
     offset = stored([Request(_TABLE, "s1", kinds=("Integer",), sent=["4"], maximum=["20"])])
     offset["incremental_snapshot_primary_key"] = "aced0005"
     assert loaded(offset) == [Request(_TABLE, "s1")]
+
+
+@pytest.mark.parametrize(
+    ("kind", "value"),
+    [
+        ("Integer", "-2147483648"),
+        ("Integer", "4294967295"),
+        ("Long", "18446744073709551615"),
+        ("BigDecimal", "NaN"),
+        ("BigDecimal", "Infinity"),
+        ("BigDecimal", "-1234567890123456789012345678901234567890.12345678901234567890"),
+        ("Float", "Infinity"),
+        ("Date", "0044-03-15 BC"),
+        ("Timestamp", "infinity"),
+        ("Integer", "no number"),
+        ("Integer", None),
+    ],
+)
+def test_a_value_that_its_class_cannot_hold_is_kept_in_another(kind: str, value: str | None) -> None:
+    again = loaded(stored([Request(_TABLE, "s1", kinds=(kind,), sent=[value], maximum=[value])]))
+    assert [(each.sent, each.maximum) for each in again] in ([([value], [value])], [(["inf"], ["inf"])])

@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from decimal import Decimal, InvalidOperation
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 from sluiceway.connectors.cdc.filters import TableId
-from sluiceway.connectors.cdc.incremental import Mark, ReadOnlyChunk
+from sluiceway.connectors.cdc.incremental import Chunk, Mark, ReadOnlyChunk
 from sluiceway.connectors.cdc.incremental_offsets import Request
+from sluiceway.connectors.cdc.key_order import KeyOrder, where
 from sluiceway.connectors.cdc.mysql.binlog.gtids import MySqlGtidSet
 from sluiceway.connectors.cdc.mysql.catalog import Catalog
 from sluiceway.connectors.cdc.mysql.config import SourceConfig
-from sluiceway.connectors.cdc.mysql.connection import Server, quoted
-from sluiceway.connectors.cdc.mysql.ddl.model import JdbcType, TableDefinition, Tables
+from sluiceway.connectors.cdc.mysql.connection import Server, is_transient, quoted
+from sluiceway.connectors.cdc.mysql.ddl.model import TableDefinition, Tables
+from sluiceway.connectors.cdc.mysql.key_order import java_class, key_order, selected
 from sluiceway.connectors.cdc.mysql.offsets import LogPosition
 from sluiceway.connectors.cdc.tables import Row, TableSchema
-from sluiceway.errors import ConnectError
+from sluiceway.connectors.cdc.temporal import ZONED_TIMESTAMP
+from sluiceway.data import Struct
+from sluiceway.errors import ConnectError, RetriableError
 
-_NUMBERS = {JdbcType.SMALLINT, JdbcType.INTEGER, JdbcType.BIGINT, JdbcType.DECIMAL, JdbcType.NUMERIC}
-_KINDS = {JdbcType.SMALLINT: "Integer", JdbcType.INTEGER: "Integer", JdbcType.BIGINT: "Long", JdbcType.DECIMAL: "BigDecimal"}
+_UNIQUE_KEYS = """
+select index_name, column_name, nullable from information_schema.statistics
+where table_schema = %s and table_name = %s and non_unique = 0 and sub_part is null
+"""
 
 
 class BinlogChunks:
@@ -29,8 +34,6 @@ class BinlogChunks:
         tables: the tables as the log declares them.
         server: opens a connection, again if the last one was lost.
     """
-
-    snapshot_values = True
 
     def __init__(
         self, config: SourceConfig, position: LogPosition, catalog: Catalog, tables: Tables, server: Callable[[], Server]
@@ -50,35 +53,65 @@ class BinlogChunks:
     def key(self, table: TableId) -> Sequence[str]:
         return self._definition(table).primary_key
 
+    def has_unique_key(self, table: TableId, names: Sequence[str]) -> bool:
+        lowered = {name.lower() for name in names}
+        keys: dict[str, bool] = {}
+        for index, column, nullable in self._server().rows(_UNIQUE_KEYS, tuple(table)):
+            fits = str(column).lower() in lowered and nullable != "YES"
+            keys[str(index)] = keys.get(str(index), True) and fits
+        return any(keys.values())
+
     def _definition(self, table: TableId) -> TableDefinition:
         return self._tables.get(table) or TableDefinition(table)
 
+    def _order(self, request: Request) -> KeyOrder:
+        return key_order(self._definition(request.table), request.key)
+
     def kinds(self, request: Request) -> list[str]:
         columns = (self._definition(request.table).column(name) for name in request.key)
-        return ["String" if column is None else _KINDS.get(column.jdbc_type, "String") for column in columns]
+        return ["String" if column is None else java_class(column) for column in columns]
+
+    def identity(self, schema: TableSchema, row: Row, *, logged: bool) -> Hashable:
+        reader = (schema.identity or schema.value) if logged else (schema.snapshot_identity or schema.snapshot_value)
+        return _identity(reader(row))
 
     def count(self, request: Request) -> int:
-        where = f" WHERE {_condition(request)}" if request.condition else ""
-        rows = self._server().rows(f"SELECT COUNT(*) FROM {_name(request.table)}{where}")  # noqa: S608
+        rows = self._server().rows(f"SELECT COUNT(*) FROM {_name(request.table)}{where(_conditions(request))}")  # noqa: S608
         return int(rows[0][0])
 
     def maximum(self, request: Request) -> list[Any] | None:
-        names = ", ".join(map(quoted, request.key))
-        where = f" WHERE {_condition(request)}" if request.condition else ""
-        order = ", ".join(f"{quoted(name)} DESC" for name in request.key)
-        found = self._server().rows(f"SELECT {names} FROM {_name(request.table)}{where} ORDER BY {order} LIMIT 1")  # noqa: S608
+        order = self._order(request)
+        rows = where(_conditions(request))
+        query = f"SELECT {order.values} FROM {_name(request.table)}{rows} ORDER BY {order.by(' desc')} LIMIT 1"  # noqa: S608
+        found = self._server().rows(query)
         return list(found[0]) if found else None
 
-    def chunk(self, request: Request, schema: TableSchema, limit: int) -> list[Row]:
+    def chunk(self, request: Request, schema: TableSchema, limit: int) -> Chunk:
+        order, server = self._order(request), self._server()
+        end = None if request.unique else self._end(request, order, limit)
+        rows = self._between(request, order, request.maximum if end is None else end)
         definition = self._definition(request.table)
-        conditions, parameters = key_conditions(definition, request.key, request.after, request.maximum)
-        if request.condition:
-            conditions.append(_condition(request).replace("%", "%%") if parameters else _condition(request))
-        columns = ", ".join(map(quoted, schema.columns))
-        where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
-        order = ", ".join(map(quoted, request.key))
-        query = f"SELECT {columns} FROM {_name(request.table)}{where} ORDER BY {order} LIMIT {limit}"  # noqa: S608
-        return list(self._server().rows(query, parameters))
+        columns = ", ".join(selected(definition, name) for name in schema.columns)
+        last = f" LIMIT {limit}" if request.unique else ""  # rows with the same key must not be parted
+        query = f"SELECT {columns}, {order.values} FROM {_name(request.table)}{rows} ORDER BY {order.by()}{last}"  # noqa: S608
+        return Chunk.split(server.rows(query), len(request.key), end)
+
+    def _end(self, request: Request, order: KeyOrder, limit: int) -> list[Any] | None:
+        """Return the key of the last of so many rows, or None if there are fewer."""
+        rows = self._between(request, order, request.maximum)
+        query = (
+            f"SELECT {order.values} FROM {_name(request.table)}{rows} ORDER BY {order.by()} "  # noqa: S608
+            f"LIMIT 1 OFFSET {limit - 1}"
+        )
+        found = self._server().rows(query)
+        return list(found[0]) if found else None
+
+    def _between(self, request: Request, order: KeyOrder, last: Sequence[Any] | None) -> str:
+        """Return the WHERE clause of the rows behind those that were read, up to a key."""
+        return where([*order.between(request.after, last), *_conditions(request)])
+
+    def is_transient(self, error: Exception) -> bool:
+        return is_transient(error) or isinstance(error, RetriableError | OSError)
 
     def read_only_chunk(self, request: Request, schema: TableSchema, limit: int) -> ReadOnlyChunk | None:
         """Return a chunk as one snapshot sees it, and the position of that snapshot.
@@ -106,8 +139,8 @@ class BinlogChunks:
         before = MySqlGtidSet.parse(server.variable("global.gtid_executed").replace("\n", ""))
         if not before.contains_all(MySqlGtidSet.parse(self._position.gtids)):
             return None
-        rows = self.chunk(request, schema, limit)
-        return ReadOnlyChunk(rows, (server.variable("global.gtid_executed").replace("\n", ""),))
+        chunk = self.chunk(request, schema, limit)
+        return ReadOnlyChunk(chunk, (server.variable("global.gtid_executed").replace("\n", ""),))
 
     def reached(self, mark: Mark) -> bool:
         if self._position.in_transaction:
@@ -133,43 +166,19 @@ def log_position(position: LogPosition) -> tuple[int, int]:
     return (file_number(position.file), position.end) if position.located else (-1, 0)
 
 
-def key_conditions(
-    table: TableDefinition, key: Sequence[str], after: Sequence[Any] | None, last: Sequence[Any] | None
-) -> tuple[list[str], list[object]]:
-    """Return the SQL conditions that a key is greater than ``after`` and not greater than ``last``, and their parameters."""
-    conditions, parameters = [], []
-    for values, form in ((after, "{}"), (last, "NOT {}")):
-        if values is not None:
-            text, more = _greater(table, key, values)
-            conditions.append(form.format(text))
-            parameters += more
-    return conditions, parameters
-
-
-def _greater(table: TableDefinition, key: Sequence[str], values: Sequence[Any]) -> tuple[str, list[object]]:
-    typed = [_typed(table, name, value) for name, value in zip(key, values, strict=True)]
-    alternatives, parameters = [], []
-    for index, name in enumerate(key):
-        equal = [f"{quoted(other)} = %s" for other in key[:index]]
-        alternatives.append("(" + " AND ".join([*equal, f"{quoted(name)} > %s"]) + ")")
-        parameters += typed[: index + 1]
-    return "(" + " OR ".join(alternatives) + ")", list(parameters)
-
-
-def _typed(table: TableDefinition, name: str, value: Any) -> object:
-    """Return a number for a column of numbers, because the server compares a text with it as inexact floats."""
-    column = table.column(name)
-    if column is None or column.jdbc_type not in _NUMBERS or not isinstance(value, str):
-        return value
-    try:
-        return Decimal(value)
-    except InvalidOperation:
-        return value
-
-
 def _name(table: TableId) -> str:
     return f"{quoted(table.schema)}.{quoted(table.table)}"
 
 
-def _condition(request: Request) -> str:
-    return f"({request.condition})"
+def _conditions(request: Request) -> list[str]:
+    return [f"({request.condition})"] if request.condition else []
+
+
+def _identity(values: Struct) -> Hashable:
+    """Return the same for a row of the log and of a query: times of a query have no zeros at their end."""
+    fields = zip(values.schema.fields, values.values_, strict=True)
+    return repr([_shortest(value) if field.schema.name == ZONED_TIMESTAMP.name else value for field, value in fields])
+
+
+def _shortest(value: Any) -> Any:
+    return value.rstrip("0Z").rstrip(".") if isinstance(value, str) and "." in value else str(value).rstrip("Z")

@@ -28,6 +28,12 @@ _FETCHED_BYTES = 4 << 20
 _LOST_CODES = frozenset({0, 1040, 1053, 1152, 1158, 1159, 1160, 1161, 1927, 2002, 2003, 2006, 2013, 2055})
 """Error codes of a server that is shutting down or has no room, and of a connection that is lost."""
 
+_OTHER_VALUES = frozenset({"NO_ZERO_DATE", "NO_ZERO_IN_DATE", "PAD_CHAR_TO_FULL_LENGTH"})
+"""SQL modes in which queries refuse values that tables have, or return others than the log has."""
+
+_TRANSIENT_CODES = frozenset({1205, 1213, 1317, 1637, 1969, 3024})
+"""Error codes of lock wait timeouts, deadlocks, interrupted statements, and statements that took too long."""
+
 
 @dataclass(frozen=True, slots=True)
 class ConnectionSettings:
@@ -113,14 +119,12 @@ class Server:
             with contextlib.suppress(OSError):
                 sock.shutdown(socket.SHUT_RDWR)
 
-    def stream(
-        self, sql: str, size: int, parameters: Sequence[object], *, columns: bool
-    ) -> Iterator[tuple[tuple[str, ...], Rows]]:
+    def stream(self, sql: str, size: int, *, columns: bool) -> Iterator[tuple[tuple[str, ...], Rows]]:
         """Yield the column names with at most ``size`` rows, and not many more than 4 MiB, at a time. See ``result_rows``."""
         from pymysql.cursors import SSCursor
 
         with self.connection.cursor(SSCursor) as cursor:
-            cursor.execute(sql, tuple(parameters) or None)
+            cursor.execute(sql)
             names = tuple(column[0] for column in cursor.description or ())
             reading: Any = cursor  # its result is not part of PyMySQL's types
             for rows in result_rows(reading._result, size, _FETCHED_BYTES, columns=columns):
@@ -275,6 +279,14 @@ def is_connection_lost(error: BaseException) -> bool:
     return isinstance(error, pymysql.err.MySQLError) and bool(error.args) and error.args[0] in _LOST_CODES
 
 
+def is_transient(error: BaseException) -> bool:
+    """Tell whether a statement that failed may succeed later: after lost connections, deadlocks, and waits that took too long."""
+    import pymysql
+
+    retried = isinstance(error, pymysql.err.MySQLError) and bool(error.args) and error.args[0] in _TRANSIENT_CODES
+    return retried or is_connection_lost(error)
+
+
 def quoted(name: str) -> str:
     """Return an identifier in backticks."""
     return "`" + name.replace("`", "``") + "`"
@@ -307,6 +319,9 @@ def connect(settings: ConnectionSettings) -> Connection[Any]:
         )
         with connection.cursor() as cursor:
             cursor.execute("SET time_zone = '+00:00'")
+            cursor.execute("SELECT @@sql_mode")
+            modes = str((cursor.fetchone() or ("",))[0]).split(",")
+            cursor.execute("SET sql_mode = %s", (",".join(mode for mode in modes if mode not in _OTHER_VALUES),))
             for statement in settings.statements:
                 cursor.execute(statement)
     except pymysql.err.OperationalError as error:

@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sluiceway.connectors.cdc.filters import TableId
+from sluiceway.connectors.cdc.key_order import where
 from sluiceway.connectors.cdc.mysql.binlog.stream import StartPosition
-from sluiceway.connectors.cdc.mysql.chunks import key_conditions
 from sluiceway.connectors.cdc.mysql.config import SourceConfig
 from sluiceway.connectors.cdc.mysql.connection import Server, quoted
-from sluiceway.connectors.cdc.mysql.ddl.model import JdbcType, TableDefinition
+from sluiceway.connectors.cdc.mysql.ddl.model import TableDefinition
+from sluiceway.connectors.cdc.mysql.key_order import is_integer, key_order, selected
 from sluiceway.connectors.cdc.ranges import Key, Range, TableToRead
 
 if TYPE_CHECKING:
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-_INTEGERS = frozenset({JdbcType.SMALLINT, JdbcType.INTEGER, JdbcType.BIGINT})
 _TRIES = 20
 
 
@@ -48,7 +48,7 @@ def table_to_read(table: TableDefinition, config: SourceConfig, rows: Mapping[Ta
     columns = [table.column(name) for name in table.primary_key]
     if str(table.id) in config.common.snapshots.select_overrides or any(each is None or each.optional for each in columns):
         return TableToRead(table.id)
-    integer = len(columns) == 1 and columns[0] is not None and columns[0].jdbc_type in _INTEGERS
+    integer = len(columns) == 1 and columns[0] is not None and is_integer(columns[0])
     return TableToRead(table.id, table.primary_key, rows.get(table.id, 0), integer)
 
 
@@ -85,11 +85,13 @@ class BinlogRanges:
 
     def boundary(self, session: Server, table: TableToRead, after: Key | None, rows: int) -> Key | None:
         definition = next(each for each in self.tables if each.id == table.table)
-        conditions, parameters = key_conditions(definition, table.key, after, None)
-        columns = ", ".join(map(quoted, table.key))
-        where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
-        query = f"SELECT {columns} FROM {_name(table.table)}{where} ORDER BY {columns} LIMIT 1 OFFSET {rows - 1}"  # noqa: S608
-        found = session.rows(query, parameters)
+        order = key_order(definition, table.key)
+        behind = where(order.between(after, None))
+        query = (
+            f"SELECT {order.values} FROM {_name(table.table)}{behind} ORDER BY {order.by()} "  # noqa: S608
+            f"LIMIT 1 OFFSET {rows - 1}"
+        )
+        found = session.rows(query)
         return tuple(found[0]) if found else None
 
     def read(self, session: Server, found: Range) -> Iterator[Rows]:
@@ -97,14 +99,13 @@ class BinlogRanges:
         table, common = self.tables[found.table], self.config.common
         names = [column.name.lower() for column in table.columns]
         override = common.snapshots.select_overrides.get(str(table.id))
-        parameters: list[object] = []
         if override is not None:
             session.execute(f"USE {quoted(table.id.schema)}")  # for names without a database
             query = override
         else:
-            query, parameters = self._query(table, found)
+            query = self._query(table, found)
         limit = min(common.snapshots.fetch_size, common.batch_size)
-        for header, rows in session.stream(query, limit, parameters, columns=self.columns):
+        for header, rows in session.stream(query, limit, columns=self.columns):
             lowered = {name.lower(): index for index, name in enumerate(header)}
             indexes = [lowered.get(name) for name in names]
             if indexes == list(range(len(header))):
@@ -114,17 +115,17 @@ class BinlogRanges:
             else:
                 yield [tuple(None if index is None else row[index] for index in indexes) for row in rows]
 
-    def _query(self, table: TableDefinition, found: Range) -> tuple[str, list[object]]:
+    def _query(self, table: TableDefinition, found: Range) -> str:
         """Return the query of a range; like Debezium's it leaves out columns that are not captured, even of keys."""
         included = [column.name for column in table.columns if self.config.common.columns(f"{table.id}.{column.name}")]
         if not included or self.config.common.correct:
             included = [column.name for column in table.columns]
-        conditions, parameters = key_conditions(table, table.primary_key, found.after, found.last)
+        conditions = key_order(table, table.primary_key).between(found.after, found.last)
         condition = self.conditions.get(str(table.id))
         if condition:
-            conditions.append(f"({condition.replace('%', '%%') if parameters else condition})")
-        where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
-        return f"SELECT {', '.join(map(quoted, included))} FROM {_name(table.id)}{where}", parameters  # noqa: S608
+            conditions.append(f"({condition})")
+        columns = ", ".join(f"{selected(table, name)} AS {quoted(name)}" for name in included)
+        return f"SELECT {columns} FROM {_name(table.id)}{where(conditions)}"  # noqa: S608
 
 
 def _name(table: TableId) -> str:

@@ -85,17 +85,6 @@ class Catalog:
         row = self._connection.execute(query, (quoted(*table),)).fetchone()
         return 0 if row is None else int(row[0])
 
-    def type_names(self, table: TableId, names: Sequence[str]) -> list[str]:
-        """Return the SQL types of columns."""
-        found = self.table(table)
-        types = []
-        for name in names:
-            column = found.column(name)
-            parameters = (25, -1) if column is None else (column.type_oid, column.typmod)
-            row = self._connection.execute("select format_type(%s::oid, %s::int)", parameters).fetchone()
-            types.append("text" if row is None else str(row[0]))
-        return types
-
 
 def snapshot_columns(table: CatalogTable, types: TypeRegistry) -> list[Column]:
     """Return the columns that a query of the table has."""

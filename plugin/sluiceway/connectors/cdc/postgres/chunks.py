@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sluiceway.connectors.cdc.filters import TableId
-from sluiceway.connectors.cdc.incremental import Mark, ReadOnlyChunk
+from sluiceway.connectors.cdc.incremental import Chunk, Mark, ReadOnlyChunk
 from sluiceway.connectors.cdc.incremental_offsets import Request
+from sluiceway.connectors.cdc.key_order import KeyOrder, where
 from sluiceway.connectors.cdc.postgres.catalog import Catalog, snapshot_columns
 from sluiceway.connectors.cdc.postgres.config import PostgresConfig
-from sluiceway.connectors.cdc.postgres.connection import quoted
+from sluiceway.connectors.cdc.postgres.connection import driver, quoted
 from sluiceway.connectors.cdc.postgres.copying import copy_lines, parse_lines
+from sluiceway.connectors.cdc.postgres.key_order import key_order
 from sluiceway.connectors.cdc.postgres.source import SOURCE
 from sluiceway.connectors.cdc.postgres.types import TypeRegistry
 from sluiceway.connectors.cdc.tables import Row, TableSchema
+from sluiceway.errors import RetriableError
 
 if TYPE_CHECKING:
     import psycopg
@@ -40,6 +43,15 @@ _SNAPSHOT = """
 select txid_current_snapshot()::text,
   (case when pg_is_in_recovery() then pg_last_wal_replay_lsn() else pg_current_wal_flush_lsn() end - '0/0'::pg_lsn)::bigint
 """
+_UNIQUE = """
+select 1 from pg_catalog.pg_index i where i.indrelid = pg_catalog.to_regclass(%s)
+and i.indisunique and i.indisvalid and i.indpred is null and i.indexprs is null
+and not exists (
+  select 1 from unnest(i.indkey) with ordinality as k(attnum, ord)
+  join pg_catalog.pg_attribute a on a.attrelid = i.indrelid and a.attnum = k.attnum
+  where k.ord <= i.indnkeyatts and not (a.attnotnull and a.attname = any(%s))
+)
+"""
 _REMEMBERED_TRANSACTIONS = 256
 _XID_MASK = (1 << 32) - 1
 
@@ -62,12 +74,10 @@ class VisibleTransactions(NamedTuple):
 
 
 class PostgresChunks:
-    """Reads chunks of tables and writes marks, over a session in autocommit mode. Values are text, as in the log.
+    """Reads chunks of tables and writes marks, over a session in autocommit mode. Rows have texts, as in the log.
 
     ``log_lsn`` is the position up to which the log has been read, None within a transaction.
     """
-
-    snapshot_values = False
 
     def __init__(self, config: PostgresConfig, connection: Connection, types: TypeRegistry) -> None:
         self._connection = connection
@@ -99,25 +109,46 @@ class PostgresChunks:
         columns = [found.column(name) for name in request.key]
         return [_KINDS.get(self._types.name(column.type_oid), "String") if column is not None else "String" for column in columns]
 
+    def has_unique_key(self, table: TableId, names: Sequence[str]) -> bool:
+        row = self._connection.execute(_UNIQUE, (quoted(*table), list(names))).fetchone()
+        return row is not None
+
+    def identity(self, schema: TableSchema, row: Row, *, logged: bool) -> Hashable:
+        key = tuple(row[index] for index in schema.primary)
+        return tuple(row) if not key or None in key else key
+
+    def _order(self, request: Request) -> KeyOrder:
+        return key_order(self._connection, request.table, request.key)
+
     def count(self, request: Request) -> int:
-        row = self._connection.execute(f"select count(*) from {quoted(*request.table)}{_where(request)}").fetchone()  # noqa: S608
+        query = f"select count(*) from {quoted(*request.table)}{where(_conditions(request))}"  # noqa: S608
+        row = self._connection.execute(query).fetchone()
         return int(row[0]) if row is not None else 0
 
     def maximum(self, request: Request) -> list[Any] | None:
-        columns = ", ".join(f"k.{quoted(name)}::text" for name in request.key)
-        order = ", ".join(f"k.{quoted(name)} desc" for name in request.key)
-        query = f"select {columns} from {quoted(*request.table)} as k{_where(request)} order by {order} limit 1"  # noqa: S608
+        return self._key(request, self._order(request), _conditions(request), " desc", 0)
+
+    def _key(self, request: Request, order: KeyOrder, conditions: list[str], direction: str, offset: int) -> list[Any] | None:
+        """Return the key of the row behind so many others, or None if there is none."""
+        rows = f"{quoted(*request.table)}{where(conditions)}"
+        query = f"select {order.values} from {rows} order by {order.by(direction)} offset {offset} limit 1"  # noqa: S608
         row = self._connection.execute(query).fetchone()
         return None if row is None else list(row)
 
-    def chunk(self, request: Request, schema: TableSchema, limit: int) -> list[Row]:
-        columns = ", ".join(map(quoted, schema.columns))
-        conditions = [f"({request.condition})"] if request.condition else []
-        conditions += key_conditions(self._catalog, request.table, request.key, request.after, request.maximum)
-        where = f" where {' and '.join(conditions)}" if conditions else ""
-        order = ", ".join(map(quoted, request.key))
-        query = f"select {columns} from {quoted(*schema.id)}{where} order by {order} limit {limit}"  # noqa: S608
-        return [row for lines in copy_lines(self._connection, query, limit, self._byte_limit) for row in parse_lines(lines)]
+    def chunk(self, request: Request, schema: TableSchema, limit: int) -> Chunk:
+        order, own = self._order(request), _conditions(request)
+        end = None
+        if not request.unique:
+            end = self._key(request, order, [*order.between(request.after, request.maximum), *own], "", limit - 1)
+        conditions = [*order.between(request.after, request.maximum if end is None else end), *own]
+        columns = ", ".join([*map(quoted, schema.columns), order.values])
+        last = f" limit {limit}" if request.unique else ""  # rows with the same key must not be parted
+        rows = f"{quoted(*schema.id)}{where(conditions)} order by {order.by()}{last}"
+        lines = copy_lines(self._connection, f"select {columns} from {rows}", limit, self._byte_limit)  # noqa: S608
+        return Chunk.split([row for each in lines for row in parse_lines(each)], len(request.key), end)
+
+    def is_transient(self, error: Exception) -> bool:
+        return isinstance(error, driver().OperationalError | RetriableError)
 
     def read_only_chunk(self, request: Request, schema: TableSchema, limit: int) -> ReadOnlyChunk | None:
         """Return a chunk as one snapshot sees it, with the end of the log at that time.
@@ -147,27 +178,5 @@ class PostgresChunks:
         self._connection.execute(f"delete from {self._signals} where id = %s", (identifier,))  # noqa: S608
 
 
-def key_conditions(
-    catalog: Catalog, table: TableId, key: Sequence[str], after: Sequence[Any] | None, last: Sequence[Any] | None
-) -> list[str]:
-    """Return the SQL conditions that a row's key is greater than ``after``, and not greater than ``last``."""
-    if after is None and last is None:
-        return []
-    columns = ", ".join(map(quoted, key))
-    types = catalog.type_names(table, key)
-    conditions = []
-    for values, operator in ((after, ">"), (last, "<=")):
-        if values is not None:
-            bound = ", ".join(f"{_literal(value)}::{type_}" for value, type_ in zip(values, types, strict=True))
-            conditions.append(f"({columns}) {operator} ({bound})")
-    return conditions
-
-
-def _where(request: Request) -> str:
-    return f" where {request.condition}" if request.condition else ""
-
-
-def _literal(value: Any) -> str:
-    if isinstance(value, bytes):
-        return f"'\\x{value.hex()}'"
-    return "'" + str(value).replace("'", "''") + "'"
+def _conditions(request: Request) -> list[str]:
+    return [f"({request.condition})"] if request.condition else []

@@ -7,11 +7,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from sluiceway.connectors.cdc.emitter import FEWEST_ROWS
-from sluiceway.connectors.cdc.postgres.catalog import Catalog
-from sluiceway.connectors.cdc.postgres.chunks import key_conditions
+from sluiceway.connectors.cdc.key_order import where
 from sluiceway.connectors.cdc.postgres.config import PostgresConfig
 from sluiceway.connectors.cdc.postgres.connection import connect, driver, quoted
 from sluiceway.connectors.cdc.postgres.copying import copy_lines, parse_lines
+from sluiceway.connectors.cdc.postgres.key_order import key_order
 from sluiceway.connectors.cdc.ranges import Key, Range, TableToRead
 from sluiceway.connectors.cdc.tables import TableSchema
 
@@ -84,11 +84,9 @@ class PostgresRanges:
         return None if row is None or row[0] is None else (int(row[0]), int(row[1]))
 
     def boundary(self, session: Connection, table: TableToRead, after: Key | None, rows: int) -> Key | None:
-        columns = ", ".join(f"k.{quoted(name)}::text" for name in table.key)
-        conditions = key_conditions(Catalog(session), table.table, table.key, after, None)
-        where = f" where {' and '.join(conditions)}" if conditions else ""
-        order = ", ".join(f"k.{quoted(name)}" for name in table.key)
-        query = f"select {columns} from {quoted(*table.table)} as k{where} order by {order} offset {rows - 1} limit 1"  # noqa: S608
+        order = key_order(session, table.table, table.key)
+        behind = f"{quoted(*table.table)}{where(order.between(after, None))}"
+        query = f"select {order.values} from {behind} order by {order.by()} offset {rows - 1} limit 1"  # noqa: S608
         row = session.execute(query).fetchone()
         return None if row is None else tuple(row)
 
@@ -123,6 +121,7 @@ class PostgresRanges:
     def _query(self, session: Connection, found: Range, schema: TableSchema, columns: Sequence[str]) -> str:
         condition = self._conditions.get(str(schema.id))
         conditions = [f"({condition})"] if condition else []
-        conditions += key_conditions(Catalog(session), schema.id, self._plan[found.table].key, found.after, found.last)
-        where = f" where {' and '.join(conditions)}" if conditions else ""
-        return f"select {', '.join(map(quoted, columns)) or 'null'} from {quoted(*schema.id)}{where}"  # noqa: S608
+        if found.after is not None or found.last is not None:
+            key = self._plan[found.table].key
+            conditions += key_order(session, schema.id, key).between(found.after, found.last)
+        return f"select {', '.join(map(quoted, columns)) or 'null'} from {quoted(*schema.id)}{where(conditions)}"  # noqa: S608

@@ -1,0 +1,140 @@
+"""Orders and compares the columns of keys as MariaDB and MySQL sort them. No I/O."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from decimal import Decimal
+from typing import Any
+
+from sluiceway.connectors.cdc.key_order import Compare, KeyColumn, KeyOrder
+from sluiceway.connectors.cdc.mysql.connection import quoted
+from sluiceway.connectors.cdc.mysql.ddl.model import ColumnDefinition, JdbcType, TableDefinition
+from sluiceway.connectors.cdc.mysql.fields import options
+from sluiceway.errors import ConnectError
+
+_ENUM, _SET, _YEAR = "ENUM", "SET", "YEAR"
+
+_INTEGERS = frozenset({JdbcType.SMALLINT, JdbcType.INTEGER, JdbcType.BIGINT})
+_DECIMALS = frozenset({*_INTEGERS, JdbcType.BOOLEAN, JdbcType.DECIMAL, JdbcType.NUMERIC})
+_FLOATS = frozenset({JdbcType.FLOAT, JdbcType.REAL, JdbcType.DOUBLE})
+_MOST_LISTED = 256
+_PLAIN = re.compile(r"[A-Za-z0-9 .:_+/-]*")
+_BITS = {"true": 1, "false": 0}
+
+_KINDS = {
+    JdbcType.SMALLINT: "Integer",
+    JdbcType.INTEGER: "Integer",
+    JdbcType.BIGINT: "Long",
+    JdbcType.DECIMAL: "BigDecimal",
+    JdbcType.BIT: "Long",
+}
+
+
+def is_integer(column: ColumnDefinition) -> bool:
+    """Tell whether a column has whole numbers, of which any may stand between two values. A YEAR has not: 70 means 1970."""
+    return column.jdbc_type in _INTEGERS and _word(column) != _YEAR
+
+
+def java_class(column: ColumnDefinition) -> str:
+    """Return the Java class of a column's values in keys."""
+    return "Long" if _word(column) in (_ENUM, _SET) else _KINDS.get(column.jdbc_type, "String")
+
+
+def selected(table: TableDefinition, name: str) -> str:
+    """Return the expression to read a column: a FLOAT of the key with all its digits, because the log has them, too."""
+    column = table.column(name)
+    exact = column is not None and column.jdbc_type == JdbcType.FLOAT and column.name in table.primary_key
+    return f"{quoted(name)} + 0e0" if exact else quoted(name)
+
+
+def key_order(table: TableDefinition, key: Sequence[str]) -> KeyOrder:
+    """Return the order of a table's columns. Raises ConnectError if there is no such column."""
+    return KeyOrder(tuple(_key_column(table, name) for name in key), nulls_first=True)
+
+
+def _key_column(table: TableDefinition, name: str) -> KeyColumn:
+    column = table.column(name)
+    if column is None:
+        raise ConnectError(f"The table {table.id} has no column {name}. Name one of its columns as surrogate-key.")
+    found = quoted(column.name)
+    value, compare = found, _operators(found, literal)
+    if _word(column) == _ENUM:
+        labels = options(column)
+        value, compare = f"cast({found} as unsigned)", _enum(found, labels)
+    elif _word(column) == _SET:
+        members = options(column)
+        # A comparison of a SET with a number would be one of inexact floats.
+        value = f"cast({found} as unsigned)"
+        compare = _operators(value, lambda each: _number(each, lambda text: _members(members, text)))
+    elif column.jdbc_type == JdbcType.BIT:
+        value, compare = f"cast({found} as unsigned)", _operators(found, _bits)
+    elif column.jdbc_type in _FLOATS:
+        value, compare = f"{found} + 0e0", _operators(found, _float)
+    elif column.jdbc_type in _DECIMALS:  # the server compares a text with them as inexact floats
+        compare = _operators(found, _decimal)
+    return KeyColumn(found, value, compare, optional=column.optional)
+
+
+def _word(column: ColumnDefinition) -> str:
+    """Return a type's name without what follows it, such as BINARY or ZEROFILL."""
+    return column.type_name.partition(" ")[0]
+
+
+def literal(value: Any) -> str:
+    """Return a literal of a text or of bytes, whatever the session's SQL mode says of quotes and backslashes."""
+    if isinstance(value, bytes):
+        return f"x'{value.hex()}'"
+    text = str(value)
+    return f"'{text}'" if _PLAIN.fullmatch(text) else f"_utf8mb4 x'{text.encode().hex()}'"
+
+
+def _operators(name: str, written: Callable[[Any], object]) -> Compare:
+    return lambda operator, value: f"{name} {operator} {written(value)}"
+
+
+def _enum(name: str, labels: Sequence[str]) -> Compare:
+    """Compare the number of a label. Of an ENUM, the server uses an index only for equal values."""
+
+    def compare(operator: str, value: Any) -> str:
+        number = _number(value, lambda text: _label(labels, text))
+        listed = {
+            "=": range(number, number + 1),
+            "<": range(number),
+            "<=": range(number + 1),
+            ">": range(number + 1, len(labels) + 1),
+        }[operator]
+        if len(listed) > _MOST_LISTED:
+            return f"{name} {operator} {number}"
+        return f"{name} in ({', '.join(map(str, listed))})" if listed else "1 = 0"
+
+    return compare
+
+
+def _label(labels: Sequence[str], text: str) -> int:
+    return labels.index(text) + 1 if text in labels else 0
+
+
+def _members(members: Sequence[str], text: str) -> int:
+    return sum(1 << members.index(each) for each in text.split(",") if each in members)
+
+
+def _number(value: Any, named: Callable[[str], int]) -> int:
+    """Return the number in a key, or that of a name, as keys of Debezium and of earlier versions have it."""
+    text = str(value)
+    return int(text) if text.isdigit() else named(text)
+
+
+def _bits(value: Any) -> int:
+    if isinstance(value, bytes):
+        return int.from_bytes(value, "big")
+    return _number(value, lambda text: _BITS.get(text, 0))
+
+
+def _float(value: Any) -> str:
+    text = repr(float(value))
+    return text if "e" in text else f"{text}e0"  # without an exponent, it would be a DECIMAL
+
+
+def _decimal(value: Any) -> str:
+    return format(Decimal(str(value)), "f")

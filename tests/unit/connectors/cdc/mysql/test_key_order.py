@@ -1,0 +1,81 @@
+"""Keys of MariaDB and MySQL are compared as they are sorted."""
+
+from __future__ import annotations
+
+import pytest
+
+from sluiceway.connectors.cdc.filters import TableId
+from sluiceway.connectors.cdc.mysql.ddl.model import ColumnDefinition, JdbcType, TableDefinition
+from sluiceway.connectors.cdc.mysql.key_order import is_integer, key_order
+from sluiceway.errors import ConnectError
+
+_LABELS = ("'z'", "'a'", "'b'")
+_TABLE = TableDefinition(
+    TableId("d", "t"),
+    (
+        ColumnDefinition("a", JdbcType.BIGINT, "BIGINT", optional=False),
+        ColumnDefinition("b", JdbcType.VARCHAR, "VARCHAR", optional=False),
+        ColumnDefinition("e", JdbcType.CHAR, "ENUM", optional=False, enum_values=_LABELS),
+        ColumnDefinition("s", JdbcType.CHAR, "SET", optional=False, enum_values=_LABELS),
+        ColumnDefinition("f", JdbcType.FLOAT, "FLOAT", optional=False),
+        ColumnDefinition("g", JdbcType.BIT, "BIT", length=24, optional=False),
+        ColumnDefinition("y", JdbcType.INTEGER, "YEAR", optional=False),
+        ColumnDefinition("o", JdbcType.INTEGER, "INT"),
+    ),
+)
+
+
+def test_keys_of_several_columns_are_compared_in_order() -> None:
+    assert key_order(_TABLE, ["a", "b"]).between(["1", "x"], ["9", "y"]) == [
+        "(`a` > 1 or (`a` = 1 and `b` > 'x'))",
+        "(`a` < 9 or (`a` = 9 and `b` <= 'y'))",
+    ]
+
+
+def test_without_bounds_there_is_no_condition() -> None:
+    assert key_order(_TABLE, ["a"]).between(None, None) == []
+
+
+def test_a_key_with_fewer_values_stands_for_all_that_begin_with_it() -> None:
+    assert key_order(_TABLE, ["a", "b"]).between(["1"], ["9"]) == ["`a` > 1", "`a` <= 9"]
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "condition"),
+    [
+        ("e", "1", "`e` in (2, 3)"),
+        ("e", "z", "`e` in (2, 3)"),  # as Debezium and earlier versions have it
+        ("e", "3", "1 = 0"),
+        ("s", "5", "cast(`s` as unsigned) > 5"),
+        ("s", "z,b", "cast(`s` as unsigned) > 5"),
+        ("f", "1.2345678806304932", "`f` > 1.2345678806304932e0"),
+        ("f", "3.3999999521443642e38", "`f` > 3.3999999521443642e+38"),
+        ("g", b"\x00\x01\x00", "`g` > 256"),
+        ("g", "256", "`g` > 256"),
+        ("g", "true", "`g` > 1"),
+        ("y", "1970", "`y` > 1970"),
+        ("b", "a'\\%", "`b` > _utf8mb4 x'61275c25'"),
+        ("b", b"\xff", "`b` > x'ff'"),
+        ("a", "18446744073709551615", "`a` > 18446744073709551615"),
+    ],
+)
+def test_values_are_compared_in_the_type_of_their_column(column: str, value: object, condition: str) -> None:
+    assert key_order(_TABLE, [column]).between([value], None) == [condition]
+
+
+@pytest.mark.parametrize(
+    ("value", "greater", "not_greater"),
+    [("7", "`o` > 7", "(`o` <= 7 or `o` is null)"), (None, "`o` is not null", "`o` is null")],
+)
+def test_nulls_come_first(value: str | None, greater: str, not_greater: str) -> None:
+    order = key_order(_TABLE, ["o"])
+    assert order.between([value], [value]) == [greater, not_greater]
+
+
+def test_a_missing_column_is_named() -> None:
+    with pytest.raises(ConnectError, match="has no column nothing"):
+        key_order(_TABLE, ["nothing"])
+
+
+def test_a_year_is_no_integer_because_70_means_1970() -> None:
+    assert [column.name for column in _TABLE.columns if is_integer(column)] == ["a", "o"]
