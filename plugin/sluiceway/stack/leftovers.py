@@ -39,18 +39,22 @@ def drain_drivers(state_dir: Path, timeout: float, *, until: Callable[[], bool],
     """Make the stack's drivers drain; kill those that run after ``timeout`` seconds and return their number.
 
     ``until`` returns True once no new driver can start. A JVM without a Python driver has nothing to drain. A task whose driver
-    has ended would start another one, and the process ``scheduler`` waits for its tasks: they get SIGTERM.
+    has ended would start another one, again and again, and the process ``scheduler`` waits for its tasks: they get SIGTERM, at
+    once if they had a driver, otherwise when they have had none for two seconds.
     """
     signaled: set[psutil.Process] = set()
     idle_since: dict[psutil.Process, float] = {}
+    driven: set[psutil.Process] = set()
     deadline = time.monotonic() + timeout
     while time.monotonic() < deadline:
         left = _drivers(state_dir)
         if until() and not left:
             return 0
         now = time.monotonic()
-        idle_since = {task: idle_since.get(task, now) for task in _idle_tasks(scheduler)}
-        idle = {task for task, since in idle_since.items() if now - since > _IDLE_SECONDS}
+        tasks = _tasks(scheduler)
+        driven |= {task for task, drives in tasks.items() if drives}
+        idle_since = {task: idle_since.get(task, now) for task, drives in tasks.items() if not drives}
+        idle = {task for task, since in idle_since.items() if task in driven or now - since > _IDLE_SECONDS}
         new = {*left, *idle} - signaled
         _signal(new, signal.SIGTERM)
         signaled |= new
@@ -68,14 +72,14 @@ def _drivers(state_dir: Path) -> list[psutil.Process]:
     return python + [process for process in family if process not in python and process.pid not in with_driver]
 
 
-def _idle_tasks(scheduler: int | None) -> list[psutil.Process]:
-    """Return the processes of tasks that Airflow's LocalExecutor runs and that have no driver."""
+def _tasks(scheduler: int | None) -> dict[psutil.Process, bool]:
+    """Return the processes of tasks that Airflow's LocalExecutor runs, and whether each has a driver."""
     with contextlib.suppress(psutil.Error):
         if scheduler is not None:
             workers = psutil.Process(scheduler).children()
             tasks = [task for worker in workers for task in _children(worker) if " ".join(_command(task)).startswith(_TASK)]
-            return [task for task in tasks if not any(map(_names_driver, _children(task, recursive=True)))]
-    return []
+            return {task: any(map(_names_driver, _children(task, recursive=True))) for task in tasks}
+    return {}
 
 
 def _children(process: psutil.Process, *, recursive: bool = False) -> list[psutil.Process]:

@@ -139,15 +139,23 @@ class Stack:
         if not running and not leftovers.marked(self.folder):
             clock.say("Nothing runs")
             return
-        with clock.repeating("Draining connectors"), ThreadPoolExecutor(4) as pool:
+        with clock.repeating("Draining connectors"), ThreadPoolExecutor(8) as pool:
             # The scheduler first, because it would start drivers again. It waits for its tasks, and they for their drivers.
             pid = scheduler.status().pid
             stopping = pool.submit(scheduler.stop, _DRAIN_SECONDS + _STOP_SECONDS)
+            # Beside it those that no task needs. A JVM that makes a class archive would write it before its end.
+            others = [pool.submit(self._class_archive().stop, 1.0)]
+            unneeded = [airflow_process(each, self.folder) for each in ("dag-processor", "triggerer")]
+            others += [
+                pool.submit(process.stop, _STOP_SECONDS)
+                for process in [*unneeded, self._rest_process(), demo_shop.writer(self.folder)]
+            ]
             if killed := leftovers.drain_drivers(self.folder, _DRAIN_SECONDS, until=stopping.done, scheduler=pid):
                 clock.say(f"Killed {killed} driver(s) that did not drain within {_DRAIN_SECONDS:g} s")
             stopping.result()
-            others = [airflow_process(each, self.folder) for each in COMPONENTS if each != "scheduler"]
-            list(pool.map(lambda process: process.stop(_STOP_SECONDS), [*others, self._rest_process()]))
+            airflow_process("api-server", self.folder).stop(_STOP_SECONDS)
+            for each in others:
+                each.result()
         leftovers.end_all(self.folder, _STOP_SECONDS)
         self._broker.stop()
         clock.say(f"Ended {', '.join(running) or 'remaining processes'}; data is kept in {self.folder}")
@@ -166,8 +174,11 @@ class Stack:
 
     def _make_class_archive(self) -> None:
         """Make the class archive in the background, so that drivers start faster. Ends at once if the archive exists."""
+        self._class_archive().start()
+
+    def _class_archive(self) -> BackgroundProcess:
         command = ["nice", "-n", "15", sys.executable, "-m", "sluiceway.spark.class_archive"]
-        BackgroundProcess("class-archive", command, self.folder, env={MARKER_VARIABLE: str(self.folder)}).start()
+        return BackgroundProcess("class-archive", command, self.folder, env={MARKER_VARIABLE: str(self.folder)})
 
     def _recorded(self) -> Addresses | None:
         try:

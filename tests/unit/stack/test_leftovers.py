@@ -64,5 +64,25 @@ def test_a_task_without_a_driver_is_asked_to_end(tmp_path: Path) -> None:
             each.kill()
 
 
+def test_a_task_whose_driver_has_drained_ends_before_it_starts_another_one(tmp_path: Path) -> None:
+    """The stand-in of a task starts its driver again 0.6 s after each end, as an operator does."""
+    driver = tmp_path / "driver_app.py"
+    driver.write_text("import time\ntime.sleep(600)")
+    starts = tmp_path / "starts"
+    again = f"while true; do echo >> {starts}; {sys.executable} {driver}; sleep 0.6; done"
+    task = f"exec -a 'airflow worker -- 1' bash -c '{again}; true'"
+    (tmp_path / "worker.sh").write_text(f"({task}) & wait")
+    environment = {**os.environ, MARKER_VARIABLE: str(tmp_path)}
+    scheduler = psutil.Popen(["bash", "-c", f"bash {tmp_path}/worker.sh; true"], env=environment)
+    try:
+        eventually(lambda: any("driver_app.py" in each for each in _titles(scheduler)), what="the driver")
+        assert leftovers.drain_drivers(tmp_path, 20, until=lambda: scheduler.poll() is not None, scheduler=scheduler.pid) == 0
+        assert starts.read_text().count("\n") == 1
+    finally:
+        for each in [*scheduler.children(recursive=True), scheduler] if scheduler.is_running() else []:
+            each.kill()
+        leftovers.end_all(tmp_path, timeout=0.5)
+
+
 def _titles(process: psutil.Popen) -> list[str]:
     return [" ".join(each.cmdline()) for each in process.children(recursive=True)]
