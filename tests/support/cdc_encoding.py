@@ -82,16 +82,17 @@ class Comparison:
         snapshot: bool,
     ) -> None:
         """Compare the records of a row, or of its change."""
-        block = self._counter.event("t", "tx:1") if rng.random() < 0.3 else None
+        block = self._counter.event("t", "tx:1")
+        count = (lambda: block) if rng.random() < 0.3 else None
 
         def make(emitter: Emitter) -> list[SourceRecord]:
             if snapshot and new is not None:
                 return [emitter.read(table, new, source, {})]
             if new is None:
-                return emitter.delete(table, old or (), source, block, {})
+                return emitter.delete(table, old or (), source, count, {})
             if old is None:
-                return emitter.create(table, new, source, block, {})
-            return emitter.update(table, old, new, source, block, {})
+                return emitter.create(table, new, source, count, {})
+            return emitter.update(table, old, new, source, count, {})
 
         expected, found = self._sent(make, self._structs), self._sent(make, self._encoding)
         assert found == expected, (old, new)
