@@ -8,9 +8,10 @@ from docs_markdown import cell, code, table
 from matrix_cells import CELLS, PACKAGES, describe, results
 
 INTRODUCTION = """
-After this page you know beside which versions Sluiceway was tried, and what to do where packages do not fit together.
+After this page you know which versions Sluiceway accepts, beside which it was tried, and what to do where packages do not fit
+together.
 
-| | Supported |
+| | Accepted by the package |
 |---|---|
 | Python | 3.10 to 3.14 |
 | Apache Airflow | 3.x from the version that the extra `airflow` names; 2.x has no Task SDK, DAG bundles, and asset events |
