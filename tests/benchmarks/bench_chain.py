@@ -147,7 +147,7 @@ def column_batches(converter: Converter, values: Sequence[bytes]) -> Iterator[Co
     """Yield the decoded values as columns."""
     decode = converter.column_decoder(TOPIC)
     assert decode is not None
-    for start, end, column in decode(pa.array(values, pa.binary())):
+    for start, end, column, _ in decode(pa.array(values, pa.binary())):
         assert column is not None, "not columnar"
         offsets = pa.array(range(start, end), pa.int64())
         yield ColumnBatch(topic=TOPIC, partition=0, key=_NO_KEYS, value=column, count=end - start, offsets=offsets)

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any
 
-from sluiceway.api import ENCODED, SourceRecord, TaskConverters
-from sluiceway.connectors.cdc.column_forms import UNUSUAL
+from sluiceway.api import ENCODED, NotColumnar, SourceRecord, TaskConverters
 from sluiceway.connectors.cdc.column_rows import raw_columns
 from sluiceway.connectors.cdc.column_serializers import change_records
 from sluiceway.connectors.cdc.config import CommonConfig
@@ -139,7 +138,7 @@ class Comparison:
             keys, values = change_records(
                 table, serializer, operations, columns, old_columns, source.values_, tombstones=self.config.tombstones
             )
-        except UNUSUAL:
+        except NotColumnar:
             return None
         return list(zip(keys, values, strict=True))
 

@@ -35,7 +35,7 @@ def decoded_alike(converter: Converter, messages: Sequence[bytes | None]) -> int
     assert [run.start for run in runs] == [0, *(run.end for run in runs)][: len(runs)]
     assert (runs[-1].end if runs else 0) == len(messages)
     count = 0
-    for start, end, column in runs:
+    for start, end, column, _ in runs:
         if column is not None:
             _check_column(column, [decode(message) for message in messages[start:end]])
             count += end - start

@@ -9,6 +9,7 @@ from dataclasses import replace
 
 from sluiceway.api import Offset, Partition
 from sluiceway.config.worker import WorkerConfig
+from sluiceway.metrics.registry import registry
 from sluiceway.runtime.sink.worker_sink_task import run_sink
 from sluiceway.runtime.source.worker_source_task import run_source
 from sluiceway.runtime.task import TaskCommand, TaskResult, TaskServices, TaskSpec
@@ -43,6 +44,19 @@ class Offsets:
         return [
             (json.loads(key), offset) for (name, key), offset in self.stored.items() if name == connector and offset is not None
         ]
+
+
+def batch_forms(connector: str) -> dict[str, int]:
+    """Return the number of batches of the running tasks of a connector by reason; of columns under ``columns``."""
+    found: dict[str, int] = {}
+    for bean in registry.beans():
+        if bean.type != "task-metrics" or bean.tags["connector"] != connector:
+            continue
+        for name, value in bean.values.items():
+            if name.endswith("-batches-total"):
+                reason = bean.tags.get("reason", "columns")
+                found[reason] = found.get(reason, 0) + int(value)
+    return found
 
 
 class Commands:

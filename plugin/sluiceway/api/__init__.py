@@ -10,7 +10,11 @@ from sluiceway.api.columns import (
     ColumnTransform,
     EncodedRecords,
     NotColumnar,
+    Refusal,
+    RowFormReason,
+    RowRecords,
     SourceColumns,
+    row_form,
 )
 from sluiceway.api.connector import (
     Connector,
@@ -69,8 +73,11 @@ __all__ = [
     "OffsetTargetKind",
     "Partition",
     "Predicate",
+    "Refusal",
     "Resolved",
     "Round",
+    "RowFormReason",
+    "RowRecords",
     "SchemaAndValue",
     "SinkConnector",
     "SinkRecord",
@@ -89,4 +96,5 @@ __all__ = [
     "TopicPartition",
     "TransactionContext",
     "Transform",
+    "row_form",
 ]

@@ -7,7 +7,9 @@ differ, it raises ``NotColumnar``, and the batch is handled record by record.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import contextlib
+import enum
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
@@ -20,8 +22,77 @@ if TYPE_CHECKING:
     AnyArray = pa.Array[Any]
 
 
+class RowFormReason(enum.Enum):
+    """Why a batch is handled record by record. The values are those of the label ``reason`` in metrics."""
+
+    FEW_RECORDS = "few-records"
+    """The batch is too small for columns to be faster."""
+    HEADERS = "headers"
+    """Its records have headers."""
+    TASK = "task"
+    """The connector's task has no columnar form, or none for these records."""
+    CONVERTER = "converter"
+    """A converter has no columnar form, or none for this schema."""
+    TRANSFORM = "transform"
+    """A transform or predicate has no columnar form, or none for these schemas."""
+    SCHEMA = "schema"
+    """Arrow, or a format, has no columns for a schema."""
+    VALUE = "value"
+    """A value is one that only the row form handles, such as null in a required field."""
+    ERROR = "error"
+    """A record cannot be handled. The row form finds it and reports the error."""
+    PARTS = "parts"
+    """The records would become too many small batches, because of a predicate or of many schemas in turn."""
+
+
+class Refusal(NamedTuple):
+    """Why a batch has no columnar form.
+
+    Attributes:
+        reason: the kind of reason.
+        text: details for the log.
+        field: the path of the field, empty if it is none or not known.
+        schema: the schema of the keys or values, if that is known.
+    """
+
+    reason: RowFormReason
+    text: str = ""
+    field: str = ""
+    schema: Schema | None = None
+
+
 class NotColumnar(Exception):  # noqa: N818 (no failure: the row form handles the batch)
-    """The columnar form cannot handle a batch as the row form would."""
+    """The columnar form cannot handle a batch as the row form would.
+
+    It and the errors of the row form (``row_form``) are the only ones after which a batch is handled record by record: any other
+    exception of a columnar form is an error of its program and fails the task.
+    """
+
+    def __init__(self, text: str = "", reason: RowFormReason = RowFormReason.VALUE, *, field: str = "") -> None:
+        super().__init__(text)
+        self.reason = reason
+        self.field = field
+
+    @property
+    def refusal(self) -> Refusal:
+        """What to keep of it: unlike the exception, it keeps no batch in memory."""
+        return Refusal(self.reason, str(self), self.field)
+
+    def inside(self, field: str) -> NotColumnar:
+        """Return it for a value in this field of a struct."""
+        self.field = f"{field}.{self.field}" if self.field else field
+        return self
+
+
+@contextlib.contextmanager
+def row_form() -> Iterator[None]:
+    """Call a function of the row form within a columnar form. Whatever it raises, the row form raises for its record, too."""
+    try:
+        yield
+    except NotColumnar:
+        raise
+    except Exception as error:
+        raise NotColumnar(f"{type(error).__name__}: {error}", RowFormReason.ERROR) from error
 
 
 class Column(NamedTuple):
@@ -114,6 +185,14 @@ class SourceColumns:
         return self.batch.count
 
 
+class RowRecords(list["SourceRecord"]):
+    """Records that ``poll_columns`` returns in row form because they have no columnar form, and why."""
+
+    def __init__(self, records: Iterable[SourceRecord], refusal: Refusal) -> None:
+        super().__init__(records)
+        self.refusal = refusal
+
+
 @dataclass(slots=True, kw_only=True)
 class EncodedRecords:
     """Successive records of one topic that a source task has encoded itself (see ``SourceTaskContext.converters``).
@@ -139,11 +218,15 @@ class EncodedRecords:
 
 
 class ColumnRun(NamedTuple):
-    """The decoded messages ``start`` to ``end`` (exclusive); ``column`` is None where the row form must decode them."""
+    """The decoded messages ``start`` to ``end`` (exclusive).
+
+    ``column`` is None where the row form must decode them, for the reason in ``refusal``.
+    """
 
     start: int
     end: int
     column: Column | None
+    refusal: Refusal | None = None
 
 
 ColumnDecoder = Callable[["AnyArray"], Sequence[ColumnRun]]

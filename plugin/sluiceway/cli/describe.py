@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from sluiceway.cli.batches import batch_rows, batches_of
 from sluiceway.cli.common import Subparsers, add_names, add_server, client, worker
 from sluiceway.cli.get import key_rows, offset_rows, status_rows
 from sluiceway.cli.output import Rows, add_output, table, text
@@ -20,7 +21,7 @@ Response = TypeVar("Response")
 def register(subparsers: Subparsers) -> None:
     parser = subparsers.add_parser("describe", help="show all details of a connector or a plugin")
     kinds = parser.add_subparsers(title="what to describe", metavar="WHAT", required=True)
-    connector = kinds.add_parser("connector", help="config, state, tasks, topics and offsets")
+    connector = kinds.add_parser("connector", help="config, state, tasks, forms of batches, topics and offsets")
     add_names(connector, nargs=None)
     connector.add_argument("--timing", action="store_true", help="only when the steps of its last start were reached")
     connector.add_argument(
@@ -50,6 +51,8 @@ def run_connector(options: argparse.Namespace) -> int:
         print(f"Spark application  {shared['application'] or 'its own'} ({shared['reason']})")
     _section("Config", [("KEY", "VALUE"), *sorted(document["config"].items())])
     _section("Tasks", status_rows(status))
+    if document["batches"]:
+        _section("Batches", batch_rows(document["batches"]))
     if document["topics"]:
         _section("Topics", [("TOPIC",), *((topic,) for topic in document["topics"])])
     if document["offsets"]:
@@ -92,6 +95,7 @@ def _described(api: ConnectClient, name: str) -> dict[str, Any]:
     return {
         "status": api.status(name),
         "application": _if_available(lambda: api.application(name)),
+        "batches": _if_available(lambda: batches_of(api.metrics(name), name)),
         "topics": _if_available(lambda: api.topics(name)),
         "offsets": _if_available(lambda: api.offsets(name)),
     }

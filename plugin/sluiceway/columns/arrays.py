@@ -13,6 +13,7 @@ import pyarrow.compute
 
 from sluiceway.api.columns import NotColumnar
 from sluiceway.columns.arrow_schema import arrow_fields, arrow_type, logical, nullable
+from sluiceway.columns.refused_values import VALUE_ERRORS, in_field
 from sluiceway.data import Schema, Struct, Type
 from sluiceway.data.instant import EPOCH, date_of, time_of, timestamp_of
 from sluiceway.data.logical import DATE, DECIMAL, TIME, TIMESTAMP, decimal_of, decimal_scale
@@ -50,7 +51,7 @@ def to_array(schema: Schema, values: Sequence[Any]) -> AnyArray:
     arrow_type(schema)  # raises for schemas that have no Arrow type
     try:
         return _array(schema, values, 0)
-    except (pa.ArrowException, OverflowError, ValueError) as error:
+    except (*VALUE_ERRORS, OverflowError, UnicodeError) as error:  # integers of more than 64 bits, unpaired surrogates
         raise NotColumnar(f"Values of {schema} do not fit an Arrow array: {error}") from error
 
 
@@ -160,7 +161,7 @@ def _structs(schema: Schema, values: Sequence[Any]) -> AnyArray:
         nulls.append(value is None)
     columns = list(zip(*rows, strict=True)) if rows else [()] * len(fields)
     count = sum(nulls)
-    arrays = [_array(field.schema, column, count) for field, column in zip(fields, columns, strict=True)]
+    arrays = [in_field(field.name, _array, field.schema, column, count) for field, column in zip(fields, columns, strict=True)]
     return struct_array(schema, arrays, pa.array(nulls, pa.bool_()) if count else None)
 
 

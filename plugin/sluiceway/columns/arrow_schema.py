@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from sluiceway.api.columns import NotColumnar
+from sluiceway.api.columns import NotColumnar, RowFormReason
+from sluiceway.columns.refused_values import in_field
 from sluiceway.data import Field, Schema, Type
 from sluiceway.data.logical import DATE, DECIMAL, TIME, TIMESTAMP, decimal_scale
 from sluiceway.errors import DataError
@@ -60,7 +61,7 @@ def arrow_type(schema: Schema) -> pa.DataType:
         return pa.list_(_inner("item", schema.value_schema))
     if schema.type is Type.MAP:
         if schema.key_schema is None or schema.key_schema.type in (Type.ARRAY, Type.MAP):
-            raise NotColumnar(f"Arrow columns for maps with keys of {schema.key_schema}")
+            raise NotColumnar(f"Arrow columns for maps with keys of {schema.key_schema}", RowFormReason.SCHEMA)
         item: Any = _inner("value", schema.value_schema)  # the stubs allow no field here
         return pa.map_(arrow_type(schema.key_schema), item)
     return _PRIMITIVE[schema.type]
@@ -68,7 +69,7 @@ def arrow_type(schema: Schema) -> pa.DataType:
 
 def arrow_fields(schema: Schema) -> list[AnyField]:
     """Return the Arrow fields of a struct schema."""
-    return [arrow_field(field) for field in schema.fields]
+    return [in_field(field.name, arrow_field, field) for field in schema.fields]
 
 
 def arrow_field(field: Field) -> AnyField:
@@ -76,7 +77,7 @@ def arrow_field(field: Field) -> AnyField:
     try:
         return pa.field(field.name, arrow_type(field.schema), nullable=nullable(field.schema))
     except UnicodeEncodeError as error:  # an unpaired surrogate
-        raise NotColumnar(f"An Arrow field cannot have the name {field.name!r}") from error
+        raise NotColumnar(f"An Arrow field cannot have the name {field.name!r}", RowFormReason.SCHEMA) from error
 
 
 def nullable(schema: Schema) -> bool:
@@ -91,13 +92,13 @@ def logical(schema: Schema) -> str | None:
 
 def _inner(name: str, schema: Schema | None) -> AnyField:
     if schema is None:
-        raise NotColumnar("Arrow columns for elements without a schema")
+        raise NotColumnar("Arrow columns for elements without a schema", RowFormReason.SCHEMA)
     return pa.field(name, arrow_type(schema), nullable=nullable(schema))
 
 
 def _logical_type(schema: Schema, name: str) -> pa.DataType:
     if schema.type is not _LOGICAL_OF[name]:
-        raise NotColumnar(f"{name} as {schema.type.name}")
+        raise NotColumnar(f"{name} as {schema.type.name}", RowFormReason.SCHEMA)
     return _decimal_type(schema) if name == DECIMAL else _MOMENTS[name]
 
 
@@ -106,8 +107,8 @@ def _decimal_type(schema: Schema) -> pa.DataType:
         scale = decimal_scale(schema)
         digits = int(schema.parameters.get(PRECISION, _DIGITS_128))
     except (DataError, ValueError) as error:
-        raise NotColumnar(str(error)) from error
+        raise NotColumnar(str(error), RowFormReason.SCHEMA) from error
     digits = max(digits, scale)
     if scale < 0 or not 0 < digits <= _DIGITS_256:
-        raise NotColumnar(f"Arrow has no decimals with {digits} digits and scale {scale}")
+        raise NotColumnar(f"Arrow has no decimals with {digits} digits and scale {scale}", RowFormReason.SCHEMA)
     return pa.decimal128(digits, scale) if digits <= _DIGITS_128 else pa.decimal256(digits, scale)

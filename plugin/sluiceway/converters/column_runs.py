@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute
 
-from sluiceway.api.columns import Column, ColumnRun, NotColumnar
+from sluiceway.api.columns import Column, ColumnRun, NotColumnar, Refusal, RowFormReason
 from sluiceway.data import Schema
 
 if TYPE_CHECKING:
@@ -27,6 +27,9 @@ _MOST_SHORT_RUNS = 16
 _MOST_READERS = 1000
 _FIRST_WINDOW, _GROWTH = 64, 8
 _NULLS = Column(None, None)
+_MANY_RUNS = Refusal(RowFormReason.PARTS, "messages of several schemas in turn")
+_UNKNOWN = Refusal(RowFormReason.CONVERTER, "messages in an unusual form, or that cannot be read")
+_UNTRIED = Refusal(RowFormReason.VALUE, "batches like those before, which had unusual values")
 _NO_END = 2**31 - 1  # Arrow's binary_slice fails for several values without an end
 
 
@@ -61,7 +64,7 @@ class RunDecoder:
         start, count, short = 0, len(messages), 0
         while start < count:
             # Messages of many schemas in turn take less time record by record.
-            parts = self._run(messages, start) if short < _MOST_SHORT_RUNS else [ColumnRun(start, count, None)]
+            parts = self._run(messages, start) if short < _MOST_SHORT_RUNS else [ColumnRun(start, count, None, _MANY_RUNS)]
             short += parts[-1].end - start < self._smallest_run
             start = parts[-1].end
             if parts[0].column is None and runs and runs[-1].column is None:
@@ -77,10 +80,10 @@ class RunDecoder:
         envelope = self._find_envelope(first)
         prefix, schema = envelope or (b"", None)
         if schema is None or not first.endswith(self._suffix):
-            return [ColumnRun(start, start + 1, None)]
+            return [ColumnRun(start, start + 1, None, _UNKNOWN)]
         end = _end(messages, start, lambda part: self._belong(part, prefix))
         if end - start < self._smallest_run:
-            return [ColumnRun(start, end, None)]
+            return [ColumnRun(start, end, None, _MANY_RUNS)]
         payloads = messages.slice(start, end - start)
         if prefix or self._suffix:
             payloads = pc.binary_slice(payloads, len(prefix), -len(self._suffix) or _NO_END)
@@ -96,10 +99,11 @@ class RunDecoder:
         if reader is None:
             if len(self._readers) >= _MOST_READERS:
                 self._readers.clear()
+            read: Read | Refusal
             try:
                 read = self._open_reader(prefix, schema)
-            except NotColumnar:
-                read = None
+            except NotColumnar as error:
+                read = error.refusal._replace(schema=schema)
             reader = self._readers[prefix, schema] = RunReader(schema, read, self._chunk)
         return reader
 
@@ -126,7 +130,7 @@ class RunReader:
     MOST_FAILURES = 3
     MOST_SKIPPED = 100
 
-    def __init__(self, schema: Schema, read: Read | None, chunk: int | None) -> None:
+    def __init__(self, schema: Schema, read: Read | Refusal, chunk: int | None) -> None:
         self._schema = schema
         self._read = read
         self._chunk_size = chunk or self.CHUNK
@@ -137,23 +141,30 @@ class RunReader:
         size = self._chunk_size
         chunks = [payloads.slice(start, size) for start in range(0, len(payloads), size)]
         runs = []
-        for is_row_form, group in groupby(((self._chunk(chunk), len(chunk)) for chunk in chunks), lambda part: part[0] is None):
+        read = ((self._chunk(chunk), len(chunk)) for chunk in chunks)
+        for _, group in groupby(read, lambda part: isinstance(part[0], Refusal)):
             parts = list(group)
             end = offset + sum(size for _, size in parts)
-            arrays = [array for array, _ in parts if array is not None]
-            runs.append(ColumnRun(offset, end, None if is_row_form else Column(self._schema, pa.concat_arrays(arrays))))
+            first = parts[0][0]
+            if isinstance(first, Refusal):
+                runs.append(ColumnRun(offset, end, None, first))
+            else:
+                arrays: Any = [array for array, _ in parts]
+                runs.append(ColumnRun(offset, end, Column(self._schema, pa.concat_arrays(arrays))))
             offset = end
         return runs
 
-    def _chunk(self, payloads: AnyArray) -> AnyArray | None:
-        """Return the array of payloads, None if the row form must decode them."""
-        if self._read is None or self._skips():
-            return None
+    def _chunk(self, payloads: AnyArray) -> AnyArray | Refusal:
+        """Return the array of payloads, or why the row form must decode them."""
+        if isinstance(self._read, Refusal):
+            return self._read
+        if self._skips():
+            return _UNTRIED
         try:
             array = self._read(payloads)
-        except NotColumnar:
+        except NotColumnar as error:
             self._failures += 1
-            return None
+            return error.refusal._replace(schema=self._schema)
         self._failures = 0
         return array
 

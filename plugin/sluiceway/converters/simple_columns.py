@@ -15,6 +15,7 @@ import pyarrow.compute
 
 from sluiceway.api.columns import Column, ColumnDecoder, ColumnEncoder, ColumnRun, NotColumnar
 from sluiceway.columns.arrow_schema import arrow_type, logical
+from sluiceway.columns.refused_values import refused_values
 from sluiceway.columns.text_arrays import NUMBERS, data_of, number_texts, with_nulls
 from sluiceway.data import Schema, Type
 
@@ -36,9 +37,10 @@ def decoder(schema: Schema, convert: Convert) -> ColumnDecoder:
         if not len(messages):
             return []
         try:
-            column = Column(schema, convert(messages))
-        except (NotColumnar, pa.ArrowException):
-            column = None
+            with refused_values(schema):
+                column = Column(schema, convert(messages))
+        except NotColumnar as error:
+            return [ColumnRun(0, len(messages), None, error.refusal._replace(schema=schema))]
         return [ColumnRun(0, len(messages), column)]
 
     return decode
@@ -56,10 +58,8 @@ def encoder(schema: Schema | None, types: frozenset[Type], convert: Convert) -> 
     def encode(values: AnyArray) -> AnyArray:
         if values.type != kind:
             raise NotColumnar(f"an array of {values.type} for {schema}")
-        try:
+        with refused_values(schema):
             return convert(values)
-        except pa.ArrowException as error:
-            raise NotColumnar(f"values of {schema}: {error}") from error
 
     return encode
 

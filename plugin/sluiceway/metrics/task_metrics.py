@@ -69,6 +69,8 @@ class TaskMetrics:
         self._committed = Sampled(now)
         self._delay_ms = Sampled(now)
         self._transactions = Sampled(now)
+        self._columnar_batches = 0
+        self._row_form_batches: dict[str, int] = {}
         self._oldest: int | None = None
         self._newest: int | None = None
         self._sequence = 0
@@ -173,6 +175,14 @@ class TaskMetrics:
         """Record a transaction with so many records."""
         self._transactions.record(records, time.monotonic())
 
+    def columnar_batch(self) -> None:
+        """Count a batch that was handled as columns."""
+        self._columnar_batches += 1
+
+    def row_form_batch(self, reason: str) -> None:
+        """Count a batch that was handled record by record, and why."""
+        self._row_form_batches[reason] = self._row_form_batches.get(reason, 0) + 1
+
     # Read by any thread.
 
     def beans(self, now: float | None = None) -> list[Bean]:
@@ -194,6 +204,10 @@ class TaskMetrics:
         beans += [
             Bean(OWN, "task-state-metrics", {**tags, "state": state.value.lower()}, {"seconds-total": seconds})
             for state, seconds in self.states.all(now).items()
+        ]
+        beans += [
+            Bean(OWN, "task-metrics", {**tags, "reason": reason}, {"row-form-batches-total": float(count)})
+            for reason, count in self._row_form_batches.copy().items()
         ]
         beans += self._chain
         for client in self._clients:
@@ -265,6 +279,7 @@ class TaskMetrics:
             "newest-record-age-ms": NAN if newest is None else max(0.0, time.time() * 1000 - newest),
             "cpu-seconds-total": self._cpu_seconds(),
             "no-progress-ms": self._no_progress(now) * 1000,
+            "columnar-batches-total": float(self._columnar_batches),
             **self._source_lag(),
         }
 

@@ -97,6 +97,13 @@ class ConnectClient:
         """Return the Spark application that a connector shares, None for its own, and why."""
         return self._call("GET", _path(name, "application"), returns=dict)
 
+    def metrics(self, name: str) -> str:
+        """Return the metrics of a connector and its tasks as Prometheus text, empty if the server has none."""
+        response = self._send("GET", f"/metrics?connector={quote(name, safe='')}", None)
+        if response.is_error:
+            raise RestError(response.status_code, _message(response))
+        return response.text if response.headers.get("content-type", "").startswith("text/plain") else ""
+
     def tasks(self, name: str) -> list[dict[str, Any]]:
         return self._call("GET", _path(name, "tasks"), returns=list)
 

@@ -17,7 +17,7 @@ router = APIRouter()
 
 
 @router.get("/metrics", summary="Get the metrics of all connectors and tasks as Prometheus or OpenMetrics text")
-def metrics(request: Request, herder: TheHerder, names: str = "strimzi") -> Response:
+def metrics(request: Request, herder: TheHerder, names: str = "strimzi", connector: str | None = None) -> Response:
     from sluiceway.metrics.exposition import render  # the first request loads prometheus-client
 
     naming = Naming.named(names)
@@ -30,5 +30,8 @@ def metrics(request: Request, herder: TheHerder, names: str = "strimzi") -> Resp
     if len(visible) < len(configs):  # a client's or process's metrics do not say whose they are
         shown = set(visible)
         beans = [bean for bean in beans if bean.tags.get("connector") in shown]
+    if connector is not None:
+        beans = [bean for bean in beans if bean.tags.get("connector") == connector]
+        visible = [name for name in visible if name == connector]
     body, content_type = render(with_worker(distinct(beans), overview, visible), request.headers.get("accept", ""), naming)
     return Response(body, headers={"content-type": content_type})

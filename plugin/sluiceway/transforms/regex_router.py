@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 
 from sluiceway.api import Transform
-from sluiceway.api.columns import ColumnTransform
+from sluiceway.api.columns import ColumnBatch, ColumnTransform, row_form
 from sluiceway.api.transform import R
 from sluiceway.config.definition import ConfigDef, ConfigKey, Importance, Type
 from sluiceway.config.validators import valid_regex
@@ -54,7 +54,12 @@ class RegexRouter(Transform):
         return record if topic == record.topic else record.new_record(topic=topic)
 
     def column_transform(self, key_schema: Schema | None, value_schema: Schema | None) -> ColumnTransform | None:
-        return lambda batch: dataclasses.replace(batch, topic=self._new_name(batch.topic))
+        def route(batch: ColumnBatch) -> ColumnBatch:
+            with row_form():  # a replacement may name a group that the pattern lacks
+                topic = self._new_name(batch.topic)
+            return dataclasses.replace(batch, topic=topic)
+
+        return route
 
     def _new_name(self, topic: str) -> str:
         renamed = self._renamed.get(topic)

@@ -6,6 +6,7 @@ import functools
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from sluiceway.api.columns import row_form
 from sluiceway.api.transform import ConnectRecord, Resolved
 from sluiceway.config.definition import ConfigDef, ConfigKey, Importance, Type
 from sluiceway.config.validators import OneOf
@@ -101,16 +102,21 @@ class TimestampConverter(FieldTransform):
         from sluiceway.transforms.columns.timestamp_converter import converting, converting_whole
 
         if not self._field:
-            return converting_whole(self._converter(type_of_schema(schema)), self._precision, schema, changed)
+            return converting_whole(self._conversion(schema), self._precision, schema, changed)
         if schema.type is not SchemaType.STRUCT:
             return None
         conversions = [
-            converting(self._converter(type_of_schema(field.schema)), self._precision, field.schema, target.schema)
+            converting(self._conversion(field.schema), self._precision, field.schema, target.schema)
             if field.name == self._field
             else None
             for field, target in zip(schema.fields, changed.fields, strict=True)
         ]
         return copying(copies(schema.fields, changed.fields, conversions), changed, self._replace)
+
+    def _conversion(self, schema: Schema) -> Callable[[Any], Any]:
+        """Return the row form's conversion. Raises NotColumnar for a schema whose values it refuses."""
+        with row_form():
+            return self._converter(type_of_schema(schema))
 
     def _of_schemaless(self) -> Callable[[Any, ConnectRecord], Any]:
         field = self._field

@@ -21,6 +21,18 @@ STATUS = {
 }
 
 
+METRICS = """\
+# TYPE sluiceway_task_row_form_batches_total counter
+sluiceway_task_row_form_batches_total{connector="a",task="1",reason="value"} 2.0
+sluiceway_task_row_form_batches_total{connector="a",task="1",reason="few-records"} 1.0
+sluiceway_task_row_form_batches_total{connector="a",task="0",reason="task"} 3.0
+sluiceway_task_row_form_batches_total{connector="b",task="0",reason="headers"} 9.0
+# TYPE sluiceway_task_columnar_batches_total counter
+sluiceway_task_columnar_batches_total{connector="a",task="1"} 12.0
+sluiceway_task_columnar_batches_total{connector="a",task="0"} 0.0
+"""
+
+
 OFFSETS = [{"partition": {"filename": "/f"}, "offset": {"position": 7}}]
 
 
@@ -102,6 +114,9 @@ class PretendClient:
 
     def answer_application(self, _name: str) -> Any:
         return {"application": "small", "reason": "the worker has a default"}
+
+    def answer_metrics(self, _name: str) -> Any:
+        return METRICS
 
     def answer_statuses(self) -> Any:
         return {name: STATUS | {"name": name} for name in self.configs}

@@ -45,6 +45,18 @@ def test_the_metrics_of_all_drivers_and_the_statuses_of_all_connectors(
     assert "sluiceway_connector_heartbeat_age_ms" not in answer.text
 
 
+def test_the_metrics_of_one_connector(connect: Connect, driver: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("s", "u"):
+        config = {"name": name, "connector.class": "FileStreamSink", "file": "f", "topics": "t"}
+        assert connect.http.post("/connectors", json={"name": name, "config": config}).status_code == 201
+    monkeypatch.setattr(type(connect.status), "metrics_urls", lambda _store, _since: [driver])
+    one, other = (connect.http.get("/metrics", params={"connector": name}).text for name in ("s", "u"))
+    assert 'kafka_connect_sink_task_sink_record_read_total{connector="s",task="0"} 12.0' in one
+    assert 'connector="u"' not in one
+    assert 'connector="s"' not in other
+    assert 'connector="u"' in other
+
+
 def test_openmetrics_other_names_and_a_wrong_one(connect: Connect) -> None:
     accept = {"accept": "application/openmetrics-text; version=1.0.0"}
     assert connect.http.get("/metrics", headers=accept).text.endswith("# EOF\n")

@@ -1,6 +1,7 @@
 """The forms of ``json_forms`` for whole columns: Arrow arrays of raw values without nulls become arrays of JSON text. No I/O.
 
-A form covers the usual values. For all others it raises one of ``UNUSUAL``; the column is then written value by value.
+A form covers the usual values. For all others it raises NotColumnar or one of VALUE_ERRORS; the column is then written value by
+value.
 """
 
 from __future__ import annotations
@@ -33,8 +34,6 @@ if TYPE_CHECKING:
     ColumnForm = Callable[[AnyArray], AnyArray]
 
 pc: Any = pyarrow.compute  # its stubs do not know all arguments
-
-UNUSUAL = (*json_forms.UNUSUAL, NotColumnar, pa.ArrowException)
 
 _FOUR_BYTES = 0xF0  # the first byte of characters that Jackson writes as two escapes
 _BASE64 = np.frombuffer(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/", np.uint8)

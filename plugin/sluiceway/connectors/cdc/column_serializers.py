@@ -1,6 +1,6 @@
 """Writes many records of a table as JSON at once, from columns. The columnar form of ``serializers``. No I/O but the clock.
 
-The functions return the same bytes as those of ``serializers``, or raise one of ``column_forms.UNUSUAL``.
+The functions return the same bytes as those of ``serializers``, or raise NotColumnar.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute
 
-from sluiceway.api import JsonLayout, NotColumnar
+from sluiceway.api import JsonLayout, NotColumnar, RowFormReason, row_form
+from sluiceway.columns.refused_values import VALUE_ERRORS, in_field, refused_values
 from sluiceway.columns.text_arrays import joined, with_nulls
 from sluiceway.connectors.cdc.column_forms import column_form
 from sluiceway.connectors.cdc.columns import UNAVAILABLE
@@ -53,7 +54,7 @@ class _Field:
     def texts(self, column: RawColumn) -> AnyArray:
         values, unavailable = column
         if isinstance(values, list):
-            return pa.array([self._text(raw) for raw in values], pa.utf8())
+            return self._one_by_one(values)
         if not values.null_count:
             return self._present(values)
         if values.null_count == len(values):
@@ -61,16 +62,20 @@ class _Field:
         else:
             texts = with_nulls(values, self._present(values.drop_null()), None)
         if unavailable is not None:
-            texts = pc.if_else(unavailable, self._text(UNAVAILABLE), texts)
-        return texts.fill_null(self._text(None)) if texts.null_count else texts
+            texts = pc.if_else(unavailable, self._one_by_one([UNAVAILABLE])[0], texts)
+        return texts.fill_null(self._one_by_one([None])[0]) if texts.null_count else texts
 
     def _present(self, values: AnyArray) -> AnyArray:
         if self._form is not None:
             try:
                 return self._form(values)
-            except (NotColumnar, pa.ArrowException):
+            except (NotColumnar, *VALUE_ERRORS):
                 pass  # some values are unusual
-        return pa.array([self._text(raw) for raw in values.to_pylist()], pa.utf8())
+        return self._one_by_one(values.to_pylist())
+
+    def _one_by_one(self, values: Sequence[Any]) -> AnyArray:
+        with row_form():
+            return pa.array([self._text(raw) for raw in values], pa.utf8())
 
     def _text(self, raw: Any) -> str:
         text: str | None = None
@@ -95,8 +100,9 @@ class RowTexts:
             return "{}"
         pieces: Pieces = []
         for index, field in self._fields:
-            pieces += [f"{',' if pieces else '{'}{quote(field.name)}:", field.texts(columns[index])]
-        return joined([*pieces, "}"], count)
+            pieces += [f"{',' if pieces else '{'}{quote(field.name)}:", in_field(field.name, field.texts, columns[index])]
+        with refused_values("rows as JSON"):  # more than 2 GB
+            return joined([*pieces, "}"], count)
 
 
 class ColumnSerializer:
@@ -118,7 +124,7 @@ class ColumnSerializer:
         if not self.keyed:
             return [None] * count
         if self._key is None or self._key_layout is None:
-            raise NotColumnar
+            raise NotColumnar("keys that are not JSON", RowFormReason.CONVERTER)
         return _encoded(self._key_layout, [self._key(columns, count)], count)
 
     def source_text(self, index: int, value: Any) -> str:
@@ -144,7 +150,8 @@ def _source_text(schema: Schema, layout: JsonLayout) -> Callable[[Any], str]:
 
 
 def _encoded(layout: JsonLayout, pieces: Pieces, count: int) -> list[bytes | None]:
-    texts = joined([layout.prefix.decode(), *pieces, layout.suffix.decode()], count)
+    with refused_values("changes as JSON"):  # more than 2 GB
+        texts = joined([layout.prefix.decode(), *pieces, layout.suffix.decode()], count)
     encoded: list[bytes | None] = texts.cast(pa.binary()).to_pylist()
     return encoded
 
@@ -195,11 +202,11 @@ def _check_keys(table: TableSchema, rows: Sequence[RawColumn], old: Sequence[Raw
     keys = set() if table.key is None else {index for index, _ in table.key.fields}
     for index, new in enumerate(rows):
         if new.unavailable is not None and pc.any(new.unavailable.take(chosen)).as_py():
-            raise NotColumnar
+            raise NotColumnar("a value that the log has for the old row only")
         if index in keys:
             before = old[index].values
             if isinstance(new.values, list) or isinstance(before, list):
-                raise NotColumnar
+                raise NotColumnar("a key that Arrow cannot hold")
             same = pc.equal(new.values.take(chosen), before)
             if same.null_count or not pc.all(same).as_py():
-                raise NotColumnar
+                raise NotColumnar("a key that an update has changed")

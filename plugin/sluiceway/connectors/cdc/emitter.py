@@ -8,7 +8,17 @@ import uuid
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from sluiceway.api import ENCODED, EncodedRecords, Offset, SourceRecord, TaskConverters
+from sluiceway.api import (
+    ENCODED,
+    EncodedRecords,
+    NotColumnar,
+    Offset,
+    Refusal,
+    RowFormReason,
+    RowRecords,
+    SourceRecord,
+    TaskConverters,
+)
 from sluiceway.connectors.cdc.config import CommonConfig
 from sluiceway.connectors.cdc.envelope import (
     CREATE,
@@ -41,6 +51,8 @@ Count = Callable[[], Struct]
 
 _MOST_SERIALIZERS = 10_000
 _CONTEXT = "__debezium.context."
+_SINGLE = Refusal(RowFormReason.TASK, "transforms, and errors.tolerance=all, need single records")
+_OTHER_CONVERTER = Refusal(RowFormReason.CONVERTER, "only JsonConverter has a form for changes in columns")
 
 
 class Emitter:
@@ -59,6 +71,7 @@ class Emitter:
         self._converters = converters
         self._serializers = None if converters is None else Serializers(converters)
         self._columns: dict[tuple[int, bool], tuple[TableSchema, ColumnSerializer | None]] | None = None
+        self._refusal = _SINGLE if converters is None else None
         self._headers: Headers = ()
         if config.extended_headers:
             self._headers = (
@@ -91,6 +104,7 @@ class Emitter:
         reader = table.snapshot_key if snapshot else table.key
         key = None if reader is None else self._converters.key.json_layout(reader.schema)
         if value is None or (reader is not None and key is None):
+            self._refusal = _OTHER_CONVERTER._replace(schema=table.envelope)
             return None
         return ColumnSerializer(table, key, value, snapshot=snapshot)
 
@@ -108,16 +122,33 @@ class Emitter:
         serializer = self.encoded(table, snapshot=True)
         if serializer is None:
             return None
-        from sluiceway.connectors.cdc.column_forms import UNUSUAL as NOT_COLUMNAR
         from sluiceway.connectors.cdc.column_rows import raw_columns
 
-        try:
+        def encode() -> EncodedRecords:
             columns = raw_columns(rows)
             after = serializer.row(columns, len(rows))
             values = serializer.values(f'"{READ}"', "null", after, source.values_, len(rows))
             return self.batch(table, serializer.keys(columns, len(rows)), values, offset)
-        except NOT_COLUMNAR:  # the records one by one have the reference's value, or the error
+
+        return self.attempt(table, encode)
+
+    def attempt(self, table: TableSchema, encode: Callable[[], EncodedRecords]) -> EncodedRecords | None:
+        """Return what a function encodes, or None if it raises NotColumnar: records one by one have the reference's value."""
+        try:
+            encoded = encode()
+        except NotColumnar as error:
+            self._refusal = error.refusal._replace(schema=table.envelope)
             return None
+        self._refusal = None
+        return encoded
+
+    def with_reason(
+        self, records: EncodedRecords | Sequence[SourceRecord] | None
+    ) -> EncodedRecords | Sequence[SourceRecord] | None:
+        """Return the records, those that are many and made one by one with the reason."""
+        if records is None or isinstance(records, EncodedRecords) or self._refusal is None or len(records) < FEWEST_ROWS:
+            return records
+        return RowRecords(records, self._refusal)
 
     def batch(
         self, table: TableSchema, keys: Sequence[bytes | None], values: Sequence[bytes | None], offset: Offset

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from sluiceway.api import ColumnBatch, NotColumnar, SinkConnector, SinkRecord, SinkTask, TopicPartition
+from sluiceway.api import ColumnBatch, NotColumnar, RowFormReason, SinkConnector, SinkRecord, SinkTask, TopicPartition
 from sluiceway.config.definition import ConfigDef
 from sluiceway.connectors.file import config as keys
 from sluiceway.data import Type, java_text
@@ -47,7 +47,7 @@ class FileStreamSinkTask(SinkTask):
             self._write(_lines(objects))
             return
         if schema is None or values is None or schema.type not in (Type.STRING, Type.STRUCT):
-            raise NotColumnar
+            raise NotColumnar(f"lines of {schema}", RowFormReason.TASK)
         from sluiceway.columns.text import java_texts, lines  # loads Arrow
 
         self._write(lines(java_texts(schema, values)))

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from sluiceway.api import SinkRecord
-from sluiceway.api.columns import Column, ColumnBatch, NotColumnar
+from sluiceway.api.columns import Column, ColumnBatch, NotColumnar, RowFormReason
 from sluiceway.connectors.files.formats import Format
 from sluiceway.connectors.files.formats.base import Piece
 from sluiceway.connectors.files.options import FileOptions
@@ -211,7 +211,7 @@ class RecordWriter:
         if not len(batch):
             return None
         if self._format.needs_schema and (schema is None or self._target(batch.topic, schema) != schema):
-            raise NotColumnar("Values of another schema than the open file's")
+            raise NotColumnar("values of another schema than the open file's", RowFormReason.SCHEMA)
         encoded = self._partitioner.encode_columns(batch, now)
         times = None if self._record_interval is None else self._partitioner.times_of(batch, now)
         assert batch.offsets is not None  # noqa: S101
@@ -225,7 +225,7 @@ class RecordWriter:
         try:
             return self._schemas.target(topic, schema)
         except DataError as error:
-            raise NotColumnar(str(error)) from error
+            raise NotColumnar(str(error), RowFormReason.ERROR) from error
 
     def _with_values(self, batch: ColumnBatch) -> ColumnBatch:
         """Return a batch without tombstones, if they are skipped."""
@@ -233,7 +233,7 @@ class RecordWriter:
         if (values is not None and not values.null_count) or (objects is not None and None not in objects):
             return batch
         if not self._options.skip_nulls:
-            raise NotColumnar("Records without values")
+            raise NotColumnar("records without a value")
         batch = replace(batch, key=Column(batch.key.schema, None))  # no file holds keys
         from sluiceway.columns.batches import filtered, not_null  # loads Arrow
 
@@ -269,7 +269,7 @@ class _Columns:
                 return file_format.columns(topic, self.schema, values)
             return file_format.rows(topic, None, values)
         except ConnectError as error:  # the row form reports the record
-            raise NotColumnar(str(error)) from error
+            raise NotColumnar(str(error), RowFormReason.ERROR) from error
 
     def _parts(self, start: int, end: int) -> Iterator[tuple[FileKey, AnyArray | Sequence[Any], int, int]]:
         if self.indices is None:

@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 from itertools import groupby
 
 from sluiceway.api import SinkRecord, SinkTaskContext, TopicPartition
-from sluiceway.api.columns import ColumnBatch, NotColumnar
+from sluiceway.api.columns import ColumnBatch, NotColumnar, RowFormReason
 from sluiceway.connectors.outage import Outage
 from sluiceway.connectors.tables.config import TableOptions
 from sluiceway.connectors.tables.positions import Positions
@@ -83,7 +83,7 @@ class TableSession:
         try:
             self._take(batch)
         except DataError as error:
-            raise NotColumnar(str(error)) from error  # put() reports the bad records
+            raise NotColumnar(str(error), RowFormReason.ERROR) from error  # put() reports the bad records
         self._after()
 
     def pre_commit(self, offsets: Mapping[TopicPartition, int]) -> Mapping[TopicPartition, int]:

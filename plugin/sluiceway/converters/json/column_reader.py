@@ -13,9 +13,10 @@ import orjson
 import pyarrow as pa
 import pyarrow.compute
 
-from sluiceway.api.columns import NotColumnar
+from sluiceway.api.columns import NotColumnar, RowFormReason
 from sluiceway.columns.arrays import flat, list_array, map_array, null_mask, offsets, struct_array, to_array
 from sluiceway.columns.arrow_schema import arrow_type, logical
+from sluiceway.columns.refused_values import VALUE_ERRORS, in_field, refused_values
 from sluiceway.columns.text_arrays import data_of, is_plain
 from sluiceway.converters.json.base64_text import from_base64
 from sluiceway.converters.json.fast_reader import Unusual, node_reader
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from sluiceway.api.columns import AnyArray
 
     Build = Callable[[Sequence[Any]], AnyArray]
-    """Returns the array of nodes. Raises NotColumnar, and what ``column_reader`` handles."""
+    """Returns the array of nodes. Raises NotColumnar and VALUE_ERRORS."""
 
 pc: Any = pyarrow.compute  # its stubs do not know all arguments
 
@@ -58,9 +59,11 @@ def column_reader(schema: Schema, *, use_defaults: bool = True) -> Callable[[Any
         if is_text and (texts := plain_texts(payloads)) is not None:
             return texts
         try:
-            return build(parse_payloads(payloads, orjson.loads))
-        except (Unusual, DataError, ValueError, ArithmeticError, pa.ArrowException) as error:
-            raise NotColumnar(f"Payloads of {schema} that are not exactly of its types: {error}") from error
+            nodes = parse_payloads(payloads, orjson.loads)
+        except ValueError as error:
+            raise NotColumnar(f"a payload that is not one JSON value: {error}", RowFormReason.ERROR) from error
+        with refused_values(schema):
+            return build(nodes)
 
     return read
 
@@ -103,7 +106,15 @@ def _builder(schema: Schema, use_defaults: bool) -> Build:
 def _row_builder(schema: Schema, use_defaults: bool) -> Build:
     """Return the builder that reads value by value, for rare types."""
     read = node_reader(schema, use_defaults=use_defaults)
-    return lambda nodes: to_array(schema, [read(node) for node in nodes])
+
+    def build(nodes: Sequence[Any]) -> AnyArray:
+        try:
+            values = [read(node) for node in nodes]
+        except (Unusual, DataError) as error:
+            raise NotColumnar(f"a value that is not exactly of {schema}: {error}") from error
+        return to_array(schema, values)
+
+    return build
 
 
 def _typed_builder(schema: Schema, use_defaults: bool) -> Build | None:
@@ -114,8 +125,7 @@ def _typed_builder(schema: Schema, use_defaults: bool) -> Build | None:
     if schema.type in INTEGER_BITS:
         return _integers(schema)
     if schema.type in (Type.BOOLEAN, Type.STRING):
-        kind = arrow_type(schema)
-        return lambda nodes: pa.array(nodes, kind)  # raises for nodes of other types
+        return _texts_or_booleans(schema)
     if schema.type is Type.BYTES:
         return _bytes
     if schema.type in (Type.FLOAT32, Type.FLOAT64):
@@ -140,7 +150,26 @@ def _integers(schema: Schema) -> Build:
 
     def build(nodes: Sequence[Any]) -> AnyArray:
         _check_types(nodes, int)  # Arrow would take floats, too
+        return _integer_array(nodes, kind)
+
+    return build
+
+
+def _integer_array(nodes: Sequence[Any], kind: pa.DataType) -> AnyArray:
+    try:
         return pa.array(nodes, kind)
+    except OverflowError as error:
+        raise NotColumnar(f"an integer of more than 64 bits: {error}") from error
+
+
+def _texts_or_booleans(schema: Schema) -> Build:
+    kind = arrow_type(schema)
+
+    def build(nodes: Sequence[Any]) -> AnyArray:
+        try:
+            return pa.array(nodes, kind)
+        except (*VALUE_ERRORS, pa.ArrowTypeError) as error:  # faster than to look at the types of nodes before
+            raise NotColumnar(f"a node of another type than {schema}: {error}") from error
 
     return build
 
@@ -151,7 +180,7 @@ def _moments(schema: Schema, name: str) -> Build:
 
     def build(nodes: Sequence[Any]) -> AnyArray:
         _check_types(nodes, int)
-        array = pa.array(nodes, integer)
+        array = _integer_array(nodes, integer)
         found: Any = pc.min_max(array).as_py()
         if found["min"] is not None and not earliest <= found["min"] <= found["max"] <= latest:
             raise NotColumnar(f"a {name} that Python's types cannot represent")
@@ -169,7 +198,7 @@ def _decimals(schema: Schema) -> Build:
     def build(nodes: Sequence[Any]) -> AnyArray:
         if int in _check_types(nodes, str, int):
             return read_rows(nodes)
-        numbers = [0 if node is None else int.from_bytes(from_base64(node), "big", signed=True) for node in nodes]
+        numbers = [0 if data is None else int.from_bytes(data, "big", signed=True) for data in _decoded(nodes)]
         if "" in nodes or any(not -limit < number < limit for number in numbers):
             raise NotColumnar("a decimal without digits, or with more than its type has")
         data = b"".join([number.to_bytes(width, "little", signed=True) for number in numbers])
@@ -181,12 +210,19 @@ def _decimals(schema: Schema) -> Build:
 
 def _bytes(nodes: Sequence[Any]) -> AnyArray:
     _check_types(nodes, str)
-    return pa.array([None if node is None else from_base64(node) for node in nodes], pa.binary())
+    return pa.array(_decoded(nodes), pa.binary())
+
+
+def _decoded(nodes: Sequence[str | None]) -> list[bytes | None]:
+    try:
+        return [None if node is None else from_base64(node) for node in nodes]
+    except ValueError as error:
+        raise NotColumnar(f"text that is not base64: {error}", RowFormReason.ERROR) from error
 
 
 def _float64(nodes: Sequence[Any]) -> AnyArray:
     if int in _check_types(nodes, float, int):
-        nodes = [None if node is None else node + 0.0 for node in nodes]
+        nodes = _floats(nodes)
     array: AnyArray = pc.add(pa.array(nodes, pa.float64()), 0.0)  # adding zero converts -0.0 to 0.0
     return array
 
@@ -195,10 +231,17 @@ def _float32(nodes: Sequence[Any]) -> AnyArray:
     if int in _check_types(nodes, float, int):
         if any(type(node) is int and not -_DOUBLE_DIGITS <= node < _DOUBLE_DIGITS for node in nodes):
             raise NotColumnar("an integer that a double would round")
-        nodes = [None if node is None else node + 0.0 for node in nodes]
+        nodes = _floats(nodes)
     singles = pa.array(nodes, pa.float64()).cast(pa.float32(), safe=False)
     array: AnyArray = pc.add(singles, pa.scalar(0.0, pa.float32()))
     return array
+
+
+def _floats(nodes: Sequence[Any]) -> list[float | None]:
+    try:
+        return [None if node is None else node + 0.0 for node in nodes]
+    except OverflowError as error:
+        raise NotColumnar(f"an integer that is too large for a double: {error}") from error
 
 
 def _structs(schema: Schema, use_defaults: bool) -> Build:
@@ -214,7 +257,7 @@ def _structs(schema: Schema, use_defaults: bool) -> Build:
     def build(nodes: Sequence[Any]) -> AnyArray:
         found = _check_types(nodes, dict)
         present = [node for node in nodes if node is not None] if _NULL in found else nodes
-        arrays = [build(column) for build, column in zip(builders, columns(present), strict=True)]
+        arrays = [in_field(*part) for part in zip(names, builders, columns(present), strict=True)]
         structs = struct_array(schema, arrays)
         return structs if present is nodes else structs.take(_positions(nodes))
 

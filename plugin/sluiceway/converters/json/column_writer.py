@@ -13,6 +13,7 @@ import pyarrow.compute
 
 from sluiceway.api.columns import ColumnEncoder, NotColumnar
 from sluiceway.columns.arrow_schema import arrow_type, logical
+from sluiceway.columns.refused_values import in_field, refused_values
 from sluiceway.columns.text_arrays import NUMBERS, data_of, is_plain, joined, nullable, number_texts
 from sluiceway.converters.json.base64_text import to_base64
 from sluiceway.converters.json.printer import dumps
@@ -48,10 +49,8 @@ def column_writer(writer: JsonWriter, schema: Schema, prefix: bytes, suffix: byt
     def encode(array: AnyArray) -> AnyArray:
         if array.type != kind:
             raise NotColumnar(f"an array of {array.type} for {schema}")
-        try:
+        with refused_values(f"JSON of {schema}"):  # more than 2 GB
             return joined([start, *write(array), end], len(array)).cast(pa.binary())
-        except pa.ArrowException as error:  # more than 2 GB
-            raise NotColumnar(f"JSON of {schema}: {error}") from error
 
     return encode
 
@@ -85,12 +84,12 @@ class _Writers:
         return {Type.ARRAY: self._lists, Type.MAP: self._maps, Type.STRUCT: self._structs}[schema.type](schema)
 
     def _structs(self, schema: Schema) -> Write:
-        fields = [(self._name(field), self.nullable(field.schema)) for field in schema.fields]
+        fields = [(field.name, self._name(field), self.nullable(field.schema)) for field in schema.fields]
 
         def write(array: Any) -> Pieces:
             pieces: Pieces = []
-            for index, (name, write_field) in enumerate(fields):
-                pieces += [name, *write_field(array.field(index))]
+            for index, (name, text, write_field) in enumerate(fields):
+                pieces += [text, *in_field(name, write_field, array.field(index))]
             return [*pieces, "}"] if pieces else ["{}"]
 
         return write

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from sluiceway.api.columns import Column, ColumnDecoder, ColumnRun
+from sluiceway.api.columns import Column, ColumnDecoder, ColumnRun, Refusal, RowFormReason
 from sluiceway.converters.json.joined_payloads import parse_payloads
 from sluiceway.converters.json.parser import loads_exactly
 from sluiceway.errors import DataError
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     Decode = Callable[[bytes | None], Any]
 
 _CHUNK = 1000
+_BAD = Refusal(RowFormReason.ERROR, "a message is not JSON")
 
 
 def schemaless_decoder(decode: Decode) -> ColumnDecoder:
@@ -28,7 +29,8 @@ def schemaless_decoder(decode: Decode) -> ColumnDecoder:
             values, end = _values(part, decode), start + len(part)
             last = runs[-1] if runs else None
             if last is None or (last.column is None) != (values is None):
-                runs.append(ColumnRun(start, end, None if values is None else Column(None, None, values)))
+                column, refusal = (None, _BAD) if values is None else (Column(None, None, values), None)
+                runs.append(ColumnRun(start, end, column, refusal))
             else:
                 if last.column is not None and isinstance(last.column.objects, list) and values is not None:
                     last.column.objects.extend(values)

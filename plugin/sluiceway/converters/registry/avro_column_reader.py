@@ -12,9 +12,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute
 
-from sluiceway.api.columns import NotColumnar
+from sluiceway.api.columns import NotColumnar, RowFormReason
 from sluiceway.columns.arrays import list_array, map_array, struct_array
 from sluiceway.columns.arrow_schema import arrow_type, logical
+from sluiceway.columns.refused_values import VALUE_ERRORS, in_field
 from sluiceway.converters.registry.avro_connect import AvroTypes, Resolved, is_map_entry, only_branch
 from sluiceway.converters.registry.avro_cursor import Cursor
 from sluiceway.data import Schema, Type
@@ -50,7 +51,7 @@ def column_reader(types: AvroTypes, node: Any, schema: Schema) -> Callable[[AnyA
     arrow_type(schema)
     if types.resolve(node).kind == "bytes":  # these stand without their size
         if logical(schema) is not None:
-            raise NotColumnar("decimals by themselves")
+            raise NotColumnar("decimals by themselves", RowFormReason.SCHEMA)
         return lambda records: records
     read = _Readers(types).reader(node, schema, "")
 
@@ -59,7 +60,7 @@ def column_reader(types: AvroTypes, node: Any, schema: Schema) -> Callable[[AnyA
             cursor = Cursor.of(records)
             array = read(cursor)
             cursor.check_end()
-        except (IndexError, OverflowError, pa.ArrowException) as error:
+        except VALUE_ERRORS as error:
             raise NotColumnar(f"Records of {schema} that do not match it: {error}") from error
         return array
 
@@ -85,19 +86,19 @@ class _Readers:
     def _optional(self, resolved: Resolved, schema: Schema) -> Read:
         branch = only_branch(self._types, resolved)
         if branch is None:
-            raise NotColumnar("a union of several types")
+            raise NotColumnar("a union of several types", RowFormReason.SCHEMA)
         read = self.reader(branch, schema, resolved.namespace)
         is_second = resolved.node["branches"][1] is branch
         return _nullable(read, present_is_second=is_second)
 
     def _record(self, resolved: Resolved, schema: Schema) -> Read:
         reads = [
-            self.reader(field["type"], inner.schema, resolved.namespace)
+            (inner.name, self.reader(field["type"], inner.schema, resolved.namespace))
             for field, inner in zip(resolved.node["fields"], schema.fields, strict=True)
         ]
         if not reads:
-            raise NotColumnar("a record without fields")
-        return lambda cursor: struct_array(schema, [read(cursor) for read in reads])
+            raise NotColumnar("a record without fields", RowFormReason.SCHEMA)
+        return lambda cursor: struct_array(schema, [in_field(*part, cursor) for part in reads])
 
     def _container(self, resolved: Resolved, schema: Schema) -> Read:
         assert schema.value_schema is not None  # noqa: S101 (it is an array or a map)
@@ -105,7 +106,7 @@ class _Readers:
             assert schema.key_schema is not None  # noqa: S101
             return _map(schema, self.reader(resolved.node["values"], schema.value_schema, resolved.namespace))
         if is_map_entry(self._types.resolve(resolved.node["items"], resolved.namespace)):
-            raise NotColumnar("a map as an array of entries")
+            raise NotColumnar("a map as an array of entries", RowFormReason.SCHEMA)
         return _list(schema, self.reader(resolved.node["items"], schema.value_schema, resolved.namespace))
 
 
@@ -134,8 +135,7 @@ def _leaf(resolved: Resolved, schema: Schema) -> Read:
     if name is not None:
         return _moments(schema, name)
     if resolved.kind == "enum":
-        symbols: Any = pa.array(resolved.node["symbols"], pa.utf8())
-        return lambda cursor: symbols.take(pa.array(cursor.longs()))  # raises for an unknown symbol
+        return _enums(resolved.node["symbols"])
     if schema.type in INTEGER_BITS:
         return _integers(schema)
     if schema.type is Type.BOOLEAN:
@@ -147,6 +147,19 @@ def _leaf(resolved: Resolved, schema: Schema) -> Read:
         return lambda cursor: cursor.binary(size)
     kind = "<f4" if schema.type is Type.FLOAT32 else "<f8"
     return lambda cursor: pa.array(cursor.floats(kind))
+
+
+def _enums(names: list[str]) -> Read:
+    symbols: Any = pa.array(names, pa.utf8())
+
+    def read(cursor: Cursor) -> AnyArray:
+        numbers = cursor.longs()
+        if len(numbers) and (numbers.min() < 0 or numbers.max() >= len(names)):
+            raise NotColumnar("the number of an unknown symbol", RowFormReason.ERROR)
+        array: AnyArray = symbols.take(pa.array(numbers))
+        return array
+
+    return read
 
 
 def _integers(schema: Schema) -> Read:

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute
 
-from sluiceway.api.columns import NotColumnar
+from sluiceway.api.columns import NotColumnar, RowFormReason
 from sluiceway.columns.arrays import to_array
 from sluiceway.columns.arrow_schema import arrow_type, logical
+from sluiceway.columns.refused_values import in_field, refused_values
 from sluiceway.columns.text_arrays import nullable
 from sluiceway.converters.registry.avro_arrays import booleans, decimals, floats, joined, lists, longs, sized
 from sluiceway.converters.registry.avro_schema import ENUM, FIXED_SIZE, UNION, AvroOptions, enum_symbols, has_string_keys
@@ -40,7 +41,7 @@ def column_writer(schema: Schema, options: AvroOptions) -> Callable[[AnyArray], 
     kind = arrow_type(schema)
     if schema.type is Type.BYTES and not schema.optional:  # these stand without their size
         if logical(schema) is not None:
-            raise NotColumnar("decimals by themselves")
+            raise NotColumnar("decimals by themselves", RowFormReason.SCHEMA)
         return lambda array: array
     writers = _Writers(options)
     write = writers.present(schema)
@@ -48,10 +49,8 @@ def column_writer(schema: Schema, options: AvroOptions) -> Callable[[AnyArray], 
     def encode(array: AnyArray) -> AnyArray:
         if array.type != kind:
             raise NotColumnar(f"an array of {array.type} for {schema}")
-        try:
+        with refused_values(f"Avro of {schema}"):  # more than 2 GB
             return joined(write(array), len(array))
-        except pa.ArrowException as error:  # more than 2 GB
-            raise NotColumnar(f"Avro of {schema}: {error}") from error
 
     return encode
 
@@ -111,11 +110,11 @@ class _Writers:
 
     def _structs(self, schema: Schema) -> Write:
         if schema.name == UNION or not schema.fields:
-            raise NotColumnar("a union, or a record without fields")
-        writes = [self.nullable(field.schema) for field in schema.fields]
+            raise NotColumnar("a union, or a record without fields", RowFormReason.SCHEMA)
+        writes = [(field.name, self.nullable(field.schema)) for field in schema.fields]
 
         def write(array: Any) -> Pieces:
-            return [piece for index, write_field in enumerate(writes) for piece in write_field(array.field(index))]
+            return [piece for index, part in enumerate(writes) for piece in in_field(*part, array.field(index))]
 
         return write
 
@@ -130,7 +129,7 @@ class _Writers:
 
     def _maps(self, schema: Schema) -> Write:
         if not has_string_keys(schema, self._options):
-            raise NotColumnar("a map as an array of entries")
+            raise NotColumnar("a map as an array of entries", RowFormReason.SCHEMA)
         write_items = self.nullable(schema.value_schema)
 
         def write(array: Any) -> Pieces:

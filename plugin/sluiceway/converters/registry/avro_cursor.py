@@ -1,6 +1,6 @@
 """Reads Avro's binary encoding of many records at once: each call reads the next value of every record.
 
-Raises NotColumnar for data that is not exactly Avro, IndexError for data that ends early.
+Raises NotColumnar for data that is not exactly Avro.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from sluiceway.api.columns import NotColumnar
+from sluiceway.api.columns import NotColumnar, RowFormReason
 
 if TYPE_CHECKING:
     from sluiceway.api.columns import AnyArray
@@ -59,9 +59,13 @@ class Cursor:
         if not np.array_equal(self.positions, self._ends):
             raise NotColumnar("records with bytes after their last field, or without their last bytes")
 
+    def _at(self, positions: Ints) -> Bytes:
+        found: Bytes = _taken(self._data, positions)
+        return found
+
     def flags(self, true: int) -> Flags:
         """Read a byte that is 0 or ``true``: a boolean, or the branch of a union of two types."""
-        found = self._data[self.positions]
+        found = self._at(self.positions)
         flags: Flags = found == true
         if not (flags | (found == 0)).all():
             raise NotColumnar("a boolean or branch of a union with another number")
@@ -70,13 +74,13 @@ class Cursor:
 
     def longs(self) -> Ints:
         """Read an int or long: little-endian groups of 7 bits, zigzag."""
-        found = self._data[self.positions]
+        found = self._at(self.positions)
         positions = self.positions + 1
         values = (found & 0x7F).astype(np.uint64)
         longer = np.flatnonzero(found >= 0x80)
         shift = 7
         while len(longer):
-            found = self._data[positions[longer]]
+            found = self._at(positions[longer])
             if shift == _LAST_SHIFT and (found > 1).any():
                 raise NotColumnar("an integer of more than 64 bits")
             values[longer] |= (found & 0x7F).astype(np.uint64) << np.uint64(shift)
@@ -95,7 +99,7 @@ class Cursor:
             raise NotColumnar("too few bytes for a float")
         # A view with a float at each byte, so that one gather reads all of them.
         at_each_byte = np.ndarray((len(self._data) - size + 1,), kind, self._data, strides=(1,))
-        found = at_each_byte[self.positions]
+        found = _taken(at_each_byte, self.positions)
         self.positions = self.positions + size
         return found
 
@@ -134,3 +138,10 @@ class Cursor:
         signs = np.where(self._data[starts] >= 0x80, 0xFF, 0).astype(np.uint8)
         found: Bytes = np.where(inside, self._data[np.maximum(places, 0)], signs[:, None])
         return found
+
+
+def _taken(data: Any, positions: Ints) -> Any:
+    try:
+        return data[positions]
+    except IndexError as error:
+        raise NotColumnar("data that ends early", RowFormReason.ERROR) from error

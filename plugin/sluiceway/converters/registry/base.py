@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from sluiceway.api import NULL, Converter, SchemaAndValue
-from sluiceway.api.columns import ColumnDecoder, ColumnEncoder, NotColumnar
+from sluiceway.api.columns import ColumnDecoder, ColumnEncoder, NotColumnar, RowFormReason
 from sluiceway.config.definition import ConfigValue
 from sluiceway.converters.registry.client import RegistryClient, Serialize, WriterSchema
 from sluiceway.converters.registry.config import RegistryOptions
@@ -98,11 +98,11 @@ class RegistryConverter(Converter):
 
     def _column_reader(self, schema: WriterSchema, connect: Schema) -> Callable[[AnyArray], AnyArray]:
         """Return the function from the bytes after the prefix, none of them null, to an array. Raises NotColumnar, as it does."""
-        raise NotColumnar(f"{type(self).__name__} reads record by record")
+        raise NotColumnar(f"{type(self).__name__} reads record by record", RowFormReason.CONVERTER)
 
     def _column_writer(self, schema: Schema) -> Callable[[AnyArray], AnyArray]:
         """Return the function from values other than null to the bytes after the prefix. Raises NotColumnar, as it does."""
-        raise NotColumnar(f"{type(self).__name__} writes record by record")
+        raise NotColumnar(f"{type(self).__name__} writes record by record", RowFormReason.CONVERTER)
 
     def close(self) -> None:
         if self._connection is not None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute
 
-from sluiceway.api.columns import ColumnDecoder, ColumnEncoder, NotColumnar
+from sluiceway.api.columns import ColumnDecoder, ColumnEncoder, NotColumnar, RowFormReason, row_form
 from sluiceway.columns.arrays import to_values
 from sluiceway.columns.arrow_schema import arrow_type
 from sluiceway.columns.text_arrays import with_nulls
@@ -46,7 +46,7 @@ def registry_decoder(
             except DataError:
                 return None
             except ConnectError as error:  # the row form reports it, or retries
-                raise NotColumnar(str(error)) from error
+                raise NotColumnar(str(error), RowFormReason.ERROR) from error
         return prefix, schemas[prefix]
 
     return RunDecoder(find_prefix, open_reader, smallest_run=SMALLEST_RUN, chunk=CHUNK)
@@ -85,7 +85,5 @@ def _prefix(schema: Schema, encode_row: Callable[[Any], bytes | None], values: A
 
 
 def _row(encode_row: Callable[[Any], bytes | None], value: Any) -> bytes | None:
-    try:
+    with row_form():
         return encode_row(value)
-    except Exception as error:
-        raise NotColumnar(str(error)) from error  # the row form reports it

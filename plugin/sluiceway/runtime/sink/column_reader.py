@@ -10,9 +10,19 @@ from typing import Any
 
 import pyarrow as pa
 
-from sluiceway.api import Column, ColumnBatch, ColumnDecoder, ColumnRun, Converter, NotColumnar
+from sluiceway.api import (
+    Column,
+    ColumnBatch,
+    ColumnDecoder,
+    ColumnRun,
+    Converter,
+    NotColumnar,
+    Refusal,
+    RowFormReason,
+    row_form,
+)
 from sluiceway.kafka.clients import ConsumedMessage, Message
-from sluiceway.runtime.columns import FEWEST_RECORDS
+from sluiceway.runtime.columns import FEW_RECORDS, FEWEST_RECORDS
 from sluiceway.runtime.sink.sink_batches import SinkPart
 from sluiceway.runtime.task_converters import Converters
 
@@ -20,6 +30,10 @@ _NO_TIMESTAMP = -1
 _PARTITION, _TOPIC, _OFFSET, _TIMESTAMP = Message.partition, Message.topic, Message.offset, Message.timestamp
 _first, _second = operator.itemgetter(0), operator.itemgetter(1)
 _HEADERS, _KEY, _VALUE = Message.headers, Message.key, Message.value
+
+_WITH_HEADERS = Refusal(RowFormReason.HEADERS)
+_NOT_DECODED = Refusal(RowFormReason.CONVERTER, "a converter leaves messages to its row form")
+_SEVERAL_TYPES = "timestamps of several types"
 
 
 class ColumnReader:
@@ -38,9 +52,9 @@ class ColumnReader:
         """
         parts: list[SinkPart] = []
         for run in _runs_of_partitions(messages, one_topic=one_topic):
-            for part in self._decoded(run) if len(run) >= FEWEST_RECORDS else (SinkPart(run),):
+            for part in self._decoded(run) if len(run) >= FEWEST_RECORDS else (SinkPart(run, refusal=FEW_RECORDS),):
                 if part.columns is None and parts and parts[-1].columns is None:
-                    parts[-1] = SinkPart([*parts[-1].messages, *part.messages])
+                    parts[-1] = parts[-1].with_more(part)
                 else:
                     parts.append(part)
         return parts
@@ -50,19 +64,19 @@ class ColumnReader:
         topic, partition = run[0].topic(), run[0].partition()
         decode_key, decode_value = self._decoders_for(topic)
         if any(map(_HEADERS, run)):  # type: ignore[arg-type]  # ConsumedMessage is a Message
-            return [SinkPart(run)]
+            return [SinkPart(run, refusal=_WITH_HEADERS)]
         try:
             values = decode_value(list(map(_VALUE, run)))  # type: ignore[arg-type]
             keys = decode_key(list(map(_KEY, run)))  # type: ignore[arg-type]
-        except (NotColumnar, pa.ArrowException):
-            return [SinkPart(run)]
+        except NotColumnar as error:
+            return [SinkPart(run, refusal=error.refusal)]
         timestamp_type = run[0].timestamp()[0]
         if run[-1].timestamp()[0] != timestamp_type:
-            return [SinkPart(run)]
+            return [SinkPart(run, refusal=Refusal(RowFormReason.VALUE, _SEVERAL_TYPES))]
         parts = []
         for start, end, key, value in _segments(keys, values):
-            if key is None or value is None:
-                parts.append(SinkPart(run[start:end]))
+            if isinstance(key, Refusal) or isinstance(value, Refusal):
+                parts.append(SinkPart(run[start:end], refusal=key if isinstance(key, Refusal) else value))  # type: ignore[arg-type]
                 continue
             messages = run if end - start == len(run) else run[start:end]
             columns = ColumnBatch(
@@ -101,16 +115,14 @@ class _PartDecoder:
         if not any(data) and data.count(None) == len(data):
             return [ColumnRun(0, len(data), self._nulls(len(data)))]
         if self._decode is None:
-            raise NotColumnar
+            raise NotColumnar(f"{type(self._converter).__name__} has no columnar form to read", RowFormReason.CONVERTER)
         return self._decode(pa.array(data, pa.binary()))
 
     def _nulls(self, count: int) -> Column:
-        try:
+        with row_form():
             schema, value = self._converter.decoder(self._topic)(None)
-        except Exception as error:
-            raise NotColumnar from error  # the row form reports it
         if value is not None:
-            raise NotColumnar
+            raise NotColumnar(f"{type(self._converter).__name__} reads null as a value", RowFormReason.CONVERTER)
         if schema is None:
             return Column(None, None)
         from sluiceway.columns.arrow_schema import arrow_type
@@ -133,7 +145,7 @@ def _timestamps(messages: Sequence[ConsumedMessage], timestamp_type: int) -> pa.
     """Return the timestamps. Raises NotColumnar if they are not all of this type."""
     pairs = list(map(_TIMESTAMP, messages))  # type: ignore[arg-type]  # ConsumedMessage is a Message
     if set(map(_first, pairs)) != {timestamp_type}:
-        raise NotColumnar("timestamps of several types")
+        raise NotColumnar(_SEVERAL_TYPES)
     values = list(map(_second, pairs))
     if _NO_TIMESTAMP not in values:
         return pa.array(values, pa.int64())
@@ -144,8 +156,11 @@ def _offsets(messages: Sequence[ConsumedMessage]) -> pa.Int64Array:
     return pa.array(list(map(_OFFSET, messages)), pa.int64())  # type: ignore[arg-type]
 
 
-def _segments(keys: Sequence[ColumnRun], values: Sequence[ColumnRun]) -> Iterator[tuple[int, int, Column | None, Column | None]]:
-    """Yield the ranges in which both the keys and the values have one schema, with their columns."""
+_Part = Column | Refusal
+
+
+def _segments(keys: Sequence[ColumnRun], values: Sequence[ColumnRun]) -> Iterator[tuple[int, int, _Part, _Part]]:
+    """Yield the ranges in which both the keys and the values have one schema, with their columns, or why they have none."""
     start, key_number, value_number = 0, 0, 0
     while key_number < len(keys) and value_number < len(values):
         key, value = keys[key_number], values[value_number]
@@ -157,9 +172,11 @@ def _segments(keys: Sequence[ColumnRun], values: Sequence[ColumnRun]) -> Iterato
         value_number += value.end == end
 
 
-def _part_of(run: ColumnRun, start: int, end: int) -> Column | None:
+def _part_of(run: ColumnRun, start: int, end: int) -> _Part:
     column = run.column
-    if column is None or (run.start == start and run.end == end):
+    if column is None:
+        return run.refusal or _NOT_DECODED
+    if run.start == start and run.end == end:
         return column
     part = slice(start - run.start, end - run.start)
     schema, values, objects = column

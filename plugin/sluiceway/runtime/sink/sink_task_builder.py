@@ -10,13 +10,13 @@ from dataclasses import dataclass
 from typing import NoReturn
 
 from sluiceway import discovery
-from sluiceway.api import SinkRecord, SinkTask
+from sluiceway.api import Refusal, RowFormReason, SinkRecord, SinkTask
 from sluiceway.config.connector import CONNECTOR_CLASS, CONNECTOR_VERSION, JAVA_OPTS
 from sluiceway.errors import ConfigError
 from sluiceway.java_plugins.hosts import task_host
 from sluiceway.java_plugins.sink_task import JavaSinkTask
 from sluiceway.metrics.client_statistics import INTERVAL
-from sluiceway.runtime.columns import columns_available, has_columnar_form
+from sluiceway.runtime.columns import NO_ARROW, BatchForms, columns_available, has_columnar_form
 from sluiceway.runtime.errors.errant_record_reporter import WorkerErrantRecordReporter
 from sluiceway.runtime.errors.error_handling import retry_with_tolerance_operator
 from sluiceway.runtime.errors.error_settings import ErrorSettings
@@ -100,8 +100,8 @@ def build_sink_task(spec: TaskSpec, services: TaskServices, resources: ExitStack
     chain: TransformationChain[SinkRecord] = TransformationChain() if in_java else chain_of(config, in_place=in_place)
     resources.callback(chain.close)
     subscription = Subscription(config)
-    columns = task.takes_columns and has_columnar_form(type(task), "put_columns", "put") and columns_available()
-    settings, most = sink_consumer(spec, columns=columns)
+    forms = BatchForms(spec.id, services.metrics, _always_rows(task))
+    settings, most = sink_consumer(spec, columns=forms.always is None)
     if isinstance(task, JavaSinkTask):
         reads = java_sink_consumer(spec, most) if in_java and not services.spans.reads_headers else None
         task.prepare(in_java, reads, functools.partial(_must_stop, control), shutdown_seconds, _interrupted)
@@ -132,7 +132,7 @@ def build_sink_task(spec: TaskSpec, services: TaskServices, resources: ExitStack
         batches = JavaSinkBatches(task, tolerance, new_topic)
     else:
         schemaless = task.takes_schemaless_columns
-        batches = SinkBatches(converters, chain, tolerance, new_topic, columns=columns, schemaless=schemaless)
+        batches = SinkBatches(converters, chain, tolerance, new_topic, forms, schemaless=schemaless)
     put_seconds = float(settings.get("max.poll.interval.ms", _MAX_POLL_INTERVAL)) / 1000 * _PUT_SHARE
     return SinkTaskParts(
         task=task,
@@ -154,6 +154,13 @@ def _new_task(config: Mapping[str, str]) -> SinkTask:
     if not issubclass(task_class, SinkTask):
         raise ConfigError(CONNECTOR_CLASS, config[CONNECTOR_CLASS], "is not a sink connector")
     return task_class()
+
+
+def _always_rows(task: SinkTask) -> Refusal | None:
+    """Return why a task takes no columns, None if it does."""
+    if not task.takes_columns or not has_columnar_form(type(task), "put_columns", "put"):
+        return Refusal(RowFormReason.TASK, f"{type(task).__name__} has no columnar form")
+    return None if columns_available() else NO_ARROW
 
 
 def _consumer(

@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sluiceway.api import Column, ColumnBatch, ColumnEncoder, Converter, NotColumnar, SourceColumns, SourceRecord
+from sluiceway.api import (
+    Column,
+    ColumnBatch,
+    ColumnEncoder,
+    Converter,
+    NotColumnar,
+    RowFormReason,
+    SourceColumns,
+    SourceRecord,
+    row_form,
+)
 from sluiceway.data import Schema
 from sluiceway.runtime.source.submitted_records import SubmittedColumns
 from sluiceway.runtime.task_converters import Converters
@@ -24,7 +34,7 @@ class SourceColumnEncoder:
         """Return the transformed and encoded records. Raises NotColumnar if they need the row form."""
         batches = self._chain.columns(source.batch)
         if len(batches) > 1:  # a record's place among several batches would have to be found again after a failure
-            raise NotColumnar
+            raise NotColumnar("a batch that a predicate splits", RowFormReason.PARTS)
         if not batches:
             return SubmittedColumns(source, source.batch.topic, [], None, None, None, lambda _position: source.records())
         batch = batches[0]
@@ -67,20 +77,19 @@ class _PartEncoder:
         """Return the encoded keys or values, None if all of them are null."""
         schema, values, objects = column
         if objects is not None:
-            raise NotColumnar
+            raise NotColumnar("values without a schema", RowFormReason.CONVERTER)
         if values is None:
             return self._nulls(topic, schema, count)
         if (topic, schema) not in self._encoders:
             self._encoders[topic, schema] = self._converter.column_encoder(topic, schema)
         encode = self._encoders[topic, schema]
         if encode is None:
-            raise NotColumnar
+            text = f"{type(self._converter).__name__} has no columnar form to write {schema or 'values without a schema'}"
+            raise NotColumnar(text, RowFormReason.CONVERTER)
         encoded: _Parts = encode(values).to_pylist()
         return encoded
 
     def _nulls(self, topic: str, schema: Schema | None, count: int) -> _Parts | None:
-        try:
+        with row_form():
             encoded = self._converter.encoder(topic, schema)(None)
-        except Exception as error:
-            raise NotColumnar from error  # the row form reports it
         return None if encoded is None else [encoded] * count

@@ -10,7 +10,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from sluiceway import discovery
-from sluiceway.api import OffsetStorageReader, SourceRecord, SourceTask, TaskConverters, TransactionContext
+from sluiceway.api import (
+    OffsetStorageReader,
+    Refusal,
+    RowFormReason,
+    SourceRecord,
+    SourceTask,
+    TaskConverters,
+    TransactionContext,
+)
 from sluiceway.config.connector import CONNECTOR_CLASS, CONNECTOR_VERSION, JAVA_OPTS, overrides
 from sluiceway.errors import ConfigError
 from sluiceway.java_plugins.acknowledgements import SentRecords
@@ -19,7 +27,7 @@ from sluiceway.java_plugins.source_task import JavaSourceTask
 from sluiceway.kafka.clients import producer_config, transactional_producer_config
 from sluiceway.kafka.producer_transactions import ProducerTransactions
 from sluiceway.metrics.client_statistics import INTERVAL
-from sluiceway.runtime.columns import columns_available, has_columnar_form
+from sluiceway.runtime.columns import NO_ARROW, BatchForms, columns_available, has_columnar_form
 from sluiceway.runtime.errors.error_handling import interruptible_wait, retry_with_tolerance_operator
 from sluiceway.runtime.errors.retry_with_tolerance import RetryWithToleranceOperator
 from sluiceway.runtime.interrupts import check_abandoned, check_interrupted
@@ -91,6 +99,7 @@ class SourceTaskParts:
     offsets: OffsetStorageWriter
     encode_columns: SourceColumnEncoder | None
     """Encodes the task's columns; None if ``poll_columns`` must not be called."""
+    forms: BatchForms
 
 
 def build_source_task(
@@ -127,11 +136,17 @@ def build_source_task(
     only_converted = not chain.stages and not tolerance.settings.tolerant
     data_converters = TaskConverters(converters.key, converters.value) if only_converted else None
     context = WorkerSourceTaskContext(config, reader, services.control, transaction_context, data_converters)
-    # An acknowledgement, a rejected record and a transaction that the task ends need single records.
-    polls_columns = slot is not None or has_columnar_form(type(task), "poll_columns", "poll")
-    columns = polls_columns and transaction_context is None and sender.takes_columns and columns_available()
-    encode_columns = SourceColumnEncoder(converters, chain) if columns else None
-    return SourceTaskParts(task, context, chain, tolerance, sender, delivery, builder.offsets, encode_columns)
+    refusal = None
+    if slot is None and not has_columnar_form(type(task), "poll_columns", "poll"):
+        refusal = Refusal(RowFormReason.TASK, f"{type(task).__name__} has no columnar form")
+    elif transaction_context is not None or not sender.takes_columns:
+        # An acknowledgement, a rejected record and a transaction that the task ends need single records.
+        refusal = Refusal(RowFormReason.TASK, "transactions, acknowledgements, or tolerated errors need single records")
+    elif not columns_available():
+        refusal = NO_ARROW
+    forms = BatchForms(spec.id, metrics, refusal)
+    encode_columns = SourceColumnEncoder(converters, chain) if refusal is None else None
+    return SourceTaskParts(task, context, chain, tolerance, sender, delivery, builder.offsets, encode_columns, forms)
 
 
 def _prepare(task: JavaSourceTask, spec: TaskSpec, services: TaskServices, chain: Mapping[str, object] | None) -> None:

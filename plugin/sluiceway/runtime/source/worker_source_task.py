@@ -10,11 +10,11 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
 from typing import NamedTuple
 
-from sluiceway.api import EncodedRecords, NotColumnar, SourceColumns, SourceRecord
+from sluiceway.api import EncodedRecords, NotColumnar, RowRecords, SourceColumns, SourceRecord
 from sluiceway.errors import FencedError, RetriableError, trace_of
 from sluiceway.java_plugins.packed import PackedPart
 from sluiceway.java_plugins.source_task import JavaSourceTask
-from sluiceway.runtime.columns import ColumnAttempts
+from sluiceway.runtime.columns import FEW_RECORDS, FEWEST_RECORDS
 from sluiceway.runtime.interrupts import Abandoned, Interrupted
 from sluiceway.runtime.source.exactly_once_delivery import ExactlyOnceDelivery, TransactionLostError
 from sluiceway.runtime.source.failed_sends import describe_source_record
@@ -67,7 +67,7 @@ class WorkerSourceTask(WorkerTask):
         self._context = parts.context
         self._chain = parts.chain
         self._encode_columns = parts.encode_columns
-        self._columns = ColumnAttempts()
+        self._forms = parts.forms
         self._tolerance = parts.tolerance
         self._sender = parts.sender
         self._delivery = parts.delivery
@@ -145,6 +145,7 @@ class WorkerSourceTask(WorkerTask):
                 self._packed.send(records)  # type: ignore[union-attr]  # only Java tasks return these
             return
         if isinstance(records, EncodedRecords):
+            self._forms.columnar()
             with self._spans.step(PRODUCE, len(records)):
                 self._delivery.send(SubmittedEncoded(records))
             return
@@ -152,14 +153,19 @@ class WorkerSourceTask(WorkerTask):
             try:
                 with self._spans.step(TRANSFORM, len(records)):
                     encoded = self._encode_columns(records)  # type: ignore[misc]  # not None: poll_columns() was called
-            except NotColumnar:
-                self._columns.failed()
+            except NotColumnar as error:
+                self._forms.failed()
+                self._forms.rows(error.refusal, records.batch.topic, records.batch)
                 records = records.records()
             else:
-                self._columns.succeeded()
+                self._forms.columnar()
                 with self._spans.step(PRODUCE, encoded.size):
                     self._delivery.send(encoded)
                 return
+        elif isinstance(records, RowRecords):
+            self._forms.rows(records.refusal, records[0].topic)
+        else:
+            self._forms.rows(None if len(records) >= FEWEST_RECORDS else FEW_RECORDS)
         for part, action in self._delivery.split(records):
             self._send(part)
             self._apply(action)
@@ -200,7 +206,7 @@ class WorkerSourceTask(WorkerTask):
         self._context.longest_wait = _IDLE_SECONDS if short else math.inf
         started = time.monotonic()
         try:
-            columns = self._encode_columns is not None and self._columns.next()
+            columns = self._encode_columns is not None and self._forms.next()
             records = self._task.poll_columns() if columns else self._task.poll()
         except RetriableError as error:
             log.warning("poll() failed; retrying in %.1f s: %s", self._backoff, error)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -11,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sluiceway.api import Predicate, Transform
-from sluiceway.api.columns import ColumnBatch, ColumnPredicate, ColumnTransform, NotColumnar
+from sluiceway.api.columns import ColumnBatch, ColumnPredicate, ColumnTransform, NotColumnar, Refusal, RowFormReason
 from sluiceway.columns.batches import empty_batch, filtered, sliced
 from sluiceway.data import Schema
 from sluiceway.runtime.transforms.chain_config import TransformationStage
@@ -34,38 +33,42 @@ class ColumnChain:
 
     def __init__(self, stages: Sequence[TransformationStage]) -> None:
         self._stages = [_ColumnStage(stage) for stage in stages]
-        self._plans: dict[_Schemas, ColumnPlan | None] = {}
+        self._refusals: dict[_Schemas, Refusal | None] = {}
 
-    def plan(self, key_schema: Schema | None, value_schema: Schema | None) -> ColumnPlan | None:
-        """Return the columnar form for records of these schemas, or None if a transform or predicate has none."""
+    def plan(self, key_schema: Schema | None, value_schema: Schema | None) -> ColumnPlan:
+        """Return the columnar form for records of these schemas. Raises NotColumnar if a transform or predicate has none."""
         schemas = key_schema, value_schema
-        if schemas not in self._plans:
-            if len(self._plans) >= _MOST_SCHEMAS:
-                self._plans.clear()
-            self._plans[schemas] = self.__call__ if self._has_plan(schemas) else None
-        return self._plans[schemas]
+        if schemas not in self._refusals:
+            if len(self._refusals) >= _MOST_SCHEMAS:
+                self._refusals.clear()
+            self._refusals[schemas] = self._refusal(schemas)
+        refusal = self._refusals[schemas]
+        if refusal is not None:
+            raise NotColumnar(refusal.text, refusal.reason, field=refusal.field)
+        return self.__call__
 
     def __call__(self, batch: ColumnBatch) -> list[ColumnBatch]:
         """Return the transformed batches in the order of the records; none if all records were dropped.
 
-        Raises NotColumnar if the row form must handle the batch, also after an error, which the row form reports for its record.
+        Raises NotColumnar if the row form must handle the batch, also after an error of the row form (``api.row_form``). Any
+        other exception is an error of a transform's program.
         """
         batches = [batch]
         for stage in self._stages:
             batches = [after for before in batches for after in stage(before) if after.count]
             if len(batches) > _MOST_BATCHES:
-                raise NotColumnar(f"a batch in more than {_MOST_BATCHES} parts")
+                raise NotColumnar(f"a batch in more than {_MOST_BATCHES} parts", RowFormReason.PARTS)
         return batches
 
-    def _has_plan(self, schemas: _Schemas) -> bool:
-        """Return True if every stage has a columnar form for the schemas with which records reach it."""
+    def _refusal(self, schemas: _Schemas) -> Refusal | None:
+        """Return why a stage has no columnar form for the schemas with which records reach it, None if all have one."""
         reached = {schemas}
         try:
             for stage in self._stages:
                 reached = {after for before in reached for after in stage.schemas_after(before)}
-        except NotColumnar:
-            return False
-        return True
+        except NotColumnar as error:
+            return error.refusal
+        return None
 
 
 class _Forms(NamedTuple):
@@ -82,12 +85,11 @@ class _ColumnStage:
         self._transform, self._predicate, self._negate = stage.transform, stage.predicate, stage.negate
         self._drops = type(stage.transform) is Filter
         self._forms: dict[_Schemas, _Forms | None] = {}
+        plugins = (stage.transform,) if stage.predicate is None else (stage.transform, stage.predicate)
+        self._name = " or ".join(type(plugin).__name__ for plugin in plugins)
 
     def __call__(self, batch: ColumnBatch) -> list[ColumnBatch]:
-        with _row_form_on_error():
-            return self._apply(batch)
-
-    def _apply(self, batch: ColumnBatch) -> list[ColumnBatch]:
+        """Return the batches that the stage makes of a batch, in order. Raises NotColumnar."""
         transform, predicate = self._forms_for((batch.key.schema, batch.value.schema))
         if predicate is None:
             return [transform(batch)]
@@ -103,11 +105,10 @@ class _ColumnStage:
 
     def schemas_after(self, schemas: _Schemas) -> set[_Schemas]:
         """Return the schemas of the records that the stage makes of records of these schemas. Raises NotColumnar."""
-        with _row_form_on_error():
-            transform, predicate = self._forms_for(schemas)
-            after = transform(empty_batch(*schemas))
-            changed = after.key.schema, after.value.schema
-            return {changed} if predicate is None else {changed, schemas}
+        transform, predicate = self._forms_for(schemas)
+        after = transform(empty_batch(*schemas))
+        changed = after.key.schema, after.value.schema
+        return {changed} if predicate is None else {changed, schemas}
 
     def _forms_for(self, schemas: _Schemas) -> _Forms:
         if schemas not in self._forms:
@@ -116,7 +117,7 @@ class _ColumnStage:
             self._forms[schemas] = self._new_forms(*schemas)
         forms = self._forms[schemas]
         if forms is None:
-            raise NotColumnar(f"{type(self._transform).__name__} has no columnar form for {schemas[0]} and {schemas[1]}")
+            raise NotColumnar(f"{self._name} has no columnar form for {schemas[0]} and {schemas[1]}", RowFormReason.TRANSFORM)
         return forms
 
     def _new_forms(self, key_schema: Schema | None, value_schema: Schema | None) -> _Forms | None:
@@ -129,17 +130,6 @@ class _ColumnStage:
             return None if transform is None else _Forms(transform, None)
         predicate = self._predicate.column_predicate(key_schema, value_schema)
         return None if predicate is None else _Forms(transform, predicate)
-
-
-@contextlib.contextmanager
-def _row_form_on_error() -> Iterator[None]:
-    """Leave a batch to the row form after any error, which the row form reports for the record that causes it."""
-    try:
-        yield
-    except NotColumnar:
-        raise
-    except Exception as error:
-        raise NotColumnar(f"{type(error).__name__}: {error}") from error
 
 
 _ROW_FORM = {"apply", "resolve", "on_null", "test"}
@@ -160,6 +150,6 @@ def _runs(batch: ColumnBatch, applies: pa.BooleanArray) -> list[tuple[ColumnBatc
     """Return the runs of records to which a stage applies or does not. Raises NotColumnar if they are many."""
     changes = pc.indices_nonzero(pc.not_equal(applies[1:], applies[:-1]))
     if len(changes) >= _MOST_BATCHES:
-        raise NotColumnar(f"a predicate splits a batch into {len(changes) + 1} parts")
+        raise NotColumnar(f"a predicate splits a batch into {len(changes) + 1} parts", RowFormReason.PARTS)
     starts: list[int] = [0, *pc.add(changes, 1).to_pylist(), batch.count]  # type: ignore[list-item]  # has no nulls
     return [(sliced(batch, start, end), bool(applies[start].as_py())) for start, end in pairwise(starts)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from sluiceway.api import ColumnBatch, NotColumnar, SinkRecord, SourceRecord
+from sluiceway.api import ColumnBatch, SinkRecord, SourceRecord
 from sluiceway.errors import java_text_of
 from sluiceway.java_plugins.stages import JavaTransform
 from sluiceway.runtime.interrupts import Interrupted
@@ -93,10 +93,7 @@ class TransformationChain(Generic[R]):
             from sluiceway.runtime.transforms.column_chain import ColumnChain  # loads Arrow
 
             self._column_chain = ColumnChain(self.stages)
-        plan = self._column_chain.plan(batch.key.schema, batch.value.schema)
-        if plan is None:
-            raise NotColumnar
-        return plan(batch)
+        return self._column_chain.plan(batch.key.schema, batch.value.schema)(batch)
 
     def apply_one_by_one(self, record: R, first: int = 0, end: int | None = None) -> list[R]:
         """Transform one record stage by stage. Joined segments must return the same. Raises TransformationError."""

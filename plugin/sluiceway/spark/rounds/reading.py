@@ -12,9 +12,10 @@ from typing import Any, cast
 
 import pyarrow as pa
 
-from sluiceway.api import ColumnBatch, NotColumnar, SinkRecord
+from sluiceway.api import ColumnBatch, NotColumnar, RowFormReason, SinkRecord
 from sluiceway.api.data_frames import DataFrameSinkTask
 from sluiceway.columns.defaults import with_defaults
+from sluiceway.columns.refused_values import refused_values
 from sluiceway.config.variables import resolver
 from sluiceway.data import Schema, Type
 from sluiceway.data.null_values import null_value_schema
@@ -23,6 +24,8 @@ from sluiceway.herder.plugin_path import use_plugin_path
 from sluiceway.kafka import clients
 from sluiceway.kafka.clients import ConsumedMessage
 from sluiceway.kafka.errors import mapped_errors, to_connect_error
+from sluiceway.metrics.task_metrics import TaskMetrics
+from sluiceway.runtime.columns import BatchForms
 from sluiceway.runtime.errors.errant_record_reporter import consumer_record_of
 from sluiceway.runtime.errors.error_handling import retry_with_tolerance_operator
 from sluiceway.runtime.errors.processing_context import ProcessingContext, Stage
@@ -154,17 +157,22 @@ class RangeReader:
         self.resources.callback(log_errors, "Closing the converters", converters.close)
         chain: TransformationChain[SinkRecord] = chain_of(spec.config)
         self.resources.callback(chain.close)
-        batches = SinkBatches(converters, chain, tolerance, lambda _topic: None, columns=True)
+        forms = BatchForms(spec.id, TaskMetrics(spec.id, sink=True))  # metrics of rounds are not published
+        batches = SinkBatches(converters, chain, tolerance, lambda _topic: None, forms)
         for messages in self._messages():
             for part in batches.parts(messages, one_topic=True):
                 batch = batches.batch(part)
-                table = None if batch.columns is None else _columns_of(batch.columns, replace_nulls=self.replace_nulls)
-                if table is not None:
-                    batches.columns_put()
-                    yield self._chunk(table)
-                    self.end = batch.ends[self.range.topic_partition]
-                    continue
-                self._take(batch if batch.columns is None else batches.not_columnar(part), tolerance)
+                if batch.columns is not None:
+                    try:
+                        table = _columns_of(batch.columns, replace_nulls=self.replace_nulls)
+                    except NotColumnar as error:
+                        batch = batches.not_columnar(part, error)
+                    else:
+                        batches.columns_put()
+                        yield self._chunk(table)
+                        self.end = batch.ends[self.range.topic_partition]
+                        continue
+                self._take(batch, tolerance)
                 if len(self._waiting) >= _CHUNK_RECORDS:
                     yield from self._chunks(tolerance)
         self.end = self.range.end
@@ -293,16 +301,20 @@ def _table_of(schema: Schema, values: Sequence[Any]) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays([to_array(schema, values)], schema=pa.schema([arrow_field(_VALUE, schema)]))
 
 
-def _columns_of(batch: ColumnBatch, *, replace_nulls: bool) -> pa.RecordBatch | None:
-    """Return a batch of columns as ``_table_of`` returns its records, or None if they must be handled one by one."""
+def _columns_of(batch: ColumnBatch, *, replace_nulls: bool) -> pa.RecordBatch:
+    """Return a batch of columns as ``_table_of`` returns its records. Raises NotColumnar if they must be handled one by one."""
     schema, values, _ = batch.value
-    if schema is None or schema.type is not Type.STRUCT or values is None or values.null_count:
-        return None
+    if schema is None or schema.type is not Type.STRUCT or values is None:
+        raise NotColumnar(f"values of {schema} are not the columns of a table", RowFormReason.TASK)
+    if values.null_count:
+        raise NotColumnar("records without a value")
     try:
-        structs: Any = with_defaults(null_value_schema(schema, replace=replace_nulls), values).cast(arrow_type(schema))
+        wanted = arrow_type(schema)
+    except DataError as error:
+        raise NotColumnar(str(error), RowFormReason.SCHEMA) from error
+    with refused_values(schema):  # such as a null struct with required fields
+        structs: Any = with_defaults(null_value_schema(schema, replace=replace_nulls), values).cast(wanted)
         return pa.RecordBatch.from_struct_array(structs)
-    except (DataError, NotColumnar, pa.ArrowException):  # such as a null struct with required fields
-        return None
 
 
 def _at_end(messages: Sequence[clients.Message], what: str) -> bool:

@@ -15,11 +15,11 @@ import pyarrow.compute
 from sluiceway.api import Column, ColumnBatch, NotColumnar, OffsetStorageReader, SourceColumns, SourceRecord
 from sluiceway.api.data_frames import Offsets, Round, SplitReader
 from sluiceway.columns.arrow_schema import arrow_type
+from sluiceway.columns.refused_values import refused_values
 from sluiceway.config.variables import resolver
 from sluiceway.data import Schema
 from sluiceway.errors import ConnectError, FencedError, RetriableError, trace_of
 from sluiceway.herder.plugin_path import use_plugin_path
-from sluiceway.runtime.columns import ColumnAttempts
 from sluiceway.runtime.garbage import raise_gc_threshold
 from sluiceway.runtime.source.exactly_once_delivery import TransactionLostError
 from sluiceway.runtime.source.failed_sends import describe_source_record
@@ -246,7 +246,6 @@ class _SlotProducer:
     def __init__(self, job: ProduceSplits, parts: SourceTaskParts, slot: int) -> None:
         self._job = job
         self._parts = parts
-        self._attempts = ColumnAttempts()
         parts.delivery.start()
         # From here on, nobody else can commit the slot's splits exactly once, so what is stored stays true but for what this
         # producer commits. It is read once because the end of a topic with transactions is found only after a while.
@@ -276,15 +275,8 @@ class _SlotProducer:
     def _send(self, batch: pa.RecordBatch) -> None:
         """Produce rows: as columns if converters and transforms can, else one by one."""
         parts = self._parts
-        if parts.encode_columns is not None and self._attempts.next():
-            try:
-                encoded = parts.encode_columns(self._columns(batch))
-            except (NotColumnar, pa.ArrowException):
-                self._attempts.failed()
-            else:
-                self._attempts.succeeded()
-                parts.delivery.send(encoded)
-                return
+        if self._sent_as_columns(batch):
+            return
         records = self._records(batch)
         made = transform_batch(
             parts.chain, records, parts.tolerance, describe=describe_source_record, original=lambda record: record
@@ -294,18 +286,37 @@ class _SlotProducer:
         parts.delivery.send(SubmittedRecords(made.records, records, made.origins))
         parts.tolerance.poll_deliveries()
 
+    def _sent_as_columns(self, batch: pa.RecordBatch) -> bool:
+        """Produce rows as columns; return False if they must be produced one by one."""
+        parts, forms = self._parts, self._parts.forms
+        if parts.encode_columns is None or not forms.next():
+            forms.rows(None)
+            return False
+        try:
+            encoded = parts.encode_columns(self._columns(batch))
+        except NotColumnar as error:
+            forms.failed()
+            forms.rows(error.refusal._replace(schema=self._job.schema), self._job.topic)
+            return False
+        forms.columnar()
+        parts.delivery.send(encoded)
+        return True
+
     def _columns(self, batch: pa.RecordBatch) -> SourceColumns:
+        """Return rows as columns. Raises NotColumnar for values that those of the schema cannot hold."""
         kind: Any = arrow_type(self._job.schema)
         fields = [kind.field(index) for index in range(kind.num_fields)]
-        values = [
-            column if column.type == field.type else column.cast(field.type, safe=False)
-            for column, field in zip(batch.columns, fields, strict=True)
-        ]
+        with refused_values(self._job.schema):
+            values = [
+                column if column.type == field.type else column.cast(field.type, safe=False)
+                for column, field in zip(batch.columns, fields, strict=True)
+            ]
+            structs = pa.StructArray.from_arrays(values, fields=fields)
         columns = ColumnBatch(
             topic=self._job.topic,
             partition=None,
             key=Column(None, None),
-            value=Column(self._job.schema, pa.StructArray.from_arrays(values, fields=fields)),
+            value=Column(self._job.schema, structs),
             count=batch.num_rows,
         )
         return SourceColumns(batch=columns, source_partition=None, source_offset=None, records=lambda: self._records(batch))

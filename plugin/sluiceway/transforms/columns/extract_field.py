@@ -23,7 +23,7 @@ def extracting(path: Sequence[Field], replace: bool) -> ColumnFunction:
         for step in outer:
             inner = children_of(structs)[step.index]
             if step.schema.default is not None and inner.null_count > structs.null_count:
-                raise NotColumnar(f"the default of {step.name} applies")
+                raise NotColumnar("a default applies", field=step.name)
             structs = inner
         return field_values(structs, last, last.schema.default if replace else None)
 

@@ -29,7 +29,7 @@ def flattening(schema: Schema, changed: Schema) -> ColumnFunction:
         found = list(_leaves(schema, structs))
         for leaf, field in zip(found, changed.fields, strict=True):
             if leaf.has_null and not field.schema.optional:
-                raise NotColumnar(f"null in required field {field.name}")
+                raise NotColumnar("null in a required field", field=field.name)
         return struct_array(changed, [leaf.values for leaf in found], structs)
 
     return flatten

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from sluiceway.api.columns import ColumnBatch, NotColumnar
+from sluiceway.api.columns import ColumnBatch, NotColumnar, RowFormReason
 from sluiceway.columns.arrow_schema import arrow_type
 from sluiceway.columns.constants import repeated
 from sluiceway.data import Field, Schema
@@ -44,7 +44,7 @@ def _partition(batch: ColumnBatch, schema: Schema) -> AnyArray:
 
 def _offset(batch: ColumnBatch, schema: Schema) -> AnyArray:
     if batch.offsets is None:
-        raise NotColumnar("records of a source have no offset")
+        raise NotColumnar("records of a source have no offset", RowFormReason.TRANSFORM)
     return batch.offsets
 
 

@@ -8,7 +8,7 @@ from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
 from sluiceway.api import SinkRecord, SourceRecord
-from sluiceway.api.columns import Column, ColumnBatch, ColumnTransform, NotColumnar
+from sluiceway.api.columns import Column, ColumnBatch, ColumnTransform, NotColumnar, RowFormReason, row_form
 from sluiceway.api.transform import KeyOrValueTransform
 from sluiceway.columns.arrow_schema import nullable
 from sluiceway.columns.constants import nulls as nulls_of
@@ -52,7 +52,9 @@ def schemaless_transform(transform: KeyOrValueTransform, *, reads_records: bool)
             if nulls == (None, None):
                 return batch
             objects = [None] * batch.count
-        column = Column(None, None, _each(transform, objects, _records(batch) if reads_records else repeat(None)))
+        records = _records(batch) if reads_records else repeat(None)
+        with row_form():
+            column = Column(None, None, _each(transform, objects, records))
         return dataclasses.replace(batch, key=column) if part == "key" else dataclasses.replace(batch, value=column)
 
     return transform_part
@@ -64,7 +66,7 @@ def _each(transform: KeyOrValueTransform, objects: Sequence[Any], records: Itera
         return [_null_of(transform) for _ in objects]
     schema, function, _ = transform.resolve(None)
     if schema is not None:
-        raise NotColumnar("a schema for values without one")
+        raise NotColumnar("a schema for values without one", RowFormReason.TRANSFORM)
     if None in objects:
         pairs = zip(objects, records, strict=False)
         return [_null_of(transform) if value is None else function(value, record) for value, record in pairs]
@@ -74,7 +76,7 @@ def _each(transform: KeyOrValueTransform, objects: Sequence[Any], records: Itera
 def _null_of(transform: KeyOrValueTransform) -> Any:
     schema, value = transform.on_null(None)
     if schema is not None:
-        raise NotColumnar("a schema for null without one")
+        raise NotColumnar("a schema for null without one", RowFormReason.TRANSFORM)
     return value
 
 

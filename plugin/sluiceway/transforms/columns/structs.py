@@ -10,6 +10,7 @@ import pyarrow as pa
 from sluiceway.api.columns import ColumnBatch, NotColumnar
 from sluiceway.columns.arrow_schema import arrow_type
 from sluiceway.columns.constants import with_default
+from sluiceway.columns.refused_values import in_field
 from sluiceway.data import Field, Schema, Struct
 
 if TYPE_CHECKING:
@@ -63,11 +64,11 @@ def _copied(values: AnyArray, null_structs: int, field: FieldCopy, replace: bool
         default = field.source.schema.default if replace else None
         if default is not None:
             if isinstance(default, Struct) and default.schema != field.target.schema:
-                raise NotColumnar(f"the default of {field.source.name} has another schema")
+                raise NotColumnar("a default of another schema", field=field.source.name)
             values = with_default(values, field.source.schema, default)
         elif not field.target.schema.optional:
-            raise NotColumnar(f"null in required field {field.target.name}")
-    return values if field.function is None else field.function(values)
+            raise NotColumnar("null in a required field", field=field.target.name)
+    return values if field.function is None else in_field(field.source.name, field.function, values)
 
 
 def struct_array(schema: Schema, children: Sequence[AnyArray], like: AnyArray) -> AnyArray:

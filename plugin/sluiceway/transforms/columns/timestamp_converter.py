@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 
 from sluiceway.api.columns import ColumnBatch
 from sluiceway.columns.arrow_schema import arrow_type
+from sluiceway.columns.refused_values import refused_values
 from sluiceway.data import Schema
 from sluiceway.java.dates.hybrid_calendar import DAY_MS
 from sluiceway.transforms.columns.integers import floor_divide, number
@@ -54,7 +55,7 @@ def _read(values: AnyArray, precision: str) -> AnyArray:
     if pa.types.is_timestamp(values.type):
         return values.view(pa.int64())
     if precision == "seconds":
-        return pc.multiply_checked(values, number(1000))  # raises ArrowInvalid where the row form saturates
+        return _multiplied(values, 1000)
     return pc.divide(values, number(_PER_MILLI[precision])) if precision in _PER_MILLI else values
 
 
@@ -68,4 +69,9 @@ def _written(millis: AnyArray, type_: pa.DataType, precision: str) -> AnyArray:
         return pc.subtract(millis, midnight).cast(pa.int32()).view(type_)
     if precision == "seconds":
         return pc.divide(millis, number(1000))  # rounds toward zero, as Java does
-    return pc.multiply_checked(millis, number(_PER_MILLI[precision])) if precision in _PER_MILLI else millis
+    return _multiplied(millis, _PER_MILLI[precision]) if precision in _PER_MILLI else millis
+
+
+def _multiplied(numbers: AnyArray, factor: int) -> AnyArray:
+    with refused_values("moments where the row form saturates"):
+        return pc.multiply_checked(numbers, number(factor))

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pyarrow.compute as pc
 
-from sluiceway.api.columns import ColumnBatch, NotColumnar
+from sluiceway.api.columns import ColumnBatch, NotColumnar, RowFormReason, row_form
 from sluiceway.java.dates.hybrid_calendar import DAY_MS
 from sluiceway.transforms.columns.integers import floor_divide
 
@@ -27,9 +27,10 @@ def common_text(batch: ColumnBatch, pattern: str, format_: Callable[[int], str])
         raise NotColumnar("records without a timestamp")
     unit = unit_of(pattern)
     starts = pc.unique(floor_divide(batch.timestamps, unit)).to_pylist()
-    texts = {format_(start * unit) for start in starts[:_MOST_TEXTS] if start is not None}
+    with row_form():
+        texts = {format_(start * unit) for start in starts[:_MOST_TEXTS] if start is not None}
     if len(starts) > _MOST_TEXTS or len(texts) > 1:
-        raise NotColumnar("timestamps for several topics")
+        raise NotColumnar("timestamps for several topics", RowFormReason.PARTS)
     return texts.pop()
 
 

@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from sluiceway.api.columns import Column, ColumnBatch, ColumnTransform, NotColumnar
+from sluiceway.api.columns import Column, ColumnBatch, ColumnTransform, NotColumnar, row_form
 from sluiceway.data import Schema
 from sluiceway.transforms.columns.structs import FieldCopy, copied, struct_array
 
@@ -28,7 +28,8 @@ def keys_of_objects(key_of: Callable[[Any], Any]) -> ColumnTransform:
 
     def set_keys(batch: ColumnBatch) -> ColumnBatch:
         objects = batch.value.objects
-        keys = [key_of(value) for value in ([None] * batch.count if objects is None else objects)]
+        with row_form():
+            keys = [key_of(value) for value in ([None] * batch.count if objects is None else objects)]
         return dataclasses.replace(batch, key=Column(None, None, keys))
 
     return set_keys

@@ -6,7 +6,7 @@ import abc
 from collections.abc import Callable
 from typing import TYPE_CHECKING, ClassVar
 
-from sluiceway.api.columns import ColumnBatch, ColumnTransform
+from sluiceway.api.columns import ColumnBatch, ColumnTransform, row_form
 from sluiceway.api.transform import KeyOrValueTransform
 from sluiceway.data import Schema
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from sluiceway.api.columns import AnyArray
 
     ColumnFunction = Callable[[AnyArray, ColumnBatch], AnyArray]
-    """Returns the new keys or values of a batch. Raises NotColumnar, or the error of a value, which the row form then reports."""
+    """Returns the new keys or values of a batch. Raises NotColumnar."""
 
 
 class ColumnarTransform(KeyOrValueTransform):
@@ -27,7 +27,8 @@ class ColumnarTransform(KeyOrValueTransform):
     def column_function(self, schema: Schema, changed: Schema) -> ColumnFunction | None:
         """Return the function from arrays of values of ``schema`` to arrays of the schema that ``resolve`` returned for it.
 
-        Arrays contain nulls only if ``on_null`` returns the changed schema, too. None: there is no columnar form.
+        Arrays contain nulls only if ``on_null`` returns the changed schema, too. None: there is no columnar form. Raises
+        NotColumnar, too.
         """
 
     def column_transform(self, key_schema: Schema | None, value_schema: Schema | None) -> ColumnTransform | None:
@@ -36,9 +37,7 @@ class ColumnarTransform(KeyOrValueTransform):
         schema = key_schema if self.part == "key" else value_schema
         if schema is None:
             return schemaless_transform(self, reads_records=self.reads_records)
-        try:
+        with row_form():
             changed = self.resolve(schema).schema
-            function = None if changed is None else self.column_function(schema, changed)
-        except Exception:  # noqa: BLE001 (the row form raises it for each record)
-            return None
+        function = None if changed is None else self.column_function(schema, changed)
         return None if changed is None or function is None else column_transform(self, schema, changed, function)

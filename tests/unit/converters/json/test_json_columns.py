@@ -314,11 +314,11 @@ def test_short_runs_and_many_schemas_are_left_to_the_row_form(monkeypatch: pytes
     decode = made.column_decoder("t")
     assert decode is not None
     runs = decode(pa.array([one] * 3 + [other] * 4 + [one] * 2 + [None] + [b"x"] * 2 + [other] * 5, pa.binary()))
-    assert [(start, end, column is not None) for start, end, column in runs] == [
+    assert [(start, end, column is not None) for start, end, column, _ in runs] == [
         (0, 3, False), (3, 7, True), (7, 9, False), (9, 10, True), (10, 12, False), (12, 17, True),
     ]  # fmt: skip
     runs = decode(pa.array([one, other] * 100, pa.binary()))
-    assert [(start, end, column is not None) for start, end, column in runs] == [(0, 200, False)]
+    assert [(start, end, column is not None) for start, end, column, _ in runs] == [(0, 200, False)]
 
 
 def test_only_the_messages_around_an_unusual_one_are_left_to_the_row_form(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -329,7 +329,7 @@ def test_only_the_messages_around_an_unusual_one_are_left_to_the_row_form(monkey
     messages[23] = prefix + b"1.0" + suffix
     decode = made.column_decoder("t")
     assert decode is not None
-    found = [(start, end, column is not None) for start, end, column in decode(pa.array(messages, pa.binary()))]
+    found = [(start, end, column is not None) for start, end, column, _ in decode(pa.array(messages, pa.binary()))]
     assert found == [(0, 20, True), (20, 30, False), (30, 55, True)]
     assert decoded_alike(made, messages) == 45
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -11,14 +12,15 @@ import pytest
 from confluent_kafka import Message
 from confluent_kafka import TopicPartition as Position
 
-from sluiceway.api import ColumnBatch, NotColumnar, SinkRecord, TopicPartition
+from sluiceway.api import ColumnBatch, NotColumnar, RowFormReason, SinkRecord, TopicPartition
 from sluiceway.columns.rows import sink_records
 from sluiceway.errors import RetriableError
 from sluiceway.kafka import clients
 from sluiceway.runtime.sink import sink_task_builder
 from sluiceway.runtime.task import TaskCommand
 from sluiceway.storage.model import State
-from support.engine import RunningTask
+from sluiceway.transforms.regex_router import RegexRouter
+from support.engine import RunningTask, batch_forms
 from support.engine_connectors import ScriptedSinkConnector, ScriptedSinkTask
 from support.eventually import eventually
 
@@ -242,6 +244,85 @@ def test_not_columnar_gives_the_same_records_to_put(monkeypatch: pytest.MonkeyPa
     assert run(monkeypatch, messages(0, 0, 300), until=lambda: count() == 300) == [("rows", 0, list(range(300)))]
 
 
+def refuse_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(_task: Any, _batch: ColumnBatch) -> None:
+        raise NotColumnar("no such column", RowFormReason.SCHEMA, field="a")
+
+    monkeypatch.setattr(ColumnSinkTask, "on_columns", refuse)
+
+
+def take_no_columns(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ColumnSinkTask, "takes_columns", False)
+
+
+def with_header(offset: int) -> Message:
+    return Message(topic="t", partition=0, offset=offset, value=b"v", timestamp=(1, 1), headers=[("h", b"1")])
+
+
+JSON = {"value_converter": "JsonConverter", "value_converter_schemas_enable": "false"}
+INSERT_HEADER = {
+    "transforms": "h",
+    "transforms_h_type": "InsertHeader",
+    "transforms_h_header": "h",
+    "transforms_h_value.literal": "1",
+}
+FORMS: dict[str, tuple[list[Message], dict[str, str], Callable[[pytest.MonkeyPatch], None], dict[str, int]]] = {
+    "columns": (messages(0, 0, 300), {}, lambda _: None, {"columns": 1}),
+    "few records": (messages(0, 0, 199), {}, lambda _: None, {"columns": 0, "few-records": 1}),
+    "two parts": ([*messages(0, 0, 300), *messages(1, 0, 3)], {}, lambda _: None, {"columns": 1, "few-records": 1}),
+    "headers": ([*messages(0, 0, 300), with_header(300)], {}, lambda _: None, {"columns": 0, "headers": 1}),
+    "bad text": ([*messages(0, 0, 300), *messages(0, 300, 1, b"\xff")], {}, lambda _: None, {"columns": 0, "value": 1}),
+    "no schema": (messages(0, 0, 300, b"1"), JSON, lambda _: None, {"columns": 0, "task": 1}),
+    "transform": (messages(0, 0, 300), INSERT_HEADER, lambda _: None, {"columns": 0, "transform": 1}),
+    "task": (messages(0, 0, 300), {}, take_no_columns, {"columns": 0, "task": 1}),
+    "refused": (messages(0, 0, 300), {}, refuse_all, {"columns": 0, "schema": 1}),
+}
+
+
+@pytest.mark.parametrize("case", FORMS)
+def test_batches_are_counted_by_their_form_and_reason(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, case: str
+) -> None:
+    caplog.set_level(logging.INFO, "sluiceway.runtime.columns")
+    sent, config, prepare, expected = FORMS[case]
+    prepare(monkeypatch)
+    monkeypatch.setattr(Consumer, "messages", sent)
+    with RunningTask({**CONFIG, **{key.replace("_", "."): value for key, value in config.items()}}, WORKER) as task:
+        eventually(lambda: count() == len(sent) and batch_forms("snk") == expected)
+        assert not task.stop().failed, task.reports.trace
+    logged = [message for message in caplog.messages if message.startswith("Connector 'snk', task 0: records of topic t are")]
+    fell_back = expected.keys() - {"columns", "few-records"} and case != "task"
+    assert len(logged) == (1 if fell_back else 0)
+    assert all(f"(reason {reason}" in line for line in logged for reason in expected.keys() - {"columns"})
+    if case == "refused":
+        assert "(reason schema, field a, key Schema{STRING}, value Schema{STRING}): no such column" in logged[0]
+
+
+@pytest.mark.parametrize("where", ["transform", "converter", "task"])
+def test_an_error_of_a_columnar_form_fails_the_task(monkeypatch: pytest.MonkeyPatch, where: str) -> None:
+    def fail(*_arguments: Any) -> Any:
+        raise TypeError("the program is wrong")
+
+    config: dict[str, str] = {}
+    if where == "transform":
+        config = {
+            "transforms": "f",
+            "transforms.f.type": "RegexRouter",
+            "transforms.f.regex": "x",
+            "transforms.f.replacement": "y",
+        }
+        monkeypatch.setattr(RegexRouter, "_new_name", lambda _self, topic: topic if not topic else fail())
+    elif where == "converter":
+        monkeypatch.setattr("sluiceway.converters.simple_columns.text_of_utf8", fail)
+    else:
+        monkeypatch.setattr(ColumnSinkTask, "on_columns", fail)
+    monkeypatch.setattr(Consumer, "messages", messages(0, 0, 300))
+    with RunningTask({**CONFIG, **config}, WORKER) as task:
+        eventually(lambda: task.reports.trace is not None)
+        assert "TypeError: the program is wrong" in (task.reports.trace or "")
+    assert ColumnSinkTask.taken == []
+
+
 def test_a_retriable_error_repeats_only_the_batch_that_failed(monkeypatch: pytest.MonkeyPatch) -> None:
     failures = [RetriableError("away"), RetriableError("away")]
 
@@ -289,6 +370,7 @@ def test_a_partition_that_the_task_rewinds_or_pauses_gets_no_more_of_the_polled_
     assert first_again == ("columns", 0, list(range(100, 600)))
 
     ColumnSinkTask.taken.clear()
+    Consumer.made.clear()
 
     def pause(task: Any, batch: ColumnBatch) -> None:
         (task.context.resume if batch.partition else task.context.pause)(A)

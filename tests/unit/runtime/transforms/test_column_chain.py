@@ -7,10 +7,11 @@ import subprocess
 import sys
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from sluiceway.api import SinkRecord
-from sluiceway.api.columns import ColumnBatch, ColumnTransform, NotColumnar
+from sluiceway.api.columns import ColumnBatch, ColumnTransform, NotColumnar, RowFormReason
 from sluiceway.api.transform import R, Transform
 from sluiceway.data import STRING_SCHEMA, Schema, Struct
 from sluiceway.runtime.transforms.chain_config import transformation_stages
@@ -42,6 +43,15 @@ def records(timestamps: list[int]) -> list[SinkRecord]:
 
 def column_chain(*stages: dict[str, str], **predicates: dict[str, str]) -> ColumnChain:
     return ColumnChain(transformation_stages(chain_config(*stages, **predicates)))
+
+
+def refusal(*stages: dict[str, str]) -> RowFormReason | None:
+    """Return why a chain has no plan for records of the schema."""
+    try:
+        column_chain(*stages).plan(None, _SCHEMA)
+    except NotColumnar as error:
+        return error.reason
+    return None
 
 
 def offsets(batches: list[ColumnBatch]) -> list[list[Any]]:
@@ -81,10 +91,11 @@ def test_filter_may_drop_all_records() -> None:
 
 def test_there_is_no_plan_if_a_later_transform_has_no_columnar_form_for_what_reaches_it() -> None:
     extract = {"type": "ExtractField$Value", "field": "a"}
-    assert column_chain(extract, {"type": "Cast$Value", "spec": "int32"}).plan(None, _SCHEMA) is not None
-    assert column_chain(extract, MASK).plan(None, _SCHEMA) is None  # a string has no fields
-    assert column_chain(MASK, {"type": "InsertHeader", "header": "h", "value.literal": "1"}).plan(None, _SCHEMA) is None
-    assert column_chain({"type": "unit.runtime.chains.Repeat"}).plan(None, _SCHEMA) is None
+    insert = {"type": "InsertHeader", "header": "h", "value.literal": "1"}
+    assert refusal(extract, {"type": "Cast$Value", "spec": "int32"}) is None
+    assert refusal(extract, MASK) is RowFormReason.TRANSFORM  # a string has no fields
+    assert refusal(MASK, insert) is RowFormReason.TRANSFORM
+    assert refusal({"type": "unit.runtime.chains.Repeat"}) is RowFormReason.TRANSFORM
 
 
 def test_columnar_forms_are_made_once_for_each_pair_of_schemas(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -98,9 +109,7 @@ def test_columnar_forms_are_made_once_for_each_pair_of_schemas(monkeypatch: pyte
     monkeypatch.setattr(MaskFieldValue, "column_transform", counted)
     chain = column_chain(MASK)
     for _ in range(3):
-        plan = chain.plan(None, _SCHEMA)
-        assert plan is not None
-        plan(batch_of(records([1])))
+        chain.plan(None, _SCHEMA)(batch_of(records([1])))
     assert asked == [_SCHEMA]
 
 
@@ -123,14 +132,13 @@ class Columns(Transform):
 
 def test_a_subclass_that_changes_only_the_row_form_has_no_columnar_form() -> None:
     other = {"type": f"{__name__}.OtherMask", "fields": "a"}
-    assert column_chain(other).plan(None, _SCHEMA) is None
+    assert refusal(other) is RowFormReason.TRANSFORM
     with pytest.raises(NotColumnar, match="OtherMask"):
         column_chain(other)(batch_of(records([1])))
 
 
 def test_custom_transforms_may_have_a_columnar_form() -> None:
     chain = column_chain({"type": f"{__name__}.Columns"}, MASK)
-    assert chain.plan(None, _SCHEMA) is not None
     assert offsets(chain(batch_of(records([1, 2])))) == [[0, 1]]
 
 
@@ -148,3 +156,27 @@ assert "pyarrow" not in sys.modules, "pyarrow is loaded"
     subprocess.run(
         [sys.executable, "-c", code.replace('"MaskField', '"org.apache.kafka.connect.transforms.MaskField')], check=True
     )
+
+
+class Broken(Columns):
+    """Has a columnar form with an error in its program."""
+
+    error: Exception = TypeError("wrong")
+
+    def column_transform(self, key_schema: Schema | None, value_schema: Schema | None) -> ColumnTransform | None:
+        def fail(batch: ColumnBatch) -> ColumnBatch:
+            if batch.count:
+                raise self.error
+            return batch
+
+        return fail
+
+
+@pytest.mark.parametrize("error", [TypeError("a"), KeyError("b"), AttributeError("c"), pa.ArrowInvalid("d")])
+def test_an_error_of_a_columnar_form_is_an_error_and_no_reason_for_the_row_form(
+    monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    monkeypatch.setattr(Broken, "error", error)
+    with pytest.raises(type(error)) as raised:
+        column_chain({"type": f"{__name__}.Broken"}, MASK)(batch_of(records([1])))
+    assert raised.value is error

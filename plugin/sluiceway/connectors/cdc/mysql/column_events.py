@@ -59,16 +59,11 @@ class CollectedRows:
 
     def records(self, emitter: Emitter, *, tombstones: bool) -> EncodedRecords | list[SourceRecord]:
         """Return the records of all rows."""
-        if self.count >= FEWEST_ROWS:
-            from sluiceway.connectors.cdc.column_forms import UNUSUAL
-
-            serializer = emitter.encoded(self.schema, snapshot=False)
-            try:
-                if serializer is not None:
-                    return self._encoded(emitter, serializer, tombstones=tombstones)
-            except UNUSUAL:  # the records one by one have the reference's value, or the error
-                pass
-        return self._single(emitter)
+        serializer = emitter.encoded(self.schema, snapshot=False) if self.count >= FEWEST_ROWS else None
+        if serializer is None:
+            return self._single(emitter)
+        encoded = emitter.attempt(self.schema, lambda: self._encoded(emitter, serializer, tombstones=tombstones))
+        return self._single(emitter) if encoded is None else encoded
 
     def _single(self, emitter: Emitter) -> list[SourceRecord]:
         records: list[SourceRecord] = []

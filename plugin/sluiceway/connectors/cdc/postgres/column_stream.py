@@ -12,9 +12,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute
 
-from sluiceway.api import EncodedRecords
+from sluiceway.api import EncodedRecords, NotColumnar
 from sluiceway.columns.text_arrays import joined
-from sluiceway.connectors.cdc.column_forms import UNUSUAL
 from sluiceway.connectors.cdc.column_serializers import ColumnSerializer, change_records
 from sluiceway.connectors.cdc.postgres.receiver import Received
 from sluiceway.connectors.cdc.postgres.tuple_columns import ChangeColumns, change_columns
@@ -101,14 +100,15 @@ def encode_changes(
     serializer = emitter.encoded(table, snapshot=False)
     if serializer is None or not fits_columns(sum(map(len, changes.messages)), len(changes.messages)):
         return None
-    try:
+
+    def encode() -> EncodedRecords:
         rows = change_columns(changes.messages, width)
         for index, known in labels.items():
             if not set(pc.unique(rows.new[index].values).to_pylist()) <= {None, *known}:
-                return None  # an enum has a new label
+                raise NotColumnar("an enum has a new label")
         return _encoded(changes, rows, table, serializer, emitter, sources, tombstones=tombstones, offset=offset)
-    except UNUSUAL:
-        return None
+
+    return emitter.attempt(table, encode)
 
 
 def _encoded(

@@ -92,7 +92,7 @@ class PostgresTask(SourceTask):
 
     def poll_columns(self) -> EncodedRecords | Sequence[SourceRecord] | None:
         self._emitter.encode_columns()
-        return self._catch_up.poll(self._poll_once)
+        return self._emitter.with_reason(self._catch_up.poll(self._poll_once))
 
     def _poll_records(self) -> Sequence[SourceRecord] | None:
         records = self._poll_once()

@@ -47,7 +47,7 @@ def change_columns(messages: Sequence[bytes], width: int) -> ChangeColumns:
     if len(with_old):
         old, ends = reader.columns(rows[with_old])
         if (content[ends] != _NEW).any():
-            raise NotColumnar
+            raise NotColumnar("an update without a new row")
         rows[with_old] = ends + 1
     new, _ = reader.columns(rows)
     return ChangeColumns(new, old, with_old)
@@ -63,7 +63,7 @@ class _Reader:
         """Return the columns of the rows that begin at these positions, and where the rows end."""
         content = self._content
         if ((content[at].astype(np.int64) << 8 | content[at + 1]) != self._width).any():
-            raise NotColumnar
+            raise NotColumnar("rows with another number of columns")
         at = at + 2
         found = []
         for _ in range(self._width):

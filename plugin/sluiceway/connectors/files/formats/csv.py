@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import csv
 
-from sluiceway.api.columns import NotColumnar
+from sluiceway.api.columns import NotColumnar, RowFormReason
 from sluiceway.connectors.files.formats.base import FileWriter, Format, struct_schema
 from sluiceway.connectors.files.formats.tables import TableWriter, check_columnar, record_batch, struct_array
 from sluiceway.connectors.files.keys import CSV_DELIMITER, CSV_HEADER
@@ -40,7 +40,7 @@ class CsvFormat(Format):
     def columns(self, topic: str, schema: Schema, array: AnyArray) -> pa.RecordBatch:
         check_columnar(schema)
         if reason := _refusal(schema):
-            raise NotColumnar(reason)
+            raise NotColumnar(reason, RowFormReason.SCHEMA)
         return _texts(record_batch(self.readable(schema), array))
 
     def open(self, output: Output, topic: str, schema: Schema | None) -> FileWriter:

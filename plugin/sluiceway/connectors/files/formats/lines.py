@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from sluiceway.api import Converter
-from sluiceway.api.columns import NotColumnar
+from sluiceway.api.columns import NotColumnar, RowFormReason
 from sluiceway.connectors.files.formats.base import FileWriter, Format
 from sluiceway.connectors.files.keys import BYTES_EXTENSION, BYTES_SEPARATOR, DECIMAL_FORMAT, LINES_CODEC
 from sluiceway.connectors.null_values import REPLACE_NULLS
@@ -101,7 +101,7 @@ class JsonFormat(LinesFormat):
     def columns(self, topic: str, schema: Schema, array: AnyArray) -> bytes:
         encode = self._converter.column_encoder(topic, schema)
         if encode is None:
-            raise NotColumnar(f"JSON of {schema}")
+            raise NotColumnar(f"JSON of {schema}", RowFormReason.SCHEMA)
         return self.joined(cast("list[bytes]", encode(array).to_pylist()))
 
 
@@ -114,7 +114,7 @@ class TextFormat(LinesFormat):
 
     def columns(self, topic: str, schema: Schema, array: AnyArray) -> bytes:
         if schema.type is not Type.STRING:
-            raise NotColumnar(f"Text of {schema}")
+            raise NotColumnar(f"text of {schema}", RowFormReason.SCHEMA)
         return self.joined([text.encode() for text in cast("list[str]", array.to_pylist())])
 
 
@@ -136,5 +136,5 @@ class BytesFormat(LinesFormat):
 
     def columns(self, topic: str, schema: Schema, array: AnyArray) -> bytes:
         if schema.type is not Type.BYTES or schema.name is not None:
-            raise NotColumnar(f"Bytes of {schema}")
+            raise NotColumnar(f"bytes of {schema}", RowFormReason.SCHEMA)
         return self.joined(cast("list[bytes]", array.to_pylist()))

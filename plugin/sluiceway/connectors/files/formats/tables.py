@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from sluiceway.api.columns import NotColumnar
+from sluiceway.api.columns import NotColumnar, RowFormReason
 from sluiceway.columns.arrays import to_array
 from sluiceway.columns.arrow_schema import arrow_fields
 from sluiceway.columns.defaults import with_defaults
@@ -116,7 +116,7 @@ def struct_array(schema: Schema, values: Sequence[Any]) -> AnyArray:
 def check_columnar(schema: Schema) -> None:
     """Raise NotColumnar for values without fields, which the row form refuses."""
     if schema.type is not Type.STRUCT or not schema.fields:
-        raise NotColumnar(f"Columns of {schema}")
+        raise NotColumnar(f"columns of {schema}", RowFormReason.SCHEMA)
 
 
 def record_batch(schema: Schema, array: AnyArray) -> pa.RecordBatch:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 from sluiceway.api import SinkRecord
-from sluiceway.api.columns import ColumnBatch, NotColumnar
+from sluiceway.api.columns import ColumnBatch, NotColumnar, RowFormReason
 from sluiceway.data import Schema, Struct, Type
 from sluiceway.data.null_values import read_field
 from sluiceway.errors import DataError
@@ -94,14 +94,14 @@ def nested_column(batch: ColumnBatch, name: str) -> tuple[Schema, AnyArray]:
     """Return the schema and array of a value's field. Raises NotColumnar if there is none, or if its nulls have a default."""
     schema, array = batch.value.schema, batch.value.values
     if schema is None or array is None or schema.type is not Type.STRUCT or array.null_count:
-        raise NotColumnar(f"The field {name} of such a value")
+        raise NotColumnar(f"a field of {schema}", RowFormReason.SCHEMA, field=name)
     for part in [name] if schema.field(name) is not None else name.split("."):
         field = schema.field(part) if schema.type is Type.STRUCT else None
         if field is None:
-            raise NotColumnar(f"There is no field {name}")
+            raise NotColumnar("there is no such field", RowFormReason.ERROR, field=name)
         schema, array = field.schema, cast("pa.StructArray", array).field(field.index)
         if array.null_count:
-            raise NotColumnar(f"Nulls in the field {name}")
+            raise NotColumnar("null in a field by which files are partitioned", field=name)
     return schema, array
 
 

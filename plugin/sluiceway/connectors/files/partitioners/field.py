@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from sluiceway.api import SinkRecord
-from sluiceway.api.columns import ColumnBatch, NotColumnar
+from sluiceway.api.columns import ColumnBatch, NotColumnar, RowFormReason
 from sluiceway.connectors.files.naming import check_length, escaped
 from sluiceway.connectors.files.partitioners.base import (
     EncodedColumns,
@@ -41,7 +41,7 @@ class FieldPartitioner(Partitioner):
         for name in self.fields:
             schema, array = nested_column(batch, name)
             if schema.type not in _TYPES or schema.name is not None:
-                raise NotColumnar(f"Folders by {schema}")
+                raise NotColumnar(f"folders by {schema}", RowFormReason.SCHEMA, field=name)
             encoded = array.dictionary_encode()
             columns.append(encoded.dictionary.to_pylist())
             codes = codes * len(columns[-1]) + encoded.indices.to_numpy(zero_copy_only=False)
@@ -55,7 +55,7 @@ class FieldPartitioner(Partitioner):
             try:
                 parts.append(_folder(name, values[index]))
             except DataError as error:
-                raise NotColumnar(str(error)) from error
+                raise NotColumnar(str(error), RowFormReason.ERROR, field=name) from error
         return self._delimiter.join(reversed(parts))
 
 

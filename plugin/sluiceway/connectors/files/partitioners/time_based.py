@@ -9,7 +9,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from sluiceway.api import SinkRecord
-from sluiceway.api.columns import ColumnBatch, NotColumnar
+from sluiceway.api.columns import ColumnBatch, NotColumnar, RowFormReason
 from sluiceway.connectors.files.partitioners.base import (
     EncodedColumns,
     Partitioner,
@@ -99,7 +99,7 @@ class TimeBasedPartitioner(Partitioner):
             return None
         if self._extractor is TimestampExtractor.RECORD:
             if batch.timestamps is None or batch.timestamps.null_count:
-                raise NotColumnar("Records without timestamps")
+                raise NotColumnar("records without a timestamp")
             return batch.timestamps.to_numpy(zero_copy_only=False)
         return _field_times(batch, self._field)
 
@@ -148,7 +148,7 @@ def _field_times(batch: ColumnBatch, field: str) -> np.ndarray[Any, Any]:
         try:
             parsed = [_parsed(str(text), field) for text in encoded.dictionary.to_pylist()]
         except DataError as error:
-            raise NotColumnar(str(error)) from error
+            raise NotColumnar(str(error), RowFormReason.ERROR, field=field) from error
         times: np.ndarray[Any, Any] = np.array(parsed, dtype=np.int64)[encoded.indices.to_numpy(zero_copy_only=False)]
         return times
-    raise NotColumnar(f"Times of {schema}")
+    raise NotColumnar(f"times of {schema}", RowFormReason.SCHEMA, field=field)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from sluiceway.api import ColumnBatch, NotColumnar, SinkRecord
+from sluiceway.api import ColumnBatch, NotColumnar, RowFormReason, SinkRecord
 from sluiceway.connectors.jdbc.dialects.base import Dialect
 from sluiceway.connectors.jdbc.dialects.sql import TableId
 from sluiceway.connectors.jdbc.dialects.writer import Row
@@ -89,10 +89,10 @@ class Planner:
         from sluiceway.connectors.jdbc.sink.column_rows import rows_of  # loads Arrow
 
         if batch.value.values is None or batch.value.values.null_count:
-            raise NotColumnar
+            raise NotColumnar("records without a value")
         target = self._target(_RecordKind(batch.topic, batch.key.schema, batch.value.schema, tombstone=False))
         if not isinstance(target, Target):
-            raise NotColumnar
+            raise NotColumnar("records that cannot be written, or of a table that does not exist", RowFormReason.ERROR)
         return target, rows_of(target.layout, batch)
 
     def _target(self, kind: _RecordKind) -> Target | DataError | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from sluiceway.api import ColumnBatch, NotColumnar
+from sluiceway.api import ColumnBatch, NotColumnar, row_form
 from sluiceway.columns.arrays import to_values
 from sluiceway.columns.rows import column_values
 from sluiceway.connectors.jdbc.dialects.writer import Row
@@ -22,10 +22,8 @@ def rows_of(layout: Layout, batch: ColumnBatch) -> list[Row]:
         if column.null is not None:
             values = [column.null if value is None else value for value in values]
         if bind is not None:
-            try:
+            with row_form():
                 values = [None if value is None else bind(value) for value in values]
-            except Exception as error:
-                raise NotColumnar from error
         columns.append(values)
     return list(zip(*columns, strict=True))
 
@@ -35,7 +33,7 @@ def _values(column: Column, batch: ColumnBatch) -> list[Any]:
     if part in ("key", "value"):
         structs: pa.StructArray | None = getattr(batch, part).values
         if structs is None or structs.null_count:
-            raise NotColumnar
+            raise NotColumnar(f"records without a {part}")
         return to_values(column.schema, structs.field(int(index[:-1])))
     if part == "record.key":
         return column_values(batch.key, batch.count)

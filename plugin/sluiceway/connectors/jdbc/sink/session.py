@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from sluiceway.api import ColumnBatch, NotColumnar, SinkRecord, TopicPartition
+from sluiceway.api import ColumnBatch, NotColumnar, RowFormReason, SinkRecord, TopicPartition
 from sluiceway.connectors.jdbc.connection import Database, reason_of
 from sluiceway.connectors.jdbc.dialects.errors import ErrorKind
 from sluiceway.connectors.jdbc.dialects.writer import Writer
@@ -183,7 +183,7 @@ class Session:
         generations: Mapping[TopicPartition, int],
     ) -> None:
         if self._in_doubt:
-            raise NotColumnar
+            raise NotColumnar("the last commit may have failed", RowFormReason.TASK)
         target, rows = connected.planner.plan_columns(batch)
         writer, size, mode = connected.writer, self._options.batch_size, self._options.insert_mode
         writer.begin()
@@ -194,7 +194,7 @@ class Session:
             if self._dialect.error_kind(error) is not ErrorKind.RECORD:
                 raise
             writer.roll_back()
-            raise NotColumnar from error
+            raise NotColumnar(reason_of(error), RowFormReason.ERROR) from error
         self._commit(connected, offsets, generations)
 
     def _commit(

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import NoReturn
 
-from sluiceway.api import ColumnBatch, NotColumnar, SinkRecord, SinkTask, TopicPartition
+from sluiceway.api import ColumnBatch, NotColumnar, RowFormReason, SinkRecord, SinkTask, TopicPartition
 from sluiceway.connectors.jdbc.sink.config import MAX_RETRIES, SinkOptions
 from sluiceway.connectors.jdbc.sink.session import Session, WriteError
 from sluiceway.connectors.outage import Outage
@@ -76,7 +76,7 @@ class JdbcSinkTask(SinkTask):
 
     def put_columns(self, batch: ColumnBatch) -> None:
         if self._unclaimed or self._rewinding or batch.offsets is None:
-            raise NotColumnar
+            raise NotColumnar("partitions were assigned or read again just now", RowFormReason.TASK)
         next_offset = int(batch.offsets[-1].as_py()) + 1
         offsets = {TopicPartition(batch.original_topic, batch.partition or 0): next_offset}
         try:

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute
 
-from sluiceway.api import Column, ColumnBatch, NotColumnar
+from sluiceway.api import Column, ColumnBatch, NotColumnar, row_form
 from sluiceway.columns.arrays import struct_array, to_array
 from sluiceway.columns.arrow_schema import arrow_type, nullable
+from sluiceway.columns.refused_values import in_field
 from sluiceway.connectors.jdbc.columns import WHOLE_NUMBERS, Kind
 from sluiceway.connectors.jdbc.dialects.values import Convert
 from sluiceway.connectors.jdbc.dialects.writer import Row
@@ -20,7 +21,6 @@ from sluiceway.connectors.jdbc.source.offsets import whole_number
 from sluiceway.connectors.jdbc.source.rows import WHOLE
 from sluiceway.data import Schema
 from sluiceway.data.logical import TIME, TIMESTAMP
-from sluiceway.errors import DataError
 
 if TYPE_CHECKING:
     from sluiceway.api.columns import AnyArray
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
 pc: Any = pyarrow.compute  # its stubs do not know all arguments
 
-_FAILURES = (pa.ArrowException, DataError, ArithmeticError, TypeError, ValueError, AttributeError)
 _YEARS_BEFORE_1970 = 62_135_596_800_000  # in milliseconds, since the first moment that a datetime can hold
 
 
@@ -39,13 +38,14 @@ def column_batch(shape: Shape, rows: Sequence[Row]) -> ColumnBatch:
     """
     values = islice(zip(*rows, strict=True), len(shape.columns))
     columns = zip(shape.schema.fields, shape.columns, shape.converters, values, strict=True)
-    try:
-        if shape.number is not None and shape.schema.fields[shape.number].schema.type not in WHOLE:
+    if shape.number is not None and shape.schema.fields[shape.number].schema.type not in WHOLE:
+        with row_form():
             for row in rows:
                 whole_number(row[shape.number])
-        arrays = [_array(field.schema, column.type.kind, convert, values) for field, column, convert, values in columns]
-    except _FAILURES as error:
-        raise NotColumnar(f"rows of {shape.topic}: {error}") from error
+    arrays = [
+        in_field(field.name, _array, field.schema, column.type.kind, convert, values)
+        for field, column, convert, values in columns
+    ]
     key = Column(None, None)
     if shape.key_schema is not None:
         key = Column(shape.key_schema, struct_array(shape.key_schema, [arrays[index] for index in shape.keys]))
@@ -61,7 +61,8 @@ def converted(kind: Kind, convert: Convert | None, values: Sequence[Any]) -> Seq
 
 
 def _array(schema: Schema, kind: Kind, convert: Convert | None, values: Sequence[Any]) -> AnyArray:
-    values = converted(kind, convert, values)
+    with row_form():
+        values = converted(kind, convert, values)
     special = _WITH_MICROSECONDS.get(schema.name or "")
     if special is None:
         return to_array(schema, values)

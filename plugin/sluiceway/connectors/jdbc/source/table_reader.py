@@ -11,7 +11,7 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
-from sluiceway.api import NotColumnar, Partition, SourceColumns, SourceRecord
+from sluiceway.api import NotColumnar, Partition, Refusal, RowRecords, SourceColumns, SourceRecord
 from sluiceway.connectors.jdbc.columns import Column
 from sluiceway.connectors.jdbc.dialects.base import Rows
 from sluiceway.connectors.jdbc.dialects.horizon import Horizon
@@ -86,7 +86,7 @@ class TableReader:
         self._margin = 0.0  # seconds that the pass leaves out, because open transactions may add rows there
         self._waits = WaitLog()
         self._shape: Shape | None = None
-        self._columnar = True  # the rows of this pass fit into columns so far
+        self._refusal: Refusal | None = None  # why rows of this pass did not fit into columns
         self._offset_fields = {PLAN_FIELD: plan} if plan else {}
         self._safe: dict[str, Any] | None = self._offset()
 
@@ -137,7 +137,7 @@ class TableReader:
         key_range = None if self.snapshot is None else self._rest_of(self.snapshot)
         statement = shape.select.rows(self.position, bounds, key_range)
         newest: Batch = []
-        self._columnar = True
+        self._refusal = None
         delivered = self.position, self._safe
         try:
             with self._database.dialect.rows(raw, statement) as rows, closing(self._batches(rows)) as batches:
@@ -186,8 +186,9 @@ class TableReader:
     def _batch(self, shape: Shape, rows: Sequence[Row], following: Row | None) -> Batch:
         """Return the records of rows, and advance the position to the last one. Raises DataError."""
         records = functools.partial(self._records, shape, rows, following, self.position, self._safe)
-        columns = self._columns(shape, rows, following, records)
-        made: Batch = records() if columns is None else columns
+        made: Batch = self._columns(shape, rows, following, records) or records()
+        if self._refusal is not None and not isinstance(made, SourceColumns):
+            made = RowRecords(made, self._refusal)
         offset = made.source_offset if isinstance(made, SourceColumns) else made[-1].source_offset
         newest = rows[-1]
         if self.snapshot is not None:
@@ -218,14 +219,14 @@ class TableReader:
         self, shape: Shape, rows: Sequence[Row], following: Row | None, records: Callable[[], list[SourceRecord]]
     ) -> SourceColumns | None:
         """Return the rows as columns, None if they must be records. After such a failure, the rest of the pass is records."""
-        if not (self.as_columns and self._columnar) or len(rows) < FEWEST_ROWS_FOR_COLUMNS:
+        if not self.as_columns or self._refusal is not None or len(rows) < FEWEST_ROWS_FOR_COLUMNS:
             return None
         from sluiceway.connectors.jdbc.source.column_rows import column_batch  # loads Arrow
 
         try:
             batch = column_batch(shape, rows)
-        except NotColumnar:
-            self._columnar = False
+        except NotColumnar as error:
+            self._refusal = error.refusal._replace(schema=shape.schema)
             return None
         offset = (
             self._held_back_offset(shape, rows, following) if shape.by_moment_only else shape.make(rows[-1:])[0].source_offset

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from sluiceway.api import NotColumnar
+from sluiceway.columns.refused_values import VALUE_ERRORS
 from sluiceway.columns.text_arrays import data_of, is_plain, values_between
 from sluiceway.connectors.cdc.column_rows import RawColumn
 from sluiceway.connectors.cdc.mysql.binlog.charsets import Charsets, decoder, is_utf_8
@@ -95,7 +96,7 @@ class _Column:
                 return self._strings(data, begin, end), end
             if self._fixed is not None:
                 return pa.array(self._fixed(stored)), end
-        except (NotColumnar, pa.ArrowException):
+        except (NotColumnar, *VALUE_ERRORS):
             pass  # some values are unusual
         read = self._read
         return [read(data, each) for each in at.tolist()], end
