@@ -159,6 +159,8 @@ def _structs(schema: Schema, values: Sequence[Any]) -> AnyArray:
         else:
             raise NotColumnar(f"A struct of {value.schema} in {schema}")
         nulls.append(value is None)
+    if any(len(row) != len(fields) for row in rows):
+        raise NotColumnar(f"A struct of {schema} with too few or too many values")
     columns = list(zip(*rows, strict=True)) if rows else [()] * len(fields)
     count = sum(nulls)
     arrays = [in_field(field.name, _array, field.schema, column, count) for field, column in zip(fields, columns, strict=True)]

@@ -162,8 +162,7 @@ def test_data_frames(replace: bool) -> None:
     struct = value()
     wanted = expected(replace) | {"by": [("k", expected(replace)["in"])]}
     assert _table_of(null_value_schema(VALUE, replace=replace), [struct]).to_pylist() == [wanted]
-    table = _columns_of(batch_of(struct), replace_nulls=replace)
-    assert table is None or table.to_pylist() == [wanted]
+    assert _columns_of(batch_of(struct), replace_nulls=replace).to_pylist() == [wanted]
 
 
 @pytest.mark.parametrize(

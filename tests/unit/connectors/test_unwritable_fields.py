@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from sluiceway.api import SinkRecord, TopicPartition
+from sluiceway.api import NotColumnar, SinkRecord, TopicPartition
 from sluiceway.columns.rows import column_batches
 from sluiceway.data import INT32_SCHEMA, STRING_SCHEMA, Schema, Struct, decimal_schema
 from sluiceway.errors import DataError
@@ -166,4 +166,6 @@ def test_spark_does_not_get_the_field(case: str) -> None:
     with pytest.raises(DataError, match=r"Field odd: .*without fields"):
         _table_of(bad.schema, [bad])
     [batch] = column_batches([record(0, bad)])
-    assert isinstance(batch, list) or _columns_of(batch, replace_nulls=True) is None
+    if not isinstance(batch, list):
+        with pytest.raises(NotColumnar, match="without fields"):
+            _columns_of(batch, replace_nulls=True)

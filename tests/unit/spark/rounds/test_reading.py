@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from sluiceway.api import Column, ColumnBatch
+from sluiceway.api import Column, ColumnBatch, NotColumnar
 from sluiceway.columns.arrays import to_array
 from sluiceway.data import Schema, Struct, Type, time_schema
 from sluiceway.kafka import clients
@@ -34,19 +34,20 @@ def test_columns_are_the_table_of_their_records() -> None:
 
 def test_nulls_are_defaults_in_both_forms() -> None:
     schema = Schema(Type.STRUCT, fields=[("id", Schema(Type.INT64, default=3))])
-    assert _columns_of(batch(schema, [Struct(schema)]), replace_nulls=True) in (None, _table_of(schema, [Struct(schema)]))
+    assert _columns_of(batch(schema, [Struct(schema)]), replace_nulls=True) == _table_of(schema, [Struct(schema)])
     assert _table_of(schema, [Struct(schema)]).to_pylist() == [{"id": 3}]
 
 
 def test_a_value_that_is_no_struct_is_one_column() -> None:
     assert _table_of(Schema(Type.STRING), ["a"]).to_pylist() == [{"value": "a"}]
-    assert _columns_of(batch(Schema(Type.STRING), ["a"]), replace_nulls=True) is None
+    with pytest.raises(NotColumnar, match="are not the columns of a table"):
+        _columns_of(batch(Schema(Type.STRING), ["a"]), replace_nulls=True)
 
 
 def test_a_time_is_a_number_in_both_forms() -> None:
     schema = Schema(Type.STRUCT, fields=[("at", time_schema(optional=True))])
     table = _columns_of(batch(schema, [Struct(schema)]), replace_nulls=True)
-    assert table is None or table.schema.field("at").type == pa.int32()
+    assert table.schema.field("at").type == pa.int32()
 
 
 class Message:
