@@ -35,19 +35,8 @@ STRING = "org.apache.kafka.connect.storage.StringConverter"
 
 #: Packages that only some plugins need; a module that needs one may refuse to be imported without it.
 _OPTIONAL = frozenset(
-    {
-        "adlfs",
-        "airflow",
-        "croniter",
-        "deltalake",
-        "fsspec",
-        "gcsfs",
-        "hdfs_native",
-        "hive_metastore",
-        "opentelemetry",
-        "pyiceberg",
-    }
-    | {"s3fs", "thrift", "venv_pack"}
+    {"adlfs", "airflow", "croniter", "deltalake", "fsspec", "gcsfs", "hdfs_native", "hive_metastore", "opentelemetry"}
+    | {"pyiceberg", "pytest", "s3fs", "thrift", "venv_pack"}
 )
 
 

@@ -27,6 +27,18 @@ def test_the_command_line_and_the_provider_info_load_nothing_heavy() -> None:
     assert loaded_by("import sluiceway.provider.provider_info") == []
 
 
+def test_the_format_for_spark_jobs_needs_no_pytest_and_the_contracts_do() -> None:
+    code = (
+        "import sys; sys.modules['pytest'] = None\n"
+        "import sluiceway.spark.data_source, sluiceway.testing\n"
+        "from sluiceway.testing import MemorySinkContext, ConverterContract\n"
+        "try: from sluiceway.testing import SinkConnectorContract\n"
+        "except ModuleNotFoundError as error: print(error.name)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "pytest\n"
+
+
 def test_an_executor_without_the_regex_package_fails_only_where_a_pattern_is_used() -> None:
     code = (
         "import sys; sys.modules['regex'] = None\n"
