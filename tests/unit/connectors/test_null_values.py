@@ -103,8 +103,8 @@ def test_csv_files(tmp_path: Path, columns: bool, replace: bool) -> None:
 @replaced
 def test_a_value_that_is_projected_to_the_schema_of_the_file(tmp_path: Path, replace: bool) -> None:
     newer, older = ROW.replace(version=2), Schema.struct({"n": OPTIONAL, "id": Schema(Type.INT32)}, name="row", version=1)
-    keys = {"replace_null_with_default": str(replace).lower(), "schema_compatibility": "BACKWARD"}
-    with file_sink(tmp_path, reports=False, **keys) as sink:
+    option = str(replace).lower()
+    with file_sink(tmp_path, reports=False, replace_null_with_default=option, schema_compatibility="BACKWARD") as sink:
         values = [Struct(newer, {"id": 1}), Struct(older, {"id": 1})]
         sink.put([SinkRecord("orders", 0, offset, each, each.schema) for offset, each in enumerate(values)])
         sink.end()

@@ -12,12 +12,18 @@ import pytest
 from sluiceway.config.connector import OWN
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.discovery import connector_class
-from sluiceway.herder.validation import framework_def, validate_config
+from sluiceway.herder.enrichment import framework_def
+from sluiceway.herder.validation import validate_config
 
 DOCS = Path(__file__).resolve().parents[3] / "docs"
 WORKER = WorkerConfig.of({"group.id": "g", "offset.storage.file.filename": "offsets"})
 SINK = {"name": "c", "connector.class": "VerifiableSink", "topics": "t", "tasks.max": "1"}
 MICRO_BATCH = {"airflow.mode": "micro-batch"}
+PREFIXES = (
+    *("transforms.", "predicates.", "producer.", "consumer.", "admin.", "spark.", "option.", "topic.creation."),
+    *("iceberg.catalog.", "iceberg.table.", "delta.storage.", "delta.table.", "value.converter.", "key.converter."),
+)
+"""Starts of keys that no connector defines one by one."""
 EXAMPLES = {
     "airflow.mode": "micro-batch",
     "airflow.schedule": "@hourly",
@@ -36,7 +42,7 @@ EXAMPLES = {
 
 def errors(config: dict[str, str]) -> dict[str, tuple[str, ...]]:
     found = validate_config(config, WORKER)
-    return {info.value.name: info.value.errors for info in found.configs if info.value.errors}
+    return {info.value.name: info.value.errors for info in found.configs if info.value is not None and info.value.errors}
 
 
 def documented() -> set[str]:
@@ -74,9 +80,7 @@ def test_the_keys_of_a_config_in_a_page_are_known(config: dict[str, str]) -> Non
     connector = connector_class(config["connector.class"])
     definitions = (framework_def(connector, {**config}, WORKER), connector.config_def(), OWN)
     known = {key.name for definition in definitions for key in definition}
-    prefixes = ("transforms.", "predicates.", "producer.", "consumer.", "admin.", "spark.", "option.", "topic.creation.")
-    prefixes += ("iceberg.catalog.", "iceberg.table.", "delta.storage.", "delta.table.", "value.converter.", "key.converter.")
-    assert [key for key in config if key not in known and not key.startswith(prefixes)] == []
+    assert [key for key in config if key not in known and not key.startswith(PREFIXES)] == []
 
 
 @pytest.mark.parametrize(

@@ -73,7 +73,8 @@ class Types:
             return kind, self._simple[kind]
         if kind == "known":
             return self.rng.choice(self._known) if self._known else ("string", self._simple["string"])
-        return getattr(self, f"_{kind}")(depth)  # type: ignore[no-any-return]
+        made: tuple[Any, Write] = getattr(self, f"_{kind}")(depth)
+        return made
 
     def _name(self) -> dict[str, str]:
         self._count += 1
@@ -174,7 +175,7 @@ A_DATA = long(1) + sized(b"y")
 )
 @pytest.mark.parametrize("wrap", ["alone", "field", "array", "map"])
 def test_the_branch_is_in_the_data(registry: Registry, node: Any, data: bytes, field: str, value: Any, wrap: str) -> None:
-    whole, payload, inner = {
+    forms: dict[str, tuple[Any, bytes, Callable[[Any], Any]]] = {
         "alone": (node, data, lambda found: found),
         "field": (
             {"type": "record", "name": "R", "namespace": "x", "fields": [{"name": "u", "type": node}]},
@@ -183,7 +184,8 @@ def test_the_branch_is_in_the_data(registry: Registry, node: Any, data: bytes, f
         ),
         "array": ({"type": "array", "items": node}, b"\x04" + data + data + b"\x00", lambda found: found[1]),
         "map": ({"type": "map", "values": node}, b"\x02" + sized(b"k") + data + b"\x00", lambda found: found["k"]),
-    }[wrap]
+    }
+    whole, payload, inner = forms[wrap]
     made = converter(registry)
     [message] = messages(registry, whole, [payload])
     schema, found = made.decoder("t")(message)
