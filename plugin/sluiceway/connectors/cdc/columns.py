@@ -14,6 +14,8 @@ from sluiceway.java.serialization import serialized_string
 
 Convert = Callable[[Any], Any]
 
+_UNMASKED = frozenset({"io.debezium.data.Uuid"})
+
 
 class _Unavailable:
     """The value of a column that the log does not contain, because it did not change."""
@@ -89,8 +91,8 @@ class ColumnRules:
         self._types = matcher(config.get("datatype.propagate.source.type"))
 
     def mutation(self, table: str, column: Column) -> Mutation | None:
-        """Return the first mask of a column, which applies to text only. A hash is cut to the column's length."""
-        if column.field is None or column.field.schema.type is not Type.STRING:
+        """Return the first mask of a column, which applies to text only but UUIDs. A hash is cut to the column's length."""
+        if column.field is None or column.field.schema.type is not Type.STRING or column.field.schema.name in _UNMASKED:
             return None
         name, length = f"{table}.{column.name}", column.length
         found = next((mutation for matches, mutation in self._masks if matches(name)), None)
@@ -134,7 +136,10 @@ def _mutation(key: str) -> Mutation | None:
 
 def _truncation(length: int) -> Mutation:
     def truncated(value: Any) -> Any:
-        return value[:length] if isinstance(value, str) else value
+        if not isinstance(value, str) or len(value) * 2 <= length:
+            return value
+        # Java counts the units of UTF-16. A pair of units is never cut.
+        return value[:length].encode("utf-16-le", "surrogatepass")[: 2 * length].decode("utf-16-le", "ignore")
 
     return Mutation(truncated, {"truncateLength": str(length)})
 

@@ -12,6 +12,8 @@ _MAX_TOPIC = 249
 
 Adjuster = Callable[[str], str]
 
+_AVRO = re.compile(r"[A-Za-z0-9_]")
+
 
 def topic_name(text: str) -> str:
     """Return a valid topic name: other characters become underscores."""
@@ -49,11 +51,16 @@ def adjuster(mode: str) -> Adjuster:
 
 def field_adjuster(mode: str) -> Adjuster:
     """Return the function of ``field.name.adjustment.mode``; dots are no separators in a field's name."""
+    if mode == "avro":
+        return _avro_field
     inner = adjuster(mode)
-    if inner is _same:
-        return _same
-    escaped = "_u002e" if inner is _avro_unicode else "_"
-    return lambda name: escaped.join(inner(part) for part in name.split("."))
+    return _same if inner is _same else lambda name: "_u002e".join(inner(part) for part in name.split("."))
+
+
+def _avro_field(name: str) -> str:
+    """Return a field's name for Avro: unlike a schema's, it keeps a digit at its beginning, behind an underscore."""
+    valid = "".join(char if _AVRO.match(char) else "_" for char in name)
+    return f"_{valid}" if name[:1].isdigit() else valid
 
 
 def _same(name: str) -> str:
@@ -61,7 +68,7 @@ def _same(name: str) -> str:
 
 
 def _avro(name: str) -> str:
-    return _replaced(name, lambda char: "_", re.compile(r"[A-Za-z0-9_]"))
+    return _replaced(name, lambda char: "_", _AVRO)
 
 
 def _avro_unicode(name: str) -> str:

@@ -33,5 +33,8 @@ def test_schema_names_become_valid(mode: str, name: str, adjusted: str) -> None:
     assert adjuster(mode)(name) == adjusted
 
 
-def test_a_dot_in_a_field_name_is_no_separator() -> None:
-    assert field_adjuster("avro")("a.b") == "a_b"
+@pytest.mark.parametrize(
+    ("name", "adjusted"), [("a.b", "a_b"), ("1st", "_1st"), ("a.1", "a_1"), ("-x", "_x"), ("ä", "_"), ("", "")]
+)
+def test_field_names_become_valid_and_keep_digits(name: str, adjusted: str) -> None:
+    assert field_adjuster("avro")(name) == adjusted

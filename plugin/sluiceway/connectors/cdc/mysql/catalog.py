@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from sluiceway.connectors.cdc.columns import Column
 from sluiceway.connectors.cdc.filters import TableId
@@ -35,6 +36,8 @@ class Catalog:
     def _column(self, table: TableId, column: ColumnDefinition) -> Column:
         custom = (converter.field(table, column) for converter in self._converters)
         field = next((found for found in custom if found is not None), None) or field_type(column, self._settings)
+        if field is not None and column.comment:  # kept only with include.schema.comments
+            field = replace(field, schema=field.schema.replace(doc=column.comment))
         return Column(
             name=column.name,
             field=field,

@@ -105,4 +105,5 @@ def _temporal(column: ColumnDefinition, field: FieldType, settings: Settings, te
     if isinstance(micros, Invalid) or text == _EPOCH_TEXT:
         return None if column.optional else EPOCH
     seconds, fraction = divmod(micros, 1_000_000)
-    return iso_timestamp(seconds, iso_fraction(fraction)) + "Z"
+    digits = f".{fraction:06}"[: 1 + column.length] if column.length else iso_fraction(fraction)
+    return iso_timestamp(seconds, digits) + "Z"

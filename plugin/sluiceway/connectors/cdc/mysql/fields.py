@@ -121,9 +121,9 @@ def _real(_column: ColumnDefinition, settings: Settings) -> FieldType:
     return _number(FLOAT32_SCHEMA, lambda value: single(str(value)), 0.0, single)
 
 
-def _bigint_unsigned(_column: ColumnDefinition, settings: Settings) -> FieldType:
+def _bigint_unsigned(column: ColumnDefinition, settings: Settings) -> FieldType:
     if settings.bigint_unsigned_mode == PRECISE:
-        return _number(decimal_with_precision(0, None), Decimal, Decimal(0), Decimal)
+        return _number(decimal_with_precision(0, column.length), Decimal, Decimal(0), Decimal)
     return _number(INT64_SCHEMA, wrapped, 0, lambda text: wrapped(int(text)))
 
 

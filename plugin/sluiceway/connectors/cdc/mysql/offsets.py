@@ -78,6 +78,8 @@ class LogPosition:
         self._events = 0
         self._rows = 0
         self._snapshot: str | None = None
+        self.last_row = 0
+        """The number of the last row in its event, which the records of statements behind it have too."""
         self.in_transaction = False
         self.extra: Callable[[], dict[str, Any]] = dict
         """Returns further keys of the offset."""
@@ -131,6 +133,7 @@ class LogPosition:
 
     def rotate(self, file: str, position: int) -> None:
         self.file, self.end = file, position
+        self.last_row = 0
         self.located = True
         if not self.in_transaction:
             self._start_file, self._start_position = file, position

@@ -37,6 +37,7 @@ class RowRecords:
         records: list[SourceRecord] = []
         if table.captured:
             source = self._position.block(table.id.schema, table.id.table, row=number)
+            self._position.last_row = number
             self._position.row(number - 1, number)
             row_before = self._transactions.offset()
             self._position.row(number, number + 1)

@@ -72,21 +72,24 @@ class SchemaChanges:
         if sql.strip().upper() in _IGNORED:
             return [], []
         outcome = self._apply(sql, database)
-        truncates = any(change.type is ChangeType.TRUNCATE for change in outcome.changes)
-        if not truncates and self.left_out(sql):
-            return [], []
+        if self.left_out(sql):
+            return [], self._truncated(outcome)
         is_global_set = not database and sql.upper().startswith("SET ")
         if self._config.only_captured_tables and not is_global_set and not any(map(self._matches, outcome.changes)):
             return [], []
         records: list[SourceRecord] = []
+        names = ",".join({change.table.table: None for change in outcome.changes if change.table is not None})
         for change in outcome.changes or (Change(ChangeType.DATABASE, database, sql),):
-            table = _UNKNOWN_TABLE if not outcome.changes else None if change.table is None else change.table.table
+            table = _UNKNOWN_TABLE if not outcome.changes else None if change.table is None else names
             records += self._report(change, table, snapshot=snapshot, is_global_set=is_global_set)
-        truncated = [
-            change.table for change in outcome.changes if change.type is ChangeType.TRUNCATE and change.table is not None
-        ]
-        wanted = [] if TRUNCATE in self._config.common.skipped_operations else truncated
-        return records, [table for table in wanted if self._config.captures(table)]
+        return records, self._truncated(outcome)
+
+    def _truncated(self, outcome: Outcome) -> list[TableId]:
+        """Return the captured tables that a statement truncates, unless their records are skipped."""
+        if TRUNCATE in self._config.common.skipped_operations:
+            return []
+        truncated = (change.table for change in outcome.changes if change.type is ChangeType.TRUNCATE)
+        return [table for table in truncated if table is not None and self._config.captures(table)]
 
     def _apply(self, sql: str, database: str) -> Outcome:
         """Apply a statement to the model; read tables that the parser cannot follow from the server."""
@@ -105,7 +108,8 @@ class SchemaChanges:
         if not found:
             return outcome
         changes = tuple(
-            replace(change, definition=found[change.table]) if change.table in found else change for change in outcome.changes
+            replace(change, type=ChangeType.ALTER, definition=found[change.table]) if change.table in found else change
+            for change in outcome.changes
         )
         return replace(outcome, changes=changes)
 
@@ -128,12 +132,17 @@ class SchemaChanges:
             return []
         offset = self._position.offset()
         if not config.only_captured_tables or is_global_set or captured:
-            self._history.record(change, offset)
+            has_id = config.common.transaction_metadata and not snapshot
+            self._history.record(change, {"transaction_id": self._position.gtid, **offset} if has_id else offset)
         if not self._reports:
             return []
         now = time.time_ns()
         source = self._position.block(
-            change.database, table, snapshot=TRUE if snapshot else None, nanos=now if snapshot else None
+            change.database,
+            table,
+            snapshot=TRUE if snapshot else None,
+            row=self._position.last_row,
+            nanos=now if snapshot else None,
         )
         key = Struct.of(self._key, [change.database])
         value = Struct.of(self._value, [source, now // 1_000_000, change.database, None, change.ddl, change_structs(change)])

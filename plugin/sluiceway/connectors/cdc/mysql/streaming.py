@@ -217,6 +217,7 @@ class Streaming:
             self._collected = CollectedRows(schema, readers)
         self._position.row(count - 1, count)
         block = self._position.block(table.id.schema, table.id.table)
+        self._position.last_row = count - 1
         self._collected.add(CollectedEvent(event, starts, count, block, self._transactions.offset()), size)
         return True
 

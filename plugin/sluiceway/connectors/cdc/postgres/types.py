@@ -20,6 +20,7 @@ select t.oid, t.typname, t.typtype::text, t.typbasetype, t.typtypmod,
 from pg_catalog.pg_type t left join pg_catalog.pg_type e on e.oid = t.typelem
 """
 _LABELS = "select enumtypid, enumlabel from pg_catalog.pg_enum order by enumtypid, enumsortorder"
+_VECTORS = frozenset({"int2vector", "oidvector"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +106,17 @@ class TypeRegistry:
         scalar = fields.scalar_field(info, self._settings, ranges=element.kind == "r")
         if scalar is None:
             return fields.unknown_field(self._settings)
+        if found.name in _VECTORS:
+            return _vector_field(scalar, self._settings)
         return _array_field(scalar, scalar.schema.replace(optional=True), found.delimiter, self._settings)
+
+
+def _vector_field(inner: FieldType, settings: Settings) -> FieldType:
+    """Return the type of a vector of the catalog, ``1 2 3``. Debezium's are empty."""
+    convert = with_schema(inner.convert, inner.schema)
+    return FieldType(
+        Schema.array(inner.schema), lambda text: [convert(each) for each in text.split()] if settings.correct else [], [], []
+    )
 
 
 def _array_field(inner: FieldType, items: Schema, delimiter: str, settings: Settings) -> FieldType:

@@ -167,3 +167,36 @@ def test_tinyint_becomes_boolean_by_a_converter() -> None:
 def test_other_converters_are_refused() -> None:
     with pytest.raises(ConfigError, match="which this connector does not have"):
         converters({"converters": "x", "x.type": "com.example.Converter"})
+
+
+@pytest.mark.parametrize(("declaration", "precision"), [("bigint(20) unsigned", "20"), ("bigint unsigned", None)])
+def test_large_unsigned_numbers_have_the_declared_precision(declaration: str, precision: str | None) -> None:
+    field = _field(declaration, bigint_unsigned_mode="precise")
+
+    assert field.schema.parameters.get("connect.decimal.precision") == precision
+
+
+@pytest.mark.parametrize(
+    ("declaration", "default"),
+    [
+        ("timestamp(3) default '2020-01-01 00:00:00'", "2020-01-01T00:00:00.000Z"),
+        ("timestamp(6) default '2020-01-01 00:00:00.5'", "2020-01-01T00:00:00.500000Z"),
+        ("timestamp default '2020-01-01 00:00:01'", "2020-01-01T00:00:01Z"),
+    ],
+)
+def test_defaults_of_timestamps_have_the_declared_digits(declaration: str, default: str) -> None:
+    assert default_value(_column(declaration), _field(declaration), _settings()) == default
+
+
+@pytest.mark.parametrize(
+    ("declaration", "generated"),
+    [
+        ("timestamp default '2020-01-01' on update current_timestamp", True),
+        ("timestamp null on update now(3)", True),
+        ("datetime default now() on update now()", False),
+        ("timestamp default current_timestamp(3) on update current_timestamp(3) comment 'x'", False),
+        ("datetime default now()", False),
+    ],
+)
+def test_on_update_alone_makes_a_column_generated(declaration: str, generated: bool) -> None:
+    assert _column(declaration).auto_incremented is generated

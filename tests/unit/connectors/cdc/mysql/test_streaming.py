@@ -356,6 +356,40 @@ def test_a_known_table_with_other_types_than_the_log_is_read_again(log: _Log) ->
     assert first.value["after"]["s"] == "é"
 
 
+def test_comments_are_the_docs_of_fields(log: _Log) -> None:
+    log.tables.keep_comments = True
+    log.records(events.FORMAT, events.GTID_DDL, _statement("alter table t modify a tinyint unsigned comment 'its age'"))
+
+    [first, _] = log.records(*TRANSACTION)
+
+    assert first.value["after"].schema.field("a").schema.doc == "its age"
+
+
+def test_the_schema_history_has_the_id_of_the_statement(log: _Log) -> None:
+    log.config["provide.transaction.metadata"] = "true"
+    log.records(events.FORMAT, events.GTID_DDL, _statement("alter table t add z int"))
+
+    assert log.history.records[-1][1]["transaction_id"] == "0-223344-1845"
+
+
+def test_statements_have_the_number_of_the_row_before_them_and_all_their_tables(log: _Log) -> None:
+    sql = "rename table t to u, u to v, x to y"
+    *_, one, two, three = log.records(*TRANSACTION, events.GTID_DDL, _statement(sql))
+
+    assert [each.value["source"]["row"] for each in (one, two, three)] == [1, 1, 1]
+    assert {each.value["source"]["table"] for each in (one, two, three)} == {"u,v,y"}
+    assert [[change["id"] for change in each.value["tableChanges"]] for each in (one, two, three)] == [[], ['"tt"."v"'], []]
+
+
+@pytest.mark.parametrize("skipped", ["none", "t"])
+def test_truncate_table_is_neither_in_the_schema_topic_nor_in_the_history(log: _Log, skipped: str) -> None:
+    log.config["skipped.operations"] = skipped
+    records = log.records(events.FORMAT, events.GTID_DDL, _statement("truncate table t wait 3"))
+
+    assert [each.value["op"] for each in records] == (["t"] if skipped == "none" else [])
+    assert log.history.records == []
+
+
 # The rows are (1, ...) and (1, 7, ...): message.key.columns makes the update change the key.
 _MOVED = {"provide.transaction.metadata": "true", "message.key.columns": "tt.t:id,a"}
 
@@ -521,11 +555,11 @@ def test_a_commit_of_rows_before_the_position_is_logged(log: _Log, caplog: pytes
 
 def test_truncate_has_a_transaction_block(log: _Log) -> None:
     log.config = {"provide.transaction.metadata": "true", "skipped.operations": "none"}
-    truncate, change = log.records(events.FORMAT, events.GTID_DDL, _statement("truncate table t"))
+    truncate, change = log.records(events.FORMAT, events.GTID_DDL, _statement("truncate t"))
 
     assert _counts([truncate]) == [("t", 1, 1)]
     assert truncate.value["transaction"]["id"] == truncate.value["source"]["gtid"]
-    assert change.value["ddl"] == "truncate table t"
+    assert change.value["ddl"] == "truncate t"
     assert "transaction_id" not in (log.buffer.offset or {})
 
 

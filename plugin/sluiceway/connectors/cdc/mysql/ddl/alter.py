@@ -238,7 +238,7 @@ def _alter(table: TableDefinition, reader: TokenReader) -> TableDefinition:
         has_default, default = read_default(reader)
         column = replace(column, has_default=has_default or column.optional, default=default)
     elif reader.skip("DROP", "DEFAULT"):
-        column = replace(column, has_default=False, default=None)
+        column = replace(column, has_default=column.optional, default=None)
     elif not reader.skip("SET", "VISIBLE") and not reader.skip("SET", "INVISIBLE"):
         raise NotUnderstoodError(f"SET or DROP expected at {reader.next.text!r}")
     return replace(table, columns=(*table.columns[:position], column, *table.columns[position + 1 :]))

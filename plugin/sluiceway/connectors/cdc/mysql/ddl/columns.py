@@ -107,6 +107,8 @@ def _read_other(reader: TokenReader, found: _Attributes, type_: DataType) -> Non
         found.comment = reader.take().text[1:-1]
     elif reader.skip("ON", "UPDATE"):
         _read_function(reader)
+        # Debezium's grammar has ON UPDATE behind DEFAULT CURRENT_TIMESTAMP as a part of the default.
+        found.auto_incremented = found.auto_incremented or found.default != _EPOCH
     elif reader.skip("CHARACTER", "SET") or reader.skip("CHARSET"):
         type_.charset = reader.identifier()
     elif reader.skip("COLLATE"):

@@ -26,6 +26,7 @@ class ChangeType(Enum):
     TRUNCATE = "TRUNCATE"
     DATABASE = "DATABASE"
     SET = "SET"
+    NONE = "NONE"
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,8 +277,7 @@ class _Statement:
         return Outcome((Change(ChangeType.DATABASE, name, self.sql),))
 
     def set_variables(self) -> Outcome:
-        for match in ("character_set_server",):
-            self._set_charset(match)
+        self._set_charset("character_set_server")
         return Outcome((Change(ChangeType.SET, self.database, self.sql),))
 
     def _set_charset(self, variable: str) -> None:
@@ -293,10 +293,9 @@ class _Statement:
         prefix = self.sql[: reader.next.start]
         changes = []
         while not reader.at_end:
-            start = reader.next.start
             table = self.table_id()
             self.tables.remove(table)
-            text = prefix + self.sql[start : reader.peek(-1).end]
+            text = f"{prefix}`{table.schema}`.`{table.table}`"
             changes.append(Change(ChangeType.DROP, table.schema, text, table))
             if not reader.skip(","):
                 break
@@ -317,9 +316,6 @@ class _Statement:
             return Outcome()
         self.tables.put(changed)
         return Outcome((Change(ChangeType.ALTER, table.id.schema, self.sql, table.id, definition=changed),))
-
-    def drop_temporary(self) -> Outcome:
-        return self._no_change()
 
     def truncate(self) -> Outcome:
         self.reader.skip("TABLE")
@@ -345,7 +341,12 @@ class _Statement:
             changes.append(Change(ChangeType.ALTER, new.schema, text, new, old, moved))
             if not reader.skip(","):
                 break
-        return Outcome(tuple(changes), tuple(unread))
+        return Outcome(tuple(map(self._at_the_end, changes)), tuple(unread))
+
+    def _at_the_end(self, change: Change) -> Change:
+        """Return a renaming with the table that has the new name behind the whole statement; it is no change without one."""
+        definition = None if change.table is None else self.tables.get(change.table)
+        return replace(change, type=ChangeType.NONE if definition is None else change.type, definition=definition)
 
     def _move(self, old: TableId, new: TableId) -> TableDefinition | None:
         definition = self.tables.get(old)
@@ -389,7 +390,7 @@ _HANDLERS: tuple[tuple[tuple[str, ...], Callable[[_Statement], Outcome]], ...] =
     (("DROP", "SCHEMA"), _Statement.drop_database),
     (("DROP", "TABLE"), _Statement.drop_table),
     (("DROP", "TABLES"), _Statement.drop_table),
-    (("DROP", "TEMPORARY"), _Statement.drop_temporary),
+    (("DROP", "TEMPORARY"), _Statement._no_change),
     (("DROP", "INDEX"), _Statement.drop_index),
     (("TRUNCATE",), _Statement.truncate),
     (("RENAME", "TABLE"), _Statement.rename_table),

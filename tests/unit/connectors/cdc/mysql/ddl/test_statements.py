@@ -110,7 +110,7 @@ def test_drops_have_one_change_a_table() -> None:
     outcome = apply_statement(tables, "drop table if exists t, `x`.`y`", "db")
 
     assert [(change.type, change.ddl) for change in outcome.changes] == [
-        (ChangeType.DROP, "drop table if exists t"),
+        (ChangeType.DROP, "drop table if exists `db`.`t`"),
         (ChangeType.DROP, "drop table if exists `x`.`y`"),
     ]
     assert not tables.tables
