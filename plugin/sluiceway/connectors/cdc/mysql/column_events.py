@@ -71,12 +71,16 @@ class CollectedRows:
             operation = event.operation
             for number, (before, after) in enumerate(self.readers.read(event)):
                 source, offset = _at_row(block, number), {**last, _ROW: number + 1}
+                made: list[SourceRecord] = []
                 if operation == INSERT and after is not None:
-                    records += emitter.create(self.schema, after, source, None, offset)
+                    made = emitter.create(self.schema, after, source, None, offset)
                 elif operation == DELETE and before is not None:
-                    records += emitter.delete(self.schema, before, source, None, offset)
+                    made = emitter.delete(self.schema, before, source, None, offset)
                 elif after is not None:
-                    records += emitter.update(self.schema, before, after, source, None, offset)
+                    made = emitter.update(self.schema, before, after, source, None, offset)
+                for record in made[:-1]:
+                    record.source_offset = {**last, _ROW: number}  # a restart must not lose the last one
+                records += made
         return records
 
     def _encoded(self, emitter: Emitter, serializer: ColumnSerializer, *, tombstones: bool) -> EncodedRecords:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from sluiceway.api import SourceRecord
 from sluiceway.connectors.cdc.emitter import Emitter
@@ -38,9 +39,7 @@ class RowRecords:
         if table.captured:
             source = self._position.block(table.id.schema, table.id.table, row=number)
             self._position.last_row = number
-            self._position.row(number - 1, number)
-            row_before = self._transactions.offset()
-            self._position.row(number, number + 1)
+            before_counting = self._offset_before(number) if self._transactions.enabled else None
             count, offset = self._transactions.count(table.id), self._transactions.offset()
             if operation == row_events.INSERT and after is not None:
                 records = emitter.create(schema, after, source, count, offset)
@@ -48,10 +47,19 @@ class RowRecords:
                 records = emitter.delete(schema, before, source, count, offset)
             elif after is not None:
                 records = emitter.update(schema, before, after, source, count, offset)
-            for record in records[:-1]:
-                record.source_offset = row_before  # a restart must not lose the tombstone, or the row with its new key
+            if len(records) > 1:  # a restart must not lose the tombstone, or the row with its new key
+                row_before = before_counting or self._offset_before(number)
+                for record in records[:-1]:
+                    record.source_offset = row_before
             if records and self._transactions.enabled:
                 records[-1].source_offset = self._transactions.offset()  # with the records that were counted
         if self._on_row is not None and table.definition is not None:
             self._on_row(table.id, operation, table.definition, before, after)
         return records
+
+    def _offset_before(self, number: int) -> dict[str, Any]:
+        """Return the offset behind the row before."""
+        self._position.row(number - 1, number)
+        offset = self._transactions.offset()
+        self._position.row(number, number + 1)
+        return offset

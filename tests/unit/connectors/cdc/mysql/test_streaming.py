@@ -553,6 +553,21 @@ def test_a_commit_of_rows_before_the_position_is_logged(log: _Log, caplog: pytes
     assert f"transaction {XID}, which is committed, are before the position" in caplog.text
 
 
+@pytest.mark.parametrize("columns", [False, True])
+def test_only_the_last_record_of_a_changed_key_has_the_offset_behind_it(log: _Log, columns: bool) -> None:
+    log.config["message.key.columns"] = "tt.t:id,a"
+    converters = TaskConverters(JsonConverter(), JsonConverter())
+    for converter in converters:
+        converter.configure({"schemas.enable": "false"})
+    log.converters, log.columns = converters, columns
+    log.streaming().run(map(memoryview, (events.FORMAT, events.GTID, events.TABLE_MAP, events.UPDATE, events.XID)))
+
+    records = log.buffer.take(10)
+
+    assert isinstance(records, list)
+    assert [(each.source_offset or {}).get("row", 0) for each in records] == [0, 0, 1]
+
+
 def test_truncate_has_a_transaction_block(log: _Log) -> None:
     log.config = {"provide.transaction.metadata": "true", "skipped.operations": "none"}
     truncate, change = log.records(events.FORMAT, events.GTID_DDL, _statement("truncate t"))
