@@ -6,7 +6,7 @@ import itertools
 
 import pytest
 
-from sluiceway.provider.pause_sync.rules import Decision, changed, decide, generated, targets_by_dag
+from sluiceway.provider.pause_sync.rules import Decision, Toggle, changed, decide, generated, is_newer, targets_by_dag
 from sluiceway.storage.model import ClusterState, ConnectorEntry, TargetState
 
 STARTED, PAUSED, STOPPED = TargetState.STARTED, TargetState.PAUSED, TargetState.STOPPED
@@ -117,3 +117,19 @@ def test_a_dag_has_changed_only_if_a_key_it_depends_on_has() -> None:
         )
     )
     assert changed(before, now) == {"b", "c", "d"}
+
+
+@pytest.mark.parametrize(
+    ("toggle", "newer"),
+    [
+        (None, False),
+        (Toggle(paused=True, at=5), False),
+        (Toggle(paused=True, at=15), False),
+        (Toggle(paused=True, at=20), False),
+        (Toggle(paused=True, at=25), True),
+        (Toggle(paused=False, at=25), False),  # does not explain the flag
+    ],
+)
+def test_a_toggle_is_newer_if_it_came_after_the_target_states_of_all_connectors(toggle: Toggle | None, newer: bool) -> None:
+    entries = {name: ConnectorEntry(name, {}, PAUSED, target_state_at=at) for name, at in (("a", 10), ("b", 20))}
+    assert is_newer(toggle, True, ClusterState(entries), ["a", "b", "gone"]) is newer
