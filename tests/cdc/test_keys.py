@@ -164,7 +164,8 @@ class _Reading(Folded):
         super().__init__()
         self.rows: Rows = {}
         self._source = source
-        self._config = {**source.config, **config, "sluiceway.cdc.compat": "correct"}
+        # As a decimal, NaN would be null, which a key must not be.
+        self._config = {**source.config, **config, "sluiceway.cdc.compat": "correct", "decimal.handling.mode": "string"}
         self._offset: Any = None
 
     def run(self, done: Callable[[], bool], at: Callable[[], None] | None = None) -> None:
@@ -278,3 +279,71 @@ def test_each_row_of_random_tables_is_read_once(source: _Source, tmp_path: Path)
         finally:
             source.execute(*(f"drop table if exists {table.name}" for table in tables))
     print(f"{source.config['topic.prefix']} {_TABLES} tables")
+
+
+def test_no_signal_ends_a_connector(source: _Source, tmp_path: Path) -> None:
+    """Requests that the database or a record's schema refuses end with a notification, and the log is read on."""
+    source.execute(
+        "create table good (c0 int primary key, n int)",
+        "insert into good values (1, 1), (2, 2)",
+        "create table notes (c0 int primary key, n int, note text)",
+        "insert into notes values (1, 1, 'a')",
+    )
+    refused: list[dict[str, Any]] = [
+        {"additional-conditions": [{"data-collection": f"{source.schema}.notes", "filter": "nothing = 1"}]},
+        {"additional-conditions": [{"data-collection": f"{source.schema}.notes", "filter": "1 = "}], "type": "blocking"},
+        {"surrogate-key": "nothing"},
+        {"surrogate-key": ["c0"]},
+        {"type": "strange"},
+        {"data-collections": ["nothing"]},
+        {"additional-conditions": 5},
+    ]
+    tables = ["notes"] * len(refused)
+    if source.task is PostgresTask:
+        source.execute(
+            "create table odd (c0 numeric primary key, n int, note json)", "insert into odd values ('NaN', 1, '1'), (1, 2, '2')"
+        )
+        refused += [{}, {"surrogate-key": "note"}]  # a key that no record can have, and one without order
+        tables += ["odd", "odd"]
+    signals = tmp_path / "signals"
+    config = {
+        **source.config,
+        "snapshot.mode": "no_data",
+        "read.only": "true",
+        "signal.enabled.channels": "file",
+        "signal.file": str(signals),
+        "signal.poll.interval.ms": "0",
+        "notification.enabled.channels": "sink",
+        "notification.sink.topic.name": "notifications",
+    }
+    ended: dict[str, str] = {}
+    numbers: set[int] = set()
+
+    def ends(records: Iterable[SourceRecord]) -> None:
+        for record in records:
+            value: Any = record.value
+            if record.topic == "notifications":
+                data = value["additional_data"]
+                ended[value["id"]] = data.get("status", "") + data.get("reason", "") or ended.get(value["id"], "")
+            elif isinstance(value, Struct) and record.topic.endswith(".good"):
+                numbers.add(value["after"]["n"])
+
+    class Ended(Folded):
+        def add(self, records: Iterable[SourceRecord]) -> None:
+            ends(records)
+
+    def send(identifier: str, table: str, data: dict[str, Any]) -> None:
+        named = {"data-collections": [f"{source.schema}.{table}"], **data}
+        signals.write_text(json.dumps({"id": identifier, "type": "execute-snapshot", "data": named}))
+
+    with TaskRun(source.task, config) as run:
+        run.poll()
+        for number, (table, data) in enumerate(zip(tables, refused, strict=True)):
+            identifier = f"s{number}"
+            send(identifier, table, data)
+            run.fold_until(Ended(), lambda identifier=identifier: bool(ended.get(identifier)))  # type: ignore[misc]
+        send("last", "good", {})
+        run.fold_until(Ended(), lambda: numbers == {1, 2})
+        source.execute("insert into good values (3, 3)")
+        run.fold_until(Ended(), lambda: 3 in numbers)
+    assert "SUCCEEDED" not in [status for identifier, status in ended.items() if identifier != "last"]

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple, Protocol
 
 from sluiceway.connectors.cdc.config import CommonConfig
 from sluiceway.connectors.cdc.filters import TableId
-from sluiceway.connectors.cdc.incremental_offsets import Request, loaded, stored
+from sluiceway.connectors.cdc.incremental_offsets import OWN_SIGNALS, Request, loaded, stored
 from sluiceway.connectors.cdc.notifications import INCREMENTAL, Notifications
 from sluiceway.connectors.cdc.tables import Row, TableSchema
 
@@ -84,6 +84,9 @@ class ChunkReader(Protocol):
     def identity(self, schema: TableSchema, row: Row, *, logged: bool) -> Hashable:
         """Return what a row of a query has in common with the same row in the log: its primary key, or all its values."""
 
+    def is_transient(self, error: Exception) -> bool:
+        """Tell whether a new connection, or a later try, may heal an error."""
+
     def reached(self, mark: Mark) -> bool:
         """Tell whether the log has been read up to a mark."""
 
@@ -130,8 +133,7 @@ class IncrementalSnapshots:
         """Continue with requests, which are read without watermarks in the database if there is no signal table."""
         for each in requests:
             self._set_key(each)
-            if each.key:
-                self._requests.append(each)
+            self._requests.append(each)
         names = ",".join(dict.fromkeys(str(each.table) for each in self._requests))
         for each in self._requests:
             each.tables = names
@@ -146,6 +148,8 @@ class IncrementalSnapshots:
     def add(self, signal: str, tables: Sequence[TableId], conditions: Mapping[str, str], surrogate: str | None) -> None:
         """Add tables to read, in this order, unless they are waiting already."""
         waiting = {each.table for each in self._requests}
+        if repeated := waiting.intersection(tables):
+            log.warning("Signal %s: %s wait for an incremental snapshot already", signal, ", ".join(map(str, sorted(repeated))))
         tables = [table for table in tables if table not in waiting]
         names = ",".join(map(str, tables))
         self._notifications.add(signal, "STARTED", INCREMENTAL, data_collections=names)
@@ -153,11 +157,6 @@ class IncrementalSnapshots:
         for table in tables:
             request = Request(table, signal, conditions.get(str(table)), surrogate, tables=names)
             self._set_key(request)
-            if not request.key:
-                log.warning(
-                    "Incremental snapshot of %s skipped: it has no primary key. Name a surrogate-key in the signal.", table
-                )
-                continue
             self._requests.append(request)
         self._state = None
 
@@ -193,13 +192,42 @@ class IncrementalSnapshots:
         """Read the next chunk, unless one is being read or snapshots are paused."""
         while self._requests and self._window is None and not self._paused:
             request = self._requests[0]
-            schema = self._reader.schema(request.table)
-            if schema is None or not self._prepare(request):
-                self._finish(request, "EMPTY" if schema is not None else "UNKNOWN_SCHEMA")
-                continue
-            if not self._read(request, schema):
-                return
+            try:
+                if not self._begin(request):
+                    return
+            except Exception as error:  # noqa: BLE001 (it raises what the task must see)
+                self.give_up(error)
         self.check()
+
+    def give_up(self, error: Exception) -> None:
+        """End the table that is being read, because of an error that another try does not heal.
+
+        Raises the error if another try may heal it, or if no signal has requested the table: then the task must not go on.
+        """
+        request = self._requests[0]
+        if request.signal in OWN_SIGNALS or self._reader.is_transient(error):
+            raise error
+        log.error("Signal %s: the incremental snapshot of %s is given up: %s", request.signal, request.table, error)
+        self._window = self._closed = None
+        self._finish(request, "SQL_EXCEPTION")
+
+    def _begin(self, request: Request) -> bool:
+        """Read a chunk of a table, or end it if it has none. Return False to try again later."""
+        schema = self._reader.schema(request.table)
+        if schema is None:
+            self._finish(request, "UNKNOWN_SCHEMA")
+        elif not request.key:
+            log.warning(
+                "Signal %s: the incremental snapshot of %s is skipped: it has no primary key. Name a surrogate-key.",
+                request.signal,
+                request.table,
+            )
+            self._finish(request, "NO_PRIMARY_KEY")
+        elif not self._prepare(request):
+            self._finish(request, "EMPTY")
+        else:
+            return self._read(request, schema)
+        return True
 
     def _prepare(self, request: Request) -> bool:
         if request.maximum is None:

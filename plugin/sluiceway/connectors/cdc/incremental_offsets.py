@@ -22,6 +22,10 @@ from sluiceway.java.serialization import MalformedError
 
 log = logging.getLogger(__name__)
 
+INITIAL_SIGNAL, NEW_TABLES_SIGNAL = "initial-snapshot", "new-tables"
+OWN_SIGNALS = frozenset({INITIAL_SIGNAL, NEW_TABLES_SIGNAL})
+"""The signals' ids of incremental snapshots that no signal has requested: the rest of an initial snapshot, and new tables."""
+
 _PREFIX = "incremental_snapshot_"
 PRIMARY_KEY, MAXIMUM_KEY = f"{_PREFIX}primary_key", f"{_PREFIX}maximum_key"
 COLLECTIONS, CORRELATION_ID = f"{_PREFIX}collections", f"{_PREFIX}correlation_id"

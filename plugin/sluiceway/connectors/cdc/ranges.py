@@ -10,12 +10,10 @@ from dataclasses import dataclass, field
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from sluiceway.connectors.cdc.filters import TableId
-from sluiceway.connectors.cdc.incremental_offsets import Request
+from sluiceway.connectors.cdc.incremental_offsets import INITIAL_SIGNAL, Request
 
 PROGRESS = "sluiceway_snapshot"
 """The key of source offsets with the progress of an initial snapshot, beside Debezium's keys, which ignores it."""
-SIGNAL = "initial-snapshot"
-"""The signal's id of the incremental snapshot that reads the rest of an initial snapshot."""
 
 Session = TypeVar("Session")
 Key = tuple[Any, ...]
@@ -171,7 +169,7 @@ def rest(offset: Mapping[str, Any], tables: Sequence[TableToRead]) -> tuple[list
             continue
         for after, last in progress["ranges"].get(name, [[None, None]]):
             start = _decoded(after)
-            requests.append(Request(each.table, SIGNAL, after=start, sent=start, maximum=_decoded(last)))
+            requests.append(Request(each.table, INITIAL_SIGNAL, after=start, sent=start, maximum=_decoded(last)))
     return requests, whole
 
 

@@ -16,6 +16,8 @@ from sluiceway.kafka.clients import OFFSET_STORED, TopicPartitionOffset, consume
 log = logging.getLogger(__name__)
 
 SIGNAL_OFFSET = "incremental_snapshot_signal_offset"
+OWN_SIGNAL_OFFSET = "sluiceway_signal_offset"
+"""The key of source offsets with the offset of the last signal, where Debezium does not keep it."""
 _KAFKA_SECONDS = 0.1
 _ERROR_SECONDS = 1.0
 _MOST_SIGNALS = 100
@@ -30,8 +32,8 @@ class Channel(Protocol):
     def state(self) -> dict[str, Any]:
         """Return the channel's part of source offsets."""
 
-    def commit(self) -> None:
-        """Source offsets are stored: the signals read before them need not be read again."""
+    def commit(self, offset: Mapping[str, Any]) -> None:
+        """A source offset is stored: the signals that its state contains need not be read again."""
 
     def close(self) -> None: ...
 
@@ -60,7 +62,7 @@ class FileChannel:
             return []
         self._due = time.monotonic() + self._interval
         try:
-            lines = self._path.read_text(encoding="utf-8").splitlines() if self._path.exists() else []
+            lines = self._path.read_text(encoding="utf-8", errors="replace").splitlines() if self._path.exists() else []
             if lines:
                 self._path.write_text("", encoding="utf-8")
         except OSError as error:
@@ -71,7 +73,7 @@ class FileChannel:
     def state(self) -> dict[str, Any]:
         return {}
 
-    def commit(self) -> None: ...
+    def commit(self, offset: Mapping[str, Any]) -> None: ...
 
     def close(self) -> None: ...
 
@@ -79,8 +81,8 @@ class FileChannel:
 class KafkaChannel:
     """Reads signals from the first partition of a topic: records whose key is the topic prefix.
 
-    It starts at the offset that its consumer group has committed. Without one it starts after the signal of the source offset, or
-    by ``signal.consumer.auto.offset.reset``. Offsets are committed after source offsets, so that no signal is lost.
+    It starts after the signal of the source offset. Without one it starts at the offset that its consumer group has committed, or
+    by ``signal.consumer.auto.offset.reset``. An offset is committed once a source offset is stored that has the signal's request.
     """
 
     def __init__(self, config: CommonConfig, offset: Mapping[str, Any]) -> None:
@@ -88,8 +90,8 @@ class KafkaChannel:
         self._prefix = topic.key
         self._topic = topic.name
         self._due = 0.0
-        self._in_offsets = config.signals.read_only  # where Debezium keeps it
-        self._last: int | None = None if offset.get(SIGNAL_OFFSET) is None else int(offset[SIGNAL_OFFSET])
+        self._key = SIGNAL_OFFSET if config.signals.read_only else OWN_SIGNAL_OFFSET
+        self._last: int | None = None if offset.get(self._key) is None else int(offset[self._key])
         self._committed = self._last
         properties = {
             "auto.offset.reset": "earliest",
@@ -128,10 +130,10 @@ class KafkaChannel:
         self._consumer.assign([TopicPartitionOffset(self._topic, 0, start)])
 
     def state(self) -> dict[str, Any]:
-        return {} if self._last is None or not self._in_offsets else {SIGNAL_OFFSET: self._last}
+        return {} if self._last is None else {self._key: self._last}
 
-    def commit(self) -> None:
-        last = self._last
+    def commit(self, offset: Mapping[str, Any]) -> None:
+        last = offset.get(self._key)
         if last is not None and last != self._committed:
             self._consumer.commit(offsets=[TopicPartitionOffset(self._topic, 0, last + 1)], asynchronous=True)
             self._committed = last
@@ -149,7 +151,7 @@ def parse_document(text: str) -> Signal | None:
         if not isinstance(data, dict):
             raise ValueError("its data is no JSON object")
         return Signal(str(document.get("id", "")), str(document["type"]), data)
-    except (ValueError, KeyError, AttributeError, TypeError) as error:
+    except (ValueError, KeyError, AttributeError, TypeError, RecursionError) as error:
         log.warning("A signal is not a JSON document with id, type and data: %s", error)
         return None
 
@@ -161,7 +163,7 @@ def parse_row(values: Sequence[Any]) -> Signal | None:
     text = values[2] if len(values) > 2 else None
     try:
         data = json.loads(text) if text else {}
-    except ValueError as error:
+    except (ValueError, TypeError, RecursionError) as error:
         log.warning("Signal %s: its data is not JSON, so it is ignored: %s", values[0], error)
         return None
     return Signal(str(values[0]), str(values[1]), data if isinstance(data, dict) else {})

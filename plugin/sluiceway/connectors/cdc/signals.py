@@ -2,38 +2,65 @@
 
 from __future__ import annotations
 
+import json
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from sluiceway.api import Offset, SourceRecord
 from sluiceway.connectors.cdc.config import CommonConfig
 from sluiceway.connectors.cdc.emitter import Emitter
 from sluiceway.connectors.cdc.filters import TableId, compile_anchored
 from sluiceway.connectors.cdc.incremental import ChunkReader, IncrementalSnapshots
+from sluiceway.connectors.cdc.incremental_offsets import COLLECTIONS, NEW_TABLES_SIGNAL
 from sluiceway.connectors.cdc.known_tables import KnownTables
-from sluiceway.connectors.cdc.notifications import Notifications
-from sluiceway.connectors.cdc.signal_channels import Channel, open_channels, parse_row
+from sluiceway.connectors.cdc.notifications import INCREMENTAL, Notifications
+from sluiceway.connectors.cdc.signal_channels import (
+    OWN_SIGNAL_OFFSET,
+    SIGNAL_OFFSET,
+    Channel,
+    open_channels,
+    parse_row,
+)
 from sluiceway.connectors.cdc.signal_topic import Signal
-from sluiceway.connectors.cdc.tables import TableSchema
+from sluiceway.connectors.cdc.tables import Row, TableSchema
 from sluiceway.data import Struct
+from sluiceway.errors import DataError
 from sluiceway.java.regex import RegexError
 
 log = logging.getLogger(__name__)
 
-NEW_TABLES = "new-tables"
-"""The signal's id of the incremental snapshot that reads new tables."""
+BLOCKING = "sluiceway_blocking_snapshots"
+"""The key of source offsets with the blocking snapshots that were requested and have not ended, beside Debezium's keys."""
 
-Blocking = Callable[[Sequence[TableId], Mapping[str, str]], None]
+
+_REQUESTS = (COLLECTIONS, BLOCKING, SIGNAL_OFFSET, OWN_SIGNAL_OFFSET)
+
+
+def requests_differ(offset: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    """Tell whether signals were taken, or their requests have ended, between two source offsets."""
+    return any(offset.get(key) != other.get(key) for key in _REQUESTS)
+
+
+class BlockingRequest(NamedTuple):
+    """A blocking snapshot of tables, with the conditions of single ones. ``signal`` has requested it, or is None."""
+
+    signal: str | None
+    tables: Sequence[TableId]
+    conditions: Mapping[str, str]
+
+
+Blocking = Callable[[BlockingRequest], None]
 Captured = Callable[[], Iterable[TableId]]
 
 
 class Signals:
-    """Executes signals.
+    """Executes signals. One that cannot be executed is refused, in the log and by a notification: it must not end the task.
 
     Args:
         captured: returns the tables that records are made for.
-        blocking: begins a blocking snapshot of tables, with the conditions of single ones.
+        blocking: begins a blocking snapshot.
+        is_transient: tells whether an error is one of the connection, which the task must see.
     """
 
     def __init__(
@@ -41,10 +68,14 @@ class Signals:
         incremental: IncrementalSnapshots,
         captured: Captured,
         blocking: Blocking,
+        notifications: Notifications,
+        is_transient: Callable[[Exception], bool],
     ) -> None:
         self._incremental = incremental
         self._captured = captured
         self._blocking = blocking
+        self._notifications = notifications
+        self._is_transient = is_transient
         self._actions: dict[str, Callable[[Signal], None]] = {
             "execute-snapshot": self._execute,
             "stop-snapshot": self._stop,
@@ -54,13 +85,23 @@ class Signals:
         }
 
     def execute(self, signal: Signal) -> None:
-        """Execute a signal; one of an unknown type is ignored with a warning."""
+        """Execute a signal. Raises errors of the connection only."""
         action = self._actions.get(signal.type)
         if action is None:
-            log.warning("Signal %s has the unknown type %s and is ignored", signal.id, signal.type)
+            self.refuse(signal.id, f"its type {signal.type} is unknown")
             return
         log.info("Signal %s: %s %s", signal.id, signal.type, dict(signal.data))
-        action(signal)
+        try:
+            action(signal)
+        except Exception as error:
+            if self._is_transient(error):
+                raise
+            self.refuse(signal.id, str(error))
+
+    def refuse(self, signal: str, reason: str) -> None:
+        """Report a signal that is not executed, or no longer."""
+        log.error("Signal %s is refused: %s", signal, reason)
+        self._notifications.add(signal, "SKIPPED", INCREMENTAL, reason=reason)
 
     def _execute(self, signal: Signal) -> None:
         tables = self._tables(_names(signal))
@@ -70,14 +111,17 @@ class Signals:
                 for table in self._tables([str(entry.get("data-collection"))]):
                     conditions.setdefault(str(table), str(entry["filter"]))
         kind = str(signal.data.get("type") or "incremental").lower()
+        surrogate = signal.data.get("surrogate-key") or None
         if not tables:
-            log.warning("Signal %s names no captured table and is ignored", signal.id)
+            self.refuse(signal.id, "its data-collections match no captured table")
+        elif surrogate is not None and not isinstance(surrogate, str):
+            self.refuse(signal.id, "its surrogate-key is no text with the names of columns")
         elif kind == "blocking":
-            self._blocking(tables, conditions)
+            self._blocking(BlockingRequest(signal.id, tables, conditions))
         elif kind == "incremental":
-            self._incremental.add(signal.id, tables, conditions, signal.data.get("surrogate-key") or None)
+            self._incremental.add(signal.id, tables, conditions, surrogate)
         else:
-            log.warning("Signal %s wants a snapshot of the unknown type %s and is ignored", signal.id, kind)
+            self.refuse(signal.id, f"its type of snapshot, {kind}, is unknown")
 
     def _stop(self, signal: Signal) -> None:
         names = _names(signal)
@@ -121,9 +165,12 @@ class SignalProcessor:
         self._config = config
         self._emitter = emitter
         self._notifications = notifications
+        self._is_transient = chunks.is_transient
         self._table = (config.signals.table or "").split(".")[-2:]
         self.incremental = IncrementalSnapshots(config, chunks, notifications)
-        self._signals = Signals(self.incremental, captured, blocking)
+        self._begin_blocking = blocking
+        self._blocking: list[BlockingRequest] = []
+        self._signals = Signals(self.incremental, captured, self._want_blocking, notifications, chunks.is_transient)
         self._captured = captured
         self._known: KnownTables | None = None
         self._channels: list[Channel] = []
@@ -136,17 +183,36 @@ class SignalProcessor:
             new = self._known.new(offset)
             if new:
                 log.info("Reading tables that were not captured before: %s", ", ".join(map(str, new)))
-                self.incremental.add(NEW_TABLES, new, {}, None)
+                self.incremental.add(NEW_TABLES_SIGNAL, new, {}, None)
+        for signal, names, conditions in json.loads(offset.get(BLOCKING) or "[]"):
+            self._want_blocking(BlockingRequest(signal, [TableId(*name) for name in names], conditions))
         self._channels = open_channels(self._config, offset)
 
     def state(self) -> dict[str, Any]:
         """Return the part of source offsets that describes incremental snapshots and channels."""
         state = self.incremental.state()
+        if self._blocking:
+            state = {**state, BLOCKING: json.dumps(self._blocking, separators=(",", ":"))}
         if self._known is not None:
             state = {**state, **self._known.state()}
         for channel in self._channels:
             state = {**state, **channel.state()}
         return state
+
+    def _want_blocking(self, request: BlockingRequest) -> None:
+        self._blocking.append(request)
+        self._begin_blocking(request)
+
+    def blocking_ended(self, request: BlockingRequest, error: Exception | None = None) -> None:
+        """Note that a blocking snapshot has ended, by an error or not.
+
+        Raises the error if another try may heal it, or if no signal has requested the snapshot.
+        """
+        if error is not None:
+            if request.signal is None or self._is_transient(error):
+                raise error
+            self._signals.refuse(request.signal, str(error))
+        self._blocking = [each for each in self._blocking if each is not request]
 
     @property
     def idle(self) -> bool:
@@ -194,23 +260,45 @@ class SignalProcessor:
         closed = self.incremental.closed_window()
         records: list[SourceRecord] = []
         if closed is not None and before is not None:
-            schema, rows = closed
-            records = [self._emitter.read(schema, row, source(schema), before) for row in rows]
+            records = self._read(*closed, source, before)
             if records:
                 records[-1].source_offset = offset()
         if self._notifications.waiting:
             records += self._notifications.take(offset())
         return records
 
-    def commit(self) -> None:
-        """Commit the positions of the channels, because source offsets have been stored."""
+    def _read(
+        self, schema: TableSchema, rows: Sequence[Row], source: Callable[[TableSchema], Struct], offset: Offset
+    ) -> list[SourceRecord]:
+        """Return the records of rows; none if one of them cannot be a record, which ends the snapshot of the table."""
+        try:
+            records = [self._emitter.read(schema, row, source(schema), offset) for row in rows]
+            for record in records:
+                check_required(record.key)
+                check_required(record.value["after"] if isinstance(record.value, Struct) else None)
+        except Exception as error:  # noqa: BLE001 (it raises what the task must see)
+            self.incremental.give_up(error)
+            return []
+        return records
+
+    def commit(self, offset: Mapping[str, Any]) -> None:
+        """Commit the positions of the channels up to a source offset that has been stored."""
         for channel in self._channels:
-            channel.commit()
+            channel.commit(offset)
 
     def close(self) -> None:
         for channel in self._channels:
             channel.close()
         self._channels = []
+
+
+def check_required(values: Any) -> None:
+    """Raise DataError if a struct has null in a required field, such as for a numeric that is NaN."""
+    if not isinstance(values, Struct):
+        return
+    for field, value in zip(values.schema.fields, values.values_, strict=True):
+        if value is None and not field.schema.optional and field.schema.default is None:
+            raise DataError(f"A row has a value of the column {field.name} that its type of field cannot hold.")
 
 
 def _log(signal: Signal) -> None:

@@ -34,6 +34,7 @@ class TableOfThree:
     def __init__(self) -> None:
         self.marks: list[str] = []
         self.read = self.visible = 0
+        self.wrong_row = False
 
     def schema(self, table: TableId) -> TableSchema | None:
         column = Column(name="id", field=FieldType(INT32_SCHEMA, int, 0), optional=False)
@@ -56,7 +57,8 @@ class TableOfThree:
 
     def chunk(self, request: Request, _schema: TableSchema, limit: int) -> Chunk:
         after = int(request.after[0]) if request.after else 0
-        return Chunk.split([(str(number), str(number)) for number in range(after + 1, 4)][:limit], 1)
+        rows = [("no number" if self.wrong_row else str(number), str(number)) for number in range(after + 1, 4)]
+        return Chunk.split(rows[:limit], 1)
 
     def kinds(self, _request: Request) -> Sequence[str]:
         return ["Integer"]
@@ -65,6 +67,9 @@ class TableOfThree:
         if self.visible < self.read:
             return None
         return ReadOnlyChunk(self.chunk(request, schema, limit), (self.visible,))
+
+    def is_transient(self, error: Exception) -> bool:
+        return False
 
     def reached(self, mark: Mark) -> bool:
         return (self.read,) >= mark
@@ -164,6 +169,29 @@ def test_a_chunk_is_not_read_while_queries_see_less_than_the_log_has() -> None:
     closed = snapshots.closed_window()
     assert closed is not None
     assert closed[1] == [("1",), ("2",)]
+
+
+def test_a_table_without_key_is_refused() -> None:
+    reader = TableOfThree()
+    snapshots = _snapshots(reader)
+    reader.key = lambda _table: []  # type: ignore[method-assign]
+    snapshots.add("s1", [_TABLE], {}, None)
+    snapshots.advance()
+    assert not snapshots.running
+
+
+def test_a_surrogate_key_that_rows_may_share_is_followed_by_the_primary_key() -> None:
+    snapshots = _snapshots(TableOfThree())
+    snapshots.add("s1", [_TABLE], {}, "a, b")
+    assert [(each.key, each.unique) for each in snapshots._requests] == [(("a", "b", "id"), True)]
+
+
+def test_equal_rows_of_a_table_without_key_are_all_returned_but_for_those_that_changed() -> None:
+    reader = TableOfThree()
+    snapshots = _snapshots(reader)
+    reader.identity = lambda *_arguments, **_more: "same"  # type: ignore[method-assign]
+    snapshots.add("s1", [_TABLE], {}, None)
+    assert len(_window(snapshots, reader, "any")) == 1
 
 
 def test_stop_ends_the_window() -> None:

@@ -28,6 +28,7 @@ class _Consumer:
         self.properties = properties
         self.starts: list[int] = []
         self.waiting: list[_Message] = []
+        self.committed: list[int] = []
 
     def assign(self, partitions: list[Any]) -> None:
         [partition] = partitions
@@ -37,6 +38,10 @@ class _Consumer:
     def consume(self, _count: int, _timeout: float) -> list[_Message]:
         found, self.waiting = self.waiting, []
         return found
+
+    def commit(self, offsets: list[Any], *, asynchronous: bool) -> None:
+        assert asynchronous
+        self.committed += [partition.offset for partition in offsets]
 
 
 @pytest.fixture
@@ -71,3 +76,15 @@ def test_a_committed_offset_that_was_not_got_is_asked_for_again(channel: KafkaCh
     consumer.waiting = [_Message(error="group")]
     assert channel.read() == []
     assert consumer.starts == [OFFSET_STORED, OFFSET_STORED, 8]
+
+
+def test_an_offset_is_committed_once_a_source_offset_has_its_request(channel: KafkaChannel) -> None:
+    consumer: Any = channel._consumer
+    before = channel.state()
+    consumer.waiting = [_Message(b'{"id":"s1","type":"log"}', CONFIG["topic.prefix"].encode(), 5)]
+    channel.read()
+    channel.commit(before)
+    assert consumer.committed == []
+    channel.commit(channel.state())
+    channel.commit(channel.state())
+    assert consumer.committed == [6]

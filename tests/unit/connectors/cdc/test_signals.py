@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from sluiceway.connectors.cdc.emitter import Emitter
 from sluiceway.connectors.cdc.envelope import source_schema
 from sluiceway.connectors.cdc.filters import TableId
+from sluiceway.connectors.cdc.incremental_offsets import INITIAL_SIGNAL, Request
 from sluiceway.connectors.cdc.notifications import Notifications
 from sluiceway.connectors.cdc.postgres.config import postgres_config
-from sluiceway.connectors.cdc.signals import SignalProcessor
+from sluiceway.connectors.cdc.signals import BLOCKING, BlockingRequest, SignalProcessor
 from sluiceway.data import Struct
 from unit.connectors.cdc.test_incremental import CONFIG, TableOfThree
 
@@ -21,21 +23,25 @@ _TABLES = [TableId("public", "t"), TableId("public", "u"), TableId("other", "t")
 _SIGNALS = TableId("public", "signals")
 
 
+_NOTIFIED = {"notification.enabled.channels": "sink", "notification.sink.topic.name": "notes"}
+
+
 class _Task:
     """A task's signals, and the blocking snapshots that were wanted."""
 
-    def __init__(self, **more: str) -> None:
-        self.reader = TableOfThree()
-        self.blocking: list[tuple[Sequence[TableId], Mapping[str, str]]] = []
+    def __init__(self, reader: TableOfThree | None = None, /, **more: str) -> None:
+        self.reader = reader or TableOfThree()
+        self.blocking: list[BlockingRequest] = []
         config = postgres_config({**CONFIG, **more}).common
         emitter = Emitter(config, "postgresql")
+        self.notifications = Notifications(config, emitter)
         self.processor = SignalProcessor(
             config,
             self.reader,
             emitter,
-            Notifications(config, emitter),
+            self.notifications,
             lambda: _TABLES,
-            lambda *wanted: self.blocking.append(wanted),
+            self.blocking.append,
         )
         self.processor.load({})
 
@@ -47,6 +53,14 @@ class _Task:
         block = Struct.of(schema, ["v", "c", "n", 0, None, "d", None, None, None])
         records = self.processor.due(lambda: dict(self.processor.state()), lambda _table: block)
         return [dict(record.source_offset or {}) for record in records]
+
+    def notified(self) -> list[tuple[str, str, str | None]]:
+        """Return the signals' ids, the kinds, and the reasons or states of the notifications since the last call."""
+        values: list[Any] = [record.value for record in self.notifications.take({})]
+        data = [each["additional_data"] for each in values]
+        return [
+            (value["id"], value["type"], more.get("reason", more.get("status"))) for value, more in zip(values, data, strict=True)
+        ]
 
     def waiting(self) -> list[str]:
         text = self.processor.state().get("incremental_snapshot_collections", "[]")
@@ -67,7 +81,7 @@ def test_conditions_belong_to_their_tables() -> None:
     task = _Task()
     conditions = [{"data-collection": "public.u", "filter": "id > 1"}, {"data-collection": "public.*", "filter": "id > 2"}]
     task.signal("execute-snapshot", **{"data-collections": ["public.*"], "type": "BLOCKING", "additional-conditions": conditions})
-    assert task.blocking == [(_TABLES[:2], {"public.u": "id > 1", "public.t": "id > 2"})]
+    assert task.blocking == [("s1", _TABLES[:2], {"public.u": "id > 1", "public.t": "id > 2"})]
 
 
 def test_all_rows_of_a_chunk_but_the_last_have_the_offset_before_it() -> None:
@@ -81,13 +95,99 @@ def test_all_rows_of_a_chunk_but_the_last_have_the_offset_before_it() -> None:
     assert keys[1] != keys[0]
 
 
-def test_an_unknown_signal_is_ignored() -> None:
-    task = _Task()
-    task.signal("unknown")
-    task.signal("execute-snapshot", **{"data-collections": ["nothing"]})
-    task.signal("execute-snapshot", **{"data-collections": ["public.t"], "type": "strange"})
+_REFUSED: dict[str, dict[str, Any]] = {
+    "unknown": {},
+    "nothing": {"data-collections": ["nothing"]},
+    "strange": {"data-collections": ["public.t"], "type": "strange"},
+    "number": {"data-collections": 5},
+    "wrong pattern": {"data-collections": ["["]},
+    "surrogate": {"data-collections": ["public.t"], "surrogate-key": ["id"]},
+    "conditions": {"data-collections": ["public.t"], "additional-conditions": 5},
+}
+
+
+@pytest.mark.parametrize("name", _REFUSED)
+def test_a_signal_that_cannot_be_executed_is_refused(name: str, caplog: pytest.LogCaptureFixture) -> None:
+    task = _Task(**_NOTIFIED)
+    task.signal("unknown" if name == "unknown" else "execute-snapshot", **_REFUSED[name])
     assert task.waiting() == []
     assert task.blocking == []
+    assert [(signal, kind) for signal, kind, _ in task.notified()] == [("s1", "SKIPPED")]
+    assert "Signal s1 is refused" in caplog.text
+
+
+@pytest.mark.parametrize("data", ["[" * 100_000, "no json", 5, b"\xff", None, "5"])
+def test_any_data_of_a_signal_is_survived(data: object) -> None:
+    task = _Task()
+    task.processor.inserted(_SIGNALS, ["s1", "execute-snapshot", data])
+    assert task.waiting() == []
+
+
+class _BrokenTable(TableOfThree):
+    """A table of which one method fails."""
+
+    def __init__(self, method: str, error: Exception) -> None:
+        super().__init__()
+
+        def fail(*_arguments: object, **_more: object) -> None:
+            raise error
+
+        setattr(self, method, fail)
+
+    def is_transient(self, error: Exception) -> bool:
+        return isinstance(error, OSError)
+
+
+@pytest.mark.parametrize("method", ["maximum", "chunk", "read_only_chunk", "count", "schema", "identity", "insert_mark"])
+@pytest.mark.parametrize("read_only", ["true", "false"])
+def test_a_request_that_the_database_refuses_ends_with_a_notification(method: str, read_only: str) -> None:
+    task = _Task(_BrokenTable(method, ValueError("broken")), **_NOTIFIED, **{"read.only": read_only})
+    task.signal("execute-snapshot", **{"data-collections": ["public.t"]})
+    task.notified()
+    task.processor.poll()
+    if (method, read_only) not in (("insert_mark", "true"), ("read_only_chunk", "false")):
+        assert task.notified() == [("s1", "TABLE_SCAN_COMPLETED", "SQL_EXCEPTION"), ("s1", "COMPLETED", None)]
+        assert task.waiting() == []
+
+
+@pytest.mark.parametrize("method", ["maximum", "chunk", "has_unique_key"])
+def test_a_lost_connection_ends_no_request(method: str) -> None:
+    task = _Task(_BrokenTable(method, OSError("lost")), **{"read.only": "true"})
+
+    def run() -> None:
+        task.signal("execute-snapshot", **{"data-collections": ["public.t"]})
+        task.processor.poll()
+
+    with pytest.raises(OSError, match="lost"):
+        run()
+
+
+def test_an_error_of_a_snapshot_that_no_signal_has_requested_ends_the_task() -> None:
+    task = _Task(_BrokenTable("chunk", ValueError("broken")), **{"read.only": "true"})
+    task.processor.incremental.resume_requests([Request(_TABLES[0], INITIAL_SIGNAL)])
+    with pytest.raises(ValueError, match="broken"):
+        task.processor.poll()
+
+
+def test_a_row_that_cannot_be_a_record_ends_its_table_alone() -> None:
+    task = _Task(**_NOTIFIED, **{"read.only": "true"})
+    task.reader.wrong_row = True
+    task.signal("execute-snapshot", **{"data-collections": ["public.t", "public.u"]})
+    task.processor.poll()
+    task.notified()
+    task.due()
+    assert task.waiting() == ["public.u"]
+
+
+def test_blocking_snapshots_that_have_not_ended_begin_again_after_a_restart() -> None:
+    task = _Task(**_NOTIFIED)
+    task.signal("execute-snapshot", **{"data-collections": ["public.t"], "type": "blocking"})
+    again = _Task(**_NOTIFIED)
+    again.processor.load(task.processor.state())
+    assert [list(request) for request in again.blocking] == [["s1", [_TABLES[0]], {}]]
+    again.processor.blocking_ended(again.blocking[0], ValueError("no such column"))
+    assert again.notified() == [("s1", "SKIPPED", "no such column")]
+    assert BLOCKING not in again.processor.state()
 
 
 def test_signals_of_a_file_are_executed_once(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from sluiceway.connectors.cdc.incremental import Chunk, Mark, ReadOnlyChunk
 from sluiceway.connectors.cdc.incremental_offsets import Request
 from sluiceway.connectors.cdc.key_order import KeyOrder, where
 from sluiceway.connectors.cdc.mysql.binlog.gtids import MySqlGtidSet
+from sluiceway.connectors.cdc.mysql.buffer import StoppedError
 from sluiceway.connectors.cdc.mysql.catalog import Catalog
 from sluiceway.connectors.cdc.mysql.config import SourceConfig
 from sluiceway.connectors.cdc.mysql.connection import Server, is_transient, quoted
@@ -111,7 +112,7 @@ class BinlogChunks:
         return where([*order.between(request.after, last), *_conditions(request)])
 
     def is_transient(self, error: Exception) -> bool:
-        return is_transient(error) or isinstance(error, RetriableError | OSError)
+        return is_transient(error) or isinstance(error, RetriableError | StoppedError | OSError)
 
     def read_only_chunk(self, request: Request, schema: TableSchema, limit: int) -> ReadOnlyChunk | None:
         """Return a chunk as one snapshot sees it, and the position of that snapshot.

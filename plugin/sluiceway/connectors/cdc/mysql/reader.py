@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from sluiceway.api import SourceRecord
 from sluiceway.connectors.cdc.emitter import Emitter
-from sluiceway.connectors.cdc.filters import TableId
 from sluiceway.connectors.cdc.mysql.binlog.stream import BinlogStream, LogEndedError, ServerError, StartPosition
 from sluiceway.connectors.cdc.mysql.binlog.temporal import Calendar
 from sluiceway.connectors.cdc.mysql.buffer import RecordBuffer, StoppedError
 from sluiceway.connectors.cdc.mysql.catalog import Catalog
 from sluiceway.connectors.cdc.mysql.chunks import file_number, log_position
 from sluiceway.connectors.cdc.mysql.config import SourceConfig
-from sluiceway.connectors.cdc.mysql.connection import Server, connect, is_connection_lost
+from sluiceway.connectors.cdc.mysql.connection import Server, connect, is_transient
 from sluiceway.connectors.cdc.mysql.ddl.model import Tables
 from sluiceway.connectors.cdc.mysql.fields import Settings
 from sluiceway.connectors.cdc.mysql.history import SchemaHistory
@@ -36,6 +35,7 @@ from sluiceway.connectors.cdc.mysql.table_ranges import table_to_read
 from sluiceway.connectors.cdc.mysql.table_reader import read_table
 from sluiceway.connectors.cdc.notifications import Notifications
 from sluiceway.connectors.cdc.ranges import PROGRESS, rest
+from sluiceway.connectors.cdc.signals import BlockingRequest
 from sluiceway.connectors.cdc.transactions import TransactionCounter
 from sluiceway.errors import ConnectError, RetriableError
 
@@ -91,11 +91,11 @@ class DatabaseReader:
         self.connected = False  # whether the log is being received
         self.catches_up = False  # whether the reader is asked for ``caught_up``
         self._log_end: tuple[int, int] | None = None
+        self._wanted: list[BlockingRequest] = []
         self.signals = BinlogSignals(
-            config, emitter, self._position, self._catalog, self._tables, self._notifications, self._want_blocking
+            config, emitter, self._position, self._catalog, self._tables, self._notifications, self._wanted.append
         )
         self._prepared = PreparedTransactions(self._position)
-        self._wanted: list[tuple[Sequence[TableId], Mapping[str, str]]] = []
         self._thread = threading.Thread(target=self._run, name=f"{connector}-reader-{common.prefix}", daemon=True)
 
     def start(self) -> None:
@@ -165,7 +165,7 @@ class DatabaseReader:
                 self.connected = False
                 if self._buffer.is_stopped():
                     return
-                if not isinstance(error, _RETRIED) and not is_connection_lost(error):
+                if not isinstance(error, _RETRIED) and not is_transient(error):
                     raise
                 attempts = 1 if self._progressed() else attempts + 1
                 limit = self._config.common.max_retries
@@ -235,8 +235,7 @@ class DatabaseReader:
 
     def _recover_from_server(self) -> None:
         """Fill the model, and the schema history, with the tables as they are now."""
-        position, server = self._position.start, self._open_server()
-        skips = self._position.skips
+        position, skips, server = self._position.start, self._position.skips, self._open_server()
         snapshot = self._new_snapshot(server, RecordBuffer(1 << 30, 1 << 60, lambda: None))
         snapshot.read_structures()
         self._position.start_at(position)
@@ -266,7 +265,7 @@ class DatabaseReader:
         if whole:
             self._position.snapshot(INITIAL)
             self.signals.unfinished = {PROGRESS: offset[PROGRESS]}
-            self._want_blocking(whole, {})
+            self._wanted.append(BlockingRequest(None, whole, {}))
         return True
 
     def _start_without_offset(self) -> None:
@@ -311,18 +310,15 @@ class DatabaseReader:
         if delay and self._buffer.wait_stopped(delay):
             raise StoppedError
         self._tables.tables.clear()
-        server = self._open_server()
-        self._new_snapshot(server, self._buffer).run(data=data)
+        self._new_snapshot(self._open_server(), self._buffer).run(data=data)
         self._close_server()
-
-    def _want_blocking(self, tables: Sequence[TableId], conditions: Mapping[str, str]) -> None:
-        self._wanted.append((tables, conditions))
 
     def _after_event(self) -> list[SourceRecord]:
         """Return the records of incremental snapshots; read tables while the log waits, for blocking ones."""
         records = self.signals.after_event()
         while self._wanted and not self._position.in_transaction:
-            self._blocking_snapshot(*self._wanted.pop(0))
+            self._blocking_snapshot(self._wanted[0])
+            del self._wanted[0]
             self._position.snapshot(None)
             self.signals.unfinished = {}
         while self.signals.returned_chunk:  # an idle log must not wait for the next heartbeat
@@ -330,12 +326,15 @@ class DatabaseReader:
             records = self.signals.after_event()
         return records
 
-    def _blocking_snapshot(self, tables: Sequence[TableId], conditions: Mapping[str, str]) -> None:
-        with Server(self._config.connection) as server:
-            start = server.snapshot_position()
-            snapshot = self._new_snapshot(server, self._buffer)
-            snapshot.position = BlockingPosition(self._connector, self._config.common.prefix, start, self._position)
-            snapshot.run_blocking(tables, conditions)
+    def _blocking_snapshot(self, request: BlockingRequest) -> None:
+        try:
+            with Server(self._config.connection) as server:
+                start, snapshot = server.snapshot_position(), self._new_snapshot(server, self._buffer)
+                snapshot.position = BlockingPosition(self._connector, self._config.common.prefix, start, self._position)
+                snapshot.run_blocking(request.tables, request.conditions)
+            self.signals.blocking_ended(request)
+        except Exception as error:  # noqa: BLE001 (it raises what the task must see)
+            self.signals.blocking_ended(request, error)
 
     # -- the log
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from sluiceway.api import SourceRecord
@@ -17,10 +17,8 @@ from sluiceway.connectors.cdc.mysql.connection import Server
 from sluiceway.connectors.cdc.mysql.ddl.model import TableDefinition, Tables
 from sluiceway.connectors.cdc.mysql.offsets import LogPosition
 from sluiceway.connectors.cdc.notifications import Notifications
-from sluiceway.connectors.cdc.signals import SignalProcessor
+from sluiceway.connectors.cdc.signals import Blocking, SignalProcessor
 from sluiceway.connectors.cdc.tables import TableSchema
-
-BlockingSnapshot = Callable[[Sequence[TableId], Mapping[str, str]], None]
 
 IDLE_SECONDS = 0.5
 """The time between two looks at other channels while the log has no events."""
@@ -37,7 +35,7 @@ class BinlogSignals:
         catalog: Catalog,
         tables: Tables,
         notifications: Notifications,
-        blocking: BlockingSnapshot,
+        blocking: Blocking,
     ) -> None:
         self._config = config
         self._position = position
@@ -48,7 +46,7 @@ class BinlogSignals:
         chunks = BinlogChunks(config, position, catalog, tables, self._open_server)
         self._processor = SignalProcessor(config.common, chunks, emitter, notifications, self._captured, blocking)
         self.incremental = self._processor.incremental
-        self.commit = self._processor.commit
+        self.commit, self.blocking_ended = self._processor.commit, self._processor.blocking_ended
         self.returned_chunk = False
         """Whether the last ``after_event`` has returned a chunk, possibly an empty one, and others follow."""
         self.unfinished: dict[str, Any] = {}

@@ -17,6 +17,7 @@ from sluiceway.connectors.cdc.mysql.config import SourceConfig, source_config
 from sluiceway.connectors.cdc.mysql.connection import Server
 from sluiceway.connectors.cdc.mysql.log_watch import LogWatch
 from sluiceway.connectors.cdc.mysql.reader import DatabaseReader
+from sluiceway.connectors.cdc.signals import requests_differ
 from sluiceway.connectors.cdc.source_delay import SourceDelay
 from sluiceway.errors import ConnectError
 
@@ -88,10 +89,14 @@ class BinlogSourceTask(SourceTask):
     def idle_offsets(self) -> Sequence[tuple[Partition, Offset]]:
         """Move the stored offset over log without records: else the server may have purged it at the next start.
 
-        A micro-batch does so at its end, because the next one would read that log again.
+        A micro-batch does so at its end, because the next one would read that log again. Requests of signals are stored at once.
         """
         offset = self._buffer.offset
-        if offset is None or offset == self._newest or not (self._catch_up.done or self._idle.due()):
+        if (
+            offset is None
+            or offset == self._newest
+            or not (self._catch_up.done or self._idle.due() or requests_differ(offset, self._newest or {}))
+        ):
             return ()
         self._newest = offset
         return [(self._emitter.partition, offset)]
@@ -114,7 +119,7 @@ class BinlogSourceTask(SourceTask):
 
     def commit(self) -> None:
         if self._reader is not None:
-            self._reader.signals.commit()
+            self._reader.signals.commit(self._newest or {})
 
     def _heartbeat(self) -> list[SourceRecord]:
         query = self._settings.common.heartbeat_query

@@ -19,7 +19,7 @@ from sluiceway.connectors.cdc.postgres.source import Sources
 from sluiceway.connectors.cdc.postgres.stream import StreamReader
 from sluiceway.connectors.cdc.postgres.types import TypeRegistry
 from sluiceway.connectors.cdc.ranges import PROGRESS
-from sluiceway.connectors.cdc.signals import SignalProcessor
+from sluiceway.connectors.cdc.signals import BlockingRequest, SignalProcessor
 from sluiceway.connectors.cdc.sizes import bounded
 from sluiceway.connectors.cdc.tables import TableSchema
 
@@ -43,13 +43,14 @@ class PostgresSignals:
         self._emitter = emitter
         self._sources = Sources(config.common.prefix, config.address.database)
         self._chunks = PostgresChunks(config, connection, types)
+        self._wanted: list[BlockingRequest] = []
         self._processor = SignalProcessor(
-            config.common, self._chunks, emitter, notifications, self._captured, self.begin_blocking
+            config.common, self._chunks, emitter, notifications, self._captured, self._wanted.append
         )
         self.incremental = self._processor.incremental
         self.load, self.commit = self._processor.load, self._processor.commit
         self.deleted, self.changed = self._processor.deleted, self._processor.changed
-        self._wanted: list[tuple[Sequence[TableId], Mapping[str, str]]] = []
+        self._request: BlockingRequest | None = None
         self._blocking: Iterator[SourceRecord] | None = None
         self._session: Connection | None = None
         self._unfinished: Mapping[str, Any] = {}
@@ -65,7 +66,7 @@ class PostgresSignals:
         Until they are read, offsets say that the snapshot is not complete, as its offset does.
         """
         self._unfinished = {key: offset[key] for key in (*_SNAPSHOT_KEYS, PROGRESS) if key in offset}
-        self.begin_blocking(tables, {})
+        self._wanted.append(BlockingRequest(None, tables, {}))
 
     def inserted(self, table: TableId, row: Mapping[str, Any]) -> None:
         self._processor.inserted(table, list(row.values()))
@@ -85,28 +86,39 @@ class PostgresSignals:
     def poll(self, reader: StreamReader) -> list[SourceRecord]:
         """Read the next chunk or rows of a blocking snapshot. Called between messages, outside transactions."""
         self._processor.poll()
-        if self._blocking is None and self._wanted:
-            self._open_blocking(reader, *self._wanted.pop(0))
-        if self._blocking is None:
+        if self._request is None and self._wanted:
+            self._request = self._wanted.pop(0)
+        if self._request is None:
             return self.due(reader)
+        try:
+            records = self._read_blocking(reader, self._request)
+        except Exception as error:  # noqa: BLE001 (it is raised again if the task must see it)
+            return self._end_blocking(self._request, error)
+        return records or self._end_blocking(self._request)
+
+    def _read_blocking(self, reader: StreamReader, request: BlockingRequest) -> list[SourceRecord]:
+        if self._blocking is None:
+            self._blocking = self._open_blocking(reader, request)
         common = self._config.common
-        records = bounded(self._blocking, common.batch_size, common.queue_bytes // 4)
-        if not records:
-            self._close_blocking()
-            self._unfinished = {}
-        return records
+        return bounded(self._blocking, common.batch_size, common.queue_bytes // 4)
+
+    def _end_blocking(self, request: BlockingRequest, error: Exception | None = None) -> list[SourceRecord]:
+        self._close_blocking()
+        self._processor.blocking_ended(request, error)
+        self._unfinished = {}
+        return []
 
     @property
     def blocking(self) -> bool:
         """Whether a blocking snapshot keeps the log waiting."""
-        return self._blocking is not None or bool(self._wanted)
+        return self._request is not None or bool(self._wanted)
 
     def close(self) -> None:
         self._close_blocking()
         self._processor.close()
 
     def _close_blocking(self) -> None:
-        self._blocking = None
+        self._blocking = self._request = None
         session, self._session = self._session, None
         if session is not None:
             session.close()
@@ -114,13 +126,10 @@ class PostgresSignals:
     def _captured(self) -> list[TableId]:
         return [table for table in Catalog(self._connection).tables() if self._config.captured(table)]
 
-    def begin_blocking(self, tables: Sequence[TableId], conditions: Mapping[str, str]) -> None:
-        """Read tables before reading of the log continues."""
-        self._wanted.append((tables, conditions))
-
-    def _open_blocking(self, reader: StreamReader, tables: Sequence[TableId], conditions: Mapping[str, str]) -> None:
+    def _open_blocking(self, reader: StreamReader, request: BlockingRequest) -> Iterator[SourceRecord]:
         self._session = session = connect(self._config.address)
         begin_snapshot(session, self._config, None)
         position = snapshot_position(session, reader.position.lsn)
-        snapshot = Snapshot(self._config, session, self._types, self._emitter, position, conditions, reader.offset())
-        self._blocking = snapshot.records(tables)
+        offset = reader.offset()
+        snapshot = Snapshot(self._config, session, self._types, self._emitter, position, request.conditions, offset)
+        return snapshot.records(request.tables)

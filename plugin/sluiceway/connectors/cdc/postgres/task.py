@@ -41,6 +41,7 @@ from sluiceway.connectors.cdc.postgres.start import (
 from sluiceway.connectors.cdc.postgres.stream import StreamReader
 from sluiceway.connectors.cdc.postgres.types import TypeRegistry
 from sluiceway.connectors.cdc.ranges import rest
+from sluiceway.connectors.cdc.signals import requests_differ
 from sluiceway.connectors.cdc.sizes import next_part
 from sluiceway.connectors.cdc.source_delay import SourceDelay
 from sluiceway.errors import ConnectError, RetriableError
@@ -170,8 +171,7 @@ class PostgresTask(SourceTask):
             if not log_remains or not self._continue_snapshot(offset, chosen):
                 self._begin_snapshot(plan, chosen, slot_exists=slot is not None)
             return
-        position = plan.position
-        if position is None:
+        if (position := plan.position) is None:
             position = Position(lsn=first_lsn(config, slot))
             self._notifications.snapshot("SKIPPED")
             self._pending = self._notifications.take(None)
@@ -331,23 +331,23 @@ class PostgresTask(SourceTask):
     def idle_offsets(self) -> Sequence[tuple[Partition, Offset]]:
         """Move the stored offset over log without records, which lets the server drop it: else an idle database's log grows."""
         reader, newest = self._reader, self._newest
-        if reader is None or reader.in_transaction or not newest or self._signals.incremental.running:
+        if reader is None or reader.in_transaction or not newest or self._pending or self._encoded is not None:
             return ()
-        distance = reader.safe_lsn - Position.of(newest).start_lsn
-        if distance <= 0 or (distance < _IDLE_BYTES and not reader.urgent):
-            return ()
-        reader.urgent = False
-        if any(key.startswith("incremental_snapshot") for key in newest):  # of one that has ended since
-            newest = reader.offset()
-        self._newest = self._offset = moved_offset(newest, reader.safe_lsn)
-        return [(self._emitter.partition, self._newest)]
+        if not requests_differ(newest, offset := reader.offset()):
+            distance = reader.safe_lsn - Position.of(newest).start_lsn
+            if self._signals.incremental.running or distance <= 0 or (distance < _IDLE_BYTES and not reader.urgent):
+                return ()
+            reader.urgent = False
+            offset = moved_offset(newest, reader.safe_lsn)
+        self._newest = self._offset = offset
+        return [(self._emitter.partition, offset)]
 
     def commit(self) -> None:
         """Acknowledge the position of the stored offset, as Debezium does: so either can go on behind the other."""
         if self._receiver is not None and self._config.flush and self._newest:
             self._receiver.acknowledge(Position.of(self._newest).start_lsn)
         if self._reader is not None:
-            self._signals.commit()
+            self._signals.commit(self._newest)
 
     def metrics(self) -> Mapping[str, float]:
         return self._watch.values
