@@ -93,6 +93,8 @@ def _integer(text: str) -> int:
 
 
 def _temporal(column: ColumnDefinition, field: FieldType, settings: Settings, text: str) -> Any:
+    if settings.correct and text == _EPOCH_TEXT:
+        return None  # the time of the statement, see ``ddl.columns``
     if column.jdbc_type == JdbcType.TIME:
         return field.convert(parse_time(text.rpartition(" ")[2]))
     if text == "0":

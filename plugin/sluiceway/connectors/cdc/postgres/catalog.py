@@ -117,8 +117,9 @@ def stream_key(relation: Relation, table: CatalogTable) -> Sequence[str]:
 def _column(name: str, type_oid: int, typmod: int, found: CatalogColumn | None, types: TypeRegistry) -> Column:
     info, field = types.resolve(type_oid, typmod)
     default = None
-    if found is not None and not found.generated and found.type_oid == type_oid:
-        default = default_of(found.default, info.name, field, enum=bool(info.labels))
+    of_domain = types.name(type_oid) != info.name  # whose columns have no default in Debezium's schemas
+    if found is not None and not found.generated and found.type_oid == type_oid and not of_domain:
+        default = default_of(found.default, info.name, field, enum=bool(info.labels), correct=types.correct)
     return Column(
         name=name,
         field=field,

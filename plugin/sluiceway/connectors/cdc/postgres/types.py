@@ -57,6 +57,11 @@ class TypeRegistry:
             else:  # Debezium's arrays of enums keep the labels that they had first
                 self._array_labels.setdefault(int(oid), found)
 
+    @property
+    def correct(self) -> bool:
+        """Whether values are right where Debezium's are not."""
+        return self._settings.correct
+
     def labels(self, oid: int) -> tuple[str, ...]:
         """Return the labels of an enum, or none for another type."""
         return self._get(oid).labels

@@ -9,7 +9,7 @@ from sluiceway.connectors.cdc.mysql.ddl.data_types import DataType, read_data_ty
 from sluiceway.connectors.cdc.mysql.ddl.model import ColumnDefinition
 from sluiceway.connectors.cdc.mysql.ddl.tokens import Kind, NotUnderstoodError, TokenReader
 
-CURRENT_TIMESTAMP = frozenset({"CURRENT_TIMESTAMP", "NOW", "LOCALTIME", "LOCALTIMESTAMP", "CURDATE", "CURTIME"})
+CURRENT_TIMESTAMP = frozenset({"CURRENT_TIMESTAMP", "NOW", "LOCALTIME", "LOCALTIMESTAMP"})
 _EPOCH = "1970-01-01 00:00:00"  # what Debezium records for CURRENT_TIMESTAMP
 
 

@@ -1,0 +1,56 @@
+"""Only a default that is a constant is a schema's default, as far as Debezium does not have another one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from sluiceway.connectors.cdc.filters import TableId
+from sluiceway.connectors.cdc.mysql.binlog.temporal import Calendar
+from sluiceway.connectors.cdc.mysql.ddl.model import Tables
+from sluiceway.connectors.cdc.mysql.ddl.statements import apply_statement
+from sluiceway.connectors.cdc.mysql.defaults import default_value
+from sluiceway.connectors.cdc.mysql.fields import Settings, field_type
+
+
+def _default(declared: str, *, correct: bool) -> Any:
+    tables = Tables()
+    apply_statement(tables, f"create table t (c {declared})", "d")
+    found = tables.get(TableId("d", "t"))
+    assert found is not None
+    settings = Settings("string", "bytes", "adaptive_time_microseconds", "long", b"?", Calendar(adjust_years=False), correct)
+    field = field_type(found.columns[0], settings)
+    assert field is not None
+    return default_value(found.columns[0], field, settings)
+
+
+@pytest.mark.parametrize("correct", [False, True])
+@pytest.mark.parametrize(
+    ("declared", "value"),
+    [
+        ("date default '2020-01-01'", 18262),
+        ("time default '01:02:03'", 3_723_000_000),
+        ("int default -5", -5),
+        ("varchar(9) default 'x'", "x"),
+        ("date default curdate()", None),
+        ("date default (curdate())", None),
+        ("date default current_date", None),
+        ("date default (current_date)", None),
+        ("time default curtime()", None),
+        ("time default (curtime())", None),
+        ("time default current_time()", None),
+        ("datetime default (now() + interval 1 day)", None),
+        ("timestamp(6) null default current_timestamp(6)", None),
+        ("varchar(36) default uuid()", None),
+        ("int default (1 + 1)", None),
+    ],
+)
+def test_a_constant_is_a_default_and_an_expression_is_none(declared: str, value: object, correct: bool) -> None:
+    assert _default(declared, correct=correct) == value
+
+
+@pytest.mark.parametrize("declared", ["datetime default now()", "date default now()", "time default localtimestamp"])
+def test_the_time_of_the_statement_is_the_epoch_as_debezium_has_it_or_nothing(declared: str) -> None:
+    assert _default(declared, correct=False) == 0
+    assert _default(declared, correct=True) is None
