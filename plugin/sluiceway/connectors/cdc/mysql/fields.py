@@ -37,7 +37,7 @@ from sluiceway.data.schema import (
 _DATA = "io.debezium.data."
 _SINGLE = struct.Struct("f")
 _SINGLE_DIGITS = 24  # bits of a FLOAT's precision; longer ones are stored as DOUBLE
-_ZEROFILL = " ZEROFILL"
+_ZEROFILL, _UNSIGNED = " ZEROFILL", " UNSIGNED"
 _DOUBLE = (json_forms.double, json_forms.double)
 _STRING = (json_forms.text, json_forms.text)
 
@@ -69,6 +69,8 @@ def field_type(column: ColumnDefinition, settings: Settings) -> FieldType | None
 
 def _field_type(column: ColumnDefinition, settings: Settings) -> FieldType | None:
     name = column.type_name.removesuffix(_ZEROFILL)
+    if name != column.type_name and not name.endswith(_UNSIGNED):
+        name += _UNSIGNED  # as ZEROFILL implies
     special = _BY_NAME.get(name)
     if special is not None:
         return special(column, settings)

@@ -200,3 +200,8 @@ def test_defaults_of_timestamps_have_the_declared_digits(declaration: str, defau
 )
 def test_on_update_alone_makes_a_column_generated(declaration: str, generated: bool) -> None:
     assert _column(declaration).auto_incremented is generated
+
+
+@pytest.mark.parametrize("kind", ["smallint", "int", "int4", "bigint", "tinyint", "mediumint", "float", "decimal(5,2)", "double"])
+def test_numbers_filled_with_zeros_are_unsigned(kind: str) -> None:
+    assert _field(f"{kind} zerofill").schema == _field(f"{kind} unsigned").schema == _field(f"{kind} unsigned zerofill").schema
