@@ -7,7 +7,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 .PHONY: help demo demo-hdfs down test lint format docs test-airflow test-clusters build-kubernetes test-kubernetes
 .PHONY: faults bench bench-airflow bench-frames bench-many bench-scaling clean test-columns test-frames bench-rest
 .PHONY: test-preview test-stores test-plugins test-plugins-cdc test-plugins-kills bench-plugins test-cdc test-page
-.PHONY: test-matrix bench-metrics test-lineage test-metrics test-cdc-keys test-cdc-kills bench-cdc screenshots
+.PHONY: test-matrix test-airflow-versions bench-metrics test-lineage test-metrics test-cdc-keys test-cdc-kills bench-cdc screenshots
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -44,6 +44,9 @@ test: $(VENV)/.ready lint  ## everything that must hold on each change: lint, un
 
 test-airflow: $(VENV)/.ready  ## the longer tests on a real Airflow
 	$(BIN)/python -m pytest tests/airflow -m airflow -p no:cacheprovider
+
+test-airflow-versions: $(VENV)/.ready  ## unit tests of operators, sensors, and provider with each minor version of Airflow (VERSIONS="3.1.8"); needs uv
+	$(BIN)/python tools/test_airflow_versions.py $(VERSIONS)
 
 test-lineage: $(VENV)/.ready  ## events that OpenLineage's own provider makes of connectors' runs
 	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt apache-airflow-providers-openlineage

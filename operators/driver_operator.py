@@ -19,7 +19,7 @@ from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOpe
 
 from sluiceway.config.properties import read_properties
 from sluiceway.config.worker import WorkerConfig
-from sluiceway.provider.compat import AirflowException, AirflowRescheduleException
+from sluiceway.provider.compat import AirflowException, AirflowRescheduleException, backoff
 from sluiceway.provider.config_provider import environment
 from sluiceway.provider.driver.cluster_trackers import known_state
 from sluiceway.provider.driver.driver_watch import DriverWatch
@@ -124,7 +124,7 @@ class DriverOperator(SparkSubmitOperator):
         super().__init__(
             retries=retries,
             retry_delay=retry_delay,
-            retry_exponential_backoff=retry_exponential_backoff,
+            retry_exponential_backoff=backoff(retry_exponential_backoff),
             max_retry_delay=max_retry_delay,
             **kwargs,
         )

@@ -34,6 +34,13 @@ _PLACES = {
 """The modules that may have a name, the newest version's first."""
 
 
+def backoff(factor: float) -> float:
+    """Return a factor as ``retry_exponential_backoff``, which before Airflow 3.2 was a flag that stood for a factor of 2."""
+    from airflow.sdk import BaseOperator
+
+    return bool(factor) if isinstance(BaseOperator.retry_exponential_backoff, bool) else factor
+
+
 def __getattr__(name: str) -> Any:
     for place in _PLACES.get(name, ()):
         try:

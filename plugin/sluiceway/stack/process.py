@@ -125,11 +125,11 @@ class BackgroundProcess:
                         return True
         return False
 
-    def stop(self, timeout: float = 30.0) -> bool:
+    def stop(self, timeout: float = 30.0, *, may_be_killed: bool = False) -> bool:
         """End the process and all its descendants, wait for their end, and return False if none ran.
 
         Only the process itself receives SIGTERM, because it should end its children. After ``timeout`` seconds it is killed;
-        descendants that outlive it are killed too, even if it died before this call.
+        descendants that outlive it are killed too, even if it died before this call. With ``may_be_killed``, this is no warning.
         """
         with file_lock(self.state_dir / f"{self.name}.lock"):
             recorded = self._read_pid_file()
@@ -138,7 +138,8 @@ class BackgroundProcess:
             if process is not None:
                 _signal(process, signal.SIGTERM)
                 if not self._wait_for_end(process, timeout):
-                    log.warning("%s did not end within %g s after SIGTERM; killing it", self.name, timeout)
+                    level = logging.DEBUG if may_be_killed else logging.WARNING
+                    log.log(level, "%s did not end within %g s after SIGTERM; killing it", self.name, timeout)
                     family |= self._family(process, recorded)
                     _signal(process, signal.SIGKILL)
                     self._wait_for_end(process, _KILLED_SECONDS)

@@ -40,6 +40,7 @@ _READY_SECONDS = 300.0  # Airflow starts in 30 s on an idle machine, in a few mi
 _PROGRESS_SECONDS = 5.0
 _DRAIN_SECONDS = 20.0
 _STOP_SECONDS = 15.0
+_KILL_SECONDS = 2.0  # for processes that a kill does not harm
 
 
 @dataclass(frozen=True)
@@ -143,17 +144,17 @@ class Stack:
             # The scheduler first, because it would start drivers again. It waits for its tasks, and they for their drivers.
             pid = scheduler.status().pid
             stopping = pool.submit(scheduler.stop, _DRAIN_SECONDS + _STOP_SECONDS)
-            # Beside it those that no task needs. A JVM that makes a class archive would write it before its end.
-            others = [pool.submit(self._class_archive().stop, 1.0)]
-            unneeded = [airflow_process(each, self.folder) for each in ("dag-processor", "triggerer")]
-            others += [
-                pool.submit(process.stop, _STOP_SECONDS)
-                for process in [*unneeded, self._rest_process(), demo_shop.writer(self.folder)]
-            ]
+            # Beside it those that no task needs. A JVM that makes a class archive would write it before its end, and a triggerer
+            # waits 10 s for the process of its triggers, which have no state.
+            killed_soon = [self._class_archive(), airflow_process("triggerer", self.folder)]
+            unneeded = [airflow_process("dag-processor", self.folder), self._rest_process(), demo_shop.writer(self.folder)]
+            others = [pool.submit(process.stop, _KILL_SECONDS, may_be_killed=True) for process in killed_soon]
+            others += [pool.submit(process.stop, _STOP_SECONDS) for process in unneeded]
             if killed := leftovers.drain_drivers(self.folder, _DRAIN_SECONDS, until=stopping.done, scheduler=pid):
                 clock.say(f"Killed {killed} driver(s) that did not drain within {_DRAIN_SECONDS:g} s")
             stopping.result()
-            airflow_process("api-server", self.folder).stop(_STOP_SECONDS)
+            # Its Kafka clients need up to 10 s to close after it has answered its last request.
+            airflow_process("api-server", self.folder).stop(_KILL_SECONDS, may_be_killed=True)
             for each in others:
                 each.result()
         leftovers.end_all(self.folder, _STOP_SECONDS)

@@ -562,10 +562,10 @@ BATCH = {**SOURCE, "airflow.mode": "micro-batch"}
 
 
 class Events(dict[Any, list[tuple[str, Any]]]):
-    """Fake outlet events; records the added assets by alias."""
+    """Fake outlet events; records the added assets by the alias's name, because aliases of older Airflows cannot be hashed."""
 
     def __missing__(self, alias: Any) -> Any:
-        added = self.setdefault(alias, [])
+        added = self.setdefault(alias.name, [])
         return SimpleNamespace(add=lambda asset, extra: added.append((asset.uri, extra)))
 
     def __getitem__(self, alias: Any) -> Any:

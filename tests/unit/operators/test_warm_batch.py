@@ -80,7 +80,7 @@ class Kafka:
 class Events(dict[Any, Any]):
     """Fake outlet events; counts the assets."""
 
-    def __missing__(self, alias: Any) -> Any:
+    def __getitem__(self, alias: Any) -> Any:
         return SimpleNamespace(add=lambda asset, extra: self.setdefault(alias.name, []).append(asset.uri))
 
 

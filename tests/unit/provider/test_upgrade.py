@@ -8,10 +8,10 @@ from __future__ import annotations
 import inspect
 import json
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import Any
 
 import pytest
-from airflow.providers.common.compat.module_loading import import_string
 from airflow.sdk import DAG
 
 from sluiceway.operators import SinkConnectorOperator
@@ -27,7 +27,7 @@ STORED: dict[str, Any] = json.loads((Path(__file__).parent / "data" / "stored_by
 
 @pytest.mark.parametrize(("path", "arguments"), STORED["triggers"])
 def test_a_stored_trigger_is_created_and_stored_again_unchanged(path: str, arguments: dict[str, Any]) -> None:
-    trigger = import_string(path)(**arguments)
+    trigger = resolve_name(path)(**arguments)
     assert json.loads(json.dumps(trigger.serialize())) == [path, arguments]
 
 
@@ -42,7 +42,7 @@ def test_a_deferred_task_resumes_in_the_stored_method(path: str, method: str) ->
     stored = {"event": STORED["event"], **(STORED["next_kwargs"] if "operators.connector" in path else {})}
     if method == "execute":
         stored = {}
-    inspect.signature(getattr(import_string(path), method)).bind(None, context={}, **stored)
+    inspect.signature(getattr(resolve_name(path), method)).bind(None, context={}, **stored)
 
 
 def test_the_stored_arguments_of_a_deferred_task_describe_its_driver() -> None:
@@ -52,7 +52,7 @@ def test_the_stored_arguments_of_a_deferred_task_describe_its_driver() -> None:
 
 @pytest.mark.parametrize("bundle", STORED["bundles"][1:])
 def test_the_bundle_in_airflows_settings_is_loaded(bundle: dict[str, Any]) -> None:
-    loaded = import_string(bundle["classpath"])(name=bundle["name"], **bundle["kwargs"])
+    loaded = resolve_name(bundle["classpath"])(name=bundle["name"], **bundle["kwargs"])
     assert loaded.refresh_interval == 30
 
 
@@ -78,7 +78,7 @@ def test_the_links_of_a_running_task_are_read_from_the_stored_xcoms() -> None:
 
 @pytest.mark.parametrize("path", STORED["documented"])
 def test_a_path_that_its_documentation_named_can_be_imported(path: str) -> None:
-    assert import_string(path)
+    assert resolve_name(path)
 
 
 def test_a_running_driver_is_recognized_by_its_file_name() -> None:

@@ -17,7 +17,7 @@ from airflow.sdk import DAG
 
 from sluiceway.errors import ConfigError, KafkaClientError
 from sluiceway.operators import SinkConnectorOperator, SourceConnectorOperator
-from sluiceway.provider.compat import CronDataIntervalTimetable
+from sluiceway.provider.compat import CronDataIntervalTimetable, backoff
 from sluiceway.provider.dag_bundle.bundle import ConnectorDagBundle
 from sluiceway.provider.dag_bundle.connector_dag import connector_dag
 from sluiceway.provider.dag_bundle.stubs import stub
@@ -140,7 +140,7 @@ def test_retries_back_off_exponentially() -> None:
     [task] = _dag("c", {"topic": "t"}).tasks
     assert task.retries == 10
     delays = (task.retry_delay, task.max_retry_delay)
-    assert (delays, task.retry_exponential_backoff) == ((timedelta(seconds=1), timedelta(seconds=60)), 2)
+    assert (delays, task.retry_exponential_backoff) == ((timedelta(seconds=1), timedelta(seconds=60)), backoff(2))
 
 
 def test_airflow_keys_configure_the_dag() -> None:
@@ -148,7 +148,9 @@ def test_airflow_keys_configure_the_dag() -> None:
     dag = _dag("c", {"topics": "t", **keys, "airflow.tags": "a,b", "airflow.retries": "1"})
     [task] = dag.tasks
     assert isinstance(dag.timetable, CronDataIntervalTimetable)
-    assert dag.timetable.expression == "*/5 * * * *"
+    # Before Airflow 3.2, a timetable shows its expression as its summary only.
+    timetable = dag.timetable
+    assert getattr(timetable, "expression" if hasattr(timetable, "expression") else "summary") == "*/5 * * * *"
     assert set(dag.tags) == {"sluiceway", "sink", "a", "b"}
     assert (task.owner, task.retries) == ("data", 1)
     assert isinstance(task, SinkConnectorOperator)
@@ -160,10 +162,10 @@ def test_airflows_own_schedules_are_passed_on(schedule: str) -> None:
     assert dag.schedule == schedule
 
 
-@pytest.mark.parametrize(("schedule", "cron"), [("@daily", "0 0 * * *"), ("0 3 * * 1-5", "0 3 * * 1-5")])
-def test_a_scheduled_run_has_the_data_interval_since_the_previous_run(schedule: str, cron: str) -> None:
+@pytest.mark.parametrize("schedule", ["@daily", "0 3 * * 1-5"])
+def test_a_scheduled_run_has_the_data_interval_since_the_previous_run(schedule: str) -> None:
     dag = _dag("c", {"topic": "t", "airflow.mode": "micro-batch", "airflow.schedule": schedule})
-    assert dag.timetable == CronDataIntervalTimetable(cron, timezone="UTC")
+    assert dag.timetable == CronDataIntervalTimetable(schedule, timezone="UTC")
 
 
 def test_a_dag_default_may_change_the_operators_retries() -> None:

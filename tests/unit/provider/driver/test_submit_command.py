@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import re
 import time
+from importlib.metadata import version
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from sluiceway.provider.driver.spark_connection import SparkConnection
@@ -67,6 +68,9 @@ _ADDRESSES = st.sampled_from(
     ]
 )
 
+# Before 5.4, the provider lost the scheme of an address that Airflow has read from a URI.
+_reads_uris = tuple(map(int, version("apache-airflow-providers-apache-spark").split(".")[:2])) >= (5, 4)
+
 
 class _StartedError(Exception):
     """The fake of subprocess.Popen raises it instead of starting a process."""
@@ -104,6 +108,7 @@ def _parts(command: list[str]) -> tuple[str, set[tuple[str, ...]], list[str]]:
 def test_connection_and_options_give_the_command_of_airflows_own_hook(
     address: tuple[str, str, int | None], extra: dict[str, str], options: dict[str, Any], conf: dict[str, str]
 ) -> None:
+    assume(address != ("spark", "m", 7077) or _reads_uris)
     connection = SimpleNamespace(conn_type=address[0], host=address[1], port=address[2], extra_dejson=extra)
     found = SparkConnection.parse("s", connection, SubmitOptions(**options), conf)
     command = submit_command(found, SubmitOptions(**options), conf, "app.py", ["x"])

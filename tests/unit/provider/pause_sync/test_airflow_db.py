@@ -25,6 +25,8 @@ from sluiceway.provider.pause_sync import airflow_db
 from sluiceway.provider.pause_sync.airflow_db import AirflowDatabase, EndedRuns
 from sluiceway.provider.pause_sync.rules import Toggle
 
+_HAS_FLAG = hasattr(DagModel, "exceeds_max_non_backfill")
+
 
 @pytest.fixture
 def session(monkeypatch: pytest.MonkeyPatch) -> Iterator[Session]:
@@ -78,7 +80,8 @@ def run(session: Session, dag: str, *tasks: TaskInstanceState | None, bundle: st
     """Write a running DAG run with a task in each of these states."""
     if session.get(DagModel, dag) is None:
         session.merge(DagBundleModel(name=bundle))
-        session.add(DagModel(dag_id=dag, bundle_name=bundle, fileloc="", is_stale=True, exceeds_max_non_backfill=True))
+        blocked = {"exceeds_max_non_backfill": True} if _HAS_FLAG else {}
+        session.add(DagModel(dag_id=dag, bundle_name=bundle, fileloc="", is_stale=True, **blocked))
     made = DagRun(dag_id=dag, run_id=f"{dag}-{uuid7()}", run_type="scheduled", state=DagRunState.RUNNING)
     version = DagVersion(dag_id=dag, version_number=1, bundle_name=bundle)
     session.add_all([made, version])
@@ -124,6 +127,7 @@ def test_a_run_whose_task_executes_is_left_until_the_task_has_ended(session: Ses
     assert states(session, made) == ["running", "running"]
 
 
+@pytest.mark.skipif(not _HAS_FLAG, reason="before 3.2, Airflow counts the runs instead")
 def test_a_dag_without_an_unfinished_run_may_have_another(session: Session) -> None:
     marked, running, other = run(session, "marked"), run(session, "running"), run(session, "other", bundle="dags")
     marked.state = other.state = DagRunState.FAILED

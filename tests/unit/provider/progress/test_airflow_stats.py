@@ -6,8 +6,8 @@ import socket
 from typing import Any
 
 import pytest
-from airflow.sdk.observability.stats import Stats
 
+from sluiceway.provider.compat import Stats
 from sluiceway.provider.progress import airflow_stats
 from sluiceway.provider.progress.airflow_stats import report_no_progress, report_progress, report_run
 from sluiceway.provider.progress.connector_progress import ConnectorProgress

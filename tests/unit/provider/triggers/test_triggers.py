@@ -6,11 +6,11 @@ import asyncio
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from pkgutil import resolve_name
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from airflow.providers.common.compat.module_loading import import_string
 
 from sluiceway.errors import ConnectError
 from sluiceway.provider.driver.warm_batch import RequestedBatch
@@ -66,7 +66,7 @@ def views(monkeypatch: pytest.MonkeyPatch) -> Iterator[Views]:
 
 def _revived(trigger: Any) -> Any:
     path, fields = trigger.serialize()
-    assert import_string(path) is type(trigger)
+    assert resolve_name(path) is type(trigger)
     return type(trigger)(**json.loads(json.dumps(fields)))
 
 
