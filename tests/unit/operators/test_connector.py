@@ -7,6 +7,7 @@ import pickle
 import threading
 import time
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from datetime import datetime, timezone
 from pathlib import Path
 from types import SimpleNamespace
@@ -226,6 +227,25 @@ def test_a_paused_or_stopped_connector_reschedules_the_task(target: TargetState)
         stage.run()
     assert not stage.started
     assert 0 < _seconds_ahead(raised.value) < 10
+
+
+class AirflowBefore32(Airflow):
+    """A fake task instance that does not tell whether its DAG is paused."""
+
+    @property
+    def get_dag(self) -> Any:
+        raise AttributeError("get_dag")
+
+
+@pytest.mark.parametrize(("target", "started"), [(TargetState.STARTED, True), (TargetState.PAUSED, False)])
+def test_before_airflow_3_2_the_target_state_alone_says_whether_the_connector_runs(target: TargetState, started: bool) -> None:
+    """The pause sync copies the DAG's flag to it."""
+    stage = Stage(Kafka(BATCH, target))
+    stage.airflow = AirflowBefore32()
+    context = stage.airflow.context() | {"outlet_events": Events()}
+    with nullcontext() if started else pytest.raises(AirflowRescheduleException):
+        stage.operator.execute(context)
+    assert stage.started is started
 
 
 def test_the_task_waits_in_the_triggerer_for_a_connector_that_does_not_exist_yet() -> None:
