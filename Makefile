@@ -2,9 +2,11 @@
 VENV ?= .venv
 BIN := $(VENV)/bin
 export PATH := $(CURDIR)/$(BIN):$(PATH)
+# Without compiled modules, each process of a stack compiles Airflow, Spark, and Sluiceway for some seconds.
+unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-hdfs down test lint format docs test-airflow test-clusters build-kubernetes test-kubernetes
+.PHONY: help demo demo-hdfs down test check proof lint style types imports site format docs test-airflow test-clusters build-kubernetes test-kubernetes
 .PHONY: faults bench bench-airflow bench-frames bench-many bench-scaling clean test-columns test-frames bench-rest
 .PHONY: test-preview test-stores test-plugins test-plugins-cdc test-plugins-kills bench-plugins test-cdc test-page
 .PHONY: test-matrix test-airflow-versions bench-metrics test-lineage test-metrics test-cdc-keys test-cdc-kills bench-cdc screenshots
@@ -24,12 +26,20 @@ demo-hdfs: $(VENV)/.ready  ## log lines through Kafka into hourly Parquet folder
 down: $(VENV)/.ready  ## end every process that the demos or `sluiceway up` started; data is kept
 	@$(BIN)/sluiceway down
 
-lint: $(VENV)/.ready  ## ruff, mypy and import-linter
+lint: style types imports  ## ruff, mypy and import-linter
+
+style: $(VENV)/.ready
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy -p sluiceway
-	$(BIN)/mypy tests tools
+
+types: $(VENV)/.ready
+	$(BIN)/mypy plugin tests tools
+
+imports: $(VENV)/.ready
 	PYTHONPATH=plugin $(BIN)/lint-imports --config setup.cfg
+
+check: $(VENV)/.ready  ## a change in 90 seconds: style, types, imports, and the unit tests that reach it (SINCE=main)
+	@$(BIN)/python tools/check.py --since $${SINCE:-HEAD}
 
 format: $(VENV)/.ready  ## let ruff sort imports and format
 	$(BIN)/ruff check --fix .
@@ -37,10 +47,19 @@ format: $(VENV)/.ready  ## let ruff sort imports and format
 
 docs: $(VENV)/.ready  ## write the generated pages of docs/reference, and build the site into build/site
 	$(BIN)/python tools/make_docs.py
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+	$(MAKE) --no-print-directory site
 
-test: $(VENV)/.ready lint  ## everything that must hold on each change: lint, unit, broker, Spark and Airflow tests
+site: $(VENV)/.ready
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
+
+test: $(VENV)/.ready  ## everything that must hold on each change: lint, unit, broker, Spark and Airflow tests; 15 minutes
 	@tools/run-tests $(BIN)
+
+proof: $(VENV)/.ready  ## all targets that prove more than `make test` has time for, and their table tests/PROOF.md; hours (ONLY=faults,bench)
+	$(BIN)/python tools/proof.py --only "$$ONLY"
+
+test-long: $(VENV)/.ready  ## the tests of a broker, Spark, and databases that `make test` has no time for, and no other target runs
+	$(BIN)/python -m pytest tests/integration tests/unit -m long -v -p no:cacheprovider
 
 test-airflow: $(VENV)/.ready  ## the longer tests on a real Airflow
 	$(BIN)/python -m pytest tests/airflow -m airflow -p no:cacheprovider
@@ -56,7 +75,7 @@ test-matrix: $(VENV)/.ready  ## other Pythons, Airflows, Sparks, and Kafka clien
 	PYTHONPATH=plugin:tests $(BIN)/python tools/run_matrix.py $(CELLS)
 
 test-clusters: $(VENV)/.ready  ## kill each part of real Spark and YARN clusters, and print a table (ROUNDS=10 SEED=1 KILLS=executor LOAD=1)
-	$(BIN)/python -m pytest tests/clusters tests/integration/test_spark_cluster.py tests/integration/test_elastic_executors.py -v -s \
+	$(BIN)/python -m pytest tests/clusters tests/integration/test_spark_cluster.py tests/integration/test_elastic_executors.py tests/integration/test_python_archive.py -v -s \
 		-p no:cacheprovider
 
 build-kubernetes: $(VENV)/.ready  ## build etcd, a Kubernetes API server and helm with Go into the cache folder, for test-kubernetes; 8 minutes
@@ -101,10 +120,10 @@ test-plugins: $(VENV)/.ready  ## Java plugins, published ones among them, on a r
 		tests/integration/test_debezium_transforms.py tests/integration/test_maven.py -v -p no:cacheprovider
 
 test-plugins-cdc: $(VENV)/.ready  ## Debezium's Java connectors against records of Debezium on Kafka Connect: 158 scenarios (JOBS=3 ONLY=pg_types)
-	SLUICEWAY_TEST_PATIENCE=3 $(BIN)/python -m pytest tests/cdc/test_debezium_plugins.py -v -s -p no:cacheprovider
+	$(BIN)/python -m pytest tests/cdc/test_debezium_plugins.py -v -s -p no:cacheprovider
 
 test-plugins-kills: $(VENV)/.ready  ## kill the processes of Debezium's source and JDBC sink, each 20 times (KILLS=20 SEED=1)
-	SLUICEWAY_TEST_PATIENCE=3 $(BIN)/python -m pytest tests/faults/test_java_plugins.py -v -s -p no:cacheprovider
+	$(BIN)/python -m pytest tests/faults/test_java_plugins.py -v -s -p no:cacheprovider
 
 test-cdc: $(VENV)/.ready  ## change data capture: records of Debezium, handovers, memory, large snapshots (ROWS, TABLE_ROWS=5000000 SECONDS=120)
 	$(BIN)/python -m pytest tests/cdc -v -s -p no:cacheprovider
@@ -115,7 +134,7 @@ test-cdc-keys: $(VENV)/.ready  ## change data capture: snapshots of random table
 	$(BIN)/python -m pytest tests/cdc/test_keys.py -v -s -p no:cacheprovider
 
 test-cdc-kills: $(VENV)/.ready  ## change data capture under load while tasks, drivers, databases, and networks fail (KILLS=50 SEED=1)
-	SLUICEWAY_TEST_PATIENCE=3 $(BIN)/python -m pytest tests/faults/test_cdc.py -v -s -p no:cacheprovider
+	$(BIN)/python -m pytest tests/faults/test_cdc.py -v -s -p no:cacheprovider
 
 test-columns: $(VENV)/.ready  ## columnar forms against row forms: 10,000 generated cases each (EXAMPLES=10000)
 	EXAMPLES=$${EXAMPLES:-10000} $(BIN)/python -m pytest tests/unit/columns tests/unit/converters tests/unit/transforms/columns \
@@ -124,12 +143,13 @@ test-columns: $(VENV)/.ready  ## columnar forms against row forms: 10,000 genera
 
 faults: $(VENV)/.ready  ## the fault matrix: each fault for real, and a table of what was seen
 	$(BIN)/python -m pytest tests/faults tests/integration/test_task_hosts.py tests/integration/test_warm_batches.py \
-		tests/integration/test_shared_applications.py tests/integration/test_dead_letter_topic.py -p no:cacheprovider
+		tests/integration/test_shared_applications.py tests/integration/test_dead_letter_topic.py tests/integration/test_faulty_broker.py -p no:cacheprovider
 
-bench: $(VENV)/.ready  ## lines per second beside real Kafka Connect, as ratios; records per second through a chain of transforms
+bench: $(VENV)/.ready  ## lines per second beside real Kafka Connect, as ratios; a chain of transforms; how soon changes are seen
 	$(BIN)/python tests/benchmarks/bench_engine.py
 	$(BIN)/python tests/benchmarks/bench_chain.py
 	$(BIN)/python tests/benchmarks/bench_columns.py
+	$(BIN)/python tests/benchmarks/bench_latency.py
 
 bench-metrics: $(VENV)/.ready  ## lines per second with metrics and with traces beside those without, interleaved (LINES=2000000 ROUNDS=7)
 	$(BIN)/python tests/benchmarks/bench_metrics.py --lines $${LINES:-2000000} --rounds $${ROUNDS:-7}

@@ -10,6 +10,7 @@ from setuptools import setup
 from setuptools.command.build_py import build_py
 
 sys.path.insert(0, str(Path(__file__).parent / "plugin"))
+Path(__file__).with_name("build").mkdir(exist_ok=True)  # egg_base in setup.cfg
 
 
 class BuildWithHelper(build_py):

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import itertools
+import json
 import os
 import random
 import uuid
-from collections.abc import Callable
+from collections import defaultdict
+from collections.abc import Callable, Generator
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import settings
 from xdist.scheduler import LoadScopeScheduling
 
+from support import explain
 from support.broker import SharedBrokers, shared_bootstrap
 from support.databases import (  # noqa: F401 (fixtures)
     database,
@@ -29,30 +33,14 @@ settings.load_profile("shared machine")
 
 _BROKERS = pytest.StashKey[SharedBrokers]()
 
-# Modules that take a minute or more, and Airflow's tests, which one worker runs. They start first, so that short modules are left
-# for the end, when the workers must finish together.
-_LONGEST = (
-    "airflow/",
-    "clusters/",
-    "cdc/",
-    "frames/",
-    "integration/test_elastic_executors.py",
-    "integration/test_table_sinks.py",
-    "integration/test_spark_formats.py",
-    "integration/test_driver_process.py",
-    "integration/test_exactly_once_failures.py",
-    "integration/test_java_sources.py",
-    "integration/test_java_sinks.py",
-    "integration/test_table_sinks_rest_catalog.py",
-    "integration/test_table_sources.py",
-    "integration/test_lifecycle.py",
-    "integration/test_spark_cluster.py",
-    "integration/test_python_archive.py",
-    "integration/test_broker.py",
-    "integration/test_handover.py",
-    "integration/test_task_hosts.py",
-    "integration/test_jdbc_debezium.py",
-)
+#: Seconds that each module took, written with ``--write-durations``. The longest start first, so that workers finish together.
+DURATIONS = Path(__file__).with_name("durations.json")
+
+_seconds: defaultdict[str, float] = defaultdict(float)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--write-durations", action="store_true", help=f"write the modules' seconds into {DURATIONS.name}")
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -60,27 +48,54 @@ def pytest_configure(config: pytest.Config) -> None:
     """Create the shared brokers' folder in the controlling process, before xdist starts its workers."""
     if not hasattr(config, "workerinput") and not config.option.collectonly:
         config.stash[_BROKERS] = SharedBrokers()
+    explain.install()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(call: pytest.CallInfo[None]) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Add to a failure what died, and what the connectors said."""
+    report = yield
+    if report.failed and (text := explain.report()):
+        report.sections.append(("What was there", text))
+    if call.when == "teardown":
+        explain.forget()
+    return report
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Let xdist's workers start with the longest modules."""
     if hasattr(config, "workerinput"):
-        items.sort(key=_rank)
+        seconds: defaultdict[str, float] = defaultdict(float)
+        for name, taken in json.loads(DURATIONS.read_text()).items():
+            seconds[_scope(name)] += taken
+        items.sort(key=lambda item: -seconds[_scope(item.nodeid)])
 
 
-def _rank(item: pytest.Item) -> int:
-    path = item.nodeid.partition("::")[0].removeprefix("tests/")
-    return next((rank for rank, prefix in enumerate(_LONGEST) if path.startswith(prefix)), len(_LONGEST))
+def _scope(nodeid: str) -> str:
+    """Return what one worker runs as a whole: a module, and all of Airflow's tests, because they share a stack."""
+    return "tests/airflow" if nodeid.startswith("tests/airflow/") else nodeid.partition("::")[0]
 
 
 class _Modules(LoadScopeScheduling):
     def _split_scope(self, nodeid: str) -> str:
-        return "tests/airflow" if nodeid.startswith("tests/airflow/") else nodeid.partition("::")[0]
+        return _scope(nodeid)
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadScopeScheduling | None:
     """Distribute whole modules with ``--dist loadscope``; Airflow's tests share one stack and so one worker."""
     return _Modules(config, log) if config.getvalue("dist") == "loadscope" else None
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    _seconds[report.nodeid.partition("::")[0]] += report.duration
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Write the durations, if asked to; modules that did not run keep theirs."""
+    if session.config.option.write_durations and not hasattr(session.config, "workerinput"):
+        known = {name: taken for name, taken in json.loads(DURATIONS.read_text()).items() if Path(name).exists()}
+        new = {name: round(taken, 1) for name, taken in _seconds.items()}
+        DURATIONS.write_text(json.dumps({**known, **new}, indent=0, sort_keys=True) + "\n")
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:

@@ -17,7 +17,8 @@ _RUNNING: list[RunningStack] = []
 
 @pytest.fixture(scope="session")
 def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningStack]:
-    running = RunningStack(tmp_path_factory.mktemp("stack"))
+    # A short linger: a task that has been paused gives its slot back soon.
+    running = RunningStack(tmp_path_factory.mktemp("stack"), settings={"SLUICEWAY__PAUSE_LINGER": "5"})
     _RUNNING.append(running)
     yield running
     _close_stack()

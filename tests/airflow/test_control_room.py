@@ -12,8 +12,8 @@ import httpx
 import pytest
 from confluent_kafka import Producer
 
-from support.eventually import eventually
-from support.stack import START, RunningStack
+from support.eventually import LIMIT, eventually
+from support.stack import RunningStack
 
 pytestmark = pytest.mark.airflow
 
@@ -68,7 +68,7 @@ def _runs(stack: RunningStack, dag_id: str) -> list[Mapping[str, Any]]:
     return list(stack.airflow.get(f"/dags/{dag_id}/dagRuns").json().get("dag_runs", []))
 
 
-def _await_success(stack: RunningStack, dag_id: str, runs: int = 1, within: float = START) -> None:
+def _await_success(stack: RunningStack, dag_id: str, runs: int = 1, within: float = LIMIT) -> None:
     def done() -> bool:
         states = [str(run["state"]) for run in _runs(stack, dag_id)]
         assert "failed" not in states, dag_id
@@ -99,9 +99,9 @@ def test_a_run_reports_its_records_and_triggers_dags_that_depend_on_its_asset(st
     source = folder / "room.txt"
     source.write_text("one\ntwo\nthree\n")
     (stack.home / "airflow" / "dags" / "follower.py").write_text(_FOLLOWER)
-    eventually(lambda: stack.dag("follows_room_in"), within=60, what="the follower's DAG")
+    eventually(lambda: stack.dag("follows_room_in"), what="the follower's DAG")
     stack.connect.create("room-in", {**BATCH, "connector.class": "FileStreamSource", "file": str(source), "topic": "room"})
-    eventually(lambda: stack.dag("room-in"), within=60, what="the source's DAG")
+    eventually(lambda: stack.dag("room-in"), what="the source's DAG")
     _trigger(stack, "room-in")
     _await_success(stack, "room-in")
     moved = _xcom(stack, "room-in", "run")
@@ -114,13 +114,14 @@ def test_a_run_reports_its_records_and_triggers_dags_that_depend_on_its_asset(st
     assert any(uri.startswith("kafka://") and uri.endswith("/room") for uri in uris), "the topic is an asset too"
 
 
+@pytest.mark.long
 def test_sensors_defer_to_the_triggerer_and_operators_control_connectors(stack: RunningStack, folder: Path) -> None:
     copy = folder / "room.copy"
     stack.connect.create("room-out", {"connector.class": "FileStreamSink", "file": str(copy), "topics": "room"})
     (stack.home / "airflow" / "dags" / "waits_in.py").write_text(_SENSORS)
-    eventually(lambda: stack.dag("waits_in_the_triggerer"), within=60, what="the sensors' DAG")
+    eventually(lambda: stack.dag("waits_in_the_triggerer"), what="the sensors' DAG")
     _trigger(stack, "waits_in_the_triggerer")
-    _await_success(stack, "waits_in_the_triggerer", within=2 * START)
+    _await_success(stack, "waits_in_the_triggerer")
     assert copy.read_text() == "one\ntwo\nthree\n"
     stack.await_states("room-out", "RUNNING", "RUNNING")
     stack.connect.delete("room-out")
@@ -131,41 +132,42 @@ def test_a_backfill_copies_its_window_with_its_own_offsets(stack: RunningStack, 
     config = {**BATCH, "connector.class": "FileStreamSink", "file": str(copy), "topics": "room", "airflow.schedule": "@yearly"}
     _produce_old(stack, "room", "old")
     stack.connect.create("room-again", config)
-    eventually(lambda: stack.dag("room-again"), within=60, what="the sink's DAG")
+    eventually(lambda: stack.dag("room-again"), what="the sink's DAG")
     _await_success(stack, "room-again")  # the run of the last whole year, which includes all records
     lines, offsets = copy.read_text(), stack.connect.offsets("room-again")
     assert lines == "one\ntwo\nthree\nold\n"
     window = {"from_date": "2024-01-01T00:00:00Z", "to_date": "2024-01-01T00:00:00Z"}
     backfill = {"dag_id": "room-again", **window, "max_active_runs": 1, "reprocess_behavior": "completed"}
-    eventually(lambda: _begins(stack, backfill), within=30, what="the backfill")
+    eventually(lambda: _begins(stack, backfill), what="the backfill")
 
     def backfilled() -> list[str]:
         return [str(run["state"]) for run in _runs(stack, "room-again") if run["run_type"] == "backfill"]
 
-    eventually(lambda: backfilled() == ["success"], within=START, what="the backfill's run")
+    eventually(lambda: backfilled() == ["success"], what="the backfill's run")
     assert copy.read_text() == lines + "old\n", "one record of the topic is of that year"
     assert stack.connect.offsets("room-again") == offsets, "the live offsets are as they were"
-    eventually(lambda: not _backfills(stack), within=20, what="the backfill's connector gone")
+    eventually(lambda: not _backfills(stack), what="the backfill's connector gone")
     for name in ("room-again", "room-in"):
         stack.connect.delete(name)
 
 
+@pytest.mark.long
 def test_connectors_that_share_an_application_are_paused_one_by_one(stack: RunningStack, folder: Path) -> None:
     shared = {"connector.class": "FileStreamSource", "sluiceway.application": "small"}
     for each in ("a", "b"):
         (folder / f"shared-{each}.txt").write_text("x\n")
         stack.connect.create(f"shared-{each}", {**shared, "file": str(folder / f"shared-{each}.txt"), "topic": f"shared-{each}"})
     for each in ("a", "b"):
-        stack.await_states(f"shared-{each}", "RUNNING", "RUNNING", within=2 * START)
+        stack.await_states(f"shared-{each}", "RUNNING", "RUNNING")
     driver = stack.driver("small")
     assert driver is not None
     assert stack.worker_id("shared-a") == stack.worker_id("shared-b")
     stack.set_paused("shared-a", True)
-    stack.await_states("shared-a", "PAUSED", "PAUSED", within=10)
-    stack.await_states("shared-b", "RUNNING", "RUNNING", within=5)
+    stack.await_states("shared-a", "PAUSED", "PAUSED")
+    stack.await_states("shared-b", "RUNNING", "RUNNING")
     stack.set_paused("shared-a", False)
-    stack.await_states("shared-a", "RUNNING", "RUNNING", within=20)
+    stack.await_states("shared-a", "RUNNING", "RUNNING")
     assert driver.is_running(), "the same driver all the time"
     for each in ("a", "b"):
         stack.connect.delete(f"shared-{each}")
-    eventually(lambda: not driver.is_running(), within=60, what="the end of an application without connectors")
+    eventually(lambda: not driver.is_running(), what="the end of an application without connectors")

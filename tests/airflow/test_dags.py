@@ -41,16 +41,16 @@ def test_a_config_that_cannot_become_a_dag_does_not_affect_other_dags(stack: Run
     stack.connect.create("wrong", {**config, "airflow.schedule": "every now and then"})
     stack.connect.create("right: of way", config)
     right = "right_x3A_x20of_x20way"
-    dag = eventually(lambda: stack.dag(right), within=20, what="the DAG of the right one")
+    dag = eventually(lambda: stack.dag(right), what="the DAG of the right one")
     assert dag["dag_display_name"] == "right: of way"
-    errors = eventually(lambda: _import_errors(stack), within=20, what="the import error of the wrong one")
+    errors = eventually(lambda: _import_errors(stack), what="the import error of the wrong one")
     [(file, trace)] = errors.items()
     assert file.endswith("connector-wrong.py")
     assert "Invalid value every now and then for configuration airflow.schedule" in trace
     assert stack.dag("wrong") is None
     stack.connect.put_config("wrong", {**config, "airflow.schedule": "@daily"})
-    eventually(lambda: not _import_errors(stack), within=20, what="the import error tombstone")
-    eventually(lambda: stack.dag("wrong"), within=20, what="the DAG of the one put right")
+    eventually(lambda: not _import_errors(stack), what="the import error tombstone")
+    eventually(lambda: stack.dag("wrong"), what="the DAG of the one put right")
     for name in ("wrong", "right: of way"):
         stack.connect.delete(name)
 
@@ -72,7 +72,7 @@ def test_a_micro_batch_copies_available_records_and_the_next_continues_after_the
     )
     stack.connect.create("batch-out", {**config, "connector.class": "FileStreamSink", "file": str(copy), "topics": "batch"})
     for name in ("batch-in", "batch-out"):
-        dag = eventually(lambda name=name: stack.dag(name), within=20, what=f"DAG {name}")
+        dag = eventually(lambda name=name: stack.dag(name), what=f"DAG {name}")
         assert "nightly" in [tag["name"] for tag in dag["tags"]]
     for number in (1, 2):
         with source.open("a") as file:
@@ -94,6 +94,7 @@ def test_a_micro_batch_copies_available_records_and_the_next_continues_after_the
         stack.connect.delete(name)
 
 
+@pytest.mark.long
 def test_the_example_dag_copies_a_file_and_pausing_it_pauses_both_connectors(stack: RunningStack, folder: Path) -> None:
     source, copy = folder / "example.txt", folder / "example.copy"
     source.write_text("one\ntwo\n")
@@ -106,28 +107,28 @@ def test_the_example_dag_copies_a_file_and_pausing_it_pauses_both_connectors(sta
     (dags / "example.py").write_text(_EXAMPLE.format(environment=environment))
     (dags / "waits.py").write_text(_SENSOR_DAG)
     example, names = "example_file_to_file", ("example-file-source", "example-file-sink")
-    eventually(lambda: stack.is_paused(example), within=60, what="the example DAG, paused as it says")
-    eventually(lambda: stack.dag("waits_for_a_connector"), within=60, what="the sensor's DAG")
+    eventually(lambda: stack.is_paused(example), what="the example DAG, paused as it says")
+    eventually(lambda: stack.dag("waits_for_a_connector"), what="the sensor's DAG")
     stack.airflow.post("/dags/waits_for_a_connector/dagRuns", json={"logical_date": None}).raise_for_status()
     stack.set_paused(example, False)
-    eventually(lambda: copy.exists() and copy.read_text() == source.read_text(), within=START, what="the copy")
+    eventually(lambda: copy.exists() and copy.read_text() == source.read_text(), what="the copy")
     waits = "waits_for_a_connector"
-    eventually(lambda: [run["state"] for run in _runs(stack, waits)] == ["success"], within=START, what="the sensor")
+    eventually(lambda: [run["state"] for run in _runs(stack, waits)] == ["success"], what="the sensor")
     assert stack.connect.config(names[0])["airflow.dag"] == example
     assert stack.dag(names[0]) is None, "a connector that a hand-written DAG runs has no DAG made for it"
 
     stack.connect.pause(names[1])
     for name in names:
-        stack.await_states(name, "PAUSED", "PAUSED", within=10)
+        stack.await_states(name, "PAUSED", "PAUSED")
     assert stack.is_paused(example)
     stack.connect.resume(names[0])
     for name in names:
         stack.await_states(name, "RUNNING", "RUNNING")
     with source.open("a") as file:
         file.write("three\n")
-    eventually(lambda: copy.read_text() == source.read_text(), within=10, what="the appended line")
+    eventually(lambda: copy.read_text() == source.read_text(), what="the appended line")
     stack.set_paused(example, True)
     (dags / "example.py").unlink()
     for name in names:
         stack.connect.delete(name)
-        eventually(lambda name=name: stack.driver(name) is None, within=20, what=f"the end of {name}'s driver")
+        eventually(lambda name=name: stack.driver(name) is None, what=f"the end of {name}'s driver")

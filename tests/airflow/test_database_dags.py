@@ -32,7 +32,7 @@ def place(stack: RunningStack, module: str, environment: Mapping[str, str]) -> P
     """Copy an example into the DAGs folder and wait until Airflow has parsed it."""
     file = stack.home / "airflow" / "dags" / f"{module}.py"
     file.write_text(_DAG.format(environment=dict(environment), module=module))
-    eventually(lambda: stack.is_paused(module), within=60, what=f"the DAG {module}, paused as it says")
+    eventually(lambda: stack.is_paused(module), what=f"the DAG {module}, paused as it says")
     return file
 
 
@@ -103,10 +103,10 @@ def test_a_table_follows_the_changes_of_a_topic(stack: RunningStack, folder: Pat
     write(*(person(0, number, f"n{number}", topic=topic) for number in range(3)))
     dag = place(stack, name, {"SLUICEWAY_EXAMPLE_TARGET": f"jdbc:sqlite:{file}", "SLUICEWAY_EXAMPLE_TOPICS": topic})
     stack.set_paused(name, False)
-    eventually(lambda: rows() == [(0, "n0"), (1, "n1"), (2, "n2")], within=START, what="the table")
+    eventually(lambda: rows() == [(0, "n0"), (1, "n1"), (2, "n2")], what="the table")
     write(tombstone(0, 0, topic=topic), person(0, 1, "other", topic=topic), person(0, 9, "new", topic=topic))
-    eventually(lambda: rows() == [(1, "other"), (2, "n2"), (9, "new")], within=20, what="the table in step")
+    eventually(lambda: rows() == [(1, "other"), (2, "n2"), (9, "new")], what="the table in step")
     stack.set_paused(name, True)
     dag.unlink()
     stack.connect.delete("example-database-sink")
-    eventually(lambda: stack.driver("example-database-sink") is None, within=20, what="the end of the driver")
+    eventually(lambda: stack.driver("example-database-sink") is None, what="the end of the driver")

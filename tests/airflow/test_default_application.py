@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from support.eventually import eventually
-from support.stack import START, RunningStack
+from support.stack import RunningStack
 
 pytestmark = [pytest.mark.airflow, pytest.mark.long]
 
@@ -37,7 +37,7 @@ def test_connectors_share_an_application_and_each_lives_alone(sharing: RunningSt
         sharing.connect.create(name, config(folder, name))
     sharing.connect.create("apart", config(folder, "apart", **{"sluiceway.application": "none"}))
     for name in (*NAMES, "apart"):
-        sharing.await_states(name, "RUNNING", "RUNNING", within=2 * START)
+        sharing.await_states(name, "RUNNING", "RUNNING")
     driver = sharing.driver("small")
     assert driver is not None
     shared = sharing.worker_id("first")
@@ -52,13 +52,13 @@ def test_connectors_share_an_application_and_each_lives_alone(sharing: RunningSt
     assert (alike[0], tags[0]) == (alike[1], tags[1]), "the DAG of a connector looks the same"
 
     sharing.set_paused("first", True)
-    sharing.await_states("first", "PAUSED", "PAUSED", within=20)
+    sharing.await_states("first", "PAUSED", "PAUSED")
     sharing.connect.restart("second", tasks=True)
-    sharing.await_states("second", "RUNNING", "RUNNING", within=30)
+    sharing.await_states("second", "RUNNING", "RUNNING")
     sharing.connect.delete("third")
-    eventually(lambda: sharing.states("third") == (), within=30, what="the end of the third")
+    eventually(lambda: sharing.states("third") == (), what="the end of the third")
     sharing.set_paused("first", False)
-    sharing.await_states("first", "RUNNING", "RUNNING", within=40)
+    sharing.await_states("first", "RUNNING", "RUNNING")
     assert sharing.worker_id("second") == shared
     assert driver.is_running()
 
@@ -70,18 +70,16 @@ def test_a_spark_setting_moves_a_connector_out_and_its_removal_back(sharing: Run
             file.write(f"{number}\n")
         began = time.monotonic()
         sharing.connect.put_config("first", config(folder, "first", **more))
-        eventually(
-            lambda more=more: (sharing.worker_id("first") == shared) is not bool(more), within=START, what="another driver"
-        )
+        eventually(lambda more=more: (sharing.worker_id("first") == shared) is not bool(more), what="another driver")
         sharing.await_states("first", "RUNNING", "RUNNING")
         print(f"moved with {more or 'no setting'}: RUNNING after {time.monotonic() - began:.1f} s")
-    eventually(lambda: sharing.connect.offsets("first")[0]["offset"] == {"position": 8}, within=60, what="all four lines")
+    eventually(lambda: sharing.connect.offsets("first")[0]["offset"] == {"position": 8}, what="all four lines")
     assert sharing.worker_id("second") == shared
     assert sharing.newest_run("first")["state"] == "running"
     copy = folder / "first.copy"
     sink = {"connector.class": "FileStreamSink", "file": str(copy), "topics": "first"}
     sharing.connect.create("copy", sink)
-    eventually(lambda: copy.exists() and copy.read_text() == "1\n2\n3\n4\n", within=START, what="each line once")
+    eventually(lambda: copy.exists() and copy.read_text() == "1\n2\n3\n4\n", what="each line once")
     assert sharing.worker_id("copy") == shared
 
 
@@ -91,9 +89,9 @@ def test_many_starts_at_once_all_run_and_no_task_is_ended(sharing: RunningStack,
     for name in names:
         sharing.connect.create(name, config(folder, name))
     for name in names:
-        sharing.await_states(name, "RUNNING", "RUNNING", within=90)
+        sharing.await_states(name, "RUNNING", "RUNNING")
     print(f"{len(names)} connectors RUNNING after {time.monotonic() - began:.1f} s")
     assert sharing.task_states(APPLICATION) == ["running"]
     for name in sharing.connect.connectors():
         sharing.connect.delete(name)
-    eventually(lambda: sharing.newest_run(APPLICATION)["state"] == "success", within=90, what="the end of the application")
+    eventually(lambda: sharing.newest_run(APPLICATION)["state"] == "success", what="the end of the application")

@@ -34,14 +34,14 @@ def delete_and_create_again(stack: RunningStack, dag: str, config: dict[str, str
     """Delete the connector, await the end of its DAG's run, create it again, and check that a new run starts at once."""
     before = run_of(stack, dag)
     stack.connect.delete("deleted")
-    eventually(lambda: run_of(stack, dag)["state"] == "success", within=40, what=f"the end of the run, is {run_of(stack, dag)}")
+    eventually(lambda: run_of(stack, dag)["state"] == "success", what=f"the end of the run, is {run_of(stack, dag)}")
     assert run_of(stack, dag)["task"] == "success"
-    eventually(lambda: (stack.dag(dag) or {"is_stale": True})["is_stale"], within=40, what="no DAG")
+    eventually(lambda: (stack.dag(dag) or {"is_stale": True})["is_stale"], what="no DAG")
     assert run_of(stack, dag)["state"] == "success", "Airflow created no other run meanwhile, or it has ended too"
     ended = run_of(stack, dag)["id"]
     created = time.monotonic()
     stack.connect.create("deleted", config)
-    eventually(lambda: run_of(stack, dag)["id"] != ended, within=20, what="a new run")
+    eventually(lambda: run_of(stack, dag)["id"] != ended, what="a new run")
     print(f"new run after {time.monotonic() - created:.1f} s")
     stack.await_states("deleted", "RUNNING", "RUNNING")
     after = run_of(stack, dag)
@@ -60,7 +60,7 @@ def test_a_paused_connector_whose_task_has_released_its_slot(stack: RunningStack
     stack.connect.create("deleted", config)
     stack.await_states("deleted", "RUNNING", "RUNNING")
     stack.connect.pause("deleted")
-    eventually(lambda: run_of(stack, "deleted")["task"] == "up_for_reschedule", within=60, what="the released slot")
+    eventually(lambda: run_of(stack, "deleted")["task"] == "up_for_reschedule", what="the released slot")
     delete_and_create_again(stack, "deleted", config)
 
 
@@ -68,10 +68,10 @@ def test_a_connector_of_a_shared_application_whose_task_is_deferred(stack: Runni
     shared = {**config, "sluiceway.application": "deletions"}
     stack.connect.create("deleted", shared)
     stack.await_states("deleted", "RUNNING", "RUNNING")
-    eventually(lambda: run_of(stack, "deleted")["task"] == "deferred", within=60, what="the deferred task")
+    eventually(lambda: run_of(stack, "deleted")["task"] == "deferred", what="the deferred task")
     delete_and_create_again(stack, "deleted", shared)
     stack.connect.delete("deleted")
     application = "application_x7Edeletions"
-    eventually(lambda: run_of(stack, application)["state"] == "success", within=60, what="the end of the application's run")
+    eventually(lambda: run_of(stack, application)["state"] == "success", what="the end of the application's run")
     for dag in ("deleted", application):
         assert set(stack.task_states(dag)) == {"success"}

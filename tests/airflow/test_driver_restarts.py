@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from support.eventually import eventually
-from support.stack import START, RunningStack
+from support.stack import RunningStack
 
 pytestmark = [pytest.mark.airflow, pytest.mark.long]
 
@@ -22,12 +22,12 @@ def running(stack: RunningStack, folder: Path) -> Iterator[RunningStack]:
     (folder / "restarted.txt").touch()
     stack.connect.create(NAME, {"connector.class": "FileStreamSource", "file": str(folder / "restarted.txt"), "topic": NAME})
     try:
-        stack.await_states(NAME, "RUNNING", "RUNNING", within=2 * START)
+        stack.await_states(NAME, "RUNNING", "RUNNING")
         yield stack
     finally:
         if stack.states(NAME):
             stack.connect.delete(NAME)
-        eventually(lambda: stack.newest_run(NAME)["state"] == "success", within=60, what="the end of the run")
+        eventually(lambda: stack.newest_run(NAME)["state"] == "success", what="the end of the run")
 
 
 def task(stack: RunningStack) -> dict[str, Any]:
@@ -41,7 +41,7 @@ def kill_driver(stack: RunningStack) -> str:
     jvm = stack.jvm(NAME)
     assert jvm is not None
     jvm.kill()
-    return eventually(lambda: stack.connect.status(NAME)["connector"].get("trace"), within=START, what="the trace of the restart")
+    return eventually(lambda: stack.connect.status(NAME)["connector"].get("trace"), what="the trace of the restart")
 
 
 def test_drivers_killed_in_a_row_are_started_again_by_the_same_try(running: RunningStack) -> None:
@@ -51,7 +51,7 @@ def test_drivers_killed_in_a_row_are_started_again_by_the_same_try(running: Runn
         killed = time.monotonic()
         trace = kill_driver(running)
         assert f"starts it again in {2 ** (number - 1)} s (restart {number} " in trace
-        eventually(lambda worker=worker: running.worker_id(NAME) != worker, within=START, what="another driver")
+        eventually(lambda worker=worker: running.worker_id(NAME) != worker, what="another driver")
         running.await_states(NAME, "RUNNING", "RUNNING")
         print(f"restart {number}: RUNNING after {time.monotonic() - killed:.1f} s")
     assert task(running) == before
@@ -75,5 +75,5 @@ def test_a_connector_deleted_during_the_back_off_ends_its_run(running: RunningSt
         running.await_states(NAME, "RUNNING", "RUNNING")
     kill_driver(running)
     running.connect.delete(NAME)
-    eventually(lambda: task(running)["state"] == "success", within=10, what="the end of the task")
-    eventually(lambda: running.newest_run(NAME)["state"] == "success", within=30, what="the end of the run")
+    eventually(lambda: task(running)["state"] == "success", what="the end of the task")
+    eventually(lambda: running.newest_run(NAME)["state"] == "success", what="the end of the run")

@@ -35,14 +35,12 @@ class Examples:
         texts = {f"SLUICEWAY_EXAMPLE_{key.upper()}": str(value) for key, value in environment.items()}
         path.write_text(_FILE.format(dag=dag, environment=texts))
         self._files.append(path)
-        eventually(lambda: self.stack.dag(dag), within=60, what=f"the DAG {dag}")
+        eventually(lambda: self.stack.dag(dag), what=f"the DAG {dag}")
         self.stack.set_paused(dag, False)
 
     def scheduled_run(self, dag: str) -> str:
         """Return the id of the scheduled run."""
-        runs = eventually(
-            lambda: self.stack.airflow.get(f"/dags/{dag}/dagRuns").json()["dag_runs"], within=30, what=f"a run of {dag}"
-        )
+        runs = eventually(lambda: self.stack.airflow.get(f"/dags/{dag}/dagRuns").json()["dag_runs"], what=f"a run of {dag}")
         return str(runs[0]["dag_run_id"])
 
     def begin(self, dag: str) -> str:
@@ -155,7 +153,7 @@ def test_a_hand_written_dag_triggers_a_generated_one(examples: Examples, folder:
         },
     )
     for name in ("export-in", "example-export"):
-        eventually(lambda name=name: examples.stack.dag(name), within=30, what=f"the generated DAG {name}")
+        eventually(lambda name=name: examples.stack.dag(name), what=f"the generated DAG {name}")
     examples.run("export-in")
     examples.add(dag, generated="example-export", export=export)
     run_id = examples.run(dag)

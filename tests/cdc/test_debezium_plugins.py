@@ -15,7 +15,7 @@ import pytest
 
 from support.connect_cluster import ConnectCluster
 from support.database import HOST, PASSWORD, USER
-from support.eventually import PATIENCE
+from support.eventually import LIMIT
 from support.java_plugins import DEBEZIUM_MARIADB, DEBEZIUM_POSTGRES, fetch_runtime, plugin_folder
 from support.mariadb import MariaDbServer
 from support.postgres import PostgresServer
@@ -54,7 +54,7 @@ def test_debezium_writes_the_recorded_records(
         run = {
             "--jobs": os.environ.get("JOBS", "3"),
             "--only": os.environ.get("ONLY", "."),
-            "--timeout": str(100 * PATIENCE),
+            "--timeout": str(LIMIT),
             # The short life of these connectors does not repay the optimizing compiler.
             "--config": "sluiceway.java.opts=-XX:TieredStopAtLevel=1",
         }

@@ -71,7 +71,7 @@ def check(kafka: Kafka, worker: WorkerConfig, rest: str, database: DatabaseForTe
         stack.callback(progress.close)
         peer.put_config(rest, name, config)
         peer.wait_for_state(rest, name, "RUNNING")
-        eventually(lambda: kafka.count(things) >= ROWS, within=120, what="the snapshot")  # later changes are in the log
+        eventually(lambda: kafka.count(things) >= ROWS, what="the snapshot")  # later changes are in the log
         with load.running():
             for turn in range(_ROUNDS):
                 if turn:
@@ -85,7 +85,7 @@ def check(kafka: Kafka, worker: WorkerConfig, rest: str, database: DatabaseForTe
                 stack.callback(store.stop)
                 with RunningTask(config, dict(worker.raw), store=store) as task:
                     last = turn == _ROUNDS - 1
-                    progress.more(_TRANSACTIONS, within=120)
+                    progress.more(_TRANSACTIONS)
                     if last:
                         load.stop()
                         _wait_for_last(progress, database)
@@ -114,12 +114,12 @@ def _wait(progress: Progress, rest: str, name: str) -> None:
         assert not failed, failed[0].get("trace")
         return progress.highest >= wanted
 
-    eventually(arrived, within=180, what=f"transaction {wanted}")
+    eventually(arrived, what=f"transaction {wanted}")
 
 
 def _wait_for_last(progress: Progress, database: DatabaseForTest) -> None:
     last = database.execute("select max(n) from marks")[0][0]
-    eventually(lambda: progress.highest >= last, within=120, what=f"transaction {last}")
+    eventually(lambda: progress.highest >= last, what=f"transaction {last}")
 
 
 def test_postgresql(kafka: Kafka, worker: WorkerConfig, connect: str, unique: Callable[[str], str]) -> None:

@@ -52,11 +52,11 @@ def test_heartbeats_come_during_a_large_transaction(case: Case, kafka: Kafka) ->
             database.execute(f"insert into t values ({next(numbers)}, '')")
             return kafka.count(topic) > 0
 
-        eventually(started, within=120, what="the first record")
+        eventually(started, what="the first record")
         database.execute(f"insert into t {rows}")
-        eventually(lambda: kafka.count(topic) > _ROWS // 10, within=120, what="the begin of the transaction")
+        eventually(lambda: kafka.count(topic) > _ROWS // 10, what="the begin of the transaction")
         before = kafka.count(beats)
-        eventually(lambda: kafka.count(topic) > _ROWS * 9 // 10, within=120, what="its end")
+        eventually(lambda: kafka.count(topic) > _ROWS * 9 // 10, what="its end")
         during = kafka.count(beats) - before
         assert not task.stop().failed
     assert during >= 3

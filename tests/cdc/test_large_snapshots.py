@@ -20,7 +20,7 @@ from confluent_kafka.admin import NewTopic, OffsetSpec
 from cdc.configs import mariadb_config, postgres_config
 from support.cdc_bench import Worker
 from support.database import DatabaseForTest
-from support.eventually import eventually
+from support.eventually import LIMIT, eventually
 from support.kafka import Kafka
 from support.mariadb import MariaDbServer
 from support.peer import put_config
@@ -86,7 +86,7 @@ class _Arrived:
         self._latest = {TopicPartition(topic, 0): OffsetSpec.latest() for topic in topics}
         created = kafka.admin.create_topics([NewTopic(topic, 1, 1) for topic in topics])
         for future in created.values():
-            future.result(60)
+            future.result(LIMIT)
         self._seen = np.zeros((len(topics), rows + 1), np.bool_)
         self._numbers = {topic: number for number, topic in enumerate(topics)}
         self._consumer = Consumer({"bootstrap.servers": kafka.bootstrap, "group.id": "large", "fetch.min.bytes": 100_000})
@@ -110,13 +110,13 @@ class _Arrived:
 
         def ends() -> list[int] | None:
             try:
-                return [found.result(60).offset for found in self._kafka.admin.list_offsets(self._latest).values()]
+                return [found.result(LIMIT).offset for found in self._kafka.admin.list_offsets(self._latest).values()]
             except KafkaException as error:
                 if error.args[0].code() != KafkaError.NOT_LEADER_FOR_PARTITION:  # as new topics have none yet
                     raise
                 return None
 
-        return sum(eventually(ends, within=60, what="leaders of all topics"))
+        return sum(eventually(ends, what="leaders of all topics"))
 
     def wait_for(self, rows: int) -> None:
         """Read until this many different rows have been seen, and all records that the topics have then."""

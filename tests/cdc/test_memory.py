@@ -46,7 +46,7 @@ def check(
     rows = LARGE if large else ROWS
     name = config["name"]
     topic = f"{name}.{schema}.big"
-    kafka.admin.create_topics([NewTopic(topic, 1, 1, config={"max.message.bytes": "60000000"})])[topic].result(30)
+    kafka.admin.create_topics([NewTopic(topic, 1, 1, config={"max.message.bytes": "60000000"})])[topic].result(LIMIT)
     database.execute(
         "create table big (id bigint primary key, a bigint, b text)"
         if kind == "postgresql"
@@ -63,7 +63,7 @@ def check(
             return kafka.count(f"{name}.{schema}.small") > 0
 
         numbers = iter(range(10**6))
-        eventually(started, within=120, what="the first record")
+        eventually(started, what="the first record")
         began = time.monotonic()
         if large:
             for number in range(rows):

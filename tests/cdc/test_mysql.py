@@ -65,7 +65,7 @@ def test_the_log_continues_the_snapshot(
     topics = {table: kafka.create(f"{name}.{database.name}.{table}") for table in ("t", "u")}
 
     def afters(table: str, count: int) -> list[dict[str, Any] | None]:
-        eventually(lambda: kafka.count(topics[table]) == count, within=60, what=f"{count} records of {table}")
+        eventually(lambda: kafka.count(topics[table]) == count, what=f"{count} records of {table}")
         values = [message.value() for message in kafka.read(topics[table], count)]
         return [value and json.loads(value)["after"] for value in values]
 
@@ -115,7 +115,7 @@ def test_partial_documents_and_tagged_gtids_are_read(server: MySqlServer, kafka:
     expected: list[Any] = []
 
     def changes() -> list[Any]:
-        eventually(lambda: kafka.count(topic) >= len(expected), within=60, what=f"{len(expected)} records")
+        eventually(lambda: kafka.count(topic) >= len(expected), what=f"{len(expected)} records")
         return [json.loads(json.loads(message.value() or b"")["after"]["j"]) for message in kafka.read(topic, len(expected))]
 
     with database.connect() as connection, connection.cursor() as cursor:
@@ -129,7 +129,7 @@ def test_partial_documents_and_tagged_gtids_are_read(server: MySqlServer, kafka:
 
         cursor.execute("set session binlog_row_value_options = PARTIAL_JSON")
         with RunningTask(config, worker, offsets=offsets) as task:
-            eventually(lambda: bool(offsets.all(name)), within=60, what="the first offset")
+            eventually(lambda: bool(offsets.all(name)), what="the first offset")
             execute("""insert into t values (1, '1', '{"a": [1, 2, {"b": "ż"}], "f": 1.5, "long name": null, "s": "abc"}')""")
             for update in _UPDATES:
                 execute(f"update t set j = {update}")  # noqa: S608

@@ -39,12 +39,12 @@ def test_rows_come_with_the_commit_also_after_a_restart(
         topic = kafka.create(f"{name}.{database.name}.t")
 
         def rows(count: int) -> list[int]:
-            eventually(lambda: kafka.count(topic) >= count, within=60, what=f"{count} records")
+            eventually(lambda: kafka.count(topic) >= count, what=f"{count} records")
             return [json.loads(message.value() or b"")["after"]["id"] for message in kafka.read(topic, count)]
 
         with database.connect() as preparing, database.connect() as other:
             with RunningTask(config, worker, offsets=offsets) as task:
-                eventually(lambda: bool(offsets.all(name)), within=60, what="the first offset")
+                eventually(lambda: bool(offsets.all(name)), what="the first offset")
                 for statement in _PREPARED:
                     preparing.cursor().execute(statement)
                 for statement in _OTHERS:

@@ -95,13 +95,13 @@ def test_a_durable_task_finds_its_driver_after_the_airflow_worker_was_killed(
     scheduler = airflow.scheduler()
     kill(*scheduler.children(recursive=True), scheduler)
     stack.up()
-    eventually(lambda: airflow.tries(name) >= 2, within=240, what="the task's next try")
+    eventually(lambda: airflow.tries(name) >= 2, what="the task's next try")
     before = Cluster(stack.addresses.bootstrap).end(name)
-    eventually(lambda: Cluster(stack.addresses.bootstrap).end(name) > before + 100, within=60, what="more records")
+    eventually(lambda: Cluster(stack.addresses.bootstrap).end(name) > before + 100, what="more records")
     assert (stack.worker_id(name), hadoop.application(f"sluiceway-{name}")) == (driver, application)
     assert len([each for each in hadoop.applications() if each["name"] == f"sluiceway-{name}"]) == 1
     stack.connect.pause(name)
-    stack.await_states(name, "PAUSED", "PAUSED", "PAUSED", within=60)
+    stack.await_states(name, "PAUSED", "PAUSED", "PAUSED")
     numbers = sorted((each["task"], each["seqno"]) for each in airflow.values(name))
     assert numbers == [(task, n) for task in (0, 1) for n in range(sum(1 for each in numbers if each[0] == task))]
     stack.set_paused(name, True)

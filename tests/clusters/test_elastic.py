@@ -38,7 +38,7 @@ def test_yarn_gives_and_takes_executors(
         source.start()
         assert len(source.executors()) == 3
         resize(1)
-        eventually(lambda: len(source.executors()) == 1, within=60, what="idle executors are given back")
+        eventually(lambda: len(source.executors()) == 1, what="idle executors are given back")
         resize(3)
         source.await_stable(time.time())
         assert len(source.executors()) == 3

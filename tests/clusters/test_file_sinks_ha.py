@@ -60,10 +60,10 @@ def test_failovers_lose_and_repeat_nothing(hdfs: HaHdfs, kafka_bootstrap: str, u
     with RunningTask(keys, {"bootstrap.servers": kafka_bootstrap, "offset.flush.interval.ms": "500"}) as running:
         for _ in range(2):
             produce()
-            eventually(lambda: len(written(hdfs, topic)) >= done - COUNT // 2, within=180, what="files before the failover")
+            eventually(lambda: len(written(hdfs, topic)) >= done - COUNT // 2, what="files before the failover")
             produce()
             hdfs.failover()
-            eventually(lambda: len(written(hdfs, topic)) >= done - COUNT // 2, within=180, what="files after the failover")
+            eventually(lambda: len(written(hdfs, topic)) >= done - COUNT // 2, what="files after the failover")
         assert not running.stop().failed, running.result
     with RunningTask(keys, {"bootstrap.servers": kafka_bootstrap}, bounded=True) as running:
         assert not running.join().failed, running.result

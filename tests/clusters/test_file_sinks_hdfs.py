@@ -147,6 +147,7 @@ def test_validation_tries_the_name_node(hdfs: Hdfs, config: dict[str, str]) -> N
     assert [name for name, each in wrong.items() if each.errors] in ([], ["store.url"])
 
 
+@pytest.mark.long
 @pytest.mark.kafka
 def test_log_lines_in_hourly_folders_are_queried_with_sql(hdfs: Hdfs, kafka_bootstrap: str, unique: Callable[[str], str]) -> None:
     from pyspark.sql import SparkSession
@@ -184,6 +185,7 @@ def test_log_lines_in_hourly_folders_are_queried_with_sql(hdfs: Hdfs, kafka_boot
     assert len(hours) == 11
 
 
+@pytest.mark.long
 def test_a_name_node_that_is_away_is_waited_for(hdfs: Hdfs, config: dict[str, str]) -> None:
     sink = FileSink(config, [P0])
     sink.put(rows(0, 50))
@@ -201,6 +203,7 @@ def test_a_name_node_that_is_away_is_waited_for(hdfs: Hdfs, config: dict[str, st
     assert ids_below(hdfs, config) == list(range(110))
 
 
+@pytest.mark.long
 def test_a_full_quota_is_waited_for(hdfs: Hdfs, config: dict[str, str]) -> None:
     client(hdfs).create(f"{root(config)}/made", b"")
     hdfs.admin("DFSAdmin", "-setSpaceQuota", "1m", root(config))  # less than one block
@@ -212,6 +215,7 @@ def test_a_full_quota_is_waited_for(hdfs: Hdfs, config: dict[str, str]) -> None:
     assert ids_below(hdfs, config) == list(range(110))
 
 
+@pytest.mark.long
 def test_a_name_node_in_safe_mode_is_waited_for(hdfs: Hdfs, config: dict[str, str]) -> None:
     sink = FileSink(config, [P0])
     sink.put(rows(0, 50))

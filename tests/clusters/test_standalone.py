@@ -17,6 +17,7 @@ from support.clusters.standalone import SparkCluster
 pytestmark = [pytest.mark.clusters, pytest.mark.kafka, pytest.mark.spark]
 
 
+@pytest.mark.long
 def test_after_the_loss_of_an_executor_and_of_a_worker_each_record_is_written_exactly_once(
     spark: SparkCluster, kafka_bootstrap: str, unique: Callable[[str], str], tmp_path: Path, chance: random.Random
 ) -> None:

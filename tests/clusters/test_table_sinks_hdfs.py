@@ -42,6 +42,7 @@ def put(lake: Lake, first: int, end: int) -> None:
     task.task.stop()
 
 
+@pytest.mark.long
 def test_each_record_is_a_row_once(lake: Lake) -> None:
     put(lake, 0, 10)
     put(lake, 10, 20)
@@ -49,6 +50,7 @@ def test_each_record_is_a_row_once(lake: Lake) -> None:
     assert lake.table(lake.config()).offset(P0) == 20
 
 
+@pytest.mark.long
 def test_a_sweep_deletes_uncommitted_files_by_age(lake: Lake) -> None:
     put(lake, 0, 10)
     known, table = lake.files(), lake.table(lake.config())

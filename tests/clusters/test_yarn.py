@@ -21,6 +21,7 @@ pytestmark = [pytest.mark.clusters, pytest.mark.kafka, pytest.mark.spark]
 MODES = pytest.mark.parametrize("mode", ["client", "cluster"])
 
 
+@pytest.mark.long
 def test_in_client_mode_a_source_recovers_from_the_loss_of_an_executor(
     hadoop: Yarn, kafka_bootstrap: str, unique: Callable[[str], str], tmp_path: Path, chance: random.Random
 ) -> None:

@@ -21,6 +21,13 @@ if TYPE_CHECKING:
     from support.faults.airflow_job import Job
     from support.stack import RunningStack
 
+#: What `make test` runs of the fault matrix; the rest is for `make faults`.
+_SLICE = (
+    "test_matrix.py",
+    "test_rest.py",
+    "test_named_points.py::test_a_source_killed_at_a_named_point_continues_after_its_last_commit[exactly_once-sent]",
+)
+
 _ROWS = pytest.StashKey[list[Row]]()
 _TESTED = pytest.StashKey[list[tuple[int, ...]]]()
 _ROW = pytest.StashKey[Row]()
@@ -33,6 +40,8 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
+    if not item.nodeid.removeprefix("tests/faults/").startswith(_SLICE):
+        item.add_marker(pytest.mark.long)
     item.config.stash[_TESTED].append(shown_by(item))
 
 

@@ -72,12 +72,12 @@ def test_the_connector_recovers_from_the_kill_of_any_process(job: Job, row: NewR
     first, process = job.driver(), find(job)
     process.kill()
     killed = time.monotonic()
-    await_exit(process, within=30)
+    await_exit(process)
     with ThreadPoolExecutor(1) as supervisor:
         started = supervisor.submit(job.stack.up)
         if not outlived:
-            await_exit(first, within=120)
-        seen = eventually(lambda: _steady(job), within=3 * START, what=f"a driver that runs, after {victim} was killed")
+            await_exit(first)
+        seen = eventually(lambda: _steady(job), what=f"a driver that runs, after {victim} was killed")
         job.more()
         made.recovered(time.monotonic() - killed)
         started.result()
@@ -100,21 +100,21 @@ def test_one_of_four_processes_runs_the_pause_sync_and_another_takes_over(job: J
     made = row("leading API server process killed (-9), of 2 x 2", "another takes over within seconds; 0 lost, 0 duplicated")
     stack = job.stack
     with _second_api_server(stack):
-        eventually(lambda: len(_servers(stack)) >= 4, within=START, what="four API server processes")
+        eventually(lambda: len(_servers(stack)) >= 4, what="four API server processes")
         leader = _leader(stack)
         leader.kill()
         killed = time.monotonic()
-        successor = eventually(lambda: _leader_or_none(stack), within=30, what="another leader")
+        successor = eventually(lambda: _leader_or_none(stack), what="another leader")
         made.recovered(time.monotonic() - killed)
         assert successor != leader
         before = _toggles(stack, job.name)
         job.stack.set_paused(job.name, True)
-        stack.await_states(job.name, "PAUSED", "PAUSED", within=15)
+        stack.await_states(job.name, "PAUSED", "PAUSED")
         stack.connect.resume(job.name)
-        eventually(lambda: stack.is_paused(job.name) is False, within=15, what="the DAG unpaused")
+        eventually(lambda: stack.is_paused(job.name) is False, what="the DAG unpaused")
         job.running()
         _press(stack, job.name, "pause")
-        eventually(lambda: stack.is_paused(job.name), within=15, what="the DAG paused")
+        eventually(lambda: stack.is_paused(job.name), what="the DAG paused")
         toggles = _toggles(stack, job.name)[len(before) :]
     stack.up()
     # Each toggle appears once in the audit log: the user's, logged by Airflow, and the REST request's, by the only pause sync.
@@ -130,15 +130,15 @@ def test_a_restart_by_rest_starts_failed_connectors_and_tasks(new_job: Job, row:
     file = stack.home / "airflow" / "dags" / f"{job.name}.py"
     file.write_text(_DEAD_ONCE.format(dag=job.name, config=job.config))
     try:
-        eventually(lambda: stack.dag(job.name), within=60, what="the DAG")
+        eventually(lambda: stack.dag(job.name), what="the DAG")
         stack.airflow.post(f"/dags/{job.name}/dagRuns", json={"logical_date": None}).raise_for_status()
         job.running()
         job.more()
         _ancestor(1)(job).kill()
-        eventually(lambda: stack.task_states(job.name) == ["failed"], within=150, what="the task failed")
+        eventually(lambda: stack.task_states(job.name) == ["failed"], what="the task failed")
         asked = time.monotonic()
         stack.connect.restart(job.name, tasks=True)
-        eventually(lambda: _steady(job), within=START, what="another driver")
+        eventually(lambda: _steady(job), what="another driver")
         job.more()
         made.recovered(time.monotonic() - asked)
         job.judge(made)
@@ -186,7 +186,7 @@ def _is_server(process: psutil.Process) -> bool:
 
 
 def _leader(stack: RunningStack) -> psutil.Process:
-    return eventually(lambda: _leader_or_none(stack), within=30, what="a leader")
+    return eventually(lambda: _leader_or_none(stack), what="a leader")
 
 
 def _leader_or_none(stack: RunningStack) -> psutil.Process | None:

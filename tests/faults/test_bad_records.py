@@ -89,19 +89,17 @@ def test_only_bad_records_neither_use_more_memory_nor_stall_another_connector(
     driver = group.driver(name)
     # By then the consumer's queue has been full once, and two thirds of the records remain.
     third = bad // 3
-    eventually(
-        lambda: cluster.committed(name, topic) >= third, within=120, what=f"dead letter queue records\n{driver.log_tail(20)}"
-    )
+    eventually(lambda: cluster.committed(name, topic) >= third, what=f"dead letter queue records\n{driver.log_tail(20)}")
     with Memory(driver) as memory:
         before = memory.start
         other = group.source()
         group.driver()
         group.running()
         progress = Progress(group.address, other)
-        progress.more(RATE, within=60)
-        seconds = progress.more(5 * RATE, within=60)
+        progress.more(RATE)
+        seconds = progress.more(5 * RATE)
         progress.close()
-        eventually(lambda: cluster.committed(name, topic) == bad, within=120, what=f"the last offset\n{driver.log_tail(20)}")
+        eventually(lambda: cluster.committed(name, topic) == bad, what=f"the last offset\n{driver.log_tail(20)}")
         assert memory.same_processes()
     grown = memory.peak - before
     found = cluster.messages(dlq)

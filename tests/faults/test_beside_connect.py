@@ -11,7 +11,7 @@ import pytest
 
 from sluiceway.connectors.verifiable.checker import check
 from support import peer
-from support.eventually import eventually
+from support.eventually import LIMIT, eventually
 from support.faults.cluster import Cluster
 from support.faults.rows import NewRow
 from support.faults.worker_group import WorkerGroup, worker_group
@@ -44,7 +44,7 @@ class Growing:
 
     def finish(self) -> dict[int, int]:
         self._stopping.set()
-        self._thread.join(10)
+        self._thread.join(LIMIT)
         return {0: self.last}
 
 
@@ -82,20 +82,20 @@ def test_a_driver_beside_kafka_connect_ends_and_loses_nothing(
     try:
         if first == "Sluiceway":
             ours = group.driver()
-            eventually(lambda: cluster.end(topic) > 2 * LINES, within=90, what=f"lines\n{ours.log_tail(20)}")
+            eventually(lambda: cluster.end(topic) > 2 * LINES, what=f"lines\n{ours.log_tail(20)}")
             theirs.start()
         else:
             theirs.start()
             peer.wait_for_state(theirs.rest, group.name, "RUNNING")
-            eventually(lambda: cluster.end(topic) > 2 * LINES, within=60, what="lines")
+            eventually(lambda: cluster.end(topic) > 2 * LINES, what="lines")
             ours = group.driver()
         began = time.monotonic()
-        eventually(lambda: not ours.is_running(), within=60, what=f"the end of our driver\n{ours.log_tail(20)}")
+        eventually(lambda: not ours.is_running(), what=f"the end of our driver\n{ours.log_tail(20)}")
         made.recovered(time.monotonic() - began)
         assert f"Kafka Connect runs connector {group.name}" in ours.log.read_text()
         peer.wait_for_state(theirs.rest, group.name, "RUNNING")
         sent = growing.finish()
-        eventually(lambda: check(group.seen(topic), sent=sent).lost == 0, within=60, what="all lines")
+        eventually(lambda: check(group.seen(topic), sent=sent).lost == 0, what="all lines")
         peer.wait_for_state(theirs.rest, group.name, "RUNNING")
     finally:
         theirs.stop()

@@ -16,7 +16,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from support.database import HOST, DatabaseForTest
 from support.database_server import DatabaseServer
-from support.eventually import eventually
+from support.eventually import LIMIT, eventually
 from support.faults.cdc_kills import disturb, kills
 from support.faults.cdc_load import ROWS, Load, differences, fold
 from support.faults.guarantee import Guarantee
@@ -77,7 +77,7 @@ def check(
     marks, things = (f"{group.name}.{schema}.{table}" for table in ("marks", "things"))
     admin = AdminClient({"bootstrap.servers": group.address})  # kept in a variable: its futures end with it
     for future in admin.create_topics([NewTopic(topic, 1, 1) for topic in (marks, things)]).values():
-        future.result(30)
+        future.result(LIMIT)
     load = Load(database, random.Random(1))  # noqa: S311 (test data)
     load.create()
     with ExitStack() as stack:
@@ -86,15 +86,15 @@ def check(
         address = {"database.hostname": HOST, "database.port": str(proxy.port), "topic.prefix": group.name}
         group.herder.create(group.name, {**config, **user, **address, **_RETRIES})
         group.driver()
-        group.running(within=180)
+        group.running()
         kafka = Kafka(group.address)
-        eventually(lambda: kafka.count(things) >= ROWS, within=120, what="the snapshot")  # later changes are in the log
+        eventually(lambda: kafka.count(things) >= ROWS, what="the snapshot")  # later changes are in the log
         progress = Progress(group.address, marks, number_of)
         stack.callback(progress.close)
         with load.running():
-            disturb(group, server, proxy, lambda count, driver: progress.more(count, within=240, driver=driver), made)
+            disturb(group, server, proxy, lambda count, driver: progress.more(count, driver=driver), made)
         last = database.execute("select max(n) from marks")[0][0]
-        eventually(lambda: progress.highest >= last, within=240, what=f"transaction {last}")
+        eventually(lambda: progress.highest >= last, what=f"transaction {last}")
         group.drain(group.drivers[-1])
     found = fold(
         (message.value for message in read(group.address, marks)),

@@ -44,7 +44,7 @@ def test_an_unwritable_dead_letter_queue_topic_holds_offsets_back(
     name = group.sink(topic, file, **{"errors.tolerance": "all", f"{key}name": dlq, f"{key}replication.factor": "1"})
     cluster.send(topic, [(None, b'{"task":0,"seqno":%d}' % number) for number in range(100)])
     driver = group.driver(name)
-    eventually(lambda: cluster.committed(name, topic) == 100, within=90, what=f"the first records\n{driver.log_tail(20)}")
+    eventually(lambda: cluster.committed(name, topic) == 100, what=f"the first records\n{driver.log_tail(20)}")
     if how == "deleted":
         cluster.delete(dlq)
     else:
@@ -59,7 +59,7 @@ def test_an_unwritable_dead_letter_queue_topic_holds_offsets_back(
         cluster.set(dlq, max_message_bytes="1000000")
     mended = time.monotonic()
     group.herder.restart_task(TaskId(name, 0))
-    eventually(lambda: cluster.committed(name, topic) == 201, within=60, what=f"all offsets\n{driver.log_tail(20)}")
+    eventually(lambda: cluster.committed(name, topic) == 201, what=f"all offsets\n{driver.log_tail(20)}")
     made.recovered(time.monotonic() - mended)
     group.drain(driver)
     assert {each.value for each in cluster.messages(dlq)} == {BAD}

@@ -156,7 +156,7 @@ def test_an_internal_topic_that_is_not_compacted_is_refused(
     before = cluster.end(topic)
     cluster.set(internal, cleanup_policy="delete")
     driver = group.driver()
-    eventually(lambda: not driver.is_running(), within=60, what=f"the end of {driver.log}")
+    eventually(lambda: not driver.is_running(), what=f"the end of {driver.log}")
     said = driver.log.read_text()
     assert f"'{internal}' supplied via the '{store}.storage.topic' property is required to have 'cleanup.policy=compact'" in said
     assert cluster.end(topic) == before
@@ -185,7 +185,6 @@ def test_a_deleted_offsets_topic_fails_the_source_and_does_not_count_as_empty(
         driver = group.driver()
     eventually(
         lambda: not driver.is_running() or "FAILED" in (group.states()[0], *group.states()[1]),
-        within=90,
         what=f"a driver that stops, or FAILED; see {driver.log}",
     )
     group.drain(driver)
@@ -207,9 +206,9 @@ def test_task_configs_of_a_deleted_connector_are_not_used_again(group: WorkerGro
     config = {"connector.class": "sluiceway.connectors.verifiable.source.VerifiableSourceConnector", "throughput": str(RATE)}
     group.herder.create(group.name, {**config, "topic": old, "tasks.max": "3"})
     first = group.driver(master="local[4]")
-    eventually(lambda: group.states() == ("RUNNING", ["RUNNING"] * 3), within=90, what=f"3 tasks\n{first.log_tail(20)}")
+    eventually(lambda: group.states() == ("RUNNING", ["RUNNING"] * 3), what=f"3 tasks\n{first.log_tail(20)}")
     group.herder.delete(group.name)
-    eventually(lambda: not first.is_running(), within=60, what="the end of the first one's driver")
+    eventually(lambda: not first.is_running(), what="the end of the first one's driver")
     deleted = encode_connector(group.name, None)[0]
     stale = f"task-{TaskId(group.name, 2)}".encode()
 

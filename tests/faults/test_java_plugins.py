@@ -22,7 +22,7 @@ from sluiceway.api import SinkRecord
 from sluiceway.herder.plugin_path import use_plugin_path
 from sluiceway.stack.process import BackgroundProcess
 from support.database import DatabaseForTest
-from support.eventually import eventually
+from support.eventually import LIMIT, eventually
 from support.faults.broker import FaultyBroker
 from support.faults.guarantee import Guarantee
 from support.faults.java_kills import Part, kill_parts, kills
@@ -77,7 +77,7 @@ def thread_of(loop: Callable[[threading.Event], None]) -> Iterator[None]:
         yield
     finally:
         ended.set()
-        thread.join(30)
+        thread.join(LIMIT)
 
 
 class Changes:
@@ -124,19 +124,19 @@ def test_each_change_is_in_the_topic_of_a_killed_debezium_source_once(
     changes = Changes(postgresql)
     slot, topic = group.name.replace("-", "_"), f"{group.name}.public.things"
     admin = AdminClient({"bootstrap.servers": group.address})  # kept in a variable: its futures end with it
-    admin.create_topics([NewTopic(topic, 1, 1)])[topic].result(30)
+    admin.create_topics([NewTopic(topic, 1, 1)])[topic].result(LIMIT)
     config = debezium_postgres(postgresql, group.name, slot, snapshot_mode="no_data", tombstones_on_delete="false")
     more = {"table.include.list": "public.things", "exactly.once.support": "required", "offset.flush.interval.ms": "500"}
     group.herder.create(group.name, {**config, **more})
     group.driver()
-    group.running(within=180)
-    eventually(lambda: postgresql.execute("select 1 from pg_replication_slots where active"), within=90, what="the slot")
+    group.running()
+    eventually(lambda: postgresql.execute("select 1 from pg_replication_slots where active"), what="the slot")
     progress = Progress(group.address, topic, change_of)
     with thread_of(changes.write):
-        kill_parts(group, group.name, lambda count, driver: progress.more(count, within=240, driver=driver), made)
+        kill_parts(group, group.name, lambda count, driver: progress.more(count, driver=driver), made)
     expected = changes.committed
     last = max(number for _, number in expected)
-    eventually(lambda: progress.highest >= last, within=120, what="the last change")
+    eventually(lambda: progress.highest >= last, what="the last change")
     progress.close()
 
     def found_so_far() -> list[Change]:
@@ -183,7 +183,7 @@ def test_the_table_of_a_killed_debezium_jdbc_sink_equals_its_topic(
     made = row(f"Debezium JDBC sink, {kills()} kills of each of {len(Part)} parts", "the table equals the topic")
     topic = f"{group.name}-people"
     admin = AdminClient({"bootstrap.servers": group.address})
-    admin.create_topics([NewTopic(topic, PARTITIONS, 1)])[topic].result(30)
+    admin.create_topics([NewTopic(topic, PARTITIONS, 1)])[topic].result(LIMIT)
     postgresql.execute("create table people (id bigint primary key, name text)")
     group.herder.create(
         group.name,
@@ -213,14 +213,14 @@ def test_the_table_of_a_killed_debezium_jdbc_sink_equals_its_topic(
             assert driver.is_running(), f"{driver.name} has ended\n{driver.log_tail(30)}"
             return highest() >= before + count
 
-        eventually(arrived, within=240, what=f"{count} more records of {driver.log}")
+        eventually(arrived, what=f"{count} more records of {driver.log}")
 
     upserts = Upserts(group.address, topic)
     with ExitStack() as stack:
         stack.enter_context(thread_of(upserts.write))
         group.driver()
-        group.running(within=180)
+        group.running()
         kill_parts(group, group.name, more, made)
-    eventually(lambda: dict(postgresql.execute("select id, name from people")) == upserts.rows, within=120, what="the last rows")
+    eventually(lambda: dict(postgresql.execute("select id, name from people")) == upserts.rows, what="the last rows")
     made.seen = f"{upserts.sent} records, {len(upserts.rows)} rows, 0 differ"
     print(f"{made.fault}: {made.seen}", flush=True)

@@ -15,7 +15,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from sluiceway.api import SinkRecord
 from support.database import DatabaseForTest
-from support.eventually import eventually
+from support.eventually import LIMIT, eventually
 from support.faults.durations import fault_seconds
 from support.faults.proxy import TcpProxy
 from support.faults.rows import NewRow, Row
@@ -34,7 +34,7 @@ INSERT = {"insert.mode": "insert", "pk.mode": "none", "auto.create": "true"}
 def topic(kafka_bootstrap: str, unique: Callable[[str], str]) -> str:
     name = unique("jdbc-fault")
     admin = AdminClient({"bootstrap.servers": kafka_bootstrap})
-    admin.create_topics([NewTopic(name, PARTITIONS, 1)])[name].result(30)
+    admin.create_topics([NewTopic(name, PARTITIONS, 1)])[name].result(LIMIT)
     return name
 
 
@@ -88,7 +88,7 @@ def kill_at_random(settings: dict[str, str], bootstrap: str, database: DatabaseF
     """Start the task, kill it while it writes, and return the seconds until its first write."""
     before, started = progress(database), time.monotonic()
     with TaskProcess(settings, bootstrap) as task:
-        eventually(lambda: progress(database) > before or not task.alive, within=60, what="the first transaction")
+        eventually(lambda: progress(database) > before or not task.alive, what="the first transaction")
         assert task.alive
         begun = time.monotonic() - started
         time.sleep(chance.uniform(0, 0.25))  # where to kill
@@ -157,7 +157,7 @@ def test_the_sink_waits_for_an_unavailable_database(
         }
         fill(kafka_bootstrap, [person(0, n, "x" * 1000, topic=topic) for n in range(5000)])
         with TaskProcess(settings, kafka_bootstrap) as task:
-            eventually(lambda: progress(database) == 5000, within=60, what="5000 records")
+            eventually(lambda: progress(database) == 5000, what="5000 records")
             before = task.resident
             proxy.drop()
             fill(kafka_bootstrap, [person(0, n, "x" * 1000, topic=topic) for n in range(5000, 105_000)])
@@ -167,7 +167,7 @@ def test_the_sink_waits_for_an_unavailable_database(
             assert progress(database) == 5000
             proxy.restore()
             ended = time.monotonic()
-            eventually(lambda: progress(database) == 105_000, within=120, what="the rest")
+            eventually(lambda: progress(database) == 105_000, what="the rest")
             made.recovered(time.monotonic() - ended)
             most = task.resident - before
     [(count, different)] = database.execute("select count(*), count(distinct id) from people")

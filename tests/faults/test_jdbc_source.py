@@ -17,7 +17,7 @@ import pytest
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from support.database import DatabaseForTest
-from support.eventually import eventually
+from support.eventually import LIMIT, eventually
 from support.faults.guarantee import Guarantee
 from support.faults.kills import at_a_random_point, kill
 from support.faults.processes import Role
@@ -59,7 +59,7 @@ def two_writers(database: DatabaseForTest) -> Iterator[None]:
         yield
     finally:
         stopping.set()
-        thread.join(30)
+        thread.join(LIMIT)
 
 
 def number_of(_key: bytes | None, value: bytes | None) -> int:
@@ -76,7 +76,7 @@ def test_killed_twenty_times_each_row_is_in_the_topic_once(
     database.execute(f"create table numbers ({COLUMN[database.dialect]}, name varchar(10))")
     topic = f"{group.name}-numbers"
     admin = AdminClient({"bootstrap.servers": group.address})  # kept in a variable: its futures end with it
-    admin.create_topics([NewTopic(topic, 1, 1)])[topic].result(30)
+    admin.create_topics([NewTopic(topic, 1, 1)])[topic].result(LIMIT)
     group.herder.create(
         group.name,
         {
@@ -100,7 +100,7 @@ def test_killed_twenty_times_each_row_is_in_the_topic_once(
         progress.close()
     expected = [number for (number,) in database.execute("select id from numbers order by id")]
     progress = Progress(group.address, topic, number_of)
-    eventually(lambda: progress.highest == expected[-1], within=60, what="the last row")
+    eventually(lambda: progress.highest == expected[-1], what="the last row")
     progress.close()
     group.drivers[-1].stop(30)
     found = [number_of(message.key, message.value) for message in read(group.address, topic)]

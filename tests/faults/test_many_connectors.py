@@ -1,7 +1,6 @@
 """200 connectors in one shared application on two executors, while its processes are killed at random for ten minutes.
 
-CONNECTORS, MINUTES and SEED in the environment change that; the limit of a recovery is for a machine that has nothing else to do,
-and SLUICEWAY_TEST_PATIENCE multiplies it.
+CONNECTORS, MINUTES and SEED in the environment change that; the limit of a recovery is for a machine that has nothing else to do.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ from support.clusters.daemons import command_of
 from support.clusters.standalone import SparkCluster
 from support.counting import COUNT_SOURCE, plugin_folder
 from support.driver import submitted_application, worker_of, worker_properties, write_properties
-from support.eventually import eventually
+from support.eventually import LIMIT, eventually
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.long]
 
@@ -145,7 +144,7 @@ def test_random_kills_of_processes_lose_and_repeat_nothing(fleet: Fleet) -> None
     fleet.create()
     fleet.driver.start()
     began = time.monotonic()
-    _await_none(fleet.not_running, fleet, within=240)
+    _await_none(fleet.not_running, fleet)
     print(f"\n{CONNECTORS} connectors RUNNING after {time.monotonic() - began:.1f} s", flush=True)
     end = time.monotonic() + 60 * MINUTES
     recoveries: dict[str, list[float]] = {kind: [] for kind in KINDS}
@@ -170,11 +169,11 @@ def _check(fleet: Fleet) -> None:
     """Check topics and files: nothing lost, and nothing repeated by the sources, which promise it."""
     repeated = 0
     for number in range(CONNECTORS // 2):
-        _await_none(lambda name=f"source-{number}": _not_paused(fleet, name), fleet, within=60)
+        _await_none(lambda name=f"source-{number}": _not_paused(fleet, name), fleet)
         counts = fleet.counts(number)
         assert counts == list(range(1, len(counts) + 1)), f"{fleet.topic(number)}, exactly once: {counts}"
         lines = partial(_lines, fleet.file(number))
-        _await_none(lambda counts=counts, lines=lines: set(counts) - set(lines()), fleet, within=60)
+        _await_none(lambda counts=counts, lines=lines: set(counts) - set(lines()), fleet)
         repeated += len(lines()) - len(counts)
     print(f"{CONNECTORS // 2} topics have each number once; the file sinks repeated {repeated} lines", flush=True)
 
@@ -187,7 +186,7 @@ def _not_paused(fleet: Fleet, name: str) -> list[str]:
     return [task.state.value for task in fleet.herder.status(name).tasks.values() if task.state.value != "PAUSED"]
 
 
-def _await_none(wrong: Callable[[], Collection[object]], fleet: Fleet, *, within: float) -> None:
+def _await_none(wrong: Callable[[], Collection[object]], fleet: Fleet, *, within: float = LIMIT) -> None:
     """Wait until nothing is wrong; fail with what is, and the driver's log."""
     try:
         eventually(lambda: not wrong(), within=within, what="all is well")

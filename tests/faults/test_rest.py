@@ -12,7 +12,7 @@ from contextlib import ExitStack
 import httpx
 import pytest
 
-from support.eventually import eventually
+from support.eventually import LIMIT, eventually
 from support.faults.cluster import Cluster
 from support.faults.rest import RestServer
 from support.faults.rows import NewRow
@@ -51,7 +51,7 @@ def at_once(servers: list[RestServer], method: str, path: str, turn: int, name: 
     def ask(client: int) -> httpx.Response:
         config = config_of(client, turn)
         body = {"name": name, "config": config} if method == "POST" else config
-        barrier.wait(30)
+        barrier.wait(LIMIT)
         return httpx.request(method, f"{servers[client % 2].url}{path}", json=body, timeout=60)
 
     with ThreadPoolExecutor(CLIENTS) as pool:

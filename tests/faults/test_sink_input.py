@@ -11,7 +11,7 @@ from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
 
 from sluiceway.connectors.verifiable.checker import check
 from sluiceway.connectors.verifiable.results import from_file
-from support.eventually import eventually
+from support.eventually import LIMIT, eventually
 from support.faults.rows import NewRow
 from support.faults.worker_group import WorkerGroup
 
@@ -26,7 +26,7 @@ def test_aborted_transactions_and_markers_are_not_delivered(group: WorkerGroup, 
     made = row("transactions aborted and committed, read in three runs", "0 lost, 0 duplicated, none of the aborted")
     topic, file = f"{group.name}-transactions", tmp_path / "results"
     admin = AdminClient({"bootstrap.servers": group.address})
-    admin.create_topics([NewTopic(topic, 1, 1)])[topic].result(30)
+    admin.create_topics([NewTopic(topic, 1, 1)])[topic].result(LIMIT)
     name = group.sink(topic, file, consumer_override_isolation_level="read_committed")
     producer = Producer({"bootstrap.servers": group.address, "transactional.id": group.name})
     producer.init_transactions(30)
@@ -49,17 +49,16 @@ def test_added_partitions_are_read_from_their_start(group: WorkerGroup, row: New
     made = row("partitions grow from 1 to 3", "0 lost, 0 duplicated, RUNNING")
     topic, file = f"{group.name}-growing", tmp_path / "results"
     admin = AdminClient({"bootstrap.servers": group.address})
-    admin.create_topics([NewTopic(topic, 1, 1)])[topic].result(30)
+    admin.create_topics([NewTopic(topic, 1, 1)])[topic].result(LIMIT)
     name = group.sink(topic, file, consumer_override_metadata_max_age_ms="2000")
     send(group, topic, {0: range(100)})
     group.driver(name)
-    eventually(lambda: check(from_file(file)).total == 100, within=90, what=f"100 records\n{group.drivers[0].log_tail(20)}")
-    admin.create_partitions([NewPartitions(topic, 3)])[topic].result(30)
+    eventually(lambda: check(from_file(file)).total == 100, what=f"100 records\n{group.drivers[0].log_tail(20)}")
+    admin.create_partitions([NewPartitions(topic, 3)])[topic].result(LIMIT)
     # A new client: one with cached metadata may see the new partitions late.
     send(group, topic, {0: range(100, 200), 1: range(100), 2: range(100)})
     eventually(
         lambda: check(from_file(file)).total >= 400,
-        within=90,
         what=f"400 records, not {check(from_file(file))}\n{group.drivers[0].log_tail(20)}",
     )
     group.drivers[0].stop(30)

@@ -55,7 +55,7 @@ class Writing:
     def judge(self, row: Row) -> Verdict:
         """Wait until all sent records are written, drain the driver, and check the file."""
         sent = self.feed.finish()
-        eventually(lambda: check(from_file(self.file), sent=sent).lost == 0, within=30, what="everything sent is written")
+        eventually(lambda: check(from_file(self.file), sent=sent).lost == 0, what="everything sent is written")
         self.group.drivers[-1].stop(30)
         verdict = check(from_file(self.file), sent=sent)
         row.judge(verdict)
@@ -151,7 +151,7 @@ def test_a_terminated_sink_repeats_nothing(writing: Writing, row: NewRow, chance
         driver = writing.group.drivers[-1]
         send(driver, Role.DRIVER, signal.SIGTERM)
         requested = time.monotonic()
-        writing.group.ended(driver, within=20)
+        writing.group.ended(driver)
         writing.group.driver(writing.name)
         writing.caught_up()
         made.recovered(time.monotonic() - requested)
@@ -170,7 +170,7 @@ def test_a_frozen_sink_is_fenced_and_nothing_is_lost(writing: Writing, row: NewR
         made.recovered(time.monotonic() - stopped)
     finally:
         thaw(frozen)
-    eventually(lambda: not old.is_running(), within=40, what=f"the old driver's end\n{old.log_tail(20)}")
+    eventually(lambda: not old.is_running(), what=f"the old driver's end\n{old.log_tail(20)}")
     assert "Stopping without a commit" in old.log.read_text()
     writing.caught_up()
     assert writing.judge(made).duplicated <= BATCH

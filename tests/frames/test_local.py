@@ -15,6 +15,7 @@ from support.frames.scenario import SinkResult
 pytestmark = [pytest.mark.clusters, pytest.mark.kafka, pytest.mark.spark]
 
 
+@pytest.mark.long
 def test_after_the_loss_of_all_processes_each_record_is_there_once(
     here: Deployment, kafka_bootstrap: str, unique: Callable[[str], str], tmp_path: Path, results: list[SinkResult]
 ) -> None:

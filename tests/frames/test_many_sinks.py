@@ -39,7 +39,7 @@ def test_twenty_sinks_to_tables_share_memory(
         sink_application(here, kafka_bootstrap, tmp_path, topic, feed.topic, made, flush_size="20") as app,
     ):
         for sink in app.sinks:
-            eventually(sink.output.offsets, within=120, what=f"data of {sink.name}")
+            eventually(sink.output.offsets, what=f"data of {sink.name}")
         time.sleep(_SECONDS)
         jvm = app.driver_jvm()
         assert jvm is not None

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from support.clusters.deployments import Deployment
-from support.eventually import PATIENCE, eventually
+from support.eventually import eventually
 from support.faults.feed import Feed
 from support.frames.application import Sink, SinkApplication, sink_application
 from support.frames.outputs import outputs, value
@@ -36,7 +36,7 @@ def topic(unique: Callable[[str], str]) -> str:
 
 def _seconds_until(condition: Callable[[], bool], what: str) -> float:
     started = time.monotonic()
-    eventually(condition, within=30, what=what)
+    eventually(condition, what=what)
     return time.monotonic() - started
 
 
@@ -55,7 +55,7 @@ def test_pause_and_resume(here: Deployment, kafka_bootstrap: str, tmp_path: Path
         sink_application(here, kafka_bootstrap, tmp_path, topic, feed.topic, outputs(["parquet"], tmp_path / "data")) as app,
     ):
         [sink] = app.sinks
-        eventually(lambda: _end(sink) > 0, within=60, what="the first file")
+        eventually(lambda: _end(sink) > 0, what="the first file")
         pauses, resumes = [], []
         for _ in range(_TIMES):
             app.client.pause(sink.name)
@@ -65,8 +65,8 @@ def test_pause_and_resume(here: Deployment, kafka_bootstrap: str, tmp_path: Path
             resumes.append(_seconds_until(lambda least=before: _end(sink) > least, "records after the resume"))  # type: ignore[misc]
         _report("pause until PAUSED, all files committed", pauses, PAUSE_SECONDS)
         _report("resume until new records are committed", resumes, RESUME_SECONDS)
-    assert statistics.median(pauses) <= PAUSE_SECONDS * PATIENCE
-    assert statistics.median(resumes) <= RESUME_SECONDS * PATIENCE
+    assert statistics.median(pauses) <= PAUSE_SECONDS
+    assert statistics.median(resumes) <= RESUME_SECONDS
 
 
 @pytest.mark.parametrize("wanted", ["RUNNING", "PAUSED"])
@@ -76,14 +76,14 @@ def test_an_idle_sink_takes_little_of_a_core(
     feed = Feed(kafka_bootstrap, topic, rate=0, partitions=PARTITIONS, value=value)
     with sink_application(here, kafka_bootstrap, tmp_path, topic, feed.topic, outputs(["parquet"], tmp_path / "data")) as app:
         feed.send(100)
-        eventually(lambda: _end(app.sinks[0]) == 200, within=60, what="the first files")
+        eventually(lambda: _end(app.sinks[0]) == 200, what="the first files")
         if wanted == "PAUSED":
             app.client.pause(app.sinks[0].name)
             app.await_states("PAUSED")
         costs = _idle_costs(app)
     for role, cores in costs.items():
         print(f"idle, {wanted}: {role}: {cores:.2%} of a core, limit for tasks {IDLE_CORES:.0%}", flush=True)
-    assert costs["tasks"] <= IDLE_CORES * PATIENCE
+    assert costs["tasks"] <= IDLE_CORES
 
 
 def _idle_costs(app: SinkApplication) -> dict[str, float]:
@@ -104,10 +104,10 @@ def test_small_commits_have_a_small_delay(here: Deployment, kafka_bootstrap: str
     with sink_application(here, kafka_bootstrap, tmp_path, topic, feed.topic, data, **keys) as app:
         [sink] = app.sinks
         feed.send(1)
-        eventually(lambda: _end(sink) == 2, within=60, what="the first commit")
+        eventually(lambda: _end(sink) == 2, what="the first commit")
         samples = []
         for number in range(_SAMPLES):
             feed.send(1)
             samples.append(_seconds_until(lambda least=2 * number + 4: _end(sink) >= least, "a commit"))  # type: ignore[misc]
     _report(f"{kind}: from produce to commit", samples, P50_SECONDS)
-    assert statistics.median(samples) <= P50_SECONDS * PATIENCE
+    assert statistics.median(samples) <= P50_SECONDS

@@ -18,7 +18,7 @@ from confluent_kafka.admin import AdminClient, ConfigResource
 from sluiceway.errors import ConnectError, MissingToolError
 from sluiceway.stack.broker import EmbeddedBroker
 from sluiceway.stack.ports import free_port, port_is_open
-from support.eventually import eventually
+from support.eventually import LIMIT, eventually
 
 pytestmark = pytest.mark.kafka
 
@@ -59,9 +59,10 @@ def properties(bootstrap: str) -> Mapping[str, str]:
     resource = ConfigResource(ConfigResource.Type.BROKER, "1")
     admin = AdminClient({"bootstrap.servers": bootstrap})  # must stay referenced until the response arrives
     (future,) = admin.describe_configs([resource]).values()
-    return {name: entry.value for name, entry in future.result(20).items()}
+    return {name: entry.value for name, entry in future.result(LIMIT).items()}
 
 
+@pytest.mark.long
 def test_a_stop_leaves_no_process_and_records_port_and_cluster_survive_it(broker: EmbeddedBroker, tmp_path: Path) -> None:
     bootstrap = broker.start()
     cluster = AdminClient({"bootstrap.servers": bootstrap}).list_topics(timeout=20).cluster_id
@@ -116,11 +117,12 @@ def test_a_killed_broker_starts_again_with_its_records(running: EmbeddedBroker) 
     pid = running.status().pid
     assert pid is not None
     os.kill(pid, signal.SIGKILL)
-    eventually(lambda: not running.status().running, within=10)
+    eventually(lambda: not running.status().running)
     assert running.start() == bootstrap
     assert consume(bootstrap, "kept", 1) == [b"one"]
 
 
+@pytest.mark.long
 def test_processes_that_start_the_broker_concurrently_share_it(broker: EmbeddedBroker, tmp_path: Path) -> None:
     code = (
         "import sys; from pathlib import Path; from sluiceway.stack.broker import EmbeddedBroker; "

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from sluiceway.kafka.clients import producer
-from support.eventually import eventually
+from support.eventually import LIMIT, eventually
 
 pytestmark = pytest.mark.kafka
 
@@ -46,12 +46,12 @@ def shell(kafka_bootstrap: str, unique: Callable[[str], str], tmp_path: Path) ->
             [sys.executable, "-m", "sluiceway.cli.main", "rest", str(worker_file)], stdout=output, stderr=output
         )
     try:
-        eventually(lambda: "REST API is listening on http" in log.read_text() or process.poll() is not None, within=60)
+        eventually(lambda: "REST API is listening on http" in log.read_text() or process.poll() is not None)
         assert process.poll() is None, log.read_text()
         yield Shell(log.read_text().split("REST API is listening on ")[1].split()[0].rstrip(","), tmp_path)
     finally:
         process.terminate()
-        process.wait(20)
+        process.wait(LIMIT)
 
 
 def test_a_connectors_lifecycle(shell: Shell, tmp_path: Path) -> None:

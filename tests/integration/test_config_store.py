@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing
-import statistics
 import threading
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -15,7 +13,7 @@ from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import AlreadyExistsError, NotFoundError
 from sluiceway.storage.config_backing_store import KafkaConfigBackingStore
 from sluiceway.storage.model import ClusterState, RestartRequest, TargetState
-from support.eventually import PATIENCE, eventually
+from support.eventually import LIMIT, eventually
 
 pytestmark = pytest.mark.kafka
 Open = Callable[[Any], Any]
@@ -36,26 +34,6 @@ def test_a_snapshot_includes_a_put_that_has_returned(worker: WorkerConfig, opene
     for number in range(10):
         store.put_connector("a", {"n": str(number)})
         assert store.snapshot().connectors["a"].config == {"n": str(number), "name": "a"}
-
-
-def test_starts_writes_and_notifications_are_fast(worker: WorkerConfig, opened: Open) -> None:
-    writer = opened(KafkaConfigBackingStore(worker))
-    writer.put_connector("a", {})
-    reader = KafkaConfigBackingStore(worker)
-    started = time.perf_counter()
-    opened(reader)
-    assert time.perf_counter() - started < 1.0 * PATIENCE
-    heard: list[float] = []
-    reader.on_change(lambda _kind, _name: heard.append(time.perf_counter()))
-    put, seen = [], []
-    for number in range(11):
-        began = time.perf_counter()
-        writer.put_target_state("a", TargetState.PAUSED)
-        put.append(time.perf_counter() - began)
-        eventually(lambda number=number: len(heard) > number)
-        seen.append(heard[number] - began)
-    assert statistics.median(put) < 0.1 * PATIENCE
-    assert statistics.median(seen) < 0.05 * PATIENCE
 
 
 def test_listeners_get_other_writers_changes_by_kind(worker: WorkerConfig, opened: Open) -> None:
@@ -111,7 +89,7 @@ def test_concurrent_writers_in_several_processes_leave_complete_configs(worker: 
     for process in processes:
         process.start()
     for process in processes:
-        process.join(120)
+        process.join(LIMIT)
     assert [process.exitcode for process in processes] == [0, 0]
     connectors = opened(KafkaConfigBackingStore(worker)).snapshot().connectors
     assert set(connectors) == {f"{who}-{number}" for who in range(2) for number in range(20)}
@@ -130,7 +108,7 @@ def test_of_two_concurrent_creations_of_a_connector_one_is_refused(worker: Worke
             if state.entry(name) is not None:
                 raise AlreadyExistsError(f"Connector {name} already exists")
 
-        together.wait(30)
+        together.wait(LIMIT)
         try:
             stores[who].put_connector(name, {"who": str(who)}, check=check)
             outcomes.append((name, "created"))
@@ -142,7 +120,7 @@ def test_of_two_concurrent_creations_of_a_connector_one_is_refused(worker: Worke
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(120)
+        thread.join(LIMIT)
     assert sorted(outcomes) == sorted((name, outcome) for name in names for outcome in ("created", "refused"))
 
 
@@ -150,7 +128,7 @@ def test_a_writer_reads_to_the_end_after_fencing_before_it_checks(worker: Worker
     one, late = opened(KafkaConfigBackingStore(worker)), opened(KafkaConfigBackingStore(worker))
     reading = threading.Event()
     record = late._log._on_record
-    late._log._on_record = lambda each: (reading.wait(30), record(each))
+    late._log._on_record = lambda each: (reading.wait(LIMIT), record(each))
 
     def check(state: ClusterState) -> None:
         if state.entry("a") is not None:

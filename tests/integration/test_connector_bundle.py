@@ -23,6 +23,7 @@ def no_collections() -> Iterator[None]:
     gc.enable()
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("no_collections")
 @pytest.mark.parametrize("reached", [True, False])
 def test_a_refresh_leaves_no_kafka_client_to_forked_processes(

@@ -12,7 +12,7 @@ from confluent_kafka.admin import NewTopic
 from support.bad_records import JSON, committed, sink, tolerant
 from support.engine import RunningTask
 from support.engine_connectors import dotted, script
-from support.eventually import eventually
+from support.eventually import LIMIT, eventually
 from support.faults.proxy import TcpProxy
 from support.kafka import Kafka
 
@@ -23,7 +23,7 @@ Names = Callable[[str], str]
 def test_rejected_dead_letter_queue_records_fail_the_task_and_nothing_is_committed(
     kafka: Kafka, topic: str, name: str, dlq: str
 ) -> None:
-    kafka.admin.create_topics([NewTopic(dlq, 1, 1, config={"max.message.bytes": "100"})])[dlq].result(30)
+    kafka.admin.create_topics([NewTopic(dlq, 1, 1, config={"max.message.bytes": "100"})])[dlq].result(LIMIT)
     kafka.produce(topic, "1", "bad", "3")
     script(name)
     with RunningTask(sink(name, topic, JSON, tolerant(dlq)), kafka.worker(offset_flush_interval_ms="50")) as task:
@@ -93,7 +93,7 @@ def test_only_bad_records_and_a_slow_dead_letter_queue_topic_do_not_exhaust_memo
             most = max(most, process.memory_info().rss)
             return kafka_end(kafka, dlq) >= count
 
-        eventually(done, within=180)
+        eventually(done)
         eventually(lambda: committed(kafka, name, topic) == count)
         assert task.result is None
     assert kafka.end(dlq) == count

@@ -11,7 +11,7 @@ from pyspark import SparkContext
 
 from sluiceway.spark.decommissions import Decommissions
 from sluiceway.spark.session import local_conf, spark_context
-from support.eventually import eventually
+from support.eventually import LIMIT, eventually
 
 pytestmark = pytest.mark.spark
 
@@ -53,11 +53,11 @@ def test_a_decommissioned_executor_is_found_by_its_task(context: SparkContext) -
         eventually(lambda: decommissions._running_on("job") == "driver", what="a running task")
         assert decommissions.executor("job") is None
         decommission(context, "driver")
-        eventually(lambda: decommissions.executor("job") == "driver", within=10, what="a decommissioned executor")
+        eventually(lambda: decommissions.executor("job") == "driver", what="a decommissioned executor")
         assert decommissions.executor("unknown job") is None
     finally:
         context._jsc.sc().cancelJobGroupAndFutureJobs("job")
-        thread.join(30)
+        thread.join(LIMIT)
     eventually(lambda: decommissions._running_on("job") is None, what="no running task")
 
 

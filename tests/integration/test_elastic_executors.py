@@ -52,32 +52,34 @@ def resize(connector: ClusterConnector, tasks: int) -> None:
     connector.client.patch_config(connector.name, {"tasks.max": str(tasks)})
 
 
+@pytest.mark.long
 def test_the_number_of_executors_follows_the_number_of_tasks(connector: ClusterConnector) -> None:
     resize(connector, 1)
     connector.supervisor.start()
-    eventually(lambda: running_tasks(connector) == [0], within=60, what="a task")
-    eventually(lambda: executors(connector) == 1, within=10, what="an executor for the task")
+    eventually(lambda: running_tasks(connector) == [0], what="a task")
+    eventually(lambda: executors(connector) == 1, what="an executor for the task")
     resize(connector, 3)
-    connector.await_stable(time.time(), within=60)
+    connector.await_stable(time.time())
     assert executors(connector) == 3
     resize(connector, 1)
-    eventually(lambda: executors(connector) == 1, within=60, what="idle executors are given back")
-    eventually(lambda: running_tasks(connector) == [0], within=30, what="a task")
+    eventually(lambda: executors(connector) == 1, what="idle executors are given back")
+    eventually(lambda: running_tasks(connector) == [0], what="a task")
     resize(connector, 3)
-    connector.await_stable(time.time(), within=60)
+    connector.await_stable(time.time())
     connector.pause()
     assert connector.missing() == 0
     assert connector.doubled() == [0, 0, 0]
 
 
+@pytest.mark.long
 def test_a_task_leaves_an_executor_that_announces_its_end(connector: ClusterConnector) -> None:
     """On Kubernetes, a pod's executor gets this signal before the pod ends."""
     connector.start()
     leaving = connector.executors()[0]
     now = time.time()
     leaving.send_signal(signal.SIGPWR)
-    eventually(lambda: not leaving.is_running(), within=30, what="the executor's end")
-    connector.await_stable(now, within=60)
+    eventually(lambda: not leaving.is_running(), what="the executor's end")
+    connector.await_stable(now)
     story = connector.poller.story(now)
     assert "is being decommissioned" in story, story
     connector.pause()
@@ -93,8 +95,8 @@ def test_tasks_leave_a_decommissioned_worker_and_repeat_nothing(connector: Clust
     now = time.time()
     try:
         cluster.decommission_worker(leaving)
-        eventually(lambda: not old & cluster.executors_of_worker(leaving), within=30, what="the end of the worker's executors")
-        connector.await_stable(now, within=60)
+        eventually(lambda: not old & cluster.executors_of_worker(leaving), what="the end of the worker's executors")
+        connector.await_stable(now)
         story = connector.poller.story(now)
         assert "is being decommissioned" in story, story
         assert connector.exits() == [], "the driver has ended"

@@ -17,7 +17,7 @@ from sluiceway.storage.model import State
 from support.bad_records import FLAKY, JSON, PREFIX, Flaky, committed, headers, sink, tolerant
 from support.engine import RunningTask
 from support.engine_connectors import script
-from support.eventually import eventually
+from support.eventually import LIMIT, eventually
 from support.kafka import Kafka
 
 pytestmark = pytest.mark.kafka
@@ -160,7 +160,7 @@ def test_infinite_retries_end_with_the_task_and_commit_nothing_of_the_batch(kafk
         kafka.produce(topic, "never")
         eventually(lambda: Flaky.failures["never"] <= left - 3)
         task.commands.give(TaskCommand.PAUSE)
-        task.wait_for(State.PAUSED, within=5)
+        task.wait_for(State.PAUSED)
         assert committed(kafka, name, topic) == 1
         task.commands.give(TaskCommand.RUN)
         left = Flaky.failures["never"]
@@ -178,7 +178,7 @@ def test_a_reported_record_goes_to_the_dead_letter_queue_as_consumed(kafka: Kafk
         for record in records:
             if record.value["v"] == "bad":
                 sent.append(task.context.errant_record_reporter.report(record, ValueError("no such row")))
-                sent[-1].result(30)
+                sent[-1].result(LIMIT)
                 there.append(kafka.end(dlq))
 
     hoist = {

@@ -46,12 +46,14 @@ def values(broker: FaultyBroker, topic: str) -> list[bytes | None]:
     return [message.value for message in read(broker.address, topic)]
 
 
+@pytest.mark.long
 def test_advertised_listeners_send_clients_through_the_proxy(broker: FaultyBroker) -> None:
     # Metadata requested from the broker directly names the proxy as well.
     direct = AdminClient({"bootstrap.servers": f"127.0.0.1:{broker.port}"}).list_topics(timeout=20)
     assert [node.port for node in direct.brokers.values()] == [broker.proxy.port]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("fault", ["cut", "drop", "freeze"])
 def test_a_producer_stalls_during_a_fault_and_continues_after_it(broker: FaultyBroker, fault: str) -> None:
     sending = Sending(broker, f"stalls-{fault}")
@@ -68,6 +70,7 @@ def test_a_producer_stalls_during_a_fault_and_continues_after_it(broker: FaultyB
     assert values(broker, sending.topic) == [b"before", b"during"]
 
 
+@pytest.mark.long
 def test_a_killed_broker_restarts_with_its_data_and_address(broker: FaultyBroker) -> None:
     sending = Sending(broker, "killed")
     sending.send("before")
@@ -81,6 +84,7 @@ def test_a_killed_broker_restarts_with_its_data_and_address(broker: FaultyBroker
     assert values(broker, sending.topic) == [b"before", b"during"]
 
 
+@pytest.mark.long
 def test_the_next_producer_with_a_transactional_id_fences_a_transaction(broker: FaultyBroker) -> None:
     config = {"bootstrap.servers": broker.address, "transactional.id": "fenced"}
     old, new = Producer(config), Producer(config)

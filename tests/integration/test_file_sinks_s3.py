@@ -114,6 +114,7 @@ def test_validation_names_a_missing_bucket_and_a_wrong_login(server: S3Server, c
     assert "there is no bucket nosuch" in errors["s3.bucket.name"][0]
 
 
+@pytest.mark.long
 def test_a_server_that_is_away_is_waited_for(config: dict[str, str]) -> None:
     away = {**config, "store.url": "http://127.0.0.1:1", "name": "away"}
     sink = FileSink(away, [P0])

@@ -30,7 +30,7 @@ def test_lines_are_copied_from_file_to_file_and_appended_lines_soon_after(
         eventually(lambda: lines(copy) == ["foo", "bar"])
         with source.open("a") as out:
             out.write("baz\n")
-        eventually(lambda: lines(copy) == ["foo", "bar", "baz"], within=3)
+        eventually(lambda: lines(copy) == ["foo", "bar", "baz"])
     assert kafka.values(topic, 3)[0] == '{"schema":{"type":"string","optional":false},"payload":"foo"}'
     assert moving.reports.topics == [topic]
     assert kafka.committed(f"connect-{name}-sink") == {(topic, 0): 3}

@@ -43,7 +43,6 @@ class Handover:
     def copied(self) -> None:
         eventually(
             lambda: self.output.exists() and self.output.read_text() == self.input.read_text(),
-            within=90,
             what="the output equals the input, each line once",
         )
 
@@ -80,6 +79,7 @@ def handover(tmp_path: Path, kafka_bootstrap: str, unique: Callable[[str], str])
     return Handover(tmp_path, kafka_bootstrap, unique)
 
 
+@pytest.mark.long
 def test_kafka_connect_takes_over_from_sluiceway_and_hands_back(handover: Handover) -> None:
     with handover.herder() as herder:
         for name, config in handover.configs.items():

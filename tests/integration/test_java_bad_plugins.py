@@ -130,7 +130,7 @@ def test_a_bad_task_is_failed_with_its_error(kafka: Kafka, topic: str, name: str
 def test_a_task_whose_constructor_hangs_ends_when_it_must_stop(kafka: Kafka, topic: str, name: str) -> None:
     worker = kafka.worker(task_shutdown_graceful_timeout_ms="2000")
     with RunningTask(config(name, topic, task_class="test.BadSources$HangingTask"), worker) as task:
-        eventually(lambda: java_processes() != [], within=60)
+        eventually(lambda: java_processes() != [])
         result = task.stop()
     assert "The constructor of the task did not return" in (result.trace or "")
     assert java_processes() == []
@@ -151,13 +151,13 @@ def test_very_many_log_lines_are_left_out_and_levels_can_be_set(
     limit = {"sluiceway.java.opts": "-Dsluiceway.log.lines.per.second=300"}
     endless = {"limit": "1000000", "slow": "50", "flood": ""}
     with RunningTask(config(name, topic, **endless, **limit), kafka.worker()) as task:
-        eventually(lambda: logged(lambda line: f"DEBUG [{name}|task-0] the task starts at level DEBUG" in line), within=60)
-        eventually(lambda: logged(lambda line: "Left out " in line), within=30)
+        eventually(lambda: logged(lambda line: f"DEBUG [{name}|task-0] the task starts at level DEBUG" in line))
+        eventually(lambda: logged(lambda line: "Left out " in line))
         set_java_levels({"test": "ERROR"})
         sent = kafka.end(topic)
-        eventually(lambda: kafka.end(topic) > sent, within=10)
+        eventually(lambda: kafka.end(topic) > sent)
         capfd.readouterr()
-        eventually(lambda: not capfd.readouterr().err, within=10)
+        eventually(lambda: not capfd.readouterr().err)
         result = task.stop()
     assert not result.failed, result.trace
     flood = [line for line in found if "of very many" in line]

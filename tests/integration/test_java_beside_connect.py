@@ -55,7 +55,7 @@ def run_here(worker: WorkerConfig, config: Mapping[str, str], until: Callable[[]
     store.start()
     try:
         with RunningTask(first_task_config(config), dict(worker.raw), store=store) as task:
-            eventually(until, within=90)
+            eventually(until)
             assert not task.stop().failed
     finally:
         store.stop()
@@ -86,7 +86,7 @@ def test_records_and_stored_offsets_are_those_of_kafka_connect(
     run_here(workers[0], configs[0], lambda: kafka.end(configs[0]["topic"]) == _COUNT)
     with connect(workers[1], tmp_path / "peer", plugin_path, "only_scan") as peer:
         put_config(peer.rest, name, configs[1])
-        eventually(lambda: kafka.end(configs[1]["topic"]) == _COUNT, within=90)
+        eventually(lambda: kafka.end(configs[1]["topic"]) == _COUNT)
     assert written(kafka, configs[0]["topic"]) == written(kafka, configs[1]["topic"])
     ours = stored(kafka, workers[0])
     assert len(ours) == 6
@@ -110,14 +110,14 @@ def test_a_java_connector_moves_from_kafka_connect_and_back(
     arrived = append(0)
     with connect(worker, tmp_path / "peer", plugin_path) as peer:
         put_config(peer.rest, name, config)
-        eventually(arrived, within=90)
+        eventually(arrived)
         change_state(peer.rest, name, "stop")
         wait_for_state(peer.rest, name, "STOPPED", tasks=0)
     run_here(worker, config, append(1))
     arrived = append(2)
     with connect(worker, tmp_path / "again", plugin_path) as peer:
         change_state(peer.rest, name, "resume")
-        eventually(arrived, within=90)
+        eventually(arrived)
     assert kafka.values(topic, 300) == lines
 
 

@@ -97,8 +97,8 @@ def test_a_connector_whose_call_hangs_is_in_the_log_and_leaves_no_process(
     monkeypatch.setattr(worker_connector, "_LATE_SECONDS", 0.5)
     driven = Driven(config(hang=""))
     driven.until(Started)
-    eventually(lambda: driven.connector.events() == [] and "taskConfigs() has not returned" in caplog.text, within=10)
+    eventually(lambda: driven.connector.events() == [] and "taskConfigs() has not returned" in caplog.text)
     driven.connector.events()
     assert caplog.text.count("taskConfigs() has not returned") == 1
     driven.connector.stop(1)
-    eventually(lambda: java_processes() == [], within=20)
+    eventually(lambda: java_processes() == [])

@@ -16,7 +16,7 @@ from confluent_kafka import Message
 from sluiceway.herder.plugin_path import use_plugin_path
 from support.database import HOST, DatabaseForTest
 from support.engine import Offsets, RunningTask
-from support.eventually import eventually
+from support.eventually import LIMIT, eventually
 from support.exactly_once import exactly_once_worker, opened_stores
 from support.java_plugins import (
     DEBEZIUM_MARIADB,
@@ -86,22 +86,22 @@ def test_snapshot_and_stream_arrive_the_slot_advances_and_a_restart_continues(
         return postgresql.execute("select confirmed_flush_lsn from pg_replication_slots where slot_name = %s", slot)[0][0]
 
     with RunningTask(config, worker, offsets=offsets) as task:
-        eventually(lambda: changes(kafka, topic) == [("r", n) for n in range(1, 501)], within=60)
+        eventually(lambda: changes(kafka, topic) == [("r", n) for n in range(1, 501)])
         before = flushed()
         postgresql.execute("update people set name = 'new' where id <= 2")
         postgresql.execute("delete from people where id = 500")
-        eventually(lambda: changes(kafka, topic)[500:] == [("u", 1), ("u", 2), ("d", 500), ("t", 500)], within=60)
+        eventually(lambda: changes(kafka, topic)[500:] == [("u", 1), ("u", 2), ("d", 500), ("t", 500)])
 
         def advances() -> bool:
             postgresql.execute("update people set name = name || '.' where id = 1")
             return flushed() != before
 
-        eventually(advances, within=60, what="confirmed_flush_lsn to advance")
+        eventually(advances, what="confirmed_flush_lsn to advance")
         result = task.stop()
     assert not result.failed, result.trace
     postgresql.execute("insert into people values (1000, 'later')")
     with RunningTask(config, worker, offsets=offsets) as task:
-        eventually(lambda: ("c", 1000) in changes(kafka, topic), within=60)
+        eventually(lambda: ("c", 1000) in changes(kafka, topic))
         assert not task.stop().failed
     operations = [operation for operation, _ in changes(kafka, topic)]
     assert operations.count("r") == 500, "the snapshot is not read again"
@@ -135,7 +135,7 @@ def test_killed_exactly_once_tasks_write_each_change_once(
     for _ in range(3):
         process = spawn.Process(target=_run_until_killed, args=(config, worker, str(plugin_path)))
         process.start()
-        eventually(lambda: postgresql.execute("select 1 from pg_replication_slots where active") != [], within=90)
+        eventually(lambda: postgresql.execute("select 1 from pg_replication_slots where active") != [])
         for _ in range(300):
             rows += 1
             postgresql.execute("insert into people values (%s, 'x')", rows)
@@ -144,11 +144,11 @@ def test_killed_exactly_once_tasks_write_each_change_once(
             os.kill(pid, signal.SIGKILL)
         else:
             process.kill()
-        process.join(60)
-        eventually(lambda: java_processes() == [], within=10)
-        eventually(lambda: postgresql.execute("select 1 from pg_replication_slots where active") == [], within=30)
+        process.join(LIMIT)
+        eventually(lambda: java_processes() == [])
+        eventually(lambda: postgresql.execute("select 1 from pg_replication_slots where active") == [])
     with opened_stores(worker) as stores, RunningTask(config, worker, store=stores({})) as task:
-        eventually(lambda: rows in written(), within=120)
+        eventually(lambda: rows in written())
         assert not task.stop().failed
     assert written() == list(range(10_001, rows + 1))
 
@@ -183,11 +183,11 @@ def test_extract_new_record_state_writes_rows_and_rewrites_deletions(
     config |= {"snapshot.mode": "no_data", "transforms": "unwrap"}
     config |= {f"transforms.unwrap.{key}": value for key, value in unwrap.items()} | dict(then)
     with RunningTask(config, kafka.worker()) as task:
-        eventually(lambda: postgresql.execute("select 1 from pg_replication_slots where active"), within=60)
+        eventually(lambda: postgresql.execute("select 1 from pg_replication_slots where active"))
         postgresql.execute("insert into people values (1000, 'new')")
         postgresql.execute("update people set name = 'newer' where id = 1000")
         postgresql.execute("delete from people where id = 1000")
-        eventually(lambda: len(seen(kafka.bootstrap, topic)) == 3, within=60)
+        eventually(lambda: len(seen(kafka.bootstrap, topic)) == 3)
         assert not task.stop().failed
     found = news(kafka, topic)
     assert [key for key, _, _ in found] == [{"id": 1000}] * 3
@@ -217,14 +217,14 @@ def test_the_event_router_sends_the_rows_of_an_outbox_to_the_topics_of_their_agg
     config["key.converter"] = "org.apache.kafka.connect.storage.StringConverter"
     number = "00000000-0000-0000-0000-00000000000"
     with RunningTask(config, kafka.worker()) as task:
-        eventually(lambda: postgresql.execute("select 1 from pg_replication_slots where active"), within=60)
+        eventually(lambda: postgresql.execute("select 1 from pg_replication_slots where active"))
         insert = "insert into outbox values (%s, %s, %s, %s, %s, 'a')"
         postgresql.execute(insert, f"{number}1", "order", "17", "OrderCreated", '{"lines": [1, 2]}')
         postgresql.execute(insert, f"{number}2", "invoice", "18", "InvoiceCreated", '{"sum": 3}')
         postgresql.execute("delete from outbox")  # as services do at once: the router drops deletions
         postgresql.execute(insert, f"{number}3", "order", "17", "OrderCanceled", "{}")
-        eventually(lambda: len(seen(kafka.bootstrap, orders)) == 2, within=60)
-        eventually(lambda: len(seen(kafka.bootstrap, invoices)) == 1, within=60)
+        eventually(lambda: len(seen(kafka.bootstrap, orders)) == 2)
+        eventually(lambda: len(seen(kafka.bootstrap, invoices)) == 1)
         assert not task.stop().failed
     made, canceled = seen(kafka.bootstrap, orders)
     assert (made.key(), json.loads(made.value() or b"")) == (b"17", {"payload": {"lines": [1, 2]}, "tenant": "a"})
@@ -265,16 +265,16 @@ def test_mariadb_snapshot_stream_and_a_changed_table_after_a_restart(
     }
     config, offsets, worker = first_task_config(config), Offsets(), kafka.worker(offset_flush_interval_ms="300")
     with RunningTask(config, worker, offsets=offsets) as task:
-        eventually(lambda: changes(kafka, topic) == [("r", 1), ("r", 2)], within=90)
+        eventually(lambda: changes(kafka, topic) == [("r", 1), ("r", 2)])
         database.execute("update people set name = 'first' where id = 1")
         database.execute("delete from people where id = 2")
-        eventually(lambda: changes(kafka, topic)[2:] == [("u", 1), ("d", 2), ("t", 2)], within=60)
+        eventually(lambda: changes(kafka, topic)[2:] == [("u", 1), ("d", 2), ("t", 2)])
         result = task.stop()
     assert not result.failed, result.trace
     database.execute("alter table people add column age int")
     database.execute("insert into people values (3, 'three', 33)")
     with RunningTask(config, worker, offsets=offsets) as task:
-        eventually(lambda: len(changes(kafka, topic)) == 6, within=90)
+        eventually(lambda: len(changes(kafka, topic)) == 6)
         assert not task.stop().failed
     assert news(kafka, topic)[-1][1]["after"] == {"id": 3, "name": "three", "age": 33}
     assert java_processes() == []

@@ -44,6 +44,7 @@ def java_processes(driver: BackgroundProcess) -> list[psutil.Process]:
     return [each for each in below if MAIN_CLASS in command_of(each)]
 
 
+@pytest.mark.long
 def test_java_connectors_run_on_submitted_drivers_and_survive_the_loss_of_their_java_processes(
     kafka_bootstrap: str, unique: Callable[[str], str], tmp_path: Path, plugins: dict[str, str]
 ) -> None:
@@ -72,7 +73,7 @@ def test_java_connectors_run_on_submitted_drivers_and_survive_the_loss_of_their_
             driver.start()
             drivers.append(driver)
 
-        eventually(lambda: lines() == ["one", "two"], within=120, what="two lines")
+        eventually(lambda: lines() == ["one", "two"], what="two lines")
         assert herder.status(source).connector.version == "4.3.0"
         eventually(lambda: [dict(offset or {}) for _, offset in herder.offsets(source)] == [{"position": 8}], what="the offset")
         java = [process for driver in drivers for process in java_processes(driver)]
@@ -80,12 +81,12 @@ def test_java_connectors_run_on_submitted_drivers_and_survive_the_loss_of_their_
 
         for process in java:
             os.kill(process.pid, signal.SIGKILL)
-        eventually(lambda: "FAILED" in states(herder, source) and "FAILED" in states(herder, sink), within=60, what="FAILED")
+        eventually(lambda: "FAILED" in states(herder, source) and "FAILED" in states(herder, sink), what="FAILED")
         for name in configs:
             herder.restart(name, include_tasks=True)
         with given.open("a") as file:
             file.write("three\n")
-        eventually(lambda: lines()[-1:] == ["three"], within=60, what="a third line")
+        eventually(lambda: lines()[-1:] == ["three"], what="a third line")
         left = [process for driver in drivers for process in java_processes(driver)]
     eventually(lambda: not any(each.is_running() for each in left), what="the Java processes have ended")
 

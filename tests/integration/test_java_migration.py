@@ -21,7 +21,7 @@ from sluiceway.stack.process import BackgroundProcess
 from support import java_plugins, peer
 from support.database import DatabaseForTest
 from support.driver import submitted_application, worker_properties, write_properties
-from support.eventually import PATIENCE, eventually
+from support.eventually import NEVER, eventually
 from support.growing_file import GrowingFile
 from support.java_plugins import DEBEZIUM_POSTGRES, compiled_plugin, debezium_postgres, fetch_runtime, plugin_folder
 from support.migration import complete, file_sink, file_source, lines_of
@@ -104,7 +104,7 @@ class Connectors:
     def create(self, rest: str) -> None:
         for name, config in self.configs.items():
             peer.put_config(rest, name, config)
-            peer.wait_for_state(rest, name, "RUNNING", within=120)
+            peer.wait_for_state(rest, name, "RUNNING")
         for name, verb in ((f"{self.prefix}-paused", "pause"), (f"{self.prefix}-stopped", "stop")):
             peer.change_state(rest, name, verb)
         eventually(lambda: self.seen_states(rest) == self.states, what="the states")
@@ -122,7 +122,7 @@ class Connectors:
         before = len(lines_of(self.outputs["java"]))
         for file in self.files.values():
             file.grows(100)
-        eventually(lambda: len(lines_of(self.outputs["java"])) > before, within=60, what="lines of Java plugins")
+        eventually(lambda: len(lines_of(self.outputs["java"])) > before, what="lines of Java plugins")
 
     def check(self) -> Counter[str]:
         """Check that no record is lost, and return how many are there more than once, by what wrote them."""
@@ -130,7 +130,7 @@ class Connectors:
         rows = self.rows.close()
         again: Counter[str] = Counter()
         for name in ("python", "mirror"):
-            again[name] = len(complete(self.outputs[name], lines["python"], within=120)) - len(lines["python"])
+            again[name] = len(complete(self.outputs[name], lines["python"])) - len(lines["python"])
         numbers = [int(line.removeprefix("line ")) for line in lines_of(self.outputs["java"])]
         assert set(numbers) == set(range(1, max(numbers) + 1)), "each number up to the last"
         again["java"] = len(numbers) - max(numbers)
@@ -144,7 +144,7 @@ class Connectors:
         def values() -> list[object]:
             return [read(message.value() or b"") for message in seen(self.bootstrap, topic)]
 
-        found = eventually(lambda: each if set(expected) <= set(each := values()) else None, within=120, what=f"all of {topic}")
+        found = eventually(lambda: each if set(expected) <= set(each := values()) else None, what=f"all of {topic}")
         return len(found) - len(expected)
 
 
@@ -243,7 +243,7 @@ def ours(tmp_path: Path, kafka_bootstrap: str, unique: Names, plugin_path: Path,
     with ExitStack() as stack:
         stack.callback(rest.stop)
         rest.start()
-        eventually(lambda: peer.rest_answers(f"http://127.0.0.1:{port}"), within=90, what="the REST API")
+        eventually(lambda: peer.rest_answers(f"http://127.0.0.1:{port}"), what="the REST API")
         # An application without connectors ends.
         peer.put_config(f"http://127.0.0.1:{port}", unique("idle"), file_source(tmp_path / "none.txt", unique("none")))
         application = submitted_application("all", file, tmp_path, master="local[16]")
@@ -255,7 +255,7 @@ def ours(tmp_path: Path, kafka_bootstrap: str, unique: Names, plugin_path: Path,
 def migrate(theirs: str, ours: str, *arguments: str, code: int = 0) -> str:
     """Run the command and return what it prints."""
     command = [sys.executable, "-m", "sluiceway.cli.main", "migrate", "--from", theirs, "--to", ours, *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=900 * PATIENCE, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=NEVER, check=False)
     assert done.returncode == code, f"{done.returncode}: {done.stdout}{done.stderr}"
     return done.stdout
 

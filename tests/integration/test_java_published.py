@@ -16,7 +16,7 @@ from sluiceway.herder.plugin_path import use_plugin_path
 from sluiceway.herder.validation import validate_config
 from support.apicurio import apicurio_api
 from support.engine import Offsets, RunningTask
-from support.eventually import eventually
+from support.eventually import LIMIT, eventually
 from support.java_plugins import CONNECT_FILE, fetch_runtime, first_task_config, forget_plugins, java_processes, plugin_folder
 from support.kafka import Kafka
 from support.published_plugins import APICURIO, MIRROR, MONGO, iceberg_folder
@@ -70,7 +70,7 @@ def test_icebergs_sink_writes_each_record_once_and_commits_its_offsets_itself(
         ids = range(run * 500, run * 500 + 500)
         kafka.produce(topic, *(json.dumps({"id": number, "name": f"n{number}"}) for number in ids))
         with RunningTask(config, kafka.worker(task_shutdown_graceful_timeout_ms="20000")) as task:
-            eventually(lambda run=run: task.result is not None or table() >= 500 * (run + 1), within=180, what="the rows")
+            eventually(lambda run=run: task.result is not None or table() >= 500 * (run + 1), what="the rows")
             result = task.stop()
         assert not result.failed, result.trace
     assert table() == 1000
@@ -97,7 +97,7 @@ def test_mirrormakers_three_connectors_copy_records_offsets_and_heartbeats(kafka
     source = mirror(kafka, "Source", unique("mirror"), topics=topic, offset_lag_max="0", **replication)
     stored = Offsets()
     with RunningTask(source, kafka.worker(offset_flush_interval_ms="500"), offsets=stored, sink=False) as task:
-        eventually(lambda: kafka_end(kafka, f"a.{topic}") == 50, within=90, what="the copies")
+        eventually(lambda: kafka_end(kafka, f"a.{topic}") == 50, what="the copies")
         eventually(lambda: bool(stored.stored), what="the offsets")
         result = task.stop()
     assert not result.failed, result.trace
@@ -113,7 +113,7 @@ def test_mirrormakers_three_connectors_copy_records_offsets_and_heartbeats(kafka
     heartbeats = mirror(kafka, "Heartbeat", unique("heartbeat"), emit_heartbeats_interval_seconds="1", **replication)
     for config, written in ((checkpoints, "a.checkpoints.internal"), (heartbeats, "heartbeats")):
         with RunningTask(config, kafka.worker(), sink=False) as task:
-            eventually(lambda written=written: kafka_end(kafka, written) > 0, within=90, what=written)
+            eventually(lambda written=written: kafka_end(kafka, written) > 0, what=written)
             assert not task.stop().failed
     assert java_processes() == []
 
@@ -147,7 +147,7 @@ def test_mongodbs_sink_fails_with_its_own_error_for_a_record_it_cannot_write(kaf
     config |= {"task.class": "com.mongodb.kafka.connect.sink.MongoSinkTask", "key.converter": _STRINGS}
     kafka.produce(topic, "no document")
     with RunningTask({**config, "value.converter": _STRINGS}, kafka.worker()) as task:
-        result = task.join(120)
+        result = task.join(LIMIT)
     assert "com.mongodb.kafka.connect.sink" in (result.trace or ""), result.trace
     assert "DataException" in (result.trace or "") or "MongoTimeoutException" in (result.trace or ""), result.trace
     assert java_processes() == []

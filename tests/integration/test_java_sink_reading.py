@@ -136,6 +136,7 @@ def _messages_with_schemas() -> list[str]:
     return [*messages, *others, *messages, *others, '{"schema":{"type":"string"},"payload":"last"}']
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("place", [0, 1700])
 def test_the_error_of_a_put_in_any_batch_fails_the_task_after_one_call(
     kafka: Kafka, topic: str, name: str, tmp_path: Path, place: int
@@ -148,6 +149,7 @@ def test_the_error_of_a_put_in_any_batch_fails_the_task_after_one_call(
     assert put == [f"r{number}" for number in range(place)]
 
 
+@pytest.mark.long
 def test_retries_rewinds_pauses_and_commits_of_later_batches(kafka: Kafka, topic: str, name: str, tmp_path: Path) -> None:
     calls, special = tmp_path / "calls", ("timeout", "rewind", "pause", "commit")
     values = [f"{special[number // 100 % 4] if number % 100 == 77 else 'r'}{number}" for number in range(2000)]
@@ -164,6 +166,7 @@ def test_retries_rewinds_pauses_and_commits_of_later_batches(kafka: Kafka, topic
     assert committed(kafka, name, topic) == 2000
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("place", [0, 1700])
 def test_a_put_is_retried_after_the_time_that_the_task_asks_for(
     kafka: Kafka, topic: str, name: str, tmp_path: Path, place: int
@@ -177,6 +180,7 @@ def test_a_put_is_retried_after_the_time_that_the_task_asks_for(
     assert second - first >= 1500, "milliseconds"
 
 
+@pytest.mark.long
 def test_a_paused_task_puts_nothing_and_continues_where_it_was(kafka: Kafka, topic: str, name: str, tmp_path: Path) -> None:
     out = tmp_path / "out"
     kafka.produce(topic, *(f"a{number}" for number in range(_COUNT)))
@@ -217,12 +221,12 @@ def test_tasks_that_come_and_go_take_over_partitions_without_loss_or_repetition(
     with tasks[0]:
         eventually(all_written, what="the first records")
         with tasks[1]:
-            eventually(lambda: more() is None and written(outputs[1]) > 0, within=60, what="partitions of the second task")
+            eventually(lambda: more() is None and written(outputs[1]) > 0, what="partitions of the second task")
             eventually(all_written, what="the records of both")
             before = written(outputs[1])
             assert not tasks[1].stop().failed
         more()
-        eventually(all_written, within=60, what="the records of the task that is left")
+        eventually(all_written, what="the records of the task that is left")
         assert not tasks[0].stop().failed
     assert written(outputs[1]) == before
     found = [line for output in outputs for line in lines(output)]
@@ -232,6 +236,7 @@ def test_tasks_that_come_and_go_take_over_partitions_without_loss_or_repetition(
         assert own == sorted(own), "in order"
 
 
+@pytest.mark.long
 def test_the_fetch_metrics_are_those_of_the_consumer_that_reads(
     kafka: Kafka, topic: str, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -261,6 +266,7 @@ def remembering(made: list[Any], init: Callable[..., None]) -> Callable[..., Non
     return remembered
 
 
+@pytest.mark.long
 def test_the_connectors_consumer_settings_apply(kafka: Kafka, topic: str, name: str, tmp_path: Path) -> None:
     out, producer = tmp_path / "out", Producer({"bootstrap.servers": kafka.bootstrap, "transactional.id": name})
     producer.init_transactions(30)

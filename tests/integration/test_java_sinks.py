@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -17,7 +16,7 @@ from support.bad_records import PREFIX, committed, headers, tolerant
 from support.database import DatabaseForTest
 from support.engine import RunningTask
 from support.engine_connectors import SOURCE, lines, script, scripted_sink
-from support.eventually import PATIENCE, eventually
+from support.eventually import LIMIT, eventually
 from support.java_plugins import (
     CONNECT_FILE,
     compiled_plugin,
@@ -164,9 +163,7 @@ def test_a_hanging_put_ends_when_the_task_must_stop_and_its_records_are_read_aga
     config = {**scripted(name, topic, calls, interrupted=interrupted), **chain(**stages)}
     with RunningTask(config, kafka.worker(task_shutdown_graceful_timeout_ms=str(seconds * 1000))) as task:
         eventually(lambda: calls.exists() and "a" in lines(calls), what="the first record")
-        started = time.monotonic()
         result = task.stop()
-    assert time.monotonic() - started < (seconds + 5) * PATIENCE
     assert result.failed is (interrupted == "ignore"), result.trace
     if interrupted == "ignore":
         assert "Its Java process was killed" in (result.trace or "")
@@ -241,12 +238,12 @@ def test_dead_letter_queue_headers_equal_those_of_kafka_connect(
 
     def here(config: dict[str, str]) -> None:
         with RunningTask(config, kafka.worker(), bounded=True) as task:
-            assert not task.join(120).failed
+            assert not task.join(LIMIT).failed
 
     def there(config: dict[str, str]) -> None:
         del config["task.class"]
         with PeerStandalone(kafka.bootstrap, tmp_path / "peer", [config]):
-            eventually(lambda: committed(kafka, config["name"], topic) == len(bad), within=120, what="Kafka Connect's commit")
+            eventually(lambda: committed(kafka, config["name"], topic) == len(bad), what="Kafka Connect's commit")
 
     assert rejected(name, here) == rejected(unique("peer"), there)
 
@@ -258,6 +255,7 @@ def _without_frames(found: list[tuple[str, bytes | None]]) -> list[tuple[str, by
     return [(key, value.split(b"\n")[0] if key == trace and value is not None else value) for key, value in kept]
 
 
+@pytest.mark.long
 def test_only_the_bad_records_of_a_batch_are_skipped(
     plugin_path: Path, kafka: Kafka, topic: str, name: str, dlq: str, tmp_path: Path
 ) -> None:
@@ -271,6 +269,7 @@ def test_only_the_bad_records_of_a_batch_are_skipped(
     assert [int(headers(record)[f"{PREFIX}offset"]) for record in kafka.read(dlq, 4)] == sorted(bad)
 
 
+@pytest.mark.long
 def test_without_tolerance_the_records_before_the_bad_one_are_put_and_committed(
     plugin_path: Path, kafka: Kafka, topic: str, name: str, tmp_path: Path
 ) -> None:
@@ -293,11 +292,12 @@ def test_a_java_converter_and_a_java_transform_beside_a_python_task(
     kafka.produce(topic, *(str(line) for line in range(50)))
     config = {**scripted_sink(name, topic), "value.converter": "test.OddConverter", **chain(hoist=hoist, rename=rename)}
     with RunningTask(config, kafka.worker(), bounded=True) as task:
-        result = task.join(180)
+        result = task.join(LIMIT)
     assert not result.failed, result.trace
     assert [dict(record.value) for record in made.taken] == [{"b": str(line)} for line in range(50)]
 
 
+@pytest.mark.long
 def test_a_java_converter_beside_a_python_source(plugin_path: Path, kafka: Kafka, topic: str, name: str) -> None:
     script(name, [SourceRecord({"p": 1}, {"o": line}, topic, f"line {line}", STRING_SCHEMA) for line in range(50)])
     config = {"name": name, "connector.class": SOURCE, "value.converter": "test.OddConverter", "errors.tolerance": "all"}
@@ -335,7 +335,7 @@ def test_debeziums_jdbc_sink_creates_its_table_and_writes_rows(
         "value.converter": _JSON,
     }
     with RunningTask(config, kafka.worker(), bounded=True) as task:
-        result = task.join(120)
+        result = task.join(LIMIT)
     assert not result.failed, result.trace
     assert postgresql.execute("SELECT id, text FROM lines ORDER BY id") == [(row["id"], row["text"]) for row in rows]
 
@@ -361,7 +361,7 @@ def test_debeziums_extract_new_record_state(
     unwrap = {"type": "io.debezium.transforms.ExtractNewRecordState"}
     config = {**file_sink(name, topic, tmp_path / "out", value_converter=_JSON), **chain(**stages, unwrap=unwrap)}
     with RunningTask(config, kafka.worker(), bounded=True) as task:
-        result = task.join(120)
+        result = task.join(LIMIT)
     assert not result.failed, result.trace
     assert lines(tmp_path / "out") == ["Struct{id=1,text=new}", "Struct{id=1,text=changed}", "null"]  # one tombstone
     assert committed(kafka, name, topic) == 4

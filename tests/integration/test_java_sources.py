@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import multiprocessing
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -17,7 +16,7 @@ from sluiceway.runtime.task import TaskCommand, TaskResult
 from sluiceway.storage.model import State
 from support.engine import Commands, Offsets, RunningTask
 from support.engine_connectors import lines
-from support.eventually import PATIENCE, eventually
+from support.eventually import LIMIT, eventually
 from support.exactly_once import exactly_once_worker, opened_stores
 from support.freeze import freeze
 from support.java_plugins import (
@@ -94,8 +93,8 @@ def test_keys_headers_and_timestamps_arrive_and_records_are_acknowledged(
 ) -> None:
     offsets = Offsets()
     with RunningTask(scripted(), kafka.worker(offset_flush_interval_ms="200"), offsets=offsets) as task:
-        eventually(lambda: "v99 0 99" in lines(tmp_path / "log"), within=60)
-        eventually(lambda: lines(tmp_path / "log")[-1] == "commit", within=10)
+        eventually(lambda: "v99 0 99" in lines(tmp_path / "log"))
+        eventually(lambda: lines(tmp_path / "log")[-1] == "commit")
         assert task.stop().records == 100
     found = kafka.read(topic, 100)
     assert [(message.key(), message.value()) for message in found] == [(b"k%d" % n, b"v%d" % n) for n in range(100)]
@@ -152,13 +151,14 @@ def test_transforms_run_in_java_and_filtered_records_are_acknowledged(
     assert lines(tmp_path / "log").count("v3 none") == 1
 
 
+@pytest.mark.long
 def test_a_chain_with_a_python_stage_gets_the_same_records(
     scripted: Callable[..., dict[str, str]], kafka: Kafka, topic: str, tmp_path: Path
 ) -> None:
     config = scripted(limit="30", transforms="python", transforms_python_type="support.java_plugins.Exclaim")
     offsets = Offsets()
     with RunningTask(config, kafka.worker(offset_flush_interval_ms="200"), offsets=offsets) as task:
-        eventually(lambda: "v29 0 29" in lines(tmp_path / "log"), within=60)
+        eventually(lambda: "v29 0 29" in lines(tmp_path / "log"))
         result = task.stop()
     assert not result.failed, result.trace
     found = kafka.read(topic, 30)
@@ -203,7 +203,7 @@ def test_a_tolerated_record_that_kafka_rejects_is_left_out_and_offsets_pass_it(
     scripted: Callable[..., dict[str, str]], kafka: Kafka, unique: Callable[[str], str], stages: dict[str, str], tmp_path: Path
 ) -> None:
     topic = unique("small")
-    kafka.admin.create_topics([NewTopic(topic, 1, 1, config={"max.message.bytes": "2000"})])[topic].result(30)
+    kafka.admin.create_topics([NewTopic(topic, 1, 1, config={"max.message.bytes": "2000"})])[topic].result(LIMIT)
     offsets = Offsets()
     config = scripted(topic=topic, large="45", slow="20", errors_tolerance="all", **stages)
     with RunningTask(config, kafka.worker(offset_flush_interval_ms="100"), offsets=offsets, bounded=True) as task:
@@ -299,7 +299,7 @@ def test_a_rejected_record_aborts_the_transaction_of_an_exactly_once_task(
 def small(kafka: Kafka, unique: Callable[[str], str]) -> str:
     """A topic that takes only small records."""
     topic = unique("small")
-    kafka.admin.create_topics([NewTopic(topic, 1, 1, config={"max.message.bytes": "2000"})])[topic].result(30)
+    kafka.admin.create_topics([NewTopic(topic, 1, 1, config={"max.message.bytes": "2000"})])[topic].result(LIMIT)
     return topic
 
 
@@ -308,7 +308,7 @@ def set_max_message_bytes(kafka: Kafka, topic: str, size: int) -> None:
     (future,) = kafka.admin.incremental_alter_configs(
         [ConfigResource(ResourceType.TOPIC, topic, incremental_configs=[entry])]
     ).values()
-    future.result(30)
+    future.result(LIMIT)
 
 
 def assert_failed_by_rejection(result: TaskResult) -> None:
@@ -337,7 +337,7 @@ def test_a_camel_plugin_without_a_manifest_runs(plugin_path: Path, kafka: Kafka,
     config |= {"camel.source.endpoint.period": "20", "key.converter": _STRINGS, "value.converter": _STRINGS}
     config["task.class"] = _CAMEL.replace("Connector", "Task")
     with RunningTask(config, kafka.worker(), sink=False) as task:
-        eventually(lambda: kafka.end(topic) >= 3, within=60)
+        eventually(lambda: kafka.end(topic) >= 3)
         result = task.stop()
     assert not result.failed, result.trace
     found = kafka.read(topic, kafka.end(topic))
@@ -380,9 +380,7 @@ def test_a_poll_that_hangs_is_interrupted_and_then_its_process_killed(
     worker = kafka.worker(task_shutdown_graceful_timeout_ms=str(seconds * 1000))
     with RunningTask(scripted(then=then), worker) as task:
         kafka.read(topic, 100)
-        started = time.monotonic()
         result = task.stop()
-    assert time.monotonic() - started < seconds + 5
     assert result.failed is failed, result.trace
     if failed:
         assert "Its Java process was killed" in (result.trace or "")
@@ -397,9 +395,7 @@ def test_a_java_process_that_hangs_as_a_whole_is_killed(
         kafka.read(topic, 100)
         (process,) = java_processes()
         freeze(process)
-        started = time.monotonic()
         result = task.stop()
-    assert time.monotonic() - started < 8
     assert "Its Java process was killed" in (result.trace or "")
     assert java_processes() == []
 
@@ -412,10 +408,8 @@ def test_a_poll_ahead_that_hangs_ends_when_the_task_stops_before_the_next_poll(
     commands, offsets = Commands(lambda _: TaskCommand.STOP if task.reports.topics else None), Offsets()
     config = scripted(limit="10", then=then)
     worker = kafka.worker(task_shutdown_graceful_timeout_ms="5000")
-    started = time.monotonic()
     with RunningTask(config, worker, offsets=offsets, commands=commands) as task:
         assert not task.join().failed
-    assert time.monotonic() - started < 30 * PATIENCE
     assert java_processes() == []
     assert list(offsets.stored.values()) == [{"n": 9}]
     assert kafka.values(topic, 10) == [f"v{n}" for n in range(10)]
@@ -464,10 +458,10 @@ def test_a_killed_exactly_once_task_writes_each_record_once_and_leaves_no_java_p
         spawn = multiprocessing.get_context("spawn")
         victim = spawn.Process(target=_run_until_killed, args=(config, worker, str(plugin_path)))
         victim.start()
-        eventually(lambda: kafka.end(topic) >= before + 50, within=90)  # noqa: B023 (called at once)
+        eventually(lambda: kafka.end(topic) >= before + 50)  # noqa: B023 (called at once)
         victim.kill()
-        victim.join(30)
-        eventually(lambda: java_processes() == [], within=10)
+        victim.join(LIMIT)
+        eventually(lambda: java_processes() == [])
     with opened_stores(worker) as stores, RunningTask({**config, "slow": "0"}, worker, store=stores({}), bounded=True) as task:
         assert not task.join().failed
     assert [message.value() for message in seen(kafka_bootstrap, topic)] == [b"v%d" % n for n in range(2000)]

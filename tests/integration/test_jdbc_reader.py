@@ -19,6 +19,7 @@ from sluiceway.errors import ConnectError
 from sluiceway.spark.session import local_conf, spark_context
 from sluiceway.stack import maven
 from support.database import MYSQL, POSTGRESQL, SQLITE, DatabaseForTest
+from support.eventually import LIMIT
 
 pytestmark = pytest.mark.spark
 
@@ -81,7 +82,7 @@ def end_jvm() -> None:
     if gateway is not None:
         gateway.shutdown()
         gateway.proc.stdin.close()
-        gateway.proc.wait(60)
+        gateway.proc.wait(LIMIT)
         SparkContext._gateway = SparkContext._jvm = None
 
 

@@ -14,7 +14,7 @@ from sluiceway.data import INT64_SCHEMA, Schema
 from sluiceway.errors import ConnectError
 from support.database import DatabaseForTest
 from support.engine import RunningTask
-from support.eventually import eventually
+from support.eventually import LIMIT, eventually
 from support.faults.proxy import TcpProxy
 from support.jdbc_sink import JSON, UPSERT, fill, person, record, sink, tombstone
 from support.kafka import Kafka
@@ -173,5 +173,5 @@ def test_tasks_that_create_the_same_table_at_once_share_it(request: pytest.Fixtu
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(60)
+        thread.join(LIMIT)
     assert database.execute(PEOPLE) == [(number, "x") for number in range(3)]

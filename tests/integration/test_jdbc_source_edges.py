@@ -38,7 +38,7 @@ def test_the_start_of_a_mariadb_transaction_does_not_depend_on_the_servers_zone(
             horizon = MySqlHorizon(mariadb.first.connect)
             since, now = horizon.open_since(connection), horizon.clock(connection)
         assert since is not None
-        assert abs((now - since).total_seconds()) < 60
+        assert abs((now - since).total_seconds()) < 1800, "half of what zones differ by"
 
 
 def ids(records: list[Any]) -> list[int]:
@@ -211,7 +211,7 @@ def test_a_task_paused_during_a_pass_holds_no_transaction(
     with RunningSource(JdbcSourceConnector, config) as source:
         found = source.read(2, 10)
         assert database.execute(ours)
-        eventually(lambda: not database.execute(ours), within=20)
+        eventually(lambda: not database.execute(ours))
         found += polled(source, lambda records: 9 in ids(records))
     assert set(ids(found)) == set(range(1, 10))
     assert mode == "timestamp" or len(found) == 9

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import statistics
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -17,7 +15,7 @@ from sluiceway.kafka.clients import TopicPartitionOffset, admin_client, consumer
 from sluiceway.kafka.fenced_writer import FencedWriter
 from sluiceway.kafka.kafka_based_log import LogRecord, TopicTail
 from sluiceway.kafka.topic_writer import TopicWriter
-from support.eventually import PATIENCE, eventually
+from support.eventually import eventually
 
 pytestmark = pytest.mark.kafka
 Open = Callable[[Any], Any]
@@ -67,15 +65,11 @@ def test_a_tail_starts_at_given_offsets_and_follows_several_topics(worker: Worke
         writer.write([(topic, b"before", None)])
     tail = TopicTail(worker, "tail", end_offsets(admin, [TopicPartition(topic, 0) for topic in topics]))
     assert tail.poll(0.3) == []
-    delays = []
     for number in range(10):
-        began = time.perf_counter()
         topic = topics[number % 2]
         writer.write([(topic, b"k", b"%d" % number)])
         [record] = eventually(lambda: tail.poll(1.0))
-        delays.append(time.perf_counter() - began)
         assert (record.topic, record.key, record.value) == (topic, b"k", b"%d" % number)
-    assert statistics.median(delays) < 0.05 * PATIENCE
     tail.close()
 
 

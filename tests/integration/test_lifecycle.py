@@ -31,7 +31,7 @@ from sluiceway.worker.task_launcher import ThreadLauncher
 from support import peer
 from support.driver import worker_of, worker_properties
 from support.driver_bench import Bench, open_bench
-from support.eventually import PATIENCE, eventually
+from support.eventually import LIMIT, eventually
 from support.runner_bench import WATCHED, Script
 
 pytestmark = pytest.mark.kafka
@@ -105,7 +105,7 @@ def test_a_driver_ignores_restart_requests_from_before_its_start(bench: Bench, u
     bench.herder.restart_task(TaskId(name, 0))
     eventually(lambda: started(script) == {"a": 2}, what="the restart")
     driver.stop("for the test")
-    assert outcome.result(timeout=20 * PATIENCE) == [Outcome.DONE]
+    assert outcome.result(timeout=LIMIT) == [Outcome.DONE]
     with open_stores(bench.worker) as stores:
         assert stores.config.take_restart_requests() == []
     assert any(b"\x1f" in (record.key or b"") for record in records(bench.worker, bench.worker.config_topic))
@@ -159,7 +159,7 @@ def test_of_two_drivers_started_at_once_one_is_fenced(bench: Bench, unique: Call
     name = unique("source")
     script = begin(bench, name, "a")
     outcomes = [bench.driver(name, worker_id)[1] for worker_id in ("one:1", "two:2")]
-    fenced = eventually(lambda: [each for each in outcomes if each.done()], within=30, what="one of them is fenced")
+    fenced = eventually(lambda: [each for each in outcomes if each.done()], what="one of them is fenced")
     assert [each.result() for each in fenced] == [[Outcome.FENCED]]
     running(bench, name, 1)
     assert 1 <= started(script)["a"] <= 2
@@ -181,13 +181,13 @@ def test_two_drivers_of_an_exactly_once_source_write_each_number_once(
     with open_bench(kafka_bootstrap, group, tmp_path, **{"exactly.once.source.support": "enabled"}) as bench:
         bench.herder.create(name, config)
         outcomes = [bench.driver(name, worker_id)[1] for worker_id in ("one:1", "two:2")]
-        eventually(lambda: [each for each in outcomes if each.done()], within=30, what="one of them is fenced")
+        eventually(lambda: [each for each in outcomes if each.done()], what="one of them is fenced")
         running(bench, name, 1)
         third = bench.driver(name, "three:3")[1]
-        eventually(lambda: all(each.done() for each in outcomes), within=30, what="the other one is fenced too")
+        eventually(lambda: all(each.done() for each in outcomes), what="the other one is fenced too")
         assert [each.result() for each in outcomes] == [[Outcome.FENCED]] * 2
         assert not third.done()
-        eventually(lambda: len(records(bench.worker, topic)) >= 5000, within=60, what="all numbers")
+        eventually(lambda: len(records(bench.worker, topic)) >= 5000, what="all numbers")
         assert sorted(int(record.value or b"-1") for record in records(bench.worker, topic)) == list(range(5000))
 
 
@@ -275,11 +275,11 @@ def test_a_driver_does_not_run_beside_kafka_connect(
         running(bench, name, 1)
         bench.herder.restart_task(TaskId(name, 0))
         with peer.PeerDistributed(kafka_bootstrap, group, tmp_path / "peer", topics) as connect, caplog.at_level(logging.ERROR):
-            assert outcome.result(timeout=30 * PATIENCE) == [Outcome.FENCED]
+            assert outcome.result(timeout=LIMIT) == [Outcome.FENCED]
             assert f"Kafka Connect runs connector {name}: 1 worker(s) with group.id={group}" in caplog.text
             peer.wait_for_state(connect.rest, name, "RUNNING")
             _, second = bench.driver(name, "two:2", SilentTasks())
-            assert second.result(timeout=40 * PATIENCE) == [Outcome.FENCED]
+            assert second.result(timeout=LIMIT) == [Outcome.FENCED]
             bench.herder.restart_task(TaskId(name, 0))
             peer.restart(connect.rest, name)
             peer.wait_for_state(connect.rest, name, "RUNNING")

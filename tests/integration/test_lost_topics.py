@@ -95,7 +95,7 @@ def test_a_lost_config_topic_is_an_error_and_not_the_last_snapshot(worker: Worke
             return True
         return False
 
-    eventually(refused, within=60)
+    eventually(refused)
 
 
 def test_a_recreated_topic_is_an_error_and_does_not_count_as_empty(worker: WorkerConfig, opened: Open) -> None:
@@ -109,6 +109,7 @@ def test_a_recreated_topic_is_an_error_and_does_not_count_as_empty(worker: Worke
             offsets.get("a", [{"p": 1}])
 
 
+@pytest.mark.long
 def test_stores_continue_after_a_broker_restart(tmp_path: Path, unique: Callable[[str], str], opened: Open) -> None:
     broker = EmbeddedBroker(tmp_path)
     worker = worker_for(broker.start(), unique)

@@ -11,7 +11,7 @@ import pytest
 
 from sluiceway.cli.main import main
 from support import peer
-from support.eventually import eventually
+from support.eventually import LIMIT, eventually
 from support.growing_file import GrowingFile
 from support.migration import SluicewayInThreads, complete, file_sink, file_source
 
@@ -26,6 +26,7 @@ def connect_cluster(bootstrap: str, group: str, folder: Path, **more: str) -> pe
     return peer.PeerDistributed(bootstrap, group, folder / "peer", topics, {**STRINGS, **more})
 
 
+@pytest.mark.long
 def test_a_source_and_a_sink_move_to_sluiceway_and_back_while_lines_arrive(
     kafka_bootstrap: str, unique: Callable[[str], str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -85,7 +86,7 @@ def test_sluiceway_takes_over_connectors_of_shared_topics_when_the_workers_have_
             takeover = pool.submit(main, [*addresses, "--execute", "--all"])
             eventually(lambda: "Waiting up to 300 s" in capsys.readouterr().out, what="the request to stop the workers")
         sluiceway.start_driver()
-        assert takeover.result(120) == 0
+        assert takeover.result(LIMIT) == 0
         assert f"{name}: RUNNING at {sluiceway.rest}" in capsys.readouterr().out
 
 

@@ -35,7 +35,7 @@ from sluiceway.worker.driver import Driver
 from sluiceway.worker.kafka_channel import KafkaChannels
 from sluiceway.worker.task_launcher import ThreadLauncher
 from support.driver import worker_of, worker_properties
-from support.eventually import PATIENCE, eventually
+from support.eventually import LIMIT, eventually
 
 pytestmark = pytest.mark.kafka
 
@@ -58,7 +58,7 @@ class Kafka:
 
     def create(self, topic: str, partitions: int = 1, **settings: str) -> str:
         config = {key.replace("_", "."): value for key, value in settings.items()}
-        self.admin.create_topics([NewTopic(topic, partitions, 1, config=config)])[topic].result(30)
+        self.admin.create_topics([NewTopic(topic, partitions, 1, config=config)])[topic].result(LIMIT)
         eventually(lambda: self.partitions(topic) == partitions, what=f"topic {topic}")
         return topic
 
@@ -93,21 +93,21 @@ class Kafka:
 
     def settings(self, topic: str) -> dict[str, str | None]:
         (future,) = self.admin.describe_configs([ConfigResource(ResourceType.TOPIC, topic)]).values()
-        return {name: entry.value for name, entry in future.result(30).items()}
+        return {name: entry.value for name, entry in future.result(LIMIT).items()}
 
     def alter(self, topic: str, name: str, value: str | None) -> None:
         operation = AlterConfigOpType.DELETE if value is None else AlterConfigOpType.SET
         entry = ConfigEntry(name, value, incremental_operation=operation)
         resource = ConfigResource(ResourceType.TOPIC, topic, incremental_configs=[entry])
         (future,) = self.admin.incremental_alter_configs([resource]).values()
-        future.result(30)
+        future.result(LIMIT)
 
     def acls(self, topic: str) -> set[tuple[str, str, str]]:
         anyone: Any = None  # the client's stub asks for a str, but only None matches every principal and host
         found = AclBindingFilter(
             ResourceType.TOPIC, topic, ResourcePatternType.LITERAL, anyone, anyone, AclOperation.ANY, AclPermissionType.ANY
         )
-        acls = self.admin.describe_acls(found).result(30)
+        acls = self.admin.describe_acls(found).result(LIMIT)
         return {(acl.principal, acl.operation.name, acl.permission_type.name) for acl in acls}
 
     def allow(self, topic: str, principal: str, operation: AclOperation) -> None:
@@ -115,7 +115,7 @@ class Kafka:
             ResourceType.TOPIC, topic, ResourcePatternType.LITERAL, principal, "*", operation, AclPermissionType.ALLOW
         )
         for future in self.admin.create_acls([acl]).values():
-            future.result(30)
+            future.result(LIMIT)
 
 
 def mirror_config(source: Kafka, target: Kafka, topics: str, **more: str) -> dict[str, str]:
@@ -177,7 +177,7 @@ class Bench:
         while self._drivers:
             driver, outcome = self._drivers.pop()
             driver.stop("end of test")
-            outcome.result(timeout=30 * PATIENCE)
+            outcome.result(timeout=LIMIT)
 
     def status(self, name: str) -> Any:
         return self.herder.status(name).connector
@@ -238,12 +238,13 @@ def test_new_topics_and_partitions_are_found(bench: Bench, unique: Names) -> Non
     second = bench.source.create(f"{prefix}.second")
     bench.source.produce(second, b"2")
     assert bench.target.values(f"A.{second}", 1) == [b"2"]
-    bench.source.admin.create_partitions([NewPartitions(first, 2)])[first].result(30)
+    bench.source.admin.create_partitions([NewPartitions(first, 2)])[first].result(LIMIT)
     eventually(lambda: bench.target.partitions(f"A.{first}") == 2, what="the new partition")
     bench.source.produce(first, b"3", partition=1)
     assert set(bench.target.values(f"A.{first}", 2)) == {b"1", b"3"}
 
 
+@pytest.mark.long
 def test_the_identity_policy_keeps_names(bench: Bench, unique: Names) -> None:
     topic = bench.source.create(unique("orders"))
     bench.source.produce(topic, b"1")
@@ -263,6 +264,7 @@ def test_topics_from_the_target_cluster_and_excluded_ones_are_not_copied(bench: 
     assert not bench.target.partitions(f"A.{excluded}")
 
 
+@pytest.mark.long
 def test_remote_topics_have_their_source_topics_settings(bench: Bench, unique: Names) -> None:
     topic = bench.source.create(unique("orders"), retention_ms="1234567", cleanup_policy="compact", min_insync_replicas="2")
     bench.mirror(unique("m"), topic)
@@ -307,6 +309,7 @@ def test_offset_syncs_map_source_offsets_to_target_offsets(bench: Bench, unique:
     assert bench.source.settings(f"mm2-offset-syncs.{alias}.internal")["cleanup.policy"] == "compact"
 
 
+@pytest.mark.long
 def test_an_impossible_replication_factor_is_explained(bench: Bench, unique: Names) -> None:
     topic = bench.source.create(unique("orders"))
     name = bench.mirror(unique("m"), topic, replication_factor="2")

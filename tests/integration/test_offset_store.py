@@ -13,6 +13,7 @@ from sluiceway.config.worker import WorkerConfig
 from sluiceway.kafka.clients import producer, producer_config
 from sluiceway.storage import codec
 from sluiceway.storage.offset_backing_store import KafkaOffsetBackingStore
+from support.eventually import LIMIT
 
 pytestmark = pytest.mark.kafka
 Open = Callable[[Any], Any]
@@ -56,12 +57,12 @@ def test_offsets_of_a_transaction_are_visible_once_it_is_committed(worker: Worke
         found = threads.submit(store.get, "a", [partition])
         assert not wait([found], 1).done, "the open transaction may be committed"
         task.commit_transaction(10)
-        assert found.result(30) == [{"position": 1}]
+        assert found.result(LIMIT) == [{"position": 1}]
         task.begin_transaction()
         send(task, worker, "a", partition, 2)
         found = threads.submit(store.get, "a", [partition])
         task.abort_transaction(10)
-        assert found.result(30) == [{"position": 1}]
+        assert found.result(LIMIT) == [{"position": 1}]
 
 
 def test_another_connectors_open_transaction_hides_no_committed_offset(worker: WorkerConfig, opened: Open) -> None:
@@ -75,7 +76,7 @@ def test_another_connectors_open_transaction_hides_no_committed_offset(worker: W
         found = threads.submit(store.get, "a", [partition])
         assert not wait([found], 1).done
         other.abort_transaction(10)
-        assert found.result(30) == [{"position": 1}]
+        assert found.result(LIMIT) == [{"position": 1}]
 
 
 def test_a_store_starts_beside_the_open_transaction_of_a_dead_task_which_its_successor_ends(
@@ -87,6 +88,6 @@ def test_a_store_starts_beside_the_open_transaction_of_a_dead_task_which_its_suc
     send(dead, worker, "a", partition, 2)
     with ThreadPoolExecutor(1) as threads:
         started = threads.submit(opened, KafkaOffsetBackingStore(worker))
-        store = started.result(30)  # long before the transaction times out
+        store = started.result(LIMIT)  # long before the transaction times out
     transactional(worker, "task")
     assert store.get("a", [partition]) == [{"position": 1}]

@@ -20,6 +20,7 @@ from sluiceway.herder import Herder
 from sluiceway.rest.app import make_app
 from sluiceway.storage.factory import Stores, open_stores
 from support.database import HOST, POSTGRESQL, SQLITE, DatabaseForTest
+from support.eventually import LIMIT
 from support.gcs_server import gcs_server
 from support.kafka import Kafka
 from support.preview_connectors import SINK
@@ -271,7 +272,7 @@ def state(lab: Lab) -> dict[str, Any]:
         }
     finally:
         reader.close()
-    groups = sorted(each.group_id for each in lab.kafka.admin.list_consumer_groups().result(30).valid)
+    groups = sorted(each.group_id for each in lab.kafka.admin.list_consumer_groups().result(LIMIT).valid)
     files = {str(each): hashlib.sha256(each.read_bytes()).hexdigest() for each in lab.folder.rglob("*") if each.is_file()}
     return {"ends": ends, "groups": groups, "files": files, "databases": [_contents(each) for each in lab.servers]}
 

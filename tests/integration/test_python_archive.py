@@ -71,6 +71,7 @@ def connector(kafka_bootstrap: str, unique: Callable[[str], str], tmp_path: Path
     return _Connector(name, topic, config, write_properties(tmp_path / "worker.properties", properties))
 
 
+@pytest.mark.long
 def test_driver_and_executors_need_nothing_but_the_archive(
     archive: PythonArchive, cluster: SparkCluster, connector: _Connector, kafka_bootstrap: str, tmp_path: Path
 ) -> None:
@@ -93,6 +94,7 @@ def test_driver_and_executors_need_nothing_but_the_archive(
     assert Kafka(kafka_bootstrap).values(connector.topic, 1_000)[-1] == "line 999"
 
 
+@pytest.mark.long
 def test_airflows_hook_runs_the_driver_here_and_the_tasks_in_the_archive(
     archive: PythonArchive, cluster: SparkCluster, connector: _Connector, kafka_bootstrap: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -114,6 +116,7 @@ def test_airflows_hook_runs_the_driver_here_and_the_tasks_in_the_archive(
     assert Kafka(kafka_bootstrap).values(connector.topic, 1_000)[-1] == "line 999"
 
 
+@pytest.mark.long
 def test_every_module_of_drivers_and_tasks_can_be_imported_in_it(archive: PythonArchive, tmp_path: Path) -> None:
     program = (
         "import importlib, sys, sluiceway.spark.driver_app, sluiceway.discovery as discovery\n"

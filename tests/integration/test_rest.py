@@ -21,7 +21,7 @@ from sluiceway.kafka.clients import admin_client
 from sluiceway.rest.client import ConnectClient, RestError
 from sluiceway.storage.factory import Stores, open_stores
 from sluiceway.storage.model import State, Status, TargetState, TaskId
-from support.eventually import eventually
+from support.eventually import LIMIT, eventually
 from support.kafka import Kafka
 
 pytestmark = pytest.mark.kafka
@@ -56,7 +56,6 @@ class RestProcess:
             self.process = subprocess.Popen(command, stderr=output, stdout=output)
         eventually(
             lambda: "REST API is listening on http" in log.read_text() or self.process.poll() is not None,
-            within=60,
             what=f"a listening REST server (log: {log})",
         )
         assert self.process.poll() is None, log.read_text()
@@ -65,7 +64,7 @@ class RestProcess:
 
     def terminate(self) -> int:
         self.process.send_signal(signal.SIGTERM)
-        return self.process.wait(15)
+        return self.process.wait(LIMIT)
 
     def close(self) -> None:
         self.client.close()
@@ -111,9 +110,9 @@ def test_rest_writes_to_the_topics_and_serves_other_writers_changes(
     assert written.state is State.STOPPED
 
     stores.config.put_connector("b", SOURCE | {"name": "b"})
-    eventually(lambda: rest.client.connectors() == ["a", "b"], within=5)
+    eventually(lambda: rest.client.connectors() == ["a", "b"])
     stores.config.put_task_configs("b", [{"task.class": "T"}])
-    eventually(lambda: len(rest.client.tasks("b")) == 1, within=5)
+    eventually(lambda: len(rest.client.tasks("b")) == 1)
 
 
 def test_a_connector_just_created_by_another_process_can_be_paused(start_rest: Callable[[], RestProcess], stores: Stores) -> None:
@@ -154,7 +153,7 @@ def test_two_servers_of_a_cluster_create_a_connector_once(start_rest: Callable[[
         codes = list(pool.map(create, range(24)))
     assert [sorted(codes[first : first + 4]) for first in range(0, 24, 4)] == [[201, 409, 409, 409]] * 6
     for rest in rests:
-        eventually(lambda rest=rest: rest.client.connectors() == [f"n{number}" for number in range(6)], within=5)
+        eventually(lambda rest=rest: rest.client.connectors() == [f"n{number}" for number in range(6)])
 
 
 def test_connectors_outlive_the_server_and_sigterm_ends_it_without_errors(start_rest: Callable[[], RestProcess]) -> None:
@@ -162,9 +161,7 @@ def test_connectors_outlive_the_server_and_sigterm_ends_it_without_errors(start_
     first.client.create("a b", SOURCE)
     first.client.create("gone", SOURCE)
     first.client.delete("gone")
-    began = time.monotonic()
     assert first.terminate() == 0
-    assert time.monotonic() - began < 10
     second = start_rest()
     assert second.client.connectors() == ["a b"]
     assert second.client.config("a b") == SOURCE | {"name": "a b"}

@@ -13,7 +13,7 @@ from sluiceway.worker.connector_runner import Outcome
 from sluiceway.worker.executor import Work
 from sluiceway.worker.task_launcher import ThreadLauncher
 from support.driver_bench import Bench, open_bench
-from support.eventually import PATIENCE, eventually
+from support.eventually import LIMIT, eventually
 
 pytestmark = pytest.mark.kafka
 
@@ -35,9 +35,7 @@ def test_two_connectors_copy_lines_from_file_to_file(bench: Bench, unique: Calla
     bench.herder.create(sink, {"connector.class": "FileStreamSink", "file": str(bench.sink), "topics": topic})
     bench.driver(source, "one:1")
     bench.driver(sink, "two:2")
-    eventually(
-        lambda: bench.sink.exists() and bench.sink.read_bytes() == bench.source.read_bytes(), within=60, what="equal files"
-    )
+    eventually(lambda: bench.sink.exists() and bench.sink.read_bytes() == bench.source.read_bytes(), what="equal files")
     assert bench.states(source) == ("RUNNING", ["RUNNING"])
     assert bench.states(sink) == ("RUNNING", ["RUNNING"])
 
@@ -51,7 +49,7 @@ def test_a_pause_drains_the_driver_and_a_new_one_continues(bench: Bench, unique:
     _, first = bench.driver(source, "one:1")
     eventually(lambda: bench.sink.exists() and bench.sink.read_text() == "a\n", what="the first line")
     bench.herder.pause(source)
-    assert first.result(timeout=15 * PATIENCE) == [Outcome.DONE]
+    assert first.result(timeout=LIMIT) == [Outcome.DONE]
     eventually(lambda: bench.states(source) == ("PAUSED", ["PAUSED"]), what="PAUSED")
     with bench.source.open("a") as file:
         file.write("b\n")
@@ -68,7 +66,7 @@ def test_a_second_driver_fences_the_first(bench: Bench, unique: Callable[[str], 
     _, first = bench.driver(source, "one:1")
     eventually(lambda: bench.states(source) == ("RUNNING", ["RUNNING"]), what="the first driver")
     bench.driver(source, "two:2")
-    assert first.result(timeout=20 * PATIENCE) == [Outcome.FENCED]
+    assert first.result(timeout=LIMIT) == [Outcome.FENCED]
     eventually(lambda: bench.stores.status.connector(source).worker_id == "two:2", what="the second driver's status")  # type: ignore[union-attr]
 
 
@@ -79,7 +77,7 @@ def test_a_deletion_ends_the_driver_and_leaves_no_status(bench: Bench, unique: C
     _, outcome = bench.driver(source, "one:1")
     eventually(lambda: bench.states(source) == ("RUNNING", ["RUNNING"]), what="RUNNING")
     bench.herder.delete(source)
-    assert outcome.result(timeout=15 * PATIENCE) == [Outcome.DONE]
+    assert outcome.result(timeout=LIMIT) == [Outcome.DONE]
     bench.stores.status.refresh()
     assert bench.stores.status.connector(source) is None
     assert not bench.stores.status.tasks(source)
@@ -143,7 +141,7 @@ def test_a_failed_task_stays_failed_and_the_connector_continues(bench: Bench, un
     bench.source.write_text("x" * 2_000_000 + "\n")  # larger than a record may be
     bench.herder.create(source, source_config(bench, unique("lines")))
     bench.driver(source, "one:1")
-    eventually(lambda: bench.states(source) == ("RUNNING", ["FAILED"]), within=60, what="a FAILED task")
+    eventually(lambda: bench.states(source) == ("RUNNING", ["FAILED"]), what="a FAILED task")
     assert bench.stores.status.tasks(source)[0].trace
     bench.stores.status.refresh()
     assert bench.stores.offsets.all(source) == []
@@ -161,6 +159,6 @@ def test_a_micro_batch_copies_the_available_records_and_ends(bench: Bench, uniqu
             file.write(lines)
         for name in (source, sink):
             _, outcome = bench.driver(name, f"{batch}:1", bounded=True)
-            assert outcome.result(timeout=60 * PATIENCE) == [Outcome.DONE]
+            assert outcome.result(timeout=LIMIT) == [Outcome.DONE]
             assert bench.states(name) == ("UNASSIGNED", ["UNASSIGNED"])
         assert bench.sink.read_text() == expected

@@ -31,7 +31,7 @@ from sluiceway.stack.ports import free_port
 from support.airflow_home import isolate_airflow
 from support.certificates import Authority
 from support.driver import worker_properties, write_properties
-from support.eventually import eventually
+from support.eventually import LIMIT, eventually
 
 pytestmark = pytest.mark.kafka
 
@@ -269,6 +269,7 @@ def test_a_login_without_tls_needs_no_certificates(secured: Secured) -> None:
     )
 
 
+@pytest.mark.long
 def test_a_rest_server_with_a_secured_worker_file_works_and_logs_no_secret(secured: Secured, tmp_path: Path) -> None:
     escaped = jaas("SCRAM-SHA-512").replace("\\", "\\\\")
     properties = {
@@ -288,14 +289,14 @@ def test_a_rest_server_with_a_secured_worker_file_works_and_logs_no_secret(secur
         command = [sys.executable, "-m", "sluiceway.cli.main", "rest", str(worker_file)]
         process = subprocess.Popen(command, stdout=output, stderr=output)
     try:
-        eventually(lambda: "REST API is listening on http" in log.read_text() or process.poll() is not None, within=60)
+        eventually(lambda: "REST API is listening on http" in log.read_text() or process.poll() is not None)
         assert process.poll() is None, log.read_text()
         with ConnectClient(log.read_text().split("REST API is listening on ")[1].split()[0].rstrip(",")) as client:
             client.create("a", {"connector.class": "FileStreamSource", "topic": "t"}, "STOPPED")
             assert client.connectors() == ["a"]
     finally:
         process.terminate()
-        process.wait(20)
+        process.wait(LIMIT)
     assert "hunter2" not in log.read_text()
 
 
@@ -321,6 +322,7 @@ def _command_lines() -> str:
     return " ".join(lines)
 
 
+@pytest.mark.long
 def test_an_operators_connection_authenticates_driver_and_tasks_without_showing_secrets(
     secured: Secured, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

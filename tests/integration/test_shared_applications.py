@@ -21,7 +21,7 @@ from sluiceway.spark.session import local_conf
 from sluiceway.stack.process import BackgroundProcess
 from sluiceway.storage.factory import open_stores
 from support.driver import submitted_application, submitted_driver, worker_of, worker_properties, write_properties
-from support.eventually import eventually
+from support.eventually import LIMIT, eventually
 from support.growing_file import GrowingFile
 from support.transactions import seen
 
@@ -64,7 +64,7 @@ class Cluster:
     def worker_id(self, name: str) -> str:
         return self.herder.status(name).connector.worker_id
 
-    def eventually_runs(self, name: str, *, on: str | None = None, within: float = 60) -> str:
+    def eventually_runs(self, name: str, *, on: str | None = None, within: float = LIMIT) -> str:
         """Wait until a connector and its task run, on another driver than ``on``; return its driver's id."""
 
         def runs() -> str | None:
@@ -214,12 +214,12 @@ def test_many_starts_on_a_busy_machine_all_run_and_no_status_flaps(cluster: Clus
                     flaps.append(f"{name} {states} after {time.monotonic() - began:.1f} s: {status}")
             return len(ran) == STARTS + 1
 
-        eventually(look, within=90, what=f"{STARTS} connectors RUNNING")
+        eventually(look, what=f"{STARTS} connectors RUNNING")
         print(
             f"{STARTS} connectors RUNNING after {max(ran.values()):.1f} s, half after {sorted(ran.values())[STARTS // 2]:.1f} s"
         )
         until = time.monotonic() + 30
-        eventually(lambda: look() and time.monotonic() > until, within=60, what="half a minute")
+        eventually(lambda: look() and time.monotonic() > until, what="half a minute")
         assert flaps == []
         cluster.eventually_moves_records("first")
 

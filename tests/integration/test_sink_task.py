@@ -16,7 +16,7 @@ from sluiceway.runtime.task import TaskCommand
 from sluiceway.storage.model import State
 from support.engine import RunningTask
 from support.engine_connectors import SINK, file_sink, lines, script, scripted_sink
-from support.eventually import eventually
+from support.eventually import LIMIT, eventually
 from support.kafka import Kafka
 
 pytestmark = pytest.mark.kafka
@@ -104,7 +104,7 @@ def test_a_paused_sink_consumes_nothing_stays_in_its_group_and_resumes(
         kafka.produce(topic, "b")
         asked = task.commands._asked
         eventually(lambda: task.commands._asked > asked + 5)
-        group = kafka.admin.describe_consumer_groups([f"connect-{name}"])[f"connect-{name}"].result(10)
+        group = kafka.admin.describe_consumer_groups([f"connect-{name}"])[f"connect-{name}"].result(LIMIT)
         assert [member.client_id for member in group.members] == [f"connector-consumer-{name}-0"]
         assert lines(copy) == ["a"]
         task.commands.give(TaskCommand.RUN)

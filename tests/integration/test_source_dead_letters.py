@@ -12,7 +12,7 @@ from sluiceway.data import INT32_SCHEMA, STRING_SCHEMA
 from support.bad_records import FLAKY, PREFIX, Flaky, headers, tolerant
 from support.engine import Offsets, RunningTask
 from support.engine_connectors import SOURCE, script
-from support.eventually import eventually
+from support.eventually import LIMIT, eventually
 from support.faults.proxy import TcpProxy
 from support.kafka import Kafka
 
@@ -76,7 +76,7 @@ def test_offsets_wait_for_earlier_dead_letter_queue_records(
 def test_only_rejected_records_of_a_rejected_batch_are_dropped(kafka: Kafka, unique: Names) -> None:
     topic, dlq, name = unique("errors"), unique("dlq"), unique("connector")
     small = NewTopic(topic, 1, 1, config={"max.message.bytes": "2000"})
-    kafka.admin.create_topics([small])[topic].result(30)
+    kafka.admin.create_topics([small])[topic].result(LIMIT)
     texts = [f"{number}:{'x' * 100}" for number in range(40)]  # together more than max.message.bytes
     texts[20] = "20:" + "y" * 5000
     script(name, [record(topic, text, number) for number, text in enumerate(texts)])

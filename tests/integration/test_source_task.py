@@ -17,7 +17,7 @@ from sluiceway.runtime.task import TaskCommand
 from sluiceway.storage.model import State
 from support.engine import Offsets, RunningTask
 from support.engine_connectors import SOURCE, file_source, lines, script
-from support.eventually import eventually
+from support.eventually import LIMIT, eventually
 from support.kafka import Kafka
 
 pytestmark = pytest.mark.kafka
@@ -53,10 +53,10 @@ def test_a_killed_source_loses_nothing_and_repeats_only_records_after_its_last_c
     config, worker = file_source(name, topic, source), kafka.worker(offset_flush_interval_ms="50")
     victim = multiprocessing.get_context("spawn").Process(target=_run_source_until_killed, args=(config, worker, str(log)))
     victim.start()
-    eventually(lambda: len(lines(log)) >= 2, within=60)
+    eventually(lambda: len(lines(log)) >= 2)
     assert victim.pid is not None
     os.kill(victim.pid, signal.SIGKILL)
-    victim.join(30)
+    victim.join(LIMIT)
     position = json.loads(lines(log)[-1])["position"]
     produced = kafka.end(topic)
     offsets = Offsets()

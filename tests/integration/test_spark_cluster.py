@@ -18,7 +18,7 @@ from sluiceway.storage.model import State, Status
 from support.clusters.daemons import command_of
 from support.clusters.standalone import SparkCluster
 from support.driver import submitted_driver, worker_of, worker_properties, write_properties
-from support.eventually import PATIENCE, eventually
+from support.eventually import LIMIT, eventually
 from support.exactly_once import VERIFIABLE, judged
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark]
@@ -67,12 +67,12 @@ def test_two_connectors_run_on_the_clusters_executors_and_drain(
                 assert all(driver.is_running() for driver in drivers), "\n".join(driver.log_tail(60) for driver in drivers)
                 return sink_file.exists() and sink_file.read_bytes() == source_file.read_bytes()
 
-            eventually(copied, within=120, what="equal files")
+            eventually(copied, what="equal files")
             assert len(python_processes_of(cluster.executor_pids())) >= 2, "the loops are not on the worker's executors"
             for name in (source, sink):
                 herder.pause(name)
             for driver in drivers:
-                eventually(lambda each=driver: not each.is_running(), within=30, what=f"{driver.name} ends")
+                eventually(lambda each=driver: not each.is_running(), what=f"{driver.name} ends")
             for name in (source, sink):
                 eventually(lambda each=name: herder.status(each).connector.state.value == "PAUSED", what=f"{name} PAUSED")
         finally:
@@ -95,7 +95,7 @@ class Connector:
     def states(self) -> list[str]:
         return [task.state.value for task in self.tasks().values()]
 
-    def eventually(self, condition: Callable[[], object], what: str, within: float = 60, *, ended: bool = False) -> None:
+    def eventually(self, condition: Callable[[], object], what: str, within: float = LIMIT, *, ended: bool = False) -> None:
         def checked() -> object:
             assert ended or self.driver.is_running(), f"the driver ended while waiting for: {what}"
             return condition()
@@ -195,6 +195,7 @@ def test_lost_executors_and_workers_cost_no_record_and_are_reported(
     assert verdict.total > 100
 
 
+@pytest.mark.long
 def test_a_driver_whose_application_is_killed_ends_with_an_exit_code_of_its_own(
     cluster: SparkCluster, start: Start, unique: Callable[[str], str]
 ) -> None:
@@ -204,7 +205,7 @@ def test_a_driver_whose_application_is_killed_ends_with_an_exit_code_of_its_own(
     submit = psutil.Process(source.driver.status().pid)
     [application] = set(cluster.applications()) - known
     cluster.kill_application(application)
-    assert submit.wait(15 * PATIENCE) == APPLICATION_ENDED, source.driver.log_tail(60)
+    assert submit.wait(LIMIT) == APPLICATION_ENDED, source.driver.log_tail(60)
     status = source.herder.status(source.name)
     assert (status.connector.state, source.states()) == (State.UNASSIGNED, ["UNASSIGNED"])
     for told in (status.connector, status.tasks[0]):

@@ -107,17 +107,17 @@ def test_a_sink_writes_rounds_with_a_spark_format_and_commits_their_offsets(
     config |= {"errors.deadletterqueue.topic.name": dlq, "errors.deadletterqueue.topic.replication.factor": "1"}
     app = application()
     app.start(config)
-    eventually(lambda: ids(out) == list(range(1000)), within=240, what=f"the rows; {app.traces()}")
+    eventually(lambda: ids(out) == list(range(1000)), what=f"the rows; {app.traces()}")
     group = f"connect-{app.name}"
-    eventually(lambda: kafka.committed(group) == {(topic, 0): 500, (topic, 1): 501}, within=120, what="the group's offsets")
+    eventually(lambda: kafka.committed(group) == {(topic, 0): 500, (topic, 1): 501}, what="the group's offsets")
     assert len(kafka.read(dlq, 1)) == 1
     assert {path.name.partition("=")[0] for path in out.iterdir() if path.is_dir()} == {"city"}
 
     app.herder.pause(app.name)
-    app.eventually("PAUSED", within=60)
+    app.eventually("PAUSED")
     kafka.produce(topic, envelope(1000))
     app.herder.resume(app.name)
-    eventually(lambda: ids(out) == list(range(1001)), within=120, what="the row that was produced while the sink was paused")
+    eventually(lambda: ids(out) == list(range(1001)), what="the row that was produced while the sink was paused")
 
 
 def test_a_source_reads_a_column_in_splits_exactly_once_with_true_offsets(
@@ -129,17 +129,17 @@ def test_a_source_reads_a_column_in_splits_exactly_once_with_true_offsets(
     config |= {"incrementing.column.name": "id", "splits": "3", "split.max.rows": "250", "poll.interval.ms": "300"}
     app = application(**{"exactly.once.source.support": "enabled"})
     app.start(config)
-    eventually(lambda: committed_ids(kafka, topic) == list(range(1, 1001)), within=240, what=f"the rows; {app.traces()}")
-    eventually(lambda: app.offsets() == [({"path": str(folder)}, {"incrementing": 1000})], within=120, what="the offsets")
+    eventually(lambda: committed_ids(kafka, topic) == list(range(1, 1001)), what=f"the rows; {app.traces()}")
+    eventually(lambda: app.offsets() == [({"path": str(folder)}, {"incrementing": 1000})], what="the offsets")
     write_rows(folder, 1001, 1005)
-    eventually(lambda: committed_ids(kafka, topic) == list(range(1, 1006)), within=180, what="the new rows")
+    eventually(lambda: committed_ids(kafka, topic) == list(range(1, 1006)), what="the new rows")
 
     app.herder.stop(app.name)
-    eventually(lambda: app.herder.status(app.name).connector.state.value == "STOPPED", within=120, what="the stop")
+    eventually(lambda: app.herder.status(app.name).connector.state.value == "STOPPED", what="the stop")
     app.herder.alter_offsets(app.name, [({"path": str(folder)}, {"incrementing": 995})])
     app.herder.resume(app.name)
     expected = sorted([*range(1, 1006), *range(996, 1006)])
-    eventually(lambda: committed_ids(kafka, topic) == expected, within=180, what="ten rows again")
+    eventually(lambda: committed_ids(kafka, topic) == expected, what="ten rows again")
 
 
 def python_workers() -> list[psutil.Process]:
@@ -152,6 +152,7 @@ def python_workers() -> list[psutil.Process]:
     return [each for each in below if each.is_running() and each.ppid() in daemons]
 
 
+@pytest.mark.long
 def test_a_source_reads_each_file_of_a_folder_once(
     application: New, kafka: Kafka, unique: Callable[[str], str], tmp_path: Path
 ) -> None:
@@ -161,9 +162,9 @@ def test_a_source_reads_each_file_of_a_folder_once(
     config = {"connector.class": "SparkSource", "format": "parquet", "path": str(folder), "topic": topic}
     app = application()
     app.start({**config, "poll.interval.ms": "300"})
-    eventually(lambda: committed_ids(kafka, topic) == list(range(1, 101)), within=240, what=f"the rows; {app.traces()}")
+    eventually(lambda: committed_ids(kafka, topic) == list(range(1, 101)), what=f"the rows; {app.traces()}")
     write_rows(folder, 101, 110)
-    eventually(lambda: committed_ids(kafka, topic) == list(range(1, 111)), within=180, what="the new file's rows")
+    eventually(lambda: committed_ids(kafka, topic) == list(range(1, 111)), what="the new file's rows")
     assert len(app.offsets()) == 3
 
 
@@ -201,7 +202,7 @@ def test_files_of_the_parquet_sink_come_back_as_the_records_they_were(
     topic, folder = kafka.create(unique("back")), f"{tmp_path}/topics/orders/partition=0"
     app = application()
     app.start({"connector.class": "SparkSource", "format": "parquet", "path": folder, "topic": topic})
-    eventually(lambda: kafka.end(topic) == 2, within=240, what=f"the records; {app.traces()}")
+    eventually(lambda: kafka.end(topic) == 2, what=f"the records; {app.traces()}")
     found = [JsonConverter().to_connect_data(topic, each.value())[1] for each in kafka.read(topic, 2)]
     found.sort(key=lambda row: int(row["i8"]))
     assert [plain(row) for row in found] == [{**plain(rows[0]), "more": None}, plain(rows[1])]
@@ -218,6 +219,7 @@ def plain(value: Any) -> Any:
     return [plain(each) for each in value] if isinstance(value, list) else value
 
 
+@pytest.mark.long
 def test_a_database_table_is_copied_to_another_by_jdbc(
     application: New, context: SparkContext, unique: Callable[[str], str], tmp_path: Path
 ) -> None:
@@ -238,9 +240,10 @@ def test_a_database_table_is_copied_to_another_by_jdbc(
         except Py4JJavaError:  # the sink has not created it yet
             return False
 
-    eventually(copied, within=240, what="the copy")
+    eventually(copied, what="the copy")
 
 
+@pytest.mark.long
 def test_connectors_are_sources_and_sinks_of_a_pyspark_job(context: SparkContext, tmp_path: Path) -> None:
     spark = SparkSession.builder.getOrCreate()
     register(spark)
@@ -253,10 +256,10 @@ def test_connectors_are_sources_and_sinks_of_a_pyspark_job(context: SparkContext
     writer = lines.writeStream.format("sluiceway").option("connector.class", "FileStreamSink").option("file", str(copy))
     query = writer.option("checkpointLocation", str(tmp_path / "checkpoint")).start()
     try:
-        eventually(lambda: copy.exists() and copy.read_text() == "Struct{line=a}\nStruct{line=b}\n", within=180, what="the lines")
+        eventually(lambda: copy.exists() and copy.read_text() == "Struct{line=a}\nStruct{line=b}\n", what="the lines")
         with source.open("a") as file:
             file.write("c\n")
-        eventually(lambda: copy.read_text().endswith("Struct{line=c}\n"), within=180, what="the new line")
+        eventually(lambda: copy.read_text().endswith("Struct{line=c}\n"), what="the new line")
     finally:
         query.stop()
 
@@ -286,6 +289,7 @@ def committed_ids(kafka: Kafka, topic: str) -> list[int]:
         consumer.close()
 
 
+@pytest.mark.long
 # The last test: Spark may hand a worker that was killed while it was idle to the job after it.
 def test_killed_workers_and_crashes_between_the_steps_of_a_round_lose_and_repeat_nothing(
     application: New,

@@ -73,7 +73,7 @@ def test_kills_while_a_sink_writes_change_no_row(lake: Lake, chance: random.Rand
         try:
             for _ in range(COMMITS_BETWEEN):
                 commit()
-            eventually(lambda known=known: merged(lake) - known, within=120, what="a merged file")
+            eventually(lambda known=known: merged(lake) - known, what="a merged file")
             for _ in range(COMMITS_BETWEEN):
                 commit()
             time.sleep(chance.uniform(0, 0.1))  # kill it at a random point

@@ -19,6 +19,8 @@ from support.table_sink import LAST_POINT, POINTS, Lake, crash, sink_config
 pytestmark = pytest.mark.kafka
 
 COUNT = 20_000
+#: The points of a commit at which `make test` kills a sink; `make test-frames` does at each.
+_SLICE = ("before the commit", "after the commit")
 
 
 @pytest.fixture(params=["iceberg", "delta"])
@@ -69,15 +71,16 @@ def small_commits(lake: Lake, topic: str) -> dict[str, str]:
     return {**sink_config(lake, topic), "sluiceway.flush.size": "250", "consumer.override.max.poll.records": "250"}
 
 
-def test_ten_kills_lose_and_repeat_nothing_and_a_sweep_removes_the_orphans(
-    lake: Lake, kafka: Kafka, numbers: str, chance: random.Random
+@pytest.mark.parametrize("kills", [3, pytest.param(10, marks=pytest.mark.long)])
+def test_kills_lose_and_repeat_nothing_and_a_sweep_removes_the_orphans(
+    lake: Lake, kafka: Kafka, numbers: str, chance: random.Random, kills: int
 ) -> None:
     config = {**small_commits(lake, numbers), "sluiceway.flush.size": "50", "consumer.override.max.poll.records": "50"}
     killed = 0
-    while killed < 10:
+    while killed < kills:
         before = lake.files()
         with TaskProcess(config, kafka.bootstrap, bounded=True) as process:
-            eventually(lambda known=before: lake.files() - known or not process.alive, within=90)
+            eventually(lambda known=before: lake.files() - known or not process.alive)
             time.sleep(chance.uniform(0, 0.15))  # kill it at a random point of the next commits
             assert process.alive, "the task came to its end; give the topic more records"
             process.kill()
@@ -90,7 +93,9 @@ def test_ten_kills_lose_and_repeat_nothing_and_a_sweep_removes_the_orphans(
     check(lake, config, kafka, numbers)
 
 
-@pytest.mark.parametrize("point", [*POINTS, pytest.param(LAST_POINT, marks=pytest.mark.long)])
+@pytest.mark.parametrize(
+    "point", [each if each in _SLICE else pytest.param(each, marks=pytest.mark.long) for each in (*POINTS, LAST_POINT)]
+)
 def test_a_kill_at_each_point_of_a_commit_loses_and_repeats_nothing(lake: Lake, kafka: Kafka, numbers: str, point: str) -> None:
     config = small_commits(lake, numbers)
     assert crash(config, kafka.bootstrap, point, 2)
@@ -115,7 +120,7 @@ def test_two_tasks_commit_to_one_table_at_the_same_time(lake: Lake, kafka: Kafka
     config = small_commits(lake, numbers)
     configs = [{**config, "consumer.override.group.instance.id": name} for name in ("one", "other")]
     with TaskProcess(configs[0], kafka.bootstrap) as one, TaskProcess(configs[1], kafka.bootstrap) as other:
-        eventually(lambda: stored(lake, config, numbers) == COUNT, within=240, what="both tasks at the end")
+        eventually(lambda: stored(lake, config, numbers) == COUNT, what="both tasks at the end")
         assert one.alive
         assert other.alive
     check_rows(lake, config)
@@ -126,13 +131,13 @@ def test_a_catalog_that_is_away_delays_records_but_loses_none(lake: Lake, kafka:
     config = small_commits(lake, numbers)
     folder = lake.folder
     with TaskProcess(config, kafka.bootstrap) as process:
-        eventually(lake.files, within=90, what="the first data file")
+        eventually(lake.files, what="the first data file")
         away = folder.with_name(folder.name + "-away")
         folder.rename(away)
         folder.touch()  # every access fails, and nothing can be created
         time.sleep(3)
         folder.unlink()
         away.rename(folder)
-        eventually(lambda: stored(lake, config, numbers) == COUNT, within=240, what="the end of the topic")
+        eventually(lambda: stored(lake, config, numbers) == COUNT, what="the end of the topic")
         assert process.alive
     check_rows(lake, config)

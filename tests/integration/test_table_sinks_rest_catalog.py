@@ -36,6 +36,7 @@ def errors(config: dict[str, str]) -> dict[str, list[str]]:
     return {name: found.errors for name, found in IcebergSinkConnector.validate(config).items() if found.errors}
 
 
+@pytest.mark.long
 @pytest.mark.kafka
 def test_two_tasks_and_a_restart_of_the_catalog(
     catalog: RestCatalog, kafka: Kafka, unique: Callable[[str], str], tmp_path: Path
@@ -52,10 +53,10 @@ def test_two_tasks_and_a_restart_of_the_catalog(
 
     configs = [{**config, "consumer.override.group.instance.id": name} for name in ("one", "other")]
     with TaskProcess(configs[0], kafka.bootstrap) as one, TaskProcess(configs[1], kafka.bootstrap) as other:
-        eventually(stored, within=90, what="the first commit")
+        eventually(stored, what="the first commit")
         catalog.stop()
         catalog.start()
-        eventually(lambda: stored() == COUNT, within=60, what="both tasks at the end")
+        eventually(lambda: stored() == COUNT, what="both tasks at the end")
         assert one.alive
         assert other.alive
     assert Counter(map(str, lake.read(config).column("id").to_pylist())) == Counter(map(str, range(COUNT)))
@@ -69,12 +70,14 @@ def test_a_catalog_that_takes_requests_and_does_not_answer() -> None:
             opened.catalog  # noqa: B018 (a property that connects)
 
 
+@pytest.mark.long
 def test_pyicebergs_own_configuration_of_the_catalog_counts(catalog: RestCatalog, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYICEBERG_CATALOG__ICEBERG__TYPE", "rest")
     monkeypatch.setenv("PYICEBERG_CATALOG__ICEBERG__URI", catalog.uri)
     assert isinstance(OpenedCatalog({TYPE: "rest"}).catalog.list_namespaces(), list)
 
 
+@pytest.mark.long
 def test_validate_names_the_option_that_is_wrong(catalog: RestCatalog, tmp_path: Path) -> None:
     with only_with_token(catalog.uri, "right") as uri:
         config = Lake("iceberg", tmp_path, uri).config("validate", "db.validated")

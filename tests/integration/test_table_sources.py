@@ -13,6 +13,7 @@ import pytest
 
 from sluiceway.api import TopicPartition
 from sluiceway.kafka.admin import end_offsets
+from support.eventually import LIMIT
 from support.exactly_once import exactly_once_worker, opened_stores
 from support.kafka import Kafka
 from support.table_source import SourceLake, numbers
@@ -55,7 +56,7 @@ def test_kills_lose_and_repeat_nothing_while_rows_are_added(
         lake.append(numbers(count, count + ADDED))
         count += ADDED
     with task_process(config, worker, bounded=True) as process:
-        assert process.join(240)
+        assert process.join(LIMIT)
     found = Counter(json.loads(message.value() or b"")["id"] for message in seen(kafka.bootstrap, topic))
     expected = Counter(range(count))
     print(f"{lake.format}: killed at {killed_at} (end offset, rows in the table)")

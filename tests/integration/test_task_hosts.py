@@ -18,7 +18,7 @@ from sluiceway.storage.factory import open_stores
 from support.clusters.daemons import command_of
 from support.counting import COUNT_SOURCE, plugin_folder
 from support.driver import submitted_application, worker_of, worker_properties, write_properties
-from support.eventually import eventually
+from support.eventually import LIMIT, eventually
 from support.transactions import seen
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark]
@@ -40,7 +40,7 @@ class Application:
         status = self.herder.status(name)
         return [status.connector.state.value, *(task.state.value for task in status.tasks.values())]
 
-    def eventually_running(self, *names: str, within: float = 60) -> None:
+    def eventually_running(self, *names: str, within: float = LIMIT) -> None:
         for name in names:
             eventually(partial(self._runs, name), within=within, what=self.story(name))
 
@@ -159,34 +159,36 @@ def test_a_task_may_ask_for_a_process_of_its_own(application: Application) -> No
     eventually(lambda: len(application.workers()) == 1 or None, what="the end of the second process")
 
 
+@pytest.mark.long
 def test_a_task_that_uses_much_of_a_core_moves_to_a_process_of_its_own(application: Application) -> None:
     application.create("busy", burn="yes")
     application.eventually_running("busy")
     before = application.workers()
-    eventually(lambda: len(application.workers()) > len(before), within=60, what=application.story("busy"))
+    eventually(lambda: len(application.workers()) > len(before), what=application.story("busy"))
     application.eventually_running("busy")
     application.eventually_counts("busy", "a")
     assert before <= application.workers(), "its neighbors' process stays"
     application.herder.delete("busy")
 
 
-def test_the_tasks_of_a_killed_host_run_again_within_seconds(application: Application) -> None:
+def test_the_tasks_of_a_killed_host_run_again(application: Application) -> None:
     eventually(lambda: len(application.workers()) == 1, what="a single process")
     (host,) = application.workers()
     psutil.Process(host).kill()
     eventually(lambda: application.workers() - {host}, what="another host")
-    application.eventually_running("a", "b", within=20)
+    application.eventually_running("a", "b")
     application.eventually_counts("a", "b")
 
 
+@pytest.mark.long
 def test_a_task_that_hangs_costs_its_neighbors_some_seconds_only(application: Application, tmp_path: Path) -> None:
     hangs = tmp_path / "hangs"
     application.create("hanging", hang=str(hangs))
     application.eventually_counts("hanging")
     hangs.touch()
     application.herder.stop("hanging")
-    eventually(lambda: application.states("hanging") == ["STOPPED"], within=40, what=application.story("hanging"))
-    application.eventually_running("a", "b", within=40)
+    eventually(lambda: application.states("hanging") == ["STOPPED"], what=application.story("hanging"))
+    application.eventually_running("a", "b")
     application.eventually_counts("a", "b")
     hangs.unlink()
     application.herder.delete("hanging")
@@ -198,8 +200,8 @@ def test_a_task_that_ends_its_process_again_and_again_fails_alone(application: A
     application.create("dying", die=str(dies))
     application.eventually_counts("dying")
     dies.touch()
-    eventually(lambda: application.states("dying")[1:] == ["FAILED"], within=180, what=application.story("dying"))
-    application.eventually_running("a", "b", within=60)
+    eventually(lambda: application.states("dying")[1:] == ["FAILED"], what=application.story("dying"))
+    application.eventually_running("a", "b")
     application.eventually_counts("a", "b")
     application.herder.delete("dying")
 

@@ -54,8 +54,8 @@ def test_a_record_is_one_trace_from_the_sources_poll_to_the_sinks_put(
                 spans = [span for span in receiver.spans() if span.name == name]
                 return [span for span in spans if attributes(span)["sluiceway.connector"] == connector]
 
-            eventually(lambda: named("put", "out") and named("commit", "out"), within=120, what="the sink's spans")
-            eventually(lambda: named("commit", "lines"), within=60, what="the source's commit")
+            eventually(lambda: named("put", "out") and named("commit", "out"), what="the sink's spans")
+            eventually(lambda: named("commit", "lines"), what="the source's commit")
         finally:
             driver.stop(timeout=60)
         assert len(out.read_text().splitlines()) == LINES

@@ -13,7 +13,7 @@ from sluiceway.connectors.verifiable.numbering import TopicRecord, from_topic
 from sluiceway.connectors.verifiable.results import from_file
 from sluiceway.storage.model import State
 from support.engine import Offsets, RunningTask
-from support.eventually import eventually
+from support.eventually import LIMIT, eventually
 from support.faults.worker_group import SINK, SOURCE, read
 
 pytestmark = pytest.mark.kafka
@@ -31,7 +31,7 @@ def worker(kafka_bootstrap: str) -> dict[str, str]:
 
 def new_topic(bootstrap: str, name: str) -> str:
     admin = AdminClient({"bootstrap.servers": bootstrap})
-    admin.create_topics([NewTopic(name, 1, 1)])[name].result(30)
+    admin.create_topics([NewTopic(name, 1, 1)])[name].result(LIMIT)
     return name
 
 

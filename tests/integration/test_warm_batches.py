@@ -22,7 +22,7 @@ from sluiceway.worker.batch_messages import BatchReport, BatchState
 from support.clusters.daemons import command_of
 from support.counting import COUNT_SOURCE, plugin_folder
 from support.driver import submitted_application, worker_of, worker_properties, write_properties
-from support.eventually import eventually
+from support.eventually import LIMIT, eventually
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark]
 
@@ -71,7 +71,7 @@ class Application:
             warm.request()
         return batch
 
-    def ended(self, batch: RequestedBatch, within: float = 60) -> BatchReport:
+    def ended(self, batch: RequestedBatch, within: float = LIMIT) -> BatchReport:
         return eventually(lambda: self.topics.batch_seen(batch).ended, within=within, what=self.driver.log_tail(60))
 
     def run(self, name: str) -> BatchReport:
@@ -87,7 +87,7 @@ class Application:
         family += family[0].children(recursive=True)
         python = next(each for each in family if "driver_app.py" in command_of(each) and each != family[0])
         python.kill()
-        eventually(lambda: not self.driver.is_running(), within=30, what="the end of the application")
+        eventually(lambda: not self.driver.is_running(), what="the end of the application")
 
 
 @pytest.fixture(scope="module")
@@ -109,7 +109,7 @@ def application(
             neighbor = running.create(until="1000000000", delay=0.2, mode="long-running")
             driver.start()
             try:
-                eventually(lambda: running.states(neighbor) == ["RUNNING", "RUNNING"], within=60, what=driver.log_tail(60))
+                eventually(lambda: running.states(neighbor) == ["RUNNING", "RUNNING"], what=driver.log_tail(60))
                 yield running
             finally:
                 driver.stop(timeout=60)
@@ -183,6 +183,6 @@ def test_the_next_driver_continues_the_batch_of_one_that_was_killed(application:
     application.kill()
     assert application.topics.batch_seen(batch).ended is None
     application.driver.start()
-    report = application.ended(batch, within=90)
+    report = application.ended(batch)
     assert (report.state, report.records, report.before) == (BatchState.DONE, None, []), "its start is that of the first driver"
     assert application.count(name) == 40

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from sluiceway.stack.ports import free_port
-from support.eventually import eventually
+from support.eventually import LIMIT, eventually
 
 ACCOUNT = "devstoreaccount1"
 KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
@@ -34,13 +34,13 @@ def azure_server(container: str) -> Iterator[Any]:
         with pytest.MonkeyPatch.context() as patch:
             text = f"DefaultEndpointsProtocol=http;AccountName={ACCOUNT};AccountKey={KEY};BlobEndpoint={url};"
             patch.setenv("AZURE_STORAGE_CONNECTION_STRING", text)
-            eventually(lambda: _listens(port), within=60, what="Azurite")
+            eventually(lambda: _listens(port), what="Azurite")
             files = adlfs.AzureBlobFileSystem(connection_string=text, use_listings_cache=False)
             files.mkdir(container)
             yield files
     finally:
         process.terminate()
-        process.wait(30)
+        process.wait(LIMIT)
 
 
 def _listens(port: int) -> bool:

@@ -21,12 +21,12 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
-from support.eventually import PATIENCE
+from support.eventually import LIMIT
 
 _NAMES = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
 _PACKAGES = ("chromium-headless-shell", "fonts-dejavu-core")
 _INSTALL_SECONDS = 120.0
-_PATIENCE_MS = int(30_000 * PATIENCE)
+_LIMIT_MS = int(1000 * LIMIT)
 
 log = logging.getLogger(__name__)
 
@@ -36,7 +36,7 @@ SCREENSHOTS = Path(__file__).parents[2] / "build" / "screenshots"
 @contextmanager
 def chromium() -> Iterator[Browser]:
     """Yield a browser; skip the test with the reason if none is installed or can be."""
-    expect.set_options(timeout=_PATIENCE_MS)
+    expect.set_options(timeout=_LIMIT_MS)
     with sync_playwright() as playwright:
         path = os.environ.get("CHROMIUM") or _found() or _playwrights(playwright.chromium.executable_path) or _installed()
         # Chromium's sandbox fails for root and in most containers; only pages of this test are opened.
@@ -53,7 +53,7 @@ def context(
     """Return a new browser context with Airflow's UI in light or dark mode; ``token`` logs it in at ``url``."""
     made = browser.new_context(viewport={"width": width, "height": 900}, color_scheme="dark" if dark else "light")
     made.add_init_script(f"window.localStorage.setItem('theme', '{'dark' if dark else 'light'}')")
-    made.set_default_timeout(_PATIENCE_MS)
+    made.set_default_timeout(_LIMIT_MS)
     if token is not None:
         made.add_cookies([{"name": "_token", "value": token, "url": url}])
     return made

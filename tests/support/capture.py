@@ -15,7 +15,7 @@ from sluiceway.data import Struct
 from sluiceway.testing import MemoryOffsets
 from sluiceway.testing.contexts import MemorySourceContext
 from support.database import DatabaseForTest
-from support.eventually import PATIENCE
+from support.eventually import LIMIT
 
 Table = dict[tuple[Any, ...], tuple[Any, ...]]
 
@@ -78,7 +78,7 @@ class TaskRun:
     def take(self, count: int) -> list[SourceRecord]:
         """Return so many records, as a task that crashes behind them."""
         found: list[SourceRecord] = []
-        deadline = time.monotonic() + 60 * PATIENCE
+        deadline = time.monotonic() + LIMIT
         while len(found) < count:
             assert time.monotonic() < deadline, f"{len(found)} of {count} records"
             found += self.poll()
@@ -86,9 +86,9 @@ class TaskRun:
         self.offset = found[-1].source_offset
         return found
 
-    def fold_until(self, folded: Folded, done: Callable[[], bool], within: float = 60.0) -> None:
+    def fold_until(self, folded: Folded, done: Callable[[], bool], within: float = LIMIT) -> None:
         """Fold records until a condition holds."""
-        deadline = time.monotonic() + within * PATIENCE
+        deadline = time.monotonic() + within
         while True:
             records = self.poll()
             folded.add(records)

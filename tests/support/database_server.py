@@ -15,7 +15,7 @@ from sluiceway.stack import maven
 from sluiceway.stack.ports import free_port
 from sluiceway.stack.process import BackgroundProcess
 from support.database import HOST, DatabaseForTest
-from support.eventually import PATIENCE, eventually
+from support.eventually import LIMIT, eventually
 from support.guard import Guard
 
 if TYPE_CHECKING:
@@ -59,12 +59,12 @@ class DatabaseServer(abc.ABC):
         pid = self._process.status().pid
         assert pid is not None, f"{self.name} does not run"
         os.kill(pid, self.shutdown)
-        eventually(lambda: not self._process.is_running(), within=90, what=f"the end of {self.name}")
+        eventually(lambda: not self._process.is_running(), what=f"the end of {self.name}")
         self._run()
 
     def _run(self) -> None:
         self._process.start()
-        self._process.wait_until(self._answers, _READY_SECONDS * PATIENCE)
+        self._process.wait_until(self._answers, LIMIT)
 
     def close(self) -> None:
         end(self.folder, self.name)

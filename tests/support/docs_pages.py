@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from support.eventually import eventually
-from support.stack import START, RunningStack
+from support.stack import RunningStack
 
 _BLOCK = re.compile(r"```(sh|console)\n(.*?)```", re.DOTALL)
 _PROMPT = re.compile(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", re.MULTILINE)
@@ -60,4 +60,4 @@ def run_page(page: Path, shell: Shell) -> None:
         shown = _PROMPT.findall(block)
         assert shown, block
         for command, output in shown:
-            eventually(lambda c=command, o=output: shell.prints(c, o) or None, within=2 * START, what=f"{command}: {output}")
+            eventually(lambda c=command, o=output: shell.prints(c, o) or None, what=f"{command}: {output}")

@@ -14,6 +14,7 @@ from sluiceway.worker.driver import Driver
 from sluiceway.worker.kafka_channel import KafkaChannels
 from sluiceway.worker.task_launcher import ThreadLauncher
 from support.driver import worker_of, worker_properties
+from support.eventually import LIMIT
 
 
 class Bench:
@@ -56,7 +57,7 @@ class Bench:
     def stop(self) -> None:
         for driver, outcome in self._threads:
             driver.stop("end of test")
-            outcome.result(timeout=30)  # type: ignore[attr-defined]
+            outcome.result(timeout=LIMIT)  # type: ignore[attr-defined]
 
 
 @contextlib.contextmanager

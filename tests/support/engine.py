@@ -15,7 +15,8 @@ from sluiceway.runtime.source.worker_source_task import run_source
 from sluiceway.runtime.task import TaskCommand, TaskResult, TaskServices, TaskSpec
 from sluiceway.storage.interfaces import OffsetBackingStore
 from sluiceway.storage.model import State, TaskId
-from support.eventually import PATIENCE, eventually
+from support import explain
+from support.eventually import LIMIT, eventually
 
 
 class Offsets:
@@ -137,6 +138,7 @@ class RunningTask:
         self.result = (run_sink if self.spec.sink else run_source)(self.spec, services)
 
     def __enter__(self) -> RunningTask:
+        explain.task(self)
         self._thread.start()
         return self
 
@@ -145,16 +147,20 @@ class RunningTask:
             self.commands.give(TaskCommand.STOP)
             self.join()
 
+    def stored_offsets(self) -> list[tuple[Partition, Offset]]:
+        """Return the source offsets in the task's store."""
+        return self._store.all(self.spec.id.connector)
+
     def stop(self, command: TaskCommand = TaskCommand.STOP) -> TaskResult:
         self.commands.give(command)
         return self.join()
 
-    def join(self, within: float = 60.0) -> TaskResult:
-        self._thread.join(within * PATIENCE)
-        assert self.result is not None, f"the loop of {self.spec.id} did not end within {within * PATIENCE:g} s"
+    def join(self, within: float = LIMIT) -> TaskResult:
+        self._thread.join(within)
+        assert self.result is not None, f"the loop of {self.spec.id} did not end within {within:g} s"
         return self.result
 
-    def wait_for(self, state: State, within: float = 30.0) -> None:
+    def wait_for(self, state: State, within: float = LIMIT) -> None:
         eventually(lambda: self.reports.states[-1:] == [state], within=within, what=f"{self.spec.id} {state.value}")
 
 

@@ -12,6 +12,7 @@ from sluiceway.connectors.files.commit_log import CommitLog, Entry
 from sluiceway.connectors.files.partition_writer import PartitionWriter
 from sluiceway.runtime.sink.task_consumer import TaskConsumer
 from support.engine import RunningTask
+from support.eventually import LIMIT
 from support.processes import fresh_processes
 
 WORKER = {"offset.flush.interval.ms": "300"}
@@ -116,7 +117,7 @@ class FileSinkProcess:
         self._process.kill()
         self._process.join()
 
-    def ended(self, within: float = 120.0) -> int | None:
+    def ended(self, within: float = LIMIT) -> int | None:
         """Wait for the end and return the exit code: 0 for success, -9 for a kill, None if it still runs."""
         self._process.join(within)
         return self._process.exitcode

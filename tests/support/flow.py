@@ -11,7 +11,7 @@ from typing import Any
 import orjson
 from confluent_kafka import OFFSET_BEGINNING, Consumer, TopicPartition
 
-from support.eventually import eventually
+from support.eventually import LIMIT, eventually
 from support.faults.cluster import Cluster
 
 PER_SECOND = 50
@@ -35,7 +35,7 @@ class Writer:
 
     def close(self) -> None:
         self._stopping.set()
-        self._thread.join(10)
+        self._thread.join(LIMIT)
 
 
 class Arrivals:
@@ -73,7 +73,7 @@ class Arrivals:
 
     def close(self) -> None:
         self._stopping.set()
-        self._thread.join(10)
+        self._thread.join(LIMIT)
 
 
 class Flow:
@@ -87,7 +87,7 @@ class Flow:
         self.arrivals = Arrivals(bootstrap, name)
         self.writer = Writer(file)
 
-    def settle(self, within: float = 60) -> tuple[int, int]:
+    def settle(self, within: float = LIMIT) -> tuple[int, int]:
         """Stop the writer and wait for the last line; return the numbers of lost lines and of repeated or reordered ones."""
         self.writer.close()
         expected = [str(number) for number in range(self.writer.lines)]

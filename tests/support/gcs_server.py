@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from sluiceway.stack.ports import free_port
-from support.eventually import eventually
+from support.eventually import LIMIT, eventually
 from support.s3_server import answers
 
 
@@ -31,10 +31,10 @@ def gcs_server(bucket: str) -> Iterator[Any]:
             patch.setenv("STORAGE_EMULATOR_HOST", url)
             patch.setenv("GCSFS_EXPERIMENTAL_ZB_HNS_SUPPORT", "false")  # the server has no gRPC
             gcsfs = pytest.importorskip("gcsfs")  # reads the variable above when it is imported
-            eventually(lambda: answers(f"{url}/storage/v1/b"), within=60, what="fake-gcs-server")
+            eventually(lambda: answers(f"{url}/storage/v1/b"), what="fake-gcs-server")
             files = gcsfs.GCSFileSystem(token="anon", use_listings_cache=False)
             files.mkdir(bucket)
             yield files
     finally:
         process.terminate()
-        process.wait(30)
+        process.wait(LIMIT)

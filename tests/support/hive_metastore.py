@@ -17,7 +17,7 @@ from sluiceway.connectors.files.hive.config import HiveOptions
 from sluiceway.connectors.files.hive.metastore import connect
 from sluiceway.java_runtime import find_java
 from sluiceway.stack.ports import free_port
-from support.eventually import eventually
+from support.eventually import LIMIT, eventually
 
 _SETTINGS = {
     "javax.jdo.option.ConnectionURL": "jdbc:derby:{folder}/db;create=true",
@@ -63,7 +63,7 @@ class HiveMetastore:
     def stop(self) -> None:
         if self._process is not None:
             self._process.kill()
-            self._process.wait(30)
+            self._process.wait(LIMIT)
             self._process = None
 
     def table(self, name: str) -> Any:

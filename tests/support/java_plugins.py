@@ -181,7 +181,7 @@ class Driven:
             self.events += self.connector.events()
             return any(isinstance(event, kind) for event in self.events)
 
-        eventually(found, within=60, what=str(kind))
+        eventually(found, what=str(kind))
         return next(event for event in self.events if isinstance(event, kind))
 
 

@@ -17,7 +17,7 @@ from sluiceway.data import INT64_SCHEMA, OPTIONAL_STRING_SCHEMA, Schema, Struct
 from sluiceway.testing import MemorySinkContext
 from support.database import DatabaseForTest
 from support.engine import RunningTask
-from support.eventually import PATIENCE
+from support.eventually import LIMIT
 from support.processes import fresh_processes
 
 KEY = Schema.struct({"id": INT64_SCHEMA})
@@ -98,7 +98,7 @@ JSON = dict.fromkeys(("key.converter", "value.converter"), "org.apache.kafka.con
 # With a static member, a killed process is replaced at once instead of after the group's session timeout.
 STATIC_MEMBER = {
     "consumer.override.group.instance.id": "only",
-    "consumer.override.session.timeout.ms": str(int(6000 * PATIENCE)),
+    "consumer.override.session.timeout.ms": "20000",
 }
 
 
@@ -146,9 +146,9 @@ class TaskProcess:
         self._process.kill()
         self._process.join()
 
-    def finish(self, within: float = 120.0) -> None:
-        """Wait until a bounded task has read to the end of the topic, at most ``within`` seconds times PATIENCE."""
-        self._process.join(within * PATIENCE)
+    def finish(self, within: float = LIMIT) -> None:
+        """Wait until a bounded task has read to the end of the topic."""
+        self._process.join(within)
         assert self._process.exitcode == 0, f"the task's process: {self._process.exitcode}"
 
     @property

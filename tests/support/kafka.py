@@ -10,7 +10,7 @@ from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, KafkaExcepti
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from sluiceway.config.worker import WorkerConfig
-from support.eventually import eventually
+from support.eventually import LIMIT, eventually
 
 
 class Kafka:
@@ -25,7 +25,7 @@ class Kafka:
         return {"bootstrap.servers": self.bootstrap, **strings, **{key.replace("_", "."): text for key, text in more.items()}}
 
     def create(self, topic: str, partitions: int = 1) -> str:
-        self.admin.create_topics([NewTopic(topic, partitions, 1)])[topic].result(30)
+        self.admin.create_topics([NewTopic(topic, partitions, 1)])[topic].result(LIMIT)
         eventually(lambda: len(self.admin.list_topics(topic, timeout=10).topics[topic].partitions) == partitions)
         return topic
 
@@ -75,13 +75,13 @@ class Kafka:
 
     def committed(self, group: str) -> dict[tuple[str, int], int]:
         (future,) = self.admin.list_consumer_group_offsets([ConsumerGroupTopicPartitions(group)]).values()
-        return {(place.topic, place.partition): place.offset for place in future.result(30).topic_partitions}
+        return {(place.topic, place.partition): place.offset for place in future.result(LIMIT).topic_partitions}
 
     def set_offsets(self, group: str, offsets: Mapping[tuple[str, int], int]) -> None:
         """Set the offsets of a group without members."""
         places = [TopicPartition(topic, partition, offset) for (topic, partition), offset in offsets.items()]
         (future,) = self.admin.alter_consumer_group_offsets([ConsumerGroupTopicPartitions(group, places)]).values()
-        future.result(30)
+        future.result(LIMIT)
 
 
 def worker_for(bootstrap: str, unique: Callable[[str], str], **properties: str) -> WorkerConfig:

@@ -26,6 +26,7 @@ from sluiceway.storage.codec import (
 from sluiceway.storage.heartbeats import Heartbeat, encode_heartbeat
 from sluiceway.storage.model import State, Status, TargetState, TaskId
 from sluiceway.storage.topics import config_topic, offset_topic, status_topic
+from support.eventually import LIMIT
 from support.peer import FILE_SINK, FILE_SOURCE
 
 HEARTBEAT_SECONDS = 10.0
@@ -77,7 +78,7 @@ class ManyConnectors:
             yield
         finally:
             ended.set()
-            thread.join(30)
+            thread.join(LIMIT)
 
     def _heartbeat(self) -> Heartbeat:
         running = [f"c{number}" for number in range(min(self._running, len(self.configs)))]

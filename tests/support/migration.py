@@ -15,7 +15,7 @@ from sluiceway.worker.driver import Driver
 from sluiceway.worker.kafka_channel import KafkaChannels
 from sluiceway.worker.task_launcher import ThreadLauncher
 from support.driver import worker_of, worker_properties
-from support.eventually import PATIENCE, eventually
+from support.eventually import LIMIT, eventually
 
 
 class SluicewayInThreads:
@@ -46,7 +46,7 @@ class SluicewayInThreads:
         pool = ThreadPoolExecutor(1)
         running = pool.submit(driver.run)
         self._stack.callback(pool.shutdown)
-        self._stack.callback(running.result, timeout=30 * PATIENCE)
+        self._stack.callback(running.result, timeout=LIMIT)
         self._stack.callback(driver.stop, "end of test")
 
     def _runner(self, name: str) -> ConnectorRunner:
@@ -66,7 +66,7 @@ def lines_of(path: Path) -> list[str]:
     return path.read_text().splitlines() if path.exists() else []
 
 
-def complete(path: Path, expected: list[str], within: float = 60) -> list[str]:
+def complete(path: Path, expected: list[str], within: float = LIMIT) -> list[str]:
     """Wait until a sink's file has every expected line, and return the lines that it has."""
     wanted = set(expected)
     eventually(

@@ -19,7 +19,7 @@ from sluiceway.provider.ui import routes
 from sluiceway.provider.ui.dashboard import Dashboard
 from sluiceway.rest.app import make_app
 from support.browser import context
-from support.eventually import eventually
+from support.eventually import LIMIT, eventually
 
 
 class EveryRight:
@@ -59,7 +59,7 @@ class PageServer:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self._server.should_exit = True
-        self._thread.join(timeout=30)
+        self._thread.join(timeout=LIMIT)
 
 
 @dataclass

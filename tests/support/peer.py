@@ -18,7 +18,7 @@ from sluiceway.stack import maven
 from sluiceway.stack.broker import KAFKA_VERSION, LOGGING_COORDINATES
 from sluiceway.stack.ports import free_port
 from sluiceway.stack.process import BackgroundProcess
-from support.eventually import PATIENCE, eventually
+from support.eventually import LIMIT, eventually
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -82,7 +82,7 @@ class _Peer:
         """Start the worker and wait until its REST API serves requests that need the cluster."""
         self._process.start()
         try:
-            self._process.wait_until(lambda: rest_answers(self.rest), timeout * PATIENCE)
+            self._process.wait_until(lambda: rest_answers(self.rest), timeout)
         except ConnectError:
             self._process.stop()
             raise
@@ -206,14 +206,14 @@ def delete_connector(rest: str, name: str) -> None:
 
 def states(rest: str, name: str) -> list[str]:
     """Return the states of a connector and of its tasks, in this order; empty while it has no status."""
-    response = httpx.get(f"{rest}/connectors/{name}/status", timeout=10 * PATIENCE)
+    response = httpx.get(f"{rest}/connectors/{name}/status", timeout=LIMIT)
     if response.status_code == httpx.codes.NOT_FOUND:
         return []
     status = response.raise_for_status().json()
     return [status["connector"]["state"], *(task["state"] for task in status["tasks"])]
 
 
-def wait_for_state(rest: str, name: str, state: str, tasks: int = 1, within: float = 60.0) -> None:
+def wait_for_state(rest: str, name: str, state: str, tasks: int = 1, within: float = LIMIT) -> None:
     """Wait until the connector and exactly ``tasks`` tasks are in a state."""
     wanted = [state] * (tasks + 1)
     eventually(lambda: states(rest, name) == wanted, within=within, what=f"{name} {state}")
@@ -223,7 +223,7 @@ def _call(method: str, url: str, body: object = None) -> Any:
     # A worker returns 409 during a rebalance of its group, which ends.
     deadline = time.monotonic() + 30
     while True:
-        response = httpx.request(method, url, json=body, timeout=60 * PATIENCE)
+        response = httpx.request(method, url, json=body, timeout=LIMIT)
         if response.status_code != httpx.codes.CONFLICT or time.monotonic() > deadline:
             break
         time.sleep(0.1)

@@ -18,7 +18,6 @@ from sluiceway.folders import cache_home, file_lock
 from sluiceway.stack.ports import free_port
 from sluiceway.stack.process import BackgroundProcess
 from support.docker_files import DOCKER
-from support.eventually import PATIENCE
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -71,10 +70,7 @@ def hurried(rules: str, factor: int = _HURRY) -> str:
 
 
 class Prometheus:
-    """A Prometheus with the alert rules of docker/, hurried, that scrapes targets every 2 s. Use it as a context manager.
-
-    PATIENCE stretches all of its times, because a busy machine does not answer each scrape within 2 s.
-    """
+    """A Prometheus with the alert rules of docker/, hurried, that scrapes targets every 2 s. Use it as a context manager."""
 
     def __init__(self, folder: Path, targets: Iterable[str]) -> None:
         self.address = f"127.0.0.1:{free_port()}"
@@ -82,11 +78,11 @@ class Prometheus:
         assert found is not None, "run `python -m support.prometheus` in tests/, or install Prometheus"
         folder.mkdir(parents=True, exist_ok=True)
         config = yaml.safe_load((MONITORING / "prometheus.yml").read_text())
-        interval = f"{round(_SCRAPE_SECONDS * PATIENCE)}s"
+        interval = f"{_SCRAPE_SECONDS}s"
         config["global"] = {"scrape_interval": interval, "evaluation_interval": "1s", "scrape_timeout": interval}
         config["scrape_configs"][0]["static_configs"] = [{"targets": list(targets)}]
         (folder / "prometheus.yml").write_text(yaml.safe_dump(config))
-        (folder / "alerts.yml").write_text(hurried((MONITORING / "alerts.yml").read_text(), max(1, round(_HURRY / PATIENCE))))
+        (folder / "alerts.yml").write_text(hurried((MONITORING / "alerts.yml").read_text()))
         command = [found, "--config.file=prometheus.yml", "--storage.tsdb.path=data", f"--web.listen-address={self.address}"]
         self.process = BackgroundProcess("prometheus", command, folder)
 

@@ -55,7 +55,7 @@ class RestCatalog:
             self._process = subprocess.Popen(
                 [*command, "org.apache.iceberg.rest.RESTCatalogServer"], env={**os.environ, **environment}, stdout=log, stderr=log
             )
-        eventually(self._answers, within=60, what="the REST catalog")
+        eventually(self._answers, what="the REST catalog")
 
     def stop(self) -> None:
         """Kill the server."""

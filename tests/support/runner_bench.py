@@ -22,7 +22,7 @@ from sluiceway.worker.executor import Assignment
 from sluiceway.worker.task_launcher import TaskLostError
 from sluiceway.worker.task_watch import Slot
 from support.engine import Offsets
-from support.eventually import eventually
+from support.eventually import LIMIT, eventually
 
 WATCHED = "support.runner_bench.WatchedConnector"
 NAME = "watched"
@@ -45,7 +45,7 @@ class Script:
     def at(self, call: str) -> None:
         self.calls[call] += 1
         if call in self.hangs:
-            self.release.wait(30)
+            self.release.wait(LIMIT)
         if call in self.fails:
             raise self.fails[call]
 
@@ -265,25 +265,24 @@ class RunnerBench:
         self.store.put_restart_request(RestartRequest(NAME, only_failed, include_tasks, task))
 
     def eventually(self, condition: Callable[[], object], what: str) -> None:
-        eventually(condition, within=5, what=what)
+        eventually(condition, what=what)
 
     def eventually_state(self, who: str, state: State | None) -> None:
-        eventually(lambda: self.channel.states.get(who) is state, within=5, what=f"{who} {state}; {self.channel.published}")
+        eventually(lambda: self.channel.states.get(who) is state, what=f"{who} {state}; {self.channel.published}")
 
     def eventually_running(self) -> None:
         """Wait until the tasks that the connector wants are started and the connector's status is RUNNING."""
         eventually(
             lambda: len(self.tasks.started) >= len(self.script.tasks) and self.channel.states.get("connector") is State.RUNNING,
-            within=5,
             what=f"RUNNING; published: {self.channel.published}",
         )
 
     def ended(self) -> None:
-        self.runner.join(5)
+        self.runner.join(LIMIT)
         assert not self.runner.is_alive()
 
     def close(self) -> None:
         self.script.release.set()
         self.runner.leave()
         if self.runner.is_alive():
-            self.runner.join(10)
+            self.runner.join(LIMIT)

@@ -13,7 +13,7 @@ from urllib.request import urlopen
 import pytest
 
 from sluiceway.stack.ports import free_port
-from support.eventually import eventually
+from support.eventually import LIMIT, eventually
 
 _SERVE = "import sys; from moto.server import main; main(['-H', '127.0.0.1', '-p', sys.argv[1]])"
 
@@ -42,7 +42,7 @@ class S3Server:
 
     def stop(self, process: subprocess.Popen[bytes]) -> None:
         process.terminate()
-        process.wait(30)
+        process.wait(LIMIT)
 
 
 @contextmanager
@@ -54,7 +54,7 @@ def s3_server(bucket: str = "lake") -> Iterator[S3Server]:
     server = S3Server(f"http://127.0.0.1:{port}", bucket)
     process = subprocess.Popen([sys.executable, "-c", _SERVE, str(port)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
-        eventually(lambda: answers(server.url), within=60, what="moto")
+        eventually(lambda: answers(server.url), what="moto")
         server.files().mkdir(bucket)
         yield server
     finally:

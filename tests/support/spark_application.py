@@ -13,7 +13,7 @@ from sluiceway.spark.launcher import SparkLauncher
 from sluiceway.storage.factory import Stores
 from sluiceway.worker.connector_runner import ConnectorRunner
 from sluiceway.worker.kafka_channel import KafkaChannels
-from support.eventually import eventually
+from support.eventually import LIMIT, eventually
 
 
 class Application:
@@ -47,10 +47,10 @@ class Application:
 
     def leave(self) -> None:
         self.runner.leave()
-        self.runner.join(60)
+        self.runner.join(LIMIT)
         assert not self.runner.is_alive()
 
-    def eventually(self, state: str, within: float = 180) -> None:
+    def eventually(self, state: str, within: float = LIMIT) -> None:
         eventually(lambda: self.states() == [state], within=within, what=f"{state}: {self.traces()}")
 
     def states(self) -> list[str]:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sluiceway.stack import maven
+from support.eventually import LIMIT
 from support.rest_catalog import ICEBERG_VERSION
 
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ class SparkSql:
 
     def __exit__(self, *_: object) -> None:
         self._pipe.send(None)
-        self._process.join(30)
+        self._process.join(LIMIT)
         self._process.kill()
 
 

@@ -16,8 +16,9 @@ from sluiceway.stack import leftovers
 from sluiceway.stack.airflow import LocalAirflow
 from sluiceway.stack.process import BackgroundProcess
 from sluiceway.stack.up import Addresses, down, up
+from support import explain
 from support.driver import write_properties
-from support.eventually import PATIENCE, eventually
+from support.eventually import LIMIT, eventually
 from support.guard import Guard
 from support.postgres import PostgresServer
 
@@ -57,10 +58,11 @@ class RunningStack:
         except BaseException:
             self._end()
             raise
+        explain.watch(self.log_ends)
         self.connect = ConnectClient(self.addresses.rest)
         self.mounted = ConnectClient(f"{self.addresses.airflow}/sluiceway")
         hooks: Mapping[str, list[Callable[[httpx.Response], None]]] = {"response": [self._explain]}
-        self.airflow = httpx.Client(base_url=f"{self.addresses.airflow}/api/v2", timeout=30 * PATIENCE, event_hooks=hooks)
+        self.airflow = httpx.Client(base_url=f"{self.addresses.airflow}/api/v2", timeout=LIMIT, event_hooks=hooks)
 
     @property
     def database(self) -> PostgresServer:
@@ -78,6 +80,11 @@ class RunningStack:
         if response.is_server_error:
             log = (self.home / "airflow-api-server.log").read_text(errors="replace")
             print(f"{response.request.method} {response.url}: {response.read()!r}", log[-6000:], sep="\n", file=sys.stderr)
+
+    def log_ends(self) -> str:
+        """Return the ends of the newest task logs, which have the lines of the drivers too."""
+        logs = sorted((self.home / "airflow" / "logs").rglob("attempt=*.log"), key=lambda log: log.stat().st_mtime)[-3:]
+        return "\n".join(f"{log}:\n" + "\n".join(log.read_text(errors="replace").splitlines()[-20:]) for log in logs)
 
     def close(self) -> None:
         for client in (self.connect, self.mounted, self.airflow):
@@ -115,7 +122,7 @@ class RunningStack:
     def worker_id(self, name: str) -> str:
         return str(self.connect.status(name)["connector"]["worker_id"])
 
-    def await_states(self, name: str, *states: str, within: float = START) -> None:
+    def await_states(self, name: str, *states: str, within: float = LIMIT) -> None:
         eventually(lambda: self.states(name) == states or None, within=within, what=f"{name} {states}, is {self.states(name)}")
 
     def driver(self, name: str) -> psutil.Process | None:

@@ -23,6 +23,7 @@ from sluiceway.connectors.tables.connector import TableSinkConnector
 from sluiceway.connectors.tables.task import TableSinkTask
 from sluiceway.runtime.sink.task_consumer import TaskConsumer
 from sluiceway.testing import MemorySinkContext
+from support.eventually import LIMIT
 from support.jdbc_sink import JSON, STATIC_MEMBER, run_task
 from support.processes import fresh_processes
 
@@ -181,5 +182,5 @@ def crash(config: Mapping[str, str], bootstrap: str, point: str, times: int) -> 
     context = fresh_processes()
     process = context.Process(target=_run_until, args=(dict(config), bootstrap, point, times), daemon=True)
     process.start()
-    process.join(120)
+    process.join(LIMIT)
     return process.exitcode == -signal.SIGKILL

@@ -11,13 +11,12 @@ from dataclasses import dataclass
 
 import httpx
 
-from support.eventually import eventually
+from support.eventually import LIMIT, eventually
 from support.flow import Flow
 from support.stack import RunningStack
 
 PAUSE_LIMIT, RESUME_LIMIT = 3.0, 10.0  # seconds
 _QUIET_SECONDS = 1.0  # without a record, after which the connector counts as paused
-_PATIENCE = 180.0
 
 Press = Callable[[RunningStack, str, bool], float]
 """Pauses (True) or resumes; returns when that was asked for, in monotonic seconds."""
@@ -48,9 +47,9 @@ def _airflow(stack: RunningStack, name: str, paused: bool) -> float:
     command = [sys.executable, "-m", "airflow", "dags", "pause" if paused else "unpause", "--yes", name]
     environment = {**os.environ, **stack.airflow_environment()}
     with subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
-        eventually(lambda: stack.is_paused(name) is paused, within=_PATIENCE, what=" ".join(command[2:]))
+        eventually(lambda: stack.is_paused(name) is paused, what=" ".join(command[2:]))
         asked = time.monotonic()
-        assert process.wait(_PATIENCE) == 0, command
+        assert process.wait(LIMIT) == 0, command
     return asked
 
 
@@ -99,12 +98,12 @@ class Round:
 def play(stack: RunningStack, flow: Flow, pause: str, resume: str, rest: float = 0.0) -> Round:
     """Pause in one way and resume in another, once records flow; the pause lasts ``rest`` seconds longer than needed."""
     name = flow.name
-    flow.arrivals.first_after(time.monotonic(), _PATIENCE)
+    flow.arrivals.first_after(time.monotonic(), LIMIT)
     asked = WAYS[pause](stack, name, True)
-    stack.await_states(name, "PAUSED", "PAUSED", within=_PATIENCE)
-    eventually(lambda: stack.is_paused(name), within=_PATIENCE, what=f"DAG {name} paused")
+    stack.await_states(name, "PAUSED", "PAUSED")
+    eventually(lambda: stack.is_paused(name), what=f"DAG {name} paused")
     paused = time.monotonic() - asked
-    eventually(lambda: time.monotonic() - flow.arrivals.last > _QUIET_SECONDS, within=_PATIENCE, what="the last record")
+    eventually(lambda: time.monotonic() - flow.arrivals.last > _QUIET_SECONDS, what="the last record")
     stopped = max(flow.arrivals.last - asked, 0.0)
     if rest:
         time.sleep(rest)
@@ -112,9 +111,9 @@ def play(stack: RunningStack, flow: Flow, pause: str, resume: str, rest: float =
     load = os.getloadavg()[0]
     asked = WAYS[resume](stack, name, False)
     assert len(flow.arrivals.values) == seen or resume in ("airflow dags", "sluiceway"), "a record while it was paused"
-    flowing = flow.arrivals.first_after(asked, _PATIENCE) - asked
-    stack.await_states(name, "RUNNING", "RUNNING", within=_PATIENCE)
-    eventually(lambda: stack.is_paused(name) is False, within=_PATIENCE, what=f"DAG {name} unpaused")
+    flowing = flow.arrivals.first_after(asked, LIMIT) - asked
+    stack.await_states(name, "RUNNING", "RUNNING")
+    eventually(lambda: stack.is_paused(name) is False, what=f"DAG {name} unpaused")
     return Round(pause, stopped, paused, rest, resume, flowing, load)
 
 

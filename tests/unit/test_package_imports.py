@@ -26,7 +26,7 @@ threads = [threading.Thread(target=load, args=each) for each in (("parts.low", 0
 for thread in threads:
     thread.start()
 for thread in threads:
-    thread.join(30)
+    thread.join(300)
 print(errors)
 """
 

@@ -5,31 +5,45 @@ from __future__ import annotations
 import contextlib
 import random
 import socket
+import time
+from pathlib import Path
 
 import psutil
 
 from sluiceway.errors import MissingToolError
+from sluiceway.folders import cache_home, file_lock
 
 _LOWEST_PORT, _HIGHEST_PORT = 10_000, 32_000
 _ATTEMPTS = 200
+_CLAIM_SECONDS = 600.0  # within which a server listens on the port that was chosen for it
 
 
 def free_port(host: str = "127.0.0.1") -> int:
-    """Return a TCP port on which no process listens.
+    """Return a TCP port on which no process listens, and which no other call returns within ten minutes.
 
-    The port lies below the system's range for outgoing connections, so that no such connection takes it while its server
-    restarts.
+    Servers listen some seconds after their port was chosen, so ports are claimed by files in the user's cache folder. The port
+    lies below the system's range for outgoing connections, so that no such connection takes it while its server restarts.
 
     Raises:
         MissingToolError: no free port was found.
     """
-    choose = random.SystemRandom()
-    for _ in range(_ATTEMPTS):
-        port = choose.randrange(_LOWEST_PORT, _HIGHEST_PORT)
-        if can_bind(host, port):
-            return port
+    choose, claims = random.SystemRandom(), cache_home() / "ports"
+    with file_lock(claims / "lock"):
+        for _ in range(_ATTEMPTS):
+            port = choose.randrange(_LOWEST_PORT, _HIGHEST_PORT)
+            if can_bind(host, port) and _claim(claims / str(port)):
+                return port
     msg = f"Found no free TCP port between {_LOWEST_PORT} and {_HIGHEST_PORT} on {host}. Stop servers that are not needed."
     raise MissingToolError(msg)
+
+
+def _claim(file: Path) -> bool:
+    """Claim a port by its file; return False if a claim is younger than ten minutes."""
+    with contextlib.suppress(FileNotFoundError):
+        if time.time() - file.stat().st_mtime < _CLAIM_SECONDS:
+            return False
+    file.touch()
+    return True
 
 
 def can_bind(host: str, port: int) -> bool:

@@ -49,7 +49,7 @@ class AirflowOnYarn:
         """Add a DAG with an operator, whose arguments are the keyword arguments, and start a run of it."""
         dag = _DAG.format(name=name, arguments=arguments)
         (self.stack.home / "airflow" / "dags" / f"{name}.py").write_text(dag)
-        eventually(lambda: self.stack.dag(name), within=120, what=f"the DAG {name}")
+        eventually(lambda: self.stack.dag(name), what=f"the DAG {name}")
         self.stack.airflow.post(f"/dags/{name}/dagRuns", json={"logical_date": None}).raise_for_status()
 
     def run(self, name: str, config: dict[str, str], **arguments: Any) -> None:
@@ -124,7 +124,7 @@ class AirflowTask:
     def stop(self) -> None:
         (self._airflow.stack.home / "airflow" / "dags" / f"{self._name}.py").unlink(missing_ok=True)
         self._airflow.stack.set_paused(self._name, True)
-        eventually(lambda: not self.is_running(), within=60, what=f"the end of the driver of {self._name}")
+        eventually(lambda: not self.is_running(), what=f"the end of the driver of {self._name}")
 
 
 @contextlib.contextmanager

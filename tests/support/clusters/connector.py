@@ -19,7 +19,7 @@ from support.clusters.poller import Poller
 from support.clusters.records import Records
 from support.clusters.supervisor import Supervisor
 from support.driver import worker_properties, write_properties
-from support.eventually import eventually
+from support.eventually import LIMIT, eventually
 from support.faults.cluster import Cluster
 from support.guard import Guard
 
@@ -139,11 +139,9 @@ class ClusterConnector:
     def pause(self) -> None:
         """Pause the connector and wait for the end of its driver."""
         self.client.pause(self.name)
-        eventually(
-            lambda: not self.supervisor.is_running(), within=60, what=f"the end of the driver\n{self.supervisor.log_tail()}"
-        )
+        eventually(lambda: not self.supervisor.is_running(), what=f"the end of the driver\n{self.supervisor.log_tail()}")
 
-    def await_executors(self, within: float = 60.0) -> None:
+    def await_executors(self, within: float = LIMIT) -> None:
         """Wait until the application has an executor for each task, so that killing one is always possible."""
         eventually(lambda: len(self.executors()) >= self.tasks, within=within, what=f"the executors of {self.name}")
 

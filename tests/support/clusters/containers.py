@@ -12,6 +12,7 @@ from typing import Any
 import psutil
 
 from support.clusters.kubernetes_api import KubernetesApi, Object
+from support.eventually import LIMIT
 
 _ACCOUNT = "serviceAccountToken"
 # Whatever ends unshare ends every process of the container.
@@ -92,7 +93,7 @@ class Container:
             if main is not None:
                 main.kill()
         self._process.kill()
-        self._process.wait(30)
+        self._process.wait(LIMIT)
 
     def processes(self) -> list[psutil.Process]:
         """Return the container's processes, the main one first."""

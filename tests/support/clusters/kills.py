@@ -95,7 +95,7 @@ def busy_executors(on: Target) -> list[psutil.Process]:
     def found() -> list[psutil.Process]:
         return [each for each in on.executors() if task_processes(each, on.bootstrap)]
 
-    return eventually(found, within=20, what=f"an executor with a task of {on.name}")
+    return eventually(found, what=f"an executor with a task of {on.name}")
 
 
 def _local_executor(on: Target, chance: random.Random) -> Healed:
@@ -105,7 +105,7 @@ def _local_executor(on: Target, chance: random.Random) -> Healed:
         jvm = on.driver_jvm()
         return [] if jvm is None else LocalSpark.tasks(jvm, on.bootstrap)
 
-    kill(*eventually(found, within=20, what=f"a task of {on.name}"))
+    kill(*eventually(found, what=f"a task of {on.name}"))
     return _at_once
 
 
@@ -185,7 +185,7 @@ def _resource_manager(on: Target, chance: random.Random) -> Healed:
 
 def _application_master(on: Target, chance: random.Random) -> Healed:
     cluster = _yarn(on)
-    masters = eventually(cluster.masters, within=60, what="an application master")
+    masters = eventually(cluster.masters, what="an application master")
     known = {each.pid for each in masters}
     kill(*masters)
     if on.deployment.deploy_mode == "cluster":

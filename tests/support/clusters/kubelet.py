@@ -13,6 +13,7 @@ import httpx
 
 from support.clusters.containers import Container, Image, NotReadyError
 from support.clusters.kubernetes_api import KubernetesApi, Object, pod_path
+from support.eventually import LIMIT
 
 log = logging.getLogger(__name__)
 
@@ -70,7 +71,7 @@ class Kubelet:
         """End every pod and wait for it."""
         self.crash()
         for thread in self._stopping.values():
-            thread.join(30)
+            thread.join(LIMIT)
 
     def container_of(self, pod: str) -> Container | None:
         """Return the container of the pod with this name."""

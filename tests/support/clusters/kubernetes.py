@@ -24,6 +24,7 @@ from support.clusters.kubelet import Kubelet
 from support.clusters.kubernetes_api import KubernetesApi, Object, pod_path
 from support.clusters.kubernetes_build import APISERVER, ETCD_SERVER, missing
 from support.clusters.standalone import spark_home
+from support.eventually import LIMIT
 
 log = logging.getLogger(__name__)
 
@@ -73,7 +74,7 @@ class KubernetesCluster:
     def stop(self) -> None:
         self._ended.set()
         if self._thread.is_alive():
-            self._thread.join(30)
+            self._thread.join(LIMIT)
         for kubelet in self.kubelets.values():
             kubelet.close()
         for process in reversed(self._processes):

@@ -26,7 +26,7 @@ from support.clusters.kubernetes_api import Object
 from support.clusters.poller import Poller
 from support.clusters.records import Records
 from support.driver import worker_properties, write_properties
-from support.eventually import eventually
+from support.eventually import LIMIT, eventually
 from support.faults.cluster import Cluster
 
 WORKER_FILE = Path("/etc/sluiceway/worker.properties")
@@ -120,7 +120,7 @@ class KubernetesConnector:
         self._thread.start()
         return self.await_stable(began) - began
 
-    def await_stable(self, since: float, within: float = 120) -> float:
+    def await_stable(self, since: float, within: float = LIMIT) -> float:
         """Wait until all tasks have been RUNNING for two seconds after a time; return when they began to be."""
 
         def stable() -> float:
@@ -133,7 +133,7 @@ class KubernetesConnector:
         except AssertionError as error:
             raise AssertionError(f"{error}\n{self.poller.story(since)}\n{self.failures}\n{self.driver_log()[-6000:]}") from None
 
-    def await_end(self, within: float = 60) -> None:
+    def await_end(self, within: float = LIMIT) -> None:
         """Wait until Airflow's task would end: after spark-submit, and after the tracking of a detached driver."""
         eventually(lambda: not self._thread.is_alive(), within=within, what=f"the driver's end\n{self.driver_log()[-6000:]}")
 
@@ -159,7 +159,7 @@ class KubernetesConnector:
         for pod in self.cluster.pods(self.name):
             self.cluster.api.delete(f"/api/v1/namespaces/{self.name}/pods/{pod['metadata']['name']}", grace=0)
         if self._thread.ident is not None:
-            self._thread.join(60)
+            self._thread.join(LIMIT)
         self.poller.close()
         self.records.close()
         self.client.close()

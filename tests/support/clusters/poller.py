@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from support.clusters.records import Records
+from support.eventually import LIMIT
 
 POLL_SECONDS = 0.5
 SILENT_SECONDS = 2.0  # a task without a record for this long has no living loop: its source makes many records each second
@@ -46,7 +47,7 @@ class Poller:
 
     def close(self) -> None:
         self._stopping.set()
-        self._thread.join(30)
+        self._thread.join(LIMIT)
 
     def _run(self) -> None:
         while not self._stopping.wait(POLL_SECONDS):

@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 import orjson
 from confluent_kafka import OFFSET_BEGINNING, Consumer, TopicPartition
 
+from support.eventually import LIMIT
+
 
 @dataclass(slots=True)
 class TaskRecords:
@@ -75,4 +77,4 @@ class Records:
 
     def close(self) -> None:
         self._stopping.set()
-        self._thread.join(10)
+        self._thread.join(LIMIT)

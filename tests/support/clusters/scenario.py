@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 
 from support.clusters.connector import BATCH, ClusterConnector
 from support.clusters.kills import Kill
-from support.eventually import PATIENCE
 
 #: Limits for an idle machine with free slots, in seconds.
 RECOVERY_SECONDS = 30.0
@@ -45,7 +44,7 @@ class Result:
         """Return which limits were exceeded, empty if none was."""
         allowed = 0 if self.exactly_once else BATCH
         exceeded = [
-            f"recovered after {self.recovered:.1f} s" * (self.recovered > RECOVERY_SECONDS * PATIENCE),
+            f"recovered after {self.recovered:.1f} s" * (self.recovered > RECOVERY_SECONDS),
             f"RUNNING for {self.false_running:.1f} s without a loop" * (self.false_running > FALSE_RUNNING_SECONDS),
             f"{self.missing} missing" * (self.missing > 0),
             f"{self.doubled} doubled, allowed {allowed}" * (self.doubled > allowed),
@@ -86,7 +85,7 @@ def _recovery(on: ClusterConnector, struck: float, healed: object) -> float:
     """Return the time since which the tasks run, after they have run for some seconds and the killed part has a successor."""
     assert callable(healed)
     successor: float | None = None
-    deadline = time.monotonic() + _GIVE_UP_SECONDS * PATIENCE
+    deadline = time.monotonic() + _GIVE_UP_SECONDS
     while time.monotonic() < deadline:
         if successor is None and healed():
             successor = time.time()
@@ -94,7 +93,7 @@ def _recovery(on: ClusterConnector, struck: float, healed: object) -> float:
         if successor is not None and since is not None and time.time() - max(since, struck, successor) >= _SETTLE_SECONDS:
             return max(since, struck)
         time.sleep(0.1)
-    raise AssertionError(f"not RUNNING again within {_GIVE_UP_SECONDS * PATIENCE:g} s")
+    raise AssertionError(f"not RUNNING again within {_GIVE_UP_SECONDS:g} s")
 
 
 def run(on: ClusterConnector, kills: Sequence[Kill], results: list[Result]) -> None:

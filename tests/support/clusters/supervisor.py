@@ -21,6 +21,7 @@ from support.clusters.daemons import MARKER
 from support.clusters.deployments import Deployment
 from support.clusters.local import LocalSpark
 from support.clusters.standalone import spark_home
+from support.eventually import LIMIT
 
 RETRY_SECONDS = 1.0  # the operators' retry_delay
 
@@ -130,4 +131,4 @@ class Supervisor:
                 for each in (*jvm.children(recursive=True), jvm):
                     each.kill()
         if self._thread.ident is not None:
-            self._thread.join(30)
+            self._thread.join(LIMIT)

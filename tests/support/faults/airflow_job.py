@@ -12,7 +12,7 @@ from sluiceway.connectors.verifiable.numbering import TopicRecord, from_topic
 from sluiceway.provider.driver.processes import is_python_of
 from sluiceway.stack import leftovers
 from sluiceway.stack.airflow import airflow_process
-from support.eventually import eventually
+from support.eventually import LIMIT, eventually
 from support.faults.cluster import Cluster
 from support.faults.rows import Row
 from support.faults.worker_group import SOURCE, Progress
@@ -65,8 +65,8 @@ class Job:
     def judge(self, row: Row, faults: int = 1) -> None:
         """Pause, so that the stored offset is the last record's, and check the topic; each of ``faults`` may repeat a batch."""
         self.stack.connect.pause(self.name)
-        self.stack.await_states(self.name, "PAUSED", "PAUSED", within=60)
-        eventually(lambda: not self.drivers(), within=40, what="the end of the driver")
+        self.stack.await_states(self.name, "PAUSED", "PAUSED")
+        eventually(lambda: not self.drivers(), what="the end of the driver")
         records = self.cluster.messages(self.topic)
         verdict = check(from_topic(TopicRecord(self.topic, each.partition, each.key, each.value) for each in records))
         row.judge(verdict)
@@ -78,7 +78,7 @@ class Job:
         self.progress.close()
         with contextlib.suppress(Exception):
             self.stack.connect.delete(self.name)
-        eventually(lambda: not self.drivers(), within=60, what="the end of the driver")
+        eventually(lambda: not self.drivers(), what="the end of the driver")
 
 
 def kill(stack: RunningStack, component: str) -> None:
@@ -87,10 +87,10 @@ def kill(stack: RunningStack, component: str) -> None:
     assert pid is not None
     process = psutil.Process(pid)
     process.kill()
-    process.wait(30)
+    process.wait(LIMIT)
 
 
-def await_exit(process: psutil.Process, within: float) -> float:
+def await_exit(process: psutil.Process, within: float = LIMIT) -> float:
     """Wait until a process ends, and return the seconds that this took."""
     started = time.monotonic()
     eventually(

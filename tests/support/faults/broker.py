@@ -9,7 +9,10 @@ from pathlib import Path
 import psutil
 
 from sluiceway.stack.broker import EmbeddedBroker
+from sluiceway.stack.maven import Progress
 from sluiceway.stack.ports import free_port
+from support.broker import short_lived
+from support.eventually import LIMIT
 from support.faults.proxy import TcpProxy
 from support.freeze import freeze
 
@@ -32,11 +35,15 @@ class FaultyBroker(EmbeddedBroker):
     def address(self) -> str:
         return f"{_HOST}:{self.proxy.port}"
 
+    def start(self, progress: Progress | None = None, timeout: float = LIMIT) -> str:
+        with short_lived():
+            return super().start(progress, timeout)
+
     def kill(self) -> None:
         """Kill the broker with SIGKILL and wait until it has ended; ``start`` restarts it with the same data."""
         process = self._process_now()
         process.kill()
-        process.wait(30)
+        process.wait(LIMIT)
 
     def freeze(self) -> None:
         freeze(self._process_now().pid)

@@ -53,7 +53,7 @@ def disturb(group: WorkerGroup, server: DatabaseServer, proxy: TcpProxy, more: M
         time.sleep(chance.uniform(0, 1.2))
         started = time.monotonic()
         _kill(group, server, proxy, part, chance)
-        group.running(within=240)
+        group.running()
         more(_TRANSACTIONS, group.drivers[-1])
         seconds = time.monotonic() - started
         row.recovered(seconds)

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from support.database import DatabaseForTest
+from support.eventually import LIMIT
 
 KEYS, ROWS = 300, 20  # keys in all, and rows before the load
 _DDL_EVERY = 40  # transactions
@@ -56,7 +57,7 @@ class Load:
     def stop(self) -> None:
         """Stop writing. Raises what ended the thread."""
         self._ended.set()
-        self._thread.join(60)
+        self._thread.join(LIMIT)
         if self.error is not None:
             raise self.error
 

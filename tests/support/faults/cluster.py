@@ -19,7 +19,7 @@ from confluent_kafka import (
 from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, NewTopic, OffsetSpec, ResourceType
 
 from sluiceway.stack.process import BackgroundProcess
-from support.eventually import eventually
+from support.eventually import LIMIT, eventually
 
 _REQUEST_SECONDS = 30.0
 _READ_SECONDS = 60.0
@@ -136,7 +136,7 @@ class Cluster:
         partition = TopicPartition(topic, 0)
         return int(self._admin.list_offsets({partition: OffsetSpec.latest()})[partition].result(_REQUEST_SECONDS).offset)
 
-    def grown(self, topic: str, records: int, driver: BackgroundProcess, within: float = 120.0) -> None:
+    def grown(self, topic: str, records: int, driver: BackgroundProcess, within: float = LIMIT) -> None:
         """Wait until a topic with one partition has ``records`` more records; fail if ``driver`` ends."""
         before = self.end(topic)
 
@@ -158,7 +158,7 @@ class Cluster:
         asked = ConsumerGroupTopicPartitions(f"connect-{connector}", [TopicPartition(topic, 0, offset)])
         next(iter(self._admin.alter_consumer_group_offsets([asked]).values())).result(_REQUEST_SECONDS)
 
-    def compact(self, topic: str, done: Callable[[Sequence[StoredRecord]], bool], within: float = 60.0) -> list[StoredRecord]:
+    def compact(self, topic: str, done: Callable[[Sequence[StoredRecord]], bool], within: float = LIMIT) -> list[StoredRecord]:
         """Compact a topic until ``done`` returns True for its records, and return them.
 
         Appends filler records, because only closed segments are compacted.

@@ -16,6 +16,7 @@ from sluiceway.api import TopicPartition as ConnectTopicPartition
 from sluiceway.config.definition import ConfigDef, ConfigKey, Importance, Type
 from sluiceway.connectors.verifiable.sink import VerifiableSinkConnector, VerifiableSinkTask
 from sluiceway.connectors.verifiable.source import VerifiableSourceConnector, VerifiableSourceTask
+from support.eventually import LIMIT
 
 CRASHING_SOURCE = "support.faults.crashes.CrashingSourceConnector"
 CRASHING_SINK = "support.faults.crashes.CrashingSinkConnector"
@@ -56,7 +57,7 @@ def _in_open_transaction(address: str, topic: str) -> bool:
     admin = AdminClient({"bootstrap.servers": address})
     partition = TopicPartition(topic, 0)
     ends = [
-        admin.list_offsets({partition: OffsetSpec.latest()}, isolation_level=level)[partition].result(30).offset
+        admin.list_offsets({partition: OffsetSpec.latest()}, isolation_level=level)[partition].result(LIMIT).offset
         for level in (IsolationLevel.READ_COMMITTED, IsolationLevel.READ_UNCOMMITTED)
     ]
     return ends[0] < ends[1]

@@ -10,6 +10,8 @@ from types import TracebackType
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
+from support.eventually import LIMIT
+
 
 class Feed:
     """A thread that produces; each partition has its own task number. Use it as a context manager.
@@ -34,7 +36,7 @@ class Feed:
         self._value = value or (lambda task, number: f'{{"task":{task},"seqno":{number},"payload":"{payload}"}}')
         self._next = 0  # the next number in every partition
         admin = AdminClient({"bootstrap.servers": address})
-        admin.create_topics([NewTopic(topic, partitions, 1)])[topic].result(30)
+        admin.create_topics([NewTopic(topic, partitions, 1)])[topic].result(LIMIT)
         self._producer = Producer({"bootstrap.servers": address, "enable.idempotence": True})
         self._stopping = threading.Event()
         self._sending = threading.Lock()
@@ -63,7 +65,7 @@ class Feed:
         """Stop, wait until everything has been acknowledged, and return the last numbers."""
         self._stopping.set()
         if self._thread.is_alive():
-            self._thread.join(30)
+            self._thread.join(LIMIT)
         assert self._producer.flush(60) == 0, "the feed was not acknowledged"
         return self.sent
 

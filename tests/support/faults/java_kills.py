@@ -57,7 +57,7 @@ def kill_parts(group: WorkerGroup, connector: str, more: Moves, row: Row) -> Non
         group.running(connector)
         killed = time.monotonic()
         _kill(group, connector, part)
-        group.running(connector, within=240)
+        group.running(connector)
         more(_RECORDS, group.drivers[-1])
         seconds = time.monotonic() - killed
         row.recovered(seconds)
@@ -86,7 +86,7 @@ def _kill(group: WorkerGroup, connector: str, part: Part) -> None:
     left = {Part.TASK: [task], Part.TASK_JAVA: [], Part.CONNECTOR_JAVA: []}.get(part, [task, own])
     eventually(lambda: not any(map(_runs, left)), what=f"the end of the Java processes after a kill of the {part.value}")
     if part in (Part.TASK_JAVA, Part.CONNECTOR_JAVA):
-        eventually(lambda: _failed(group, connector), within=60, what=f"FAILED after a kill of the {part.value}")
+        eventually(lambda: _failed(group, connector), what=f"FAILED after a kill of the {part.value}")
         group.herder.restart(connector, include_tasks=True, only_failed=True)
 
 

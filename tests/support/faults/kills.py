@@ -20,7 +20,7 @@ def at_a_random_point(progress: Progress, chance: random.Random) -> None:
 
 
 def end_of(driver: BackgroundProcess) -> None:
-    eventually(lambda: not driver.is_running(), within=40, what=f"the end of {driver.name}")
+    eventually(lambda: not driver.is_running(), what=f"the end of {driver.name}")
 
 
 def kill(group: WorkerGroup, role: Role, progress: Progress, row: Row) -> None:
@@ -31,5 +31,5 @@ def kill(group: WorkerGroup, role: Role, progress: Progress, row: Row) -> None:
     if role is not Role.WORKERS:
         end_of(driver)
         group.driver()
-    progress.more(RATE, within=90, driver=group.drivers[-1])
+    progress.more(RATE, driver=group.drivers[-1])
     row.recovered(time.monotonic() - killed)

@@ -9,6 +9,7 @@ from types import TracebackType
 import psutil
 
 from sluiceway.stack.process import BackgroundProcess
+from support.eventually import LIMIT
 from support.faults.processes import Role, processes
 
 _EVERY_SECONDS = 0.5
@@ -51,7 +52,7 @@ class Memory:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self._stopping.set()
-        self._thread.join(10)
+        self._thread.join(LIMIT)
 
     def _now(self) -> list[psutil.Process]:
         return [*processes(self._driver, Role.DRIVER), *processes(self._driver, Role.WORKERS)]

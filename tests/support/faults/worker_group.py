@@ -24,7 +24,7 @@ from sluiceway.stack.process import BackgroundProcess
 from sluiceway.storage.factory import open_stores
 from sluiceway.storage.model import State
 from support.driver import submitted_driver, worker_of, worker_properties, write_properties
-from support.eventually import eventually
+from support.eventually import LIMIT, eventually
 from support.faults.processes import Role, send
 
 SOURCE = "sluiceway.connectors.verifiable.source.VerifiableSourceConnector"
@@ -78,7 +78,7 @@ class Progress:
                     self.highest = max(self.highest, self._number_of(message.key(), message.value()))
         self._consumer.close()
 
-    def more(self, records: int, within: float = 60.0, driver: BackgroundProcess | None = None) -> float:
+    def more(self, records: int, within: float = LIMIT, driver: BackgroundProcess | None = None) -> float:
         """Wait for ``records`` more records, not counting repeated ones; return the seconds that this took.
 
         Fails if ``driver`` ends.
@@ -95,7 +95,7 @@ class Progress:
 
     def close(self) -> None:
         self._stopping.set()
-        self._thread.join(10)
+        self._thread.join(LIMIT)
 
 
 @dataclass(slots=True)
@@ -114,7 +114,7 @@ class WorkerGroup:
         """Create a verifiable source with a topic of its own, and return the topic; keyword arguments are config keys."""
         topic = f"{self.name}-numbers"
         admin = AdminClient({"bootstrap.servers": self.address})
-        admin.create_topics([NewTopic(topic, 1, 1, config={"message.timestamp.type": "LogAppendTime"})])[topic].result(30)
+        admin.create_topics([NewTopic(topic, 1, 1, config={"message.timestamp.type": "LogAppendTime"})])[topic].result(LIMIT)
         given = {key.replace("_", "."): value for key, value in config.items()}
         settings = {"connector.class": SOURCE, "topic": topic, "throughput": str(RATE), "batch.size": str(POLL), **given}
         self.herder.create(self.name, settings)
@@ -139,7 +139,7 @@ class WorkerGroup:
     def batch(self, connector: str) -> BackgroundProcess:
         """Run a micro-batch of a connector, and return its driver."""
         driver = self.driver(connector, mode="micro-batch")
-        self.ended(driver, within=120)
+        self.ended(driver)
         return driver
 
     def drain(self, driver: BackgroundProcess) -> None:
@@ -148,11 +148,11 @@ class WorkerGroup:
             send(driver, Role.DRIVER, signal.SIGTERM)
             self.ended(driver)
 
-    def ended(self, driver: BackgroundProcess, within: float = 40.0) -> None:
+    def ended(self, driver: BackgroundProcess, within: float = LIMIT) -> None:
         """Wait until a driver has ended."""
         eventually(lambda: not driver.is_running(), within=within, what=f"the end of {driver.log}")
 
-    def failed(self, connector: str | None = None, within: float = 90.0) -> str:
+    def failed(self, connector: str | None = None, within: float = LIMIT) -> str:
         """Wait until a connector or one of its tasks is FAILED, and return the traces."""
 
         def traces() -> str:
@@ -166,7 +166,7 @@ class WorkerGroup:
         status = self.herder.status(connector or self.name)
         return status.connector.state.value, [task.state.value for task in status.tasks.values()]
 
-    def running(self, connector: str | None = None, within: float = 90.0) -> None:
+    def running(self, connector: str | None = None, within: float = LIMIT) -> None:
         """Wait until the connector and its task are RUNNING."""
         eventually(
             lambda: self.states(connector) == ("RUNNING", ["RUNNING"]),

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from support.clusters.kills import Kill
-from support.eventually import PATIENCE, eventually
+from support.eventually import eventually
 from support.faults.feed import Feed
 from support.frames.application import Sink, SinkApplication
 from support.frames.outputs import ORPHAN_SECONDS, TABLES, Offsets, Row, value
@@ -119,7 +119,7 @@ class Scenario:
 
     def _settled(self, sink: Sink, ends: Offsets, within: float = _QUIET_SECONDS) -> Offsets:
         """Return the REST offsets once they are the topic's ends, or what they are after a while."""
-        deadline = time.monotonic() + within * PATIENCE
+        deadline = time.monotonic() + within
         while (shown := self.app.offsets(sink)) != ends and time.monotonic() < deadline:
             time.sleep(0.1)
         return shown

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import resource
 import subprocess
 import sys
 from pathlib import Path
@@ -74,16 +73,6 @@ def test_the_exit_code_tells_what_kind_of_failure_it_was(
     assert hint in printed.err
     assert printed.err.count("\n") == 1
     assert printed.out == ""
-
-
-def test_the_command_starts_in_well_under_a_second() -> None:
-    def seconds() -> float:  # of a processor: other processes on the machine do not count
-        before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        subprocess.run([sys.executable, "-m", "sluiceway.cli.main", "--version"], check=True, capture_output=True)
-        after = resource.getrusage(resource.RUSAGE_CHILDREN)
-        return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-
-    assert min(seconds() for _ in range(3)) < 0.4
 
 
 def test_a_call_of_the_rest_api_imports_neither_airflow_nor_spark_nor_a_kafka_client() -> None:

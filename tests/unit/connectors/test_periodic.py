@@ -7,6 +7,7 @@ import pytest
 
 from sluiceway.connectors.periodic import Job, Periodic
 from sluiceway.errors import ConnectError
+from support.eventually import LIMIT
 
 
 class Counted:
@@ -30,7 +31,7 @@ def test_jobs_run_repeatedly_also_after_errors(caplog: pytest.LogCaptureFixture)
     jobs = Periodic("test", [Job("a", good, 0.01), Job("to fail", bad, 0.01), Job("to break", worse, 0.01)])
     with caplog.at_level(logging.ERROR):
         jobs.start()
-        assert all(each.enough.wait(10) for each in (good, bad, worse))
+        assert all(each.enough.wait(LIMIT) for each in (good, bad, worse))
         jobs.stop()
     assert "Failed to fail, trying again in 0.01 s: the cluster is away" in caplog.messages
     assert "Failed to break, trying again in 0.01 s" in caplog.messages
@@ -42,7 +43,7 @@ def test_a_job_starts_at_once_or_after_its_interval() -> None:
         "test", [Job("never", never, None, at_once=True), Job("later", later, 3600), Job("soon", soon, 3600, at_once=True)]
     )
     jobs.start()
-    assert soon.enough.wait(10)
+    assert soon.enough.wait(LIMIT)
     jobs.stop()
     assert (soon.runs, later.runs, never.runs) == (1, 0, 0)
 

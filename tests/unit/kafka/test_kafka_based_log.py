@@ -12,6 +12,7 @@ from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import ConnectError, InternalTopicError
 from sluiceway.kafka import kafka_based_log as log_module
 from sluiceway.kafka.kafka_based_log import KafkaBasedLog, LogRecord, TopicTail
+from support.eventually import LIMIT
 
 
 class Message:
@@ -162,7 +163,7 @@ def test_an_error_of_a_lost_topic_is_verified(kafka: Any, topic: KafkaBasedLog, 
     topic.start()
     kafka.id = now
     kafka.error_cb(KafkaError(KafkaError._UNKNOWN_PARTITION))
-    assert kafka.reader.closed.wait(5)
+    assert kafka.reader.closed.wait(LIMIT)
     with pytest.raises(InternalTopicError, match="'t' was deleted, truncated or created again"):
         topic.check()
 
@@ -244,7 +245,7 @@ def test_stop_closes_the_consumer_and_wakes_waiting_threads(kafka: Any, topic: K
     waiting = threading.Thread(target=wait)
     waiting.start()
     topic.stop()
-    waiting.join(timeout=5)
+    waiting.join(timeout=LIMIT)
     assert kafka.reader.closed.is_set()
     assert "has been stopped" in str(errors)
     topic.stop()

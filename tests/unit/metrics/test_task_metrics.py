@@ -81,17 +81,20 @@ def test_commits_that_fail_are_counted_apart() -> None:
 
 
 def test_the_delay_runs_from_the_oldest_record_to_its_commit() -> None:
+    def passed() -> float:
+        return time.time_ns() / 1_000_000 - now
+
     made, now = metrics(sink=True), time.time_ns() // 1_000_000
     made.took(2, now - 5000, now - 4000)
     made.took(2, now - 3000, now - 2000)
     made.committed(0.1, succeeded=False)
     made.committed(0.1, succeeded=True)
     found = values(made, "task-metrics", OWN)
-    assert 5000 <= float(found["record-delay-ms-max"]) < 6000
-    assert 2000 <= float(found["newest-record-age-ms"]) < 3000
+    assert 5000 <= float(found["record-delay-ms-max"]) <= 5000 + passed()
+    assert 2000 <= float(found["newest-record-age-ms"]) <= 2000 + passed()
     made.took(1, now - 1000, now - 1000)
     made.committed(0.1, succeeded=True)
-    assert float(values(made, "task-metrics", OWN)["record-delay-ms-avg"]) < 3600
+    assert 3000 <= float(values(made, "task-metrics", OWN)["record-delay-ms-avg"]) <= 3000 + passed()
 
 
 def test_a_source_reports_the_lag_that_its_task_knows() -> None:

@@ -12,6 +12,7 @@ from airflow.sdk import BaseNotifier
 
 from sluiceway.operators import SinkConnectorOperator
 from sluiceway.provider.progress.connector_progress import ConnectorProgress
+from support.eventually import LIMIT
 from unit.operators.test_connector import Kafka, Stage, worker_file  # noqa: F401 (the fixture is used by its name)
 
 STUCK = ConnectorProgress(count=10, lag=5)
@@ -39,7 +40,7 @@ def run_until(done: threading.Event, *progress: ConnectorProgress, **arguments: 
     kafka.positions = list(progress)
 
     def drive() -> int:
-        return 0 if done.wait(30) else 1
+        return 0 if done.wait(LIMIT) else 1
 
     stage = Stage(kafka, drive, kind=SinkConnectorOperator, mode="micro-batch", **arguments)
     stage.run()

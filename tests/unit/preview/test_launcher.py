@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -57,13 +56,11 @@ def test_a_call_that_never_returns_is_ended_at_the_limit() -> None:
 
 def test_a_process_that_does_not_start_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     program = tmp_path / "python"
-    program.write_text("#!/bin/sh\nexec sleep 60\n")
+    program.write_text("#!/bin/sh\nexec sleep 3600\n")
     program.chmod(0o755)
     monkeypatch.setattr("sys.executable", str(program))
     monkeypatch.setattr(launcher, "_START_SECONDS", 0.2)
-    started = time.monotonic()
     assert answered().note == "The preview was ended after 0.2 s, in the start of its process."
-    assert time.monotonic() - started < 20
 
 
 def test_an_endless_answer_is_ended(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from sluiceway.herder.overview import Overview
 from sluiceway.rest.client import ConnectClient
 from sluiceway.rest.server import RestServer
 from sluiceway.storage.memory import MemoryConfigBackingStore, MemoryStatusBackingStore
+from support.eventually import LIMIT
 from unit.rest.servers import new_server
 
 
@@ -63,7 +64,7 @@ def test_stop_lets_a_running_request_finish() -> None:
     class SlowHerder(Herder):
         def overview(self) -> Overview:
             entered.set()
-            assert leave.wait(10)
+            assert leave.wait(LIMIT)
             return super().overview()
 
     worker, config = WorkerConfig.of({}), MemoryConfigBackingStore()
@@ -73,11 +74,11 @@ def test_stop_lets_a_running_request_finish() -> None:
     address, answers = server.addresses[0], []
     request = threading.Thread(target=lambda: answers.append(httpx.get(f"{address}/connectors", timeout=20).json()))
     request.start()
-    assert entered.wait(10)
+    assert entered.wait(LIMIT)
     stop = threading.Thread(target=server.stop)
     stop.start()
     leave.set()
-    request.join(10)
+    request.join(LIMIT)
     stop.join(10)
     assert answers == [["late"]]
     assert not stop.is_alive()

@@ -10,7 +10,7 @@ from sluiceway.storage.memory import MemoryConfigBackingStore
 from sluiceway.storage.model import RestartRequest
 from sluiceway.worker.connector_runner import Outcome
 from sluiceway.worker.driver import Driver
-from support.eventually import eventually
+from support.eventually import LIMIT, eventually
 
 SHARED = {"connector.class": "X", "sluiceway.application": "small"}
 
@@ -55,14 +55,14 @@ def test_a_shared_driver_hosts_the_connectors_of_its_application_and_ends_with_t
     _stop_when_empty(driver, store, "small")
     thread = threading.Thread(target=driver.run, daemon=True)
     thread.start()
-    eventually(lambda: sorted(runners) == ["a"], within=10, what="the first connector")
+    eventually(lambda: sorted(runners) == ["a"], what="the first connector")
     store.put_connector("b", SHARED)
-    eventually(lambda: sorted(runners) == ["a", "b"], within=10, what="a connector created later")
+    eventually(lambda: sorted(runners) == ["a", "b"], what="a connector created later")
     store.put_connector("a", {"connector.class": "X"})
-    eventually(lambda: runners["a"].outcome is Outcome.DONE, within=10, what="the end of the runner of a")
+    eventually(lambda: runners["a"].outcome is Outcome.DONE, what="the end of the runner of a")
     assert runners["b"].is_alive()
     store.remove_connector("b")
-    thread.join(10)
+    thread.join(LIMIT)
     assert not thread.is_alive()
     assert sorted(runners) == ["a", "b"]
 
@@ -77,8 +77,8 @@ def test_a_driver_leaves_a_connector_that_a_change_of_its_config_moves_before_it
     thread = threading.Thread(target=driver.run, daemon=True)
     thread.start()
     store.put_connector("a", {"connector.class": "X", "spark.x": "1"})
-    eventually(lambda: notified == ["a"], within=10, what="the runner's own change")
+    eventually(lambda: notified == ["a"], what="the runner's own change")
     store.put_connector("a", SHARED)
-    thread.join(10)
+    thread.join(LIMIT)
     assert not thread.is_alive()
     assert notified == ["a"]

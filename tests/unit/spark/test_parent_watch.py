@@ -11,7 +11,7 @@ import pytest
 from sluiceway.exit_codes import APPLICATION_ENDED, FAILED
 from sluiceway.spark import parent_watch
 from sluiceway.spark.parent_watch import Condition, ParentWatch, stop_with_parent
-from support.eventually import eventually
+from support.eventually import LIMIT, eventually
 
 
 class Driver:
@@ -40,12 +40,12 @@ def test_a_driver_drains_after_the_process_it_depends_on_has_ended_and_exits_if_
         return "it has ended" if over.is_set() else None
 
     watch = ParentWatch(driver, [Condition(reason)], end=exits.append)  # type: ignore[arg-type]
-    assert polled.wait(5)
+    assert polled.wait(LIMIT)
     assert (bool(watch), driver.reasons) == (False, [])
     over.set()
-    eventually(lambda: driver.reasons == ["it has ended"], within=5, what="the driver to be stopped")
+    eventually(lambda: driver.reasons == ["it has ended"], what="the driver to be stopped")
     assert (watch.reason, watch.exit_code, driver.traces) == ("it has ended", FAILED, [None])
-    eventually(lambda: exits == [FAILED], within=5, what="the exit")
+    eventually(lambda: exits == [FAILED], what="the exit")
 
 
 def test_a_driver_stops_when_its_submitter_is_killed() -> None:
@@ -54,9 +54,9 @@ def test_a_driver_stops_when_its_submitter_is_killed() -> None:
         watch = stop_with_parent(driver, parent.pid, end=exits.append)  # type: ignore[arg-type]
         assert not watch
         parent.kill()
-        eventually(lambda: driver.reasons, within=5, what="the driver to be stopped")
+        eventually(lambda: driver.reasons, what="the driver to be stopped")
     assert driver.reasons == [f"the process that submitted this driver ({parent.pid}) has ended"]
-    eventually(lambda: exits == [FAILED], within=5, what="the exit")
+    eventually(lambda: exits == [FAILED], what="the exit")
 
 
 def test_the_end_of_the_application_is_published_and_has_its_own_exit_code() -> None:
@@ -69,7 +69,7 @@ def test_the_end_of_the_application_is_published_and_has_its_own_exit_code() -> 
     )
     assert not watch
     over.set()
-    eventually(lambda: exits == [APPLICATION_ENDED], within=5, what="the exit")
+    eventually(lambda: exits == [APPLICATION_ENDED], what="the exit")
     assert watch.exit_code == APPLICATION_ENDED
     assert driver.traces == ["The Spark application has ended: killed."]
 

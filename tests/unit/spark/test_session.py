@@ -10,6 +10,7 @@ import pytest
 
 from sluiceway.spark import session
 from sluiceway.spark.py_files import package_zip
+from support.eventually import LIMIT
 
 
 @pytest.mark.parametrize(
@@ -47,7 +48,7 @@ def test_spark_3_is_asked_twice_because_it_cancels_running_jobs_only(monkeypatch
     spark = context._jsc.sc()
     spark.cancelJobGroup.side_effect = lambda _group: again.set() if spark.cancelJobGroup.call_count == 2 else None
     session.cancel_jobs(context, "task")
-    assert again.wait(10)
+    assert again.wait(LIMIT)
     assert spark.mock_calls == [call.cancelJobGroup("task")] * 2
 
 

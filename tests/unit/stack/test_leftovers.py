@@ -14,7 +14,7 @@ import pytest
 
 from sluiceway.stack import leftovers
 from sluiceway.stack.airflow import MARKER_VARIABLE
-from support.eventually import eventually
+from support.eventually import LIMIT, eventually
 
 _STUBBORN = """
 import signal
@@ -58,7 +58,7 @@ def test_a_task_without_a_driver_is_asked_to_end(tmp_path: Path) -> None:
     try:
         eventually(lambda: _titles(scheduler).count("airflow worker -- 1 600") == 1, what="the task's process")
         assert leftovers.drain_drivers(tmp_path, 20, until=lambda: scheduler.poll() is not None, scheduler=scheduler.pid) == 0
-        assert scheduler.wait(5) == 0
+        assert scheduler.wait(LIMIT) == 0
     finally:
         for each in [*scheduler.children(recursive=True), scheduler] if scheduler.is_running() else []:
             each.kill()

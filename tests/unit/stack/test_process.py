@@ -136,7 +136,7 @@ def test_stop_ends_children_of_a_process_that_was_killed(make: Make) -> None:
     pid = started(process, "child")
     child = psutil.Process(int(process.log_tail().split()[-1]))
     os.kill(pid, signal.SIGKILL)
-    eventually(lambda: not process.is_running(), within=10)
+    eventually(lambda: not process.is_running())
     assert child.is_running()
     assert process.stop()
     assert not child.is_running()
@@ -146,7 +146,7 @@ def test_a_killed_process_does_not_count_as_running_until_its_parent_reaps_it(ma
     process = make()
     pid = started(process)
     os.kill(pid, signal.SIGKILL)
-    eventually(lambda: not process.is_running(), within=10)
+    eventually(lambda: not process.is_running())
     assert process.status().pid is None
 
 
@@ -179,7 +179,7 @@ def test_waiting_fails_with_the_end_of_the_log_as_soon_as_the_process_ends(make:
 def test_waiting_fails_if_the_process_became_ready_and_ended(make: Make) -> None:
     process = make("print('up')")
     process.start()
-    eventually(lambda: not process.is_running(), within=20)
+    eventually(lambda: not process.is_running())
     with pytest.raises(ConnectError, match="ended"):
         process.wait_until(logged(process, "up"), 20)
 

@@ -48,7 +48,7 @@ def lines(tail: StreamTail, count: int) -> list[str]:
         found.extend(line for line, _ in read.split())
         return len(found) >= count
 
-    eventually(enough, within=10, what=f"{count} lines")
+    eventually(enough, what=f"{count} lines")
     return found
 
 

@@ -67,7 +67,7 @@ class Driver:
         self.topic.put_message(request_key("c"), batch.encode())
 
     def eventually_due(self, due: bool = True) -> None:
-        eventually(lambda: self.batches.is_due("c") is due, within=10, what=f"due {due}")
+        eventually(lambda: self.batches.is_due("c") is due, what=f"due {due}")
 
     def end(self, *, batch_ended: bool = True, outcome: Outcome = Outcome.DONE) -> None:
         runner = SimpleNamespace(
@@ -80,7 +80,7 @@ class Driver:
         self.batches.ended(runner)  # type: ignore[arg-type]
 
     def last_report(self, state: BatchState) -> BatchReport:
-        eventually(lambda: self.topic.reports[-1:] and self.topic.reports[-1].state is state, within=10, what=f"{state}")
+        eventually(lambda: self.topic.reports[-1:] and self.topic.reports[-1].state is state, what=f"{state}")
         return self.topic.reports[-1]
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import queue
 import threading
-import time
 from collections.abc import Iterator
 
 import pytest
@@ -19,6 +18,7 @@ from sluiceway.storage.model import State, Status, TaskId
 from sluiceway.worker import kafka_task_services, task_commands
 from sluiceway.worker.kafka_task_services import KafkaTaskControl
 from sluiceway.worker.task_commands import command_in
+from support.eventually import NEVER
 
 WORKER = WorkerConfig.of({"config.storage.topic": "configs", "status.storage.topic": "statuses"})
 SPEC = TaskSpec(id=TaskId("c", 0), config={}, worker=WORKER, worker_id="me:1", generation=4, sink=False)
@@ -133,10 +133,8 @@ def test_heartbeats_end_with_the_stop_command_and_those_of_others_are_not_decode
     assert (decoded, ended) == ([], [])
     timer = threading.Timer(0.05, tail.put, [[record(SPEC.id, State.RUNNING), record(SPEC.id, State.UNASSIGNED)]])
     timer.start()
-    started = time.monotonic()
-    control.wait(30)
+    control.wait(NEVER)
     assert control.command() is TaskCommand.STOP
-    assert time.monotonic() - started < 15
     assert (len(decoded), ended) == (2, [True])
     control.close()
 
@@ -146,7 +144,7 @@ def test_a_lost_topic_ends_a_wait_and_fails_the_task(monkeypatch: pytest.MonkeyP
     control = KafkaTaskControl(SPEC, {}, TaskCommand.RUN)
     tail: Tail = control._tail  # type: ignore[assignment]
     tail.put(InternalTopicError("Topic 'configs' was deleted"))
-    control.wait(30)
+    control.wait(NEVER)
     with pytest.raises(InternalTopicError, match="was deleted"):
         control.command()
     control.close()

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from sluiceway.worker.start_gate import StartGate
-from support.eventually import eventually
+from support.eventually import LIMIT, eventually
 
 HOLDER = """
 import sys
@@ -76,9 +76,9 @@ def test_a_thread_gives_up_its_wait(tmp_path: Path) -> None:
     with ThreadPoolExecutor(1) as pool:
         waiting = pool.submit(shared.enter, gives_up.is_set)
         gives_up.set()
-        assert waiting.result(10) is None
+        assert waiting.result(LIMIT) is None
     slot.release()
-    eventually(lambda: shared.enter() is not None, within=5, what="a free slot")
+    eventually(lambda: shared.enter() is not None, what="a free slot")
 
 
 def test_without_a_folder_everything_starts(tmp_path: Path) -> None:

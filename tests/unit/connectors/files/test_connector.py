@@ -11,6 +11,7 @@ from sluiceway.connectors.files.connector import HDFS, PARQUET, S3
 from sluiceway.connectors.files.options import FileOptions
 from sluiceway.discovery import connector_class
 from sluiceway.errors import ConfigError
+from support.eventually import LIMIT
 
 OWN = {"connector.class": "ParquetSink", "path": "/lake"}
 HDFS_CONFIG = {
@@ -151,7 +152,7 @@ def test_a_storage_that_does_not_answer_is_no_error_of_the_config(monkeypatch: p
     from sluiceway.connectors.files.filesystem.local import LocalFileSystem
 
     answer = Event()
-    monkeypatch.setattr(LocalFileSystem, "check", lambda *_: answer.wait(10))
+    monkeypatch.setattr(LocalFileSystem, "check", lambda *_: answer.wait(LIMIT))
     monkeypatch.setattr(connector, "_CHECK_SECONDS", 0.05)
     assert errors(OWN) == {}
     answer.set()

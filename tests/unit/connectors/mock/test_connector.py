@@ -6,7 +6,7 @@ from sluiceway.connectors.mock.sink import MockSinkConnector
 from sluiceway.connectors.mock.source import MockSourceConnector
 from sluiceway.errors import ConnectError
 from sluiceway.testing import MemoryConnectorContext
-from support.eventually import eventually
+from support.eventually import LIMIT, eventually
 
 
 def test_mock_mode_fails_the_connector_from_another_thread() -> None:
@@ -14,7 +14,7 @@ def test_mock_mode_fails_the_connector_from_another_thread() -> None:
     connector = MockSourceConnector()
     connector.initialize(context)
     connector.start({"mock_mode": "connector-failure", "delay_ms": "1"})
-    eventually(lambda: bool(context.errors), within=10, what="the failure")
+    eventually(lambda: bool(context.errors), what="the failure")
     connector.stop()
     assert isinstance(context.errors[0], ConnectError)
 
@@ -25,7 +25,7 @@ def test_a_stopped_connector_does_not_fail() -> None:
     timer = connector._timer
     assert timer is not None
     connector.stop()
-    timer.join(10)
+    timer.join(LIMIT)
     assert not timer.is_alive()
 
 

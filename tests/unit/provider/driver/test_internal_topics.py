@@ -16,6 +16,7 @@ from sluiceway.provider.driver.backfill import Backfill
 from sluiceway.provider.driver.internal_topics import KafkaInternalTopics, write_trace, write_unassigned
 from sluiceway.storage.memory import MemoryConfigBackingStore, MemoryStatusBackingStore
 from sluiceway.storage.model import RestartRequest, State, Status, TargetState, TaskId
+from support.eventually import NEVER
 
 
 def _status(state: State) -> Status:
@@ -103,9 +104,7 @@ def test_a_wait_ends_when_the_connector_changes(monkeypatch: pytest.MonkeyPatch,
     }
     timer = threading.Timer(0.1, changes[change])
     timer.start()
-    began = time.monotonic()
-    KafkaInternalTopics(WorkerConfig.of({})).await_change("c", 60.0, lambda: False)
-    assert time.monotonic() - began < 30
+    KafkaInternalTopics(WorkerConfig.of({})).await_change("c", NEVER, lambda: False)
     timer.join()
 
 
@@ -129,8 +128,7 @@ def test_a_wait_ignores_other_connectors_and_the_drivers_own_records(monkeypatch
 def test_an_interrupted_wait_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(internal_topics, "KafkaConfigBackingStore", lambda worker, *, brief: _Topic())
     began = time.monotonic()
-    KafkaInternalTopics(WorkerConfig.of({})).await_change("c", 60.0, lambda: time.monotonic() - began > 0.1)
-    assert time.monotonic() - began < 30
+    KafkaInternalTopics(WorkerConfig.of({})).await_change("c", NEVER, lambda: time.monotonic() - began > 0.1)
 
 
 class _Herder:

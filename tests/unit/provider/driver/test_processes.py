@@ -12,7 +12,7 @@ import psutil
 import pytest
 
 from sluiceway.provider.driver.processes import DriverProcesses
-from support.eventually import eventually
+from support.eventually import LIMIT, eventually
 
 # Has the driver's file on its command line, as spark-submit does, and starts the driver in another thread.
 _JVM = """
@@ -66,7 +66,7 @@ def test_drain_signals_the_python_driver_and_not_the_jvm(
     processes: DriverProcesses, jvm: subprocess.Popen[bytes], tmp_path: Path
 ) -> None:
     assert processes.drain()
-    assert processes.wait(10)
+    assert processes.wait(LIMIT)
     assert (tmp_path / "drained").exists()
     assert jvm.poll() is None
     assert not processes.drain()

