@@ -9,7 +9,7 @@ unexport PYTHONDONTWRITEBYTECODE
 .PHONY: help demo demo-hdfs down test check proof lint style types imports site format docs test-airflow test-clusters build-kubernetes test-kubernetes
 .PHONY: faults bench bench-airflow bench-frames bench-many bench-scaling clean test-columns test-frames bench-rest
 .PHONY: test-preview test-stores test-plugins test-plugins-cdc test-plugins-kills bench-plugins test-cdc test-page
-.PHONY: test-matrix test-airflow-versions bench-metrics test-lineage test-metrics test-cdc-keys test-cdc-kills bench-cdc screenshots
+.PHONY: test-matrix test-airflow-versions bench-metrics test-lineage test-metrics test-cdc-keys test-cdc-kills bench-cdc screenshots mutants mutants-map
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -60,6 +60,12 @@ proof: $(VENV)/.ready  ## all targets that prove more than `make test` has time 
 
 test-long: $(VENV)/.ready  ## the tests of a broker, Spark, and databases that `make test` has no time for, and no other target runs
 	$(BIN)/python -m pytest tests/integration tests/unit -m long -v -p no:cacheprovider
+
+mutants: $(VENV)/.ready  ## break the product in 300 chosen places: a test must notice each (ONLY=masks,cdc-window JOBS=2)
+	PYTHONPATH=tests $(BIN)/python -m mutants.run --only "$(ONLY)" --jobs $${JOBS:-2}
+
+mutants-map: $(VENV)/.ready  ## find the unit tests that reach each mutant's place again; several times as long as the tests
+	PYTHONPATH=tests $(BIN)/python -m mutants.reach
 
 test-airflow: $(VENV)/.ready  ## the longer tests on a real Airflow
 	$(BIN)/python -m pytest tests/airflow -m airflow -p no:cacheprovider

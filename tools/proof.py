@@ -37,6 +37,7 @@ TARGETS = (
     "test-stores",
     "test-long",
     "faults",
+    "mutants",
     "bench",
 )
 _HEADER = """\

@@ -1,0 +1,118 @@
+"""Airflow: operators, sensors, and the rules of the pause sync."""
+
+from mutants.mutant import Mutant
+
+MUTANTS = (
+    Mutant(
+        "airflow-sync-user",
+        "provider/pause_sync/rules.py",
+        "    elif paused != agreed:\n        wanted = paused",
+        "    elif paused != agreed:\n        wanted = agreed",
+        "A user's toggle of a DAG is undone.",
+    ),
+    Mutant(
+        "airflow-sync-connector",
+        "provider/pause_sync/rules.py",
+        "    else:\n        wanted = not agreed",
+        "    else:\n        wanted = agreed",
+        "A paused connector's DAG is not paused.",
+    ),
+    Mutant(
+        "airflow-sync-start",
+        "provider/pause_sync/rules.py",
+        "wanted = paused if flag_is_newer else any(inactive.values())",
+        "wanted = paused if flag_is_newer else all(inactive.values())",
+        "At startup, a paused connector of a DAG of several is resumed.",
+    ),
+    Mutant(
+        "airflow-sync-newer",
+        "provider/pause_sync/rules.py",
+        "return toggle.at > max(set_at, default=0)",
+        "return toggle.at > min(set_at, default=0)",
+        "A toggle before the last change of a connector counts as newer.",
+    ),
+    Mutant(
+        "airflow-sync-clear",
+        "provider/pause_sync/rules.py",
+        "and asked >= names.keys() and not flags[dag].paused)",
+        "and asked >= names.keys())",
+        "A restart request clears the run of a paused DAG.",
+    ),
+    Mutant(
+        "airflow-sync-agreed",
+        "provider/pause_sync/pause_sync.py",
+        "                    self._agreed[dag] = decision.paused_after",
+        "                    pass",
+        "A toggle right after a change of the pause sync is undone.",
+    ),
+    Mutant(
+        "airflow-sync-follower",
+        "provider/pause_sync/pause_sync.py",
+        "        if dags and leads:",
+        "        if dags:",
+        "Every API server requests that the bundle be parsed.",
+    ),
+    Mutant(
+        "airflow-before-start",
+        "provider/driver/outcome.py",
+        "if dag_paused or entry is None or entry.target_state is not TargetState.STARTED:",
+        "if dag_paused or entry is None:",
+        "A DAG run starts a paused connector's driver.",
+    ),
+    Mutant(
+        "airflow-fenced",
+        "provider/driver/outcome.py",
+        "    if exit_code == exit_codes.FENCED:\n        return NextAction.FAIL_FENCED\n",
+        "",
+        "A driver that another has replaced is started again.",
+    ),
+    Mutant(
+        "airflow-batch-died",
+        "provider/driver/outcome.py",
+        "return NextAction.SUCCEED if exit_code == exit_codes.DONE else NextAction.FAIL_DIED",
+        "return NextAction.SUCCEED",
+        "A micro-batch whose driver died succeeds.",
+    ),
+    Mutant(
+        "airflow-restart-delay",
+        "provider/driver/restarts.py",
+        "self.number = 1 if ran >= _HEALTHY_SECONDS else self.number + 1",
+        "self.number += 1",
+        "A driver that ran for a day waits a minute before its restart.",
+    ),
+    Mutant(
+        "airflow-sensor-lag",
+        "provider/triggers/conditions.py",
+        "return ConditionResult(lag <= self.at_most,",
+        "return ConditionResult(lag < self.at_most,",
+        "The lag sensor waits for less than at_most.",
+    ),
+    Mutant(
+        "airflow-sensor-source",
+        "provider/triggers/conditions.py",
+        "            return ConditionResult(False, why, failed=True)",
+        "            return ConditionResult(False, why)",
+        "The lag sensor of a source waits for ever.",
+    ),
+    Mutant(
+        "airflow-sensor-state",
+        "provider/triggers/conditions.py",
+        "met = not failed and seen.is_in",
+        "met = seen.is_in",
+        "The state sensor succeeds although a task has failed.",
+    ),
+    Mutant(
+        "airflow-sensor-offsets",
+        "provider/triggers/conditions.py",
+        "return all(name in stored and _at_least(stored[name], value) for name, value in wanted.items())",
+        "return any(name in stored and _at_least(stored[name], value) for name, value in wanted.items())",
+        "The offsets sensor is satisfied with one of several fields.",
+    ),
+    Mutant(
+        "airflow-batch-superseded",
+        "provider/triggers/conditions.py",
+        "if requested is not None and requested > self.batch:",
+        "if False:",
+        "A task waits for a micro-batch that another request has replaced.",
+    ),
+)

@@ -1,0 +1,111 @@
+"""Masks of secrets."""
+
+from mutants.mutant import Mutant
+
+MUTANTS = (
+    Mutant(
+        "mask-key-names",
+        "config/masking.py",
+        "return bool(_SECRET.search(key)) and not _NOT_SECRET.search(key)",
+        'return key.endswith("password")',
+        "Secrets are shown whose keys do not end with password.",
+    ),
+    Mutant(
+        "mask-user-info",
+        "config/masking.py",
+        "return _hidden(value) if is_secret(key) else _USER_INFO.sub(HIDDEN, value)",
+        "return _hidden(value) if is_secret(key) else value",
+        "The password in a URL is shown.",
+    ),
+    Mutant(
+        "mask-typed-password",
+        "config/masking.py",
+        "_hidden(value) if key in passwords else shown(key, value)",
+        "shown(key, value)",
+        "The value of a key of type password is shown if its name does not say so.",
+    ),
+    Mutant(
+        "mask-partial-reference",
+        "config/masking.py",
+        "_ONLY_REFERENCES.fullmatch(value)",
+        "_ONLY_REFERENCES.match(value)",
+        "A secret behind a reference is shown.",
+    ),
+    Mutant(
+        "mask-parse-error",
+        "config/parsing.py",
+        "raise ConfigError(name, HIDDEN if type_ is Type.PASSWORD else value, str(error)) from None",
+        "raise ConfigError(name, value, str(error)) from None",
+        "The error about a password shows it.",
+    ),
+    Mutant(
+        "mask-password-text",
+        "config/password.py",
+        "    def __str__(self) -> str:\n        return HIDDEN",
+        "    def __str__(self) -> str:\n        return self._value",
+        "A password is shown when it is formatted.",
+    ),
+    Mutant(
+        "mask-resolved",
+        "herder/references.py",
+        "text = text.replace(resolved, written)",
+        "pass",
+        "An error shows the value that a reference stands for.",
+    ),
+    Mutant(
+        "mask-resolved-value",
+        "herder/references.py",
+        "return value.value if written is None or value.value == HIDDEN else written",
+        "return value.value",
+        "A validation shows the value that a reference stands for.",
+    ),
+    Mutant(
+        "mask-without-class",
+        "herder/validation.py",
+        "values = {key: value if key in _NOT_SECRET else HIDDEN for key, value in config.items()}",
+        "values = dict(config)",
+        "The error about a config without a class shows its secrets.",
+    ),
+    Mutant(
+        "mask-diff",
+        "cli/diff.py",
+        'yield f"  + {key}: {shown(key, after)}"',
+        'yield f"  + {key}: {after}"',
+        "sluiceway diff shows new secrets.",
+    ),
+    Mutant(
+        "mask-get",
+        "cli/get.py",
+        "return config if options.show_secrets else masked(config)",
+        "return config",
+        "sluiceway get shows secrets.",
+    ),
+    Mutant(
+        "mask-history",
+        "storage/history.py",
+        "    before = masked(entry.config, secrets)",
+        "    before = dict(entry.config)",
+        "A connector's history keeps its earlier secrets.",
+    ),
+    Mutant(
+        "mask-findings",
+        "cli/findings.py",
+        'return value if value is None else ("[hidden]" if key in secret else shown(key, value))',
+        "return value if value is None else shown(key, value)",
+        "sluiceway validate shows values of type password.",
+    ),
+    Mutant(
+        "mask-unexpected",
+        "rest/errors.py",
+        'f"Internal error ({type(error).__name__}); see the log of the REST server."',
+        'f"Internal error ({type(error).__name__}: {error}); see the log of the REST server."',
+        "A response quotes the text of an unexpected error.",
+    ),
+    Mutant(
+        "mask-bad-json",
+        "rest/bodies.py",
+        'return f"{error.msg} at line {error.lineno}, column {error.colno}"',
+        'return f"{error.msg} in {error.doc}"',
+        "A response quotes a request's body, with its secrets.",
+    ),
+)

@@ -1,0 +1,35 @@
+"""A pytest plugin for runs on a mutant: writes down the first test that failed, and lets Hypothesis find the same each time."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import Phase, settings
+
+FAILURES = "MUTANTS_FAILURES"
+"""The environment variable with the path of the file to which the ids of failed tests are appended."""
+
+
+def pytest_collection() -> None:
+    """Try the same examples in each run, and do not spend time on simpler ones for the report."""
+    phases = (Phase.explicit, Phase.generate)
+    settings.register_profile("mutants", settings.default, derandomize=True, database=None, phases=phases)
+    settings.load_profile("mutants")
+
+
+def pytest_collectreport(report: pytest.CollectReport) -> None:
+    """Write down a module that cannot be imported."""
+    _write(report)
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    """Write down a test that failed."""
+    _write(report)
+
+
+def _write(report: pytest.CollectReport | pytest.TestReport) -> None:
+    if report.failed:
+        with Path(os.environ[FAILURES]).open("a", encoding="utf-8") as failures:
+            failures.write(f"{report.nodeid}\n")
