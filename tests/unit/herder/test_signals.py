@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from typing import Any
 
 import pytest
 
@@ -148,13 +149,14 @@ def test_the_message_says_what_to_check_if_the_brokers_do_not_answer(monkeypatch
 
 
 def test_connectors_execute_the_types_that_are_accepted(caplog: pytest.LogCaptureFixture) -> None:
-    class Incremental:
+    class Silent:
         def __getattr__(self, name: str) -> object:
             return lambda *_: None
 
-    executed = Signals(Incremental(), list, lambda *_: None)  # type: ignore[arg-type]
+    silent: Any = Silent()
+    executed = Signals(silent, list, lambda *_: None, silent, lambda _error: False)
     for each in TYPES:
         executed.execute(Signal("s", each, {}))
-    assert "unknown type" not in caplog.text
+    assert "is unknown" not in caplog.text
     executed.execute(Signal("s", "strange", {}))
-    assert "unknown type" in caplog.text
+    assert "its type strange is unknown" in caplog.text

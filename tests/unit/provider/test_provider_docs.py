@@ -9,6 +9,7 @@ from airflow.cli.cli_config import GroupCommand
 
 import sluiceway.dags
 from sluiceway.cli.airflow_commands import get_cli_commands
+from sluiceway.config.connector import CALLBACKS
 from sluiceway.provider.dag_bundle import dag_keys
 from sluiceway.provider.hooks.connection_type import CONN_TYPE
 from sluiceway.provider.provider_info import get_provider_info
@@ -46,6 +47,6 @@ def test_every_example_dag_is_documented_and_in_the_packages_docstring() -> None
 
 def test_every_airflow_key_is_documented() -> None:
     values = [str(value) for name, value in vars(dag_keys).items() if name.isupper()]
-    keys = {value for value in values if value.startswith(("airflow.", "sluiceway."))} | set(dag_keys.CALLBACKS)
+    keys = {value for value in values if value.startswith(("airflow.", "sluiceway."))} | set(CALLBACKS)
     cells = [line.split(" | ")[0] for line in KEYS.splitlines() if line.startswith("| `")]
     assert keys <= {key for each in cells for key in re.findall(r"`([\w.]+)`", each)}
