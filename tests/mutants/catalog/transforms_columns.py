@@ -34,13 +34,6 @@ MUTANTS = (
         "Cast of NaN and large floats to integers does not saturate.",
     ),
     Mutant(
-        "cast-columns-range",
-        f"{_COLUMNS}/cast.py",
-        "half = pa.scalar(1 << (target.bit_width - 1), pa.int64())",
-        "half = pa.scalar(1 << target.bit_width, pa.int64())",
-        "Cast of a text beyond the integer's range is no error of its record.",
-    ),
-    Mutant(
         "extract-field-columns-default",
         f"{_COLUMNS}/extract_field.py",
         "last.schema.default if replace else None",
