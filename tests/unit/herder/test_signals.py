@@ -151,7 +151,7 @@ def test_the_message_says_what_to_check_if_the_brokers_do_not_answer(monkeypatch
 def test_connectors_execute_the_types_that_are_accepted(caplog: pytest.LogCaptureFixture) -> None:
     class Silent:
         def __getattr__(self, name: str) -> object:
-            return lambda *_: None
+            return lambda *_, **__: None
 
     silent: Any = Silent()
     executed = Signals(silent, list, lambda *_: None, silent, lambda _error: False)
