@@ -133,7 +133,7 @@ def test_requests_need_the_permissions_of_the_dag(
 class _OnlyMine:
     """An auth manager whose user may see and edit one DAG."""
 
-    def filter_authorized_dag_ids(self, *, dag_ids: set[str], user: object, method: str, team_name: str | None) -> set[str]:
+    def filter_authorized_dag_ids(self, *, dag_ids: set[str], user: object, method: str) -> set[str]:
         return dag_ids & {"mine"} if method == "GET" else set()
 
     def is_authorized_dag(self, *, method: str, details: DagDetails, user: object) -> bool:

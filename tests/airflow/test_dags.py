@@ -7,6 +7,9 @@ from typing import Any
 
 import pytest
 
+from sluiceway.config.properties import read_properties
+from sluiceway.config.worker import WorkerConfig
+from sluiceway.storage.config_backing_store import KafkaConfigBackingStore
 from support.eventually import eventually
 from support.stack import START, RunningStack
 
@@ -38,7 +41,10 @@ def _runs(stack: RunningStack, dag_id: str) -> list[dict[str, Any]]:
 
 def test_a_config_that_cannot_become_a_dag_does_not_affect_other_dags(stack: RunningStack, folder: Path) -> None:
     config = {"connector.class": "FileStreamSource", "file": str(folder / "none"), "topic": "none", "airflow.mode": "micro-batch"}
-    stack.connect.create("wrong", {**config, "airflow.schedule": "every now and then"})
+    store = KafkaConfigBackingStore(WorkerConfig.of(read_properties(Path(stack.addresses.worker_file))))
+    store.start()
+    store.put_connector("wrong", {**config, "airflow.schedule": "every now and then"})  # the REST API refuses it
+    store.stop()
     stack.connect.create("right: of way", config)
     right = "right_x3A_x20of_x20way"
     dag = eventually(lambda: stack.dag(right), what="the DAG of the right one")

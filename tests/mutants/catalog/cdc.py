@@ -34,15 +34,15 @@ MUTANTS = (
     Mutant(
         "cdc-window",
         "connectors/cdc/incremental.py",
-        "            window.rows.pop(_identity(schema.key, schema.value, row), None)",
+        "            same.pop()",
         "            pass",
         "An incremental snapshot returns a row that the log has changed since.",
     ),
     Mutant(
         "cdc-window-other-table",
         "connectors/cdc/incremental.py",
-        "if window is not None and window.opened and window.schema.id == schema.id:",
-        "if window is not None and window.opened:",
+        "        if window is None or not window.opened or window.schema.id != schema.id:\n            return\n        identity",
+        "        if window is None or not window.opened:\n            return\n        identity",
         "A change of another table removes a row from an incremental snapshot.",
     ),
     Mutant(

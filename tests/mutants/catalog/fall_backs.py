@@ -13,8 +13,8 @@ MUTANTS = (
     Mutant(
         "fall-back-sink",
         "runtime/sink/sink_batches.py",
-        "        except NotColumnar:\n            return [SinkPart(messages)]",
-        "        except NotColumnar:\n            return [SinkPart(messages, dropped=True)]",
+        "            return [SinkPart(messages, refusal=error.refusal._replace(schema=part.columns.value.schema))]",
+        "            return [SinkPart(messages, dropped=True)]",
         "A sink's batch that transforms cannot handle as columns is dropped.",
     ),
     Mutant(
@@ -34,15 +34,15 @@ MUTANTS = (
     Mutant(
         "fall-back-attempts-success",
         "runtime/columns.py",
-        "    def succeeded(self) -> None:\n        self._pause = 0",
-        "    def succeeded(self) -> None:\n        pass",
+        "        self._pause, self._last = 0, _SINGLE",
+        "        self._last = _SINGLE",
         "A batch of columns does not end the pause between attempts.",
     ),
     Mutant(
         "fall-back-few-records",
         "runtime/sink/sink_batches.py",
-        "if not self._columns or len(messages) < FEWEST_RECORDS or not self._attempts.next():",
-        "if not self._columns or not self._attempts.next():",
+        "        if self._forms.always is None and len(messages) < FEWEST_RECORDS:",
+        "        if self._forms.always is None and not messages:",
         "Small batches of a sink are handled as columns.",
     ),
     Mutant(
@@ -76,16 +76,15 @@ MUTANTS = (
     Mutant(
         "fall-back-several-batches",
         "runtime/source/column_encoder.py",
-        "        if len(batches) > 1:  # a record's place among several batches would have to be found again after a failure\n"
-        "            raise NotColumnar\n",
-        "",
+        "        if len(batches) > 1:  #",
+        "        if len(batches) > 1 and not source:  #",
         "Of a source's batch that a predicate splits, only the first part is sent.",
     ),
     Mutant(
         "fall-back-row-errors",
         "runtime/sink/column_reader.py",
-        "        except (NotColumnar, pa.ArrowException):\n            return [SinkPart(run)]",
-        "        except (NotColumnar, pa.ArrowException):\n            return [SinkPart(run, dropped=True)]",
+        "            return [SinkPart(run, refusal=error.refusal)]",
+        "            return [SinkPart(run, dropped=True)]",
         "Messages that a converter does not read as columns are lost.",
     ),
 )

@@ -48,8 +48,8 @@ MUTANTS = (
     Mutant(
         "retry-source-backoff-reset",
         "runtime/source/worker_source_task.py",
-        "        self._backoff = BACKOFF_SECONDS[0]\n        seconds",
-        "        seconds",
+        "        self._backoff = BACKOFF_SECONDS[0]\n        self._retry_status.succeeded()",
+        "        self._retry_status.succeeded()",
         "The back-off of poll() is not reset by a success.",
     ),
     Mutant(
@@ -62,8 +62,8 @@ MUTANTS = (
     Mutant(
         "retry-lease-stopping",
         "worker/lease.py",
-        "if self._stopping.is_set() or time.monotonic() >= deadline:",
-        "if time.monotonic() >= deadline:",
+        "                if is_refused or self._stopping.is_set() or time.monotonic() >= deadline:",
+        "                if is_refused or time.monotonic() >= deadline:",
         "A driver that must stop goes on trying to write its status.",
     ),
     Mutant(

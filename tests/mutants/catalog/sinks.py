@@ -125,8 +125,8 @@ MUTANTS = (
     Mutant(
         "tables-defaults",
         "connectors/tables/rows.py",
-        "_with_defaults(_table(value), batch.value.schema)",
-        "_table(value)",
+        "        value = _with_defaults(batch.value.schema, value, replace=options.replace_nulls)",
+        "        pass",
         "Null is written where the field has a default.",
     ),
     Mutant(

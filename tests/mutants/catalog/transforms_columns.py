@@ -190,8 +190,8 @@ MUTANTS = (
     Mutant(
         "timestamp-converter-columns-seconds",
         f"{_COLUMNS}/timestamp_converter.py",
-        "return pc.multiply_checked(values, number(1000))",
-        "return pc.multiply(values, number(1000))",
+        "return pc.multiply_checked(numbers, number(factor))",
+        "return pc.multiply(numbers, number(factor))",
         "TimestampConverter wraps seconds that are out of range.",
     ),
     Mutant(
@@ -225,8 +225,8 @@ MUTANTS = (
     Mutant(
         "regex-router-columns",
         "transforms/regex_router.py",
-        "dataclasses.replace(batch, topic=self._new_name(batch.topic))",
-        "dataclasses.replace(batch, topic=batch.topic)",
+        "            return dataclasses.replace(batch, topic=topic)",
+        "            return batch",
         "RegexRouter does not rename the topic of batches of columns.",
     ),
     Mutant(
