@@ -1,4 +1,4 @@
-"""A pytest plugin for runs on a mutant: writes down the first test that failed, and lets Hypothesis find the same each time."""
+"""A pytest plugin for runs on a mutant: writes down the first test that failed, shortens waits, and lets Hypothesis find the same."""
 
 from __future__ import annotations
 
@@ -8,12 +8,17 @@ from pathlib import Path
 import pytest
 from hypothesis import Phase, settings
 
+from support import eventually
+
+_WAIT_SECONDS = 10.0
+
 FAILURES = "MUTANTS_FAILURES"
 """The environment variable with the path of the file to which the ids of failed tests are appended."""
 
 
 def pytest_collection() -> None:
-    """Try the same examples in each run, and do not spend time on simpler ones for the report."""
+    """Try the same examples in each run, and do not spend time on simpler ones for the report; wait for seconds only."""
+    eventually.most = _WAIT_SECONDS
     phases = (Phase.explicit, Phase.generate)
     settings.register_profile("mutants", settings.default, derandomize=True, database=None, phases=phases)
     settings.load_profile("mutants")
