@@ -1,4 +1,4 @@
-"""A pytest plugin for runs on a mutant: writes down the first test that failed, shortens waits, and lets Hypothesis find the same."""
+"""A pytest plugin for runs on a mutant: writes down the first failed test, shortens waits, and lets Hypothesis find the same."""
 
 from __future__ import annotations
 
@@ -8,8 +8,6 @@ from pathlib import Path
 import pytest
 from hypothesis import Phase, settings
 
-from support import eventually
-
 _WAIT_SECONDS = 10.0
 
 FAILURES = "MUTANTS_FAILURES"
@@ -18,6 +16,8 @@ FAILURES = "MUTANTS_FAILURES"
 
 def pytest_collection() -> None:
     """Try the same examples in each run, and do not spend time on simpler ones for the report; wait for seconds only."""
+    from support import eventually  # from the copy of the tree: this module is also loaded by what makes the copy
+
     eventually.most = _WAIT_SECONDS
     phases = (Phase.explicit, Phase.generate)
     settings.register_profile("mutants", settings.default, derandomize=True, database=None, phases=phases)
