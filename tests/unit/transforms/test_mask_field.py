@@ -114,6 +114,12 @@ def test_a_null_value_is_an_error() -> None:
         transformed(mask, None, Schema.struct({}, optional=True))
 
 
+def test_null_is_not_replaced() -> None:
+    mask = configured(MaskFieldValue, fields="a", replacement="***")
+    assert value_of(mask, {"a": None}) == {"a": None}
+    assert value_of(mask, *struct_of({"a": Schema(Type.STRING, optional=True)}, {"a": None})) == {"a": None}
+
+
 def test_a_masked_null_takes_the_empty_value_of_its_default() -> None:
     fields = {"a": Schema(Type.STRING, default="d"), "b": Schema(Type.STRING, default="d")}
     assert value_of(configured(MaskFieldValue, fields="a"), *struct_of(fields, {})) == {"a": "", "b": "d"}

@@ -209,6 +209,11 @@ def test_nan_and_infinities_are_strings() -> None:
     assert encode(schema, [float("nan"), float("-inf"), 1.0]) == b'["NaN","-Infinity",1.0]'
 
 
+@pytest.mark.parametrize(("type_", "read"), [(Type.FLOAT32, 0.10000000149011612), (Type.FLOAT64, 0.1)])
+def test_a_float_has_the_digits_of_its_type(type_: Type, read: float) -> None:
+    assert decode(to_json_schema(Schema(type_), JsonOptions()), "0.1")[1] == read
+
+
 def test_validation_refuses_values_that_do_not_match() -> None:
     made = converter(**{"json.fail.invalid.schema": "true"})
     node = {"type": "object", "properties": {"a": {"type": "integer", "maximum": 5}}}

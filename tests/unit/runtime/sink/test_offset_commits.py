@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
@@ -36,11 +36,23 @@ def consumer() -> FakeConsumer:
     return FakeConsumer()
 
 
-def commits(consumer: FakeConsumer, pre_commit: Any = None, interval: float = 1000.0) -> SinkOffsetCommitter:
+def commits(
+    consumer: FakeConsumer,
+    pre_commit: Any = None,
+    interval: float = 1000.0,
+    flush_reports: Callable[[float], bool] = lambda _seconds: True,
+) -> SinkOffsetCommitter:
     task = ScriptedSinkTask()
     task.script = Script(pre_commit=pre_commit)
     context = WorkerSinkTaskContext({}, consumer)  # type: ignore[arg-type]
-    made = SinkOffsetCommitter(task, consumer, context, interval, last_commit_seconds=7.0)  # type: ignore[arg-type]
+    made = SinkOffsetCommitter(
+        task,
+        consumer,  # type: ignore[arg-type]
+        context,
+        interval,
+        flush_reports=flush_reports,
+        last_commit_seconds=7.0,
+    )
     made.delivered(SinkBatch(starts={A: 0, B: 10}, ends={A: 5, B: 12}))
     return made
 
@@ -101,3 +113,13 @@ def test_the_commit_of_revoked_partitions_waits_and_leaves_the_others(consumer: 
     made.forget(frozenset({A}))
     assert consumer.commits == [({A: 5}, 7.0)]
     assert made.current_offsets == {B: 12}
+
+
+def test_nothing_is_committed_before_the_dead_letter_queue_records_are_in_kafka(consumer: FakeConsumer) -> None:
+    flushes = iter([False, False, True])
+    made = commits(consumer, flush_reports=lambda _seconds: next(flushes))
+    made.commit()
+    assert not made.commit_and_wait()
+    assert (consumer.commits, consumer.seeks) == ([], [])
+    made.commit()
+    assert consumer.commits == [({A: 5, B: 12}, None)]
