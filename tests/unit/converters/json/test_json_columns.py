@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from decimal import Context, Decimal
 from typing import Any
 
 import pyarrow as pa
@@ -375,6 +376,12 @@ def test_texts_are_escaped_as_jackson_does(column: list[str | None]) -> None:
     rows = [Struct.of(schema, [text]) for text in column]
     for replace in ("true", "false"):
         assert encoded_alike(converter({"replace.null.with.default": replace}), schema, rows) == len(rows)
+
+
+@pytest.mark.parametrize("unscaled", [2**63 - 1, 2**63, 2**64, 2**64 + 1, 2**65, 10**37, -1, -(2**63), -(2**64), -(2**64) + 1])
+def test_decimals_at_the_edges_of_64_bits(unscaled: int) -> None:
+    column = [Decimal(each).scaleb(-2, Context(prec=40)) for each in (0, unscaled, 128)]
+    assert encoded_alike(converter(), decimal_schema(2), column) == len(column)
 
 
 def test_nothing_to_encode() -> None:

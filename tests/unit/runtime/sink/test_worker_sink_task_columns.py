@@ -169,6 +169,17 @@ def test_large_runs_of_a_partition_are_columns_and_short_ones_are_records_in_ord
     ]
 
 
+def test_few_records_do_not_count_as_a_failed_attempt(monkeypatch: pytest.MonkeyPatch) -> None:
+    consume = Consumer.consume
+
+    def first_few(self: Consumer, number: int, timeout: float) -> list[Message]:
+        return consume(self, min(number, 300 if ColumnSinkTask.taken else len(self.left) - 300), timeout)
+
+    monkeypatch.setattr(Consumer, "consume", first_few)
+    taken = run(monkeypatch, messages(0, 0, 499), until=lambda: count() == 499)
+    assert taken == [("rows", 0, list(range(199))), ("columns", 0, list(range(199, 499)))]
+
+
 def test_messages_with_headers_and_bad_text_are_records(monkeypatch: pytest.MonkeyPatch) -> None:
     with_header = Message(topic="t", partition=0, offset=300, value=b"v", timestamp=(1, 1), headers=[("h", b"1")])
     taken = run(monkeypatch, messages(0, 0, 300), [with_header], until=lambda: count() == 301)
@@ -323,7 +334,9 @@ def test_an_error_of_a_columnar_form_fails_the_task(monkeypatch: pytest.MonkeyPa
     assert ColumnSinkTask.taken == []
 
 
-def test_a_retriable_error_repeats_only_the_batch_that_failed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_retriable_error_repeats_only_the_batch_that_failed_after_the_time_that_the_task_set(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     failures = [RetriableError("away"), RetriableError("away")]
 
     def fail(task: Any, batch: ColumnBatch) -> None:
@@ -335,6 +348,8 @@ def test_a_retriable_error_repeats_only_the_batch_that_failed(monkeypatch: pytes
     taken = run(monkeypatch, messages(0, 0, 300), messages(1, 0, 300), until=committed(300, 300))
     assert [(kind, partition, len(offsets)) for kind, partition, offsets in taken] == [("columns", 0, 300), ("columns", 1, 300)]
     assert not failures
+    waits = [record.args[1] for record in caplog.records if isinstance(record.args, tuple) and "retrying in" in record.msg]
+    assert waits == [0.001, 0.001]
 
 
 def test_a_stop_during_retries_reads_only_what_was_not_put_again(monkeypatch: pytest.MonkeyPatch) -> None:

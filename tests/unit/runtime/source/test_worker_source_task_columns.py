@@ -120,6 +120,21 @@ def test_what_has_no_columnar_form_is_sent_in_row_form_and_polled_so_next() -> N
     assert stored(task) == {"position": 2}
 
 
+def test_all_parts_of_a_batch_that_a_predicate_splits_are_sent() -> None:
+    route = {
+        "transforms": "route",
+        "transforms.route.type": "RegexRouter",
+        "transforms.route.regex": "t",
+        "transforms.route.replacement": "gone",
+        "transforms.route.predicate": "null",
+        "predicates": "null",
+        "predicates.null.type": "RecordIsTombstone",
+    }
+    task = run(columns("a", None, "b"), **route)
+    assert [(topic, value) for topic, value, _, _ in sent()] == [("t", b"a"), ("gone", None), ("t", b"b")]
+    assert stored(task) == {"position": 3}
+
+
 def test_a_record_that_cannot_be_sent_fails_the_task_after_those_before_it() -> None:
     task = run(columns("a", "b", "c" * 2000, "d"))
     assert task.join().failed

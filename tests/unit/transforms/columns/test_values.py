@@ -6,11 +6,14 @@ The row form says what is right. Random cases (test_equality.py) find such value
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
+import pyarrow as pa
 import pytest
 
-from sluiceway.api import SinkRecord
+from sluiceway.api import Column, SinkRecord
+from sluiceway.columns.arrow_schema import arrow_type
 from sluiceway.data import Schema, Struct, Type, date_schema, timestamp_schema
 from sluiceway.data.instant import date_of, timestamp_of
 from support.columnar import Case, batch_of, differences
@@ -27,7 +30,7 @@ _DEEP = Schema.struct([("z", _INNER), ("m", _MIDDLE)])
 _MAYBE = Schema.struct([("d", _DEFAULT)], optional=True)
 _OUTER = Schema.struct([("a", _INT), ("s", _MAYBE)])
 _STRUCT_DEFAULT = Schema.struct(
-    [("v", _INT)], optional=True, default=Struct(Schema.struct([("v", _INT)], optional=True), {"v": 9})
+    [("v", _OPTIONAL)], optional=True, default=Struct(Schema.struct([("v", _OPTIONAL)], optional=True), {"v": 9})
 )
 _FILLED = Schema(Type.INT32, default=5)
 _MAP = Schema.map(_TEXT, _FILLED)
@@ -180,3 +183,11 @@ def test_columns_have_the_values_of_rows(name: str) -> None:
         records.append(SinkRecord("orders", 3, 7 + at, value, example.schema, key, key_schema, timestamp, 1))
     config = chain_config(*example.stages, **example.predicates)
     assert differences(config, Case(records, batch_of(records))) == (example.how, None)
+
+
+def test_flatten_leaves_null_in_a_required_field_to_the_row_form() -> None:
+    """A source's own arrays may have it; ``to_array`` makes none."""
+    records: list[Any] = [SinkRecord("orders", 3, 7, _pair(_PAIR, 1, None), _PAIR)]
+    whole = batch_of([SinkRecord("orders", 3, 7, _pair(_PAIR, 1, 2), _PAIR)])
+    batch = replace(whole, value=Column(_PAIR, pa.array([{"a": 1, "b": None}], arrow_type(_PAIR))))
+    assert differences(chain_config({"type": "Flatten$Value"}), Case(records, batch)) == ("error", None)
