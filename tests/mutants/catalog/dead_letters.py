@@ -72,5 +72,6 @@ MUTANTS = (
         '    own.pop("transactional.id", None)\n',
         "",
         "The dead letter queue's producer takes over the task's transactional id.",
+        tests=("tests/unit/runtime/errors/test_error_handling.py",),
     ),
 )

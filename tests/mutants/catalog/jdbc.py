@@ -65,6 +65,7 @@ MUTANTS = (
         'factor = 1000 if granularity.value.startswith("nanos") else 1',
         "factor = 1",
         "Timestamps in nanoseconds are microseconds.",
+        tests=("tests/unit/connectors/jdbc/source/test_values.py",),
     ),
     Mutant(
         "jdbc-source-scale",

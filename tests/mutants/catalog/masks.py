@@ -30,6 +30,7 @@ MUTANTS = (
         "_ONLY_REFERENCES.fullmatch(value)",
         "_ONLY_REFERENCES.match(value)",
         "A secret behind a reference is shown.",
+        tests=("tests/unit/config/test_masking.py",),
     ),
     Mutant(
         "mask-parse-error",

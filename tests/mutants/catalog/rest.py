@@ -30,6 +30,7 @@ MUTANTS = (
         "    if unknown:\n",
         "    if False:\n",
         "A request to create a connector may have any fields.",
+        tests=("tests/unit/rest/test_bodies.py",),
     ),
     Mutant(
         "rest-trace",
@@ -44,6 +45,7 @@ MUTANTS = (
         "return fields if plugin.version == UNDEFINED_VERSION else",
         "return",
         "A plugin without a version shows one.",
+        tests=("tests/unit/rest/test_bodies.py",),
     ),
     Mutant(
         "rest-offset-fields",
@@ -51,6 +53,7 @@ MUTANTS = (
         'if not isinstance(entry, dict) or entry.keys() - {"partition", "offset"}:',
         "if not isinstance(entry, dict):",
         "An offset with unknown fields is accepted.",
+        tests=("tests/unit/rest/test_bodies.py",),
     ),
     Mutant(
         "rest-conflict",

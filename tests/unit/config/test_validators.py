@@ -61,7 +61,7 @@ NO_ITEMS = "Configuration 'x' must not be empty. Valid values include: any non-e
         (NonEmptyStringWithoutControlChars(), " ", None),
         (Range(1), None, "Invalid value null for configuration x: Value must be non-null"),
         (Range(1), 0, "Invalid value 0 for configuration x: Value must be at least 1"),
-        (Range(1, 5), 9, "Invalid value 9 for configuration x: Value must be no more than 5"),
+        (Range(1, 5), 6, "Invalid value 6 for configuration x: Value must be no more than 5"),
         (Range(1, 5), 5, None),
         (OrNull(Range(1)), None, None),
         (OrNull(Range(1)), 0, "Invalid value 0 for configuration x: Value must be at least 1"),

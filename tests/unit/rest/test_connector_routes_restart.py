@@ -40,7 +40,7 @@ def cluster() -> Cluster:
     return Cluster()
 
 
-@pytest.mark.parametrize("query", ["", "?includeTasks=false&onlyFailed=false", "?includeTasks=maybe", "?forward=false"])
+@pytest.mark.parametrize("query", ["", "?includeTasks=false&onlyFailed=no", "?includeTasks=1&onlyFailed=yes", "?forward=false"])
 def test_a_plain_restart_has_no_body_and_is_for_the_connector_alone(cluster: Cluster, query: str) -> None:
     assert cluster.post(f"src/restart{query}") == (204, None)
     assert cluster.requests() == [RestartRequest("src")]

@@ -9,7 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from sluiceway.connectors.jdbc.source import table_reader
 from sluiceway.connectors.jdbc.source.connector import JdbcSourceConnector
+from sluiceway.errors import ConnectError
 from sluiceway.testing import SourceConnectorContract
 from sluiceway.testing.running import RunningSource
 
@@ -99,3 +101,20 @@ def test_within_a_pass_the_lag_is_the_age_of_the_newest_row_by_the_databases_clo
         caught_up = task.source_lag().seconds
         assert caught_up is not None
         assert caught_up < 60
+
+
+@pytest.mark.parametrize("mode", [{"mode": "incrementing"}, {"mode": "timestamp", "timestamp.column.name": "changed"}])
+def test_a_last_batch_that_was_read_but_not_returned_is_read_again(
+    config: dict[str, str], mode: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def lost(_connection: object) -> None:
+        raise sqlite3.OperationalError("disk I/O error")
+
+    with RunningSource(JdbcSourceConnector, {**config, **mode}) as source:
+        (task,) = source.tasks
+        assert [record.value["id"] for _ in range(2) for record in source.call(task.poll) or ()] == [1, 2, 3, 4]
+        with monkeypatch.context() as patch:
+            patch.setattr(table_reader, "end_transaction", lost)
+            with pytest.raises(ConnectError, match="disk I/O error"):
+                source.call(task.poll)
+        assert [record.value["id"] for record in source.call(task.poll) or ()] == [5]
