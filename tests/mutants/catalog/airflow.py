@@ -30,6 +30,7 @@ MUTANTS = (
         "return toggle.at > max(set_at, default=0)",
         "return toggle.at > min(set_at, default=0)",
         "A toggle before the last change of a connector counts as newer.",
+        tests=("tests/unit/provider/pause_sync/test_rules.py",),
     ),
     Mutant(
         "airflow-sync-clear",
@@ -97,8 +98,8 @@ MUTANTS = (
     Mutant(
         "airflow-sensor-state",
         "provider/triggers/conditions.py",
-        "met = not failed and seen.is_in",
-        "met = seen.is_in",
+        "failed = bool(seen.states() & ",
+        "failed = bool({seen.connector} & ",
         "The state sensor succeeds although a task has failed.",
     ),
     Mutant(

@@ -74,6 +74,11 @@ def test_a_state_in_fail_on_fails_the_sensor() -> None:
         _poke(seen, fail_on=("FAILED",))
 
 
+def test_a_failed_task_fails_the_sensor_of_the_connector_alone_with_fail_on() -> None:
+    with pytest.raises(AirflowFailException, match="connector RUNNING, task 0 FAILED"):
+        _poke(ConnectorStates(RUNNING, {0: FAILED}), tasks=False, fail_on=("FAILED",))
+
+
 def test_it_waits_for_a_connector_that_does_not_exist_yet() -> None:
     def missing() -> ConnectorStates:
         raise NotFoundError("No status found for connector c")

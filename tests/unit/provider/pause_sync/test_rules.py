@@ -80,6 +80,10 @@ def test_pausing_one_connector_of_a_dag_pauses_the_dag_and_the_other() -> None:
     assert decide(False, False, {"a": PAUSED, "b": STARTED}) == Decision(False, True, {"b": PAUSED})
 
 
+def test_at_the_start_one_paused_connector_pauses_a_dag_of_two() -> None:
+    assert decide(None, False, {"a": PAUSED, "b": STARTED}) == Decision(None, True, {"b": PAUSED})
+
+
 def test_resuming_a_dag_resumes_a_stopped_connector() -> None:
     assert decide(True, False, {"a": STOPPED}).put_target == {"a": STARTED}
 

@@ -90,6 +90,7 @@ def test_a_lag_condition_is_met_at_its_limit_and_fails_for_a_source() -> None:
         ({"kafka_offset": 101}, False),
         ({"kafka_offset": "x"}, False),
         ({"other": 1}, False),
+        ({"kafka_offset": 100, "other": 1}, False),
     ],
 )
 def test_offsets_are_reached_if_each_named_field_is(wanted: dict[str, Any], there: bool) -> None:
