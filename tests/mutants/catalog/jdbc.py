@@ -109,7 +109,7 @@ MUTANTS = (
         "        return batch.offsets.to_pylist()",
         "        return list(range(batch.count))",
         "With pk.mode=kafka, a batch of columns has other offsets.",
-        tests=("tests/integration/test_jdbc_sink_columns.py::test_columns_leave_the_rows_that_records_leave[sqlite-config1]",),
+        tests=("tests/unit/connectors/jdbc/sink/test_column_rows.py",),
     ),
     Mutant(
         "jdbc-sink-in-doubt",
