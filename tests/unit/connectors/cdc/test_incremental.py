@@ -85,12 +85,12 @@ def _snapshots(reader: TableOfThree, **more: str) -> IncrementalSnapshots:
     return IncrementalSnapshots(config, reader, Notifications(config, Emitter(config, "postgresql")))
 
 
-def _window(snapshots: IncrementalSnapshots, reader: TableOfThree, *changed: str) -> list[Row]:
-    """Read a chunk, show its marks and changes in between, and return its rows."""
+def _window(snapshots: IncrementalSnapshots, reader: TableOfThree, *changed: str, table: TableId = _TABLE) -> list[Row]:
+    """Read a chunk, show its marks and changes of a table in between, and return its rows."""
     snapshots.advance()
     opening, closing = reader.marks[-2:]
     snapshots.mark(opening)
-    schema = reader.schema(_TABLE)
+    schema = reader.schema(table)
     assert schema is not None
     for value in changed:
         snapshots.changed(schema, (value,))
@@ -113,6 +113,13 @@ def test_changes_within_the_window_replace_its_rows() -> None:
     snapshots = _snapshots(reader)
     snapshots.add("s1", [_TABLE], {}, None)
     assert _window(snapshots, reader, "2") == [("1",)]
+
+
+def test_changes_of_another_table_leave_the_windows_rows() -> None:
+    reader = TableOfThree()
+    snapshots = _snapshots(reader)
+    snapshots.add("s1", [_TABLE], {}, None)
+    assert _window(snapshots, reader, "2", table=TableId("public", "other")) == [("1",), ("2",)]
 
 
 def test_a_restart_reads_a_chunk_again_whose_rows_were_not_returned() -> None:

@@ -17,8 +17,8 @@ def _boundary(_session: Any, _table: TableToRead, after: Key | None, rows: int) 
     return (left[rows - 1],) if len(left) >= rows else None
 
 
-def _planned(*tables: TableToRead, size: int = 4) -> list[tuple[int, int, Key | None, Key | None]]:
-    planner: RangePlanner[None] = RangePlanner(tables, size, lambda _session, _table: (1, 100), _boundary)
+def _planned(*tables: TableToRead, bounds: tuple[int, int] = (1, 100)) -> list[tuple[int, int, Key | None, Key | None]]:
+    planner: RangePlanner[None] = RangePlanner(tables, 4, lambda _session, _table: bounds, _boundary)
     found = []
     while (each := planner.next(None)) is not None:
         found.append(tuple(each))
@@ -32,6 +32,11 @@ def test_ranges_follow_each_other_and_the_last_one_has_no_end() -> None:
 def test_whole_numbers_are_divided_without_queries() -> None:
     ranges = _planned(TableToRead(_T, ("k",), 10, integer=True))
     assert ranges == [(0, 0, None, ("34",)), (0, 1, ("34",), ("68",)), (0, 2, ("68",), None)]
+
+
+def test_whole_numbers_that_are_fewer_than_the_estimated_ranges_have_a_range_each() -> None:
+    ranges = _planned(TableToRead(_T, ("k",), 10, integer=True), bounds=(1, 2))
+    assert ranges == [(0, 0, None, ("1",)), (0, 1, ("1",), None)]
 
 
 def test_small_tables_and_tables_without_key_are_one_range() -> None:
