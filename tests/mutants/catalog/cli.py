@@ -16,6 +16,7 @@ MUTANTS = (
         "    if isinstance(error, InvalidConfigError):\n        return REFUSED\n",
         "",
         "A config with errors has exit code 1.",
+        tests=("tests/unit/cli/test_main.py",),
     ),
     Mutant(
         "cli-exit-unreachable",

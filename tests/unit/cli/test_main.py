@@ -12,6 +12,7 @@ import pytest
 
 from sluiceway import exit_codes
 from sluiceway.cli.main import main, run_verb
+from sluiceway.errors import InvalidConfigError
 from sluiceway.rest.client import RestError
 from unit.cli.pretend_client import PretendClient
 
@@ -73,6 +74,14 @@ def test_the_exit_code_tells_what_kind_of_failure_it_was(
     assert hint in printed.err
     assert printed.err.count("\n") == 1
     assert printed.out == ""
+
+
+def test_a_config_with_errors_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    def run(_options: argparse.Namespace) -> int:
+        raise InvalidConfigError(['Missing required configuration "topics"'])
+
+    assert run_verb(argparse.Namespace(run=run)) == exit_codes.REFUSED
+    assert "topics" in capsys.readouterr().err
 
 
 def test_a_call_of_the_rest_api_imports_neither_airflow_nor_spark_nor_a_kafka_client() -> None:
