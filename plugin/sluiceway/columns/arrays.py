@@ -159,9 +159,12 @@ def _structs(schema: Schema, values: Sequence[Any]) -> AnyArray:
         else:
             raise NotColumnar(f"A struct of {value.schema} in {schema}")
         nulls.append(value is None)
-    if any(len(row) != len(fields) for row in rows):
-        raise NotColumnar(f"A struct of {schema} with too few or too many values")
-    columns = list(zip(*rows, strict=True)) if rows else [()] * len(fields)
+    try:
+        columns = list(zip(*rows, strict=True)) if rows else [()] * len(fields)
+    except ValueError as error:
+        raise NotColumnar(f"Structs of {schema} with different numbers of values") from error
+    if len(columns) != len(fields):
+        raise NotColumnar(f"Structs of {schema} with {len(columns)} values instead of {len(fields)}")
     count = sum(nulls)
     arrays = [in_field(field.name, _array, field.schema, column, count) for field, column in zip(fields, columns, strict=True)]
     return struct_array(schema, arrays, pa.array(nulls, pa.bool_()) if count else None)
