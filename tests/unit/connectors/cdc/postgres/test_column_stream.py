@@ -155,25 +155,23 @@ def _clock(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(time, "time_ns", lambda: _NOW)
 
 
-def _one_by_one(reader: StreamReader, messages: Sequence[Received]) -> list[tuple[Any, ...]]:
-    return [_data(record) for message in messages for record in reader.read(message)]
+def _one_by_one(reader: StreamReader, messages: Sequence[Received], converter: JsonConverter) -> list[tuple[Any, ...]]:
+    return [_data(record, converter) for message in messages for record in reader.read(message)]
 
 
-def _data(record: SourceRecord) -> tuple[Any, ...]:
-    converter = JsonConverter()
-    converter.configure({"schemas.enable": str(_schemas).lower()})
+def _data(record: SourceRecord, converter: JsonConverter) -> tuple[Any, ...]:
     key = record.key if record.key_schema is ENCODED else converter.encoder("t", record.key_schema)(record.key)
     value = record.value if record.value_schema is ENCODED else converter.encoder("t", record.value_schema)(record.value)
     return record.topic, key, value, len(record.headers)
 
 
-def _together(reader: StreamReader, messages: list[Received]) -> tuple[list[tuple[Any, ...]], int]:
+def _together(reader: StreamReader, messages: list[Received], converter: JsonConverter) -> tuple[list[tuple[Any, ...]], int]:
     found: list[tuple[Any, ...]] = []
     encoded_count = 0
     while messages:
         encoded, end = reader.read_many(messages)
         if encoded is None:
-            found += _one_by_one(reader, messages[:end])
+            found += _one_by_one(reader, messages[:end], converter)
         else:
             encoded_count += len(encoded)
             assert encoded.source_offset == reader.offset()
@@ -184,9 +182,6 @@ def _together(reader: StreamReader, messages: list[Received]) -> tuple[list[tupl
 
 def _parts(encoded: EncodedRecords) -> list[tuple[Any, ...]]:
     return [(encoded.topic, key, value, len(encoded.headers)) for key, value in zip(encoded.keys, encoded.values, strict=True)]
-
-
-_schemas = False
 
 
 @pytest.mark.parametrize("schemas", [False, True])
@@ -200,14 +195,15 @@ _schemas = False
     ],
 )
 def test_columns_have_the_records_and_the_position_of_single_messages(
-    more: dict[str, str], *, unusual: bool, schemas: bool, monkeypatch: pytest.MonkeyPatch
+    more: dict[str, str], *, unusual: bool, schemas: bool
 ) -> None:
-    monkeypatch.setitem(globals(), "_schemas", schemas)
+    converter = JsonConverter()
+    converter.configure({"schemas.enable": str(schemas).lower()})
     for seed in range(2):
         messages = _Log(seed, unusual=unusual).messages(400)
         single, many = _reader(schemas=schemas, more=more), _reader(schemas=schemas, more=more)
-        expected = _one_by_one(single, messages)
-        found, encoded = _together(many, messages)
+        expected = _one_by_one(single, messages, converter)
+        found, encoded = _together(many, messages, converter)
         assert found == expected
         assert many.position == single.position
         assert (many.safe_lsn, many.in_transaction) == (single.safe_lsn, single.in_transaction)
