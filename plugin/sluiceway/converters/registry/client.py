@@ -52,7 +52,7 @@ class RegistryClient:
 
     def close(self) -> None:
         """Close the connections."""
-        self._client.close()
+        self._client.__exit__(None, None, None)  # confluent-kafka has no close() before 2.16
 
     def serializing(self, topic: str) -> str:
         """Return the start of error messages for values that cannot be serialized."""

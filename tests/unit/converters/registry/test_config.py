@@ -5,7 +5,9 @@ from collections.abc import Mapping
 
 import pytest
 
+from sluiceway.converters.registry import serdes
 from sluiceway.converters.registry.avro import AvroConverter
+from sluiceway.converters.registry.client import RegistryClient
 from sluiceway.converters.registry.config import COMMON, RegistryOptions
 from sluiceway.converters.registry.names import scrub, split_name
 from sluiceway.data import STRING_SCHEMA
@@ -30,6 +32,19 @@ def test_defaults_are_confluents() -> None:
     )
     assert made.client["url"] == "http://a:8081"
     assert not made.foreign_schema
+
+
+def test_the_connections_end_also_with_a_client_of_older_versions(monkeypatch: pytest.MonkeyPatch) -> None:
+    """confluent-kafka's client has close() since 2.16 only; as a context manager it ends its connections in all versions."""
+    ended: list[bool] = []
+
+    class Client:
+        def __exit__(self, *reason: object) -> None:
+            ended.append(True)
+
+    monkeypatch.setattr(serdes, "registry_client", lambda _options: Client())
+    RegistryClient(options(), "AVRO", is_key=False).close()
+    assert ended == [True]
 
 
 def test_auto_registration_takes_precedence_over_use_latest_version_and_use_schema_id() -> None:
