@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from sluiceway.operators.application import ApplicationOperator
-from sluiceway.operators.connector import ConnectorOperator, SinkConnectorOperator, SourceConnectorOperator
-from sluiceway.operators.control import (
+from sluiceway.provider.requirements import SPARK_PROVIDER, require_airflow
+
+require_airflow(SPARK_PROVIDER)
+
+from sluiceway.operators.application import ApplicationOperator  # noqa: E402
+from sluiceway.operators.connector import ConnectorOperator, SinkConnectorOperator, SourceConnectorOperator  # noqa: E402
+from sluiceway.operators.control import (  # noqa: E402
     CreateConnectorOperator,
     DeleteConnectorOperator,
     PauseConnectorOperator,

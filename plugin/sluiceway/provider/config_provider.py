@@ -113,7 +113,8 @@ def _connection(conn_id: str) -> Any:
         raise _no_airflow(conn_id) from None
     try:
         return Connection.get(conn_id)
-    except (AirflowException, AirflowRuntimeError):  # its text may contain secrets: some backends quote values
+    # Its text may contain secrets: some backends quote values. Airflow 3.0 looks for a task's supervisor in every process.
+    except (AirflowException, AirflowRuntimeError, ImportError):
         raise ConfigError(f"Airflow has no connection {conn_id!r}, which a config refers to; create it.") from None
 
 
@@ -127,7 +128,7 @@ def _variable(name: str) -> str:
         raise _no_airflow(f"{VARIABLE}:{name}") from None
     try:
         return str(Variable.get(name))
-    except (KeyError, AirflowException, AirflowRuntimeError):
+    except (KeyError, AirflowException, AirflowRuntimeError, ImportError):  # as above
         raise ConfigError(f"Airflow has no variable {name!r}, which a config refers to; create it.") from None
 
 

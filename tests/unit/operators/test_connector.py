@@ -134,6 +134,7 @@ class Airflow:
 
     def __init__(self, dag_id: str = "c") -> None:
         self.dag_id = dag_id
+        self.dag = DAG(dag_id)
         self.is_paused = False
         self.deleted_keys: list[str] = []
         self.xcoms: dict[str, Any] = {}
@@ -149,7 +150,7 @@ class Airflow:
         self.deleted_keys.append(key)
 
     def context(self) -> Any:
-        return {"ti": self, "task_state_store": self}
+        return {"ti": self, "task_state_store": self, "dag": self.dag}
 
 
 class Stage:

@@ -37,12 +37,17 @@ class Database:
 
     @functools.cached_property
     def engine(self) -> sa.Engine:
-        """The SQLAlchemy engine, without a pool. Raises MissingToolError if a Python package is missing."""
+        """The SQLAlchemy engine, without a pool. Raises MissingToolError if a Python package is missing or too old."""
         dialect, url = self.dialect, self.url
         try:
             import sqlalchemy as sa
             from sqlalchemy.pool import NullPool
 
+            if sa.__version__.startswith("1."):  # which Airflow 3.0 holds
+                raise MissingToolError(
+                    f"The JDBC connectors need SQLAlchemy 2; this is {sa.__version__}. Airflow 3.0 cannot be installed beside "
+                    "it: use Airflow 3.1 or newer, or run the connector with 'sluiceway standalone' in another environment."
+                )
             importlib.import_module(dialect.driver)
         except ImportError as error:
             raise MissingToolError(

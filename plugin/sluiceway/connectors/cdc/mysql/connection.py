@@ -14,7 +14,7 @@ from sluiceway.connectors.cdc.mysql.binlog.charsets import Charsets
 from sluiceway.connectors.cdc.mysql.binlog.stream import StartPosition
 from sluiceway.connectors.cdc.mysql.log_state import LogState
 from sluiceway.connectors.cdc.mysql.result_rows import result_rows
-from sluiceway.errors import ConnectError, RetriableError
+from sluiceway.errors import ConnectError, MissingToolError, RetriableError
 
 if TYPE_CHECKING:
     from pymysql.connections import Connection
@@ -298,9 +298,13 @@ def connect(settings: ConnectionSettings) -> Connection[Any]:
     Raises:
         RetriableError: the server cannot be reached.
         ConnectError: it refuses the login.
+        MissingToolError: PyMySQL is not installed.
     """
-    import pymysql
-    from pymysql.converters import encoders
+    try:
+        import pymysql
+        from pymysql.converters import encoders
+    except ImportError as error:
+        raise MissingToolError("MariaDB and MySQL need the Python package pymysql: pip install 'sluiceway[jdbc]'") from error
 
     conversions: dict[Any, Any] = {**encoders}  # of parameters only
 

@@ -1,0 +1,54 @@
+"""What operators and sensors say where Airflow is missing, too old, or without its Spark provider."""
+
+from __future__ import annotations
+
+import configparser
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+
+from sluiceway.provider.requirements import AIRFLOW, SPARK_PROVIDER, missing
+
+ROOT = Path(__file__).parents[3]
+
+
+@pytest.mark.parametrize(
+    ("airflow", "absent", "said"),
+    [
+        (None, [], "need Apache Airflow 3.0.6 or newer, which is not installed. Run: pip install 'sluiceway[airflow]'"),
+        ("2.11.0", [SPARK_PROVIDER], "this is 2.11.0. Upgrade Airflow, or run connectors beside it with 'sluiceway standalone'"),
+        ("3.0.5", [], "this is 3.0.5"),
+        ("3.0.6", [SPARK_PROVIDER], "need the Python package apache-airflow-providers-apache-spark. Run: pip install"),
+        ("3.0.6", [], ""),
+        ("3.10.0rc1", [], ""),
+    ],
+)
+def test_what_is_missing_is_said_in_a_sentence(airflow: str | None, absent: list[str], said: str) -> None:
+    found = missing(airflow, absent)
+    assert said in found
+    assert bool(said) == bool(found)
+
+
+def test_the_oldest_airflow_is_that_of_the_extra() -> None:
+    setup = configparser.ConfigParser()
+    setup.read(ROOT / "setup.cfg")
+    lines = [line for line in setup["options.extras_require"]["airflow"].splitlines() if line and not line.startswith("#")]
+    [airflow] = [each for each in map(Requirement, lines) if each.name == "apache-airflow"]
+    assert f">={AIRFLOW}" in str(airflow.specifier).split(",")
+
+
+@pytest.mark.parametrize("package", ["operators", "sensors"])
+def test_a_dag_of_an_environment_without_airflow_gets_the_sentence(package: str) -> None:
+    code = (
+        "import importlib.metadata as metadata\n"
+        "def version(name):\n    raise metadata.PackageNotFoundError(name)\n"
+        "metadata.version = version\n"
+        f"import sluiceway.{package}"
+    )
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, env={"PYTHONPATH": str(ROOT / "plugin")}, capture_output=True, text=True, check=False)
+    last = done.stderr.strip().splitlines()[-1]
+    assert last.startswith("sluiceway.errors.MissingToolError: Operators and sensors need Apache Airflow"), done.stderr
