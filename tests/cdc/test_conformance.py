@@ -25,7 +25,6 @@ _SLICE = (
 DIFFERENT = {
     "nmy_defaults_exprs": "the default curdate()",
     "nmy_null_defaults": "a default that is a function becomes a constant",
-    "npg_naming_regex": "topic.naming.strategy is refused",
     "npg_null_defaults": "NULL in columns with a default",
     "npg_sig_surrogate_null": "surrogate keys with NULL",
     "npg_types_odd": "arrays of composites, domains, and points",

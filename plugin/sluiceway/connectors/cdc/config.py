@@ -10,6 +10,7 @@ from sluiceway.config.password import Password
 from sluiceway.connectors.cdc.columns import ColumnRules
 from sluiceway.connectors.cdc.filters import KeyColumns, Matcher, TableId, filter_of, matcher, split_list
 from sluiceway.connectors.cdc.naming import Adjuster, TopicNames, adjuster, field_adjuster
+from sluiceway.connectors.cdc.naming_strategies import NAMING_STRATEGY, topic_names
 from sluiceway.connectors.cdc.tables import TableSchemas
 from sluiceway.data import Schema
 
@@ -162,12 +163,7 @@ def common_config(definition: ConfigDef, config: Mapping[str, str]) -> CommonCon
     return CommonConfig(
         config=dict(config),
         prefix=prefix,
-        topics=TopicNames(
-            prefix,
-            delimiter=values.text("topic.delimiter") or ".",
-            heartbeat_prefix=values.text("topic.heartbeat.prefix") or "",
-            transaction=values.text("topic.transaction") or "",
-        ),
+        topics=topic_names(values, own=str(definition[NAMING_STRATEGY].default)),
         columns=filter_of(values.text("column.include.list"), values.text("column.exclude.list")),
         keys=KeyColumns(values.text("message.key.columns")),
         rules=ColumnRules(config),

@@ -7,6 +7,7 @@ from collections.abc import Collection
 from sluiceway.config.definition import ConfigDef, ConfigKey, ConfigValue, Importance, Type, Validator, Width
 from sluiceway.config.validators import Check
 from sluiceway.connectors.cdc.filters import check_patterns
+from sluiceway.connectors.cdc.naming_strategies import NAMING_STRATEGY
 from sluiceway.errors import ConfigError
 from sluiceway.java.hash_map import hash_map_order
 
@@ -186,7 +187,32 @@ _COMMON: list[Entry] = [
     ("topic.heartbeat.prefix", STRING, "__debezium-heartbeat", LOW, "The first part of the heartbeat topic's name."),
     ("topic.transaction", STRING, "transaction", LOW, "The last part of the transaction topic's name."),
     ("topic.delimiter", STRING, ".", MEDIUM, "The separator in topic names."),
-    ("topic.naming.strategy", STRING, "io.debezium.schema.SchemaTopicNamingStrategy", MEDIUM, "The class that names topics."),
+    (
+        NAMING_STRATEGY,
+        STRING,
+        "io.debezium.schema.SchemaTopicNamingStrategy",
+        MEDIUM,
+        "What names topics: Default-, Schema-, DefaultRegex-, SchemaRegex-, DefaultUnicode-, SchemaUnicodeTopicNamingStrategy.",
+    ),
+    ("topic.regex", STRING, None, LOW, "For a regex strategy: the names of topics that change, as a whole."),
+    ("topic.replacement", STRING, None, LOW, "For a regex strategy: the new name of a topic; $1 is the first group."),
+    (
+        "topic.key.enforce.uniqueness",
+        BOOLEAN,
+        True,
+        LOW,
+        "For a regex strategy: whether keys have a field that tells the tables of a topic apart.",
+    ),
+    ("topic.key.field.name", STRING, "__dbz__physicalTableIdentifier", LOW, "For a regex strategy: the name of that field."),
+    (
+        "topic.key.field.regex",
+        STRING,
+        None,
+        LOW,
+        "For a regex strategy: the table's own topic names whose value in that field changes, as a whole.",
+    ),
+    ("topic.key.field.replacement", STRING, None, LOW, "For a regex strategy: the new value of that field."),
+    ("topic.cache.size", INT, 10000, LOW, "Accepted without effect: all names of topics are remembered."),
     ("provide.transaction.metadata", BOOLEAN, False, LOW, "Whether records have transaction blocks, and transactions records."),
     ("signal.data.collection", STRING, None, MEDIUM, "The table in which signals are inserted."),
     ("signal.enabled.channels", STRING, "source", MEDIUM, "Where signals come from: source, kafka, file."),

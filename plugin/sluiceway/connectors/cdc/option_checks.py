@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from sluiceway.config.definition import ConfigDef, ValidatedValue
 from sluiceway.connectors.cdc.filters import check_patterns, split_list
 from sluiceway.connectors.cdc.keys import invalid
+from sluiceway.connectors.cdc.naming_strategies import NAMING_STRATEGY, REGEX_OPTIONS, has_regex, naming_problems
 from sluiceway.errors import ConfigError
 
 log = logging.getLogger(__name__)
@@ -28,9 +29,6 @@ _HEX = "hex:"
 _ALL_SOURCES = "This connector reads the rows of all GTID sources"
 _SSL_MODES = ("disabled", "preferred", "required", "verify_ca", "verify_identity", "disable", "trust", "verify-ca", "verify-full")
 _LARGEST_SERVER_ID = (1 << 32) - 1
-_NAMING = "io.debezium.schema."
-_NAMINGS = (f"{_NAMING}SchemaTopicNamingStrategy",)
-_BINLOG_NAMINGS = (*_NAMINGS, f"{_NAMING}DefaultTopicNamingStrategy")  # the same names, since there are no schemas
 
 _WITHOUT_EFFECT = frozenset(
     {
@@ -56,6 +54,7 @@ _WITHOUT_EFFECT = frozenset(
         "snapshot.mode.configuration.based.snapshot.on.schema.error",
         "streaming.delay.ms",
         "table.ignore.builtin",
+        "topic.cache.size",
         "use.nongraceful.disconnect",
         "xmin.fetch.interval.ms",
     }
@@ -79,6 +78,8 @@ def warn_of_ignored(config: Config, definition: ConfigDef, *, postgresql: bool) 
 def ignored_options(config: Config, definition: ConfigDef, *, postgresql: bool) -> list[str]:
     """Return the keys of a config that have no effect, sorted. A key that is set to its default is not one of them."""
     names = _WITHOUT_EFFECT | (_WITHOUT_EFFECT_IN_POSTGRESQL if postgresql else frozenset())
+    if not has_regex(config.get(NAMING_STRATEGY)):
+        names = names.union(REGEX_OPTIONS)
     found = []
     for key in definition:
         if key.name in names and config.get(key.name) is not None and config[key.name].strip() != _text(key.default):
@@ -100,6 +101,7 @@ def _problems(config: Config, *, postgresql: bool) -> Iterator[tuple[str, str]]:
         problem = None if value is None else check(value, config)
         if problem:
             yield name, problem
+    yield from naming_problems(config)
     channels = split_list(config.get("notification.enabled.channels"))
     if "sink" in channels and not config.get("notification.sink.topic.name"):
         yield (
@@ -179,15 +181,6 @@ def _only(*allowed: str) -> Check:
     return check
 
 
-def _naming(*allowed: str) -> Check:
-    def check(value: str, _config: Config) -> str | None:
-        if value.strip() in allowed:
-            return None
-        return f"{value} is not supported, and topics would have other names. Use RegexRouter or ByLogicalTableRouter instead"
-
-    return check
-
-
 def _refused(reason: str) -> Check:
     return lambda _value, _config: f"{reason}. Remove it"
 
@@ -219,13 +212,11 @@ _CHECKS: dict[str, Check] = {
 }
 _POSTGRESQL_CHECKS: dict[str, Check] = {
     "converters": _refused("This connector has no custom converters"),
-    "topic.naming.strategy": _naming(*_NAMINGS),
     "replica.identity.autoset.values": _replica_identities,
     "database.sslmode": _only("disable", "allow", "prefer", "require", "verify-ca", "verify-full"),
 }
 _BINLOG_CHECKS: dict[str, Check] = {
     "converters": lambda value, _config: None if split_list(value) else "It names no converter",
-    "topic.naming.strategy": _naming(*_BINLOG_NAMINGS),
     "database.server.id": _server_id,
     "database.ssl.mode": _only(*_SSL_MODES),
     "gtid.source.includes": _refused(_ALL_SOURCES),

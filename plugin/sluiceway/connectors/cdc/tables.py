@@ -12,6 +12,7 @@ from sluiceway.connectors.cdc.filters import KeyColumns, Matcher, TableId
 from sluiceway.connectors.cdc.json_forms import JsonForm
 from sluiceway.connectors.cdc.naming import Adjuster, TopicNames
 from sluiceway.data import Schema, Struct
+from sluiceway.data.schema import STRING_SCHEMA
 
 Row = Sequence[Any]
 
@@ -81,22 +82,39 @@ class TableSchemas:
         value = self._reader(f"{topic}.Value", table, columns, kept, masked=True, snapshot=False)
         key_names = self.keys.of(table, names)
         key_names = [name for name in (primary_key if key_names is None else key_names) if name in names]
-        key = self._key(topic, table, columns, key_names, snapshot=False)
-        snapshot_key = self._key(topic, table, columns, key_names, snapshot=True)
         primary = [name for name in primary_key if name in names]
-        same = primary == key_names
         return TableSchema(
             id=table,
             topic=topic,
             columns=tuple(names),
             envelope=envelope_schema(self.schema_name(f"{topic}.Envelope"), value.schema, self.source),
-            key=key,
+            key=self._record_key(topic, table, columns, key_names, snapshot=False),
             value=value,
-            snapshot_key=snapshot_key,
+            snapshot_key=self._record_key(topic, table, columns, key_names, snapshot=True),
             snapshot_value=replace(self._reader("", table, columns, kept, masked=True, snapshot=True), schema=value.schema),
             primary=tuple(map(names.index, primary)),
-            identity=key if same else self._key(topic, table, columns, primary, snapshot=False),
-            snapshot_identity=snapshot_key if same else self._key(topic, table, columns, primary, snapshot=True),
+            identity=self._key(topic, table, columns, primary, snapshot=False),
+            snapshot_identity=self._key(topic, table, columns, primary, snapshot=True),
+        )
+
+    def _record_key(
+        self, topic: str, table: TableId, columns: Sequence[Column], names: Sequence[str], *, snapshot: bool
+    ) -> RowReader | None:
+        """Return the reader of records' keys: the key columns, and what tells the tables of a topic apart."""
+        reader = self._key(topic, table, columns, names, snapshot=snapshot)
+        extra = self.topics.key_field(table)
+        if extra is None or not columns:
+            return reader
+        name, value = extra
+        if reader is None:
+            reader = RowReader(Schema.struct([], name=self.schema_name(f"{topic}.Key")), (), (), len(columns))
+        fields = [(field.name, field.schema) for field in reader.schema.fields]
+        any_column = reader.fields[0][0] if reader.fields else 0  # a column of the key, so that only its updates change keys
+        return RowReader(
+            Schema.struct([*fields, (name, STRING_SCHEMA)], name=reader.schema.name),
+            (*reader.fields, (any_column, lambda _any: value)),
+            (*reader.forms, None),
+            reader.width,
         )
 
     def _key(

@@ -11,6 +11,7 @@ import pytest
 from sluiceway.config.definition import ConfigDef
 from sluiceway.connectors.cdc import option_checks
 from sluiceway.connectors.cdc.mysql.config import DEFINITION
+from sluiceway.connectors.cdc.naming_strategies import STRATEGIES
 from sluiceway.connectors.cdc.option_checks import add_problems, ignored_options, warn_of_ignored
 from sluiceway.connectors.cdc.postgres.keys import CONFIG
 
@@ -34,6 +35,7 @@ def errors(database: str, changes: dict[str, str]) -> dict[str, str]:
     return {name: value.errors[0] for name, value in found.items() if value.errors}
 
 
+REGEX_NAMES = {"topic.naming.strategy": "io.debezium.schema.DefaultRegexTopicNamingStrategy"}
 REFUSED = [
     ({"topic.prefix": "bad prefix*"}, "topic.prefix", "has invalid format (only the underscore, hyphen, dot and alphanumeric"),
     ({"message.key.columns": "nonsense"}, "message.key.columns", "invalid format"),
@@ -41,7 +43,17 @@ REFUSED = [
     ({"message.key.columns": "(:a"}, "message.key.columns", "("),
     ({"post.processors": "reselector"}, "post.processors", "no post processors"),
     ({"converters": ""}, "converters", "converter"),
-    ({"topic.naming.strategy": "io.debezium.schema.DefaultRegexTopicNamingStrategy"}, "topic.naming.strategy", "other names"),
+    ({"topic.naming.strategy": "com.acme.Names"}, "topic.naming.strategy", "io.debezium.schema.SchemaRegexTopicNamingStrategy"),
+    (REGEX_NAMES, "topic.regex", "A value is required"),
+    ({**REGEX_NAMES, "topic.regex": "("}, "topic.regex", "regular expression is expected"),
+    ({**REGEX_NAMES, "topic.regex": "a(.)"}, "topic.replacement", "must be non-empty if topic.regex is set"),
+    ({**REGEX_NAMES, "topic.regex": "a(.)", "topic.replacement": "$2"}, "topic.replacement", "No group 2"),
+    ({**REGEX_NAMES, "topic.regex": "a", "topic.replacement": "b", "topic.key.field.regex": "["}, "topic.key.field.regex", "["),
+    (
+        {**REGEX_NAMES, "topic.regex": "a", "topic.replacement": "b", "topic.key.field.regex": "c"},
+        "topic.key.field.replacement",
+        "must be non-empty",
+    ),
     ({"snapshot.mode": "custom"}, "snapshot.mode", "Java class"),
     ({"snapshot.mode": "custom", "snapshot.mode.custom.name": "x"}, "snapshot.mode", "Java class"),
     ({"snapshot.query.mode": "custom"}, "snapshot.query.mode", "select_all"),
@@ -62,7 +74,6 @@ ONLY: dict[str, list[tuple[dict[str, str], str, str]]] = {
         ({"replica.identity.autoset.values": "a.b:FULL,c"}, "replica.identity.autoset.values", "invalid format"),
         ({"database.sslmode": "perhaps"}, "database.sslmode", "verify-full"),
         ({"converters": "isbn", "isbn.type": "x.Y"}, "converters", "no custom converters"),
-        ({"topic.naming.strategy": "io.debezium.schema.DefaultTopicNamingStrategy"}, "topic.naming.strategy", "other names"),
     ],
     "mariadb": [
         ({"database.server.id": "-1"}, "database.server.id", "positive number"),
@@ -96,7 +107,8 @@ def test_an_option_is_refused_with_its_key(database: str, changes: dict[str, str
         {"unavailable.value.placeholder": "hex:deadbeef"},
         {"unavailable.value.placeholder": "gone"},
         {"max.queue.size": "2049"},
-        {"topic.naming.strategy": "io.debezium.schema.SchemaTopicNamingStrategy"},
+        *({"topic.naming.strategy": each} for each in STRATEGIES if "Regex" not in each),
+        {**REGEX_NAMES, "topic.regex": r"(.*)\.ord_(?<n>.*)", "topic.replacement": "$1.${n}"},
     ],
     ids=str,
 )
@@ -106,7 +118,6 @@ def test_an_option_is_accepted(database: str, changes: dict[str, str]) -> None:
 
 def test_options_of_one_database_are_accepted() -> None:
     assert errors("postgresql", {"replica.identity.autoset.values": "public.a:FULL,public.(.*):index i, b.c:nothing"}) == {}
-    assert errors("mariadb", {"topic.naming.strategy": "io.debezium.schema.DefaultTopicNamingStrategy"}) == {}
     assert errors("mariadb", {"database.ssl.mode": "VERIFY_CA", "database.server.id": "4294967295"}) == {}
 
 
@@ -117,6 +128,12 @@ def test_options_without_effect_are_named_in_a_warning(caplog: pytest.LogCapture
     assert "[c] These options have no effect here: connect.keep.alive, query.fetch.size" in caplog.text
     warn_of_ignored(MARIADB, DEFINITION, postgresql=False)
     assert len(caplog.records) == 1
+
+
+def test_options_of_regular_expressions_need_such_a_strategy() -> None:
+    options = {"topic.regex": "a", "topic.replacement": "b", "topic.key.enforce.uniqueness": "false"}
+    assert ignored_options({**MARIADB, **options}, DEFINITION, postgresql=False) == sorted(options)
+    assert ignored_options({**MARIADB, **options, **REGEX_NAMES}, DEFINITION, postgresql=False) == []
 
 
 @pytest.mark.parametrize("database", BASES)

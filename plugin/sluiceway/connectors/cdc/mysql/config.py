@@ -27,6 +27,7 @@ from sluiceway.connectors.cdc.keys import (
 )
 from sluiceway.connectors.cdc.mysql.connection import BUILT_IN_DATABASES, ConnectionSettings
 from sluiceway.connectors.cdc.mysql.ddl_filter import DDL_FILTER
+from sluiceway.connectors.cdc.naming_strategies import NAMING_STRATEGY
 
 HISTORY = "schema.history.internal."
 
@@ -71,6 +72,13 @@ _OWN: list[Entry] = [
         False,
         MEDIUM,
         "Whether records have the statement that made the change; needs binlog_annotate_row_events.",
+    ),
+    (
+        NAMING_STRATEGY,
+        STRING,
+        "io.debezium.schema.DefaultTopicNamingStrategy",
+        MEDIUM,
+        "What names topics: Default-, Schema-, DefaultRegex-, SchemaRegex-, DefaultUnicode-, SchemaUnicodeTopicNamingStrategy.",
     ),
     ("gtid.source.includes", STRING, None, HIGH, "Regular expressions of the GTID sources to read."),
     ("gtid.source.excludes", STRING, None, MEDIUM, "Regular expressions of the GTID sources not to read."),

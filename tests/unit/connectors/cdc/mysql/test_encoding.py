@@ -127,10 +127,18 @@ class _Rows:
         return UNAVAILABLE if partial and self._rng.random() < 0.2 else self._rng.choice(values)
 
 
+_SHARED_TOPIC = {
+    "topic.naming.strategy": "io.debezium.schema.SchemaRegexTopicNamingStrategy",
+    "topic.regex": "(.*)t",
+    "topic.replacement": "$1all",
+}
+
+
 def _compare(seed: int) -> Comparison:
     rng = Random(seed)  # noqa: S311 (cases, not secrets)
     more = {name: rng.choice(values) for name, values in _CHOICES.items() if rng.random() < 0.5}
     more |= {name: value for name, value in _MASKS.items() if rng.random() < 0.2}
+    more |= _SHARED_TOPIC if rng.random() < 0.2 else {}
     config = source_config({**_CONFIG, **more})
     common, comparison = config.common, Comparison(config.common, converters(rng))
     rows = _Rows(rng)

@@ -114,6 +114,12 @@ _MASKS = {
     "column.mask.hash.SHA-256.with.salt.x": "public.t.c",
 }
 
+_SHARED_TOPIC = {
+    "topic.naming.strategy": "io.debezium.schema.SchemaRegexTopicNamingStrategy",
+    "topic.regex": "(.*)t",
+    "topic.replacement": "$1all",
+}
+
 
 def _query(query: str) -> list[tuple[Any, ...]]:
     if "pg_enum" in query:
@@ -167,6 +173,7 @@ def _compare(seed: int) -> Comparison:
     rng = Random(seed)  # noqa: S311 (cases, not secrets)
     more = {name: rng.choice(values) for name, values in _CHOICES.items() if rng.random() < 0.5}
     more |= {name: value for name, value in _MASKS.items() if rng.random() < 0.2}
+    more |= _SHARED_TOPIC if rng.random() < 0.2 else {}
     config = postgres_config({**_CONFIG, **more})
     comparison = Comparison(config.common, converters(rng))
     table = _Table(rng, config)
