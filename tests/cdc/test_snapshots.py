@@ -277,3 +277,71 @@ def test_a_table_that_is_added_to_the_filter_is_read(source: _Source) -> None:
         source.execute("update t set v = v + 1 where id = 2")
     assert folded.operations["r"] == 50
     assert set(folded.tables[f"c.{source.prefix}.u"]) == {(number,) for number in range(1, 31)}
+
+
+_ARRAYS = {
+    "int": "'{1,NULL,3}'",
+    "text": "'{a,NULL,\"b,c\"}'",
+    "numeric(6,2)": "'{1.5,NULL}'",
+    "date": "'{2024-01-01,infinity,\"0044-03-15 BC\"}'",
+    "timestamptz(3)": "'{2024-01-01 00:00+00}'",
+    "mood": "'{ok,sad}'",
+    "comp": "array[row(1,'q')::comp]",
+    "d_text": "'{a,b}'",
+    "d_comp": "array[row(1,'q')::comp]::d_comp[]",
+    "point": "array['(1,2)'::point]",
+    "box": "array['(1,1),(0,0)'::box, '(2,2),(0,0)'::box]",
+    "circle": "array['<(1,2),3>'::circle]",
+    "numrange": "'{\"[1,2)\"}'",
+    "own_range": "'{\"[1.5,2)\"}'",
+    "bit(3)": "'{101}'",
+    "money": "'{$5}'",
+    "interval": "'{1 day}'",
+    "uuid": "'{6f1c9b1e-3c55-4a3a-9d35-6a3a1a1a1a1a}'",
+    "inet": "'{10.0.0.0/8}'",
+    "name": "'{n}'",
+    "xml": "array['<a/>'::xml]",
+    "tsvector": "array['a b'::tsvector]",
+}
+
+
+@pytest.mark.parametrize("more", [{}, {"include.unknown.datatypes": "true"}, {"sluiceway.cdc.compat": "correct"}], ids=str)
+def test_arrays_are_the_same_in_snapshot_log_and_incremental_snapshot(
+    postgres: _Source, tmp_path: Path, more: dict[str, str]
+) -> None:
+    columns = ", ".join(f"a{index} {type_}[], e{index} {type_}[]" for index, type_ in enumerate(_ARRAYS))
+    values = ", ".join(f"{value}, '{{}}'" for value in _ARRAYS.values())
+    postgres.execute(
+        "create type mood as enum ('ok', 'sad')",
+        "create type comp as (x int, y text)",
+        "create type own_range as range (subtype = float8)",
+        "create domain d_text as text",
+        "create domain d_comp as comp",
+        f"create table t (id int primary key, {columns}, d int[][])",
+        "alter table t replica identity full",
+        f"insert into t values (1, {values}, '{{{{1,2}},{{3,4}}}}')",
+    )
+    signals = tmp_path / "signals"
+    config = {
+        **postgres.config,
+        **more,
+        "signal.enabled.channels": "file",
+        "signal.file": str(signals),
+        "signal.poll.interval.ms": "0",
+        "read.only": "true",
+    }
+    with TaskRun(PostgresTask, config) as run:
+        found = run.take(1)
+        postgres.execute("update t set id = 1")
+        found += run.take(1)
+        signals.write_text(json.dumps({"id": "s", "type": "execute-snapshot", "data": {"data-collections": ["public.t"]}}))
+        found += run.take(1)
+    assert [record.value["op"] for record in found] == ["r", "u", "r"]
+    rows = [found[0].value["after"], found[1].value["before"], *(record.value["after"] for record in found[1:])]
+    assert all(row == rows[0] for row in rows)
+    assert rows[0]["a0"] == [1, None, 3]
+    assert rows[0]["e0"] == []
+    assert rows[0]["d"] == [None, None]
+    names = {field.name for field in rows[0].schema.fields}
+    of_points, of_composites = (f"a{list(_ARRAYS).index(type_)}" for type_ in ("point", "comp"))
+    assert (of_points in names, of_composites in names) == ("sluiceway.cdc.compat" in more, "include.unknown.datatypes" in more)

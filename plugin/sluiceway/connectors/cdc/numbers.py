@@ -52,4 +52,5 @@ def binary_field(mode: str, to_bytes: Callable[[object], bytes], placeholder: by
     encode = encoders.get(mode)
     if encode is None:
         return FieldType(BYTES_SCHEMA, to_bytes, b"", placeholder)
-    return FieldType(STRING_SCHEMA, lambda raw: encode(to_bytes(raw)), "", encode(placeholder))
+    unavailable = placeholder.decode("utf-8", "replace") if mode == "hex" else encode(placeholder)
+    return FieldType(STRING_SCHEMA, lambda raw: encode(to_bytes(raw)), "", unavailable)

@@ -11,7 +11,7 @@ from sluiceway.connectors.cdc.envelope import envelope_schema
 from sluiceway.connectors.cdc.filters import KeyColumns, Matcher, TableId
 from sluiceway.connectors.cdc.json_forms import JsonForm
 from sluiceway.connectors.cdc.naming import Adjuster, TopicNames
-from sluiceway.data import Schema, Struct
+from sluiceway.data import Schema, Struct, Type
 from sluiceway.data.schema import STRING_SCHEMA
 
 Row = Sequence[Any]
@@ -160,5 +160,8 @@ class TableSchemas:
         if isinstance(on_null, Struct):
             on_null = Struct.of(schema, on_null.values_)
         convert = with_schema(convert, schema)
-        read = compiled(convert, on_null=on_null, unavailable=kind.unavailable, mutation=mutation)
+        unavailable = kind.unavailable
+        if unavailable is None and kind.schema.type is Type.ARRAY and not column.optional:
+            unavailable = kind.fallback  # null is no value of the field, and would end the task
+        read = compiled(convert, on_null=on_null, unavailable=unavailable, mutation=mutation)
         return schema, read, None if mutation is not None else form

@@ -26,6 +26,7 @@ _GENERATED = {
     "json": "{}",
     "jsonb": "{}",
 }
+_INFINITE_DATES = {"infinity": 169_560_311, "-infinity": -170_999_002}  # Java's largest and smallest dates, cut to 32 bits
 _BOOLEANS = {"true": "t", "false": "f", "t": "t", "f": "f", "yes": "t", "no": "f", "1": "t", "0": "f"}
 
 
@@ -43,6 +44,8 @@ def default_of(expression: str | None, type_name: str, field: FieldType | None, 
         value = field.convert(_BOOLEANS[text.lower()] if type_name == "bool" else text)
     except (ValueError, KeyError, ArithmeticError, IndexError, TypeError):
         return None
+    if type_name == "date" and isinstance(value, int) and not correct:
+        return _INFINITE_DATES.get(text, value)
     return None if isinstance(value, Struct) else value
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from decimal import ROUND_HALF_UP, Decimal
 from typing import Any
@@ -38,43 +38,6 @@ from sluiceway.java.hash_map import hash_map_order
 
 _DATA = "io.debezium.data."
 _SPECIAL = {"NaN": "NAN", "Infinity": "POSITIVE_INFINITY", "-Infinity": "NEGATIVE_INFINITY"}
-
-ARRAY_ELEMENTS = frozenset(
-    [
-        "int2",
-        "int4",
-        "int8",
-        "oid",
-        "text",
-        "varchar",
-        "bpchar",
-        "char",
-        "name",
-        "citext",
-        "numeric",
-        "float4",
-        "float8",
-        "bool",
-        "bytea",
-        "date",
-        "time",
-        "timetz",
-        "timestamp",
-        "timestamptz",
-        "json",
-        "jsonb",
-        "uuid",
-        "inet",
-        "cidr",
-        "macaddr",
-        "macaddr8",
-        "xml",
-        "ltree",
-        "tsvector",
-        "hstore",
-    ]
-)
-"""The types whose arrays have fields; arrays of ranges have them too."""
 
 
 def scalar_field(info: TypeInfo, settings: Settings, *, ranges: bool) -> FieldType | None:
@@ -208,13 +171,17 @@ def _hstore(_info: TypeInfo, settings: Settings) -> FieldType:
             {},
             {settings.placeholder_text: settings.placeholder_text},
         )
-    return FieldType(semantic(Type.STRING, f"{_DATA}Json"), _hstore_json, "{}", settings.placeholder_text)
+    unavailable = _json({settings.placeholder_text: settings.placeholder_text})
+    return FieldType(semantic(Type.STRING, f"{_DATA}Json"), _hstore_json, "{}", unavailable)
 
 
 def _hstore_json(text: str) -> str:
     pairs = parse_hstore(text)
-    ordered = {key: pairs[key] for key in hash_map_order(pairs)}
-    return json.dumps(ordered, ensure_ascii=False, separators=(",", ":"))
+    return _json({key: pairs[key] for key in hash_map_order(pairs)})
+
+
+def _json(pairs: Mapping[str, str | None]) -> str:
+    return json.dumps(pairs, ensure_ascii=False, separators=(",", ":"))
 
 
 _UUID = semantic(Type.STRING, f"{_DATA}Uuid")

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
-from sluiceway.connectors.cdc.columns import FieldType, with_schema
-from sluiceway.connectors.cdc.postgres import fields
-from sluiceway.connectors.cdc.postgres.text import parse_array
+from sluiceway.connectors.cdc.columns import FieldType
+from sluiceway.connectors.cdc.postgres import arrays, fields
 from sluiceway.connectors.cdc.postgres.type_info import Settings, TypeInfo
-from sluiceway.data import Schema, Type
 
 Query = Callable[[str], Iterable[tuple[Any, ...]]]
 
@@ -21,6 +19,8 @@ from pg_catalog.pg_type t left join pg_catalog.pg_type e on e.oid = t.typelem
 """
 _LABELS = "select enumtypid, enumlabel from pg_catalog.pg_enum order by enumtypid, enumsortorder"
 _VECTORS = frozenset({"int2vector", "oidvector"})
+_RANGES = frozenset({"int4range", "int8range", "numrange", "tsrange", "tstzrange", "daterange"})
+"""The ranges that Debezium knows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,56 +86,24 @@ class TypeRegistry:
         return self._types.get(oid) or _Type(f"oid {oid}", "b", 0, -1, 0, ",")
 
     def _scalar(self, info: TypeInfo, found: _Type) -> FieldType | None:
+        return self._known(info, found) or fields.unknown_field(self._settings)
+
+    def _known(self, info: TypeInfo, found: _Type) -> FieldType | None:
+        """Return the field type of a single value, or None if records do not know the type."""
         if found.kind == "e":
-            return fields.enum_field(found.labels, self._settings)
-        if found.kind == "b" or found.kind == "r":
-            known = fields.scalar_field(info, self._settings, ranges=found.kind == "r")
-            if known is not None:
-                return known
-        return fields.unknown_field(self._settings)
+            return fields.enum_field(info.labels, self._settings)
+        if found.kind not in ("b", "r"):
+            return None
+        ranges = found.kind == "r" and (self.correct or found.name in _RANGES)
+        return fields.scalar_field(info, self._settings, ranges=ranges)
 
     def _array(self, found: _Type, typmod: int) -> FieldType | None:
-        element = self._get(found.element)
-        inner_typmod, element_oid = typmod, found.element
-        while element.kind == "d":
-            inner_typmod = element.typmod if inner_typmod < 0 else inner_typmod
-            element_oid, element = element.base, self._get(element.base)
-        if element.kind == "e":
-            inner = fields.enum_field(self._array_labels.get(element_oid, ()), self._settings)
-            return _array_field(inner, inner.schema, found.delimiter, self._settings)
-        info = TypeInfo(element.name, inner_typmod, ())
-        if element.name in ("bit", "varbit") and not self._settings.correct:  # Debezium takes them for single values
-            return replace(fields.bits_field(info, self._settings), convert=lambda _text: None)
-        if element.name not in fields.ARRAY_ELEMENTS and element.kind != "r":
-            return fields.unknown_field(self._settings)
-        scalar = fields.scalar_field(info, self._settings, ranges=element.kind == "r")
-        if scalar is None:
-            return fields.unknown_field(self._settings)
-        if found.name in _VECTORS:
-            return _vector_field(scalar, self._settings)
-        return _array_field(scalar, scalar.schema.replace(optional=True), found.delimiter, self._settings)
-
-
-def _vector_field(inner: FieldType, settings: Settings) -> FieldType:
-    """Return the type of a vector of the catalog, ``1 2 3``. Debezium's are empty."""
-    convert = with_schema(inner.convert, inner.schema)
-    return FieldType(
-        Schema.array(inner.schema), lambda text: [convert(each) for each in text.split()] if settings.correct else [], [], []
-    )
-
-
-def _array_field(inner: FieldType, items: Schema, delimiter: str, settings: Settings) -> FieldType:
-    convert = with_schema(inner.convert, items)
-
-    def array(text: str) -> list[Any]:
-        # Debezium's elements of the outer dimension are null if there are several dimensions.
-        return [None if value is None or isinstance(value, list) else convert(value) for value in parse_array(text, delimiter)]
-
-    def snapshot_array(text: str) -> list[Any]:
-        snapshot = inner.snapshot or convert
-        return [None if value is None or isinstance(value, list) else snapshot(value) for value in parse_array(text, delimiter)]
-
-    unavailable = [inner.unavailable] if items.type is Type.STRING or items.type is Type.BYTES else []
-    if not unavailable and settings.placeholder:
-        unavailable = list(settings.placeholder) if items.type in (Type.INT16, Type.INT32, Type.INT64) else []
-    return FieldType(Schema.array(items), array, [], unavailable, snapshot_array if inner.snapshot else None)
+        element, oid = self._get(found.element), found.element
+        while self.correct and element.kind == "d":  # Debezium does not know arrays of domains
+            typmod = element.typmod if typmod < 0 else typmod
+            oid, element = element.base, self._get(element.base)
+        info = TypeInfo(element.name, typmod, self._array_labels.get(oid, ()))
+        known = self._known(info, element)
+        if found.name in _VECTORS and known is not None:
+            return arrays.vector_field(known, self._settings)
+        return arrays.array_field(info, known, found.delimiter, self._settings)

@@ -54,3 +54,23 @@ def test_a_constant_is_a_default_and_an_expression_is_none(declared: str, value:
 def test_the_time_of_the_statement_is_the_epoch_as_debezium_has_it_or_nothing(declared: str) -> None:
     assert _default(declared, correct=False) == 0
     assert _default(declared, correct=True) is None
+
+
+@pytest.mark.parametrize(
+    ("declared", "text"),
+    [
+        ("date default curdate()", "curdate()"),
+        ("time default CURTIME( )", "CURTIME()"),
+        ("date default current_date", None),
+        ("date default (curdate() + interval 1 day)", None),
+        ("datetime default now()", "1970-01-01 00:00:00"),
+        ("varchar(36) default uuid()", None),
+        ("int default 5", "5"),
+    ],
+)
+def test_schema_changes_have_the_text_of_a_default_as_debeziums(declared: str, text: str | None) -> None:
+    tables = Tables()
+    apply_statement(tables, f"create table t (c {declared})", "d")
+    found = tables.get(TableId("d", "t"))
+    assert found is not None
+    assert found.columns[0].default == text

@@ -75,3 +75,13 @@ def test_an_expression_is_none_nor_are_constants_of_types_that_debezium_leaves_o
 def test_what_a_function_returns_is_a_zero_as_debezium_has_it_or_nothing(expression: str, type_name: str, value: object) -> None:
     assert _default(expression, type_name, correct=False) == value
     assert _default(expression, type_name, correct=True) is None
+
+
+@pytest.mark.parametrize(("text", "days"), [("infinity", 169_560_311), ("-infinity", -170_999_002)])
+def test_an_infinite_date_is_javas_last_one_or_postgresqls(text: str, days: int) -> None:
+    for compat, expected in (("debezium", days), ("correct", None)):
+        settings = postgres_config({**CONFIG, "sluiceway.cdc.compat": compat}).settings
+        field = scalar_field(TypeInfo("date", -1, ()), settings, ranges=False)
+        assert field is not None
+        found = default_of(f"'{text}'::date", "date", field, enum=False, correct=compat == "correct")
+        assert found == (field.convert(text) if expected is None else expected)

@@ -10,6 +10,7 @@ from sluiceway.connectors.cdc.mysql.ddl.model import ColumnDefinition
 from sluiceway.connectors.cdc.mysql.ddl.tokens import Kind, NotUnderstoodError, TokenReader
 
 CURRENT_TIMESTAMP = frozenset({"CURRENT_TIMESTAMP", "NOW", "LOCALTIME", "LOCALTIMESTAMP"})
+_CURRENT_DAY_OR_TIME = frozenset({"CURDATE", "CURTIME"})  # their text is in schema changes, as in Debezium's; they have no value
 _EPOCH = "1970-01-01 00:00:00"  # what Debezium records for CURRENT_TIMESTAMP
 
 
@@ -140,9 +141,12 @@ def read_default(reader: TokenReader) -> tuple[bool, str | None]:
 
 
 def _function_default(reader: TokenReader) -> tuple[bool, str | None]:
-    name = reader.next.upper
+    name = reader.next
+    called = reader.peek().text == "("
     _read_function(reader)
-    return True, _EPOCH if name in CURRENT_TIMESTAMP else None
+    if name.upper in CURRENT_TIMESTAMP:
+        return True, _EPOCH
+    return True, f"{name.text}{'()' * called}" if name.upper in _CURRENT_DAY_OR_TIME else None
 
 
 def _read_function(reader: TokenReader) -> None:
