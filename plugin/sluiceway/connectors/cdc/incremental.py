@@ -22,6 +22,7 @@ from sluiceway.connectors.cdc.filters import TableId
 from sluiceway.connectors.cdc.incremental_offsets import OWN_SIGNALS, Request, loaded, stored
 from sluiceway.connectors.cdc.notifications import INCREMENTAL, Notifications
 from sluiceway.connectors.cdc.tables import Row, TableSchema
+from sluiceway.errors import DataError
 
 log = logging.getLogger(__name__)
 
@@ -248,6 +249,8 @@ class IncrementalSnapshots:
             window.opened = True
         else:
             rows, end = self._read_between_marks(request, window)
+        if end is not None and end == request.after:  # it would be read for ever
+            raise DataError(f"The server does not compare the key {end} of {request.table} as it sorts it. Name a surrogate-key.")
         self._window = window
         for row in rows:
             window.rows.setdefault(self._reader.identity(schema, row, logged=False), []).append(row)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import threading
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
@@ -11,6 +12,8 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 from sluiceway.connectors.cdc.filters import TableId
 from sluiceway.connectors.cdc.incremental_offsets import INITIAL_SIGNAL, Request
+
+log = logging.getLogger(__name__)
 
 PROGRESS = "sluiceway_snapshot"
 """The key of source offsets with the progress of an initial snapshot, beside Debezium's keys, which ignores it."""
@@ -78,7 +81,11 @@ class RangePlanner(Generic[Session]):
         if not table.key or table.rows <= self.size:
             return None
         if not table.integer:
-            return self.boundary(session, table, self._after, self.size)
+            last = self.boundary(session, table, self._after, self.size)
+            if last is None or last != self._after:
+                return last
+            log.warning("The server does not compare the key %s of %s as it sorts it: rows may be repeated.", last, table.table)
+            return None
         if self._numbers is None:
             found = self.bounds(session, table)
             self._numbers = deque(() if found is None else _steps(*found, -(-table.rows // self.size)))

@@ -208,3 +208,13 @@ def test_stop_ends_the_window() -> None:
     snapshots.stop("s2", [_TABLE])
     assert snapshots.closed_window() is None
     assert snapshots.state() == {}
+
+
+def test_a_chunk_that_ends_where_it_began_ends_the_snapshot() -> None:
+    reader = TableOfThree()
+    reader.chunk = lambda *_: Chunk([("1",)], ["1"])  # type: ignore[method-assign]
+    snapshots = _snapshots(reader)
+    snapshots.add("s1", [_TABLE], {}, None)
+    assert _window(snapshots, reader) == [("1",)]
+    snapshots.advance()
+    assert not snapshots.running

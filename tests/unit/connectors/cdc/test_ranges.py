@@ -43,6 +43,11 @@ def test_small_tables_and_tables_without_key_are_one_range() -> None:
     assert _planned(TableToRead(_T, ("k",), 4), TableToRead(_U, (), 99)) == [(0, 0, None, None), (1, 0, None, None)]
 
 
+def test_a_key_that_the_server_finds_behind_itself_ends_the_ranges() -> None:
+    planner: RangePlanner[None] = RangePlanner([TableToRead(_T, ("k",), 10)], 4, lambda *_: None, lambda *_: ("d",))
+    assert [planner.next(None) for _ in range(3)] == [Range(0, 0, None, ("d",)), Range(0, 1, ("d",), None), None]
+
+
 _TABLES = [TableToRead(_T, ("k",), 10), TableToRead(_U, ("k",), 10), TableToRead(_V)]
 
 

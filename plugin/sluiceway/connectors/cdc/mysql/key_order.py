@@ -70,7 +70,9 @@ def _key_column(table: TableDefinition, name: str) -> KeyColumn:
     elif column.jdbc_type == JdbcType.BIT:
         value, compare = f"cast({found} as unsigned)", _operators(found, _bits)
     elif column.jdbc_type in _FLOATS:
-        value, compare = f"{found} + 0e0", _operators(found, _float)
+        value = f"{found} + 0e0"
+        # MySQL takes 1000000 for more than a FLOAT(9,3) can be, although that is what it stores of 999999.999.
+        compare = _operators(found if column.scale is None else value, _float)
     elif column.jdbc_type in _DECIMALS:  # the server compares a text with them as inexact floats
         compare = _operators(found, _decimal)
     return KeyColumn(found, value, compare, optional=column.optional)

@@ -18,6 +18,7 @@ _TABLE = TableDefinition(
         ColumnDefinition("e", JdbcType.CHAR, "ENUM", optional=False, enum_values=_LABELS),
         ColumnDefinition("s", JdbcType.CHAR, "SET", optional=False, enum_values=_LABELS),
         ColumnDefinition("f", JdbcType.FLOAT, "FLOAT", optional=False),
+        ColumnDefinition("fs", JdbcType.FLOAT, "FLOAT", length=9, scale=3, optional=False),
         ColumnDefinition("g", JdbcType.BIT, "BIT", length=24, optional=False),
         ColumnDefinition("y", JdbcType.INTEGER, "YEAR", optional=False),
         ColumnDefinition("o", JdbcType.INTEGER, "INT"),
@@ -50,6 +51,7 @@ def test_a_key_with_fewer_values_stands_for_all_that_begin_with_it() -> None:
         ("s", "z,b", "cast(`s` as unsigned) > 5"),
         ("f", "1.2345678806304932", "`f` > 1.2345678806304932e0"),
         ("f", "3.3999999521443642e38", "`f` > 3.3999999521443642e+38"),
+        ("fs", "-1000000.0", "`fs` + 0e0 > -1000000.0e0"),  # rounded beyond what the type can have
         ("g", b"\x00\x01\x00", "`g` > 256"),
         ("g", "256", "`g` > 256"),
         ("g", "true", "`g` > 1"),
