@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 import struct
 import uuid
 from collections.abc import Callable, Mapping, Sequence
@@ -11,7 +12,7 @@ from dataclasses import dataclass, field
 Maker = Callable[[random.Random], str]
 """Returns a random value as an SQL literal."""
 
-_LETTERS = "abcABCzZ09 ._-%'\\äßŻé€ñ😀"
+_LETTERS = "abcABCzZ09 ._-%'\\äßŻé€ñ😀\t\n\u0301I\u0131\u0130\u200d\U0001d49c"
 
 
 def _text(quote: Callable[[str], str], letters: str = _LETTERS, most: int = 8) -> Maker:
@@ -78,8 +79,10 @@ POSTGRES_TYPES: dict[str, Maker] = {
     "int": _integer(32),
     "bigint": _integer(64),
     "oid": _integer(32, signed=False),
+    "oidvector": lambda rng: f"'{rng.randint(0, 3)} {rng.randint(0, 99)}'",
     "numeric": lambda rng: rng.choice([*_INFINITE, _decimal(60, 20)(rng), "1e50", "0.10"]),
     "numeric(38,5)": _decimal(38, 5),
+    "numeric(5,-2)": _decimal(7, 0),
     "real": lambda rng: rng.choice([*_INFINITE, _single(rng)]),
     "double precision": lambda rng: rng.choice([*_INFINITE, f"'{_double(rng)}'"]),
     "boolean": _one_of("true", "false"),
@@ -87,6 +90,7 @@ POSTGRES_TYPES: dict[str, Maker] = {
     "bpchar": _PG_TEXT,
     "varchar(9)": _PG_TEXT,
     "text": _PG_TEXT,
+    "char(4) collate same_letters": _text(_postgres_quote, most=4),
     'text collate "C"': _PG_TEXT,
     'text collate "und-x-icu"': _PG_TEXT,
     "text collate same_letters": _PG_TEXT,
@@ -97,10 +101,12 @@ POSTGRES_TYPES: dict[str, Maker] = {
     "bit varying": lambda rng: f"B'{rng.getrandbits(rng.randint(1, 9)):b}'",
     "date": lambda rng: rng.choice(["'infinity'", "'-infinity'", "'0044-03-15 BC'", f"'{_date(rng)}'"]),
     "time": _quoted(_clock),
+    "time(2)": _quoted(_clock),
     "timetz": lambda rng: f"'{_clock(rng)}{rng.choice(['+00', '+05:30', '-11'])}'",
     "timestamp": lambda rng: rng.choice(["'infinity'", "'0044-03-15 01:02:03 BC'", f"'{_date(rng)} {_clock(rng)}'"]),
     "timestamp(0)": lambda rng: f"'{_date(rng)} {_clock(rng)}'",
     "timestamptz": lambda rng: rng.choice(["'-infinity'", f"'{_date(rng)} {_clock(rng)}+02'"]),
+    "interval(0)": _one_of("'1 mon 0.4 s'", "'1 mon 0.6 s'", "'30 days'"),
     "interval": _one_of("'1 mon'", "'30 days'", "'-1 year 2 days'", "'0'", "'12345678 hours 0.000001 s'"),
     "uuid": _quoted(_random_uuid),
     "inet": _one_of("'1.2.3.4'", "'1.2.3.4/24'", "'::1'", "'2001:db8::/32'", "'200.0.0.1'", "'9.0.0.1'"),
@@ -113,15 +119,22 @@ POSTGRES_TYPES: dict[str, Maker] = {
     "code": _PG_TEXT,
     "int[]": lambda rng: f"'{{{rng.randint(-9, 9)},{rng.randint(0, 99)}}}'",
     "text[]": _one_of("'{}'", "'{a,\"b,c\"}'", "'{NULL,a}'", "E'{\"a\\\\\\\\b\"}'"),
+    "double precision[]": lambda rng: f"'{{{rng.choice(['NaN', '-0', '0', '1e-320', '0.1'])}}}'",
+    "pair[]": lambda rng: f"'{{\"({rng.randint(0, 3)},a)\"}}'",
+    "ints": lambda rng: f"'{{{rng.randint(-9, 9)},NULL}}'",
+    "numrange": lambda rng: f"'[{rng.choice(['', '-1.5', '0'])},{rng.choice(['', '1', '1.0'])}]'",
+    "tstzrange": lambda rng: f"'[{_date(rng)} 01:02:03+02,{rng.choice(['infinity', ''])})'",
     "int4range": lambda rng: f"'[{rng.randint(-5, 5)},{rng.choice(['', '9'])})'",
     "int4multirange": lambda rng: f"'{{[{rng.randint(-9, 0)},{rng.randint(1, 9)})}}'",
     "jsonb": lambda rng: rng.choice(["'{}'", "'[1, 2]'", "'\"a\"'", f"'{{\"a\": {rng.randint(0, 9)}}}'", "'null'"]),
     "tsvector": _one_of("'a b'", "'a:1 c:2'", "''", "'b'"),
     "pair": lambda rng: f"'({rng.randint(0, 3)},\"a, {rng.randint(0, 9)}\")'",
+    "tsquery": _one_of("'a & b'", "'!a'", "'a <-> b'", "'b'"),
     "pg_lsn": lambda rng: f"'{rng.getrandbits(16):X}/{rng.getrandbits(32):X}'",
     "xid8": lambda rng: f"'{rng.getrandbits(60)}'",
     "regtype": _one_of("'int'", "'text'", "'date'", "'pg_class'", "'money'"),
     "elsewhere.citext": _PG_TEXT,
+    "elsewhere.citext[]": _one_of("'{a,B}'", "'{A,b}'", "'{}'", "'{b}'"),
     "elsewhere.ltree": _one_of("'a'", "'a.b'", "'B'", "'a.B.c'", "''"),
     "elsewhere.hstore": _one_of("'a=>1'", "'b=>NULL'", "''", "'a=>2, c=>\"x y\"'"),
 }
@@ -135,9 +148,10 @@ POSTGRES_SETUP = (
     "create domain price as amount check (value > -1e9) default 5",
     'create domain code as text collate "C"',
     "create type pair as (x int, y text)",
+    "create domain ints as int[]",
 )
 
-_MY_TEXT = _text(_mysql_quote)
+_MY_TEXT = _text(_mysql_quote, _LETTERS + "\0")
 _MY_LATIN = _text(_mysql_quote, "abcABCzZ 09._-%'\\äßé")
 _MEMBERS = [f"m{number}" for number in range(64)]
 
@@ -146,7 +160,7 @@ def _members(rng: random.Random) -> str:
     return f"'{','.join(rng.sample(_MEMBERS, rng.randint(0, 3)) + rng.choice([[], ['m63'], ['m0', 'm63']]))}'"
 
 
-MYSQL_TYPES: dict[str, Maker] = {
+_BINLOG_TYPES: dict[str, Maker] = {
     "tinyint": _integer(8),
     "bool": _one_of("true", "false"),
     "smallint unsigned": _integer(16, signed=False),
@@ -157,11 +171,16 @@ MYSQL_TYPES: dict[str, Maker] = {
     "bigint": _integer(64),
     "bigint unsigned": _integer(64, signed=False),
     "decimal(65,30)": _decimal(65, 30),
+    "decimal(9,3) zerofill": lambda rng: _decimal(9, 3)(rng).lstrip("-"),
     "decimal(9,0) unsigned": lambda rng: _decimal(9, 0)(rng).lstrip("-"),
     "float": _single,
+    "float unsigned zerofill": lambda rng: _single(rng).lstrip("-"),
     "float(9,3)": _decimal(9, 3),
+    "float(7,0) unsigned": lambda rng: _decimal(7, 0)(rng).lstrip("-"),
+    "float(30,10)": _decimal(30, 10),
     "double": _double,
     "double(9,3)": _decimal(9, 3),
+    "double(20,3)": _decimal(20, 3),
     "bit(1)": _one_of("0", "1"),
     "bit(24)": lambda rng: str(rng.getrandbits(24)),
     "bit(64)": _integer(64, signed=False),
@@ -172,6 +191,7 @@ MYSQL_TYPES: dict[str, Maker] = {
     "datetime": lambda rng: rng.choice(["'0000-00-00 00:00:00'", f"'{_date(rng)} 01:02:03'"]),
     "datetime(6)": lambda rng: f"'{_date(rng)} {_clock(rng)}'",
     "timestamp": _one_of("'0000-00-00 00:00:00'", "'1970-01-01 00:00:01'", "'2024-03-31 02:30:00'", "'2038-01-19 03:14:07'"),
+    "timestamp(3)": _one_of("'2024-10-27 00:30:00.5'", "'2024-10-27 01:30:00.50'", "'2024-10-27 02:30:00.499'"),
     "timestamp(6)": lambda rng: f"'2024-02-03 {_clock(rng)}'",
     "char(6)": _text(_mysql_quote, most=6),
     "varchar(20)": _MY_TEXT,
@@ -180,18 +200,39 @@ MYSQL_TYPES: dict[str, Maker] = {
     "varchar(20) collate utf8mb4_bin": _MY_TEXT,
     "varchar(20) collate utf8mb4_unicode_ci": _MY_TEXT,
     "varchar(20) character set utf16": _MY_TEXT,
+    "varchar(20) character set utf32 collate utf32_bin": _MY_TEXT,
+    "varchar(20) character set ucs2": _MY_LATIN,
+    "varchar(20) character set utf8mb3": _MY_LATIN,
+    "varchar(20) character set gbk": _text(_mysql_quote, "abcABCzZ 09._-%'\\"),
+    "nchar(5)": _text(_mysql_quote, "abcABC z\0é", most=5),
+    "text": _MY_TEXT,
+    "tinyblob": lambda rng: f"x'{rng.randbytes(rng.randint(0, 4)).hex()}'",
     "varchar(20) character set cp1250": _text(_mysql_quote, "abcABCzZ 09._-%'\\äßŻ"),
     "binary(4)": lambda rng: f"x'{rng.randbytes(rng.randint(0, 4)).hex()}'",
     "varbinary(9)": lambda rng: f"x'{rng.randbytes(rng.randint(0, 4)).hex()}'",
     "enum('pending','active','closed','It''s','2','1')": lambda rng: str(rng.randint(0, 6)),
     "enum('z','a') character set latin1": lambda rng: str(rng.randint(0, 2)),
+    f"enum({','.join(repr(f'l{number}') for number in range(300))})": lambda rng: str(rng.choice([0, 1, 256, 257, 300])),
+    "enum('É','é','e ','E') collate utf8mb4_bin": lambda rng: str(rng.randint(0, 4)),
     "set('r','g','b')": lambda rng: str(rng.randint(0, 7)),
     f"set({','.join(repr(each) for each in _MEMBERS)})": _members,
 }
-"""The types that a primary key of MariaDB and MySQL can have."""
+"""The types that a primary key of MariaDB and MySQL can have, some by a prefix."""
+
+MYSQL_TYPES: dict[str, Maker] = {
+    **_BINLOG_TYPES,
+    "varchar(20) collate utf8mb4_0900_as_cs": _MY_TEXT,
+    "varchar(20) collate utf8mb4_0900_bin": _MY_TEXT,
+    "varchar(20) collate utf8mb4_de_pb_0900_ai_ci": _MY_TEXT,
+    "char(5) collate utf8mb4_ja_0900_as_cs_ks": _text(_mysql_quote, "あアいイ a", most=5),
+}
 
 MARIADB_TYPES: dict[str, Maker] = {
-    **MYSQL_TYPES,
+    **_BINLOG_TYPES,
+    "varchar(20) collate utf8mb4_nopad_bin": _MY_TEXT,
+    "varchar(20) collate utf8mb4_unicode_nopad_ci": _MY_TEXT,
+    "varchar(20) collate uca1400_ai_ci": _MY_TEXT,
+    "char(6) collate utf8mb4_bin": _text(_mysql_quote, most=6),
     "uuid": _quoted(_random_uuid),
     "inet4": _one_of("'1.2.3.4'", "'200.1.1.1'", "'9.1.1.1'", "'0.0.0.0'"),
     "inet6": _one_of("'::'", "'::1'", "'ffff::'", "'1.2.3.4'", "'2001:db8::1'"),
@@ -199,47 +240,66 @@ MARIADB_TYPES: dict[str, Maker] = {
 }
 
 
+def extension(declared: str) -> str:
+    """Return the name of the extension that a type of PostgreSQL comes from, or nothing."""
+    return declared.removeprefix("elsewhere.").removesuffix("[]") if declared.startswith("elsewhere.") else ""
+
+
+_PREFIXED = re.compile(r"(?:n?char|varchar|text|tinyblob|binary|varbinary)\b")
+
+
 @dataclass
 class KeyTable:
-    """A table with up to three columns ``c0`` to ``c2`` in its key, a number ``n`` of each row, and a note.
+    """A table with up to three columns ``c0`` to ``c2`` in its key, a number ``n`` of each row, and its version ``v``.
 
-    Without ``primary`` its key columns may be null, and several rows may have the same values.
+    ``parts`` follow the columns in the key: the length of a prefix, and the order. Without ``primary`` the key columns may be
+    null, and several rows may have the same values.
     """
 
     name: str
     types: list[str]
     primary: bool
+    parts: list[str]
     rows: list[list[str]] = field(default_factory=list)
 
-    @property
-    def key(self) -> list[str]:
-        return [f"c{index}" for index in range(len(self.types))]
-
-    def statements(self, ignore: tuple[str, str]) -> list[str]:
-        """Return what creates and fills the table. ``ignore`` are the words of an INSERT that leaves out rows with equal keys."""
+    def statements(self, *, postgres: bool) -> list[str]:
+        """Return what creates and fills the table. Rows with a key that another has are left out."""
         null = " not null" if self.primary else ""
         columns = [f"c{index} {declared}{null}" for index, declared in enumerate(self.types)]
-        key = f", primary key ({', '.join(self.key)})" if self.primary else ""
+        parts = [f"c{index}{'' if postgres else part}" for index, part in enumerate(self.parts)]
+        key = f", primary key ({', '.join(parts)})" if self.primary else ""
         values = ", ".join(f"({', '.join(row)}, {number})" for number, row in enumerate(self.rows))
-        before, after = ignore
-        return [
-            f"create table {self.name} ({', '.join(columns)}, n int{key})",
-            f"insert {before} into {self.name} values {values} {after}",  # noqa: S608 (a test's own database)
+        names = ", ".join(f"c{index}" for index in range(len(self.types)))
+        before, after = ("", " on conflict do nothing") if postgres else ("ignore ", "")
+        found = [
+            f"create table {self.name} ({', '.join(columns)}, n int, v int default 0{key})",
+            f"insert {before}into {self.name} ({names}, n) values {values}{after}",  # noqa: S608 (a test's own database)
         ]
+        if postgres and not self.primary:  # for its updates
+            found.append(f"alter table {self.name} replica identity full")
+        return found
 
 
-def key_tables(rng: random.Random, types: Mapping[str, Maker], count: int, most_rows: int) -> list[KeyTable]:
+def key_tables(rng: random.Random, types: Mapping[str, Maker], count: int, most_rows: int, prefix: str = "t") -> list[KeyTable]:
     """Return random tables. Each type is the first of a key in turn, and a quarter of the tables have no primary key."""
     names = list(types)
     start = rng.randrange(len(names))
     made = []
     for number in range(count):
         first = names[(start + number) % len(names)]
-        table = KeyTable(f"t{number}", [first, *rng.choices(names, k=rng.choice([0, 0, 1, 2]))], rng.random() < 0.75)
+        found = [first, *rng.choices(names, k=rng.choice([0, 0, 1, 2]))]
+        table = KeyTable(f"{prefix}{number}", found, rng.random() < 0.75, [_part(rng, declared) for declared in found])
         pools = [_pool(rng, types[declared], optional=not table.primary) for declared in table.types]
         table.rows = [[rng.choice(pool) for pool in pools] for _ in range(rng.randint(1, most_rows))]
         made.append(table)
     return made
+
+
+def _part(rng: random.Random, declared: str) -> str:
+    """Return the length of a prefix, which columns without a length must have, and the order of a key's part."""
+    long = declared.startswith(("text", "tinyblob"))
+    length = f"({rng.randint(1, 4)})" if _PREFIXED.match(declared) and (long or rng.random() < 0.2) else ""
+    return length + rng.choice(["", "", "", " desc"])
 
 
 def _pool(rng: random.Random, make: Maker, *, optional: bool) -> Sequence[str]:

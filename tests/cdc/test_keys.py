@@ -1,4 +1,3 @@
-# ruff: noqa: S608 (of databases of our own)
 """Snapshots that read tables in the order of their keys return each row once, whatever types the keys have.
 
 ``make test`` reads some tables of PostgreSQL and MariaDB, ``make test-cdc-keys`` random ones of all databases.
@@ -6,142 +5,39 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 import os
 import random
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+import time
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from cdc.key_tables import MARIADB_TYPES, MYSQL_TYPES, POSTGRES_SETUP, POSTGRES_TYPES, KeyTable, Maker, key_tables
-from sluiceway.api import SourceRecord, SourceTask
-from sluiceway.connectors.cdc.mysql.task import MariaDbSourceTask, MySqlSourceTask
-from sluiceway.connectors.cdc.postgres.task import PostgresTask
+from cdc.captured import Captured
+from cdc.key_reading import FILE, TABLE, TABLE_DELETE, TOPIC, read_all
+from cdc.key_tables import (
+    MARIADB_TYPES,
+    MYSQL_TYPES,
+    POSTGRES_SETUP,
+    POSTGRES_TYPES,
+    KeyTable,
+    Maker,
+    extension,
+    key_tables,
+)
+from sluiceway.api import SourceRecord
+from sluiceway.connectors.cdc.mysql.task import MariaDbSourceTask
 from sluiceway.data import Struct
 from support.capture import Folded, TaskRun
-from support.database import HOST, PASSWORD, USER, DatabaseForTest
-from support.mariadb import MariaDbServer
-from support.mysql import MySqlServer
-from support.postgres import PostgresServer
+from support.kafka import Kafka
 
 _TABLES = int(os.environ.get("TABLES", "600"))
 _KILLS = int(os.environ.get("KILLS", "12"))
 _SEED = int(os.environ.get("SEED", "1"))
-_BATCH, _SLICE_ROWS, _ROWS = 60, 12, 25
-_NUMBERS = itertools.count(70_000)
-
-Rows = dict[str, Counter[int]]
-"""How often each row of each table was read, by its number."""
-
-
-@dataclass
-class _Source:
-    """A captured database."""
-
-    database: DatabaseForTest
-    task: type[SourceTask]
-    schema: str
-    types: dict[str, Maker]
-    config: dict[str, str]
-
-    def create(self, tables: list[KeyTable]) -> None:
-        ignore = ("", "on conflict do nothing") if self.task is PostgresTask else ("ignore", "")
-        self.execute(*(statement for table in tables for statement in table.statements(ignore)))
-        if self.task is not PostgresTask:
-            self.execute(f"analyze table {', '.join(table.name for table in tables)}")
-
-    def execute(self, *statements: str) -> None:
-        with self.database.connect() as connection:
-            cursor = connection.cursor()
-            for statement in statements:
-                cursor.execute(statement)
-            cursor.close()
-
-    def rows(self, tables: list[KeyTable], condition: str = "") -> Rows:
-        """Return the rows that the tables have."""
-        where = f" where {condition}" if condition else ""
-        return {
-            table.name: Counter(number for (number,) in self.database.execute(f"select n from {table.name}{where}"))
-            for table in tables
-        }
-
-
-@pytest.fixture
-def postgres(postgresql_server: PostgresServer, unique: Callable[[str], str]) -> Iterator[_Source]:
-    name = unique("c").replace("-", "_")
-    postgresql_server.first.execute(f"create database {name}")
-    postgresql_server.first.execute(f"alter database {name} set synchronous_commit = on")
-    config = {
-        "database.hostname": HOST,
-        "database.port": str(postgresql_server.port),
-        "database.user": USER,
-        "database.password": PASSWORD,
-        "database.dbname": name,
-        "topic.prefix": "c",
-        "slot.name": name,
-        "status.update.interval.ms": "100",
-    }
-    source = _Source(postgresql_server.database(name), PostgresTask, "public", POSTGRES_TYPES, config)
-    source.execute(*POSTGRES_SETUP)
-    available = {each for (each,) in source.database.execute("select name from pg_available_extensions")}
-    for extension in ("citext", "ltree", "hstore"):
-        if extension in available:
-            source.execute(f"create extension {extension} schema elsewhere")
-    source.types = {
-        declared: make
-        for declared, make in POSTGRES_TYPES.items()
-        if not declared.startswith("elsewhere.") or declared.removeprefix("elsewhere.") in available
-    }
-    yield source
-    source.execute(f"select pg_drop_replication_slot(slot_name) from pg_replication_slots where slot_name = '{name}'")
-    postgresql_server.first.execute(f"drop database {name} with (force)")
-
-
-@pytest.fixture(scope="module")
-def binlog_server() -> Iterator[MariaDbServer]:
-    with MariaDbServer(binlog=True) as server:
-        yield server
-
-
-@pytest.fixture(scope="module")
-def mysql_server() -> Iterator[MySqlServer]:
-    with MySqlServer() as server:
-        yield server
-
-
-@pytest.fixture
-def mariadb_source(binlog_server: MariaDbServer, kafka_bootstrap: str, unique: Callable[[str], str]) -> Iterator[_Source]:
-    yield from _binlog(binlog_server, MariaDbSourceTask, MARIADB_TYPES, kafka_bootstrap, unique("c"))
-
-
-@pytest.fixture
-def mysql_source(mysql_server: MySqlServer, kafka_bootstrap: str, unique: Callable[[str], str]) -> Iterator[_Source]:
-    yield from _binlog(mysql_server, MySqlSourceTask, MYSQL_TYPES, kafka_bootstrap, unique("c"))
-
-
-def _binlog(
-    server: MariaDbServer | MySqlServer, task: type[SourceTask], types: dict[str, Maker], bootstrap: str, name: str
-) -> Iterator[_Source]:
-    name = name.replace("-", "_")
-    server.first.execute(f"create database {name} character set utf8mb4")
-    config = {
-        "database.hostname": HOST,
-        "database.port": str(server.port),
-        "database.user": USER,
-        "database.password": PASSWORD,
-        "database.server.id": str(next(_NUMBERS)),
-        "database.include.list": name,
-        "topic.prefix": "c",
-        "schema.history.internal.kafka.bootstrap.servers": bootstrap,
-        "schema.history.internal.kafka.topic": name,
-    }
-    yield _Source(server.database(name), task, name, types, config)
-    server.first.execute(f"drop database {name}")
+_BATCH, _KILL_BATCH, _KILLS_EACH, _SLICE_ROWS, _ROWS, _MOST_FAILED = 200, 20, 6, 12, 12, 9
+_CHANNELS = (FILE, TABLE, TABLE_DELETE, TOPIC)
 
 
 @pytest.fixture(
@@ -152,136 +48,80 @@ def _binlog(
     ],
     ids=["postgresql", "mariadb", "mysql"],
 )
-def source(request: pytest.FixtureRequest) -> _Source:
-    found: _Source = request.getfixturevalue(request.param)
+def source(request: pytest.FixtureRequest) -> Captured:
+    found: Captured = request.getfixturevalue(request.param)
     return found
 
 
-class _Reading(Folded):
-    """The rows that a task has read, over its restarts. ``operations`` names the tables whose rows are still wrong."""
-
-    def __init__(self, source: _Source, config: dict[str, str]) -> None:
-        super().__init__()
-        self.rows: Rows = {}
-        self._source = source
-        # As a decimal, NaN would be null, which a key must not be.
-        self._config = {**source.config, **config, "sluiceway.cdc.compat": "correct", "decimal.handling.mode": "string"}
-        self._offset: Any = None
-
-    def run(self, done: Callable[[], bool], at: Callable[[], None] | None = None) -> None:
-        """Run the task until a condition holds; ``at`` is executed when it is running."""
-        with TaskRun(self._source.task, self._config, self._offset) as run:
-            if at is not None:
-                run.poll()
-                at()
-            run.fold_until(self, done)
-        self._offset = run.offset
-
-    def crash(self, rng: random.Random, most: int) -> None:
-        """Run the task until it has read some rows, and forget all that it knows but the offset of the last one."""
-        with TaskRun(self._source.task, self._config, self._offset) as run:
-            self.add(run.take(rng.randint(1, most)))
-        self._offset = run.offset
-
-    def add(self, records: Iterable[SourceRecord]) -> None:
-        for record in records:
-            value = record.value
-            if isinstance(value, Struct) and (value.schema.name or "").endswith(".Envelope") and value["op"] == "r":
-                self.rows.setdefault(record.topic.rpartition(".")[2], Counter())[value["after"]["n"]] += 1
-
-    def fresh(self) -> None:
-        """Forget all rows, and a snapshot that has only to find out that no rows are left."""
-        self.rows.clear()
-        self._offset = {name: value for name, value in self._offset.items() if "incremental" not in name}
+@pytest.fixture
+def types(source: Captured) -> dict[str, Maker]:
+    """Return the types of keys that the server has."""
+    if not source.is_postgres:
+        return MARIADB_TYPES if source.task is MariaDbSourceTask else MYSQL_TYPES
+    source.execute(*POSTGRES_SETUP)
+    available = {each for (each,) in source.database.execute("select name from pg_available_extensions")}
+    found = {name: make for name, make in POSTGRES_TYPES.items() if extension(name) in {"", *available}}
+    source.execute(*(f"create extension {name} schema elsewhere" for name in {*map(extension, found)} - {""}))
+    return found
 
 
-def _check(source: _Source, tables: list[KeyTable], rng: random.Random, tmp_path: Path, *, crash: bool) -> None:
-    """Read tables by an initial snapshot, then by incremental ones: each row is read once, or at least once after a crash."""
-    signals = tmp_path / f"signals-{rng.random()}"
-    config = {
-        "snapshot.max.threads": str(rng.randint(1, 3)),
-        "sluiceway.cdc.snapshot.range.rows": str(rng.randint(1, 6)),
-        "incremental.snapshot.chunk.size": str(rng.randint(1, 6)),
-        "max.batch.size": str(rng.choice([3, 2048])),
-        "read.only": "true",
-        "signal.enabled.channels": "file",
-        "signal.file": str(signals),
-        "signal.poll.interval.ms": "0",
-    }
-    reading = _Reading(source, config)
-
-    def complete(expected: Rows) -> Callable[[], bool]:
-        def done() -> bool:
-            found = {name: Counter(set(counts)) for name, counts in reading.rows.items()} if crash else reading.rows
-            reading.operations = {
-                f"{table.name} {table.types}: missing {dict(wanted - rows)}, surplus {dict(rows - wanted)}": rows.total()
-                for table in tables
-                if (rows := found.get(table.name, Counter())) != (wanted := expected.get(table.name, Counter()))
-            }
-            return not reading.operations
-
-        return done
-
-    def signal(tables: list[KeyTable], condition: str, surrogate: str) -> Callable[[], None]:
-        names = [f"{source.schema}.{table.name}" for table in tables]
-        data: dict[str, Any] = {"data-collections": names}
-        if condition:
-            data["additional-conditions"] = [{"data-collection": name, "filter": condition} for name in names]
-        if surrogate:
-            data["surrogate-key"] = surrogate
-        document = json.dumps({"id": "s", "type": "execute-snapshot", "data": data})
-
-        def send() -> None:
-            signals.write_text(document)
-
-        return send
-
-    every = source.rows(tables)
-    total = sum(map(len, every.values()))
-    if crash:
-        reading.crash(rng, total)
-    reading.run(complete(every))
-    keyed = [table for table in tables if table.primary]
-    condition = rng.choice(["", "n % 3 <> 1"])
-    requests = [(keyed, condition, ""), (tables, "", "c0"), (keyed[::4], "", "n")]
-    for wanted, each, surrogate in requests:
-        reading.fresh()
-        expected = source.rows(wanted, each)
-        some = sum(map(len, expected.values())) // 3
-        if not crash:
-            reading.run(complete(expected), signal(wanted, each, surrogate))
-            continue
-        reading.run(lambda least=some: sum(map(len, reading.rows.values())) >= least, signal(wanted, each, surrogate))  # type: ignore[misc]
-        reading.run(complete(expected))
+def _create(source: Captured, tables: list[KeyTable]) -> None:
+    source.execute(*(statement for table in tables for statement in table.statements(postgres=source.is_postgres)))
+    names = ", ".join(table.name for table in tables)
+    source.execute(f"analyze {names}" if source.is_postgres else f"analyze table {names}")  # a snapshot's ranges need counts
 
 
-@pytest.mark.parametrize("crash", [False, pytest.param(True, marks=pytest.mark.long)], ids=["", "after_a_crash"])
-def test_each_row_is_read_once(source: _Source, tmp_path: Path, crash: bool) -> None:
+def _drop(source: Captured, tables: list[KeyTable]) -> None:
+    source.execute(f"drop table {', '.join(table.name for table in tables)}")
+    if source.is_postgres:
+        source.execute("select pg_drop_replication_slot(slot_name) from pg_replication_slots where database = current_database()")
+
+
+@pytest.mark.parametrize("channel", [FILE, TABLE])
+def test_each_row_is_read_once(source: Captured, types: dict[str, Maker], tmp_path: Path, channel: str) -> None:
     rng = random.Random(_SEED)  # noqa: S311 (a test's data)
-    tables = key_tables(rng, source.types, len(source.types), _SLICE_ROWS)
-    source.create(tables)
-    _check(source, tables, rng, tmp_path, crash=crash)
+    tables = key_tables(rng, types, len(types), _SLICE_ROWS)
+    _create(source, tables)
+    read_all(source, tables, rng, tmp_path, channel=channel)
 
 
 @pytest.mark.long
+def test_each_row_is_read_after_kills(source: Captured, types: dict[str, Maker], tmp_path: Path) -> None:
+    rng = random.Random(_SEED)  # noqa: S311 (a test's data)
+    tables = key_tables(rng, types, len(types), _SLICE_ROWS)
+    _create(source, tables)
+    assert read_all(source, tables, rng, tmp_path, kills=3)
+
+
+@pytest.mark.long
+@pytest.mark.kafka
 @pytest.mark.timeout(100_000)
-def test_each_row_of_random_tables_is_read_once(source: _Source, tmp_path: Path) -> None:
-    for start in range(0, _TABLES, _BATCH):
-        seed = _SEED * 1_000_000 + start
+def test_each_row_of_random_tables_is_read_once(source: Captured, types: dict[str, Maker], tmp_path: Path, kafka: Kafka) -> None:
+    """The tables of a batch are read by one connector. Small batches are killed until there were as many kills as wanted."""
+    done = kills = batch = 0
+    failed: list[str] = []
+    started = time.monotonic()
+    while (done < _TABLES or kills < _KILLS) and len(failed) < _MOST_FAILED:
+        seed = _SEED * 1_000_000 + batch
         rng = random.Random(seed)  # noqa: S311 (a test's data)
-        tables = key_tables(rng, source.types, min(_BATCH, _TABLES - start), _ROWS)
-        crash = start // _BATCH % max(1, _TABLES // _BATCH // max(1, _KILLS)) == 0
+        killed = kills < _KILLS and (batch % 2 == 1 or done >= _TABLES)
+        size = _KILL_BATCH if killed else min(_BATCH, max(_KILL_BATCH, _TABLES - done))
+        tables = key_tables(rng, types, size, _ROWS, f"b{batch}_")
+        channel = _CHANNELS[batch // 2 % len(_CHANNELS)]
         try:
-            source.create(tables)
-            _check(source, tables, rng, tmp_path, crash=crash)
-        except Exception as error:
-            raise AssertionError(f"seed {seed}") from error
-        finally:
-            source.execute(*(f"drop table if exists {table.name}" for table in tables))
-    print(f"{source.config['topic.prefix']} {_TABLES} tables")
+            _create(source, tables)
+            each = _KILLS_EACH if killed else 0
+            kills += read_all(source, tables, rng, tmp_path, kills=each, channel=channel, kafka=kafka)
+        except Exception as error:  # noqa: BLE001 (all batches are read, and the failed ones named)
+            failed.append(f"seed {seed}, {size} tables, {kills} kills, {channel}: {error!r}")
+            print(failed[-1], flush=True)
+        _drop(source, tables)
+        done, batch = done + size, batch + 1
+        print(f"{source.task.__name__}: {done} tables, {kills} kills, {time.monotonic() - started:.0f} s", flush=True)
+    assert not failed
 
 
-def test_no_signal_ends_a_connector(source: _Source, tmp_path: Path) -> None:
+def test_no_signal_ends_a_connector(source: Captured, tmp_path: Path) -> None:
     """Requests that the database or a record's schema refuses end with a notification, and the log is read on."""
     source.execute(
         "create table good (c0 int primary key, n int)",
@@ -299,7 +139,7 @@ def test_no_signal_ends_a_connector(source: _Source, tmp_path: Path) -> None:
         {"additional-conditions": 5},
     ]
     tables = ["notes"] * len(refused)
-    if source.task is PostgresTask:
+    if source.is_postgres:
         source.execute(
             "create table odd (c0 numeric primary key, n int, note json)", "insert into odd values ('NaN', 1, '1'), (1, 2, '2')"
         )

@@ -6,114 +6,34 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 import threading
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from sluiceway.api import SourceTask
+from cdc.captured import Captured
 from sluiceway.connectors.cdc.mysql.connector import MariaDbConnector
 from sluiceway.connectors.cdc.mysql.task import MariaDbSourceTask
 from sluiceway.connectors.cdc.postgres.connector import PostgresConnector
 from sluiceway.connectors.cdc.postgres.task import PostgresTask
 from support.capture import Folded, Load, TaskRun
-from support.database import HOST, PASSWORD, USER, DatabaseForTest
-from support.mariadb import MariaDbServer
-from support.postgres import PostgresServer
 from support.rest_replay import Connect
 
 _ROWS, _RANGE, _THREADS = 3000, 200, 3
-_NUMBERS = itertools.count(60_000)
-
-
-@dataclass
-class _Source:
-    """A captured database. ``prefix`` begins the names of its tables in filters and topics."""
-
-    database: DatabaseForTest
-    task: type[SourceTask]
-    prefix: str
-    config: dict[str, str]
-
-    def execute(self, *statements: str) -> None:
-        for statement in statements:
-            self.database.execute(statement)
-
-    def fill(self, table: str, rows: int) -> None:
-        self.execute(f"create table {table} (id int primary key, v int)")
-        numbers = f"generate_series(1, {rows}) as t(seq)" if self.task is PostgresTask else f"seq_1_to_{rows}"
-        self.execute(f"insert into {table} select seq, 0 from {numbers}")
-        self.execute(f"analyze {table}" if self.task is PostgresTask else f"analyze table {table}")
-
-    def equals(self, folded: Folded, *tables: str) -> bool:
-        for table in tables:
-            rows = self.database.execute(f"select * from {table}")
-            if folded.tables.get(f"c.{self.prefix}.{table}", {}) != {(row[0],): tuple(row) for row in rows}:
-                return False
-        return True
-
-
-@pytest.fixture
-def postgres(postgresql_server: PostgresServer, unique: Callable[[str], str]) -> Iterator[_Source]:
-    name = unique("c").replace("-", "_")
-    postgresql_server.first.execute(f"create database {name}")
-    # The test server's commits are not: the log's end may then be before them.
-    postgresql_server.first.execute(f"alter database {name} set synchronous_commit = on")
-    config = {
-        "database.hostname": HOST,
-        "database.port": str(postgresql_server.port),
-        "database.user": USER,
-        "database.password": PASSWORD,
-        "database.dbname": name,
-        "topic.prefix": "c",
-        "slot.name": name,
-        "status.update.interval.ms": "100",
-    }
-    source = _Source(postgresql_server.database(name), PostgresTask, "public", config)
-    yield source
-    source.execute(f"select pg_drop_replication_slot(slot_name) from pg_replication_slots where slot_name = '{name}'")
-    postgresql_server.first.execute(f"drop database {name} with (force)")
-
-
-@pytest.fixture(scope="module")
-def binlog_server() -> Iterator[MariaDbServer]:
-    with MariaDbServer(binlog=True) as server:
-        yield server
-
-
-@pytest.fixture
-def mariadb_source(binlog_server: MariaDbServer, kafka_bootstrap: str, unique: Callable[[str], str]) -> _Source:
-    name = unique("c").replace("-", "_")
-    binlog_server.first.execute(f"create database {name}")
-    config = {
-        "database.hostname": HOST,
-        "database.port": str(binlog_server.port),
-        "database.user": USER,
-        "database.password": PASSWORD,
-        "database.server.id": str(next(_NUMBERS)),
-        "database.include.list": name,
-        "topic.prefix": "c",
-        "schema.history.internal.kafka.bootstrap.servers": kafka_bootstrap,
-        "schema.history.internal.kafka.topic": name,
-    }
-    return _Source(binlog_server.database(name), MariaDbSourceTask, name, config)
 
 
 @pytest.fixture(
     params=["postgres", pytest.param("mariadb_source", marks=[pytest.mark.long, pytest.mark.kafka])],
     ids=["postgresql", "mariadb"],
 )
-def source(request: pytest.FixtureRequest) -> _Source:
-    found: _Source = request.getfixturevalue(request.param)
+def source(request: pytest.FixtureRequest) -> Captured:
+    found: Captured = request.getfixturevalue(request.param)
     return found
 
 
-def test_a_crashed_snapshot_goes_on_with_the_ranges_that_are_left(source: _Source) -> None:
+def test_a_crashed_snapshot_goes_on_with_the_ranges_that_are_left(source: Captured) -> None:
     source.fill("t", _ROWS)
     source.fill("u", 50)
     config = {
@@ -128,7 +48,7 @@ def test_a_crashed_snapshot_goes_on_with_the_ranges_that_are_left(source: _Sourc
     with TaskRun(source.task, config) as run:
         folded.add(run.take(_ROWS // 2 + 1000))
     offset: Any = run.offset
-    assert json.loads(offset["sluiceway_snapshot"])["ranges"][f"{source.prefix}.t"]
+    assert json.loads(offset["sluiceway_snapshot"])["ranges"][f"{source.schema}.t"]
     Load(source.database, "t", _ROWS, 100).run()
     with Load(source.database, "t", _ROWS + 100, 200, seed=2) as load, TaskRun(source.task, config, offset) as run:
         run.fold_until(folded, lambda: load.ended and source.equals(folded, "t", "u"))
@@ -139,7 +59,7 @@ def test_a_crashed_snapshot_goes_on_with_the_ranges_that_are_left(source: _Sourc
 
 
 @pytest.mark.long
-def test_tables_without_key_are_read_again_even_after_two_crashes(source: _Source) -> None:
+def test_tables_without_key_are_read_again_even_after_two_crashes(source: Captured) -> None:
     source.fill("t", 10)
     source.execute("create table z (v int)", f"insert into z values {', '.join(f'({number})' for number in range(500))}")
     config = {**source.config, "max.batch.size": "20", "tombstones.on.delete": "false"}
@@ -147,13 +67,13 @@ def test_tables_without_key_are_read_again_even_after_two_crashes(source: _Sourc
     offset: Any = None
     for count in 300, 300, 500:
         with TaskRun(source.task, config, offset) as run:
-            taken = [record.value["after"]["v"] for record in run.take(count) if record.topic == f"c.{source.prefix}.z"]
+            taken = [record.value["after"]["v"] for record in run.take(count) if record.topic == f"c.{source.schema}.z"]
         offset = run.offset
         assert offset.get("snapshot") == "INITIAL"
     assert sorted(taken) == list(range(500))
 
 
-def test_an_incremental_snapshot_needs_no_writes(source: _Source, tmp_path: Path) -> None:
+def test_an_incremental_snapshot_needs_no_writes(source: Captured, tmp_path: Path) -> None:
     source.fill("t", _ROWS)
     signals = tmp_path / "signals"
     config = {
@@ -166,7 +86,7 @@ def test_an_incremental_snapshot_needs_no_writes(source: _Source, tmp_path: Path
         "incremental.snapshot.chunk.size": "100",
     }
     folded = Folded()
-    signal = {"id": "s1", "type": "execute-snapshot", "data": {"data-collections": [f"{source.prefix}.t"]}}
+    signal = {"id": "s1", "type": "execute-snapshot", "data": {"data-collections": [f"{source.schema}.t"]}}
     with TaskRun(source.task, config) as run:
         run.poll()
         signals.write_text(json.dumps(signal))
@@ -178,10 +98,10 @@ def test_an_incremental_snapshot_needs_no_writes(source: _Source, tmp_path: Path
 
 @pytest.mark.long
 @pytest.mark.kafka
-def test_a_signal_over_the_rest_api_starts_an_incremental_snapshot(source: _Source, kafka_bootstrap: str) -> None:
+def test_a_signal_over_the_rest_api_starts_an_incremental_snapshot(source: Captured, kafka_bootstrap: str) -> None:
     """The connector runs before its signal topic exists."""
     source.fill("t", 500)
-    prefix = source.prefix if source.task is MariaDbSourceTask else source.config["slot.name"]
+    prefix = source.schema if source.task is MariaDbSourceTask else source.config["slot.name"]
     config = {
         **source.config,
         "topic.prefix": prefix,
@@ -193,9 +113,9 @@ def test_a_signal_over_the_rest_api_starts_an_incremental_snapshot(source: _Sour
     connect = Connect()
     java_class = PostgresConnector.java_class if source.task is PostgresTask else MariaDbConnector.java_class
     connect.config.put_connector("c", {**config, "name": "c", "connector.class": java_class})
-    signal = {"type": "execute-snapshot", "data": {"data-collections": [f"{source.prefix}.t"]}}
+    signal = {"type": "execute-snapshot", "data": {"data-collections": [f"{source.schema}.t"]}}
     folded = Folded()
-    topic = f"{prefix}.{source.prefix}.t"
+    topic = f"{prefix}.{source.schema}.t"
     with TaskRun(source.task, config) as run:
         run.poll()
         answer = connect.http.post("/connectors/c/signals", json=signal)
@@ -205,7 +125,7 @@ def test_a_signal_over_the_rest_api_starts_an_incremental_snapshot(source: _Sour
 
 
 @pytest.mark.long
-def test_an_incremental_snapshot_of_an_idle_database_ends_soon(source: _Source, tmp_path: Path) -> None:
+def test_an_incremental_snapshot_of_an_idle_database_ends_soon(source: Captured, tmp_path: Path) -> None:
     tables = [f"t{number}" for number in range(40)]
     source.fill("t", 1000)
     for table in tables:
@@ -220,7 +140,7 @@ def test_an_incremental_snapshot_of_an_idle_database_ends_soon(source: _Source, 
         "incremental.snapshot.chunk.size": "10",
     }
     folded = Folded()
-    signal = {"id": "s1", "type": "execute-snapshot", "data": {"data-collections": [f"{source.prefix}.t.*"]}}
+    signal = {"id": "s1", "type": "execute-snapshot", "data": {"data-collections": [f"{source.schema}.t.*"]}}
     with TaskRun(source.task, config) as run:
         run.poll()
         signals.write_text(json.dumps(signal))
@@ -229,7 +149,7 @@ def test_an_incremental_snapshot_of_an_idle_database_ends_soon(source: _Source, 
 
 
 @pytest.mark.long
-def test_a_micro_batch_ends_at_the_end_of_the_log(source: _Source) -> None:
+def test_a_micro_batch_ends_at_the_end_of_the_log(source: Captured) -> None:
     source.fill("t", 100)
     config = {**source.config, "airflow.mode": "micro-batch"}
     folded, offset = Folded(), None
@@ -240,17 +160,17 @@ def test_a_micro_batch_ends_at_the_end_of_the_log(source: _Source) -> None:
         assert not [thread.name for thread in threading.enumerate() if "-reader-" in thread.name]
         offset = run.offset
         assert source.equals(folded, "t")
-        assert len(folded.tables[f"c.{source.prefix}.t"]) == rows
+        assert len(folded.tables[f"c.{source.schema}.t"]) == rows
         source.execute(*(f"insert into t values ({number}, 1)" for number in range(rows + 1, rows + 51)))
     assert folded.operations == {"r": 100, "c": 50}
 
 
 @pytest.mark.long
 @pytest.mark.kafka
-def test_a_micro_batch_of_mariadb_leaves_no_log_for_the_next_one(mariadb_source: _Source) -> None:
+def test_a_micro_batch_of_mariadb_leaves_no_log_for_the_next_one(mariadb_source: Captured) -> None:
     mariadb_source.fill("t", 10)
     mariadb_source.fill("other", 10)
-    config = {**mariadb_source.config, "table.include.list": f"{mariadb_source.prefix}.t", "airflow.mode": "micro-batch"}
+    config = {**mariadb_source.config, "table.include.list": f"{mariadb_source.schema}.t", "airflow.mode": "micro-batch"}
     offset: Any = None
     for _ in range(2):
         with TaskRun(mariadb_source.task, config, offset) as run:
@@ -263,12 +183,12 @@ def test_a_micro_batch_of_mariadb_leaves_no_log_for_the_next_one(mariadb_source:
 
 
 @pytest.mark.long
-def test_a_table_that_is_added_to_the_filter_is_read(source: _Source) -> None:
+def test_a_table_that_is_added_to_the_filter_is_read(source: Captured) -> None:
     source.fill("t", 20)
     source.fill("u", 30)
     config = {**source.config, "snapshot.new.tables": "incremental", "airflow.mode": "micro-batch"}
     folded, offset = Folded(), None
-    for filters in f"{source.prefix}.t", f"{source.prefix}.t,{source.prefix}.u", f"{source.prefix}.t,{source.prefix}.u":
+    for filters in f"{source.schema}.t", f"{source.schema}.t,{source.schema}.u", f"{source.schema}.t,{source.schema}.u":
         source.execute("update t set v = v + 1 where id = 1")
         with TaskRun(source.task, {**config, "table.include.list": filters}, offset) as run:
             while records := run.poll():
@@ -276,7 +196,7 @@ def test_a_table_that_is_added_to_the_filter_is_read(source: _Source) -> None:
         offset = run.offset
         source.execute("update t set v = v + 1 where id = 2")
     assert folded.operations["r"] == 50
-    assert set(folded.tables[f"c.{source.prefix}.u"]) == {(number,) for number in range(1, 31)}
+    assert set(folded.tables[f"c.{source.schema}.u"]) == {(number,) for number in range(1, 31)}
 
 
 _ARRAYS = {
@@ -307,7 +227,7 @@ _ARRAYS = {
 
 @pytest.mark.parametrize("more", [{}, {"include.unknown.datatypes": "true"}, {"sluiceway.cdc.compat": "correct"}], ids=str)
 def test_arrays_are_the_same_in_snapshot_log_and_incremental_snapshot(
-    postgres: _Source, tmp_path: Path, more: dict[str, str]
+    postgres: Captured, tmp_path: Path, more: dict[str, str]
 ) -> None:
     columns = ", ".join(f"a{index} {type_}[], e{index} {type_}[]" for index, type_ in enumerate(_ARRAYS))
     values = ", ".join(f"{value}, '{{}}'" for value in _ARRAYS.values())

@@ -75,6 +75,7 @@ class MariaDbServer(DatabaseServer):
             f"--init-file={start}",
             "--character-set-server=utf8mb4",
             "--innodb-flush-log-at-trx-commit=0",
+            "--innodb-doublewrite=OFF",
             "--innodb-buffer-pool-size=64M",
             *self._log,
             "--skip-name-resolve",

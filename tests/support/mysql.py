@@ -63,6 +63,8 @@ class MySqlServer(DatabaseServer):
             f"--init-file={start}",
             "--mysqlx=OFF",
             "--innodb-flush-log-at-trx-commit=0",
+            "--innodb-doublewrite=OFF",
+            "--sync-binlog=0",
             "--innodb-buffer-pool-size=64M",
             "--log-bin=mysql-bin",
             "--server-id=223344",

@@ -24,16 +24,18 @@ class KeyColumn:
     """A column of a key.
 
     Args:
-        name: the column as an SQL identifier, by which rows are sorted.
+        name: the column as an SQL identifier.
         value: the expression whose text or bytes are the value in keys.
         compare: compares with such a value.
         optional: whether the column may be null.
+        sorted_by: the expression that rows are sorted by; empty for the column, whose index then gives the order.
     """
 
     name: str
     value: str
     compare: Compare
     optional: bool = False
+    sorted_by: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +58,7 @@ class KeyOrder:
 
     def by(self, direction: str = "") -> str:
         """Return the list of expressions to sort by; ``direction`` is empty or `` desc``."""
-        return ", ".join(f"{each.name}{direction}" for each in self.columns)
+        return ", ".join(f"{each.sorted_by or each.name}{direction}" for each in self.columns)
 
     def between(self, after: Sequence[Any] | None, last: Sequence[Any] | None) -> list[str]:
         """Return the conditions that a row's key is greater than ``after``, and not greater than ``last``; None is no bound.

@@ -18,7 +18,7 @@ _ENUM, _SET, _YEAR = "ENUM", "SET", "YEAR"
 _INTEGERS = frozenset({JdbcType.SMALLINT, JdbcType.INTEGER, JdbcType.BIGINT})
 _DECIMALS = frozenset({*_INTEGERS, JdbcType.BOOLEAN, JdbcType.DECIMAL, JdbcType.NUMERIC})
 _FLOATS = frozenset({JdbcType.FLOAT, JdbcType.REAL, JdbcType.DOUBLE})
-_MOST_LISTED = 256
+_MOST_LISTED, _MOST_MEMBERS = 256, 64
 _PLAIN = re.compile(r"[A-Za-z0-9 .:_+/-]*")
 _BITS = {"true": 1, "false": 0}
 
@@ -58,7 +58,7 @@ def _key_column(table: TableDefinition, name: str) -> KeyColumn:
     if column is None:
         raise ConnectError(f"The table {table.id} has no column {name}. Name one of its columns as surrogate-key.")
     found = quoted(column.name)
-    value, compare = found, _operators(found, literal)
+    value, compare, sorted_by = found, _operators(found, literal), ""
     if _word(column) == _ENUM:
         labels = options(column)
         value, compare = f"cast({found} as unsigned)", _enum(found, labels)
@@ -67,6 +67,8 @@ def _key_column(table: TableDefinition, name: str) -> KeyColumn:
         # A comparison of a SET with a number would be one of inexact floats.
         value = f"cast({found} as unsigned)"
         compare = _operators(value, lambda each: _number(each, lambda text: _members(members, text)))
+        if len(members) == _MOST_MEMBERS:  # without an index, MySQL sorts the last one as the sign of a number
+            sorted_by = value
     elif column.jdbc_type == JdbcType.BIT:
         value, compare = f"cast({found} as unsigned)", _operators(found, _bits)
     elif column.jdbc_type in _FLOATS:
@@ -75,7 +77,7 @@ def _key_column(table: TableDefinition, name: str) -> KeyColumn:
         compare = _operators(found if column.scale is None else value, _float)
     elif column.jdbc_type in _DECIMALS:  # the server compares a text with them as inexact floats
         compare = _operators(found, _decimal)
-    return KeyColumn(found, value, compare, optional=column.optional)
+    return KeyColumn(found, value, compare, optional=column.optional, sorted_by=sorted_by)
 
 
 def _word(column: ColumnDefinition) -> str:

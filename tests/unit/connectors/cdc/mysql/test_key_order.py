@@ -74,6 +74,12 @@ def test_nulls_come_first(value: str | None, greater: str, not_greater: str) -> 
     assert order.between([value], [value]) == [greater, not_greater]
 
 
+@pytest.mark.parametrize(("members", "expression"), [(63, "`s`"), (64, "cast(`s` as unsigned)")])
+def test_a_set_is_sorted_by_its_number_if_that_may_be_beyond_signed_ones(members: int, expression: str) -> None:
+    column = ColumnDefinition("s", JdbcType.CHAR, "SET", enum_values=tuple(f"'m{number}'" for number in range(members)))
+    assert key_order(TableDefinition(TableId("d", "t"), (column,)), ["s"]).by() == expression
+
+
 def test_a_missing_column_is_named() -> None:
     with pytest.raises(ConnectError, match="has no column nothing"):
         key_order(_TABLE, ["nothing"])
