@@ -18,7 +18,7 @@ from sluiceway.operators.driver_operator import (
     report_folder,
     with_report,
 )
-from sluiceway.operators.given_config import check_kind, named_config
+from sluiceway.operators.given_config import GivenConfig, check_given, check_kind, given_name, named_config
 from sluiceway.operators.watched import WatchedConnector
 from sluiceway.provider.compat import AirflowException, AirflowFailException, conf
 from sluiceway.provider.dag_bundle.dag_ids import dag_id
@@ -90,20 +90,19 @@ class ConnectorOperator(LineageMixin, WatchedConnector):
         self,
         *,
         connector: str | None = None,
-        config: Mapping[str, str] | str | None = None,
+        config: GivenConfig | None = None,
         mode: str | None = None,
         deferrable: bool | None = None,
-        outlets: Sequence[Any] = (),
         **kwargs: Any,
     ) -> None:
-        name = connector or (config.get(NAME) if isinstance(config, Mapping) else None)
-        if not name and not isinstance(config, str):
-            raise ValueError("A connector operator needs the connector's name: as 'connector', or as 'name' in its config.")
+        check_given(connector, config)
         if mode not in (None, LONG_RUNNING, MICRO_BATCH):
             raise ValueError(f"mode must be {LONG_RUNNING!r} or {MICRO_BATCH!r}, not {mode!r}.")
-        alias = [connector_alias(name)] if name and "{{" not in name else []
-        super().__init__(outlets=[*outlets, *alias], **kwargs)
-        self.connector = name or ""
+        name = given_name(connector, config)
+        super().__init__(**kwargs)
+        if isinstance(name, str) and "{{" not in name:
+            self.add_outlets([connector_alias(name)])
+        self.connector = name
         self.config = config
         self.mode = mode
         self.deferrable = conf.getboolean("operators", "default_deferrable", fallback=False) if deferrable is None else deferrable

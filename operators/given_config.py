@@ -4,25 +4,35 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
+
+from airflow.sdk import XComArg
 
 from sluiceway.config.connector import CONNECTOR_CLASS, NAME
-from sluiceway.config.connector_files import read_connectors
+from sluiceway.config.connector_files import read_connectors, to_text
 from sluiceway.discovery import connector_class, is_sink
 from sluiceway.errors import ConfigError, NotFoundError
 from sluiceway.provider.compat import AirflowException
 
+GivenConfig = Mapping[str, Any] | str
+"""A connector's config, or a file's path. A value may be a template or an ``XComArg``, which Airflow renders for a run."""
 
-def named_config(connector: str, config: Mapping[str, str] | str | None) -> dict[str, str] | None:
-    """Return a connector's config including its name; None if the DAG passes none.
+_SCALARS = (str, int, float, bool, type(None))
+
+
+def named_config(connector: str | None, config: GivenConfig | None) -> dict[str, str] | None:
+    """Return a connector's config including its name; None if the DAG passes none. Call it for rendered fields.
 
     Args:
         connector: the connector's name, or "". Overrides the name in the config, and selects one of several in a file.
-        config: the config, or the path of a JSON, YAML or .properties file.
+        config: the config, or the path of a JSON, YAML or .properties file. Numbers and booleans become text, as in JSON; a key
+            whose value is None is left out.
 
     Raises:
-        AirflowException: the file cannot be read, or ``connector`` does not select exactly one connector.
+        AirflowException: the file cannot be read, ``connector`` does not select exactly one connector, a value is no scalar, or
+            there is no name.
     """
-    if config is None:
+    if config is None and connector:
         return None
     if isinstance(config, str):
         try:
@@ -34,7 +44,38 @@ def named_config(connector: str, config: Mapping[str, str] | str | None) -> dict
             names = ", ".join(each.name for each in found)
             raise AirflowException(f"{config} holds {len(found)} connectors ({names}). Select one with the argument 'connector'.")
         config = selected[0].config
-    return {**config, NAME: connector or config[NAME]}
+    if not isinstance(config, Mapping | None):
+        raise AirflowException(f"'config' must be a dict or the path of a file, not {type(config).__name__}.")
+    if problem := _unfit_value(config or {}, _SCALARS):
+        raise AirflowException(problem)
+    texts = {str(key): to_text(value) for key, value in (config or {}).items() if value is not None}
+    if not (name := connector or texts.get(NAME)):
+        raise AirflowException(_NO_NAME)
+    return {**texts, NAME: name}
+
+
+_NO_NAME = "A connector operator needs the connector's name: as 'connector', or as 'name' in its config."
+
+
+def check_given(connector: object, config: object) -> None:
+    """Raise ValueError for a mistake that is seen when the DAG is parsed, before Airflow renders the fields."""
+    if isinstance(config, Mapping) and (problem := _unfit_value(config, (*_SCALARS, XComArg))):
+        raise ValueError(problem)
+    if not connector and (config is None or isinstance(config, Mapping)) and not (config or {}).get(NAME):
+        raise ValueError(_NO_NAME)
+
+
+def given_name(connector: object, config: object) -> Any:
+    """Return what is to be rendered to the connector's name: ``connector``, else the config's name, else None."""
+    return connector or (config.get(NAME) if isinstance(config, Mapping) else None)
+
+
+def _unfit_value(config: Mapping[Any, Any], kinds: tuple[type, ...]) -> str | None:
+    """Return what is wrong with the first value of another type; without the value, which may be a secret."""
+    for key, value in config.items():
+        if not isinstance(value, kinds):
+            return f"The value of {key!r} in the config must be text, a number, or a boolean, not {type(value).__name__}."
+    return None
 
 
 def check_kind(connector: str, config: Mapping[str, str], sink: bool | None, operator: str) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from airflow.sdk import XComArg
+
 from sluiceway.provider.triggers.conditions import StateCondition
 from sluiceway.sensors.base import ConditionSensor
 from sluiceway.storage.model import State
@@ -18,7 +20,7 @@ class ConnectorStateSensor(ConditionSensor):
 
     Args:
         connector: the connector's name (templated).
-        states: the states to wait for (templated).
+        states: the state, or the states, to wait for (templated).
         tasks: whether all tasks must have one of these states too. A RUNNING connector must then have at least one task.
         fail_on: states of the connector or of a task that fail the sensor.
     """
@@ -29,21 +31,26 @@ class ConnectorStateSensor(ConditionSensor):
         self,
         *,
         connector: str,
-        states: Sequence[str] = ("RUNNING",),
+        states: Sequence[str] | str = ("RUNNING",),
         tasks: bool = True,
         fail_on: Sequence[str] = (),
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
         self.connector = connector
-        self.states = tuple(states)
+        self.states = states
         self.tasks = tasks
         self.fail_on = tuple(fail_on)
-        for each in (*self.states, *self.fail_on):
+        for each in (*(() if isinstance(states, XComArg) else _listed(states)), *self.fail_on):
             if "{{" not in each:  # a template is rendered later
                 State(each)  # raises ValueError when the DAG is parsed, instead of waiting forever
 
     def condition(self) -> StateCondition:
-        for each in self.states:
+        states = _listed(self.states)
+        for each in states:
             State(each)
-        return StateCondition(self.connector, tuple(self.states), self.tasks, self.fail_on)
+        return StateCondition(self.connector, states, self.tasks, self.fail_on)
+
+
+def _listed(states: Sequence[str] | str) -> tuple[str, ...]:
+    return (states,) if isinstance(states, str) else tuple(states)
