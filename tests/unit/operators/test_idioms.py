@@ -7,7 +7,7 @@ from datetime import datetime, timezone
 from typing import Any
 
 import pytest
-from airflow.sdk import DAG, BaseOperator, XComArg, task
+from airflow.sdk import DAG, BaseOperator, task
 
 import sluiceway.operators
 import sluiceway.sensors
@@ -97,8 +97,10 @@ def test_a_mapped_config_and_given_outlets() -> None:
 
 @pytest.mark.parametrize("name", ["{{ params.name }}", None])
 def test_a_name_that_only_a_run_knows_has_no_alias(name: str | None) -> None:
+    config: Any
     with _dag():
-        made = ConnectorOperator(task_id="t", connector=name, config=earlier())
+        config = earlier()
+        made = ConnectorOperator(task_id="t", connector=name, config=config)
     assert made.outlets == []
 
 
@@ -153,9 +155,11 @@ def test_an_unknown_state_is_refused_when_the_dag_is_parsed(states: Any) -> None
 
 
 def test_states_of_another_task_are_checked_when_they_are_known() -> None:
+    result: Any
     with _dag():
-        sensor = ConnectorStateSensor(task_id="t", connector="c", states=earlier())
-    assert isinstance(sensor.states, XComArg)
+        result = earlier()
+        sensor = ConnectorStateSensor(task_id="t", connector="c", states=result)
+    assert sensor.states is result
     sensor.states = ["RUNING"]
     with pytest.raises(ValueError, match="is not a valid State"):
         sensor.condition()
