@@ -121,7 +121,7 @@ class ConnectorOperator(LineageMixin, WatchedConnector):
         """Run one driver; return the task's XCom, or None to run another driver."""
         settings = self._settings()
         overrides = self._worker_overrides()
-        worker = settings.worker(self.worker_properties, overrides)
+        worker = self._worker(context, settings)
         topics = self._internal_topics(worker)
         is_paused = paused_flag(context)
         entry = self._await_started(context, settings, topics, is_paused)
@@ -170,7 +170,7 @@ class ConnectorOperator(LineageMixin, WatchedConnector):
         application ran the connector; 0.1.0 did not store it.
         """
         settings = self._settings()
-        worker = settings.worker(self.worker_properties, self._worker_overrides())
+        worker = self._worker(context, settings)
         topics = self._internal_topics(worker)
         detached = DetachedDriver.from_dict(began) if began else None
         name = detached.name if detached else self.connector
@@ -324,7 +324,7 @@ class ConnectorOperator(LineageMixin, WatchedConnector):
             moved = RunSummary(None, 0.0)
         if name != self.connector:
             topics.delete_backfill(name)
-        worker = settings.worker(self.worker_properties, self._worker_overrides())
+        worker = self._worker(context, settings)
         entry = topics.entry(self.connector)
         return self._result(context, worker, topics, dict((entry.config if entry else None) or {}), moved, bounded=True)
 

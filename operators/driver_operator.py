@@ -20,7 +20,7 @@ from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOpe
 from sluiceway.config.properties import read_properties
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.provider.compat import AirflowException, AirflowRescheduleException, backoff
-from sluiceway.provider.config_provider import environment
+from sluiceway.provider.config_provider import environment, for_run
 from sluiceway.provider.driver.cluster_trackers import known_state
 from sluiceway.provider.driver.driver_watch import DriverWatch
 from sluiceway.provider.driver.internal_topics import InternalTopics, KafkaInternalTopics
@@ -182,6 +182,11 @@ class DriverOperator(SparkSubmitOperator):
                 self.log.info("[%s|worker] The driver has drained", self.subject)
         if self._submit_hook is not None:
             self._submit_hook.on_kill()
+
+    def _worker(self, context: Context, settings: Settings) -> WorkerConfig:
+        """Return the worker's config, with which references to this DAG run can be resolved; raises ConfigError."""
+        worker = settings.worker(self.worker_properties, self._worker_overrides())
+        return for_run(worker, run_variables(context))
 
     def _worker_overrides(self) -> dict[str, str]:
         """Return the worker properties that override the worker's file; raises ConfigError."""

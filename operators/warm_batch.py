@@ -48,7 +48,7 @@ class WarmBatches(DriverOperator):
     def after_batch(self, context: Context, event: Mapping[str, Any], began: Mapping[str, Any]) -> Any:
         """Continue the task after the wait for a micro-batch. ``event`` as in ``after_wait``, ``began`` a ``RequestedBatch``."""
         settings = self._settings()
-        topics = self._internal_topics(settings.worker(self.worker_properties, self._worker_overrides()))
+        topics = self._internal_topics(self._worker(context, settings))
         batch = RequestedBatch.from_dict(began)
         self.log.info("[%s|worker] %s", batch.connector, event["seen"])
         moved = self._after_batch(context, settings, topics, batch, event["seen"] if event["failed"] else None)

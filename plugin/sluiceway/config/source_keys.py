@@ -8,6 +8,7 @@ from sluiceway.config.validators import NonEmptyString, OneOf, OrNull, Range, al
 TOPIC_CREATION_PREFIX = "topic.creation."
 TOPIC_CREATION_GROUPS = f"{TOPIC_CREATION_PREFIX}groups"
 
+OFFSETS_TOPIC = "offsets.storage.topic"
 EXACTLY_ONCE = "Exactly Once Support"
 
 SOURCE = ConfigDef(
@@ -66,7 +67,7 @@ SOURCE = ConfigDef(
             "worker's offset.flush.interval.ms.",
         ),
         ConfigKey(
-            name="offsets.storage.topic",
+            name=OFFSETS_TOPIC,
             type=Type.STRING,
             default=None,
             importance=Importance.LOW,

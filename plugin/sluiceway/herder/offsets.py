@@ -12,6 +12,7 @@ from typing import Protocol
 from sluiceway.api import OffsetTarget, OffsetTargetKind, SinkConnector, SourceConnector, TopicPartition
 from sluiceway.config.connector import CONNECTOR_CLASS, CONNECTOR_VERSION, overrides
 from sluiceway.config.consumer_group import sink_group
+from sluiceway.config.source_keys import OFFSETS_TOPIC
 from sluiceway.config.variables import referring_keys, resolver
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.discovery import connector_class
@@ -19,6 +20,7 @@ from sluiceway.errors import BadRequestError, ConflictError, ConnectError, NotFo
 from sluiceway.herder import offset_edits, offset_targets
 from sluiceway.herder.offset_edits import OffsetEdit
 from sluiceway.herder.offset_targets import FoundOffset, PartitionChoice
+from sluiceway.herder.references import References
 from sluiceway.kafka.lag import PartitionBounds
 from sluiceway.storage.interfaces import OffsetBackingStore, TransactionalOffsets
 from sluiceway.storage.model import ConnectorEntry
@@ -161,7 +163,7 @@ class ConnectorOffsets:
         """Return the store with the connector's offsets. One with its own offsets topic is opened and closed here."""
         if self._store is None:
             raise ConnectError("Source offsets cannot be read: this process has no offset store.")
-        topic = self._config.get("offsets.storage.topic") or self._worker.offset_topic
+        topic = self._config.get(OFFSETS_TOPIC) or self._worker.offset_topic
         if topic == self._worker.offset_topic or not isinstance(self._store, TransactionalOffsets):  # a file has no topics
             yield self._store
             return
@@ -189,11 +191,18 @@ def await_driver_stop(is_alive: Callable[[], bool], name: str) -> None:
 
 
 def _resolved(config: Mapping[str, str], worker: WorkerConfig) -> dict[str, str]:
+    """Return a config with the references that can be resolved here.
+
+    The others remain: a DAG run's variables and a driver's files are read where the connector runs. Raises ConfigError for those
+    that tell where the offsets are.
+    """
     if not referring_keys(config):
         return dict(config)
+    known = References.of(config, worker)
     providers = resolver(worker)
     try:
-        return providers.resolve(config)
+        needed = {key: config[key] for key in known.unknown if ".override." in key or key == OFFSETS_TOPIC}
+        return {**{key: str(value) for key, value in known.config.items()}, **providers.resolve(needed)}
     finally:
         providers.close()
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from sluiceway.config.connector import CONNECTOR_CLASS, CONNECTOR_VERSION, NAME
+from sluiceway.config.source_keys import OFFSETS_TOPIC
 from sluiceway.discovery import connector_class, is_sink, java_name
 from sluiceway.errors import NotFoundError
 from sluiceway.herder import Herder
@@ -17,7 +18,6 @@ from sluiceway.preview.answer import Answer
 from sluiceway.preview.launcher import run_preview
 from sluiceway.preview.request import Limits, PreviewRequest
 
-_OFFSETS_TOPIC = "offsets.storage.topic"
 _UNNAMED = "preview"
 
 Run = Callable[[PreviewRequest, Answer], None]
@@ -64,7 +64,7 @@ def _stored_offsets(herder: Herder, name: str, *, sink: bool) -> Sequence[Offset
         return None
     if info.type != ("sink" if sink else "source"):
         return None
-    topic = None if sink else info.config.get(_OFFSETS_TOPIC)
+    topic = None if sink else info.config.get(OFFSETS_TOPIC)
     if topic and partition_count(admin_client(herder.worker), topic) is None:  # reading the offsets would create it
         return None
     return herder.offsets(name) or None

@@ -8,13 +8,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Mapping
-from typing import Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 from sluiceway.config.parsing import parse_list
+from sluiceway.config.password import Password
 from sluiceway.config.providers import ConfigData, ConfigProvider
 from sluiceway.config.variables import HANDED_OVER, WORKER_OVERRIDE, Resolver, references
 from sluiceway.errors import ConfigError
 from sluiceway.provider.driver.run_variables import NAMES, RUN
+
+if TYPE_CHECKING:
+    from sluiceway.config.worker import WorkerConfig
 
 VARIABLE = "variable"
 _EXTRA = "extra."
@@ -79,6 +84,13 @@ def environment(
     text = json.dumps({**passed, **found})
     _mask([*found.values(), text] if found or overrides else [])  # values of the DAG run are not secret
     return {HANDED_OVER: text}
+
+
+def for_run(worker: WorkerConfig, run: Mapping[str, str]) -> WorkerConfig:
+    """Return a worker config with which the run's own task resolves references to its run. ``run`` as in ``environment``."""
+    names = _providers(worker.raw)
+    own = {f"{name}:{RUN}:{key}": Password(value) for name in names for key, value in run.items()}
+    return replace(worker, secrets={**worker.secrets, **own})
 
 
 def refers_to_airflow(properties: Mapping[str, str], config: Mapping[str, str]) -> bool:

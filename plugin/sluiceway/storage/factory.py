@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 
+from sluiceway.config.source_keys import OFFSETS_TOPIC
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import ConfigError
 from sluiceway.storage.config_backing_store import KafkaConfigBackingStore
@@ -19,7 +20,6 @@ from sluiceway.storage.offset_backing_store import KafkaOffsetBackingStore
 from sluiceway.storage.status_backing_store import KafkaStatusBackingStore
 
 OFFSETS_FILE = "offset.storage.file.filename"
-OFFSETS_TOPIC = "offsets.storage.topic"
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ import pytest
 
 from sluiceway.api import TopicPartition
 from sluiceway.config.worker import WorkerConfig
+from sluiceway.errors import ConfigError
 from sluiceway.herder.offsets import ConnectorOffsets
 from sluiceway.kafka.lag import PartitionBounds
 from sluiceway.storage.model import ConnectorEntry
@@ -58,3 +59,31 @@ def test_a_sinks_offsets_are_those_of_the_group_that_its_tasks_read_in(
     offsets.alter([({"kafka_topic": "t", "kafka_partition": 0}, {"kafka_offset": 3})])
     offsets.reset()
     assert groups.asked == [("offsets", group), ("alter", group), ("offsets", group), ("delete", group)]
+
+
+PROVIDERS = {
+    "config.providers": "airflow,file",
+    "config.providers.airflow.class": "AirflowConfigProvider",
+    "config.providers.file.class": "org.apache.kafka.common.config.provider.FileConfigProvider",
+}
+ELSEWHERE = ["${airflow:run:ds}", "x-${airflow:run:data_interval_start_ms}", "${file:/nowhere:key}"]
+"""References that only the connector's own run or machine resolves."""
+
+
+@pytest.mark.parametrize("reference", ELSEWHERE)
+@pytest.mark.parametrize("key", ["file", "topics", "transforms.t.static.value", "errors.deadletterqueue.topic.name"])
+def test_what_tells_not_where_the_offsets_are_need_not_be_resolved(key: str, reference: str) -> None:
+    groups = Groups()
+    entry = ConnectorEntry("c", {**SINK, key: reference})
+    offsets = ConnectorOffsets(entry, WorkerConfig.of(PROVIDERS), None, lambda _worker, _overrides: groups)
+    assert offsets.read()
+    offsets.reset()
+    assert ("delete", "connect-c") in groups.asked
+
+
+@pytest.mark.parametrize("reference", ELSEWHERE)
+@pytest.mark.parametrize("key", ["consumer.override.group.id", "admin.override.bootstrap.servers", "offsets.storage.topic"])
+def test_what_tells_where_the_offsets_are_must_be_resolved(key: str, reference: str) -> None:
+    entry = ConnectorEntry("c", {**SINK, key: reference})
+    with pytest.raises(ConfigError, match=r"run:|/nowhere"):
+        ConnectorOffsets(entry, WorkerConfig.of(PROVIDERS), None, lambda _worker, _overrides: Groups())

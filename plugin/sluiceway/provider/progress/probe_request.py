@@ -9,6 +9,7 @@ from sluiceway.config.connector import DLQ_TOPIC, TOPICS, overrides, sink_topics
 from sluiceway.config.consumer_group import sink_group
 from sluiceway.config.variables import referring_keys, resolver
 from sluiceway.config.worker import WorkerConfig
+from sluiceway.herder.references import References
 from sluiceway.provider.dag_bundle.dag_keys import is_sink_config
 from sluiceway.storage.model import ClusterState
 
@@ -72,10 +73,12 @@ def probe_request(
 def resolve_client_keys(worker: WorkerConfig, config: Mapping[str, str]) -> dict[str, str]:
     """Return the config with references replaced in ``topics`` and in the keys that override client properties.
 
-    The other references remain: they may be secrets of the external system, which progress does not depend on.
+    The other references remain: they may be secrets of the external system, which progress does not depend on. So do topics that
+    cannot be resolved here, such as those of a DAG run's date.
     """
-    read = {key: value for key, value in config.items() if ".override." in key or key == TOPICS}
-    return {**config, **resolver(worker).resolve(read)}
+    read = {key: value for key, value in config.items() if ".override." in key}
+    topics = References.of({TOPICS: config[TOPICS]} if TOPICS in config else {}, worker).config
+    return {**config, **resolver(worker).resolve(read), **{key: str(value) for key, value in topics.items()}}
 
 
 def _is_reference(text: str) -> bool:

@@ -8,12 +8,12 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 
+from sluiceway.config.source_keys import OFFSETS_TOPIC
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import ConnectError
 from sluiceway.runtime.task import TaskSpec
 from sluiceway.storage.codec import TaskStatusRecord, decode_status_record, encode_task_status
 from sluiceway.storage.connector_offset_backing_store import ConnectorOffsetBackingStore
-from sluiceway.storage.factory import OFFSETS_TOPIC
 from sluiceway.storage.heartbeats import Heartbeat
 from sluiceway.storage.model import State, Status, TaskId
 from sluiceway.storage.offset_backing_store import KafkaOffsetBackingStore

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from sluiceway.config.worker import WorkerConfig
+from sluiceway.provider.config_provider import for_run
 from sluiceway.provider.progress.probe_request import ProbeRequest, probe_request, probe_requests, resolve_client_keys
 from sluiceway.storage.model import ClusterState, ConnectorEntry
 
@@ -63,3 +64,11 @@ def test_only_references_in_client_overrides_and_topics_are_resolved(tmp_path: P
     reference = f"${{dir:{tmp_path}:group}}"
     resolved = resolve_client_keys(worker, {**SINK, "consumer.override.group.id": reference, "db.password": reference})
     assert (resolved["consumer.override.group.id"], resolved["db.password"]) == ("resolved", reference)
+
+
+def test_topics_that_only_a_run_knows_are_left_for_it() -> None:
+    worker = WorkerConfig.of({"config.providers": "airflow", "config.providers.airflow.class": "AirflowConfigProvider"})
+    config = {**SINK, "topics": "a,b-${airflow:run:ds}"}
+    assert resolve_client_keys(worker, config) == config
+    run = for_run(worker, {"ds": "2024-01-01"})
+    assert resolve_client_keys(run, config)["topics"] == "a,b-2024-01-01"
