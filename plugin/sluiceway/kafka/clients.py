@@ -72,9 +72,11 @@ class ConsumedMessage(Protocol):
 
 
 log.addFilter(ClientLogFilter())
+_settings_log = logging.getLogger(f"{__name__}.settings")  # whose lines are ours
 
 _IDEMPOTENCE, _IN_FLIGHT = "enable.idempotence", "max.in.flight.requests.per.connection"
 _DELIVERY_TIMEOUT, _TRANSACTION_TIMEOUT = "delivery.timeout.ms", "transaction.timeout.ms"
+_TRANSACTIONAL_ID = "transactional.id"
 _TRANSACTION_MS = 60_000  # the clients' default, Java's and librdkafka's
 
 # The keys that apply to all clients, such as those of a worker.
@@ -127,7 +129,8 @@ def producer_config(worker: WorkerConfig, client_id: str, overrides: Mapping[str
     ``overrides`` are Java or librdkafka keys (``producer.override.*`` without the prefix). They win over all others,
     including the worker's ``producer.*`` keys. Connect disables idempotence and allows one request in flight, to support
     brokers before 0.11. Idempotence is enabled here: it keeps the order with several requests in flight and writes no
-    duplicates.
+    duplicates. A transactional id never applies: a producer that has one sends nothing outside of transactions, and fences the
+    other producers of the worker.
     """
     defaults = {
         "acks": "all",
@@ -139,6 +142,8 @@ def producer_config(worker: WorkerConfig, client_id: str, overrides: Mapping[str
         "queue.buffering.max.kbytes": "32768",  # Java's buffer.memory
     }
     config = _config(worker, client_id, defaults, worker.with_prefix("producer."), overrides or {})
+    if config.pop(_TRANSACTIONAL_ID, None) is not None:
+        _settings_log.warning("The transactional.id in the settings of producer %s is ignored.", client_id)
     if config[_IDEMPOTENCE].strip().lower() == "false":
         config.setdefault(_IN_FLIGHT, "1")  # with more, a retried request could be overtaken by later ones
     return config
@@ -171,7 +176,7 @@ def transactional_producer_config(
         )
     # librdkafka refuses a delivery timeout that is longer than the transaction timeout.
     config[_DELIVERY_TIMEOUT] = str(min(int(config[_DELIVERY_TIMEOUT]), int(timeout)))
-    return {**config, _TRANSACTION_TIMEOUT: timeout, "transactional.id": transactional_id}
+    return {**config, _TRANSACTION_TIMEOUT: timeout, _TRANSACTIONAL_ID: transactional_id}
 
 
 def consumer_config(
@@ -186,10 +191,12 @@ def consumer_config(
 
     ``defaults`` are librdkafka's keys, which apply before the worker's ``consumer.*`` keys and ``overrides``.
     ``group`` wins over the ``group.id`` of the worker's ``consumer.*`` keys and of ``overrides``: the caller commits in that
-    group and reads its offsets through other clients, so all must use the same one. ``sink_group`` returns a sink's.
+    group and reads its offsets through other clients, so all must use the same one. ``sink_group`` returns a sink's. Nothing
+    turns on commits by the consumer itself, which would include records that are not handled yet.
     """
     all_defaults = {**CONSUMER_DEFAULTS, **(defaults or {})}
-    return _config(worker, client_id, all_defaults, worker.with_prefix("consumer."), overrides or {}, group=group)
+    config = _config(worker, client_id, all_defaults, worker.with_prefix("consumer."), overrides or {}, group=group)
+    return {**config, "enable.auto.commit": "false"}
 
 
 def java_consumer_config(

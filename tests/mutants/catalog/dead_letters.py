@@ -68,10 +68,10 @@ MUTANTS = (
     ),
     Mutant(
         "dead-letter-own-transactions",
-        "runtime/errors/error_handling.py",
-        '    own.pop("transactional.id", None)\n',
-        "",
+        "kafka/clients.py",
+        "    if config.pop(_TRANSACTIONAL_ID, None) is not None:\n",
+        "    if config.get(_TRANSACTIONAL_ID) is not None:\n",
         "The dead letter queue's producer takes over the task's transactional id.",
-        tests=("tests/unit/runtime/errors/test_error_handling.py",),
+        tests=("tests/unit/runtime/errors/test_error_handling.py", "tests/unit/kafka/test_clients.py"),
     ),
 )

@@ -9,6 +9,7 @@ from sluiceway.kafka.clients import (
     consumer_config,
     internal_consumer_config,
     internal_producer_config,
+    java_consumer_config,
     producer,
     producer_config,
     transactional_producer_config,
@@ -84,6 +85,28 @@ def test_overrides_that_rule_out_transactions_are_refused(key: str, value: str) 
 
 def test_a_connector_cannot_override_the_transactional_id() -> None:
     assert transactional_producer_config(WorkerConfig.of({}), "c", "i", {"transactional.id": "x"})["transactional.id"] == "i"
+
+
+@pytest.mark.parametrize("worker", [{}, {"producer.transactional.id": "w"}], ids=str)
+@pytest.mark.parametrize("own", [{}, {"transactional.id": "x"}], ids=str)
+def test_only_the_producer_of_transactions_has_a_transactional_id(
+    worker: dict[str, str], own: dict[str, str], caplog: pytest.LogCaptureFixture
+) -> None:
+    settings = WorkerConfig.of(worker)
+    assert "transactional.id" not in producer_config(settings, "c", own)
+    assert ("transactional.id in the settings of producer c is ignored" in caplog.text) == bool(worker or own)
+    assert transactional_producer_config(settings, "c", "i", own)["transactional.id"] == "i"
+    assert "transactional.id" not in internal_producer_config(settings, "c")
+
+
+@pytest.mark.parametrize("worker", [{}, {"consumer.enable.auto.commit": "true"}], ids=str)
+@pytest.mark.parametrize("own", [{}, {"enable.auto.commit": "true"}], ids=str)
+def test_no_consumer_commits_by_itself(worker: dict[str, str], own: dict[str, str]) -> None:
+    settings = WorkerConfig.of(worker)
+    assert consumer_config(settings, "c", "g", own)["enable.auto.commit"] == "false"
+    assert internal_consumer_config(settings, "c")["enable.auto.commit"] == "false"
+    java = java_consumer_config(settings, "c", "g", own, 10)
+    assert java is None or java["enable.auto.commit"] == "false"
 
 
 def test_an_admin_client_prefers_the_connectors_overrides_and_uses_the_given_client_id(

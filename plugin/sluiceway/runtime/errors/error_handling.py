@@ -46,7 +46,6 @@ def interruptible_wait(control: TaskControl) -> Wait:
 
 
 def _dead_letter_queue_producer(spec: TaskSpec) -> dict[str, str]:
-    """Return the producer's config: the worker's and connector's settings apply, as in Connect, but transactions never do."""
+    """Return the producer's config: the worker's and connector's settings apply, as in Connect."""
     own = {**_PRODUCER, **spec.worker.with_prefix("producer."), **overrides(spec.config, "producer")}
-    own.pop("transactional.id", None)
     return producer_config(spec.worker, f"connector-dlq-producer-{spec.id}", own)
