@@ -46,3 +46,12 @@ def mariadb_source(binlog_server: MariaDbServer, kafka_bootstrap: str, unique: C
 def mysql_source(mysql_server: MySqlServer, kafka_bootstrap: str, unique: Callable[[str], str]) -> Iterator[Captured]:
     with captured_binlog(mysql_server, kafka_bootstrap, unique("c")) as source:
         yield source
+
+
+@pytest.fixture(
+    params=["postgres", pytest.param("mariadb_source", marks=[pytest.mark.long, pytest.mark.kafka])],
+    ids=["postgresql", "mariadb"],
+)
+def source(request: pytest.FixtureRequest) -> Captured:
+    found: Captured = request.getfixturevalue(request.param)
+    return found

@@ -24,15 +24,6 @@ from support.rest_replay import Connect
 _ROWS, _RANGE, _THREADS = 3000, 200, 3
 
 
-@pytest.fixture(
-    params=["postgres", pytest.param("mariadb_source", marks=[pytest.mark.long, pytest.mark.kafka])],
-    ids=["postgresql", "mariadb"],
-)
-def source(request: pytest.FixtureRequest) -> Captured:
-    found: Captured = request.getfixturevalue(request.param)
-    return found
-
-
 def test_a_crashed_snapshot_goes_on_with_the_ranges_that_are_left(source: Captured) -> None:
     source.fill("t", _ROWS)
     source.fill("u", 50)

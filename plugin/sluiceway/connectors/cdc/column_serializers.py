@@ -5,7 +5,6 @@ The functions return the same bytes as those of ``serializers``, or raise NotCol
 
 from __future__ import annotations
 
-import contextlib
 import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -19,8 +18,7 @@ from sluiceway.columns.refused_values import VALUE_ERRORS, in_field, refused_val
 from sluiceway.columns.text_arrays import joined, with_nulls
 from sluiceway.connectors.cdc.column_forms import column_form
 from sluiceway.connectors.cdc.columns import UNAVAILABLE
-from sluiceway.connectors.cdc.json_forms import UNUSUAL as UNUSUAL_VALUE
-from sluiceway.connectors.cdc.json_forms import JsonCode, quote
+from sluiceway.connectors.cdc.json_forms import UNUSUAL, JsonCode, is_unusual, quote
 from sluiceway.connectors.cdc.tables import RowReader, TableSchema
 from sluiceway.data import Schema
 
@@ -80,8 +78,11 @@ class _Field:
     def _text(self, raw: Any) -> str:
         text: str | None = None
         if raw is not None and raw is not UNAVAILABLE:
-            with contextlib.suppress(*UNUSUAL_VALUE):
+            try:
                 text = str(self._write(raw))
+            except UNUSUAL as error:
+                if not is_unusual(error, (raw,)):
+                    raise
         return self._encode(self._exact(raw) if text is None else text).decode()
 
 

@@ -24,7 +24,7 @@ class _Unavailable:
         return "UNAVAILABLE"
 
     def __format__(self, _spec: str) -> str:
-        raise TypeError("The log does not contain this value.")  # generated code must not write it
+        raise ValueError("The log does not contain this value.")  # generated code must not write it
 
 
 UNAVAILABLE = _Unavailable()

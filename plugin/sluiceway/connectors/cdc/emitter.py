@@ -33,7 +33,7 @@ from sluiceway.connectors.cdc.envelope import (
     TRUNCATE,
     UPDATE,
 )
-from sluiceway.connectors.cdc.json_forms import UNUSUAL
+from sluiceway.connectors.cdc.json_forms import UNUSUAL, is_unusual
 from sluiceway.connectors.cdc.serializers import Serializers
 from sluiceway.connectors.cdc.tables import Row, RowReader, TableSchema
 from sluiceway.connectors.cdc.transactions import transaction_key
@@ -284,8 +284,9 @@ class Emitter:
                 before, after = "null" if old is None else write_row(old), "null" if new is None else write_row(new)
                 value = serializer.value(op, before, after, source, block)
                 return SourceRecord(self.partition, offset, table.topic, value, ENCODED, key, key_schema, headers=self._headers)
-            except UNUSUAL:  # the structs have the reference's value, or the error
-                pass
+            except UNUSUAL as error:  # the structs have the reference's value, or the error
+                if not is_unusual(error, old, new):
+                    raise
         read = table.snapshot_value if snapshot else table.value
         row_before, row_after = None if old is None else read(old), None if new is None else read(new)
         return self._record(table, _key(reader, keyed), op, row_before, row_after, source, block, offset)

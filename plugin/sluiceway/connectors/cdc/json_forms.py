@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import binascii
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from json.encoder import encode_basestring
 from typing import Any
@@ -20,6 +20,18 @@ from sluiceway.data.schema import FLOAT64_SCHEMA
 from sluiceway.errors import DataError
 
 UNUSUAL = (ArithmeticError, AttributeError, DataError, LookupError, TypeError, ValueError)
+_PLAIN = frozenset((str, int, float, type(None)))
+
+
+def is_unusual(error: BaseException, *rows: Sequence[Any] | None) -> bool:
+    """Tell whether an expression's error, one of ``UNUSUAL``, comes from the raw values of rows.
+
+    An expression covers text and numbers: a wrong type or attribute among these alone is a fault of its own.
+    """
+    if not isinstance(error, AttributeError | TypeError):
+        return True
+    return any(type(value) not in _PLAIN for row in rows for value in row or ())
+
 
 quote: Callable[[str], str] = encode_basestring
 """Returns a string in quotes, with the escapes that JSON demands. Raises TypeError for anything else."""
@@ -261,9 +273,9 @@ class ZonedTimestamp:
 
 
 def exact_int(raw: Any) -> int:
-    """Return an integer; raise TypeError for anything else, such as an invalid date."""
+    """Return an integer; raise ValueError for anything else, such as an invalid date."""
     if type(raw) is not int:
-        raise TypeError(raw)
+        raise ValueError(raw)
     return raw
 
 

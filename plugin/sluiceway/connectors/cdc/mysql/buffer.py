@@ -36,6 +36,8 @@ class RecordBuffer:
         self._stopped = False
         self.offset: Offset | None = None
         """The offset after all records that ``take`` has returned; the task's thread reads it."""
+        self.trouble: str | None = None
+        """Why the reading thread tries again at the moment; None while it reads."""
 
     def put(self, records: Sequence[SourceRecord] | EncodedRecords, size: int = 0, offset: Offset | None = None) -> None:
         """Add records; wait while the buffer is full. ``offset`` is the position between transactions after them.

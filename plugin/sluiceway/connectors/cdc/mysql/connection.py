@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 from sluiceway.connectors.cdc.filters import TableId
 from sluiceway.connectors.cdc.mysql.binlog.charsets import Charsets
-from sluiceway.connectors.cdc.mysql.binlog.stream import StartPosition
+from sluiceway.connectors.cdc.mysql.binlog.stream import ServerError, StartPosition
 from sluiceway.connectors.cdc.mysql.log_state import LogState
 from sluiceway.connectors.cdc.mysql.result_rows import result_rows
+from sluiceway.connectors.jdbc.dialects.errors import ErrorKind
+from sluiceway.connectors.jdbc.dialects.mysql.errors import error_kind
 from sluiceway.errors import ConnectError, MissingToolError, RetriableError
 
 if TYPE_CHECKING:
@@ -25,14 +27,10 @@ BUILT_IN_DATABASES = frozenset({"mysql", "performance_schema", "information_sche
 
 _NO_SUCH_VARIABLE, _SYNTAX_ERROR = 1193, 1064
 _FETCHED_BYTES = 4 << 20
-_LOST_CODES = frozenset({0, 1040, 1053, 1152, 1158, 1159, 1160, 1161, 1927, 2002, 2003, 2006, 2013, 2055})
-"""Error codes of a server that is shutting down or has no room, and of a connection that is lost."""
-
 _OTHER_VALUES = frozenset({"NO_ZERO_DATE", "NO_ZERO_IN_DATE", "PAD_CHAR_TO_FULL_LENGTH"})
 """SQL modes in which queries refuse values that tables have, or return others than the log has."""
 
-_TRANSIENT_CODES = frozenset({1205, 1213, 1317, 1637, 1969, 3024})
-"""Error codes of lock wait timeouts, deadlocks, interrupted statements, and statements that took too long."""
+_TRANSIENT = (ErrorKind.AGAIN, ErrorKind.UNREACHABLE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,21 +268,34 @@ class Server:
         return "" if value is None else str(value)
 
 
-def is_connection_lost(error: BaseException) -> bool:
-    """Tell whether an error of PyMySQL says that the connection is gone, so that another one may go on."""
-    import pymysql
-
-    if isinstance(error, pymysql.err.InterfaceError):
-        return True
-    return isinstance(error, pymysql.err.MySQLError) and bool(error.args) and error.args[0] in _LOST_CODES
-
-
 def is_transient(error: BaseException) -> bool:
-    """Tell whether a statement that failed may succeed later: after lost connections, deadlocks, and waits that took too long."""
+    """Tell whether what failed may succeed later: after lost connections, deadlocks, and waits that took too long.
+
+    A statement that the server has understood and refused fails again.
+    """
     import pymysql
 
-    retried = isinstance(error, pymysql.err.MySQLError) and bool(error.args) and error.args[0] in _TRANSIENT_CODES
-    return retried or is_connection_lost(error)
+    return isinstance(error, pymysql.err.MySQLError) and error_kind(error) in _TRANSIENT
+
+
+def in_words(error: Exception) -> Exception:
+    """Return an error of the driver as one with the server's words; other errors as they are."""
+    import pymysql
+
+    if not isinstance(error, pymysql.err.MySQLError):
+        return error
+    code, *message = error.args or ("",)
+    return ConnectError(f"The server refuses a statement: {': '.join(map(str, message))} (error {code}).")
+
+
+def dump_error(error: ServerError) -> ConnectError:
+    """Return the error of a dump that the server refused or aborted: one that is retried if it may go on later."""
+    import pymysql
+
+    text = f"The server aborted the dump of its binary log: {error} (error {error.code})."
+    if is_transient(pymysql.err.OperationalError(error.code, str(error))):
+        return RetriableError(text)
+    return ConnectError(f"{text} The user needs the privilege REPLICATION SLAVE.")
 
 
 def quoted(name: str) -> str:
@@ -331,7 +342,7 @@ def connect(settings: ConnectionSettings) -> Connection[Any]:
     except pymysql.err.OperationalError as error:
         code, *message = error.args
         text = f"{settings.host}:{settings.port}: {': '.join(map(str, message)) or code}"
-        if code in _LOST_CODES:
+        if is_transient(error):
             raise RetriableError(f"Cannot reach the server at {text}. Check database.hostname and database.port.") from error
         raise ConnectError(text) from error
     except pymysql.err.MySQLError as error:

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from sluiceway.api import SourceRecord
 from sluiceway.connectors.cdc.emitter import Emitter
-from sluiceway.connectors.cdc.mysql.binlog.stream import BinlogStream, LogEndedError, ServerError, StartPosition
+from sluiceway.connectors.cdc.mysql.binlog.stream import BinlogStream, ServerError, StartPosition
 from sluiceway.connectors.cdc.mysql.binlog.temporal import Calendar
 from sluiceway.connectors.cdc.mysql.buffer import RecordBuffer, StoppedError
 from sluiceway.connectors.cdc.mysql.catalog import Catalog
 from sluiceway.connectors.cdc.mysql.chunks import file_number, log_position
 from sluiceway.connectors.cdc.mysql.config import SourceConfig
-from sluiceway.connectors.cdc.mysql.connection import Server, connect, is_transient
+from sluiceway.connectors.cdc.mysql.connection import Server, connect, dump_error
 from sluiceway.connectors.cdc.mysql.ddl.model import Tables
 from sluiceway.connectors.cdc.mysql.fields import Settings
 from sluiceway.connectors.cdc.mysql.history import SchemaHistory
@@ -25,6 +25,7 @@ from sluiceway.connectors.cdc.mysql.log_state import find_gap, lost_message
 from sluiceway.connectors.cdc.mysql.logged_statements import LoggedStatements
 from sluiceway.connectors.cdc.mysql.offsets import INITIAL, SNAPSHOT_KEY, BlockingPosition, LogPosition
 from sluiceway.connectors.cdc.mysql.prepared import PreparedTransactions
+from sluiceway.connectors.cdc.mysql.retries import Retries
 from sluiceway.connectors.cdc.mysql.schema_changes import SchemaChanges
 from sluiceway.connectors.cdc.mysql.second_dump import second_dump
 from sluiceway.connectors.cdc.mysql.signals import IDLE_SECONDS, BinlogSignals
@@ -37,12 +38,11 @@ from sluiceway.connectors.cdc.notifications import Notifications
 from sluiceway.connectors.cdc.ranges import PROGRESS, rest
 from sluiceway.connectors.cdc.signals import BlockingRequest
 from sluiceway.connectors.cdc.transactions import TransactionCounter
-from sluiceway.errors import ConnectError, RetriableError
+from sluiceway.errors import ConnectError
 
 log = logging.getLogger(__name__)
 
 _LOG_GONE_CODE = 1236
-_RETRIED = (LogEndedError, RetriableError, OSError)
 _DATA_MODES = frozenset({"initial", "always", "initial_only", "when_needed"})
 
 
@@ -86,7 +86,7 @@ class DatabaseReader:
         self._stream: BinlogStream | None = None
         self._streaming: Streaming | None = None
         self._lock = threading.Lock()
-        self._reached = ("", 0)
+        self._retries = Retries(common, buffer, lambda: (self._position.file, self._position.position), self._disconnected)
         self._running_snapshot: Snapshot | None = None
         self.connected = False  # whether the log is being received
         self.catches_up = False  # whether the reader is asked for ``caught_up``
@@ -146,40 +146,16 @@ class DatabaseReader:
             self._close_server()
 
     def _read(self) -> None:
-        self._retrying(self._prepare)
+        retries = self._retries
+        retries.run(self._prepare)
         if self._config.common.snapshots.mode == "initial_only":
             log.info("The snapshot is complete, and snapshot.mode is initial_only: no changes are read.")
             return
-        self._retrying(self._stream_log)
+        retries.run(self._stream_log)
 
-    def _retrying(self, step: Callable[[], None]) -> None:
-        """Run a step, and again after errors that a new connection may heal."""
-        attempts = 0
-        while not self._buffer.is_stopped():
-            try:
-                step()
-                return
-            except StoppedError:
-                raise
-            except Exception as error:
-                self.connected = False
-                if self._buffer.is_stopped():
-                    return
-                if not isinstance(error, _RETRIED) and not is_transient(error):
-                    raise
-                attempts = 1 if self._progressed() else attempts + 1
-                limit = self._config.common.max_retries
-                if 0 <= limit < attempts:
-                    raise ConnectError(f"{error} Gave up after {limit} retries (errors.max.retries).") from error
-                log.warning("%s Trying again in %g s.", error, self._config.common.retry_wait)
-                self._close_server()
-                if self._buffer.wait_stopped(self._config.common.retry_wait):
-                    return
-
-    def _progressed(self) -> bool:
-        """Return whether the log was read further since the last call."""
-        before, self._reached = self._reached, (self._position.file, self._position.position)
-        return before != self._reached
+    def _disconnected(self) -> None:
+        self.connected = False
+        self._close_server()
 
     def _open_server(self) -> Server:
         with self._lock:
@@ -389,11 +365,12 @@ class DatabaseReader:
                 return
             stream.start(start)
             self.connected = True
+            self._retries.healed()
             streaming.run(stream.packets(), stream.is_idle)
         except ServerError as error:
             if error.code == _LOG_GONE_CODE:
                 raise ConnectError(lost_message(start, f"The server says: {error}")) from error
-            raise RetriableError(f"The server aborted the dump of its binary log: {error} (error {error.code}).") from error
+            raise dump_error(error) from error
         finally:
             stream.close()
             self.signals.disconnect()

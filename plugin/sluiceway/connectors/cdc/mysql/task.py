@@ -19,7 +19,7 @@ from sluiceway.connectors.cdc.mysql.log_watch import LogWatch
 from sluiceway.connectors.cdc.mysql.reader import DatabaseReader
 from sluiceway.connectors.cdc.signals import requests_differ
 from sluiceway.connectors.cdc.source_delay import SourceDelay
-from sluiceway.errors import ConnectError
+from sluiceway.errors import ConnectError, RetriableError
 
 log = logging.getLogger(__name__)
 
@@ -84,6 +84,8 @@ class BinlogSourceTask(SourceTask):
             self._delay.polled(offset.get("ts_sec", 0))
         elif self._reader is not None and self._reader.connected:
             self._delay.caught_up()
+        elif self._buffer.trouble is not None:
+            raise RetriableError(self._buffer.trouble)  # so that the task's status shows it
         return records if len(records) else None
 
     def idle_offsets(self) -> Sequence[tuple[Partition, Offset]]:

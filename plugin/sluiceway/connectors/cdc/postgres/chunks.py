@@ -12,13 +12,12 @@ from sluiceway.connectors.cdc.incremental_offsets import Request
 from sluiceway.connectors.cdc.key_order import KeyOrder, where
 from sluiceway.connectors.cdc.postgres.catalog import Catalog, snapshot_columns
 from sluiceway.connectors.cdc.postgres.config import PostgresConfig
-from sluiceway.connectors.cdc.postgres.connection import driver, quoted
+from sluiceway.connectors.cdc.postgres.connection import is_transient, quoted
 from sluiceway.connectors.cdc.postgres.copying import copy_lines, parse_lines
 from sluiceway.connectors.cdc.postgres.key_order import key_order
 from sluiceway.connectors.cdc.postgres.source import SOURCE
 from sluiceway.connectors.cdc.postgres.types import TypeRegistry
 from sluiceway.connectors.cdc.tables import Row, TableSchema
-from sluiceway.errors import RetriableError
 
 if TYPE_CHECKING:
     import psycopg
@@ -148,7 +147,7 @@ class PostgresChunks:
         return Chunk.split([row for each in lines for row in parse_lines(each)], len(request.key), end)
 
     def is_transient(self, error: Exception) -> bool:
-        return isinstance(error, driver().OperationalError | RetriableError)
+        return is_transient(error)
 
     def read_only_chunk(self, request: Request, schema: TableSchema, limit: int) -> ReadOnlyChunk | None:
         """Return a chunk as one snapshot sees it, with the end of the log at that time.

@@ -6,7 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from sluiceway.errors import ConnectError, MissingToolError
+from sluiceway.connectors.jdbc.dialects.errors import ErrorKind
+from sluiceway.connectors.jdbc.dialects.postgresql.errors import error_kind, refuses_login
+from sluiceway.errors import ConnectError, MissingToolError, RetriableError
 
 if TYPE_CHECKING:
     import psycopg
@@ -17,6 +19,8 @@ _OPTIONS = (
     "-c datestyle=ISO -c intervalstyle=postgres -c timezone=UTC -c bytea_output=hex -c extra_float_digits=3 -c lc_monetary=C "
     "-c statement_timeout=0"
 )
+
+_TRANSIENT = (ErrorKind.AGAIN, ErrorKind.UNREACHABLE)
 
 # A server that is gone without closing the connection, because of its network, is noticed within a minute.
 _KEEPALIVES = {"keepalives_idle": "30", "keepalives_interval": "10", "keepalives_count": "3", "tcp_user_timeout": "60000"}
@@ -62,6 +66,19 @@ def driver() -> Any:
     return psycopg
 
 
+def is_transient(error: BaseException) -> bool:
+    """Tell whether what failed may succeed later: after lost connections, deadlocks, and waits that took too long.
+
+    A login that the server refuses, and a statement that it has understood, fail again.
+    """
+    if isinstance(error, RetriableError):
+        return True
+    psycopg = driver()
+    if not isinstance(error, psycopg.Error) or (error.sqlstate is None and refuses_login(error)):
+        return False
+    return error_kind(error) in _TRANSIENT
+
+
 def connect(address: Address, *, autocommit: bool = True) -> psycopg.Connection[tuple[Any, ...]]:
     """Open a session for queries, without prepared statements. Raises psycopg's errors."""
     found: psycopg.Connection[tuple[Any, ...]] = driver().connect(
@@ -71,7 +88,7 @@ def connect(address: Address, *, autocommit: bool = True) -> psycopg.Connection[
 
 
 def connect_replication(address: Address) -> PGconn:
-    """Open a session of the replication protocol. Raises ConnectError."""
+    """Open a session of the replication protocol. Raises RetriableError, or ConnectError if the server refuses the login."""
     driver()
     from psycopg import conninfo, pq
 
@@ -80,7 +97,8 @@ def connect_replication(address: Address) -> PGconn:
     if connection.status != pq.ConnStatus.OK:
         message = connection.error_message.decode("utf-8", "replace").strip()
         connection.finish()
-        raise ConnectError(f"Cannot open a replication connection to {address}: {message}")
+        refused = refuses_login(ConnectError(message))
+        raise (ConnectError if refused else RetriableError)(f"Cannot open a replication connection to {address}: {message}")
     return connection
 
 

@@ -14,7 +14,7 @@ from sluiceway.connectors.cdc.interval import Interval
 from sluiceway.connectors.cdc.notifications import Notifications
 from sluiceway.connectors.cdc.postgres.catalog import Catalog
 from sluiceway.connectors.cdc.postgres.config import postgres_config
-from sluiceway.connectors.cdc.postgres.connection import connect, connect_replication, current_lsn, driver
+from sluiceway.connectors.cdc.postgres.connection import connect, connect_replication, current_lsn, driver, is_transient
 from sluiceway.connectors.cdc.postgres.receiver import Received, Receiver, SlotBusyError
 from sluiceway.connectors.cdc.postgres.replication import (
     ServerIdentity,
@@ -367,9 +367,7 @@ class PostgresTask(SourceTask):
         if isinstance(error, SlotBusyError) and self._busy < config.slot_retries:
             self._busy += 1
             return self._retried(error, config.slot_retry_wait)
-        lost = isinstance(error, driver().OperationalError) or (
-            isinstance(error, RetriableError) and not isinstance(error, SlotBusyError)
-        )
+        lost = is_transient(error) and not isinstance(error, SlotBusyError)
         if lost and (common.max_retries < 0 or self._failures < common.max_retries):
             self._failures += 1
             return self._retried(error, common.retry_wait)

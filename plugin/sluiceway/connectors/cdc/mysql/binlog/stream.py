@@ -33,7 +33,7 @@ class LogEndedError(ConnectError):
 
 
 class ServerError(ConnectError):
-    """The server refused the dump or aborted it, with its error code."""
+    """The server refused the dump or aborted it, with its error code; 0 for a connection that was lost."""
 
     def __init__(self, code: int, message: str) -> None:
         super().__init__(message)
@@ -85,6 +85,15 @@ class BinlogStream:
         Raises:
             ServerError: the server refuses.
         """
+        import pymysql
+
+        try:
+            self._request(position)
+        except pymysql.err.MySQLError as error:
+            code = error.args[0] if error.args else 0
+            raise ServerError(code if isinstance(code, int) else 0, ": ".join(map(str, error.args[1:]))) from error
+
+    def _request(self, position: StartPosition) -> None:
         connection = self._connection
         with connection.cursor() as cursor:
             cursor.execute(

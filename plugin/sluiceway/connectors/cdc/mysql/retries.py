@@ -1,0 +1,75 @@
+"""Repeats a step of reading the database after errors that a new connection may heal."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+
+from sluiceway.connectors.cdc.config import CommonConfig
+from sluiceway.connectors.cdc.mysql.binlog.stream import LogEndedError
+from sluiceway.connectors.cdc.mysql.buffer import RecordBuffer, StoppedError
+from sluiceway.connectors.cdc.mysql.connection import in_words, is_transient
+from sluiceway.errors import ConnectError, RetriableError
+
+log = logging.getLogger(__name__)
+
+_RETRIED = (LogEndedError, RetriableError, OSError)
+
+
+class Retries:
+    """Runs steps on the reading thread. The buffer's ``trouble`` is the error of the last attempt, until ``healed``.
+
+    Args:
+        reached: returns how far the log is read. Attempts between which it has moved are not counted.
+        failed: called after each attempt that failed.
+    """
+
+    def __init__(
+        self, config: CommonConfig, buffer: RecordBuffer, reached: Callable[[], object], failed: Callable[[], None]
+    ) -> None:
+        self._most = config.max_retries
+        self._wait = config.retry_wait
+        self._buffer = buffer
+        self._reached_now = reached
+        self._failed = failed
+        self._reached: object = None
+
+    def run(self, step: Callable[[], None]) -> None:
+        """Run a step until it ends without an error, or the task stops. Raises errors that will not heal."""
+        attempts = 0
+        while not self._buffer.is_stopped():
+            try:
+                step()
+            except StoppedError:
+                raise
+            except Exception as error:
+                if self._buffer.is_stopped():
+                    return
+                final = in_words(error)
+                if final is error and not isinstance(error, _RETRIED):
+                    raise
+                if not isinstance(error, _RETRIED) and not is_transient(error):
+                    raise final from error
+                attempts = 1 if self._progressed() else attempts + 1
+                self._failed_with(error, attempts)
+                if self._buffer.wait_stopped(self._wait):
+                    return
+            else:
+                self.healed()
+                return
+
+    def healed(self) -> None:
+        """Note that the database is read again."""
+        self._buffer.trouble = None
+
+    def _failed_with(self, error: Exception, attempts: int) -> None:
+        self._failed()
+        if 0 <= self._most < attempts:
+            raise ConnectError(f"{error} Gave up after {self._most} retries (errors.max.retries).") from error
+        self._buffer.trouble = str(error)
+        log.warning("%s Trying again in %g s.", error, self._wait)
+
+    def _progressed(self) -> bool:
+        """Return whether the log was read further since the last call."""
+        before, self._reached = self._reached, self._reached_now()
+        return before != self._reached

@@ -1,0 +1,79 @@
+"""Statements and logins that a server refuses end a task of change data capture: it does not try them again for ever."""
+
+from __future__ import annotations
+
+import pytest
+
+from cdc.captured import Captured
+from sluiceway.connectors.cdc.mysql.task import MariaDbSourceTask
+from sluiceway.errors import ConnectError, RetriableError
+from sluiceway.stack.ports import free_port
+from support.capture import TaskRun
+from support.database import HOST
+from support.eventually import eventually
+
+_REFUSED = {
+    "unknown function": "select id, nosuch(v) as v from {t}",
+    "unknown column": "select id, nosuch as v from {t}",
+    "ambiguous column": "select id, v from {t} join {t} u on true",
+    "several rows": "select id, (select v from {t}) as v from {t}",
+    "syntax": "selec id, v from {t}",
+    "missing table": "select id, v from {t}x",
+}
+
+
+def _failure(run: TaskRun) -> ConnectError | None:
+    """Return the error of a poll that ends the task."""
+    try:
+        run.poll()
+    except RetriableError:
+        return None
+    except ConnectError as error:
+        return error
+    return None
+
+
+@pytest.mark.parametrize("statement", _REFUSED.values(), ids=_REFUSED)
+def test_a_statement_that_the_server_refuses_ends_the_task(source: Captured, statement: str) -> None:
+    source.fill("t", 3)
+    table, key = f"{source.schema}.t", "snapshot.select.statement.overrides"
+    config = {**source.config, key: table, f"{key}.{table}": statement.format(t=table)}
+    with TaskRun(source.task, config) as run:
+        assert eventually(lambda: _failure(run)) is not None
+
+
+@pytest.mark.parametrize("change", [{"database.password": "wrong"}, {"database.user": "nobody"}], ids=str)
+def test_a_login_that_the_server_refuses_ends_the_task(source: Captured, change: dict[str, str]) -> None:
+    with TaskRun(source.task, {**source.config, **change}) as run:
+        assert eventually(lambda: _failure(run)) is not None
+
+
+@pytest.mark.long
+@pytest.mark.kafka
+def test_a_log_that_the_user_may_not_read_ends_the_task(mariadb_source: Captured) -> None:
+    mariadb_source.fill("t", 1)
+    database = mariadb_source.database
+    database.execute("create user reader@'%' identified by 'secret'")
+    database.execute("grant select, reload, binlog monitor, show databases, lock tables on *.* to reader@'%'")
+    config = {**mariadb_source.config, "database.user": "reader", "database.password": "secret"}
+    try:
+        with TaskRun(MariaDbSourceTask, config) as run:
+            error = eventually(lambda: _failure(run))
+    finally:
+        database.execute("drop user reader@'%'")
+    assert "REPLICATION SLAVE" in str(error)
+
+
+def test_a_server_that_cannot_be_reached_is_tried_again_and_shown(source: Captured) -> None:
+    config = {**source.config, "database.port": str(free_port(HOST)), "retriable.restart.connector.wait.ms": "10"}
+
+    def shown() -> bool:
+        try:
+            run.poll()
+        except RetriableError:  # the runtime shows its text in the task's status
+            return True
+        return False
+
+    with TaskRun(source.task, config) as run:
+        assert eventually(shown)
+        assert eventually(shown)
