@@ -67,8 +67,8 @@ class Reading:
     ``tables`` are those of which rows are missing, or surplus, or old.
     """
 
-    def __init__(self, source: Captured, config: Mapping[str, str], rows: Numbers) -> None:
-        self.rows = rows
+    def __init__(self, source: Captured, config: Mapping[str, str], tables: Sequence[KeyTable]) -> None:
+        self.tables = {table.name: table for table in tables}
         self.read: dict[str, Counter[int]] = {}
         """How often a snapshot has returned each row."""
         self.kills = 0
@@ -122,8 +122,11 @@ class Reading:
             read = self.read.get(name, Counter())
             missing = rows - self._versions.get(name, {}).keys()
             twice = [number for number, count in read.items() if count > 1]
-            found.append(f"{name}: missing {sorted(missing)}, twice {twice}, versions {self._versions.get(name)}")
-        return "; ".join(found[:9])
+            if missing or twice:
+                found.append(f"{self.tables[name]}: missing {sorted(missing)}, twice {twice}")
+            else:
+                found.append(f"{self.tables[name]}: versions {self._versions.get(name)}")
+        return "\n".join(found[:3])
 
     def kill(self, rng: random.Random, wanted: Numbers, send: Callable[[], None] | None = None) -> bool:
         """Run the task until it has read some rows that are left, and forget what it knows but the offset of the last one.
@@ -160,7 +163,7 @@ class Reading:
             if not isinstance(value, Struct) or not (value.schema.name or "").endswith(".Envelope"):
                 continue
             table, after = record.topic.rpartition(".")[2], value["after"]
-            if table not in self.rows or after is None:
+            if table not in self.tables or after is None:
                 continue
             number, version = after["n"], after["v"]
             self._versions.setdefault(table, {})[number] = version
@@ -248,7 +251,7 @@ def read_all(
         "max.batch.size": str(rng.choice([3, 2048])),
         "schema.history.internal.kafka.topic": f"{source.schema}-{name}",
     }
-    reading = Reading(source, config, rows)
+    reading = Reading(source, config, tables)
     for _ in range(kills):
         reading.kill(rng, rows)
     reading.run(rows, once=not kills)

@@ -36,6 +36,7 @@ from support.kafka import Kafka
 _TABLES = int(os.environ.get("TABLES", "600"))
 _KILLS = int(os.environ.get("KILLS", "12"))
 _SEED = int(os.environ.get("SEED", "1"))
+_FIRST = int(os.environ.get("FIRST", "0"))
 _BATCH, _KILL_BATCH, _KILLS_EACH, _SLICE_ROWS, _ROWS, _MOST_FAILED = 200, 20, 6, 12, 12, 9
 _CHANNELS = (FILE, TABLE, TABLE_DELETE, TOPIC)
 
@@ -72,7 +73,7 @@ def _create(source: Captured, tables: list[KeyTable]) -> None:
 
 
 def _drop(source: Captured, tables: list[KeyTable]) -> None:
-    source.execute(f"drop table {', '.join(table.name for table in tables)}")
+    source.execute(f"drop table if exists {', '.join(table.name for table in tables)}")
     if source.is_postgres:
         source.execute("select pg_drop_replication_slot(slot_name) from pg_replication_slots where database = current_database()")
 
@@ -98,7 +99,7 @@ def test_each_row_is_read_after_kills(source: Captured, types: dict[str, Maker],
 @pytest.mark.timeout(100_000)
 def test_each_row_of_random_tables_is_read_once(source: Captured, types: dict[str, Maker], tmp_path: Path, kafka: Kafka) -> None:
     """The tables of a batch are read by one connector. Small batches are killed until there were as many kills as wanted."""
-    done = kills = batch = 0
+    done, kills, batch = 0, 0, _FIRST
     failed: list[str] = []
     started = time.monotonic()
     while (done < _TABLES or kills < _KILLS) and len(failed) < _MOST_FAILED:
@@ -113,7 +114,7 @@ def test_each_row_of_random_tables_is_read_once(source: Captured, types: dict[st
             each = _KILLS_EACH if killed else 0
             kills += read_all(source, tables, rng, tmp_path, kills=each, channel=channel, kafka=kafka)
         except Exception as error:  # noqa: BLE001 (all batches are read, and the failed ones named)
-            failed.append(f"seed {seed}, {size} tables, {kills} kills, {channel}: {error!r}")
+            failed.append(f"SEED={_SEED} FIRST={batch} TABLES=1 KILLS={int(killed)} ({channel}): {error!r}")
             print(failed[-1], flush=True)
         _drop(source, tables)
         done, batch = done + size, batch + 1

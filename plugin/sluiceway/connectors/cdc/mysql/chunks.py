@@ -23,8 +23,8 @@ from sluiceway.data import Struct
 from sluiceway.errors import ConnectError, RetriableError
 
 _UNIQUE_KEYS = """
-select index_name, column_name, nullable from information_schema.statistics
-where table_schema = %s and table_name = %s and non_unique = 0 and sub_part is null
+select index_name, coalesce(column_name, ''), nullable <> 'YES' and sub_part is null from information_schema.statistics
+where table_schema = %s and table_name = %s and non_unique = 0
 """
 
 
@@ -57,8 +57,8 @@ class BinlogChunks:
     def has_unique_key(self, table: TableId, names: Sequence[str]) -> bool:
         lowered = {name.lower() for name in names}
         keys: dict[str, bool] = {}
-        for index, column, nullable in self._server().rows(_UNIQUE_KEYS, tuple(table)):
-            fits = str(column).lower() in lowered and nullable != "YES"
+        for index, column, whole in self._server().rows(_UNIQUE_KEYS, tuple(table)):
+            fits = whole == "1" and str(column).lower() in lowered
             keys[str(index)] = keys.get(str(index), True) and fits
         return any(keys.values())
 

@@ -1,9 +1,15 @@
-"""How far the log of MariaDB and MySQL has been read."""
+"""How far the log of MariaDB and MySQL has been read, and by what columns a row is found."""
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from sluiceway.connectors.cdc.filters import TableId
 from sluiceway.connectors.cdc.mysql.binlog.stream import StartPosition
-from sluiceway.connectors.cdc.mysql.chunks import file_number, log_position
+from sluiceway.connectors.cdc.mysql.chunks import BinlogChunks, file_number, log_position
 from sluiceway.connectors.cdc.mysql.offsets import LogPosition
 
 
@@ -25,3 +31,23 @@ def test_without_gtids_the_position_is_known() -> None:
     position = LogPosition("mariadb", "p")
     position.start_at(StartPosition("bin.000009", 500))
     assert log_position(position) == (9, 500)
+
+
+@pytest.mark.parametrize(
+    ("parts", "names", "unique"),
+    [
+        ([("a", "1")], ["a"], True),
+        ([("a", "1"), ("b", "1")], ["B", "a"], True),
+        ([("a", "1"), ("b", "1")], ["a"], False),
+        ([("a", "1"), ("b", "0")], ["a"], False),  # b by a prefix, or nullable
+        ([("a", "1"), ("b", "0")], ["a", "b"], False),
+        ([("a", "1"), ("", "0")], ["a"], False),  # an expression
+    ],
+)
+def test_columns_are_unique_if_they_have_all_parts_of_an_index(parts: Any, names: list[str], unique: bool) -> None:
+    rows = [("PRIMARY", column, whole) for column, whole in parts]
+    common: Any = SimpleNamespace(common=SimpleNamespace(signals=SimpleNamespace(table=None)))
+    server: Any = SimpleNamespace(rows=lambda *_: rows)
+    nothing: Any = None
+    chunks = BinlogChunks(common, nothing, nothing, nothing, lambda: server)
+    assert chunks.has_unique_key(TableId("d", "t"), names) == unique
