@@ -16,7 +16,7 @@ from sluiceway.errors import ConnectError
 
 class PostgresConnector(SourceConnector):
     """Reads a PostgreSQL database's log into a topic for each table, after a snapshot of the tables. Configs, records and stored
-    offsets of Debezium's PostgreSQL connector keep working. Needs ``pip install 'sluiceway[jdbc]'``, no Java.
+    offsets of Debezium's PostgreSQL connector keep working. Needs the extra ``jdbc``, no Java.
 
     The log is read by pgoutput, the output plugin that the server has; it needs ``wal_level=logical``. There is one task.
     """

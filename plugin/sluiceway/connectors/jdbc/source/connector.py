@@ -34,8 +34,8 @@ log = logging.getLogger(__name__)
 
 class JdbcSourceConnector(SourceConnector):
     """Reads tables of PostgreSQL, MySQL, MariaDB, SQLite and SQL Server into a topic for each table, or a query into one topic:
-    all rows at each poll, or only those that are new or changed, by a number or a timestamp. Needs
-    ``pip install 'sluiceway[jdbc]'``, no Java driver. Configs and stored offsets of Confluent's JDBC source keep working.
+    all rows at each poll, or only those that are new or changed, by a number or a timestamp. Needs the
+    extra ``jdbc``, no Java driver. Configs and stored offsets of Confluent's JDBC source keep working.
 
     A thread checks for new and dropped tables and assigns them to ``tasks.max`` tasks. Tables that are altered while it runs
     get new schemas. Rows that are committed late with older timestamps or numbers are not missed if the user may see the
