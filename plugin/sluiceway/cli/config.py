@@ -1,24 +1,31 @@
-"""``sluiceway config``: prints the settings that an Airflow installation needs."""
+"""``sluiceway config``: prints the settings that an Airflow installation needs, and the Kafka brokers in use."""
 
 from __future__ import annotations
 
 import argparse
 from pathlib import Path
 
-from sluiceway.cli.common import Subparsers
+from sluiceway.cli.common import Subparsers, worker
 
 
 def register(subparsers: Subparsers) -> None:
-    parser = subparsers.add_parser("config", help="print the settings for your own Airflow")
-    parser.add_argument("system", choices=("airflow",))
+    parser = subparsers.add_parser("config", help="print the settings for your own Airflow, or the addresses of Kafka's brokers")
+    parser.add_argument("system", choices=("airflow", "bootstrap"))
     parser.add_argument(
-        "worker", type=Path, nargs="?", metavar="WORKER.properties", help="path of the worker file on Airflow's machines"
+        "worker",
+        type=Path,
+        nargs="?",
+        metavar="WORKER.properties",
+        help="path of the worker file on Airflow's machines; for bootstrap, default: that of 'sluiceway up'",
     )
     parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print environment variables in the syntax of shells and environment files."""
+    """Print environment variables in the syntax of shells and environment files, or the value of ``bootstrap.servers``."""
+    if options.system == "bootstrap":
+        print(worker(options.worker).bootstrap_servers)
+        return 0
     import shlex
 
     from sluiceway.provider.settings import airflow_settings

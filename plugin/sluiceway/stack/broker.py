@@ -15,7 +15,7 @@ from sluiceway.errors import ConnectError, MissingToolError
 from sluiceway.folders import file_lock, write_atomically
 from sluiceway.java_runtime import find_java
 from sluiceway.stack import maven
-from sluiceway.stack.ports import can_bind, free_port, port_is_open, port_owner
+from sluiceway.stack.ports import can_bind, free_port, port_is_open, port_owner, preferred_port, release_port
 from sluiceway.stack.process import BackgroundProcess
 
 log = logging.getLogger(__name__)
@@ -88,11 +88,20 @@ class EmbeddedBroker:
         state_dir: the broker's folder. Objects with the same folder stand for the same broker.
         port: the port to listen on; by default the port of the last start, or a free one.
         properties: Kafka broker settings that override the defaults here.
+        preferred: the port of the first start, if it is free. With it, a port of the last start that is in use is replaced.
     """
 
-    def __init__(self, state_dir: Path, port: int | None = None, properties: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        state_dir: Path,
+        port: int | None = None,
+        properties: Mapping[str, str] | None = None,
+        *,
+        preferred: int | None = None,
+    ) -> None:
         self.state_dir = state_dir.absolute()
         self.port = port
+        self._preferred = preferred
         self.properties = dict(properties or {})
         self.data = self.state_dir / "data"
         self._config = self.state_dir / "server.properties"
@@ -124,6 +133,7 @@ class EmbeddedBroker:
             self._process.start()
             try:
                 self._wait(port, timeout)
+                release_port(port)
             except (ConnectError, KeyboardInterrupt):
                 self._process.stop(_STOP_SECONDS)  # the caller never learns its address, so it must not keep running
                 raise
@@ -163,8 +173,10 @@ class EmbeddedBroker:
     def _choose_port(self) -> int:
         port = self.port or self._recorded_port()
         if port is None:
-            return free_port(_HOST)
+            return preferred_port(self._preferred, _HOST) if self._preferred else free_port(_HOST)
         if not can_bind(_HOST, port):
+            if self._preferred and port != self.port:
+                return preferred_port(self._preferred, _HOST)
             owner = port_owner(port)
             user = f" by {owner}" if owner else ""
             msg = f"The broker cannot listen on port {port}: it is in use{user}. Stop that process, or choose another port."

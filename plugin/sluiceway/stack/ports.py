@@ -37,6 +37,25 @@ def free_port(host: str = "127.0.0.1") -> int:
     raise MissingToolError(msg)
 
 
+def preferred_port(wanted: int, host: str = "127.0.0.1") -> int:
+    """Return ``wanted`` if no process listens there and no other call has claimed it, otherwise a free port.
+
+    Call ``release_port`` once the server listens: the next stack may have the port after this one has stopped.
+    """
+    claims = cache_home() / "ports"
+    with file_lock(claims / "lock"):
+        if can_bind(host, wanted) and _claim(claims / str(wanted)):
+            return wanted
+    return free_port(host)
+
+
+def release_port(port: int) -> None:
+    """Give up the claim to a port, because its server listens."""
+    claims = cache_home() / "ports"
+    with file_lock(claims / "lock"):
+        (claims / str(port)).unlink(missing_ok=True)
+
+
 def _claim(file: Path) -> bool:
     """Claim a port by its file; return False if a claim is younger than ten minutes."""
     with contextlib.suppress(FileNotFoundError):

@@ -36,6 +36,7 @@ from sluiceway.stack.worker_file import (
 
 Progress = Callable[[str], None]
 
+_BROKER_PORT = 9092  # as in Kafka's documentation and tools
 _READY_SECONDS = 300.0  # Airflow starts in 30 s on an idle machine, in a few minutes on a small busy one
 _PROGRESS_SECONDS = 5.0
 _DRAIN_SECONDS = 20.0
@@ -103,7 +104,7 @@ class Stack:
         self._airflow_home = self.folder / "airflow"
         self._worker_file = self.folder / "worker.properties"
         self._state_file = self.folder / "stack.json"
-        self._broker = EmbeddedBroker(self.folder / "broker")
+        self._broker = EmbeddedBroker(self.folder / "broker", preferred=_BROKER_PORT)
 
     def up(self, user: Mapping[str, str] | None, progress: Progress) -> Addresses:
         clock = _Clock(progress)

@@ -226,6 +226,19 @@ def test_config_airflow_prints_what_a_shell_can_read(capsys: pytest.CaptureFixtu
     assert done.stdout == "/etc/worker file.properties"
 
 
+def test_config_bootstrap_prints_the_brokers_of_the_stack_or_of_a_worker_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("SLUICEWAY_HOME", str(tmp_path / "home"))
+    given, made = tmp_path / "given.properties", tmp_path / "home/worker.properties"
+    made.parent.mkdir()
+    given.write_text("bootstrap.servers=a:9092,b:9092\n")
+    assert main(["config", "bootstrap"]) == 0
+    made.write_text("bootstrap.servers=127.0.0.1\\:4711\n")  # as written by Java's rules
+    assert main(["config", "bootstrap"]) == main(["config", "bootstrap", str(given)]) == 0
+    assert capsys.readouterr().out.split() == ["localhost:9092", "127.0.0.1:4711", "a:9092,b:9092"]
+
+
 def test_apply_makes_and_changes_connectors_from_files_of_both_kinds(
     api: Api, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
