@@ -6,6 +6,7 @@ import socket
 import ssl
 import threading
 from collections.abc import Sequence
+from typing import Any
 
 import uvicorn
 from fastapi import FastAPI
@@ -25,15 +26,15 @@ class ListenerGroup:
         self._sockets: list[socket.socket] = []
         self.scheme = listeners[0].scheme
         self._server = uvicorn.Server(
-            uvicorn.Config(
+            _Config(
                 app,
+                context,
                 http="h11",  # httptools rejects unknown methods itself, without Connect's error body
                 lifespan="off",
                 log_config=None,
                 access_log=False,
                 server_header=False,
                 timeout_graceful_shutdown=_STOP_SECONDS,
-                ssl_context_factory=None if context is None else lambda _config, _default: context,
             )
         )
         self._thread = threading.Thread(target=self._serve, name=f"rest-{self.scheme}", daemon=True)
@@ -72,6 +73,18 @@ class ListenerGroup:
 
     def _serve(self) -> None:
         self._server.run(sockets=list(self._sockets))
+
+
+class _Config(uvicorn.Config):
+    """uvicorn's config with a finished TLS context, for which its older versions have no argument."""
+
+    def __init__(self, app: FastAPI, context: ssl.SSLContext | None, **options: Any) -> None:
+        super().__init__(app, **options)
+        self._context = context
+
+    def load(self) -> None:
+        super().load()
+        self.ssl = self._context
 
 
 def _bind(listener: Listener) -> socket.socket:

@@ -2,8 +2,16 @@
 
 from __future__ import annotations
 
-import httpx
+import ssl
+from typing import Any
 
+import httpx
+import pytest
+import uvicorn
+from fastapi import FastAPI
+
+from sluiceway.rest.listening import ListenerGroup
+from sluiceway.rest.settings import Listener
 from unit.rest.servers import FREE_PORT, Start, status_of_connectors
 
 
@@ -26,3 +34,40 @@ def test_no_admin_listeners_turn_admin_off(start: Start) -> None:
     assert server.admin_addresses == []
     assert httpx.get(f"{server.addresses[0]}/admin/loggers").status_code == 404
     assert status_of_connectors(server.addresses[0]) == 200
+
+
+@pytest.mark.parametrize("scheme", ["http", "https"])
+def test_servers_are_made_with_what_the_oldest_uvicorn_knows(scheme: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Airflow's own constraints hold one that has no argument for a TLS context."""
+    oldest = {
+        *(
+            "app",
+            "host",
+            "port",
+            "uds",
+            "fd",
+            "loop",
+            "http",
+            "ws",
+            "lifespan",
+            "log_config",
+            "log_level",
+            "access_log",
+            "workers",
+        ),
+        *("proxy_headers", "server_header", "date_header", "forwarded_allow_ips", "root_path", "limit_concurrency", "backlog"),
+        *("limit_max_requests", "timeout_keep_alive", "timeout_notify", "timeout_graceful_shutdown", "headers", "factory"),
+        *("ssl_keyfile", "ssl_certfile", "ssl_keyfile_password", "ssl_version", "ssl_cert_reqs", "ssl_ca_certs", "ssl_ciphers"),
+    }
+    given: set[str] = set()
+    made = uvicorn.Config.__init__
+
+    def note(self: uvicorn.Config, app: FastAPI, **options: Any) -> None:
+        given.update(options)
+        made(self, app, **options)
+
+    monkeypatch.setattr(uvicorn.Config, "__init__", note)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER) if scheme == "https" else None
+    ListenerGroup([Listener(scheme, "localhost", 0)], FastAPI(), context)
+    assert given
+    assert given <= oldest
