@@ -9,7 +9,7 @@ unexport PYTHONDONTWRITEBYTECODE
 .PHONY: help demo demo-hdfs down test check proof lint style types imports site format docs test-airflow test-clusters build-kubernetes test-kubernetes
 .PHONY: faults bench bench-airflow bench-frames bench-many bench-scaling clean test-columns test-frames bench-rest
 .PHONY: test-preview test-stores test-plugins test-plugins-cdc test-plugins-kills bench-plugins test-cdc test-page
-.PHONY: test-matrix test-airflow-versions bench-metrics test-lineage test-metrics test-cdc-keys test-cdc-kills bench-cdc screenshots mutants mutants-map
+.PHONY: test-matrix test-airflow-versions test-own-airflow bench-metrics test-lineage test-metrics test-cdc-keys test-cdc-kills bench-cdc screenshots mutants mutants-map
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -72,6 +72,9 @@ test-airflow: $(VENV)/.ready  ## the longer tests on a real Airflow
 
 test-airflow-versions: $(VENV)/.ready  ## unit tests of operators, sensors, and provider with each minor version of Airflow (VERSIONS="3.1.8"); needs uv
 	$(BIN)/python tools/test_airflow_versions.py $(VERSIONS)
+
+test-own-airflow: $(VENV)/.ready  ## the tutorial of a newcomer's own Airflow, as printed, outside the repository (PYTHONS="3.13 3.12"); 20 minutes
+	PYTHONPATH=plugin:tests $(BIN)/python tools/follow_page.py $(PYTHONS)
 
 test-lineage: $(VENV)/.ready  ## events that OpenLineage's own provider makes of connectors' runs
 	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt apache-airflow-providers-openlineage

@@ -29,6 +29,7 @@ TARGETS = (
     "test-lineage",
     "test-matrix",
     "test-metrics",
+    "test-own-airflow",
     "test-page",
     "test-plugins",
     "test-plugins-cdc",

@@ -8,8 +8,9 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Protocol
 
-from support.eventually import eventually
+from support.eventually import LIMIT, eventually
 from support.stack import RunningStack
 
 _BLOCK = re.compile(r"```(sh|console)\n(.*?)```", re.DOTALL)
@@ -50,7 +51,15 @@ class Shell:
         return code == 0 and found.strip() == output.strip()
 
 
-def run_page(page: Path, shell: Shell) -> None:
+class Commands(Protocol):
+    """Runs the commands of a page."""
+
+    def run(self, commands: str) -> tuple[int, str]: ...
+
+    def prints(self, command: str, output: str) -> bool: ...
+
+
+def run_page(page: Path, shell: Commands, *, within: float = LIMIT) -> None:
     """Run each command of a page; those with a prompt must at last print what the page shows."""
     for kind, block in _BLOCK.findall(page.read_text(encoding="utf-8")):
         if kind == "sh":
@@ -60,4 +69,4 @@ def run_page(page: Path, shell: Shell) -> None:
         shown = _PROMPT.findall(block)
         assert shown, block
         for command, output in shown:
-            eventually(lambda c=command, o=output: shell.prints(c, o) or None, what=f"{command}: {output}")
+            eventually(lambda c=command, o=output: shell.prints(c, o) or None, within=within, what=f"{command}: {output}")

@@ -29,6 +29,14 @@ def test_the_examples_of_connectors_keep_their_contracts(tmp_path: Path) -> None
     assert int(re.findall(r"(\d+) passed", run.stdout)[0]) > 50
 
 
+def test_continuous_dags_of_the_pages_have_a_start_date() -> None:
+    pages = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
+    dags = [(page.name, each) for page in pages for each in re.findall(r"\bDAG\([^:]*?\):", page.read_text(encoding="utf-8"))]
+    continuous = [(page, each) for page, each in dags if "@continuous" in each]
+    assert {"README.md", "your-own-airflow.md"} <= {page for page, _ in continuous}
+    assert [page for page, each in continuous if "start_date" not in each] == [], "before 3.2, Airflow never runs such a DAG"
+
+
 @pytest.fixture
 def make_docs(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     monkeypatch.syspath_prepend(ROOT / "tools")
