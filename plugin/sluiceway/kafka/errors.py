@@ -11,10 +11,13 @@ from sluiceway.errors import ConnectError, FencedError, KafkaClientError
 
 _FENCED = {KafkaError._FENCED, KafkaError.PRODUCER_FENCED, KafkaError.INVALID_PRODUCER_EPOCH}
 
-# The missing ACLs, for errors whose name identifies them.
-_NEEDED_ACLS = {
+_UNREACHABLE = " Check bootstrap.servers, and that its brokers run and can be reached from here."
+
+# What to do, for errors whose name identifies it.
+_ADVICE = {
     "TRANSACTIONAL_ID_AUTHORIZATION_FAILED": " The principal needs WRITE and DESCRIBE on the transactional id.",
     "GROUP_AUTHORIZATION_FAILED": " The principal needs READ on the consumer group.",
+    **dict.fromkeys(("_ALL_BROKERS_DOWN", "_RESOLVE", "_TIMED_OUT", "_TRANSPORT"), _UNREACHABLE),
 }
 
 TOO_LARGE = frozenset({"MSG_SIZE_TOO_LARGE", "RECORD_LIST_TOO_LARGE", "INVALID_MSG_SIZE"})
@@ -29,7 +32,7 @@ def to_connect_error(error: KafkaError, doing: str) -> ConnectError:
     """Return the error to raise for a failed client call. ``doing`` completes the sentence ``Cannot ...``."""
     if error.code() in _FENCED:
         return FencedError(f"Cannot {doing}: a newer writer with the same transactional.id has taken over.")
-    return KafkaClientError(f"Cannot {doing}: {error.str()} ({error.name()}).{_NEEDED_ACLS.get(error.name(), '')}", error.name())
+    return KafkaClientError(f"Cannot {doing}: {error.str()} ({error.name()}).{_ADVICE.get(error.name(), '')}", error.name())
 
 
 @contextmanager

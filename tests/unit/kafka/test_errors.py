@@ -20,3 +20,18 @@ def test_other_errors_keep_librdkafkas_name_and_pickle() -> None:
     again = pickle.loads(pickle.dumps(caught.value))  # noqa: S301
     assert (again.code, str(again)) == ("_MSG_TIMED_OUT", str(caught.value))
     assert isinstance(again, ConnectError)
+
+
+@pytest.mark.parametrize(
+    ("code", "advice"),
+    [
+        *((code, "Check bootstrap.servers") for code in (KafkaError._TIMED_OUT, KafkaError._TRANSPORT)),
+        *((code, "Check bootstrap.servers") for code in (KafkaError._ALL_BROKERS_DOWN, KafkaError._RESOLVE)),
+        (KafkaError.GROUP_AUTHORIZATION_FAILED, "needs READ on the consumer group"),
+        (KafkaError._MSG_TIMED_OUT, None),
+    ],
+)
+def test_errors_say_what_to_do_where_their_name_tells(code: int, advice: str | None) -> None:
+    said = str(to_connect_error(KafkaError(code), "describe topic 'c'"))
+    assert said.startswith("Cannot describe topic 'c': ")
+    assert said.endswith(").") if advice is None else advice in said
