@@ -114,7 +114,7 @@ def test_each_row_of_random_tables_is_read_once(source: Captured, types: dict[st
             each = _KILLS_EACH if killed else 0
             kills += read_all(source, tables, rng, tmp_path, kills=each, channel=channel, kafka=kafka)
         except Exception as error:  # noqa: BLE001 (all batches are read, and the failed ones named)
-            failed.append(f"SEED={_SEED} FIRST={batch} TABLES=1 KILLS={int(killed)} ({channel}): {error!r}")
+            failed.append(f"SEED={_SEED} FIRST={batch} TABLES={size} KILLS={int(killed)} ({channel}): {error!r}")
             print(failed[-1], flush=True)
         _drop(source, tables)
         done, batch = done + size, batch + 1

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple, Protocol
 
 from sluiceway.connectors.cdc.config import CommonConfig
 from sluiceway.connectors.cdc.filters import TableId
-from sluiceway.connectors.cdc.incremental_offsets import OWN_SIGNALS, Request, loaded, stored
+from sluiceway.connectors.cdc.incremental_offsets import INITIAL_SIGNAL, OWN_SIGNALS, Request, loaded, stored
 from sluiceway.connectors.cdc.notifications import INCREMENTAL, Notifications
 from sluiceway.connectors.cdc.tables import Row, TableSchema
 from sluiceway.errors import DataError
@@ -148,9 +148,10 @@ class IncrementalSnapshots:
 
     def add(self, signal: str, tables: Sequence[TableId], conditions: Mapping[str, str], surrogate: str | None) -> None:
         """Add tables to read, in this order, unless they are waiting already."""
-        waiting = {each.table for each in self._requests}
-        if repeated := waiting.intersection(tables):
-            log.warning("Signal %s: %s wait for an incremental snapshot already", signal, ", ".join(map(str, sorted(repeated))))
+        waiting = {each.table: each.signal for each in self._requests}
+        if all(waiting.get(table) == signal for table in tables):
+            return  # a signal that is read again
+        repeated = [table for table in tables if waiting.get(table, signal) != signal]
         tables = [table for table in tables if table not in waiting]
         names = ",".join(map(str, tables))
         self._notifications.add(signal, "STARTED", INCREMENTAL, data_collections=names)
@@ -160,6 +161,9 @@ class IncrementalSnapshots:
             self._set_key(request)
             self._requests.append(request)
         self._state = None
+        for table in repeated:
+            log.warning("Signal %s: %s waits for the incremental snapshot of signal %s", signal, table, waiting[table])
+            self._ended(Request(table, signal, tables=names), "SKIPPED")
 
     def _set_key(self, request: Request) -> None:
         """Set the columns to read a table by: the primary key also behind a surrogate key that several rows may share."""
@@ -173,10 +177,15 @@ class IncrementalSnapshots:
         request.kinds = tuple(self._reader.kinds(request))
 
     def stop(self, signal: str, tables: Sequence[TableId] | None) -> None:
-        """Stop reading these tables, or all."""
-        current = self._requests[0].table if self._requests else None
-        self._requests = deque(each for each in self._requests if tables is not None and each.table not in tables)
-        if tables is None or current in tables:
+        """Stop reading these tables, or all, but for the rest of an initial snapshot: its rows would be missing for ever."""
+        current = self._requests[0] if self._requests else None
+        stopped = [each for each in self._requests if tables is None or each.table in tables]
+        kept = [each for each in stopped if each.signal == INITIAL_SIGNAL]
+        if kept:
+            names = ", ".join(str(each.table) for each in kept)
+            log.warning("Signal %s: the rest of the initial snapshot of %s goes on", signal, names)
+        self._requests = deque(each for each in self._requests if each not in stopped or each in kept)
+        if not self._requests or self._requests[0] is not current:
             self._window = self._closed = None
         self._state = None
         self._notifications.add(signal, "ABORTED", INCREMENTAL)
@@ -335,6 +344,9 @@ class IncrementalSnapshots:
         """End a table, and the signal's snapshot with its last table."""
         self._requests.popleft()
         self._state = None
+        self._ended(request, status)
+
+    def _ended(self, request: Request, status: str) -> None:
         self._notifications.add(
             request.signal,
             "TABLE_SCAN_COMPLETED",

@@ -2,7 +2,8 @@
 
 Debezium's keys hold the tables, and the keys of the first one: the last key sent and the largest.
 ``sluiceway_incremental_ranges`` adds the keys of further entries, which only the rest of an initial snapshot has; Debezium would
-read these tables entirely.
+read these tables entirely. ``sluiceway_incremental_requests`` has what Debezium's keys cannot express: names of tables with a dot
+or a quote, and requests of several signals.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ OWN_SIGNALS = frozenset({INITIAL_SIGNAL, NEW_TABLES_SIGNAL})
 _PREFIX = "incremental_snapshot_"
 PRIMARY_KEY, MAXIMUM_KEY = f"{_PREFIX}primary_key", f"{_PREFIX}maximum_key"
 COLLECTIONS, CORRELATION_ID = f"{_PREFIX}collections", f"{_PREFIX}correlation_id"
-RANGES = "sluiceway_incremental_ranges"
+RANGES, REQUESTS = "sluiceway_incremental_ranges", "sluiceway_incremental_requests"
 _ID, _CONDITION, _SURROGATE = f"{COLLECTIONS}_id", f"{COLLECTIONS}_additional_condition", f"{COLLECTIONS}_surrogate_key"
 
 
@@ -67,6 +68,7 @@ def stored(requests: Sequence[Request]) -> dict[str, Any]:
     collections = [
         {_ID: str(each.table), _CONDITION: each.condition or None, _SURROGATE: each.surrogate or None} for each in requests
     ]
+    exact = all(each.signal == first.signal and _table(str(each.table)) == each.table for each in requests)
     ranges = [
         [index, _dumped(each.sent, each.kinds), _dumped(each.maximum, each.kinds)]
         for index, each in enumerate(requests)
@@ -78,23 +80,31 @@ def stored(requests: Sequence[Request]) -> dict[str, Any]:
         COLLECTIONS: json.dumps(collections, separators=(",", ":")),
         CORRELATION_ID: first.signal,
         **({RANGES: json.dumps(ranges, separators=(",", ":"))} if ranges else {}),
+        **({} if exact else {REQUESTS: json.dumps([[*each.table, each.signal] for each in requests], separators=(",", ":"))}),
     }
 
 
 def loaded(offset: Mapping[str, Any]) -> list[Request]:
     """Return the unfinished requests of an offset, ours or Debezium's."""
-    text = offset.get(COLLECTIONS)
-    signal = str(offset.get(CORRELATION_ID) or "")
-    requests = []
-    for entry in json.loads(text) if text else ():
-        table = TableId(*str(entry[_ID]).replace('"', "").split(".")[-2:])
-        requests.append(Request(table, signal, entry.get(_CONDITION) or None, entry.get(_SURROGATE) or None))
+    entries, signal = json.loads(offset.get(COLLECTIONS) or "[]"), str(offset.get(CORRELATION_ID) or "")
+    exact = json.loads(offset.get(REQUESTS) or "[]")
+    if len(exact) != len(entries):
+        exact = [[*_table(str(entry[_ID])), signal] for entry in entries]
+    requests = [
+        Request(TableId(schema, table), own, entry.get(_CONDITION) or None, entry.get(_SURROGATE) or None)
+        for entry, (schema, table, own) in zip(entries, exact, strict=True)
+    ]
     if requests:
         _set_keys(requests[0], offset.get(PRIMARY_KEY), offset.get(MAXIMUM_KEY))
     for index, sent, maximum in json.loads(offset.get(RANGES) or "[]"):
         if index < len(requests):
             _set_keys(requests[index], sent, maximum)
     return requests
+
+
+def _table(name: str) -> TableId:
+    """Return the table that a name of Debezium's stands for."""
+    return TableId(*name.replace('"', "").split(".")[-2:])
 
 
 def _set_keys(request: Request, sent: str | None, maximum: str | None) -> None:

@@ -145,9 +145,9 @@ class KafkaChannel:
 def parse_document(text: str) -> Signal | None:
     """Return the signal of a JSON document with id, type and data; None with a warning for another text."""
     try:
-        document = json.loads(text)
+        document = _parsed(text)
         data = document.get("data") or {}
-        data = json.loads(data) if isinstance(data, str) else data
+        data = _parsed(data) if isinstance(data, str) else data
         if not isinstance(data, dict):
             raise ValueError("its data is no JSON object")
         return Signal(str(document.get("id", "")), str(document["type"]), data)
@@ -162,8 +162,15 @@ def parse_row(values: Sequence[Any]) -> Signal | None:
         return None
     text = values[2] if len(values) > 2 else None
     try:
-        data = json.loads(text) if text else {}
+        data = _parsed(text) if text else {}
     except (ValueError, TypeError, RecursionError) as error:
         log.warning("Signal %s: its data is not JSON, so it is ignored: %s", values[0], error)
         return None
     return Signal(str(values[0]), str(values[1]), data if isinstance(data, dict) else {})
+
+
+def _parsed(text: str | bytes) -> Any:
+    r"""Parse JSON. Raises ValueError also for a text such as "\ud800", which no record, no statement, and no log can have."""
+    found = json.loads(text)
+    json.dumps(found, ensure_ascii=False).encode()
+    return found

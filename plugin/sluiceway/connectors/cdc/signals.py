@@ -12,7 +12,7 @@ from sluiceway.connectors.cdc.config import CommonConfig
 from sluiceway.connectors.cdc.emitter import Emitter
 from sluiceway.connectors.cdc.filters import TableId, compile_anchored
 from sluiceway.connectors.cdc.incremental import ChunkReader, IncrementalSnapshots
-from sluiceway.connectors.cdc.incremental_offsets import COLLECTIONS, NEW_TABLES_SIGNAL
+from sluiceway.connectors.cdc.incremental_offsets import COLLECTIONS, NEW_TABLES_SIGNAL, OWN_SIGNALS
 from sluiceway.connectors.cdc.known_tables import KnownTables
 from sluiceway.connectors.cdc.notifications import INCREMENTAL, Notifications
 from sluiceway.connectors.cdc.signal_channels import (
@@ -114,6 +114,8 @@ class Signals:
         surrogate = signal.data.get("surrogate-key") or None
         if not tables:
             self.refuse(signal.id, "its data-collections match no captured table")
+        elif signal.id in OWN_SIGNALS:
+            self.refuse(signal.id, "its id is that of a snapshot that no signal has requested. Choose another one")
         elif surrogate is not None and not isinstance(surrogate, str):
             self.refuse(signal.id, "its surrogate-key is no text with the names of columns")
         elif kind == "blocking":

@@ -61,6 +61,17 @@ def test_ranges_of_further_entries_are_kept() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    "requests",
+    [
+        [Request(_TABLE, "initial-snapshot"), Request(TableId("public", "u"), "s1"), Request(TableId("public", "v"), "s2")],
+        [Request(TableId("public", "a.b"), "s1"), Request(TableId("s.t", 'q"'), "s1", "a > 1", "b")],
+    ],
+)
+def test_each_request_keeps_its_signal_and_its_table(requests: list[Request]) -> None:
+    assert loaded(stored(requests)) == requests
+
+
 def test_a_key_of_an_unknown_class_starts_the_table_again() -> None:
     offset = stored([Request(_TABLE, "s1", kinds=("Integer",), sent=["4"], maximum=["20"])])
     offset["incremental_snapshot_primary_key"] = "aced0005"

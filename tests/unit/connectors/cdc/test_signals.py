@@ -12,7 +12,7 @@ import pytest
 from sluiceway.connectors.cdc.emitter import Emitter
 from sluiceway.connectors.cdc.envelope import source_schema
 from sluiceway.connectors.cdc.filters import TableId
-from sluiceway.connectors.cdc.incremental_offsets import INITIAL_SIGNAL, Request
+from sluiceway.connectors.cdc.incremental_offsets import INITIAL_SIGNAL, OWN_SIGNALS, Request
 from sluiceway.connectors.cdc.notifications import Notifications
 from sluiceway.connectors.cdc.postgres.config import postgres_config
 from sluiceway.connectors.cdc.signals import BLOCKING, BlockingRequest, SignalProcessor
@@ -77,6 +77,45 @@ def test_patterns_match_captured_tables_entirely() -> None:
     assert task.waiting() == []
 
 
+def test_the_rest_of_an_initial_snapshot_is_not_stopped() -> None:
+    task = _Task()
+    task.processor.incremental.resume_requests([Request(_TABLES[0], INITIAL_SIGNAL)])
+    task.signal("execute-snapshot", **{"data-collections": ["public.u"]})
+    task.signal("stop-snapshot")
+    assert task.waiting() == ["public.t"]
+
+
+def test_a_table_that_waits_for_another_signal_is_reported() -> None:
+    task = _Task(**_NOTIFIED)
+    task.processor.incremental.resume_requests([Request(_TABLES[0], INITIAL_SIGNAL)])
+    task.signal("execute-snapshot", **{"data-collections": ["public.t"]})
+    assert task.notified()[2:] == [("s1", "TABLE_SCAN_COMPLETED", "SKIPPED"), ("s1", "COMPLETED", None)]
+
+
+def test_a_signal_that_is_read_again_changes_nothing() -> None:
+    task = _Task(**_NOTIFIED)
+    for expected in (["STARTED", "DATA_COLLECTIONS_RESOLVED"], []):
+        task.signal("execute-snapshot", **{"data-collections": ["public.t", "public.u"]})
+        assert [kind for _, kind, _ in task.notified()] == expected
+    assert task.waiting() == ["public.t", "public.u"]
+
+
+def test_a_request_behind_the_rest_of_an_initial_snapshot_is_still_a_signals_after_a_restart() -> None:
+    task = _Task(**{"read.only": "true"})
+    task.processor.incremental.resume_requests([Request(_TABLES[0], INITIAL_SIGNAL)])
+    task.signal("execute-snapshot", **{"data-collections": ["public.u"]})
+    again = _Task(_BrokenTable("chunk", ValueError("broken")), **_NOTIFIED, **{"read.only": "true"})
+    again.processor.load(task.processor.state())
+    assert [each.signal for each in again.processor.incremental._requests] == [INITIAL_SIGNAL, "s1"]
+
+
+@pytest.mark.parametrize("identifier", sorted(OWN_SIGNALS))
+def test_ids_of_snapshots_that_no_signal_has_requested_are_refused(identifier: str) -> None:
+    task = _Task(**_NOTIFIED)
+    task.processor.inserted(_SIGNALS, [identifier, "execute-snapshot", '{"data-collections": ["public.t"]}'])
+    assert [kind for _, kind, _ in task.notified()] == ["SKIPPED"]
+
+
 def test_conditions_belong_to_their_tables() -> None:
     task = _Task()
     conditions = [{"data-collection": "public.u", "filter": "id > 1"}, {"data-collection": "public.*", "filter": "id > 2"}]
@@ -116,7 +155,10 @@ def test_a_signal_that_cannot_be_executed_is_refused(name: str, caplog: pytest.L
     assert "Signal s1 is refused" in caplog.text
 
 
-@pytest.mark.parametrize("data", ["[" * 100_000, "no json", 5, b"\xff", None, "5"])
+_LONE_SURROGATE = '{"data-collections": ["public.t", "\\ud800"]}'
+
+
+@pytest.mark.parametrize("data", ["[" * 100_000, "no json", 5, b"\xff", None, "5", _LONE_SURROGATE])
 def test_any_data_of_a_signal_is_survived(data: object) -> None:
     task = _Task()
     task.processor.inserted(_SIGNALS, ["s1", "execute-snapshot", data])

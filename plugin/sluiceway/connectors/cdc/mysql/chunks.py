@@ -13,7 +13,7 @@ from sluiceway.connectors.cdc.mysql.binlog.gtids import MySqlGtidSet
 from sluiceway.connectors.cdc.mysql.buffer import StoppedError
 from sluiceway.connectors.cdc.mysql.catalog import Catalog
 from sluiceway.connectors.cdc.mysql.config import SourceConfig
-from sluiceway.connectors.cdc.mysql.connection import Server, is_transient, quoted
+from sluiceway.connectors.cdc.mysql.connection import Server, is_interrupted, is_transient, quoted
 from sluiceway.connectors.cdc.mysql.ddl.model import TableDefinition, Tables
 from sluiceway.connectors.cdc.mysql.key_order import java_class, key_order, selected
 from sluiceway.connectors.cdc.mysql.offsets import LogPosition
@@ -112,6 +112,8 @@ class BinlogChunks:
         return where([*order.between(request.after, last), *_conditions(request)])
 
     def is_transient(self, error: Exception) -> bool:
+        if is_interrupted(error):
+            return False
         return is_transient(error) or isinstance(error, RetriableError | StoppedError | OSError)
 
     def read_only_chunk(self, request: Request, schema: TableSchema, limit: int) -> ReadOnlyChunk | None:

@@ -30,6 +30,9 @@ _FETCHED_BYTES = 4 << 20
 _OTHER_VALUES = frozenset({"NO_ZERO_DATE", "NO_ZERO_IN_DATE", "PAD_CHAR_TO_FULL_LENGTH"})
 """SQL modes in which queries refuse values that tables have, or return others than the log has."""
 
+_INTERRUPTED_CODES = frozenset({1317, 1969, 3024})
+"""Error codes of interrupted statements, and of statements that took too long."""
+
 _TRANSIENT = (ErrorKind.AGAIN, ErrorKind.UNREACHABLE)
 
 
@@ -296,6 +299,13 @@ def dump_error(error: ServerError) -> ConnectError:
     if is_transient(pymysql.err.OperationalError(error.code, str(error))):
         return RetriableError(text)
     return ConnectError(f"{text} The user needs the privilege REPLICATION SLAVE.")
+
+
+def is_interrupted(error: BaseException) -> bool:
+    """Tell whether somebody or the server's limit has ended a statement, which may be too slow for ever."""
+    import pymysql
+
+    return isinstance(error, pymysql.err.MySQLError) and bool(error.args) and error.args[0] in _INTERRUPTED_CODES
 
 
 def quoted(name: str) -> str:

@@ -12,7 +12,7 @@ from sluiceway.connectors.cdc.incremental_offsets import Request
 from sluiceway.connectors.cdc.key_order import KeyOrder, where
 from sluiceway.connectors.cdc.postgres.catalog import Catalog, snapshot_columns
 from sluiceway.connectors.cdc.postgres.config import PostgresConfig
-from sluiceway.connectors.cdc.postgres.connection import is_transient, quoted
+from sluiceway.connectors.cdc.postgres.connection import is_interrupted, is_transient, quoted
 from sluiceway.connectors.cdc.postgres.copying import copy_lines, parse_lines
 from sluiceway.connectors.cdc.postgres.key_order import key_order
 from sluiceway.connectors.cdc.postgres.source import SOURCE
@@ -147,7 +147,7 @@ class PostgresChunks:
         return Chunk.split([row for each in lines for row in parse_lines(each)], len(request.key), end)
 
     def is_transient(self, error: Exception) -> bool:
-        return is_transient(error)
+        return is_transient(error) and not is_interrupted(error)
 
     def read_only_chunk(self, request: Request, schema: TableSchema, limit: int) -> ReadOnlyChunk | None:
         """Return a chunk as one snapshot sees it, with the end of the log at that time.

@@ -20,6 +20,9 @@ _OPTIONS = (
     "-c statement_timeout=0"
 )
 
+_INTERRUPTED = ("53400", "57014")
+"""SQLSTATEs of statements that a limit of the server, or somebody, has ended."""
+
 _TRANSIENT = (ErrorKind.AGAIN, ErrorKind.UNREACHABLE)
 
 # A server that is gone without closing the connection, because of its network, is noticed within a minute.
@@ -77,6 +80,11 @@ def is_transient(error: BaseException) -> bool:
     if not isinstance(error, psycopg.Error) or (error.sqlstate is None and refuses_login(error)):
         return False
     return error_kind(error) in _TRANSIENT
+
+
+def is_interrupted(error: BaseException) -> bool:
+    """Tell whether somebody or a limit of the server has ended a statement, which may be too slow or too large for ever."""
+    return getattr(error, "sqlstate", None) in _INTERRUPTED
 
 
 def connect(address: Address, *, autocommit: bool = True) -> psycopg.Connection[tuple[Any, ...]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
+import pymysql
 import pytest
 
 from sluiceway.connectors.cdc.filters import TableId
@@ -33,6 +34,18 @@ def test_without_gtids_the_position_is_known() -> None:
     assert log_position(position) == (9, 500)
 
 
+def _chunks(rows: list[tuple[str, str, str]]) -> BinlogChunks:
+    common: Any = SimpleNamespace(common=SimpleNamespace(signals=SimpleNamespace(table=None)))
+    server: Any = SimpleNamespace(rows=lambda *_: rows)
+    nothing: Any = None
+    return BinlogChunks(common, nothing, nothing, nothing, lambda: server)
+
+
+@pytest.mark.parametrize(("code", "transient"), [(2013, True), (1213, True), (1317, False), (1969, False), (3024, False)])
+def test_a_statement_that_the_server_has_ended_is_not_tried_again(code: int, transient: bool) -> None:
+    assert _chunks([]).is_transient(pymysql.err.OperationalError(code, "")) is transient
+
+
 @pytest.mark.parametrize(
     ("parts", "names", "unique"),
     [
@@ -46,8 +59,4 @@ def test_without_gtids_the_position_is_known() -> None:
 )
 def test_columns_are_unique_if_they_have_all_parts_of_an_index(parts: Any, names: list[str], unique: bool) -> None:
     rows = [("PRIMARY", column, whole) for column, whole in parts]
-    common: Any = SimpleNamespace(common=SimpleNamespace(signals=SimpleNamespace(table=None)))
-    server: Any = SimpleNamespace(rows=lambda *_: rows)
-    nothing: Any = None
-    chunks = BinlogChunks(common, nothing, nothing, nothing, lambda: server)
-    assert chunks.has_unique_key(TableId("d", "t"), names) == unique
+    assert _chunks(rows).has_unique_key(TableId("d", "t"), names) == unique

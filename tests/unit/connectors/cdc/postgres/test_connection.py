@@ -5,7 +5,7 @@ from __future__ import annotations
 import psycopg
 import pytest
 
-from sluiceway.connectors.cdc.postgres.connection import is_transient
+from sluiceway.connectors.cdc.postgres.connection import is_interrupted, is_transient
 from sluiceway.connectors.cdc.postgres.receiver import LogConnectionError
 from sluiceway.errors import ConnectError
 
@@ -40,3 +40,9 @@ def test_a_state_that_does_not_heal_is_not_tried_again(state: str) -> None:
 )
 def test_errors_without_a_state_are_told_apart_by_their_text(error: Exception, transient: bool) -> None:
     assert is_transient(error) == transient
+
+
+@pytest.mark.parametrize(("state", "interrupted"), [("57014", True), ("53400", True), ("53300", False), ("40001", False)])
+def test_a_statement_that_was_ended_is_told_apart(state: str, interrupted: bool) -> None:
+    """A request for a snapshot is not tried again for ever: it may be too slow."""
+    assert is_interrupted(psycopg.errors.lookup(state)("m")) is interrupted
