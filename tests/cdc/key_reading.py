@@ -90,7 +90,8 @@ class Reading:
             deadline = time.monotonic() + LIMIT
             while pending:
                 records = run.poll()
-                self._add(records)
+                if self._add(records):
+                    deadline = time.monotonic() + LIMIT
                 if changes is not None:
                     changes.make(pending)
                 if not records or len(records) > 1:
@@ -241,7 +242,7 @@ def read_all(
     the number of kills in the middle of a table.
     """
     name = tables[0].name
-    rows = present(source, tables)
+    rows = dict(sorted(present(source, tables).items()))
     signals = Signals(source, channel, folder, name, kafka)
     config = {
         **signals.config,
@@ -256,15 +257,9 @@ def read_all(
         reading.kill(rng, rows)
     reading.run(rows, once=not kills)
     reading.fresh()
-    keyed = [table for table in tables if table.primary]
-    condition = rng.choice(["", CONDITION])
-    parts = [
-        (keyed[::2], condition, ""),
-        (keyed[1::4] + [table for table in tables if not table.primary][::2], "", "c0"),
-        (keyed[3::4] + [table for table in tables if not table.primary][1::2], "", "n"),
-    ]
+    parts = _parts(tables, rng.choice(["", CONDITION]))
     requests = [_request(source, chosen, where, surrogate) for chosen, where, surrogate in parts if chosen]
-    wanted = {**rows, **(present(source, keyed[::2], condition) if condition else {})}
+    wanted = {name: found for chosen, where, _ in parts for name, found in sorted(present(source, chosen, where).items())}
     send: Callable[[], None] | None = lambda: signals.send(requests)  # noqa: E731
     for _ in range(kills):
         if reading.kill(rng, wanted, send):
@@ -272,6 +267,12 @@ def read_all(
     changes = None if kills else Changes(source, rng, len(tables) // 2)
     reading.run(wanted, once=not kills, send=send, changes=changes)
     return reading.kills
+
+
+def _parts(tables: Sequence[KeyTable], condition: str) -> list[tuple[list[KeyTable], str, str]]:
+    """Return tables with the condition and the surrogate key of their request."""
+    keyed, others = ([table for table in tables if table.primary is primary] for primary in (True, False))
+    return [(keyed[::2], condition, ""), (keyed[1::4] + others[::2], "", "c0"), (keyed[3::4] + others[1::2], "", "n")]
 
 
 def _request(source: Captured, tables: Sequence[KeyTable], condition: str, surrogate: str) -> dict[str, Any]:
