@@ -25,6 +25,8 @@ CONDITION = "n % 3 <> 1"
 
 Numbers = dict[str, set[int]]
 """The numbers of rows, by table."""
+Part = tuple[Sequence[KeyTable], str, str]
+"""Tables, with the condition and the surrogate key of their request."""
 
 
 def present(source: Captured, tables: Sequence[KeyTable], condition: str = "") -> Numbers:
@@ -88,7 +90,8 @@ class Reading:
                 self._add(run.poll())
                 send()
             deadline = time.monotonic() + LIMIT
-            while pending:
+            records: list[SourceRecord] = []
+            while pending or records:  # the last record of a snapshot does not say that it is complete
                 records = run.poll()
                 if self._add(records):
                     deadline = time.monotonic() + LIMIT
@@ -234,6 +237,7 @@ def read_all(
     kills: int = 0,
     channel: str = FILE,
     kafka: Kafka | None = None,
+    parts: Sequence[Part] = (),
 ) -> int:
     """Read tables by an initial snapshot in ranges, then by incremental ones, each with so many kills.
 
@@ -257,7 +261,7 @@ def read_all(
         reading.kill(rng, rows)
     reading.run(rows, once=not kills)
     reading.fresh()
-    parts = _parts(tables, rng.choice(["", CONDITION]))
+    parts = parts or _parts(tables, rng.choice(["", CONDITION]))
     requests = [_request(source, chosen, where, surrogate) for chosen, where, surrogate in parts if chosen]
     wanted = {name: found for chosen, where, _ in parts for name, found in sorted(present(source, chosen, where).items())}
     send: Callable[[], None] | None = lambda: signals.send(requests)  # noqa: E731
@@ -269,8 +273,7 @@ def read_all(
     return reading.kills
 
 
-def _parts(tables: Sequence[KeyTable], condition: str) -> list[tuple[list[KeyTable], str, str]]:
-    """Return tables with the condition and the surrogate key of their request."""
+def _parts(tables: Sequence[KeyTable], condition: str) -> list[Part]:
     keyed, others = ([table for table in tables if table.primary is primary] for primary in (True, False))
     return [(keyed[::2], condition, ""), (keyed[1::4] + others[::2], "", "c0"), (keyed[3::4] + others[1::2], "", "n")]
 

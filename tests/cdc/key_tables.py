@@ -249,6 +249,23 @@ _IGNORED = re.compile("[\0\u0301\u200d]")
 _PREFIXED = re.compile(r"(?:n?char|varchar|text|tinyblob|binary|varbinary)\b")
 
 
+_ALIKE = "€" * 600  # their bytes, and what servers sort them by, are more than the 1024 that MySQL compares in a sort
+
+
+def wide_tables(*, postgres: bool) -> list[KeyTable]:
+    """Return a table with a long key, and tables without key whose long texts and documents can only be a surrogate key."""
+    texts = [f"'{_ALIKE}{letter}'" for letter in "fcaebd"]
+    documents = [f"'{document}'" for document in ('{"a": 1}', '{"a": 2}', '[1, "b"]', "1", '"x"', "null", '{"b": {}}')]
+    types = {"longtext": texts, "json": documents, "blob": texts}
+    if postgres:
+        types = {"text": texts, "jsonb": documents}
+    found = [KeyTable("wide", ["varchar(700)", "int"], True, [" desc", ""], [[text, "1"] for text in texts])]
+    for declared, values in types.items():
+        rows = [[value] for value in [*values, "null", *values[:2]]]
+        found.append(KeyTable(f"wide_{declared}", [declared], False, [""], rows))
+    return found
+
+
 @dataclass
 class KeyTable:
     """A table with up to three columns ``c0`` to ``c2`` in its key, a number ``n`` of each row, and its version ``v``.

@@ -26,6 +26,7 @@ from cdc.key_tables import (
     Maker,
     extension,
     key_tables,
+    wide_tables,
 )
 from sluiceway.api import SourceRecord
 from sluiceway.connectors.cdc.mysql.task import MariaDbSourceTask
@@ -78,12 +79,18 @@ def _drop(source: Captured, tables: list[KeyTable]) -> None:
         source.execute("select pg_drop_replication_slot(slot_name) from pg_replication_slots where database = current_database()")
 
 
-@pytest.mark.parametrize("channel", [FILE, TABLE])
+@pytest.mark.parametrize("channel", [FILE, pytest.param(TABLE, marks=pytest.mark.long)])
 def test_each_row_is_read_once(source: Captured, types: dict[str, Maker], tmp_path: Path, channel: str) -> None:
     rng = random.Random(_SEED)  # noqa: S311 (a test's data)
     tables = key_tables(rng, types, len(types), _SLICE_ROWS)
     _create(source, tables)
     read_all(source, tables, rng, tmp_path, channel=channel)
+
+
+def test_each_row_with_a_long_key_or_a_document_is_read_once(source: Captured, tmp_path: Path) -> None:
+    tables = wide_tables(postgres=source.is_postgres)
+    _create(source, tables)
+    read_all(source, tables, random.Random(_SEED), tmp_path, parts=[(tables[:1], "", ""), (tables[1:], "", "c0")])  # noqa: S311
 
 
 @pytest.mark.long

@@ -13,7 +13,7 @@ from sluiceway.connectors.cdc.mysql.ddl.model import ColumnDefinition, JdbcType,
 from sluiceway.connectors.cdc.mysql.fields import options
 from sluiceway.errors import ConnectError
 
-_ENUM, _SET, _YEAR = "ENUM", "SET", "YEAR"
+_ENUM, _SET, _YEAR, _JSON = "ENUM", "SET", "YEAR", "JSON"
 
 _INTEGERS = frozenset({JdbcType.SMALLINT, JdbcType.INTEGER, JdbcType.BIGINT})
 _DECIMALS = frozenset({*_INTEGERS, JdbcType.BOOLEAN, JdbcType.DECIMAL, JdbcType.NUMERIC})
@@ -69,6 +69,9 @@ def _key_column(table: TableDefinition, name: str) -> KeyColumn:
         compare = _operators(value, lambda each: _number(each, lambda text: _members(members, text)))
         if len(members) == _MOST_MEMBERS:  # without an index, MySQL sorts the last one as the sign of a number
             sorted_by = value
+    elif _word(column) == _JSON:  # MySQL compares a document with a text by their types, and does not sort documents
+        value = sorted_by = f"cast({found} as char)"
+        compare = _operators(value, literal)
     elif column.jdbc_type == JdbcType.BIT:
         value, compare = f"cast({found} as unsigned)", _operators(found, _bits)
     elif column.jdbc_type in _FLOATS:

@@ -22,6 +22,7 @@ _TABLE = TableDefinition(
         ColumnDefinition("g", JdbcType.BIT, "BIT", length=24, optional=False),
         ColumnDefinition("y", JdbcType.INTEGER, "YEAR", optional=False),
         ColumnDefinition("o", JdbcType.INTEGER, "INT"),
+        ColumnDefinition("j", JdbcType.OTHER, "JSON", optional=False),
     ),
 )
 
@@ -56,6 +57,7 @@ def test_a_key_with_fewer_values_stands_for_all_that_begin_with_it() -> None:
         ("g", "256", "`g` > 256"),
         ("g", "true", "`g` > 1"),
         ("y", "1970", "`y` > 1970"),
+        ("j", "1", "cast(`j` as char) > '1'"),
         ("b", "a'\\%", "`b` > _utf8mb4 x'61275c25'"),
         ("b", b"\xff", "`b` > x'ff'"),
         ("a", "18446744073709551615", "`a` > 18446744073709551615"),
