@@ -8,17 +8,21 @@ from __future__ import annotations
 
 import json
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from cdc.captured import Captured
+from sluiceway.api import SourceRecord
 from sluiceway.connectors.cdc.mysql.connector import MariaDbConnector
 from sluiceway.connectors.cdc.mysql.task import MariaDbSourceTask
 from sluiceway.connectors.cdc.postgres.connector import PostgresConnector
 from sluiceway.connectors.cdc.postgres.task import PostgresTask
+from sluiceway.errors import ConnectError
 from support.capture import Folded, Load, TaskRun
+from support.eventually import eventually
 from support.rest_replay import Connect
 
 _ROWS, _RANGE, _THREADS = 3000, 200, 3
@@ -188,6 +192,81 @@ def test_a_table_that_is_added_to_the_filter_is_read(source: Captured) -> None:
         source.execute("update t set v = v + 1 where id = 2")
     assert folded.operations["r"] == 50
     assert set(folded.tables[f"c.{source.schema}.u"]) == {(number,) for number in range(1, 31)}
+
+
+@pytest.mark.long
+@pytest.mark.kafka
+def test_a_blocking_snapshot_of_mariadb_has_the_structures_of_its_tables_and_a_gtid(mariadb_source: Captured) -> None:
+    """A change of the table that the log has not reached is in the snapshot, and rows before it still have their own form."""
+    name = mariadb_source.schema
+    mariadb_source.fill("t", 2)
+    mariadb_source.execute("create table other (id int)")
+    mariadb_source.execute("create table sig (id varchar(64), type varchar(32), data varchar(2048))")
+    config = {**mariadb_source.config, "snapshot.mode": "no_data", "signal.data.collection": f"{name}.sig"}
+    data = json.dumps({"data-collections": [f"{name}.t"], "type": "blocking"})
+    with TaskRun(MariaDbSourceTask, config) as run:
+        _poll_until(run, lambda record: record.topic == "c" and record.value["ddl"].startswith("CREATE TABLE `t`"))
+        mariadb_source.execute(
+            "insert into t values (4, 0)",
+            f"insert into sig values ('s1', 'execute-snapshot', '{data}')",
+            "alter table t add column w int default 7",
+            "insert into t values (5, 0, 1)",
+        )
+        found = _poll_until(run, lambda record: _is_created(record, f"c.{name}.t", 5))
+    changes = [record.value for record in found if record.topic == "c"]
+    rows = [record.value for record in found if record.topic == f"c.{name}.t"]
+    reads = [row for row in rows if row["op"] == "r"]
+    blocking = [change for change in changes if change["source"]["snapshot"] == "true"]
+    assert [change["ddl"].partition("(")[0].strip().replace("`", "") for change in blocking] == [
+        f"DROP TABLE IF EXISTS {name}.t",
+        "CREATE TABLE t",
+    ]
+    assert all(record["source"]["gtid"] for record in (*reads, *blocking))
+    assert {row["after"]["id"] for row in reads} >= {1, 2, 4}
+    created = [row["after"] for row in rows if row["op"] == "c"]
+    assert [list(row.values_) for row in created] == [[4, 0], [5, 0, 1]]
+
+
+@pytest.mark.long
+@pytest.mark.kafka
+def test_a_lost_schema_history_is_built_again_from_the_server(mariadb_source: Captured) -> None:
+    """The offset stays, so that no change is lost, and the history serves the next run in any mode."""
+    mariadb_source.fill("t", 2)
+    config = {**mariadb_source.config, "airflow.mode": "micro-batch"}
+    lost = {**config, "schema.history.internal.kafka.topic": f"{mariadb_source.schema}-new"}
+    found: list[list[SourceRecord]] = []
+    offset: Any = None
+    for number, each in enumerate((config, {**lost, "snapshot.mode": "recovery"}, lost)):
+        with TaskRun(MariaDbSourceTask, each, offset) as run:
+            found.append([])
+            while records := run.poll():
+                found[-1] += records
+        offset = run.offset
+        mariadb_source.execute(f"insert into t values ({10 + number}, {number})")
+    statements = [[each.value["ddl"].split()[0] for each in records if each.topic == "c"] for records in found]
+    rows = [[each.value["after"]["id"] for each in records if each.topic != "c"] for records in found]
+    assert statements[0] == statements[1] != []
+    assert statements[2] == []
+    assert rows == [[1, 2], [10], [11]]
+
+
+@pytest.mark.long
+@pytest.mark.kafka
+def test_recovery_needs_an_offset(mariadb_source: Captured) -> None:
+    text = "Could not find existing binlog information while attempting schema only recovery"
+    config = {**mariadb_source.config, "snapshot.mode": "recovery"}
+    with TaskRun(MariaDbSourceTask, config) as run, pytest.raises(ConnectError, match=text):
+        eventually(lambda: run.poll() and None)
+
+
+def _is_created(record: SourceRecord, topic: str, id_: int) -> bool:
+    return record.topic == topic and record.value["op"] == "c" and record.value["after"]["id"] == id_
+
+
+def _poll_until(run: TaskRun, last: Callable[[SourceRecord], bool]) -> list[SourceRecord]:
+    found: list[SourceRecord] = []
+    eventually(lambda: found.extend(run.poll()) or any(map(last, found)))
+    return found
 
 
 _ARRAYS = {

@@ -221,12 +221,13 @@ class LogPosition:
 
 
 class BlockingPosition(LogPosition):
-    """The position of a blocking snapshot: its records have source blocks of their own, and the offset of the log."""
+    """The position of a blocking snapshot: its records have the offset of the log, and its last transaction in source blocks."""
 
     def __init__(self, connector: str, prefix: str, start: StartPosition, log: LogPosition) -> None:
         super().__init__(connector, prefix)
         self.schema = log.schema
         self.start_at(start)
+        self.gtid, self.server_id = log.gtid, log.server_id
         self._log = log
 
     def offset(self) -> dict[str, Any]:

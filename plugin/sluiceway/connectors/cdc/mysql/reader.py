@@ -80,7 +80,7 @@ class DatabaseReader:
         )
         self._catalog = Catalog(common.schemas(self._position.schema), settings, common.config)
         self._read_table = partial(read_table, config.connection, self._tables, self._position)
-        self._changes = SchemaChanges(config, self._tables, self._history, emitter, self._position, connector, self._read_table)
+        self._changes = self._schema_changes(self._tables, self._position)
         self.statements = LoggedStatements(config, self._tables)
         self._server: Server | None = None
         self._stream: BinlogStream | None = None
@@ -202,18 +202,22 @@ class DatabaseReader:
         return mode == "when_needed" or (mode == "configuration_based" and on_error)
 
     def _recover(self, offset: Mapping[str, Any]) -> None:
-        if self._config.common.snapshots.mode == "recovery" or not self._history.recover(offset, self._tables):
-            log.warning(
-                "The schema history topic '%s' has no records of this connector; tables are read from the server.",
-                self._history.topic,
-            )
-            self._recover_from_server()
+        wanted = self._config.common.snapshots.mode == "recovery"
+        if wanted:
+            log.info("Reading the tables' structures from the server, because of snapshot.mode=recovery.")
+        elif self._history.recover(offset, self._tables):
+            return
+        else:
+            text = "The schema history topic '%s' has no records of this connector; tables are read from the server."
+            log.warning(text, self._history.topic)
+        self._recover_from_server(report=wanted)
 
-    def _recover_from_server(self) -> None:
-        """Fill the model, and the schema history, with the tables as they are now."""
+    def _recover_from_server(self, *, report: bool) -> None:
+        """Fill the model, and the schema history, with the tables as they are now; make schema change records if asked."""
         position, skips, server = self._position.start, self._position.skips, self._open_server()
-        snapshot = self._new_snapshot(server, RecordBuffer(1 << 30, 1 << 60, lambda: None))
+        snapshot = self._new_snapshot(server, self._buffer if report else RecordBuffer(1 << 30, 1 << 60, lambda: None))
         snapshot.read_structures()
+        snapshot.pass_last()
         self._position.start_at(position)
         self._position.resume_at(*skips)
 
@@ -248,6 +252,11 @@ class DatabaseReader:
         mode, config = self._config.common.snapshots.mode, self._config
         if mode == "custom":
             raise ConnectError("snapshot.mode=custom needs a Java snapshotter, which cannot be loaded. Choose another mode.")
+        if mode == "recovery":
+            raise ConnectError(
+                "Could not find existing binlog information while attempting schema only recovery snapshot. Choose another "
+                "snapshot.mode: recovery needs the stored offset of an earlier run."
+            )
         if mode == "never":
             self._start_at_oldest()
             return
@@ -305,12 +314,23 @@ class DatabaseReader:
     def _blocking_snapshot(self, request: BlockingRequest) -> None:
         try:
             with Server(self._config.connection) as server:
-                start, snapshot = server.snapshot_position(), self._new_snapshot(server, self._buffer)
-                snapshot.position = BlockingPosition(self._connector, self._config.common.prefix, start, self._position)
-                snapshot.run_blocking(request.tables, request.conditions)
+                self._read_blocking(server, request)
             self.signals.blocking_ended(request)
         except Exception as error:  # noqa: BLE001 (it raises what the task must see)
             self.signals.blocking_ended(request, error)
+
+    def _read_blocking(self, server: Server, request: BlockingRequest) -> None:
+        """Read the tables of a request as they are now, which the log may not have reached: the model stays that of the log."""
+        start, snapshot = server.snapshot_position(), self._new_snapshot(server, self._buffer)
+        snapshot.position = BlockingPosition(self._connector, self._config.common.prefix, start, self._position)
+        own = request.signal is not None  # else the rest of the initial snapshot, whose structures are known
+        if own:
+            snapshot.tables = Tables(keep_comments=self._tables.keep_comments)
+            snapshot.changes = self._schema_changes(snapshot.tables, snapshot.position)
+        snapshot.run_blocking(request.tables, request.conditions, structures=own)
+
+    def _schema_changes(self, tables: Tables, position: LogPosition) -> SchemaChanges:
+        return SchemaChanges(self._config, tables, self._history, self._emitter, position, self._connector, self._read_table)
 
     # -- the log
 

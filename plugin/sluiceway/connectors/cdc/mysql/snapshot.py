@@ -84,12 +84,14 @@ class Snapshot:
     def _notify(self) -> None:
         self._emit(self.notifications.take(self.position.offset()))
 
-    def run_blocking(self, tables: Sequence[TableId], conditions: Mapping[str, str]) -> None:
-        """Read the rows of some tables while the log waits. The offsets stay those of the log."""
+    def run_blocking(self, tables: Sequence[TableId], conditions: Mapping[str, str], *, structures: bool) -> None:
+        """Read the rows of some tables while the log waits, and their structures if asked. The offsets stay those of the log."""
         self._blocking = True
+        if structures:
+            self._report_drops(tables)
+            self._report_tables(tables)
         count = self._read_rows(tables, [self.server], conditions)
-        if self._held is not None:
-            self.buffer.put([self._held])
+        self.pass_last()
         log.info("Blocking snapshot of %d tables complete: %d rows.", len(tables), count)
 
     def _emit(self, records: Sequence[SourceRecord]) -> None:
@@ -98,6 +100,12 @@ class Snapshot:
             passed = list(records) if self._held is None else [self._held, *records]
             self._held = passed.pop()
             self.buffer.put(passed, sum(map(size_of, passed)))
+
+    def pass_last(self) -> None:
+        """Pass on the record that was kept back, whose offset says nothing about the snapshot."""
+        held, self._held = self._held, None
+        if held is not None:
+            self.buffer.put([held])
 
     # -- structures
 
@@ -118,8 +126,7 @@ class Snapshot:
     def _report_structures(self, tables: Sequence[TableId]) -> None:
         """Report the statements that lead to the tables as they are, as if they had been executed one after the other."""
         self._report(self.server.charset_statement(), "")
-        for table in tables:
-            self._report(f"DROP TABLE IF EXISTS {quoted(table.schema)}.{quoted(table.table)}", table.schema)
+        self._report_drops(tables)
         locales = self.server.database_locales()
         for database in dict.fromkeys(table.schema for table in tables):
             self._report(f"DROP DATABASE IF EXISTS {quoted(database)}", database)
@@ -127,10 +134,17 @@ class Snapshot:
             suffix = f" CHARSET {charset}" + (f" COLLATE {collation}" if collation else "")
             self._report(f"CREATE DATABASE {quoted(database)}{suffix}", database)
             self._report(f"USE {quoted(database)}", database)
-            for table in tables:
-                statement = self.server.create_statement(table) if table.schema == database else None
-                if statement is not None:
-                    self._report(statement, database)
+            self._report_tables([table for table in tables if table.schema == database])
+
+    def _report_drops(self, tables: Sequence[TableId]) -> None:
+        for table in tables:
+            self._report(f"DROP TABLE IF EXISTS {quoted(table.schema)}.{quoted(table.table)}", table.schema)
+
+    def _report_tables(self, tables: Sequence[TableId]) -> None:
+        for table in tables:
+            statement = self.server.create_statement(table)
+            if statement is not None:
+                self._report(statement, table.schema)
 
     def _report(self, sql: str, database: str) -> None:
         records, _ = self.changes.handle(sql, database, snapshot=True)
