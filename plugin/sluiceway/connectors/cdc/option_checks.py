@@ -1,22 +1,19 @@
 """Checks what a config of change data capture asks for beyond single keys' types: conflicts, and options without effect. No I/O.
 
-An option that would be ignored, and other records come than the user wants, is refused. Others without effect are named in a
-warning when the connector starts. Messages for what Debezium refuses, too, are Debezium's.
+An option that would be ignored, and other records come than the user wants, is refused. Others without effect are in
+``ignored_options``. Messages for what Debezium refuses, too, are Debezium's.
 """
 
 from __future__ import annotations
 
-import logging
 import re
 from collections.abc import Callable, Iterator, Mapping
 
-from sluiceway.config.definition import ConfigDef, ValidatedValue
+from sluiceway.config.definition import ValidatedValue
 from sluiceway.connectors.cdc.filters import check_patterns, split_list
 from sluiceway.connectors.cdc.keys import invalid
-from sluiceway.connectors.cdc.naming_strategies import NAMING_STRATEGY, REGEX_OPTIONS, has_regex, naming_problems
+from sluiceway.connectors.cdc.naming_strategies import naming_problems
 from sluiceway.errors import ConfigError
-
-log = logging.getLogger(__name__)
 
 Config = Mapping[str, str]
 Check = Callable[[str, Config], "str | None"]
@@ -28,63 +25,8 @@ _REPLICA_IDENTITY = re.compile(r"\s*[^\s:]+:(DEFAULT|FULL|NOTHING|INDEX \S+)\s*"
 _HEX = "hex:"
 _ALL_SOURCES = "This connector reads the rows of all GTID sources"
 _SSL_MODES = ("disabled", "preferred", "required", "verify_ca", "verify_identity", "disable", "trust", "verify-ca", "verify-full")
+_VERIFIED = frozenset({"verify_ca", "verify_identity", "verify-ca", "verify-full"})
 _LARGEST_SERVER_ID = (1 << 32) - 1
-
-_WITHOUT_EFFECT = frozenset(
-    {
-        "binlog.buffer.size",
-        "connect.keep.alive",
-        "connect.keep.alive.interval.ms",
-        "custom.metric.tags",
-        "database.query.timeout.ms",
-        "database.server.id.offset",
-        "database.sslfactory",
-        "database.tcpKeepAlive",
-        "event.deserialization.failure.handling.mode",
-        "event.processing.failure.handling.mode",
-        "gtid.source.filter.dml.events",
-        "incremental.snapshot.allow.schema.changes",
-        "inconsistent.schema.handling.mode",
-        "lsn.flush.timeout.action",
-        "lsn.flush.timeout.ms",
-        "query.fetch.size",
-        "replica.identity.autoset.values",
-        "schema.history.internal.skip.unparseable.ddl",
-        "schema.refresh.mode",
-        "snapshot.mode.configuration.based.snapshot.on.schema.error",
-        "streaming.delay.ms",
-        "table.ignore.builtin",
-        "topic.cache.size",
-        "use.nongraceful.disconnect",
-        "xmin.fetch.interval.ms",
-    }
-)
-_WITHOUT_EFFECT_IN_POSTGRESQL = frozenset(
-    {
-        "database.initial.statements",
-        "snapshot.delay.ms",
-        "snapshot.mode.configuration.based.snapshot.schema",
-    }
-)
-
-
-def warn_of_ignored(config: Config, definition: ConfigDef, *, postgresql: bool) -> None:
-    """Log the keys of a config that have no effect."""
-    names = ignored_options(config, definition, postgresql=postgresql)
-    if names:
-        log.warning("[%s] These options have no effect here: %s", config.get("name", ""), ", ".join(names))
-
-
-def ignored_options(config: Config, definition: ConfigDef, *, postgresql: bool) -> list[str]:
-    """Return the keys of a config that have no effect, sorted. A key that is set to its default is not one of them."""
-    names = _WITHOUT_EFFECT | (_WITHOUT_EFFECT_IN_POSTGRESQL if postgresql else frozenset())
-    if not has_regex(config.get(NAMING_STRATEGY)):
-        names = names.union(REGEX_OPTIONS)
-    found = []
-    for key in definition:
-        if key.name in names and config.get(key.name) is not None and config[key.name].strip() != _text(key.default):
-            found.append(key.name)
-    return sorted(found)
 
 
 def add_problems(found: Mapping[str, ValidatedValue], config: Config, *, postgresql: bool) -> None:
@@ -115,10 +57,6 @@ def _problems(config: Config, *, postgresql: bool) -> Iterator[tuple[str, str]]:
 def _number(config: Config, name: str, default: int) -> int:
     text = config.get(name, "").strip()
     return int(text) if text.isdecimal() else default
-
-
-def _text(default: object) -> str:
-    return str(default).lower() if isinstance(default, bool) else str(default)
 
 
 def _topic(value: str, _config: Config) -> str | None:
@@ -185,6 +123,23 @@ def _refused(reason: str) -> Check:
     return lambda _value, _config: f"{reason}. Remove it"
 
 
+def _default_class(name: str) -> Check:
+    def check(value: str, _config: Config) -> str | None:
+        return None if value.strip() in ("", name) else f"{value} is a Java class, which cannot be loaded. Use {name}"
+
+    return check
+
+
+def _authorities(value: str, config: Config) -> str | None:
+    if value.strip().lower() not in _VERIFIED or not config.get("database.ssl.truststore"):
+        return None
+    return "The certificate authorities are the system's, or those of the file SSL_CERT_FILE. Remove database.ssl.truststore"
+
+
+def _ssl_mode(value: str, config: Config) -> str | None:
+    return _only(*_SSL_MODES)(value, config) or _authorities(value, config)
+
+
 def _no_custom(value: str, _config: Config) -> str | None:
     return "custom needs a Java class, which cannot be loaded. Choose another one" if value.strip().lower() == "custom" else None
 
@@ -202,6 +157,8 @@ _CHECKS: dict[str, Check] = {
     "skipped.operations": _operations,
     "unavailable.value.placeholder": _placeholder,
     "post.processors": _refused("This connector has no post processors"),
+    "sourceinfo.struct.maker": _refused("Source blocks have Debezium's form"),
+    "transaction.metadata.factory": _default_class("io.debezium.pipeline.txmetadata.DefaultTransactionMetadataFactory"),
     "snapshot.mode": _no_custom,
     "snapshot.locking.mode": _no_custom,
     "snapshot.query.mode": _only("select_all"),
@@ -218,7 +175,8 @@ _POSTGRESQL_CHECKS: dict[str, Check] = {
 _BINLOG_CHECKS: dict[str, Check] = {
     "converters": lambda value, _config: None if split_list(value) else "It names no converter",
     "database.server.id": _server_id,
-    "database.ssl.mode": _only(*_SSL_MODES),
+    "database.ssl.mode": _ssl_mode,
+    "schema.history.internal": _default_class("io.debezium.storage.kafka.history.KafkaSchemaHistory"),
     "gtid.source.includes": _refused(_ALL_SOURCES),
     "gtid.source.excludes": lambda value, config: (
         _without("gtid.source.includes")(value, config) or _refused(_ALL_SOURCES)(value, config)

@@ -9,10 +9,12 @@ from typing import Any
 import pytest
 
 from sluiceway.config.definition import ConfigDef
+from sluiceway.connectors.cdc import ignored_options as ignored
 from sluiceway.connectors.cdc import option_checks
+from sluiceway.connectors.cdc.ignored_options import ignored_options, warn_of_ignored
 from sluiceway.connectors.cdc.mysql.config import DEFINITION
 from sluiceway.connectors.cdc.naming_strategies import STRATEGIES
-from sluiceway.connectors.cdc.option_checks import add_problems, ignored_options, warn_of_ignored
+from sluiceway.connectors.cdc.option_checks import add_problems
 from sluiceway.connectors.cdc.postgres.keys import CONFIG
 
 ROOT = Path(option_checks.__file__).parent
@@ -66,6 +68,8 @@ REFUSED = [
     ({"signal.enabled.channels": "source,pigeon"}, "signal.enabled.channels", "pigeon"),
     ({"unavailable.value.placeholder": "hex:zz"}, "unavailable.value.placeholder", "hexadecimal"),
     ({"snapshot.tables.order.by.row.count": "up"}, "snapshot.tables.order.by.row.count", "disabled, ascending, descending"),
+    ({"sourceinfo.struct.maker": "com.acme.Maker"}, "sourceinfo.struct.maker", "Debezium's form"),
+    ({"transaction.metadata.factory": "com.acme.Factory"}, "transaction.metadata.factory", "DefaultTransactionMetadataFactory"),
     ({"event.processing.failure.handling.mode": "cry"}, "event.processing.failure.handling.mode", "fail"),
 ]
 ONLY: dict[str, list[tuple[dict[str, str], str, str]]] = {
@@ -83,6 +87,8 @@ ONLY: dict[str, list[tuple[dict[str, str], str, str]]] = {
         ({"gtid.source.includes": "a"}, "gtid.source.includes", "all GTID sources"),
         ({"gtid.source.excludes": "a"}, "gtid.source.excludes", "all GTID sources"),
         ({"gtid.source.includes": "a", "gtid.source.excludes": "b"}, "gtid.source.excludes", '"gtid.source.includes" is already'),
+        ({"schema.history.internal": "io.debezium.storage.file.history.FileSchemaHistory"}, "schema.history.internal", "Kafka"),
+        ({"database.ssl.mode": "verify_ca", "database.ssl.truststore": "f"}, "database.ssl.mode", "SSL_CERT_FILE"),
         ({"inconsistent.schema.handling.mode": "cry"}, "inconsistent.schema.handling.mode", "warn"),
     ],
 }
@@ -142,11 +148,16 @@ def test_every_option_has_an_effect_or_is_refused_or_warned_about(database: str)
     definition, _ = BASES[database]
     folder = ROOT / ("postgres" if database == "postgresql" else "mysql")
     files = [*ROOT.glob("*.py"), *folder.rglob("*.py")]
-    code = "\n".join(_without_definitions(each.read_text()) for each in files if each.name not in ("keys.py", "option_checks.py"))
+    code = "\n".join(
+        _without_definitions(each.read_text())
+        for each in files
+        if each.name not in ("keys.py", "option_checks.py", "ignored_options.py")
+    )
     checks: dict[str, Any] = option_checks._CHECKS | (
         option_checks._POSTGRESQL_CHECKS if database == "postgresql" else option_checks._BINLOG_CHECKS
     )
-    told = option_checks._WITHOUT_EFFECT | option_checks._WITHOUT_EFFECT_IN_POSTGRESQL | checks.keys()
+    own = ignored.WITHOUT_EFFECT_IN_POSTGRESQL if database == "postgresql" else ignored.WITHOUT_EFFECT_IN_BINLOG
+    told = ignored.WITHOUT_EFFECT | own | checks.keys()
     unread = {key.name for key in definition if not _is_read(key.name, code)}
     assert unread - told <= _READ_OTHERWISE[database]
 
@@ -155,12 +166,104 @@ _READ_OTHERWISE: dict[str, set[str]] = {
     "postgresql": {
         *(f"{kind}.{which}.list" for kind in ("schema", "message.prefix") for which in ("include", "exclude")),
         "table.exclude.list",
-        "include.schema.comments",
-        "snapshot.mode.custom.name",
     },
     "mariadb": set(),
 }
-"""Options whose names are put together by the code that reads them, and those of a mode that is refused."""
+"""Options whose names are put together by the code that reads them."""
+
+# As the documentation of Debezium 3 lists them: those of all connectors, and those of PostgreSQL, MariaDB, and MySQL alone.
+_DOCUMENTED = """
+    database.hostname database.port database.user database.password topic.prefix table.include.list table.exclude.list
+    column.include.list column.exclude.list skip.messages.without.change time.precision.mode decimal.handling.mode
+    tombstones.on.delete column.propagate.source.type datatype.propagate.source.type message.key.columns binary.handling.mode
+    schema.name.adjustment.mode field.name.adjustment.mode converters post.processors snapshot.mode
+    snapshot.mode.configuration.based.snapshot.data snapshot.mode.configuration.based.snapshot.schema
+    snapshot.mode.configuration.based.start.stream snapshot.mode.configuration.based.snapshot.on.schema.error
+    snapshot.mode.configuration.based.snapshot.on.data.error snapshot.mode.custom.name snapshot.locking.mode
+    snapshot.locking.mode.custom.name snapshot.query.mode snapshot.query.mode.custom.name snapshot.include.collection.list
+    snapshot.lock.timeout.ms snapshot.select.statement.overrides snapshot.tables.order.by.row.count
+    event.processing.failure.handling.mode event.converting.failure.handling.mode max.batch.size max.queue.size
+    max.queue.size.in.bytes poll.interval.ms database.initial.statements errors.max.retries heartbeat.interval.ms
+    heartbeat.action.query snapshot.delay.ms streaming.delay.ms snapshot.fetch.size unavailable.value.placeholder
+    provide.transaction.metadata retriable.restart.connector.wait.ms skipped.operations signal.data.collection
+    signal.enabled.channels signal.poll.interval.ms signal.kafka.topic signal.kafka.groupId signal.kafka.bootstrap.servers
+    signal.kafka.poll.timeout.ms signal.file notification.enabled.channels notification.sink.topic.name
+    incremental.snapshot.chunk.size incremental.snapshot.watermarking.strategy incremental.snapshot.allow.schema.changes
+    read.only topic.naming.strategy topic.delimiter topic.cache.size topic.heartbeat.prefix topic.transaction
+    snapshot.max.threads snapshot.max.threads.multiplier custom.metric.tags database.query.timeout.ms extended.headers.enabled
+    connection.validation.timeout.ms executor.shutdown.timeout.ms transaction.metadata.factory sourceinfo.struct.maker
+    include.schema.comments guardrail.collections.max guardrail.collections.limit.action openlineage.integration.enabled
+    query.fetch.size table.ignore.builtin internal.anything database.driver.property driver.property
+"""
+_DOCUMENTED_OF = {
+    "postgresql": """
+        plugin.name slot.name slot.drop.on.stop slot.failover publication.name replica.identity.autoset.values database.dbname
+        schema.include.list schema.exclude.list hstore.handling.mode interval.handling.mode database.sslmode database.sslcert
+        database.sslkey database.sslpassword database.sslrootcert database.sslfactory database.tcpKeepAlive
+        publication.autocreate.mode publish.via.partition.root money.fraction.digits message.prefix.include.list
+        message.prefix.exclude.list snapshot.isolation.mode include.unknown.datatypes status.update.interval.ms
+        schema.refresh.mode slot.stream.params slot.max.retries slot.retry.delay.ms flush.lsn.source lsn.flush.mode
+        lsn.flush.timeout.ms lsn.flush.timeout.action offset.mismatch.strategy xmin.fetch.interval.ms
+        unavailable.value.placeholder.propagate include.schema.changes
+    """,
+    "mariadb": """
+        bigint.unsigned.handling.mode connect.timeout.ms database.exclude.list database.include.list database.server.id
+        database.server.id.offset event.deserialization.failure.handling.mode gtid.source.excludes gtid.source.includes
+        gtid.source.filter.dml.events include.query inconsistent.schema.handling.mode connect.keep.alive
+        connect.keep.alive.interval.ms database.ssl.keystore database.ssl.keystore.password database.ssl.mode
+        database.ssl.truststore database.ssl.truststore.password enable.time.adjuster min.row.count.to.stream.results
+        use.nongraceful.disconnect database.protocol database.jdbc.driver binlog.buffer.size source.struct.version
+        schema.history.internal schema.history.internal.kafka.topic schema.history.internal.kafka.bootstrap.servers
+        schema.history.internal.kafka.recovery.poll.interval.ms schema.history.internal.kafka.recovery.attempts
+        schema.history.internal.kafka.query.timeout.ms schema.history.internal.kafka.create.timeout.ms
+        schema.history.internal.skip.unparseable.ddl schema.history.internal.store.only.captured.tables.ddl
+        schema.history.internal.store.only.captured.databases.ddl schema.history.internal.ddl.filter include.schema.changes
+    """,
+}
+_READ_BY_PREFIX = """
+    column.mask.with.3.chars column.mask.hash.SHA-256.with.salt.x column.mask.hash.v2.SHA-256.with.salt.x
+    column.truncate.to.2.chars snapshot.select.statement.overrides.public.t signal.consumer.security.protocol
+"""
+_OF_CONNECT = """
+    name connector.class tasks.max key.converter value.converter.schemas.enable transforms transforms.a.type predicates
+    errors.tolerance errors.retry.timeout errors.log.enable errors.deadletterqueue.topic.name topic.creation.default.partitions
+    exactly.once.support transaction.boundary transaction.boundary.interval.ms offsets.storage.topic
+    producer.override.linger.ms airflow.schedule spark.executor.memory sluiceway.task.isolation config.action.reload
+"""
+
+
+@pytest.mark.parametrize(
+    ("database", "key"), [(each, key) for each in BASES for key in (_DOCUMENTED + _DOCUMENTED_OF[each]).split()]
+)
+def test_every_documented_option_is_supported_or_refused_or_warned_about(database: str, key: str) -> None:
+    definition, base = BASES[database]
+    told = ignored_options({**base, key: "unusual"}, definition, postgresql=database == "postgresql")
+    read = key in definition and (key in told or key not in ignored.WITHOUT_EFFECT)
+    assert read or key in told or key in errors(database, {key: "unusual"})
+
+
+@pytest.mark.parametrize("database", BASES)
+@pytest.mark.parametrize("key", (_READ_BY_PREFIX + _OF_CONNECT).split())
+def test_options_that_something_reads_are_not_warned_about(database: str, key: str) -> None:
+    definition, base = BASES[database]
+    assert ignored_options({**base, key: "x"}, definition, postgresql=database == "postgresql") == []
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"snapshot.mod": "initial"}, ["snapshot.mod"]),
+        ({"signal.enabled.channels": "source,jmx"}, ["signal.enabled.channels=jmx"]),
+        ({"notification.enabled.channels": "JMX, log"}, ["notification.enabled.channels=JMX"]),
+        ({"converters": "slot", "slot.type": "x", "slot.more": "y"}, []),
+        ({"schema.history.internal.producer.acks": "all"}, []),
+        ({"snapshot.locking.mode": "extended", "snapshot.lock.timeout.ms": "10000"}, ["snapshot.locking.mode"]),
+        ({"database.ssl.truststore": "f", "database.ssl.mode": "required"}, ["database.ssl.truststore"]),
+    ],
+    ids=str,
+)
+def test_keys_and_values_without_effect_are_named(changes: dict[str, str], told: list[str]) -> None:
+    assert ignored_options({**MARIADB, **changes}, DEFINITION, postgresql=False) == told
 
 
 def _without_definitions(text: str) -> str:

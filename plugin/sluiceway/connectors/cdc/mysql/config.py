@@ -106,6 +106,13 @@ _OWN: list[Entry] = [
     ),
     ("binlog.buffer.size", INT, 0, MEDIUM, "Accepted for compatibility; has no effect."),
     ("use.nongraceful.disconnect", BOOLEAN, False, LOW, "Accepted for compatibility; has no effect."),
+    (
+        "schema.history.internal",
+        STRING,
+        "io.debezium.storage.kafka.history.KafkaSchemaHistory",
+        LOW,
+        "The class that keeps the schema history; only the default.",
+    ),
     (f"{HISTORY}kafka.bootstrap.servers", STRING, None, HIGH, "The brokers of the schema history topic."),
     (f"{HISTORY}kafka.topic", STRING, None, HIGH, "The topic of the schema history, in Debezium's format."),
     (f"{HISTORY}store.only.captured.tables.ddl", BOOLEAN, False, LOW, "Whether the schema history has captured tables only."),

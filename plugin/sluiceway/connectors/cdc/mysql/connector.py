@@ -6,11 +6,12 @@ from collections.abc import Mapping, Sequence
 
 from sluiceway.api import ExactlyOnceSupport, Offset, Partition, SourceConnector
 from sluiceway.config.definition import ConfigDef, ValidatedValue
+from sluiceway.connectors.cdc.ignored_options import warn_of_ignored
 from sluiceway.connectors.cdc.mysql.config import DEFINITION, source_config
 from sluiceway.connectors.cdc.mysql.connection import Server
 from sluiceway.connectors.cdc.mysql.converters import converters
 from sluiceway.connectors.cdc.mysql.task import MariaDbSourceTask, MySqlSourceTask
-from sluiceway.connectors.cdc.option_checks import add_problems, warn_of_ignored
+from sluiceway.connectors.cdc.option_checks import add_problems
 from sluiceway.errors import ConfigError, ConnectError
 
 _EXCLUSIVE = (

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from sluiceway.api import ExactlyOnceSupport, Offset, Partition, SourceConnector, SourceRecord, SourceTaskContext
 from sluiceway.config.definition import ConfigDef, ValidatedValue
-from sluiceway.connectors.cdc.option_checks import warn_of_ignored
+from sluiceway.connectors.cdc.ignored_options import warn_of_ignored
 from sluiceway.connectors.cdc.postgres.config import postgres_config
 from sluiceway.connectors.cdc.postgres.keys import CONFIG
 from sluiceway.connectors.cdc.postgres.source import VERSION
