@@ -8,7 +8,7 @@ unexport PYTHONDONTWRITEBYTECODE
 .DEFAULT_GOAL := help
 .PHONY: help demo demo-hdfs down test check proof lint style types imports site format docs test-airflow test-clusters build-kubernetes test-kubernetes
 .PHONY: faults bench bench-airflow bench-frames bench-many bench-scaling clean test-columns test-frames bench-rest
-.PHONY: test-preview test-stores test-plugins test-plugins-cdc test-plugins-kills bench-plugins test-cdc test-page
+.PHONY: test-docs test-preview test-stores test-plugins test-plugins-cdc test-plugins-kills bench-plugins test-cdc test-page
 .PHONY: test-matrix test-airflow-versions test-own-airflow bench-metrics test-lineage test-metrics test-cdc-keys test-cdc-kills bench-cdc screenshots mutants mutants-map
 
 help:  ## list the targets
@@ -75,6 +75,9 @@ test-airflow-versions: $(VENV)/.ready  ## unit tests of operators, sensors, and 
 
 test-own-airflow: $(VENV)/.ready  ## the tutorial of a newcomer's own Airflow, as printed, outside the repository (PYTHONS="3.13 3.12"); 20 minutes
 	PYTHONPATH=plugin:tests $(BIN)/python tools/follow_page.py $(PYTHONS)
+
+test-docs: $(VENV)/.ready  ## the commands of tutorials and recipes, run as printed on a real stack; tests/support/docs_pages.py lists the pages
+	$(BIN)/python -m pytest tests/airflow/test_docs_pages.py tests/unit/testing/test_documentation.py tests/unit/testing/test_docs_pages.py -p no:cacheprovider
 
 test-lineage: $(VENV)/.ready  ## events that OpenLineage's own provider makes of connectors' runs
 	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt apache-airflow-providers-openlineage

@@ -30,7 +30,7 @@ from support.docs_pages import run_page
 from support.eventually import NEVER
 from support.wheel import build_wheel
 
-PAGE = Path(__file__).parents[1] / "docs" / "tutorial" / "your-own-airflow.md"
+PAGE = "tutorial/your-own-airflow.md"
 _VENV, _INSTALL = "python3 -m venv venv", "pip install 'sluiceway[airflow]'"
 _SERVER = "airflow standalone"
 _SECOND_TERMINAL = "cd try-sluiceway\n. venv"
@@ -91,6 +91,10 @@ class Terminals:
         else:
             time.sleep(1)  # as a person, who does not ask a hundred times a second
         return same
+
+    def save(self, name: str, text: str) -> None:
+        """Save a file of the page."""
+        (self._folder / name).write_text(text, encoding="utf-8")
 
     def last_words(self) -> str:
         """Return the output of the last command, and the end of Airflow's log."""

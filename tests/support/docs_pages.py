@@ -1,72 +1,155 @@
-"""Runs the commands of a documentation page and compares what they print with the page."""
+"""Runs the commands of a documentation page as they are printed, and compares what they print with the page."""
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Protocol
 
 from support.eventually import LIMIT, eventually
-from support.stack import RunningStack
 
-_BLOCK = re.compile(r"```(sh|console)\n(.*?)```", re.DOTALL)
+TESTS = Path(__file__).parents[1]
+DOCS = TESTS.parent / "docs"
+
+#: Pages that tests/airflow/test_docs_pages.py runs.
+RUN = (
+    "how-to/recipes.md",
+    "tutorial/changes-of-a-database.md",
+    "tutorial/first-connector.md",
+    "tutorial/topic-to-lakehouse.md",
+)
+_OWN_SYSTEM = "names systems of the reader's, so it cannot be followed as printed"
+_CLUSTER = "needs a cluster of several machines"
+#: Other pages with commands, and why no test runs them.
+NOT_RUN = {
+    "how-to/bring-your-plugins.md": "needs jars of other projects; `make test-plugins` runs such plugins",
+    "how-to/capture-changes.md": _OWN_SYSTEM,
+    "how-to/configure-records.md": _OWN_SYSTEM,
+    "how-to/handle-bad-records.md": _OWN_SYSTEM,
+    "how-to/install-in-airflow.md": "needs another Airflow; tests/airflow/test_wheel.py runs its commands in one",
+    "how-to/install.md": "installs packages from the network; tools/check-release does so",
+    "how-to/manage-offsets.md": _OWN_SYSTEM,
+    "how-to/move-from-debezium.md": "needs Debezium; tests/cdc runs a real one",
+    "how-to/move-from-kafka-connect.md": "needs Kafka Connect; tests/integration runs a real one",
+    "how-to/preview.md": _OWN_SYSTEM,
+    "how-to/read-a-database.md": _OWN_SYSTEM,
+    "how-to/read-iceberg-and-delta.md": _OWN_SYSTEM,
+    "how-to/restart-failed-tasks.md": _OWN_SYSTEM,
+    "how-to/review-and-undo-changes.md": _OWN_SYSTEM,
+    "how-to/run-on-kubernetes.md": _CLUSTER,
+    "how-to/run-on-spark-clusters.md": _CLUSTER,
+    "how-to/run-on-spark-standalone.md": _CLUSTER,
+    "how-to/run-on-yarn.md": _CLUSTER,
+    "how-to/run-standalone.md": _OWN_SYSTEM,
+    "how-to/schedule-connectors.md": _OWN_SYSTEM,
+    "how-to/secure-the-rest-api.md": _OWN_SYSTEM,
+    "how-to/share-an-application.md": _OWN_SYSTEM,
+    "how-to/start-faster.md": "changes settings of hosts",
+    "how-to/trace-connectors.md": "needs a collector",
+    "how-to/troubleshoot.md": "shows failures of one moment",
+    "how-to/upgrade.md": "needs an older installation; tests/airflow/test_upgrade.py has one",
+    "how-to/use-spark-formats.md": _OWN_SYSTEM,
+    "how-to/use-the-command-line.md": _OWN_SYSTEM,
+    "how-to/watch-with-prometheus.md": "needs Prometheus; tests/monitoring runs a real one",
+    "how-to/work-in-the-page.md": "is about a browser; tests/page uses one",
+    "how-to/write-files.md": _OWN_SYSTEM,
+    "how-to/write-to-a-database.md": _OWN_SYSTEM,
+    "how-to/write-to-hdfs.md": _CLUSTER,
+    "how-to/write-to-iceberg-and-delta.md": "needs Docker for its catalog; tests run the same server from its jars",
+    "how-to/write-to-s3.md": "needs an account at a cloud; tests use a server with the same protocol",
+    "tutorial/your-own-airflow.md": "installs packages from the network; `make test-own-airflow` follows it",
+    "tutorial/first-pipeline.md": "needs `make demo` and hands in Airflow's UI; tests/airflow/test_demo.py runs the demo",
+}
+
+_BLOCK = re.compile(r"^```(sh|console|python)\n(.*?)^```", re.DOTALL | re.MULTILINE)
 _PROMPT = re.compile(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", re.MULTILINE)
-#: Commands that make the stack, which all tests of a folder share.
+_FILE = re.compile(r"# (\w+\.py)\n")
+#: Commands that make the checkout's environment and the stack, which all tests of a folder share.
 _STACK = re.compile(r"^(make .*|\. \.venv/bin/activate)$", re.MULTILINE)
 
 
 class Shell:
-    """Runs commands in a folder where ``.sluiceway`` is the stack's folder.
+    """Runs commands in a folder where ``.sluiceway`` is a stack's folder.
 
     Args:
-        replaced: what stands in the place of texts of the page, such as its folder or ports.
-        functions: shell functions, defined before each command.
+        folder: stands for the checkout.
+        home: the stack's folder, which need not exist yet.
+        code: where the page's Python files are saved, from ``folder``.
     """
 
-    def __init__(self, stack: RunningStack, folder: Path, replaced: Mapping[str, str], functions: str = "") -> None:
-        (folder / ".sluiceway").symlink_to(stack.home)
+    def __init__(self, folder: Path, home: Path, code: str = ".") -> None:
+        home.mkdir(parents=True, exist_ok=True)
+        (folder / ".sluiceway").symlink_to(home)
+        programs = folder / "programs"
+        programs.mkdir()
+        # Docker does not run in the machines of the tests: the servers are the tests' own.
+        (programs / "docker").write_text(f'#!/bin/sh\nPYTHONPATH={TESTS} exec {sys.executable} -m support.docker_stand_in "$@"\n')
+        (programs / "docker").chmod(0o755)
         self._folder = folder
-        self._replaced = replaced
-        self._functions = functions
-        path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"  # as with the virtual environment that the page activates
-        self._env = {**os.environ, "PATH": path, "SLUICEWAY_SERVER": stack.addresses.rest, "SPARK_LOCAL_IP": "127.0.0.1"}
+        self._home = home
+        self._code = folder / code
+        # As with the virtual environment that the page activates.
+        path = f"{programs}:{Path(sys.executable).parent}:{os.environ['PATH']}"
+        self._env = {**os.environ, "PATH": path, "SLUICEWAY_HOME": str(home), "SPARK_LOCAL_IP": "127.0.0.1"}
 
-    def run(self, commands: str, *, within: float = 300) -> tuple[int, str]:
+    def run(self, commands: str, *, within: float = 600) -> tuple[int, str]:
         """Run commands and return their exit code and output."""
-        for old, new in self._replaced.items():
-            commands = commands.replace(old, new)
-        command = ["bash", "-euo", "pipefail", "-c", f"{self._functions}\n{commands}"]
         done = subprocess.run(
-            command, cwd=self._folder, env=self._env, capture_output=True, text=True, timeout=within, check=False
+            ["bash", "-euo", "pipefail", "-c", commands],
+            cwd=self._folder,
+            env={**self._env, **self._server()},
+            capture_output=True,
+            text=True,
+            timeout=within,
+            check=False,
         )
         print(commands, done.stdout, done.stderr[-3000:], sep="\n")
         return done.returncode, done.stdout
 
     def prints(self, command: str, output: str) -> bool:
         code, found = self.run(command)
-        return code == 0 and found.strip() == output.strip()
+        return code == 0 and matches(found, output)
+
+    def save(self, name: str, text: str) -> None:
+        self._code.mkdir(parents=True, exist_ok=True)
+        (self._code / name).write_text(text, encoding="utf-8")
+
+    def _server(self) -> dict[str, str]:
+        """Return the variable with the REST API's address: another stack may have the default port."""
+        file = self._home / "stack.json"
+        return {"SLUICEWAY_SERVER": json.loads(file.read_text())["rest"]} if file.exists() else {}
 
 
 class Commands(Protocol):
-    """Runs the commands of a page."""
+    """Runs the commands of a page, and saves its files where the commands find them."""
 
     def run(self, commands: str) -> tuple[int, str]: ...
 
     def prints(self, command: str, output: str) -> bool: ...
 
+    def save(self, name: str, text: str) -> None: ...
 
-def run_page(page: Path, shell: Commands, *, within: float = LIMIT) -> None:
-    """Run each command of a page; those with a prompt must at last print what the page shows."""
-    for kind, block in _BLOCK.findall(page.read_text(encoding="utf-8")):
-        if kind == "sh":
+
+def matches(found: str, shown: str) -> bool:
+    """Return True if a command printed what the page shows, where ``...`` stands for any text."""
+    return re.fullmatch(".*?".join(map(re.escape, shown.strip().split("..."))), found.strip(), re.DOTALL) is not None
+
+
+def run_page(page: str, shell: Commands, *, within: float = LIMIT) -> None:
+    """Run each command of a page below docs; those with a prompt must at last print what the page shows."""
+    for kind, block in _BLOCK.findall((DOCS / page).read_text(encoding="utf-8")):
+        if kind == "python":
+            if file := _FILE.match(block):
+                shell.save(file[1], block[file.end() :])
+        elif kind == "sh":
             code, _ = shell.run(_STACK.sub("", block))
             assert code == 0, block
-            continue
-        shown = _PROMPT.findall(block)
-        assert shown, block
-        for command, output in shown:
-            eventually(lambda c=command, o=output: shell.prints(c, o) or None, within=within, what=f"{command}: {output}")
+        else:
+            shown = _PROMPT.findall(block)
+            assert shown, block
+            for command, output in shown:
+                eventually(lambda c=command, o=output: shell.prints(c, o) or None, within=within, what=f"{command}: {output}")

@@ -1,15 +1,16 @@
-"""Every key that the documentation shows is accepted by validation."""
+"""Every key that the documentation shows is accepted by validation, with its value."""
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import yaml
 
 from sluiceway.config.connector import OWN
+from sluiceway.config.definition import ConfigDef
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.discovery import connector_class
 from sluiceway.herder.enrichment import framework_def
@@ -24,6 +25,9 @@ PREFIXES = (
     *("iceberg.catalog.", "iceberg.table.", "delta.storage.", "delta.table.", "value.converter.", "key.converter."),
 )
 """Starts of keys that no connector defines one by one."""
+WRITTEN_IN_THE_PAGE = "csv_source.CsvSourceConnector"
+OF_JARS = "connector.plugin.version"
+"""The key of a config whose class is one of the reader's jars."""
 EXAMPLES = {
     "airflow.mode": "micro-batch",
     "airflow.schedule": "@hourly",
@@ -62,25 +66,49 @@ def test_a_documented_key_is_accepted(key: str) -> None:
     assert errors({**SINK, **MICRO_BATCH, key: EXAMPLES[key]}) == {}
 
 
+def printed(text: str) -> Iterator[str]:
+    """Yield the JSON blocks of a page, and the files that its commands write, as a shell would."""
+    for block, file in re.findall(r"```json\n(.*?)```|\.(?:json|yaml) <<'?END'?\n(.*?)^END$", text, re.DOTALL | re.MULTILINE):
+        yield block or re.sub(r"\$\([^)]*\)", "localhost:9092", file.replace("$PWD", "/home/me/sluiceway"))
+
+
 def blocks() -> Iterator[tuple[str, dict[str, str]]]:
     """Yield the connectors' configs in the pages."""
     for page in sorted(DOCS.rglob("*.md")):
-        for number, block in enumerate(re.findall(r"```json\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)):
+        for number, block in enumerate(printed(page.read_text(encoding="utf-8"))):
             try:
-                found = json.loads(block)
-            except ValueError:
+                documents = list(yaml.load_all(block, yaml.BaseLoader))  # all values as texts; reads JSON, too
+            except yaml.YAMLError:
                 continue  # a part of a config
-            config = found.get("config", found) if isinstance(found, dict) else {}
-            if isinstance(config, dict) and "connector.class" in config:
-                yield f"{page.relative_to(DOCS)}-{number}", {"name": "c", **{key: str(value) for key, value in config.items()}}
+            for part, found in enumerate(documents):
+                config = found.get("config", found) if isinstance(found, dict) else {}
+                if isinstance(config, dict) and config.get("connector.class", WRITTEN_IN_THE_PAGE) != WRITTEN_IN_THE_PAGE:
+                    yield f"{page.relative_to(DOCS)}-{number}-{part}", {"name": "c", **config}
 
 
 @pytest.mark.parametrize("config", [pytest.param(config, id=name) for name, config in blocks()])
 def test_the_keys_of_a_config_in_a_page_are_known(config: dict[str, str]) -> None:
-    connector = connector_class(config["connector.class"])
-    definitions = (framework_def(connector, {**config}, WORKER), connector.config_def(), OWN)
-    known = {key.name for definition in definitions for key in definition}
+    known = {key.name for definition in definitions(config) for key in definition}
     assert [key for key in config if key not in known and not key.startswith(PREFIXES)] == []
+
+
+@pytest.mark.parametrize("config", [pytest.param(config, id=name) for name, config in blocks() if OF_JARS not in config])
+def test_the_values_of_a_config_in_a_page_are_valid(config: dict[str, str]) -> None:
+    """Without the connector's own checks, which may ask the system that the page names."""
+    found = [value for definition in definitions(config) for value in definition.validate(config).values()]
+    assert {value.name: value.errors for value in found if value.errors} == {}
+
+
+def test_the_pages_have_configs_of_both_kinds() -> None:
+    names = [name for name, _ in blocks()]
+    assert any(name.startswith("how-to/recipes") for name in names)
+    assert any(name.startswith("how-to/write-files") for name in names)
+
+
+def definitions(config: dict[str, str]) -> tuple[ConfigDef, ...]:
+    """Return the definitions of a config's keys: those of all connectors, those of its class, and Sluiceway's own."""
+    connector = connector_class(config["connector.class"])
+    return framework_def(connector, dict(config), WORKER), connector.config_def(), OWN
 
 
 @pytest.mark.parametrize(

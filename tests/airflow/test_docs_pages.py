@@ -1,0 +1,68 @@
+"""Pages of the documentation as a reader follows them: each command runs as printed, and prints what the page says.
+
+``make test-docs`` runs them. ``support.docs_pages`` lists the pages, and those that no test runs with the reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from sluiceway.stack import demo
+from sluiceway.stack.up import down
+from support import docker_stand_in
+from support.docs_pages import Shell, run_page
+from support.guard import Guard
+from support.mariadb import MariaDbServer
+from support.postgres import PostgresServer
+from support.stack import RunningStack, end
+
+pytestmark = [pytest.mark.airflow, pytest.mark.long, pytest.mark.timeout(2400)]
+
+
+@pytest.fixture(scope="module")
+def databases() -> Iterator[None]:
+    """The servers that pages start with Docker, on the pages' ports."""
+    postgres, mariadb = PostgresServer(), MariaDbServer(binlog=True)
+    postgres.port, mariadb.port = docker_stand_in.POSTGRES_PORT, docker_stand_in.MARIADB_PORT
+    user, password = docker_stand_in.POSTGRES_USER, docker_stand_in.POSTGRES_PASSWORD
+    with postgres, mariadb:
+        postgres.execute(f"CREATE ROLE {user} SUPERUSER REPLICATION LOGIN PASSWORD '{password}'")
+        yield
+
+
+@pytest.fixture
+def shell(stack: RunningStack, tmp_path: Path) -> Iterator[Shell]:
+    """The shell of a reader who has run ``make demo``. The connectors that the page leaves are deleted."""
+    log = stack.home / "demo/access.log"
+    log.parent.mkdir(exist_ok=True)
+    if not log.exists():
+        log.write_text("\n".join(demo.sample_lines()) + "\n", encoding="utf-8")
+    before = set(stack.connect.connectors())
+    yield Shell(tmp_path, stack.home)
+    for name in set(stack.connect.connectors()) - before:
+        stack.connect.delete(name)
+
+
+def test_the_lakehouse(shell: Shell) -> None:
+    run_page("tutorial/topic-to-lakehouse.md", shell)
+
+
+def test_the_changes_of_a_database(shell: Shell, databases: None) -> None:
+    run_page("tutorial/changes-of-a-database.md", shell)
+
+
+def test_the_recipes(shell: Shell, databases: None) -> None:
+    run_page("how-to/recipes.md", shell)
+
+
+def test_the_first_connector(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    guard = Guard(end, home)
+    try:
+        run_page("tutorial/first-connector.md", Shell(tmp_path, home, ".sluiceway/people"))
+    finally:
+        down(print, home=home)
+        guard.close()
