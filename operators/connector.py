@@ -18,7 +18,7 @@ from sluiceway.operators.driver_operator import (
     report_folder,
     with_report,
 )
-from sluiceway.operators.given_config import GivenConfig, check_given, check_kind, given_name, named_config
+from sluiceway.operators.given_config import check_given, check_kind, given_name, named_config
 from sluiceway.operators.watched import WatchedConnector
 from sluiceway.provider.compat import AirflowException, AirflowFailException, conf
 from sluiceway.provider.dag_bundle.dag_ids import dag_id
@@ -90,7 +90,7 @@ class ConnectorOperator(LineageMixin, WatchedConnector):
         self,
         *,
         connector: str | None = None,
-        config: GivenConfig | None = None,
+        config: Mapping[str, Any] | str | None = None,
         mode: str | None = None,
         deferrable: bool | None = None,
         **kwargs: Any,

@@ -17,7 +17,7 @@ from sluiceway.config.connector import NAME
 from sluiceway.errors import BadRequestError, NotFoundError
 from sluiceway.herder import Herder
 from sluiceway.herder.plugin_path import use_plugin_path
-from sluiceway.operators.given_config import GivenConfig, check_given, given_name, named_config
+from sluiceway.operators.given_config import check_given, given_name, named_config
 from sluiceway.provider.compat import AirflowException
 from sluiceway.provider.hooks.kafka_connect import kafka_overrides
 from sluiceway.provider.settings import read_settings
@@ -83,7 +83,7 @@ class CreateConnectorOperator(ConnectorControlOperator):
     template_fields: Sequence[str] = (*ConnectorControlOperator.template_fields, "config")
 
     def __init__(
-        self, *, config: GivenConfig, connector: str | None = None, initial_state: str = "RUNNING", **kwargs: Any
+        self, *, config: Mapping[str, Any] | str, connector: str | None = None, initial_state: str = "RUNNING", **kwargs: Any
     ) -> None:
         check_given(connector, config)
         if initial_state not in INITIAL_STATES:

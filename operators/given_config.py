@@ -14,13 +14,10 @@ from sluiceway.discovery import connector_class, is_sink
 from sluiceway.errors import ConfigError, NotFoundError
 from sluiceway.provider.compat import AirflowException
 
-GivenConfig = Mapping[str, Any] | str
-"""A connector's config, or a file's path. A value may be a template or an ``XComArg``, which Airflow renders for a run."""
-
 _SCALARS = (str, int, float, bool, type(None))
 
 
-def named_config(connector: str | None, config: GivenConfig | None) -> dict[str, str] | None:
+def named_config(connector: str | None, config: Mapping[str, Any] | str | None) -> dict[str, str] | None:
     """Return a connector's config including its name; None if the DAG passes none. Call it for rendered fields.
 
     Args:

@@ -1,4 +1,4 @@
-"""Follows docs/tutorial/your-own-airflow.md as a newcomer does, with the wheel instead of the package index.
+"""Follows docs/tutorial/your-own-airflow.md as a newcomer does, who has the wheel in the folder ``dist``.
 
     python tools/follow_page.py [PYTHON ...] [--environment FOLDER ...] [--keep]
 
@@ -25,13 +25,15 @@ from pathlib import Path
 import psutil
 from matrix_pythons import find_python
 
+from sluiceway import __version__
 from sluiceway.stack.ports import free_port
 from support.docs_pages import run_page
 from support.eventually import NEVER
 from support.wheel import build_wheel
 
 PAGE = "tutorial/your-own-airflow.md"
-_VENV, _INSTALL = "python3 -m venv venv", "pip install 'sluiceway[airflow]'"
+_VENV, _COPY = "python3 -m venv venv", "cp -r dist try-sluiceway"
+_INSTALL = f"pip install 'dist/sluiceway-{__version__}-py3-none-any.whl[airflow]'"
 _SERVER = "airflow standalone"
 _SECOND_TERMINAL = "cd try-sluiceway\n. venv"
 _BEFORE_THE_END = "sluiceway broker stop"
@@ -166,14 +168,16 @@ def follow_with(python: str, wheel: Path, *, keep: bool) -> str:
     program = find_python(python)
     if program is None:
         return "not on this machine"
-    return follow({_INSTALL: f"pip install '{wheel}[airflow]'"}, {"python3": f'exec {program} "$@"'}, keep=keep)
+    return follow({_COPY: f"cp -r {wheel.parent} try-sluiceway/dist"}, {"python3": f'exec {program} "$@"'}, keep=keep)
 
 
 def follow_beside(environment: Path, wheel: Path, *, keep: bool) -> str:
     """Follow the page with a virtual environment that has an Airflow."""
     pip = f"{sys.executable} -m pip --python {environment}/bin/python install --quiet --no-deps --force-reinstall {wheel}"
     return follow(
-        {_VENV: f"ln -s {environment} venv", _INSTALL: pip}, {"curl": _CURL.format(curl=shutil.which("curl"))}, keep=keep
+        {_VENV: f"ln -s {environment} venv", _COPY: ":", _INSTALL: pip},
+        {"curl": _CURL.format(curl=shutil.which("curl"))},
+        keep=keep,
     )
 
 

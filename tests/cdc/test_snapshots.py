@@ -265,7 +265,12 @@ def _is_created(record: SourceRecord, topic: str, id_: int) -> bool:
 
 def _poll_until(run: TaskRun, last: Callable[[SourceRecord], bool]) -> list[SourceRecord]:
     found: list[SourceRecord] = []
-    eventually(lambda: found.extend(run.poll()) or any(map(last, found)))
+
+    def arrived() -> bool:
+        found.extend(run.poll() or ())
+        return any(map(last, found))
+
+    eventually(arrived)
     return found
 
 

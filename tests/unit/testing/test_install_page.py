@@ -18,7 +18,9 @@ FOR_DEVELOPERS = {"test", "test-s3", "test-gcs", "docs", "lint"}
 # Decisions tell of their time, and the changelog of versions.
 PAGES = [ROOT / "README.md", *sorted(page for page in (ROOT / "docs").rglob("*.md") if page.parent.name != "decisions")]
 _COMMAND = re.compile(r"pip install [^\n`]*sluiceway[^\n`]*")
-_OF_THE_WHEEL = re.compile(rf"pip install (?:-c constraints\.txt )?'{re.escape(WHEEL)}\[([a-z0-9,-]+)\]'(?: +# [^\n]*)?")
+_OF_THE_WHEEL = re.compile(
+    rf"pip install (?:-c constraints\.txt )?'{re.escape(WHEEL)}\[([a-z0-9,-]+)\]'(?: \"apache-airflow==[^\n]*)?(?: +# [^\n]*)?"
+)
 
 
 def setup() -> configparser.ConfigParser:

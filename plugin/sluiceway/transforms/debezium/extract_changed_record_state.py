@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
-from sluiceway.api import SourceRecord, Transform
+from sluiceway.api import ConnectRecord, SourceRecord, Transform
 from sluiceway.api.transform import R
 from sluiceway.config.definition import ConfigDef, Type, Width
 from sluiceway.data import OPTIONAL_STRING_SCHEMA, Header, Schema, Struct
@@ -45,15 +45,13 @@ class ExtractChangedRecordState(Transform):
 
     def configure(self, config: Mapping[str, str]) -> None:
         options = Options(_OPTIONS, config)
-        self._headers = [_header(options.text(each.key.name)) for each in _OPTIONS]
+        self._headers: list[Header | None] = [_header(options.text(each.key.name)) for each in _OPTIONS]
         self._deleted: tuple[str, Any, list[Header]] | None = None
 
     def apply(self, record: R) -> R | Sequence[R] | None:
-        deleted, self._deleted = self._deleted, None
-        if record.value is None and isinstance(record, SourceRecord) and deleted is not None:
-            topic, key, of_delete = deleted
-            if (record.topic, record.key) == (topic, key):  # in Debezium, a delete and its tombstone share their headers
-                return record.new_record(headers=(*record.headers, *of_delete))
+        of_delete: Sequence[Header] = self._of_delete(record)
+        if of_delete:
+            return record.new_record(headers=(*record.headers, *of_delete))
         if record.value is None or not is_envelope(record.value_schema):
             return record
         value = require_struct(record.value, record.value_schema, "Record value should be struct.")
@@ -71,6 +69,14 @@ class ExtractChangedRecordState(Transform):
         if after is None and added:
             self._deleted = record.topic, record.key, added
         return record.new_record(headers=(*record.headers, *added)) if added else record
+
+    def _of_delete(self, record: ConnectRecord) -> Sequence[Header]:
+        """Return the headers of a tombstone's delete: in Debezium, the two share them."""
+        deleted, self._deleted = self._deleted, None
+        if deleted is None or record.value is not None or not isinstance(record, SourceRecord):
+            return ()
+        topic, key, headers = deleted
+        return headers if (record.topic, record.key) == (topic, key) else ()
 
 
 def _header(name: str | None) -> Header | None:
