@@ -76,3 +76,11 @@ def test_a_result_is_what_pytest_or_the_target_says_last(tool: ModuleType, outpu
 def test_each_target_exists(tool: ModuleType) -> None:
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     assert [name for name in tool.TARGETS if f"\n{name}:" not in makefile] == []
+
+
+@pytest.mark.parametrize("tool", ["follow_page"], indirect=True)
+def test_the_page_has_the_texts_that_are_replaced_when_it_is_followed(tool: ModuleType, tmp_path: Path) -> None:
+    page = tool.PAGE.read_text(encoding="utf-8")
+    ports, _ = tool._beside_others(tmp_path)
+    marks = (tool._VENV, tool._INSTALL, tool._SERVER, tool._SECOND_TERMINAL, tool._BEFORE_THE_END)
+    assert [each for each in (*marks, *ports) if each not in page] == []
