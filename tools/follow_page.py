@@ -37,7 +37,7 @@ _INSTALL = f"pip install 'dist/sluiceway-{__version__}-py3-none-any.whl[airflow]
 _SERVER = "airflow standalone"
 _SECOND_TERMINAL = "cd try-sluiceway\n. venv"
 _BEFORE_THE_END = "sluiceway broker stop"
-#: Before 3.2, Airflow asks for a token even where everybody is an administrator.
+#: Airflow 3.1 asks for a token even where everybody is an administrator.
 _CURL = """
 token=$({curl} -s "$AIRFLOW__API__BASE_URL/auth/token" | sed 's/.*"access_token":"\\([^"]*\\).*/\\1/')
 exec {curl} -H "Authorization: Bearer $token" "$@"
