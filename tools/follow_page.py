@@ -117,7 +117,8 @@ class Terminals:
         server, self._server = self._server, None
         presses = next((count for count in range(1, 4) if _ends(server)), 0)
         left = _of_group(server)
-        self._say(f"Ctrl-C: Airflow ended after {presses or 'more than 3'} of them; left: {', '.join(left) or 'nothing'}")
+        rest = f"{len(left)} processes, such as {left[-1]}" if left else "nothing"
+        self._say(f"Ctrl-C: Airflow ended after {presses or 'more than 3'} of them, and left {rest}")
         if left:
             os.killpg(server.pid, signal.SIGKILL)
 
