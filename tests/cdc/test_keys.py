@@ -68,7 +68,8 @@ def types(source: Captured) -> dict[str, Maker]:
 
 
 def _create(source: Captured, tables: list[KeyTable]) -> None:
-    source.execute(*(statement for table in tables for statement in table.statements(postgres=source.is_postgres)))
+    settings = () if source.is_postgres else ("set sql_mode = 'ALLOW_INVALID_DATES'",)
+    source.execute(*settings, *(statement for table in tables for statement in table.statements(postgres=source.is_postgres)))
     names = ", ".join(table.name for table in tables)
     source.execute(f"analyze {names}" if source.is_postgres else f"analyze table {names}")  # a snapshot's ranges need counts
 

@@ -27,8 +27,10 @@ BUILT_IN_DATABASES = frozenset({"mysql", "performance_schema", "information_sche
 
 _NO_SUCH_VARIABLE, _SYNTAX_ERROR = 1193, 1064
 _FETCHED_BYTES = 4 << 20
-_OTHER_VALUES = frozenset({"NO_ZERO_DATE", "NO_ZERO_IN_DATE", "PAD_CHAR_TO_FULL_LENGTH"})
-"""SQL modes in which queries refuse values that tables have, or return others than the log has."""
+_OTHER_VALUES = frozenset({"NO_ZERO_DATE", "NO_ZERO_IN_DATE", "PAD_CHAR_TO_FULL_LENGTH", "EMPTY_STRING_IS_NULL"})
+"""SQL modes in which queries refuse or do not find values that tables have, or return others than the log has."""
+_ANY_DATE = "ALLOW_INVALID_DATES"
+"""The SQL mode in which a query may compare with 30 February, which a table may have."""
 
 _INTERRUPTED_CODES = frozenset({1317, 1969, 3024})
 """Error codes of interrupted statements, and of statements that took too long."""
@@ -345,8 +347,7 @@ def connect(settings: ConnectionSettings) -> Connection[Any]:
         with connection.cursor() as cursor:
             cursor.execute("SET time_zone = '+00:00'")
             cursor.execute("SELECT @@sql_mode")
-            modes = str((cursor.fetchone() or ("",))[0]).split(",")
-            cursor.execute("SET sql_mode = %s", (",".join(mode for mode in modes if mode not in _OTHER_VALUES),))
+            cursor.execute("SET sql_mode = %s", (session_modes(str((cursor.fetchone() or ("",))[0])),))
             for statement in settings.statements:
                 cursor.execute(statement)
     except pymysql.err.OperationalError as error:
@@ -358,6 +359,12 @@ def connect(settings: ConnectionSettings) -> Connection[Any]:
     except pymysql.err.MySQLError as error:
         raise ConnectError(f"{settings.host}:{settings.port}: {error}") from error
     return connection
+
+
+def session_modes(modes: str) -> str:
+    """Return the SQL modes of our sessions, from those of the server."""
+    kept = (mode for mode in modes.split(",") if mode and mode not in {*_OTHER_VALUES, _ANY_DATE})
+    return ",".join([*kept, _ANY_DATE])
 
 
 def _tls(mode: str) -> dict[str, Any]:
