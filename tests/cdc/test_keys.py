@@ -154,6 +154,11 @@ def test_no_signal_ends_a_connector(source: Captured, tmp_path: Path) -> None:
         )
         refused += [{}, {"surrogate-key": "note"}]  # a key that no record can have, and one without order
         tables += ["odd", "odd"]
+        source.execute("create sequence unused", "create function broken() returns int language plpgsql as 'begin end'")
+        # psycopg's errors of these are those of lost connections.
+        for condition in ("currval('unused') > 0", "broken() > n", f"{'(' * 20_000}n > 0{')' * 20_000}"):
+            refused.append({"additional-conditions": [{"data-collection": "public.notes", "filter": condition}]})
+            tables.append("notes")
     signals = tmp_path / "signals"
     config = {
         **source.config,
