@@ -185,13 +185,18 @@ class Reading:
         self._offset = {name: value for name, value in self._offset.items() if "incremental" not in name}
 
 
+def signal_table(name: str) -> str:
+    """Return the signal table of a test of tables of which the first has a name."""
+    return f"signals_{name}"
+
+
 class Signals:
     """Sends the signals of a test by one of the channels."""
 
     def __init__(self, source: Captured, channel: str, folder: Path, name: str, kafka: Kafka | None) -> None:
         self._source, self._channel, self._kafka = source, channel, kafka
         self._file = folder / f"signals-{name}"
-        self._table, self._topic = f"signals_{name}", f"{source.config.get('slot.name', source.schema)}-{name}"
+        self._table, self._topic = signal_table(name), f"{source.config.get('slot.name', source.schema)}-{name}"
         self.config = {"signal.poll.interval.ms": "0"}
         if channel == FILE:
             self.config |= {"signal.enabled.channels": "file", "signal.file": str(self._file), "read.only": "true"}

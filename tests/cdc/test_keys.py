@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from cdc.captured import Captured
-from cdc.key_reading import FILE, TABLE, TABLE_DELETE, TOPIC, read_all
+from cdc.key_reading import FILE, TABLE, TABLE_DELETE, TOPIC, read_all, signal_table
 from cdc.key_tables import (
     MARIADB_TYPES,
     MYSQL_TYPES,
@@ -75,7 +75,8 @@ def _create(source: Captured, tables: list[KeyTable]) -> None:
 
 
 def _drop(source: Captured, tables: list[KeyTable]) -> None:
-    source.execute(f"drop table if exists {', '.join(table.name for table in tables)}")
+    names = [*(table.name for table in tables), signal_table(tables[0].name)]  # else later snapshots read its marks
+    source.execute(f"drop table if exists {', '.join(names)}")
     if source.is_postgres:
         source.execute("select pg_drop_replication_slot(slot_name) from pg_replication_slots where database = current_database()")
 
