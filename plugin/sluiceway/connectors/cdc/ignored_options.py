@@ -25,7 +25,6 @@ WITHOUT_EFFECT = frozenset(
         "database.tcpKeepAlive",
         "event.deserialization.failure.handling.mode",
         "event.processing.failure.handling.mode",
-        "gtid.source.filter.dml.events",
         "incremental.snapshot.allow.schema.changes",
         "inconsistent.schema.handling.mode",
         "lsn.flush.timeout.action",
@@ -84,6 +83,8 @@ def ignored_options(config: Config, definition: ConfigDef, *, postgresql: bool) 
     names = WITHOUT_EFFECT | (WITHOUT_EFFECT_IN_POSTGRESQL if postgresql else WITHOUT_EFFECT_IN_BINLOG)
     if not has_regex(config.get(NAMING_STRATEGY)):
         names = names.union(REGEX_OPTIONS)
+    if not (config.get("gtid.source.includes") or config.get("gtid.source.excludes")):
+        names = names.union(("gtid.source.filter.dml.events",))
     found = [key.name for key in definition if key.name in names and _differs(config.get(key.name), key.default)]
     found += _unknown(config, definition, postgresql=postgresql)
     found += _channels(config)

@@ -23,7 +23,6 @@ _TOPIC = re.compile(r"[A-Za-z0-9._-]+")
 _KEY_COLUMNS = re.compile(r"\s*[^\s:]+:[^:\s]+\s*")
 _REPLICA_IDENTITY = re.compile(r"\s*[^\s:]+:(DEFAULT|FULL|NOTHING|INDEX \S+)\s*", re.IGNORECASE)
 _HEX = "hex:"
-_ALL_SOURCES = "This connector reads the rows of all GTID sources"
 _SSL_MODES = ("disabled", "preferred", "required", "verify_ca", "verify_identity", "disable", "trust", "verify-ca", "verify-full")
 _VERIFIED = frozenset({"verify_ca", "verify_identity", "verify-ca", "verify-full"})
 _LARGEST_SERVER_ID = (1 << 32) - 1
@@ -177,10 +176,7 @@ _BINLOG_CHECKS: dict[str, Check] = {
     "database.server.id": _server_id,
     "database.ssl.mode": _ssl_mode,
     "schema.history.internal": _default_class("io.debezium.storage.kafka.history.KafkaSchemaHistory"),
-    "gtid.source.includes": _refused(_ALL_SOURCES),
-    "gtid.source.excludes": lambda value, config: (
-        _without("gtid.source.includes")(value, config) or _refused(_ALL_SOURCES)(value, config)
-    ),
+    "gtid.source.excludes": _without("gtid.source.includes"),
     "inconsistent.schema.handling.mode": _only("fail", "warn", "skip"),
     "event.deserialization.failure.handling.mode": _only("fail", "warn", "skip", "ignore"),
 }

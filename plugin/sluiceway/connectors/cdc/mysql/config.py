@@ -80,9 +80,21 @@ _OWN: list[Entry] = [
         MEDIUM,
         "What names topics: Default-, Schema-, DefaultRegex-, SchemaRegex-, DefaultUnicode-, SchemaUnicodeTopicNamingStrategy.",
     ),
-    ("gtid.source.includes", STRING, None, HIGH, "Regular expressions of the GTID sources to read."),
+    (
+        "gtid.source.includes",
+        STRING,
+        None,
+        HIGH,
+        "Regular expressions of the GTID sources to read: servers' UUIDs in MySQL, domain-server, as 0-1, in MariaDB.",
+    ),
     ("gtid.source.excludes", STRING, None, MEDIUM, "Regular expressions of the GTID sources not to read."),
-    ("gtid.source.filter.dml.events", BOOLEAN, True, MEDIUM, "Whether rows of other GTID sources are left out."),
+    (
+        "gtid.source.filter.dml.events",
+        BOOLEAN,
+        True,
+        MEDIUM,
+        "Whether rows of other GTID sources are left out; else the log need only have the included ones at the start.",
+    ),
     (
         "inconsistent.schema.handling.mode",
         STRING,
@@ -151,6 +163,8 @@ _VALIDATORS: dict[str, Validator] = {
     "database.server.id": Check(_required_number, "a number"),
     "database.include.list": PATTERNS,
     "database.exclude.list": PATTERNS,
+    "gtid.source.includes": PATTERNS,
+    "gtid.source.excludes": PATTERNS,
     "snapshot.mode": one_of(*_MODES),
     "snapshot.locking.mode": one_of(
         "minimal", "minimal_percona", "minimal_percona_no_table_locks", "minimal_at_least_once", "extended", "none", "custom"
@@ -169,7 +183,10 @@ DEFINITION: ConfigDef = config_def(_OWN, _VALIDATORS, "Connector")
 
 @dataclass(frozen=True, slots=True)
 class SourceConfig:
-    """The parsed settings of a task. ``captured`` tells by ``database.table`` whether a table is captured."""
+    """The parsed settings of a task.
+
+    ``gtid_sources`` tells whether a GTID source is included, None if all are; ``filters_rows`` whether others' rows are left out.
+    """
 
     common: CommonConfig
     values: Mapping[str, Any]
@@ -178,6 +195,8 @@ class SourceConfig:
     databases: Matcher
     tables: Matcher
     history: Mapping[str, str]
+    gtid_sources: Matcher | None
+    filters_rows: bool
 
     def captures_database(self, database: str) -> bool:
         return database.lower() not in BUILT_IN_DATABASES and self.databases(database)
@@ -215,5 +234,11 @@ def source_config(config: Mapping[str, str]) -> SourceConfig:
         server_id=int(str(values["database.server.id"])),
         databases=filter_of(text("database.include.list"), text("database.exclude.list")),
         tables=filter_of(text("table.include.list"), text("table.exclude.list")),
+        gtid_sources=_gtid_sources(text("gtid.source.includes"), text("gtid.source.excludes")),
+        filters_rows=bool(values["gtid.source.filter.dml.events"]),
         history={key.removeprefix(HISTORY): value for key, value in config.items() if key.startswith(HISTORY)},
     )
+
+
+def _gtid_sources(include: str | None, exclude: str | None) -> Matcher | None:
+    return filter_of(include, exclude) if include or exclude else None

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 from sluiceway.connectors.cdc.mysql.binlog.gtids import MariaDbGtidSet, MySqlGtidSet
 from sluiceway.connectors.cdc.mysql.binlog.stream import StartPosition
@@ -52,8 +53,27 @@ class LogState:
         return max(0, sum(size for _, size in self.files[at:]) - position)
 
 
-def find_gap(start: StartPosition, log: LogState) -> str | None:
-    """Return what the log lacks behind a position, or None if it has everything."""
+class _Kept:
+    """The GTIDs of the sources to keep. Another server may have gone on with a domain of MariaDB's."""
+
+    def __init__(self, gtids: str, keep: Callable[[str], bool], *, mariadb: bool) -> None:
+        self._kind = MariaDbGtidSet if mariadb else MySqlGtidSet
+        self._keep = keep
+        self.gtids = str(self._kind.parse(gtids).filtered(keep))
+        self._domains = {str(domain) for domain in _domains(self.gtids)} if mariadb else set()
+
+    def of(self, gtids: str) -> str:
+        return str(self._kind.parse(gtids).filtered(lambda each: self._keep(each) or each.partition("-")[0] in self._domains))
+
+
+def find_gap(start: StartPosition, log: LogState, keep: Callable[[str], bool] | None = None) -> str | None:
+    """Return what the log lacks behind a position, or None if it has everything, of all sources of GTIDs or of those to keep."""
+    if keep is not None and start.gtids:
+        kept = _Kept(start.gtids, keep, mariadb=log.mariadb)
+        if not kept.gtids:
+            return None
+        start = replace(start, gtids=kept.gtids)
+        log = replace(log, executed=kept.of(log.executed), purged=kept.of(log.purged))
     if not log.files:
         return "The server has no binary log. Start it with log_bin."
     if start.gtids:

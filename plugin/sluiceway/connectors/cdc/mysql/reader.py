@@ -183,7 +183,7 @@ class DatabaseReader:
         self._position.load(offset)
         self._counter.load(offset)
         self._prepared.load(offset)
-        gap = find_gap(self._position.start, self._open_server().log_state())
+        gap = find_gap(self._position.start, self._open_server().log_state(), self._config.gtid_sources)
         if gap is not None:
             if not self._snapshots_a_gap():
                 raise ConnectError(lost_message(self._position.start, gap))
@@ -228,7 +228,7 @@ class DatabaseReader:
         if PROGRESS not in offset or not (mode in ("initial", "when_needed") or (mode == "configuration_based" and streams)):
             return False
         self._position.load(offset)
-        gap = find_gap(self._position.start, self._open_server().log_state())
+        gap = find_gap(self._position.start, self._open_server().log_state(), self._config.gtid_sources)
         if gap is not None or not self._history.recover(offset, self._tables):
             return False
         found = self._tables.tables.items()
@@ -339,7 +339,7 @@ class DatabaseReader:
         if self._config.common.snapshots.mode == "configuration_based" and not streams:
             return
         server = self._open_server()
-        gap = find_gap(self._position.start, server.log_state())
+        gap = find_gap(self._position.start, server.log_state(), self._config.gtid_sources)
         if gap is not None:  # after a lost connection: the server may be another one now
             raise ConnectError(lost_message(self._position.start, gap))
         parts = StreamingParts(

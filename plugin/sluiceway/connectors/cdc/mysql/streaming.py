@@ -20,6 +20,7 @@ from sluiceway.connectors.cdc.mysql.binlog.events import (
     Rotation,
     read_header,
 )
+from sluiceway.connectors.cdc.mysql.binlog.gtids import source_of
 from sluiceway.connectors.cdc.mysql.binlog.payload import payload_events
 from sluiceway.connectors.cdc.mysql.binlog.rows import OPERATIONS, RowReaders, RowsEvent, read_rows_event
 from sluiceway.connectors.cdc.mysql.column_events import CollectedEvent, CollectedRows
@@ -57,6 +58,7 @@ class Streaming:
         self._format: FormatDescription | None = None
         self._tables = self._new_tables()
         self._withheld = False  # whether the current transaction's rows wait for its commit
+        self._foreign = False  # whether the current transaction's source is left out
         self._skip_events, self._skip_rows = parts.position.skips
         self._transaction_size = 0
         self._transactions = LogTransactions(
@@ -166,6 +168,8 @@ class Streaming:
     def _begin(self, gtid: str | None) -> None:
         self._position.begin(gtid, self._position.position)
         self._transaction_size = 0
+        keep = self._parts.config.gtid_sources if self._parts.config.filters_rows else None
+        self._foreign = keep is not None and gtid is not None and not keep(source_of(gtid))
 
     def _report_begin(self, header: Header, *, announced: bool = True) -> None:
         self._put(self._transactions.begin(header.timestamp, announced=announced, continued=self._skipped), header.size)
@@ -253,7 +257,7 @@ class Streaming:
         start = self._parts.prepared.start(xid)
         if start is None:
             log.warning("The rows of the XA transaction %s, which is committed, are before the position of this connector.", xid)
-        elif not self._skipped:
+        elif not self._skipped and not self._foreign:
             first, self._skip_events, self._skip_rows = self._skip_rows, 0, 0
             if not first:
                 self._report_begin(header)
@@ -359,7 +363,7 @@ class Streaming:
         return 6 if self._format is None else self._format.table_id_bytes(event_type)
 
     def _on_rows(self, header: Header, body: memoryview) -> None:
-        if self._skipped or self._withheld:
+        if self._skipped or self._withheld or self._foreign:
             return
         event = read_rows_event(header.type, body, self._id_bytes(header.type))
         table = self._tables.get(event.table_id)

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from sluiceway.connectors.cdc.mysql.binlog.gtids import MySqlGtidSet
+from sluiceway.connectors.cdc.mysql.binlog.gtids import MySqlGtidSet, source_of
 from sluiceway.connectors.cdc.mysql.binlog.stream import StartPosition
 from sluiceway.connectors.cdc.mysql.log_state import LogState, danger_of, find_gap
 
@@ -41,6 +41,33 @@ _MYSQL = LogState(_FILES, f"{_SOURCE}:1-50", f"{_SOURCE}:1-20", mariadb=False)
 def test_gaps(start: StartPosition, log: LogState, gap: str | None) -> None:
     found = find_gap(start, log)
     assert (found is None) if gap is None else re.search(gap, found or ""), found
+
+
+_OTHER = "7c1de3f2-3fd2-11e6-9cdc-42010af000bc"
+
+
+@pytest.mark.parametrize(
+    ("start", "log", "kept", "gap"),
+    [
+        ("0-1-15,1-2-9", _MARIADB, "1-2", None),
+        ("0-1-15,1-2-9", _MARIADB, "0-1", r"Transactions 0-\*-16 to 0-\*-20 are missing"),
+        ("0-1-15,1-2-99", _MARIADB, "0-9", None),
+        ("0-7-40", _MARIADB, "0-7", None),
+        ("0-7-60", _MARIADB, "0-7", "ends at GTID"),
+        (f"{_SOURCE}:1-50,{_OTHER}:1-9", _MYSQL, _SOURCE, None),
+        (f"{_SOURCE}:1-50,{_OTHER}:1-9", _MYSQL, _OTHER, f"not executed the transactions {_OTHER}:1-9"),
+        (f"{_SOURCE}:tag:1-9,{_SOURCE}:1-20", _MYSQL, _SOURCE, f"{_SOURCE}:tag:1-9"),
+        (f"{_OTHER}:1-9", _MYSQL, _SOURCE, None),
+    ],
+)
+def test_gaps_of_the_sources_to_keep(start: str, log: LogState, kept: str, gap: str | None) -> None:
+    found = find_gap(StartPosition("x", 4, start), log, lambda source: source == kept)
+    assert (found is None) if gap is None else re.search(gap, found or ""), found
+
+
+@pytest.mark.parametrize(("gtid", "source"), [("0-1-15", "0-1"), (f"{_SOURCE}:5", _SOURCE), (f"{_SOURCE}:tag:5", _SOURCE)])
+def test_the_source_of_a_gtid(gtid: str, source: str) -> None:
+    assert source_of(gtid) == source
 
 
 @pytest.mark.parametrize(

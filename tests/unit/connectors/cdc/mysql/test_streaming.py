@@ -181,6 +181,30 @@ def test_rows_become_records(log: _Log) -> None:
     assert log.buffer.offset["gtids"] == "0-223344-1846"
 
 
+@pytest.mark.parametrize(
+    ("config", "sent"),
+    [
+        ({}, True),
+        ({"gtid.source.includes": "SOURCE"}, True),
+        ({"gtid.source.includes": "9-9,SOURCE"}, True),
+        ({"gtid.source.includes": "9-9"}, False),
+        ({"gtid.source.includes": "9-9", "gtid.source.filter.dml.events": "false"}, True),
+        ({"gtid.source.excludes": "9-9"}, True),
+        ({"gtid.source.excludes": r"\d+-\d+"}, False),
+        ({"gtid.source.excludes": "SOURCE", "gtid.source.filter.dml.events": "false"}, True),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("columns", [False, True])
+def test_rows_of_gtid_sources_that_are_left_out_have_no_records(
+    log: _Log, config: dict[str, str], sent: bool, columns: bool
+) -> None:
+    log.config.update({key: value.replace("SOURCE", "0-223344") for key, value in config.items()})
+    log.columns = columns
+    assert bool(log.records(*TRANSACTION)) == sent
+    assert log.position.offset()["gtids"] == "0-223344-1846"
+
+
 @pytest.mark.parametrize("read", [0, 1])
 def test_a_restart_skips_what_was_read(log: _Log, read: int) -> None:
     stored = log.records(*TRANSACTION)[read].source_offset

@@ -85,8 +85,9 @@ class MySqlGtidSet:
             self._add(source, (int(number), int(number)))
 
     def filtered(self, keep: Callable[[str], bool]) -> MySqlGtidSet:
-        """Return the intervals of the sources that the function accepts."""
-        return MySqlGtidSet({source: list(ranges) for source, ranges in self.intervals.items() if keep(source)})
+        """Return the intervals of the servers that the function accepts by their UUIDs."""
+        kept = {source: ranges for source, ranges in self.intervals.items() if keep(source.partition(":")[0])}
+        return MySqlGtidSet({source: list(ranges) for source, ranges in kept.items()})
 
     def contains(self, gtid: str) -> bool:
         source, _, number = gtid.rpartition(":")
@@ -130,6 +131,11 @@ class MySqlGtidSet:
             f"{source}:" + ":".join(str(a) if a == b else f"{a}-{b}" for a, b in ranges)
             for source, ranges in sorted(self.intervals.items())
         )
+
+
+def source_of(gtid: str) -> str:
+    """Return what filters of sources match: a server's UUID, or MariaDB's domain and server as ``0-1``."""
+    return gtid.partition(":")[0] if ":" in gtid else gtid.rpartition("-")[0]
 
 
 def _encoded_source(source: str, ranges: Iterable[Interval], *, tagged: bool) -> bytes:
