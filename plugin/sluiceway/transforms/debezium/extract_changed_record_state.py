@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
-from sluiceway.api import ConnectRecord, SourceRecord, Transform
+from sluiceway.api import SinkRecord, SourceRecord, Transform
 from sluiceway.api.transform import R
 from sluiceway.config.definition import ConfigDef, Type, Width
 from sluiceway.data import OPTIONAL_STRING_SCHEMA, Header, Schema, Struct
@@ -39,19 +39,22 @@ class ExtractChangedRecordState(Transform):
 
     java_class = "io.debezium.transforms.ExtractChangedRecordState"
 
+    _deleted: tuple[str, Any, list[Header]] | None = None
+    """The topic, the key, and the new headers of a delete that was just transformed."""
+
     @classmethod
     def config_def(cls) -> ConfigDef:
         return _CONFIG
 
     def configure(self, config: Mapping[str, str]) -> None:
         options = Options(_OPTIONS, config)
-        self._headers: list[Header | None] = [_header(options.text(each.key.name)) for each in _OPTIONS]
-        self._deleted: tuple[str, Any, list[Header]] | None = None
+        self._headers = [_header(options.text(each.key.name)) for each in _OPTIONS]
+        self._deleted = None
 
     def apply(self, record: R) -> R | Sequence[R] | None:
-        of_delete: Sequence[Header] = self._of_delete(record)
-        if of_delete:
-            return record.new_record(headers=(*record.headers, *of_delete))
+        shared: list[Header] = self._shared_with(record)
+        if shared:
+            return record.new_record(headers=(*record.headers, *shared))
         if record.value is None or not is_envelope(record.value_schema):
             return record
         value = require_struct(record.value, record.value_schema, "Record value should be struct.")
@@ -70,13 +73,14 @@ class ExtractChangedRecordState(Transform):
             self._deleted = record.topic, record.key, added
         return record.new_record(headers=(*record.headers, *added)) if added else record
 
-    def _of_delete(self, record: ConnectRecord) -> Sequence[Header]:
-        """Return the headers of a tombstone's delete: in Debezium, the two share them."""
-        deleted, self._deleted = self._deleted, None
-        if deleted is None or record.value is not None or not isinstance(record, SourceRecord):
-            return ()
-        topic, key, headers = deleted
-        return headers if (record.topic, record.key) == (topic, key) else ()
+    def _shared_with(self, record: SourceRecord | SinkRecord) -> list[Header]:
+        """Return the headers that a tombstone of a source gets from the delete before it: in Debezium, the two share theirs."""
+        if self._deleted is None:
+            return []
+        topic, key, headers = self._deleted
+        self._deleted = None
+        is_tombstone = record.value is None and isinstance(record, SourceRecord)
+        return headers if is_tombstone and (record.topic, record.key) == (topic, key) else []
 
 
 def _header(name: str | None) -> Header | None:
