@@ -155,7 +155,7 @@ class _Writer:
     def _decimal(self, value: Decimal) -> bytes:
         sign, digits, exponent = value.as_tuple()
         scale = -int(exponent)
-        unscaled = int("".join(map(str, digits)) or "0") * (-1 if sign else 1)
+        unscaled = int(Decimal((sign, digits, 0)))
         head = self._object(_BIG_DECIMAL) + struct.pack(">i", scale)
         return head + self._integer(unscaled) + _END
 

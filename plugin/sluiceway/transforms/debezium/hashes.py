@@ -61,7 +61,7 @@ def _float(value: float, schema: Schema) -> int:
 
 def _decimal(value: Decimal, _schema: Schema) -> int:
     sign, digits, exponent = value.as_tuple()
-    unscaled = int("".join(map(str, digits)))
+    unscaled = int(Decimal((0, digits, 0)))
     scale = -int(exponent)
     if unscaled < 1 << 63:  # BigDecimal keeps these as a long
         code = (31 * (unscaled >> 32) + (unscaled & 0xFFFFFFFF)) & 0xFFFFFFFF

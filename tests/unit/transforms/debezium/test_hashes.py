@@ -34,3 +34,7 @@ def test_murmur_hashes_differ_from_javas_and_take_any_text() -> None:
     assert murmur_hash("hello", STRING_SCHEMA) != java_hash("hello", STRING_SCHEMA)
     assert murmur_hash("\ud83d", STRING_SCHEMA) == murmur_hash("?", STRING_SCHEMA)
     assert all(-(1 << 31) <= murmur_hash("é" * size, STRING_SCHEMA) < 1 << 31 for size in range(20))
+
+
+def test_a_decimal_of_any_length_has_a_hash() -> None:
+    assert java_hash(Decimal("7" * 9000), decimal_schema(0)) == java_hash(Decimal("7" * 9000), decimal_schema(0)) != 0

@@ -1,7 +1,8 @@
-"""Types of PostgreSQL's catalog that are arrays in their declaration only."""
+"""Types of PostgreSQL's catalog that are arrays in their declaration only, and long numbers."""
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -34,3 +35,18 @@ def test_vectors_are_empty_as_debeziums_or_have_their_numbers(oid: int, text: st
         assert field.convert(text) == expected
         assert field.schema.value_schema is not None
         assert not field.schema.value_schema.optional
+
+
+@pytest.mark.parametrize("digits", [1, 4300, 4301, 9000])
+@pytest.mark.parametrize("form", ["{}", "-{}", "0.{}1", "{}.5"])
+def test_a_number_of_any_length_is_read(digits: int, form: str) -> None:
+    _, field = TypeRegistry(_numeric, postgres_config(_CONFIG).settings).resolve(1700, -1)
+    assert field is not None
+    text = form.format("7" * digits)
+    scale, value = field.convert(text).values_
+    assert scale == len(text.partition(".")[2])
+    assert Decimal(int.from_bytes(value, "big", signed=True)) == Decimal(text.replace(".", ""))
+
+
+def _numeric(statement: str) -> list[tuple[Any, ...]]:
+    return [] if "pg_enum" in statement else [(1700, "numeric", "b", 0, -1, 0, ",")]
