@@ -312,7 +312,7 @@ def _python(value: Any) -> Any:
 
 def _decimal(unscaled: int, scale: int) -> Decimal:
     """Return a decimal with all of its digits, which may be more than a context has."""
-    digits = tuple(map(int, str(abs(unscaled))))
+    digits = Decimal(abs(unscaled)).as_tuple().digits
     return Decimal((int(unscaled < 0), digits, -scale))
 
 

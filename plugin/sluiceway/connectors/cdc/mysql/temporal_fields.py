@@ -66,7 +66,7 @@ def _time(column: ColumnDefinition, mode: str) -> FieldType:
         outside = None if column.optional else fallback
 
         def convert(micros: int) -> Any:
-            return form.convert(micros % DAY_MICROS) if 0 <= micros <= DAY_MICROS else outside
+            return form.convert(micros) if 0 <= micros <= DAY_MICROS else outside
 
     on_absent = None if column.optional else fallback
     field = FieldType(form.schema, convert, fallback, on_absent, lambda text: convert(parse_time(text)))

@@ -16,7 +16,7 @@ from sluiceway.connectors.cdc.mysql.ddl.model import ColumnDefinition, Tables
 from sluiceway.connectors.cdc.mysql.ddl.statements import apply_statement
 from sluiceway.connectors.cdc.mysql.defaults import default_value
 from sluiceway.connectors.cdc.mysql.fields import Settings, field_type
-from sluiceway.data import Type
+from sluiceway.data import Instant, Type
 from sluiceway.errors import ConfigError
 
 POINT = struct.pack("<IBIdd", 4326, 1, 1, 1.5, -2.0)
@@ -134,6 +134,11 @@ def test_defaults_are_values_of_the_field(declaration: str, expected: Any) -> No
         ({"binary_mode": "hex"}, "varbinary(4)", b"\xff", Type.STRING, "ff"),
         ({"time_mode": "isostring"}, "time", 86_400_000_000, Type.STRING, "00:00:00Z"),
         ({"time_mode": "isostring"}, "time", 90_000_000_000, Type.STRING, None),
+        ({"time_mode": "connect"}, "time", 86_400_000_000, Type.INT32, Instant(86_400_000)),
+        ({"time_mode": "connect"}, "time(3)", 86_399_999_000, Type.INT32, Instant(86_399_999)),
+        ({"time_mode": "connect"}, "time", 86_401_000_000, Type.INT32, None),
+        ({"time_mode": "connect"}, "time", -1_000_000, Type.INT32, None),
+        ({"time_mode": "nanoseconds"}, "time", 86_400_000_000, Type.INT64, 86_400_000_000_000),
     ],
 )
 def test_handling_modes(changes: dict[str, Any], declaration: str, log: Any, type_: Type, expected: Any) -> None:
