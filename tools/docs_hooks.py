@@ -14,6 +14,8 @@ from mkdocs.structure.pages import Page
 ROOT = Path(__file__).resolve().parent.parent
 ROOT_PAGES = ("ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")
 
+_REFERENCE_BOOST = 2  # who searches a key wants its definition before the pages that use it
+
 _LINK = re.compile(r"(\]\()([^)\s#:]+)(#[^)\s]*)?(\))")
 _TAG = re.compile(r"<(?:script|link|img|iframe|source)\b[^>]*>")
 _EXTERNAL = re.compile(r"""\b(?:src|href)=["']?((?:https?:)?//[^"'\s>]+)""")
@@ -29,8 +31,13 @@ def on_files(files: Files, *, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, *, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Rewrite links that leave docs/: to the root pages' place in the site, or to plain text for other files of the checkout."""
+    """Rank the reference first in searches, and rewrite links that leave docs/.
+
+    Those to root pages get these pages' place in the site; others of the checkout become plain text.
+    """
     folder = posixpath.dirname(page.file.src_uri)
+    if folder.startswith("reference"):
+        page.meta.setdefault("search", {"boost": _REFERENCE_BOOST})
 
     def rewritten(link: re.Match[str]) -> str:
         target = posixpath.normpath(posixpath.join("docs", folder, link[2]))

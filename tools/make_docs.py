@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import docs_cli
+import docs_connectors
 import docs_metrics
 import docs_python
 import docs_versions
@@ -72,10 +73,12 @@ key: `value.converter.schemas.enable=false`.
 """
 
 _CONNECTORS = """
-After this page you know every connector, its options, and the options of all connectors.
+Each connector has a page with an example and its options. This page has the options that all connectors share.
 
 `connector.class` names a connector by its alias, its Java class, or its dotted Python path.
 """
+
+_COMMON = "Besides [those of every connector](../connectors.md#options-of-every-connector):\n"
 
 _PROVIDERS = """
 After this page you know every config provider. [Use secrets](../how-to/use-secrets.md) shows how to use them.
@@ -119,7 +122,7 @@ def pages() -> dict[str, str]:
         "converters.md": _page(
             "Converters", _CONVERTERS, [*_plugins("sluiceway.converters"), *_plugins("sluiceway.header_converters")]
         ),
-        "connectors.md": _page("Connectors", _CONNECTORS, [*_plugins("sluiceway.connectors"), *_common_options()]),
+        **_connectors(),
         "config-providers.md": _page("Config providers", _PROVIDERS, _plugins("sluiceway.config_providers")),
         "worker-config.md": _page("Worker config", _WORKER, [_options(WORKER)]),
         "metrics.md": _page("Metrics", docs_metrics.INTRODUCTION, docs_metrics.sections()),
@@ -135,14 +138,31 @@ def _page(title: str, introduction: str, sections: Iterable[str]) -> str:
     return f"# {title}\n\n{_HEAD}{introduction}\n" + "\n".join(f"{section.rstrip()}\n" for section in sections)
 
 
+def _connectors() -> dict[str, str]:
+    """Return the page of all connectors and one for each of them."""
+    families = _families("sluiceway.connectors")
+    index = docs_connectors.index((name, _description(_described(members))) for name, members in families.items())
+    found = {"connectors.md": _page("Connectors", _CONNECTORS, [index, *_common_options()])}
+    for name, members in families.items():
+        introduction = f"\n{_description(_described(members))}\n\n{_names(members)}"
+        options = [f"## Options\n\n{_COMMON}\n{_grouped_options(members[0][1].config_def())}"]  # type: ignore[attr-defined]
+        found[f"connectors/{name}.md"] = _page(name, introduction, [docs_connectors.example(name), *options])
+    return found
+
+
 def _plugins(group: str) -> Iterator[str]:
     """Yield a section for each built-in plugin; the forms for keys and values share one."""
+    for name, members in _families(group).items():
+        yield _section(name, members)
+
+
+def _families(group: str) -> dict[str, list[tuple[str, type]]]:
+    """Return the built-in plugins, with their aliases, by the name of their class."""
     families: dict[str, list[tuple[str, type]]] = {}
     for alias, cls in discovery.plugins(group).items():
         if cls.__module__.startswith("sluiceway."):
             families.setdefault(_family(alias, cls), []).append((alias, cls))
-    for name in sorted(families):
-        yield _section(name, families[name])
+    return dict(sorted(families.items()))
 
 
 def _family(alias: str, cls: type) -> str:
@@ -151,11 +171,20 @@ def _family(alias: str, cls: type) -> str:
 
 
 def _section(name: str, members: list[tuple[str, type]]) -> str:
+    cls = members[0][1]
+    options = _options(cls.config_def()) if hasattr(cls, "config_def") else ""
+    return f"## {name}\n\n{_description(_described(members))}\n\n{_names(members)}\n{options}"
+
+
+def _described(members: list[tuple[str, type]]) -> type:
+    """Return the class whose docstring describes all members."""
     classes = [cls for _, cls in members]
-    described = next(base for base in classes[0].__mro__ if all(issubclass(cls, base) for cls in classes))
+    return next(base for base in classes[0].__mro__ if all(issubclass(cls, base) for cls in classes))
+
+
+def _names(members: list[tuple[str, type]]) -> str:
     rows = [(code(_java_name(cls, alias)), code(f"{cls.__module__}.{cls.__qualname__}")) for alias, cls in members]
-    options = _options(classes[0].config_def()) if hasattr(classes[0], "config_def") else ""
-    return f"## {name}\n\n{_description(described)}\n\n{table(('Name', 'Python class'), rows)}\n{options}"
+    return table(("Name", "Python class"), rows)
 
 
 def _java_name(cls: type, alias: str) -> str:
@@ -172,11 +201,28 @@ def _common_options() -> Iterator[str]:
         yield f"## {title}\n\n{_options(definition)}"
 
 
+def _shown(keys: Iterable[ConfigKey]) -> list[ConfigKey]:
+    return [key for key in keys if not key.internal and key.name not in _SET_BY_THE_WORKER]
+
+
 def _options(definition: ConfigDef) -> str:
-    keys = [key for key in definition if not key.internal and key.name not in _SET_BY_THE_WORKER]
+    return _table(_shown(definition))
+
+
+def _table(keys: list[ConfigKey]) -> str:
     if not keys:
         return "It has no options.\n"
-    return table(("Option", "Type", "Default", "Importance", "Valid values", "Description"), map(_option, keys))
+    return table(("Option", "Type", "Default", "Description"), map(_option, keys))
+
+
+def _grouped_options(definition: ConfigDef) -> str:
+    """Return a table for each group, required and important options first; one table if there is at most one group."""
+    keys = _shown(definition.by_importance())
+    groups = list(dict.fromkeys(key.group for key in keys))
+    if len(groups) < 2:
+        return _table(keys)
+    tables = ((group or "Other", _table([key for key in keys if key.group == group])) for group in groups)
+    return "\n".join(f"### {group}\n\n{text}" for group, text in tables)
 
 
 def _option(key: ConfigKey) -> tuple[str, ...]:
@@ -185,14 +231,9 @@ def _option(key: ConfigKey) -> tuple[str, ...]:
     else:
         shown = key.shown_default
         default = "null" if shown is None else code(shown) if shown else "empty"
-    return (
-        code(key.name),
-        key.type.name.lower(),
-        default,
-        key.importance.name.lower(),
-        _valid_values(key),
-        _prose(key.doc),
-    )
+    valid = _valid_values(key)
+    description = f"{_prose(key.doc)} Valid values: {valid}" if valid else _prose(key.doc)
+    return code(key.name), key.type.name.lower(), default, description
 
 
 def _valid_values(key: ConfigKey) -> str:
@@ -227,8 +268,8 @@ def main(arguments: list[str]) -> int:
         if stale:
             sys.stderr.write(f"Not up to date in docs/reference: {', '.join(stale)}. Run `make docs`.\n")
         return 1 if stale else 0
-    REFERENCE.mkdir(parents=True, exist_ok=True)
     for name, text in found.items():
+        (REFERENCE / name).parent.mkdir(parents=True, exist_ok=True)
         (REFERENCE / name).write_text(text, encoding="utf-8")
     return 0
 

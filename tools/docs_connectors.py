@@ -1,0 +1,150 @@
+"""A page for each connector: what it does, a config that validation accepts, and its options in groups."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+_JSON = {"value.converter": "org.apache.kafka.connect.json.JsonConverter"}
+_FILES = {"topics": "orders", **_JSON, "path": "/data/lake", "partitioner.class": "DailyPartitioner", "flush.size": "100000"}
+_POSTGRES = {
+    "connection.url": "jdbc:postgresql://db:5432/shop",
+    "connection.user": "shop",
+    "connection.password": "${file:/run/secrets/db:password}",
+}
+_LOG = {
+    "database.hostname": "db",
+    "database.user": "capture",
+    "database.password": "${file:/run/secrets/db:password}",
+    "topic.prefix": "shop",
+}
+_MYSQL = {
+    **_LOG,
+    "database.server.id": "5401",
+    "table.include.list": "shop.orders",
+    "schema.history.internal.kafka.topic": "shop-schema-history",
+    "schema.history.internal.kafka.bootstrap.servers": "kafka:9092",
+}
+_CATALOG = {"iceberg.catalog.type": "rest", "iceberg.catalog.uri": "https://catalog:8181", "iceberg.tables": "shop.orders"}
+_DELTA = {"delta.path": "s3://lake", "delta.tables": "shop.orders"}
+
+#: The class and options of an example, by the connector's page.
+EXAMPLES: dict[str, dict[str, str]] = {
+    "AvroFileSink": {"connector.class": "AvroFileSink", **_FILES},
+    "AzureBlobStorageSinkConnector": {
+        "connector.class": "io.confluent.connect.azure.blob.AzureBlobStorageSinkConnector",
+        "topics": "orders",
+        "azblob.account.name": "lake",
+        "azblob.container.name": "orders",
+        "format.class": "io.confluent.connect.azure.blob.format.avro.AvroFormat",
+        "flush.size": "100000",
+    },
+    "CsvSink": {"connector.class": "CsvSink", **_FILES},
+    "DeltaCompaction": {"connector.class": "DeltaCompaction", **_DELTA},
+    "DeltaSink": {"connector.class": "DeltaSink", "topics": "orders", **_DELTA, "delta.tables.auto-create-enabled": "true"},
+    "DeltaSource": {"connector.class": "DeltaSource", **_DELTA},
+    "FileStreamSinkConnector": {"connector.class": "FileStreamSink", "topics": "orders", "file": "/data/orders.txt"},
+    "FileStreamSourceConnector": {"connector.class": "FileStreamSource", "topic": "app-log", "file": "/var/log/app.log"},
+    "GcsSinkConnector": {
+        "connector.class": "io.confluent.connect.gcs.GcsSinkConnector",
+        "topics": "orders",
+        "gcs.bucket.name": "lake",
+        "format.class": "io.confluent.connect.gcs.format.avro.AvroFormat",
+        "flush.size": "100000",
+    },
+    "Hdfs3SinkConnector": {
+        "connector.class": "io.confluent.connect.hdfs3.Hdfs3SinkConnector",
+        "topics": "orders",
+        "hdfs.url": "hdfs://namenode:8020",
+        "format.class": "io.confluent.connect.hdfs3.parquet.ParquetFormat",
+        "flush.size": "100000",
+    },
+    "HdfsSinkConnector": {
+        "connector.class": "io.confluent.connect.hdfs.HdfsSinkConnector",
+        "topics": "orders",
+        "hdfs.url": "hdfs://namenode:8020",
+        "format.class": "io.confluent.connect.hdfs.parquet.ParquetFormat",
+        "flush.size": "100000",
+    },
+    "IcebergCompaction": {"connector.class": "IcebergCompaction", **_CATALOG},
+    "IcebergSinkConnector": {
+        "connector.class": "IcebergSink",
+        "topics": "orders",
+        **_CATALOG,
+        "iceberg.tables.auto-create-enabled": "true",
+    },
+    "IcebergSource": {"connector.class": "IcebergSource", **_CATALOG},
+    "JdbcSinkConnector": {
+        "connector.class": "JdbcSink",
+        "topics": "orders",
+        **_JSON,
+        **_POSTGRES,
+        "insert.mode": "upsert",
+        "pk.mode": "record_value",
+        "pk.fields": "id",
+        "auto.create": "true",
+    },
+    "JdbcSourceConnector": {
+        "connector.class": "JdbcSource",
+        **_POSTGRES,
+        "mode": "incrementing",
+        "incrementing.column.name": "id",
+        "table.whitelist": "orders",
+        "topic.prefix": "shop-",
+    },
+    "JsonFileSink": {"connector.class": "JsonFileSink", **_FILES},
+    "MariaDbConnector": {"connector.class": "io.debezium.connector.mariadb.MariaDbConnector", **_MYSQL},
+    "MirrorSourceConnector": {
+        "connector.class": "MirrorSource",
+        "source.cluster.alias": "west",
+        "target.cluster.alias": "east",
+        "source.cluster.bootstrap.servers": "west:9092",
+        "target.cluster.bootstrap.servers": "east:9092",
+        "topics": "orders",
+    },
+    "MockSinkConnector": {"connector.class": "MockSink", "topics": "orders"},
+    "MockSourceConnector": {"connector.class": "MockSource"},
+    "MySqlConnector": {"connector.class": "io.debezium.connector.mysql.MySqlConnector", **_MYSQL},
+    "OrcSink": {"connector.class": "OrcSink", **_FILES},
+    "ParquetSink": {"connector.class": "ParquetSink", **_FILES},
+    "PostgresConnector": {
+        "connector.class": "io.debezium.connector.postgresql.PostgresConnector",
+        **_LOG,
+        "database.dbname": "shop",
+        "slot.name": "shop",
+        "publication.autocreate.mode": "filtered",
+        "table.include.list": "public.orders",
+    },
+    "S3SinkConnector": {
+        "connector.class": "io.confluent.connect.s3.S3SinkConnector",
+        "topics": "orders",
+        "s3.bucket.name": "lake",
+        "s3.region": "eu-central-1",
+        "storage.class": "io.confluent.connect.s3.storage.S3Storage",
+        "format.class": "io.confluent.connect.s3.format.parquet.ParquetFormat",
+        "flush.size": "100000",
+    },
+    "SparkSink": {
+        "connector.class": "SparkSink",
+        "topics": "orders",
+        **_JSON,
+        "format": "parquet",
+        "option.path": "/data/orders",
+    },
+    "SparkSource": {"connector.class": "SparkSource", "topic": "orders", "format": "parquet", "option.path": "/data/orders"},
+    "TextSink": {"connector.class": "TextSink", **_FILES},
+    "VerifiableSinkConnector": {"connector.class": "VerifiableSink", "topics": "orders"},
+    "VerifiableSourceConnector": {"connector.class": "VerifiableSource", "topic": "orders", "throughput": "10"},
+}
+
+
+def example(page: str) -> str:
+    """Return the section with the example of a connector's page."""
+    config = {"name": "my-connector", **EXAMPLES[page]}
+    lines = ",\n".join(f'  "{key}": "{value}"' for key, value in config.items())
+    return f"## Example\n\n```json\n{{\n{lines}\n}}\n```\n"
+
+
+def index(described: Iterable[tuple[str, str]]) -> str:
+    """Return the table of the pages, from their names and what each connector does."""
+    rows = "".join(f"| [{name}](connectors/{name}.md) | {text.partition('. ')[0].rstrip('.')} |\n" for name, text in described)
+    return f"## All connectors\n\n| Connector | What it does |\n| --- | --- |\n{rows}"
