@@ -52,17 +52,21 @@ class DatabaseServer(abc.ABC):
         data = self.folder / "data"
         data.mkdir()
         self._process = self.process(data)
-        self._run()
+        self.run()
 
     def restart(self) -> None:
         """Shut the server down in order, which ends its connections, and start it again with its data."""
+        self.shut_down()
+        self.run()
+
+    def shut_down(self) -> None:
+        """Shut the server down in order, which ends its connections. ``run`` starts it again with its data."""
         pid = self._process.status().pid
         assert pid is not None, f"{self.name} does not run"
         os.kill(pid, self.shutdown)
         eventually(lambda: not self._process.is_running(), what=f"the end of {self.name}")
-        self._run()
 
-    def _run(self) -> None:
+    def run(self) -> None:
         self._process.start()
         self._process.wait_until(self._answers, LIMIT)
 

@@ -76,6 +76,12 @@ class SourceTaskContext(Protocol):
     def wake(self) -> None:
         """End the current ``wait``, or the next one, because there may be records. Thread-safe."""
 
+    def waiting(self, reason: object = None, seconds: float = 0.0) -> None:
+        """Show in the task's status that it waits for its system, why, and that it tries again after ``seconds``. Thread-safe.
+
+        Without a reason, the wait is over. Not needed where ``poll`` raises RetriableError: the runtime shows that itself.
+        """
+
 
 class ErrantRecordReporter(Protocol):
     """Reports records that a sink task cannot write (KIP-610)."""

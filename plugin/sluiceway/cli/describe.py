@@ -59,7 +59,9 @@ def run_connector(options: argparse.Namespace) -> int:
         _section("Offsets", offset_rows(document["offsets"]))
     for part in (status["connector"], *status["tasks"]):
         if part.get("trace"):
-            print(f"\nError of {'task ' + str(part['id']) if 'id' in part else 'the connector'}\n{part['trace'].rstrip()}")
+            name = f"task {part['id']}" if "id" in part else "the connector"
+            title = f"Status of {name}" if part["state"] == "RUNNING" else f"Error of {name}"
+            print(f"\n{title}\n{part['trace'].rstrip()}")
     return 0
 
 

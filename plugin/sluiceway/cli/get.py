@@ -132,7 +132,7 @@ def _tasks(api: ConnectClient, options: argparse.Namespace) -> list[dict[str, An
 _KINDS = {
     "connectors": _Kind("all connectors and their states", lambda api, _: api.statuses(), lambda found, _: connector_rows(found)),
     "status": _Kind(
-        "state of a connector and its tasks, with the errors of failed ones",
+        "state of a connector and its tasks, with the errors of failed ones and what others wait for",
         lambda api, options: api.status(options.name),
         lambda found, _: status_rows(found),
         True,

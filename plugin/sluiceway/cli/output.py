@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 FORMATS = ("table", "json", "yaml")
@@ -50,7 +50,15 @@ def table(rows: Rows) -> str:
     return "\n".join(line.rstrip() for line in captured.get().splitlines())
 
 
-def counts(status: dict[str, Any]) -> str:
-    """Return the number of a connector's tasks by state, such as ``2 RUNNING, 1 FAILED``."""
-    states = [task["state"] for task in status["tasks"]]
-    return ", ".join(f"{states.count(state)} {state}" for state in dict.fromkeys(states)) or "-"
+def counts(status: Mapping[str, Any]) -> str:
+    """Return the number of a connector's tasks by state, such as ``2 RUNNING (1 waiting), 1 FAILED``."""
+    states, waiting = [task["state"] for task in status["tasks"]], len(waits(status))
+    number = {state: f"{states.count(state)} {state}" for state in dict.fromkeys(states)}
+    if waiting:
+        number["RUNNING"] += f" ({waiting} waiting)"
+    return ", ".join(number.values()) or "-"
+
+
+def waits(status: Mapping[str, Any]) -> list[str]:
+    """Return what the running tasks of a connector wait for: the only text that a status has beside the state RUNNING."""
+    return [task["trace"] for task in status["tasks"] if task["state"] == "RUNNING" and task.get("trace")]

@@ -159,7 +159,7 @@ def _live(head: str, lines: str, columns: int) -> str:
 
 
 def _colored(line: str) -> str:
-    color = _RED if "FAILED" in line else _YELLOW if "UNASSIGNED" in line else ""
+    color = _RED if "FAILED" in line else _YELLOW if "UNASSIGNED" in line or "waiting)" in line else ""
     return f"{color}{line}{_PLAIN}" if color else line
 
 

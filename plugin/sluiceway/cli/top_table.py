@@ -8,10 +8,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from sluiceway.api.task import TopicPartition
-from sluiceway.cli.output import counts
+from sluiceway.cli.output import counts, waits
 
 _HEAD = ("NAME", "TYPE", "STATE", "TASKS", "OFFSETS/S", "LAG")
-_WORST_FIRST = ("FAILED", "UNASSIGNED", "RESTARTING", "RUNNING", "PAUSED", "STOPPED")
+_WAITING = "RUNNING but waiting"
+_WORST_FIRST = ("FAILED", "UNASSIGNED", _WAITING, "RESTARTING", "RUNNING", "PAUSED", "STOPPED")
 
 
 @dataclass(frozen=True)
@@ -32,7 +33,8 @@ class Sample:
 
 
 def ranked(statuses: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    """Return the names of the connectors: those with failures first, then those without a driver, those at rest last."""
+    """Return the names of the connectors: those with failures first, then those without a driver and those that wait
+    for another system, those at rest last."""
     return sorted(statuses, key=lambda name: (_WORST_FIRST.index(_worst(statuses[name])), name))
 
 
@@ -45,14 +47,18 @@ def summary(statuses: Mapping[str, Mapping[str, Any]], shown: int) -> str:
 
 
 def _worst(status: Mapping[str, Any]) -> str:
-    """Return FAILED or UNASSIGNED if the connector or a task is, otherwise the connector's state."""
+    """Return FAILED or UNASSIGNED if the connector or a task is, otherwise the connector's state, or that a task waits."""
     connector: str = status["connector"]["state"]
     states = {connector, *(task["state"] for task in status["tasks"])}
-    return next((state for state in _WORST_FIRST[:2] if state in states), connector)
+    running = _WAITING if waits(status) else connector
+    return next((state for state in _WORST_FIRST[:2] if state in states), running)
 
 
 def rows(shown: Sequence[str], samples: Sequence[Sample]) -> list[tuple[str, ...]]:
-    """Return the rows of the table, headings first, for the last sample. A rate needs an earlier one with the connector."""
+    """Return the rows of the table, headings first, for the last sample. A rate needs an earlier one with the connector.
+
+    The last column, what tasks wait for, is there only if some do.
+    """
     now = samples[-1]
     found: list[tuple[str, ...]] = [_HEAD]
     for name in shown:
@@ -60,9 +66,10 @@ def rows(shown: Sequence[str], samples: Sequence[Sample]) -> list[tuple[str, ...
         before = next(sample for sample in samples if name in sample.offsets or sample is now)
         rate, lag = _rate(name, now, before), now.lags.get(name)
         state = status["connector"]["state"]
-        shown = ("-" if rate is None else f"{rate:,.1f}", "-" if lag is None else f"{lag:,}")
-        found.append((name, status["type"], state, counts(dict(status)), *shown))
-    return found
+        numbers = ("-" if rate is None else f"{rate:,.1f}", "-" if lag is None else f"{lag:,}")
+        found.append((name, status["type"], state, counts(status), *numbers))
+    reasons = ["; ".join(dict.fromkeys(waits(now.statuses[name]))) for name in shown]
+    return [(*row, reason) for row, reason in zip(found, ["STATUS", *reasons], strict=True)] if any(reasons) else found
 
 
 def committed(offsets: list[dict[str, Any]]) -> dict[TopicPartition, int]:

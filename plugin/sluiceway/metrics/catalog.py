@@ -173,6 +173,7 @@ source-lag-ms|age of the newest moment up to which the task has read its source,
 source-lag-bytes|bytes that the source has and the task has not read; for sources that know it
 cpu-seconds-total|processor time of the task's own thread
 no-progress-ms|milliseconds without progress of a RUNNING task that holds records or whose source fails; otherwise 0
+waiting-ms|milliseconds for which the task has been waiting for a system that fails or does not answer; otherwise 0
 columnar-batches-total|batches handled as Arrow columns
 row-form-batches-total|batches handled record by record, by reason, a label
 """,

@@ -83,6 +83,7 @@ class TaskMetrics:
         self._positions: Positions | None = None
         self._task_own: Callable[[], Mapping[str, float]] = dict
         self._lag: Callable[[], SourceLag] | None = None
+        self._waiting: Callable[[], float] = float
         self._clients: list[ClientStatistics] = []
         self._cpu_clock = time.pthread_getcpuclockid(threading.get_ident())
 
@@ -107,6 +108,10 @@ class TaskMetrics:
     def add_those_of_task(self, values: Callable[[], Mapping[str, float]]) -> None:
         """Report the metrics that ``values`` returns, a task's ``metrics``."""
         self._task_own = values
+
+    def ask_wait_of(self, seconds: Callable[[], float]) -> None:
+        """Report the seconds that ``seconds`` returns as the time for which the task has been waiting for another system."""
+        self._waiting = seconds
 
     def ask_lag_of(self, lag: Callable[[], SourceLag]) -> None:
         """Report what ``lag`` returns, a source task's ``source_lag``."""
@@ -279,6 +284,7 @@ class TaskMetrics:
             "newest-record-age-ms": NAN if newest is None else max(0.0, time.time() * 1000 - newest),
             "cpu-seconds-total": self._cpu_seconds(),
             "no-progress-ms": self._no_progress(now) * 1000,
+            "waiting-ms": self._waiting() * 1000,
             "columnar-batches-total": float(self._columnar_batches),
             **self._source_lag(),
         }

@@ -9,6 +9,7 @@ from typing import Protocol
 
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.metrics.task_metrics import TaskMetrics
+from sluiceway.runtime.waits import Waits
 from sluiceway.storage.interfaces import OffsetBackingStore
 from sluiceway.storage.model import State, TaskId
 from sluiceway.telemetry.task_spans import TaskSpans
@@ -87,7 +88,7 @@ class TaskServices:
     """Connects a task to its driver: commands, status reports, and the store of source offsets (None for sinks).
 
     ``close`` ends the connections that are the task's own. ``metrics`` is where the task counts what it does, and ``spans`` where
-    it says when, for traces.
+    it says when, for traces. ``waits`` is where it says what it waits for.
     ``let_others_start`` ends what a start has of the processor for itself: call it before a start waits for the cluster.
     """
 
@@ -98,3 +99,4 @@ class TaskServices:
     let_others_start: Callable[[], None] = lambda: None
     metrics: TaskMetrics = field(default_factory=lambda: TaskMetrics(TaskId("", 0), sink=False))
     spans: TaskSpans = field(default_factory=TaskSpans)
+    waits: Waits = field(default_factory=Waits)

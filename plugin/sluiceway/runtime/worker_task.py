@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import logging
+import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from sluiceway.errors import trace_of
 from sluiceway.metrics.registry import registry
 from sluiceway.metrics.task_metrics import TaskMetrics
 from sluiceway.runtime.garbage import raise_gc_threshold
 from sluiceway.runtime.interrupts import Abandoned, check_abandoned
-from sluiceway.runtime.retry_status import RetryStatus
-from sluiceway.runtime.task import TaskCommand, TaskReporter, TaskResult, TaskServices, TaskSpec
+from sluiceway.runtime.task import TaskCommand, TaskControl, TaskReporter, TaskResult, TaskServices, TaskSpec
+from sluiceway.runtime.waits import Waits
 from sluiceway.storage.model import State
 from sluiceway.telemetry.task_spans import task_spans
 
@@ -36,10 +37,10 @@ class WorkerTask(ABC):
         self._reporter = services.reporter
         self._metrics = services.metrics
         self._spans = services.spans
+        self._waits = services.waits
         self._resources = resources
         self._result = TaskResult(spec.id)
         self._running = False
-        self._retry_status = RetryStatus(services.reporter)
 
     @abstractmethod
     def run(self) -> TaskResult:
@@ -96,7 +97,11 @@ def run_task(
     raise_gc_threshold()
     metrics = TaskMetrics(spec.id, sink=spec.sink)
     spans = task_spans(spec.config, spec.id, sink=spec.sink)
-    services = replace(services, metrics=metrics, spans=spans, reporter=_StateReporter(services.reporter, metrics))
+    waits = Waits()
+    metrics.ask_wait_of(lambda: waits.seconds)
+    reporter = _StateReporter(services.reporter, metrics, services.control, waits)
+    waits.show = reporter.show_waits
+    services = replace(services, metrics=metrics, spans=spans, reporter=reporter, waits=waits)
     with registry.task(metrics), ExitStack() as resources:
         resources.callback(spans.flush)
         try:
@@ -109,18 +114,28 @@ def run_task(
 
 @dataclass(slots=True)
 class _StateReporter:
-    """Counts the states that a task reports, and its first one as the end of its start."""
+    """Adds what a running task waits for to its status. Counts the states, and the first one as the end of the task's start."""
 
     reporter: TaskReporter
     metrics: TaskMetrics
-    started: bool = False
+    control: TaskControl
+    waits: Waits
+    state: State | None = None
+    lock: threading.Lock = field(default_factory=threading.Lock)  # a wait may begin on another thread than the task's
 
     def report(self, state: State, trace: str | None = None) -> None:
-        if not self.started:
-            self.started = True
-            registry.task_started(succeeded=state is not State.FAILED)
-        self.metrics.enter(state)
-        self.reporter.report(state, trace)
+        with self.lock:
+            if self.state is None:
+                registry.task_started(succeeded=state is not State.FAILED)
+            self.state = state
+            self.metrics.enter(state)
+            self.reporter.report(state, self.waits.text if state is State.RUNNING and trace is None else trace)
+
+    def show_waits(self) -> None:
+        """Report what the task waits for now, unless it is not RUNNING or must not be any more."""
+        with self.lock:
+            if self.state is State.RUNNING and self.control.command() is TaskCommand.RUN:
+                self.reporter.report(State.RUNNING, self.waits.text)
 
     def topic(self, topic: str) -> None:
         self.reporter.topic(topic)

@@ -27,13 +27,14 @@ class MemoryConnectorContext:
 
 
 class MemorySourceContext:
-    """A ``SourceTaskContext`` with offsets in memory."""
+    """A ``SourceTaskContext`` with offsets in memory. ``waits_for`` has the reasons given to ``waiting``, None for an end."""
 
     def __init__(self, configs: Mapping[str, str] | None = None, offsets: MemoryOffsets | None = None) -> None:
         self.configs: Mapping[str, str] = dict(configs or {})
         self.offset_storage_reader = MemoryOffsets() if offsets is None else offsets
         self.transaction_context: TransactionContext | None = None
         self.converters: TaskConverters | None = None
+        self.waits_for: list[str | None] = []
         self._woken = threading.Event()
 
     def wait(self, seconds: float) -> None:
@@ -43,6 +44,9 @@ class MemorySourceContext:
 
     def wake(self) -> None:
         self._woken.set()
+
+    def waiting(self, reason: object = None, seconds: float = 0.0) -> None:
+        self.waits_for.append(None if reason is None else str(reason))
 
 
 class MemoryReporter:

@@ -48,8 +48,8 @@ MUTANTS = (
     Mutant(
         "retry-source-backoff-reset",
         "runtime/source/worker_source_task.py",
-        "        self._backoff = BACKOFF_SECONDS[0]\n        self._retry_status.succeeded()",
-        "        self._retry_status.succeeded()",
+        '        self._backoff = BACKOFF_SECONDS[0]\n        self._waits.succeeded("poll()")',
+        '        self._waits.succeeded("poll()")',
         "The back-off of poll() is not reset by a success.",
     ),
     Mutant(

@@ -26,6 +26,20 @@ def test_the_first_sample_shows_states_and_lags_but_no_rates() -> None:
     ]
 
 
+def test_what_a_running_task_waits_for_is_shown_before_others_that_run() -> None:
+    statuses = {"b": status("sink", "RUNNING", "RUNNING"), "a": status("sink", "RUNNING"), "c": status("sink", "FAILED")}
+    statuses["b"]["tasks"][1]["trace"] = "Waiting since noon, next try within 10 s. db: refused"
+    statuses["c"]["tasks"][0]["trace"] = "E: no"
+    assert ranked(statuses) == ["c", "b", "a"]
+    assert summary(statuses, 3) == "3 connector(s): 1 FAILED, 1 RUNNING but waiting, 1 RUNNING"
+    found = [(row[0], row[3], *row[6:]) for row in rows(["b", "a"], [Sample(0, statuses)])]
+    assert found == [
+        ("NAME", "TASKS", "STATUS"),
+        ("b", "2 RUNNING (1 waiting)", "Waiting since noon, next try within 10 s. db: refused"),
+        ("a", "1 RUNNING", ""),
+    ]
+
+
 def test_a_rate_is_the_growth_of_the_offsets_per_second() -> None:
     before = Sample(10, {"s": status()}, {"s": [at("t", 0, 100), at("t", 1, 0)]})
     now = Sample(12, {"s": status()}, {"s": [at("t", 0, 2100), at("t", 1, 1), at("t", 2, 9999)]})

@@ -59,7 +59,7 @@ class FileStreamSourceTask(SourceTask):
         if file is None:
             self._tail = open_standard_input()
         else:
-            self._tail = FileTail(Path(file), self._stored_position())
+            self._tail = FileTail(Path(file), self._stored_position(), self.context.waiting)
             self._watch = FileWatch(Path(file), self.context.wake)
 
     def _stored_position(self) -> int:

@@ -6,6 +6,7 @@ import logging
 import os
 import select
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import IO, Protocol
 
@@ -67,11 +68,13 @@ class FileTail:
     """Reads complete lines from a file, starting at a position in bytes, and continues as the file grows.
 
     A file shorter than the position was truncated and is read again from the start. A replaced file (another inode at the
-    path) is read to its end, then the new file from its start. A missing file has no lines until it is created.
+    path) is read to its end, then the new file from its start. A missing file has no lines until it is created; ``waiting`` is a
+    task context's, which shows that.
     """
 
-    def __init__(self, path: Path, position: int = 0) -> None:
+    def __init__(self, path: Path, position: int = 0, waiting: Callable[..., None] = lambda *_: None) -> None:
         self._path = path
+        self._waiting = waiting
         self._splitter = LineSplitter(position)
         self._file: IO[bytes] | None = None
         self._ended_at: float | None = None  # when the end was read last, by the monotonic clock
@@ -121,6 +124,7 @@ class FileTail:
             self._warn("%s is a directory, not a file; waiting for a file to replace it")
             return None
         self._file = file
+        self._waiting()
         if os.fstat(file.fileno()).st_size < self._splitter.position:
             self._restart(file, "is shorter than the stored position")
         else:
@@ -159,3 +163,4 @@ class FileTail:
         if now - self._warned >= _WARNING_SECONDS:
             self._warned = now
             log.warning(message, self._path)
+            self._waiting(message % self._path, _WARNING_SECONDS)

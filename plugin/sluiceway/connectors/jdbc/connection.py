@@ -26,14 +26,21 @@ log = logging.getLogger(__name__)
 class Database:
     """The database of one connector or task. Threads must not share it while a connection is being opened.
 
-    ``wait`` sleeps between attempts for the given seconds; it returns True to give up early, like ``Event.wait``.
+    ``wait`` sleeps between attempts for the given seconds; it returns True to give up early, like ``Event.wait``. ``waiting`` is
+    a task context's, which shows such a wait.
     """
 
-    def __init__(self, settings: ConnectionSettings, wait: Callable[[float], bool] | None = None) -> None:
+    def __init__(
+        self,
+        settings: ConnectionSettings,
+        wait: Callable[[float], bool] | None = None,
+        waiting: Callable[..., None] = lambda *_: None,
+    ) -> None:
         self.settings = settings
         self.url: DatabaseUrl = settings.url
         self.dialect: Dialect = dialect_of(self.url.dialect, quote=settings.quote)
         self._wait = wait or threading.Event().wait
+        self._waiting = waiting
 
     @functools.cached_property
     def engine(self) -> sa.Engine:
@@ -73,7 +80,7 @@ class Database:
         attempts = self.settings.attempts
         for attempt in range(1, attempts + 1):
             try:
-                return self.engine.connect()
+                connection = self.engine.connect()
             except sqlalchemy.exc.DBAPIError as error:
                 reason = reason_of(error)
                 # The driver's error and its traceback form a cycle, which keeps the batch of the caller's last attempt in
@@ -89,6 +96,9 @@ class Database:
                         f"The database {self.url.location} cannot be reached after {attempt} attempt(s) (connection.attempts): "
                         f"{reason}. Check that it runs, and that connection.url is right as seen from here."
                     ) from None
+            else:
+                self._waiting()
+                return connection
         raise AssertionError("connection.attempts is at least 1")
 
     def _pause(self, attempt: int, reason: str) -> bool:
@@ -100,6 +110,7 @@ class Database:
             self.settings.backoff,
             reason,
         )
+        self._waiting(f"The database {self.url.location} cannot be reached: {reason}", self.settings.backoff)
         return bool(self._wait(self.settings.backoff))
 
     def dispose(self) -> None:

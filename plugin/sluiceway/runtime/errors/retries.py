@@ -9,11 +9,13 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from sluiceway.errors import RetriableError
+from sluiceway.runtime.waits import Waits
 
 log = logging.getLogger(__name__)
 
 _FIRST_DELAY_SECONDS = 0.3
 _MOST_DOUBLINGS = 40
+_WHAT = "Handling a record"
 
 T = TypeVar("T")
 Wait = Callable[[float], None]
@@ -33,7 +35,7 @@ def retry_delay(attempt: int, longest: float, jitter: float) -> float:
 class Retries:
     """Retries the operations of one task for up to ``seconds``. Not thread-safe.
 
-    ``on_retry`` is called before each further attempt, ``on_failure`` after each of them that failed.
+    ``on_retry`` is called before each further attempt, ``on_failure`` after each of them that failed. ``waits`` shows them.
     """
 
     def __init__(
@@ -44,6 +46,7 @@ class Retries:
         *,
         on_retry: Callable[[], None],
         on_failure: Callable[[], None],
+        waits: Waits | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._seconds = seconds
@@ -51,6 +54,7 @@ class Retries:
         self._wait = wait
         self._on_retry = on_retry
         self._on_failure = on_failure
+        self._waits = waits or Waits()
         self._clock = clock
 
     def retry(self, operation: Callable[[], T], description: str, error: Exception) -> T:
@@ -63,12 +67,17 @@ class Retries:
         while isinstance(error, RetriableError) and (now := self._clock()) < deadline:
             seconds = min(retry_delay(attempt, self._longest_delay, random.random()), deadline - now)  # noqa: S311
             log.warning("%s (attempt %d); retrying in %.1f s: %s", description, attempt, seconds, error)
+            self._waits.failed(_WHAT, error, seconds)
             self._wait(seconds)
             self._on_retry()
             attempt += 1
             try:
-                return operation()
+                result = operation()
             except Exception as next_error:  # noqa: BLE001 (judged by the loop's condition)
                 self._on_failure()
                 error = next_error
+            else:
+                self._waits.succeeded(_WHAT)
+                return result
+        self._waits.succeeded(_WHAT)
         raise error

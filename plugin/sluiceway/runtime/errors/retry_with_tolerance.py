@@ -16,6 +16,7 @@ from sluiceway.runtime.errors.dead_letter_record import dead_letter_record
 from sluiceway.runtime.errors.error_settings import ErrorSettings
 from sluiceway.runtime.errors.processing_context import ProcessingContext, error_log_message
 from sluiceway.runtime.errors.retries import Retries, Wait
+from sluiceway.runtime.waits import Waits
 from sluiceway.storage.model import TaskId
 
 log = logging.getLogger(__name__)
@@ -63,6 +64,7 @@ class RetryWithToleranceOperator:
         task: TaskId = _UNNAMED,
         wait: Wait = time.sleep,
         dead_letter_queue: DeadLetterQueue | None = None,
+        waits: Waits | None = None,
     ) -> None:
         """Raise ConfigError for invalid settings, such as a dead letter queue topic without ``dead_letter_queue``."""
         self.settings = settings = ErrorSettings.of(config)
@@ -74,7 +76,12 @@ class RetryWithToleranceOperator:
         self._task = task
         self._dead_letter_queue = dead_letter_queue
         self._retries = Retries(
-            settings.retry_seconds, settings.retry_delay_seconds, wait, on_retry=self._count_retry, on_failure=self._count_failure
+            settings.retry_seconds,
+            settings.retry_delay_seconds,
+            wait,
+            on_retry=self._count_retry,
+            on_failure=self._count_failure,
+            waits=waits,
         )
         self._next_log = 0.0
 

@@ -99,7 +99,7 @@ def build_sink_task(spec: TaskSpec, services: TaskServices, resources: ExitStack
     in_place = not ErrorSettings.of(config).retry_seconds
     chain: TransformationChain[SinkRecord] = TransformationChain() if in_java else chain_of(config, in_place=in_place)
     resources.callback(chain.close)
-    subscription = Subscription(config)
+    subscription = Subscription(config, services.waits.waiting)
     forms = BatchForms(spec.id, services.metrics, _always_rows(task))
     settings, most = sink_consumer(spec, columns=forms.always is None)
     if isinstance(task, JavaSinkTask):
@@ -109,7 +109,7 @@ def build_sink_task(spec: TaskSpec, services: TaskServices, resources: ExitStack
     consumer = _consumer(spec, settings, most, services, task if isinstance(task, JavaSinkTask) and task.reads else None)
     resources.callback(log_errors, "Leaving the consumer group", consumer.close, shutdown_seconds)
     wait = SinkTaskWait(control, consumer)
-    tolerance = retry_with_tolerance_operator(spec, wait)
+    tolerance = retry_with_tolerance_operator(spec, wait, services.waits)
     resources.callback(tolerance.close)
     reporter = WorkerErrantRecordReporter(tolerance, converters) if tolerance.settings.reports_errors else None
     context = WorkerSinkTaskContext(config, consumer, reporter)

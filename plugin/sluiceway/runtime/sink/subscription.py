@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import difflib
 import logging
+import math
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Protocol
 
 from sluiceway.config.connector import TOPICS, TOPICS_REGEX
@@ -30,13 +32,15 @@ class TopicList(Protocol):
 class Subscription:
     """Keeps a consumer subscribed. Matches patterns itself: librdkafka's differ from Java's (no ``\\d``, no ``(?:``)."""
 
-    def __init__(self, config: Mapping[str, str]) -> None:
-        """Raise ConfigError unless exactly one of the two keys is set."""
+    def __init__(self, config: Mapping[str, str], waiting: Callable[..., None] = lambda *_: None) -> None:
+        """Raise ConfigError unless exactly one of the two keys is set. ``waiting`` shows that there are no such topics."""
+        self._waiting = waiting
         self._fixed = parse_list(config.get(TOPICS))
         pattern = config.get(TOPICS_REGEX, "").strip()
         if bool(self._fixed) == bool(pattern):
             raise ConfigError(f"Must configure one of {TOPICS} or {TOPICS_REGEX}, and not both.")
         valid_regex(TOPICS_REGEX, pattern)
+        self._regex = pattern
         self._pattern = compile_java(pattern)
         self._next_refresh = 0.0
         self.topics: list[str] = []
@@ -53,7 +57,10 @@ class Subscription:
 
     def refresh_if_due(self, consumer: TaskConsumer, listener: RebalanceListener) -> None:
         """Subscribe to topics created since the last refresh, and unsubscribe from deleted ones."""
-        if self._fixed or time.monotonic() < self._next_refresh:
+        if time.monotonic() < self._next_refresh:
+            return
+        if self._fixed:
+            self._look_for_missing(consumer)
             return
         topics = self._matching(consumer)
         if topics and topics != self.topics:
@@ -61,7 +68,24 @@ class Subscription:
             self.topics = topics
             consumer.subscribe(topics, listener)
 
+    def _look_for_missing(self, consumer: TopicList) -> None:
+        """Show which topics do not exist. Not asked again once all do."""
+        known = consumer.topics()
+        missing = [topic for topic in self._fixed if topic not in known]
+        self._next_refresh = time.monotonic() + _REFRESH_SECONDS_WITHOUT_TOPICS if missing else math.inf
+        if not missing:
+            self._waiting()
+            return
+        alike = [each for topic in missing for each in difflib.get_close_matches(topic, known, n=1)]
+        question = f" Did you mean {', '.join(alike)}?" if alike else ""
+        names = f"Topic {missing[0]} does" if len(missing) == 1 else f"Topics {', '.join(missing)} do"
+        self._waiting(f"{names} not exist.{question}", _REFRESH_SECONDS_WITHOUT_TOPICS)
+
     def _matching(self, consumer: TopicList) -> list[str]:
         found = sorted(topic for topic in consumer.topics() if topic not in _INTERNAL and self._pattern.matches(topic))
         self._next_refresh = time.monotonic() + (_REFRESH_SECONDS if found else _REFRESH_SECONDS_WITHOUT_TOPICS)
+        if found:
+            self._waiting()
+        else:
+            self._waiting(f"No topic matches topics.regex={self._regex}.", _REFRESH_SECONDS_WITHOUT_TOPICS)
         return found

@@ -174,7 +174,7 @@ class WorkerSinkTask(WorkerTask):
                     self._errant_record_reporter.check()
                 seconds = time.monotonic() - started
                 self._put_seconds += seconds
-                self._retry_status.succeeded()
+                self._waits.succeeded("put()")
                 return batch, seconds
             except NotColumnar as error:
                 batch = self._batches.not_columnar(part, error)
@@ -183,7 +183,7 @@ class WorkerSinkTask(WorkerTask):
             except RetriableError as error:
                 seconds = self._context.take_timeout(default)
                 log.warning("put() of %d records failed; retrying in %.1f s: %s", len(batch), seconds, error)
-                self._retry_status.failed("put()", error)
+                self._waits.failed("put()", error, seconds)
             default = min(default * 2, BACKOFF_SECONDS[1])
             self._wait(seconds)
             self._drop_lost(batch)

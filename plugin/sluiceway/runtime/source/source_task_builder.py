@@ -51,6 +51,7 @@ from sluiceway.runtime.source.transaction_boundary import ConnectorBoundary
 from sluiceway.runtime.task import TaskCommand, TaskControl, TaskServices, TaskSpec
 from sluiceway.runtime.task_converters import Converters, converters_of_bytes, task_converters
 from sluiceway.runtime.transforms.transformation_chain import TransformationChain, chain_of
+from sluiceway.runtime.waits import Waits
 from sluiceway.runtime.worker_task import log_errors
 from sluiceway.storage.interfaces import OffsetBackingStore, TransactionalOffsets
 
@@ -68,6 +69,7 @@ class WorkerSourceTaskContext:
         control: TaskControl,
         transaction_context: TransactionContext | None = None,
         converters: TaskConverters | None = None,
+        waits: Waits | None = None,
     ) -> None:
         self.configs = configs
         self.converters = converters
@@ -75,6 +77,7 @@ class WorkerSourceTaskContext:
         self.transaction_context = transaction_context
         self.longest_wait = math.inf
         self._control = control
+        self.waiting = (waits or Waits()).waiting
 
     def wait(self, seconds: float) -> None:
         self._control.wait(min(seconds, self.longest_wait))
@@ -121,7 +124,7 @@ def build_source_task(
     resources.callback(chain.close)
     converters = converters_of_bytes() if in_java else task_converters(config, spec.worker)
     resources.callback(log_errors, "Closing the converters", converters.close)
-    tolerance = retry_with_tolerance_operator(spec, interruptible_wait(services.control))
+    tolerance = retry_with_tolerance_operator(spec, interruptible_wait(services.control), services.waits)
     resources.callback(tolerance.close)
     if isinstance(task, JavaSourceTask):
         _prepare(task, spec, services, in_java)
@@ -135,7 +138,7 @@ def build_source_task(
     reader = OffsetStorageReaderImpl(store, spec.id.connector)
     only_converted = not chain.stages and not tolerance.settings.tolerant
     data_converters = TaskConverters(converters.key, converters.value) if only_converted else None
-    context = WorkerSourceTaskContext(config, reader, services.control, transaction_context, data_converters)
+    context = WorkerSourceTaskContext(config, reader, services.control, transaction_context, data_converters, services.waits)
     refusal = None
     if slot is None and not has_columnar_form(type(task), "poll_columns", "poll"):
         refusal = Refusal(RowFormReason.TASK, f"{type(task).__name__} has no columnar form")

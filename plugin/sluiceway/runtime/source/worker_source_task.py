@@ -210,12 +210,12 @@ class WorkerSourceTask(WorkerTask):
             records = self._task.poll_columns() if columns else self._task.poll()
         except RetriableError as error:
             log.warning("poll() failed; retrying in %.1f s: %s", self._backoff, error)
-            self._retry_status.failed("poll()", error)
+            self._waits.failed("poll()", error, self._backoff)
             self._control.wait(self._backoff)
             self._backoff = min(self._backoff * 2, BACKOFF_SECONDS[1])
             return _Poll(None, retry=True)
         self._backoff = BACKOFF_SECONDS[0]
-        self._retry_status.succeeded()
+        self._waits.succeeded("poll()")
         seconds = time.monotonic() - started
         if not records and seconds < _IDLE_SECONDS / 2:
             self._control.wait(_IDLE_SECONDS)

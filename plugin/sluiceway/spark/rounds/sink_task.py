@@ -73,7 +73,7 @@ class SinkRoundsTask(WorkerTask):
         self._task.spark = spark
         self._jobs = RoundJobs(spark, f"Connect task {spec.id}")
         resources.callback(self._jobs.close)
-        self._subscription = Subscription(spec.config)
+        self._subscription = Subscription(spec.config, services.waits.waiting)
         settings, _ = sink_consumer(spec)
         self._consumer = TaskConsumer(settings, 1)
         resources.callback(log_errors, "Leaving the consumer group", self._consumer.close, self._shutdown_seconds)
@@ -163,13 +163,14 @@ class SinkRoundsTask(WorkerTask):
             self._wait_for(running)
             self._commit_round(running)
         except RetriableError as error:
-            self._retry_status.failed("A round", error)
-            self._idle_for(self._retries.failed(error))
+            seconds = self._retries.failed(error)
+            self._waits.failed("A round", error, seconds)
+            self._idle_for(seconds)
             return
         finally:
             self._running_round = None
         self._retries.succeeded()
-        self._retry_status.succeeded()
+        self._waits.succeeded("A round")
         done = running.future.result()
         records = sum(result.records for result in done)
         log.info("Wrote a round of %d records in %.1f s: %s", records, time.monotonic() - started, ", ".join(map(str, ranges)))

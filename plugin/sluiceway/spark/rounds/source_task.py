@@ -107,12 +107,12 @@ class SourceRoundsTask(WorkerTask):
                 self._produce(round_)
         except RetriableError as error:
             seconds = self._retries.failed(error)
-            self._retry_status.failed("A round", error)
+            self._waits.failed("A round", error, seconds)
             self._fence_slots()
             self._control.wait(seconds)
             return True
         self._retries.succeeded()
-        self._retry_status.succeeded()
+        self._waits.succeeded("A round")
         if round_ is None and not self._spec.bounded:
             self._control.wait(self._task.poll_seconds)
         return round_ is not None

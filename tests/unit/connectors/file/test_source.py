@@ -272,12 +272,12 @@ class PatientContext(MemorySourceContext):
     def __init__(self) -> None:
         super().__init__()
         self.waits: list[float] = []
-        self.waiting = threading.Event()
+        self.began = threading.Event()
         self._event = threading.Event()
 
     def wait(self, seconds: float) -> None:
         self.waits.append(seconds)
-        self.waiting.set()
+        self.began.set()
         self._event.wait(NEVER)
         self._event.clear()
 
@@ -293,7 +293,7 @@ def test_a_line_ends_the_wait_of_a_poll(file: Path) -> None:
     task.start({"file": str(file), "topic": "t"})
     thread = threading.Thread(target=lambda: found.append(task.poll()))
     thread.start()
-    assert context.waiting.wait(LIMIT)
+    assert context.began.wait(LIMIT)
     with file.open("a") as out:
         out.write("late\n")
     thread.join(LIMIT)

@@ -1,12 +1,13 @@
 from __future__ import annotations
 
+import math
 from typing import cast
 
 import pytest
 
 from sluiceway.errors import ConfigError
 from sluiceway.runtime.sink.subscription import Subscription
-from sluiceway.runtime.sink.task_consumer import TaskConsumer
+from sluiceway.runtime.sink.task_consumer import RebalanceListener, TaskConsumer
 
 
 class Topics:
@@ -29,6 +30,38 @@ class Topics:
 )
 def test_topics_regex_has_javas_syntax(pattern: str, matched: list[str]) -> None:
     assert Subscription({"topics.regex": pattern}).find_topics(cast(TaskConsumer, Topics())) == matched
+
+
+def test_missing_topics_are_shown_until_all_exist(monkeypatch: pytest.MonkeyPatch) -> None:
+    shown: list[str | None] = []
+
+    def waiting(reason: object = None, _seconds: float = 0) -> None:
+        shown.append(None if reason is None else str(reason))
+
+    class Growing(Topics):
+        names: tuple[str, ...] = ()
+
+        def topics(self) -> list[str]:
+            return list(self.names)
+
+    consumer = Growing()
+    subscription = Subscription({"topics": "ordrs,other"}, waiting)
+    for names in (("orders",), ("orders", "other"), ("orders", "other", "ordrs")):
+        monkeypatch.setattr(consumer, "names", names)
+        monkeypatch.setattr(subscription, "_next_refresh", 0.0)
+        subscription.refresh_if_due(cast(TaskConsumer, consumer), cast(RebalanceListener, None))
+    assert subscription._next_refresh == math.inf
+    assert shown == [
+        "Topics ordrs, other do not exist. Did you mean orders?",
+        "Topic ordrs does not exist. Did you mean orders?",
+        None,
+    ]
+
+
+def test_a_pattern_without_topics_is_shown() -> None:
+    shown: list[object] = []
+    Subscription({"topics.regex": "order"}, lambda *reason: shown.extend(reason[:1])).find_topics(cast(TaskConsumer, Topics()))
+    assert shown == ["No topic matches topics.regex=order."]
 
 
 def test_a_pattern_that_java_rejects_is_rejected() -> None:

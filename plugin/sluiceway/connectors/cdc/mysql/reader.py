@@ -196,8 +196,7 @@ class DatabaseReader:
         self._buffer.put(self._notifications.take(offset))
 
     def _snapshots_a_gap(self) -> bool:
-        config = self._config
-        mode = config.common.snapshots.mode
+        mode, config = self._config.common.snapshots.mode, self._config
         on_error = config.flag("snapshot.mode.configuration.based.snapshot.on.data.error")
         return mode == "when_needed" or (mode == "configuration_based" and on_error)
 
@@ -269,8 +268,7 @@ class DatabaseReader:
         self._snapshot(data=data)
 
     def _start_at_oldest(self) -> None:
-        files = self._open_server().log_files()
-        if not files:
+        if not (files := self._open_server().log_files()):
             raise ConnectError("The server has no binary log. Start it with log_bin.")
         self._position.start_at(StartPosition(files[0], 4))
 

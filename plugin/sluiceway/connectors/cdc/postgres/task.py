@@ -118,6 +118,7 @@ class PostgresTask(SourceTask):
             self._disconnect()
             raise self._converted(error) from error
         self._failures = 0
+        self.context.waiting()
         if records:
             self._newest = (records if isinstance(records, EncodedRecords) else records[-1]).source_offset or self._newest
             self._delay.polled(self._newest.get("ts_usec", 0) / 1e6)
@@ -184,10 +185,8 @@ class PostgresTask(SourceTask):
             return None
         before, server = self._server, read_identity(self._config.address)
         gap = find_gap(config, position, slot, server, before)
-        if gap is None and slot is not None:
-            gap_warning = check_slot_position(config, position, slot)
-            if gap_warning is not None:
-                log.warning("%s", gap_warning)
+        if gap is None and slot is not None and (gap_warning := check_slot_position(config, position, slot)) is not None:
+            log.warning("%s", gap_warning)
         if gap is not None:
             log.warning("%s", gap)
         self._server = server
@@ -255,8 +254,7 @@ class PostgresTask(SourceTask):
             self._reader.transactions.load(offset)
         if self._server is None:
             self._server = read_identity(self._config.address)
-        version = connection.info.server_version
-        self._receiver = Receiver(self._config, position.start_lsn, version, self.context.wake)
+        self._receiver = Receiver(self._config, position.start_lsn, connection.info.server_version, self.context.wake)
         self._busy = 0
 
     def _in_order(self, records: list[SourceRecord], encoded: EncodedRecords | None) -> EncodedRecords | list[SourceRecord]:
@@ -375,6 +373,7 @@ class PostgresTask(SourceTask):
 
     def _retried(self, error: Exception, seconds: float) -> RetriableError:
         log.warning("%s: reading again in %.0f s: %s", self._config.address, seconds, error)
+        self.context.waiting(f"{self._config.address}: {error}", seconds)
         self.context.wait(seconds)
         return RetriableError(str(error))
 

@@ -60,7 +60,7 @@ class JdbcSourceTask(SourceTask):
         self._stopping = threading.Event()
         self._guard = IdleGuard(_IDLE_SECONDS, self._release)
         self._deletes_due: dict[int, float] = {}
-        self._database = database = Database(reading_settings(settings.connection), self._stopping.wait)
+        self._database = database = Database(reading_settings(settings.connection), self._stopping.wait, self.context.waiting)
         self._assignment = Assignment.of(config, database)
 
     def poll(self) -> Sequence[SourceRecord] | None:

@@ -87,7 +87,8 @@ function charts(found) {
 function errors([own, ofTasks]) {
   const failed = [["Connector", own], ...ofTasks.map(([id, trace]) => [`Task ${id}`, trace])].filter(([, trace]) => trace);
   if (!failed.length) return null;
-  return h("section.errors", { "aria-label": "Last error" }, h("h2", null, "Last error"),
+  const title = failed.every(([, trace]) => trace.startsWith("Waiting since ")) ? "Waiting" : "Last error";
+  return h("section.errors", { "aria-label": title }, h("h2", null, title),
     failed.slice(0, 10).map(([what, trace]) => h("div", null, h("h3", null, what), h("pre", { tabindex: "0" }, trace))));
 }
 
