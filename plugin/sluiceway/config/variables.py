@@ -37,6 +37,8 @@ WORKER_OVERRIDE = "worker::"
 """Prefix of worker properties among those values. They win over the worker's file."""
 
 _REFERENCE = re.compile(r"\$\{([^}]*?):(?:([^}]*?):)?([^}]*?)\}")
+_PROVIDER_NAME = re.compile(r"[\w.-]+")
+_OPEN = re.compile(r"\$\{([\w.-]+):[^}]*$")
 _JAVA_PACKAGE = "org.apache.kafka.common.config.provider."
 
 
@@ -115,6 +117,41 @@ class Resolver:
         replace = functools.partial(_replacement, found)
         return Resolution({key: _REFERENCE.sub(replace, value) for key, value in config.items()}, min(ttls, default=None))
 
+    def errors(self, text: str) -> list[str]:
+        """Return why references in a value cannot be resolved on any machine. Does not read values."""
+        found = [error for each in _REFERENCE.finditer(text) if (error := self._error(each)) is not None]
+        if (unclosed := _OPEN.search(text)) is not None and unclosed[1] in self._providers:
+            found.append(f"The reference {unclosed[0]} does not end with }}.")
+        return found
+
+    def missing(self, text: str) -> list[str]:
+        """Return which references to files and variables of this machine have no value here, and why."""
+        found = []
+        for match in _REFERENCE.finditer(text):
+            name, path, key = _reference(match)
+            provider = self._providers.get(name)
+            if provider is None or not provider.of_machine:
+                continue
+            try:
+                if key not in provider.get(path, [key]).values:
+                    found.append(f"{match[0]} has no value on this machine: the {name} provider does not find {key!r}.")
+            except ConfigError as error:
+                found.append(f"{match[0]} has no value on this machine: {error}.")
+        return found
+
+    def _error(self, match: re.Match[str]) -> str | None:
+        name, path, key = _reference(match)
+        provider = self._providers.get(name)
+        if provider is not None:
+            try:
+                provider.check(path, key)
+            except ConfigError as error:
+                return f"The reference {match[0]} cannot be resolved: {error}"
+        elif _PROVIDER_NAME.fullmatch(name):
+            known = f"the worker has {', '.join(sorted(self._providers))}" if self._providers else "the worker has none"
+            return f"{match[0]} refers to an unknown config provider: {known} ({PROVIDERS})."
+        return None
+
     def close(self) -> None:
         for provider in self._providers.values():
             provider.close()
@@ -132,6 +169,7 @@ class _PassedValues(ConfigProvider):
         prefix = f"{name}:"
         self._values = {key[len(prefix) :]: value for key, value in secrets.items() if key.startswith(prefix)}
         self._provider = provider
+        self.check = provider.check  # type: ignore[method-assign]
 
     def get(self, path: str, keys: Collection[str]) -> ConfigData:
         known = {key: self._values[f"{path}:{key}"].value for key in keys if f"{path}:{key}" in self._values}

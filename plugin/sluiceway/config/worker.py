@@ -17,6 +17,9 @@ from sluiceway.config.worker_keys import warn_of_unknown
 
 _HIGH, _LOW = Importance.HIGH, Importance.LOW
 
+VALIDATES_REFERENCES = "sluiceway.validate.references"
+"""The key that says that connectors run on the machine which validates them."""
+
 _COMMON = ConfigDef(
     [
         ConfigKey(
@@ -161,6 +164,14 @@ _COMMON = ConfigDef(
             importance=_LOW,
             doc="Names of config providers, separated by commas. For each, set config.providers.<name>.class and its parameters "
             "config.providers.<name>.param.*. Configs refer to its values as ${name:path:key}.",
+        ),
+        ConfigKey(
+            name=VALIDATES_REFERENCES,
+            type=Type.BOOLEAN,
+            default=False,
+            importance=_LOW,
+            doc="Whether the validation of a connector refuses references to files, keys, and environment variables that do not "
+            "exist here. Set it if connectors run on the machine of the REST API; 'sluiceway up' and standalone mode do so.",
         ),
         ConfigKey(
             name="plugin.discovery",

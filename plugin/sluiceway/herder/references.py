@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 
 from sluiceway.config.password import HIDDEN
 from sluiceway.config.variables import Resolver, referring_keys, resolver
-from sluiceway.config.worker import WorkerConfig
+from sluiceway.config.worker import VALIDATES_REFERENCES, WorkerConfig
 from sluiceway.errors import ConfigError
 from sluiceway.herder.config_infos import ConfigInfo, ConfigInfos, ConfigValueInfo
 
@@ -22,32 +22,42 @@ class References:
     """A config with its references resolved.
 
     ``written`` are the values with references, as the user wrote them. ``unknown`` are the keys that cannot be resolved on
-    this machine: a file may exist on the driver's machine only.
+    this machine: a file may exist on the driver's machine only. ``errors`` says by key what can be resolved on no machine, or,
+    if connectors run on this one (``sluiceway.validate.references``), not here.
     """
 
     config: Mapping[str, str | None] = field(repr=False)
     written: Mapping[str, str]
     unknown: frozenset[str]
+    errors: Mapping[str, list[str]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, config: Mapping[str, str | None], worker: WorkerConfig) -> References:
         """Resolve the references of a config. Raises ConfigError if the worker's config providers cannot be created."""
-        keys = referring_keys(config)
-        if not keys:
+        written = {key: value for key, value in config.items() if value is not None and "${" in value}
+        if not written:
             return cls(config, {}, frozenset())
         providers = resolver(worker)
         try:
-            resolved = {key: _resolved(providers, str(config[key])) for key in keys}
+            errors = {key: found for key, value in written.items() if (found := _errors(providers, value, worker))}
+            keys = referring_keys(written)
+            resolved = {key: None if key in errors else _resolved(providers, written[key]) for key in keys}
         finally:
             providers.close()
         known = {key: value for key, value in resolved.items() if value is not None}
-        return cls({**config, **known}, {key: str(config[key]) for key in keys}, frozenset(keys - known.keys()))
+        return cls({**config, **known}, {key: written[key] for key in keys}, frozenset(keys - known.keys()), errors)
 
     def shown(self, infos: ConfigInfos) -> ConfigInfos:
-        """Return the result with references instead of resolved values and without errors about unresolved ones."""
-        if not self.written:
+        """Return the result with references instead of resolved values, and of unresolved ones with only their own errors."""
+        if not self.written and not self.errors:
             return infos
-        return replace(infos, configs=tuple(self._shown(info) for info in infos.configs))
+        keys = {info.value.name for info in infos.configs if info.value is not None}
+        others = [
+            ConfigInfo(None, ConfigValueInfo(key, self.config[key], errors=tuple(errors)))
+            for key, errors in self.errors.items()
+            if key not in keys
+        ]
+        return replace(infos, configs=tuple(self._shown(info) for info in infos.configs)) + others
 
     def hidden(self, text: str, key: str | None = None) -> str:
         """Replace resolved values in a text with the references in the config. ``key``: the key that the text is about."""
@@ -62,11 +72,16 @@ class References:
             return info
         name = info.value.name
         errors = () if name in self.unknown else tuple(self.hidden(error, name) for error in info.value.errors)
-        return replace(info, value=replace(info.value, value=self._value(info.value), errors=errors))
+        own = tuple(self.errors.get(name, ()))
+        return replace(info, value=replace(info.value, value=self._value(info.value), errors=errors + own))
 
     def _value(self, value: ConfigValueInfo) -> str | None:
         written = self.written.get(value.name)
         return value.value if written is None or value.value == HIDDEN else written
+
+
+def _errors(providers: Resolver, text: str, worker: WorkerConfig) -> list[str]:
+    return providers.errors(text) or (providers.missing(text) if worker.values[VALIDATES_REFERENCES] else [])
 
 
 def _resolved(providers: Resolver, text: str) -> str | None:

@@ -33,10 +33,18 @@ class AirflowConfigProvider(ConfigProvider):
     and ``extra.<name>``. The path ``run`` is the DAG run that runs the connector; only the run's task can resolve it.
     """
 
+    def check(self, path: str, key: str) -> None:
+        if not path:
+            raise ConfigError("A reference to Airflow must be ${airflow:<connection id>:<field>} or ${airflow:variable:<name>}.")
+        if path == RUN and key not in NAMES:
+            raise _no_run([key])
+        if path not in (RUN, VARIABLE):
+            _check_field(path, key)
+
     def get(self, path: str, keys: Collection[str]) -> ConfigData:
         """Return the values of a connection's fields, or of variables; raises ConfigError, without any value."""
         if not path:
-            raise ConfigError("A reference to Airflow must be ${airflow:<connection id>:<field>} or ${airflow:variable:<name>}.")
+            self.check(path, "")
         if path == RUN:
             raise _no_run(keys)
         if path == VARIABLE:
@@ -152,13 +160,17 @@ def _field(connection: Any, conn_id: str, field: str) -> str | None:
     if field.startswith(_EXTRA):
         value = connection.extra_dejson.get(field[len(_EXTRA) :])
         return value if value is None or isinstance(value, str) else json.dumps(value)
-    if field not in _FIELDS:
+    _check_field(conn_id, field)
+    value = getattr(connection, field)
+    return None if value is None else str(value)
+
+
+def _check_field(conn_id: str, field: str) -> None:
+    if field not in (*_FIELDS, "uri", "extra") and not field.startswith(_EXTRA):
         raise ConfigError(
             f"An Airflow connection has no field {field!r} (referred to in connection {conn_id}); available are "
             f"{', '.join(_FIELDS)}, uri, extra and extra.<name>."
         )
-    value = getattr(connection, field)
-    return None if value is None else str(value)
 
 
 def _no_airflow(what: str) -> ConfigError:

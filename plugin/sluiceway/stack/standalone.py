@@ -9,7 +9,7 @@ from pathlib import Path
 from sluiceway import exit_codes
 from sluiceway.config.connector_files import read_connector_file
 from sluiceway.config.properties import read_properties
-from sluiceway.config.worker import WorkerConfig
+from sluiceway.config.worker import VALIDATES_REFERENCES, WorkerConfig
 from sluiceway.errors import ConnectError
 from sluiceway.herder import Herder
 from sluiceway.rest.server import RestServer
@@ -36,7 +36,7 @@ def run(worker_file: Path, connector_files: Sequence[Path]) -> int:
 
 def _run(worker_file: Path, connector_files: Sequence[Path]) -> int:
     log_to_stderr("[worker] ")
-    worker = WorkerConfig.of(read_properties(worker_file))
+    worker = WorkerConfig.of({VALIDATES_REFERENCES: "true", **read_properties(worker_file)})
     config, status, offsets = MemoryConfigBackingStore(), MemoryStatusBackingStore(), open_offsets_file(worker)
     offsets.start()
     herder = Herder(worker, config, status, offsets)

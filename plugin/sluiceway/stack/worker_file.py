@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
+from sluiceway.config.worker import VALIDATES_REFERENCES
 from sluiceway.folders import write_atomically
 
 BOOTSTRAP = "bootstrap.servers"
@@ -41,7 +42,7 @@ def worker_properties(user: Mapping[str, str] | None, *, bootstrap: str | None, 
         bootstrap: the embedded broker's address; None if the user's file names brokers.
         listeners: where the REST API listens. The user's own listeners win, except for the first one's port.
     """
-    properties = dict(_SAMPLE if user is None else user)
+    properties = {VALIDATES_REFERENCES: "true", **(_SAMPLE if user is None else user)}
     if bootstrap is not None:
         properties = {**_ONE_BROKER, **properties, BOOTSTRAP: bootstrap}
     own = properties.get(LISTENERS, "").strip()

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from sluiceway.config.worker import WorkerConfig
-from sluiceway.errors import BadRequestError, ConfigError
+from sluiceway.errors import BadRequestError, ConfigError, InvalidConfigError
 from sluiceway.herder.validation import checked, validate_config
 
 SOURCE = {"name": "s", "connector.class": "FileStreamSource", "topic": "t"}
@@ -54,6 +54,85 @@ def test_references_that_cannot_be_resolved_here_are_not_errors(worker: WorkerCo
     assert value(config, worker, "batch.size") == "${file:/not/on/this/machine:size}"
 
 
-def test_without_providers_a_reference_is_plain_text() -> None:
+PROVIDERS = {
+    "config.providers": "file,env,directory,airflow",
+    "config.providers.file.class": "FileConfigProvider",
+    "config.providers.env.class": "EnvVarConfigProvider",
+    "config.providers.directory.class": "DirectoryConfigProvider",
+    "config.providers.airflow.class": "AirflowConfigProvider",
+}
+UNKNOWN = "unknown config provider: the worker has airflow, directory, env, file (config.providers)."
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("${vault:secret/db:password}", UNKNOWN),
+        ("${fil:/a:b}", UNKNOWN),
+        ("${vault:password}", UNKNOWN),
+        ("${file:/a}", "write ${file:/path/to/file.properties:key}"),
+        ("${file:/a:}", "write ${file:/path/to/file.properties:key}"),
+        ("${directory:/a}", "write ${directory:/path/to/folder:file-name}"),
+        ("${directory:/a:b/c}", "write ${directory:/path/to/folder:file-name}"),
+        ("${env:HOME:NAME}", "write ${env:NAME}"),
+        ("${airflow:db}", "must be ${airflow:<connection id>:<field>} or ${airflow:variable:<name>}."),
+        ("${airflow:db:pasword}", "An Airflow connection has no field 'pasword'"),
+        ("${airflow:run:date}", "A DAG run has no variable 'date'"),
+        ("${file:/a:b", "does not end with }."),
+    ],
+)
+@pytest.mark.parametrize("key", ["file", "a.key.that.nothing.defines", "transforms.t.x"])
+def test_a_misspelt_reference_is_an_error_at_its_key(text: str, why: str, key: str) -> None:
+    config = SOURCE | {key: f"x {text}"}
+    found = validate_config(config, WorkerConfig.of(PROVIDERS))
+    [at_key] = [each.value for each in found.configs if each.value and each.value.name == key]
+    [error] = found.errors
+    assert (at_key.value, at_key.errors) == (f"x {text}", (error,))
+    assert text in error
+    assert why in error
+    with pytest.raises(InvalidConfigError):
+        checked(config, WorkerConfig.of(PROVIDERS))
+
+
+@pytest.mark.parametrize(
+    "text", ["${topic}", "${user.home}/a", "${a ? b : c}", "$file:/a:b", "${file}", "{vault:a:b}", "${", "}${"]
+)
+def test_other_text_with_dollars_and_braces_is_no_reference(text: str) -> None:
+    checked(SOURCE | {"file": text}, WorkerConfig.of(PROVIDERS))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "${airflow:db:password}",
+        "${airflow:db:extra.key}",
+        "${airflow:variable:NAME}",
+        "${airflow:run:ds}",
+        "${env:SLUICEWAY_NONE}",
+    ],
+)
+def test_what_another_process_may_resolve_is_not_an_error(text: str) -> None:
+    checked(SOURCE | {"file": text}, WorkerConfig.of(PROVIDERS))
+
+
+def test_without_providers_a_reference_is_an_error() -> None:
     found = validate_config(SOURCE | {"batch.size": "${file:/a:b}"}, WorkerConfig.of({}))
-    assert found.errors == ["Invalid value ${file:/a:b} for configuration batch.size: Not a number of type INT"]
+    assert found.errors == ["${file:/a:b} refers to an unknown config provider: the worker has none (config.providers)."]
+
+
+def test_where_connectors_run_here_a_missing_value_is_an_error(tmp_path: Path) -> None:
+    worker = WorkerConfig.of({**PROVIDERS, "sluiceway.validate.references": "true"})
+    file, folder = tmp_path / "secrets.properties", tmp_path / "secrets"
+    file.write_text("password=hunter2\n")
+    folder.mkdir()
+    (folder / "password").write_text("hunter2")
+    for text in (f"${{file:{file}:password}}", f"${{directory:{folder}:password}}", "${env:PATH}", "${airflow:db:password}"):
+        checked(SOURCE | {"file": text}, worker)
+    absent = {
+        f"${{file:{file}:pasword}}": "the file provider does not find 'pasword'.",
+        f"${{file:{file}s:password}}": f"Could not read properties from file {file}s: No such file or directory.",
+        f"${{directory:{folder}:pasword}}": "the directory provider does not find 'pasword'.",
+        "${env:SLUICEWAY_NONE}": "the env provider does not find 'SLUICEWAY_NONE'.",
+    }
+    for text, error in absent.items():
+        assert validate_config(SOURCE | {"file": text}, worker).errors == [f"{text} has no value on this machine: {error}"]

@@ -22,6 +22,9 @@ def test_without_a_file_of_the_user_the_worker_has_kafkas_sample_settings_and_th
 
 def test_settings_of_the_users_file_win_except_for_addresses() -> None:
     user = {"group.id": "mine", "bootstrap.servers": "b:9092", "config.storage.replication.factor": "3"}
+    found = worker_properties(user, bootstrap=None, listeners="http://l:1")
+    assert found == {**user, "listeners": "http://l:1", "sluiceway.validate.references": "true"}
+    user["sluiceway.validate.references"] = "false"
     assert worker_properties(user, bootstrap=None, listeners="http://l:1") == {**user, "listeners": "http://l:1"}
     embedded = worker_properties({"status.storage.replication.factor": "-1"}, bootstrap="h:1", listeners="http://l:1")
     assert embedded["status.storage.replication.factor"] == "-1"

@@ -16,10 +16,15 @@ log = logging.getLogger(__name__)
 class DirectoryConfigProvider(ConfigProvider):
     """Provides the contents of a folder's files by file name."""
 
+    of_machine = True
     java_class = "org.apache.kafka.common.config.provider.DirectoryConfigProvider"
 
     def configure(self, params: Mapping[str, str]) -> None:
         self._allowed = AllowedPaths(params.get(ALLOWED_PATHS))
+
+    def check(self, path: str, key: str) -> None:
+        if not path or not key or "/" in key:
+            raise ConfigError("write ${directory:/path/to/folder:file-name}")
 
     def get(self, path: str, keys: Collection[str]) -> ConfigData:
         folder = self._allowed.permitted(path) if path else None

@@ -13,10 +13,15 @@ from sluiceway.errors import ConfigError
 class FileConfigProvider(ConfigProvider):
     """Provides the values in Java .properties files, which must have the same path on all machines that use the config."""
 
+    of_machine = True
     java_class = "org.apache.kafka.common.config.provider.FileConfigProvider"
 
     def configure(self, params: Mapping[str, str]) -> None:
         self._allowed = AllowedPaths(params.get(ALLOWED_PATHS))
+
+    def check(self, path: str, key: str) -> None:
+        if not path or not key:
+            raise ConfigError("write ${file:/path/to/file.properties:key}")
 
     def get(self, path: str, keys: Collection[str]) -> ConfigData:
         if not path:

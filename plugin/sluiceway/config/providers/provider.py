@@ -27,12 +27,18 @@ class ConfigProvider(abc.ABC):
 
     java_class: ClassVar[str | None] = None
 
+    of_machine: ClassVar[bool] = False
+    """Whether the values are those of the machine: of its files, or of the process's environment."""
+
     def configure(self, params: Mapping[str, str]) -> None:  # noqa: B027
         """Configure the provider with ``config.providers.<name>.param.*`` without the prefix. Raises ConfigError."""
 
     @abc.abstractmethod
     def get(self, path: str, keys: Collection[str]) -> ConfigData:
         """Return the existing values of these keys at a path. Raises ConfigError, whose message must not contain a value."""
+
+    def check(self, path: str, key: str) -> None:  # noqa: B027
+        """Raise ConfigError for a reference that cannot be resolved anywhere, such as one without a path. No I/O."""
 
     def close(self) -> None:  # noqa: B027
         """Release the resources that ``configure`` acquired."""
