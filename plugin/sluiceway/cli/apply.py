@@ -53,6 +53,7 @@ def run(options: argparse.Namespace) -> int:
     request that the server refuses. Applying the same files again changes nothing.
     """
     from sluiceway.cli.diff import summary
+    from sluiceway.cli.findings import print_unread_keys
 
     with client(options) as api:
         steps = plan(options.files, api, prune=options.prune)
@@ -62,6 +63,8 @@ def run(options: argparse.Namespace) -> int:
             say(f"Dry run: {summary(steps)}")
             return code
         for step in steps:
+            if step.action in ("create", "change") and step.after:
+                print_unread_keys(api, step.name, step.after, step.after)
             make_change(api, step)
             say(f"Connector {step.name} {_DONE[step.action]}")
     return exit_codes.DONE

@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 
 from sluiceway.cli.common import Subparsers, worker
+from sluiceway.errors import ConfigError
 
 
 def register(subparsers: Subparsers) -> None:
@@ -30,6 +31,8 @@ def run(options: argparse.Namespace) -> int:
 
     from sluiceway.provider.settings import airflow_settings
 
+    if options.worker is not None and not options.worker.is_file():
+        raise ConfigError(f"{options.worker} is not a file. Name the worker file at the path that it has on Airflow's machines.")
     for key, value in airflow_settings(options.worker).items():
         print(f"{key}={shlex.quote(value)}")
     return 0

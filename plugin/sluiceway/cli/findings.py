@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from sluiceway.cli.common import say
 from sluiceway.cli.secrets import shown
 from sluiceway.config.connector import APPLICATION
 from sluiceway.errors import ConfigError
@@ -46,12 +47,16 @@ class Findings:
             yield from self._application_line()
             return
         yield f"{self.name}: {len(self.errors)} error(s), {len(self.warnings)} warning(s)"
+        yield from self.finding_lines()
+        yield from self._application_line()
+
+    def finding_lines(self) -> Iterator[str]:
+        """Yield two lines for each finding."""
         for kind, found in (("error", self.errors), ("warning", self.warnings)):
             for each in found:
                 value = "" if each.value is None else f" = {each.value}"
                 yield f"  {kind:<7}  {each.key}{value}"
                 yield f"           {each.text}"
-        yield from self._application_line()
 
     def _application_line(self) -> Iterator[str]:
         if self.application is not None:
@@ -88,6 +93,19 @@ def findings(name: str, config: Mapping[str, str], answer: Mapping[str, Any]) ->
     known = {each["definition"]["name"] for each in answer["configs"]}
     warnings = [Finding(key, shown_value(key), _unread(key, known)) for key in config if not _is_read(key, known)]
     return Findings(name, errors, warnings, _application(answer))
+
+
+def print_unread_keys(api: ConnectClient, name: str, config: Mapping[str, str], changed: Iterable[str]) -> None:
+    """Print the changed keys of a config that nothing reads. A config that cannot be validated is refused when it is stored."""
+    from sluiceway.rest.client import RestError
+
+    try:
+        warnings = checked(api, name, config).warnings
+    except RestError:
+        return
+    keys = set(changed)
+    for line in Findings(name, [], [each for each in warnings if each.key in keys]).finding_lines():
+        say(line)
 
 
 def _application(answer: Mapping[str, Any]) -> str | None:

@@ -36,6 +36,7 @@ from sluiceway.cli import (
     top,
     validate,
 )
+from sluiceway.cli.advice import advised
 from sluiceway.cli.common import TOKEN_VARIABLE
 from sluiceway.errors import ConnectError
 
@@ -105,7 +106,7 @@ def run_verb(options: argparse.Namespace) -> int:
         sys.stdout.flush()
     except ConnectError as error:
         code = exit_codes.exit_code(error)
-        print(f"sluiceway: {error}{' ' + _HINTS[code] if code in _HINTS else ''}", file=sys.stderr)
+        print(f"sluiceway: {advised(error, options)}{' ' + _HINTS[code] if code in _HINTS else ''}", file=sys.stderr)
     except ModuleNotFoundError as error:
         package = (error.name or "").partition(".")[0]
         if package not in _EXTRAS:

@@ -80,6 +80,8 @@ def run_set(options: argparse.Namespace) -> int:
     with client(options) as api:
         if by_target:
             offsets = _found(api, options)
+        else:
+            _check_ends(api, options.name, offsets)
         if not options.dry_run:
             say(api.alter_offsets(options.name, offsets))
     return 0
@@ -96,6 +98,32 @@ def _found(api: ConnectClient, options: argparse.Namespace) -> list[dict[str, An
     rows = [(partition, offset, new) for (partition, offset), (_, new) in zip(before[1:], after[1:], strict=True)]
     say(table([head, *rows]))
     return [{"partition": each["partition"], "offset": each["offset"]} for each in found]
+
+
+def _check_ends(api: ConnectClient, name: str, offsets: list[dict[str, Any]]) -> None:
+    """Raise ConfigError for an offset beyond the end of its topic: the sink would read the whole topic again.
+
+    Raises RestError for a topic or partition that does not exist. Kafka Connect itself checks none of this.
+    """
+    from sluiceway.rest.client import RestError
+
+    for each in offsets:
+        fields, offset = each.get("partition") or {}, each.get("offset") or {}
+        topic, number, wanted = (fields.get("kafka_topic"), fields.get("kafka_partition"), offset.get("kafka_offset"))
+        if not isinstance(topic, str) or not isinstance(number, int) or not isinstance(wanted, int):
+            continue
+        try:
+            found = api.find_offsets(name, to="latest", topics=[topic], partitions=[str(number)])
+        except RestError as error:
+            if error.status in (400, 404) and "topic" in error.message:
+                raise
+            return  # Kafka Connect has no such request
+        ends = {each["partition"]["kafka_partition"]: each["offset"]["kafka_offset"] for each in found}
+        if wanted > (end := ends.get(number, wanted)):
+            raise ConfigError(
+                f"Offset {wanted} is beyond the end of {topic}:{number}, which is {end}. Nothing was changed. "
+                "--to-latest sets the end."
+            )
 
 
 def run_reset(options: argparse.Namespace) -> int:

@@ -22,15 +22,19 @@ def register(subparsers: Subparsers) -> None:
 def run(options: argparse.Namespace) -> int:
     """Print and make the changes, connector by connector."""
     from sluiceway.cli.diff import config_lines
+    from sluiceway.cli.findings import print_unread_keys
 
     changes: dict[str, str | None] = {**dict(options.set), **dict.fromkeys(options.remove)}
     if not changes:
         raise ConfigError("No changes given. Use --set KEY=VALUE or --remove KEY.")
     with client(options) as api:
         for name in names_of(options):
-            lines = config_lines(api.config(name), changes, name)
+            before = api.config(name)
+            lines = config_lines(before, changes, name)
             if lines:
                 say("\n".join(lines))
+                after = {key: value for key, value in {**before, **changes}.items() if value is not None}
+                print_unread_keys(api, name, after, changes)
             if lines and not options.dry_run:
                 api.patch_config(name, changes)
             say(f"Connector {name} {'configured' if lines and not options.dry_run else 'unchanged'}")

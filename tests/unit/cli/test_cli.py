@@ -219,11 +219,13 @@ def test_the_broker_is_started_shown_and_stopped(
     ]
 
 
-def test_config_airflow_prints_what_a_shell_can_read(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["config", "airflow", "/etc/worker file.properties"]) == 0
+def test_config_airflow_prints_what_a_shell_can_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "worker file.properties"
+    file.touch()
+    assert main(["config", "airflow", str(file)]) == 0
     script = capsys.readouterr().out + 'printf %s "$AIRFLOW__SLUICEWAY__WORKER_PROPERTIES"'
     done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=True)
-    assert done.stdout == "/etc/worker file.properties"
+    assert done.stdout == str(file)
 
 
 def test_config_bootstrap_prints_the_brokers_of_the_stack_or_of_a_worker_file(
@@ -284,7 +286,7 @@ def test_connectors_are_told_what_to_do_in_turn(api: Api, capsys: pytest.Capture
     ]
     assert api.herder.connectors() == []
     assert main(["pause", "a"]) == 4
-    assert capsys.readouterr().err == "sluiceway: Unknown connector a\n"
+    assert capsys.readouterr().err == "sluiceway: Unknown connector a. 'sluiceway get connectors' lists the names.\n"
 
 
 def test_get_shows_connectors_states_and_configs(api: Api, capsys: pytest.CaptureFixture[str]) -> None:

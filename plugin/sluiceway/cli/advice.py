@@ -1,0 +1,66 @@
+"""Rewrites a server's error for the command line: its own commands instead of requests, and names that are alike."""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import re
+from collections.abc import Iterable, Sequence
+
+from sluiceway.cli.common import client
+from sluiceway.errors import ConnectError
+
+_STOP = re.compile(
+    r" This can be done for the specified connector by issuing a 'PUT' request to the '/connectors/(.+)/stop' endpoint"
+)
+_ENDPOINT = re.compile(r"\nYou can also find the above list of errors at the endpoint `/connector-plugins/[^`]*`")
+_COUNTED = re.compile(r"contains the following \d+ error\(s\):")
+_CLASSES = re.compile(r"(matches (\S+)), available connectors are: (.*)", re.DOTALL)
+_CONNECTOR = re.compile(r"[Cc]onnector (\S+?)(?: not found|$)")
+_NOT_FOUND = 404
+
+
+def advised(error: ConnectError, options: argparse.Namespace) -> str:
+    """Return the message of an error for the user of a command."""
+    text = _STOP.sub(lambda found: f" Run: sluiceway stop {found[1]}", str(error))
+    text = _CLASSES.sub(_alike_classes, text)
+    if _ENDPOINT.search(text):
+        text = _once(_ENDPOINT.sub("", text))
+    if getattr(error, "status", 0) == _NOT_FOUND:
+        text += _alike_connectors(text, options)
+    return text
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """Return a question with the most similar name, empty if none is alike."""
+    by_folded = {each.casefold(): each for each in known}
+    alike = difflib.get_close_matches(name.casefold(), by_folded, n=1, cutoff=0.7)
+    return f"Did you mean {by_folded[alike[0]]}?" if alike else ""
+
+
+def _alike_classes(found: re.Match[str]) -> str:
+    names = [each.strip() for each in found[3].split(",")]
+    short = {each.rpartition(".")[2] for each in names}
+    long = {f"{each}Connector": each for each in short}
+    question = did_you_mean(found[2].rpartition(".")[2], [*short, *long]).replace("Connector?", "?")
+    return f"{found[1]}. {question + ' ' if question else ''}'sluiceway get plugins' lists the installed connectors."
+
+
+def _once(text: str) -> str:
+    """Return the message with each error once: one that concerns two keys is there for each of them."""
+    first, *errors = text.splitlines()
+    unique = list(dict.fromkeys(errors))
+    return "\n".join([_COUNTED.sub(f"contains the following {len(unique)} error(s):", first), *unique])
+
+
+def _alike_connectors(text: str, options: argparse.Namespace) -> str:
+    found = _CONNECTOR.search(text)
+    if found is None or not hasattr(options, "server"):
+        return ""
+    try:
+        with client(options) as api:
+            names: Sequence[str] = api.connectors()
+    except ConnectError:
+        return ""
+    question = did_you_mean(found[1].rstrip("."), names) or "'sluiceway get connectors' lists the names."
+    return f" {question}" if text.endswith(".") else f". {question}"
