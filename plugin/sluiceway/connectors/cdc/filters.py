@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from sluiceway.connectors.own_tables import is_own_table
 from sluiceway.errors import ConfigError
 from sluiceway.java.regex import JavaRegex, RegexError, compile_java
 
@@ -60,6 +61,12 @@ def filter_of(include: str | None, exclude: str | None) -> Matcher:
     if excluded is not None:
         return lambda name: not excluded(name)
     return lambda _name: True
+
+
+def table_filter_of(include: str | None, exclude: str | None) -> Matcher:
+    """Return ``filter_of`` for full names of tables. Without an include list, it leaves out the tables that sinks create."""
+    chosen = filter_of(include, exclude)
+    return chosen if split_list(include) else lambda name: chosen(name) and not is_own_table(name.rpartition(".")[2])
 
 
 def check_patterns(name: str, value: object) -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from sluiceway.connectors.jdbc.columns import Column
 from sluiceway.connectors.jdbc.dialects.base import Dialect
 from sluiceway.connectors.jdbc.dialects.sql import TableId
+from sluiceway.connectors.own_tables import is_own_table
 from sluiceway.errors import ConnectError
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ class TableSelection:
 
     Whitelists and blacklists hold names, with or without catalog and schema. Include and exclude lists hold regular
     expressions for full names. ``catalog`` and ``schema`` are JDBC patterns (``%`` for any text, ``_`` for one character).
+    Without a list of what to include, the tables that sinks create for themselves are left out.
     """
 
     types: tuple[str, ...] = ("TABLE",)
@@ -35,6 +37,8 @@ class TableSelection:
     def select(self, tables: Sequence[TableId], dialect: Dialect) -> list[TableId]:
         """Return the selected tables in their order. No I/O."""
         conditions = [_like(self.catalog, 0), _like(self.schema, 1)]
+        if not self.whitelist and not self.include:
+            conditions.append(lambda table: not is_own_table(table.table))
         if self.whitelist:
             listed = [dialect.parse_table(name) for name in self.whitelist]
             conditions.append(lambda table: any(_names(name, table) for name in listed))

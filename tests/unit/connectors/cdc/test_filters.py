@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sluiceway.connectors.cdc.filters import KeyColumns, TableId, filter_of, split_list
+from sluiceway.connectors.cdc.filters import KeyColumns, TableId, filter_of, split_list, table_filter_of
 
 
 @pytest.mark.parametrize(
@@ -27,6 +27,15 @@ def test_patterns_match_whole_names_and_ignore_case() -> None:
 def test_an_exclude_list_leaves_out() -> None:
     included = filter_of(None, "a\\.b")
     assert (included("a.b"), included("a.c")) == (False, True)
+
+
+@pytest.mark.parametrize(("include", "exclude", "own"), [(None, None, False), ("", "public.t", False), ("public..*", None, True)])
+def test_tables_that_sinks_create_are_left_out_unless_a_list_names_them(
+    include: str | None, exclude: str | None, own: bool
+) -> None:
+    included = table_filter_of(include, exclude)
+    assert included("public.sluiceway_offsets") == own
+    assert included("public.orders")
 
 
 def test_key_columns_are_in_the_order_of_the_config() -> None:

@@ -7,6 +7,17 @@ from sluiceway.connectors.jdbc.dialects.sql import TableId
 from sluiceway.connectors.jdbc.tables import TableSelection
 
 
+def test_tables_that_sinks_create_are_left_out_unless_a_list_names_them() -> None:
+    dialect, tables = dialect_of("postgresql"), [TableId(None, "a", "x"), TableId(None, "a", "SLUICEWAY_offsets")]
+    chosen = [
+        TableSelection(),
+        TableSelection(exclude=("y",)),
+        TableSelection(include=(".*",)),
+        TableSelection(whitelist=('"SLUICEWAY_offsets"',)),
+    ]
+    assert [len(each.select(tables, dialect)) for each in chosen] == [1, 1, 2, 1]
+
+
 def test_tables_are_selected_by_names_patterns_and_expressions() -> None:
     dialect, tables = dialect_of("postgresql"), [TableId("d", "a", "x"), TableId("d", "b", "x"), TableId("d", "b", "y.z")]
     chosen = [

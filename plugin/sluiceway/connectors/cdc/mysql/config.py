@@ -9,7 +9,7 @@ from typing import Any
 from sluiceway.config.definition import ConfigDef, ConfigValue, Validator
 from sluiceway.config.validators import Check
 from sluiceway.connectors.cdc.config import CommonConfig, common_config
-from sluiceway.connectors.cdc.filters import Matcher, TableId, filter_of
+from sluiceway.connectors.cdc.filters import Matcher, TableId, filter_of, table_filter_of
 from sluiceway.connectors.cdc.keys import (
     BOOLEAN,
     HIGH,
@@ -233,7 +233,7 @@ def source_config(config: Mapping[str, str]) -> SourceConfig:
         connection=ConnectionSettings.of(values),
         server_id=int(str(values["database.server.id"])),
         databases=filter_of(text("database.include.list"), text("database.exclude.list")),
-        tables=filter_of(text("table.include.list"), text("table.exclude.list")),
+        tables=table_filter_of(text("table.include.list"), text("table.exclude.list")),
         gtid_sources=_gtid_sources(text("gtid.source.includes"), text("gtid.source.excludes")),
         filters_rows=bool(values["gtid.source.filter.dml.events"]),
         history={key.removeprefix(HISTORY): value for key, value in config.items() if key.startswith(HISTORY)},

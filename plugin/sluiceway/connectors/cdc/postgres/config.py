@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from sluiceway.connectors.cdc.config import CommonConfig, Values, common_config
-from sluiceway.connectors.cdc.filters import Matcher, TableId, compile_anchored, filter_of, split_list
+from sluiceway.connectors.cdc.filters import Matcher, TableId, compile_anchored, filter_of, split_list, table_filter_of
 from sluiceway.connectors.cdc.postgres.connection import Address
 from sluiceway.connectors.cdc.postgres.keys import CONFIG
 from sluiceway.connectors.cdc.postgres.type_info import Settings
@@ -75,7 +75,7 @@ def postgres_config(config: Mapping[str, str]) -> PostgresConfig:
         isolation=values.choice("snapshot.isolation.mode"),
         lock_tables=values.choice("snapshot.locking.mode") == "shared",
         schemas=_filter(config, "schema"),
-        tables=_filter(config, "table"),
+        tables=table_filter_of(config.get("table.include.list"), config.get("table.exclude.list")),
         message_prefixes=_filter(config, "message.prefix"),
         status_interval=values.seconds("status.update.interval.ms"),
         flush=values.flag("flush.lsn.source") and values.choice("lsn.flush.mode") != "manual",

@@ -14,6 +14,7 @@ from zoneinfo import ZoneInfo
 
 from sluiceway.config.definition import ConfigKey, ConfigValue, Importance, Type, ValidatedValue
 from sluiceway.config.validators import EnumText, NonEmptyString, Range
+from sluiceway.connectors import own_tables
 from sluiceway.connectors.jdbc.connection_keys import CONNECTION, DB_TIMEZONE_KEY, QUOTE_SQL_IDENTIFIERS_KEY, ConnectionSettings
 from sluiceway.connectors.null_values import REPLACE_NULLS, replace_nulls
 from sluiceway.connectors.outage import UNREACHABLE_MS
@@ -185,7 +186,7 @@ SINK = CONNECTION.define(
         ),
         _text(
             name=OFFSETS_TABLE,
-            default="sluiceway_offsets",
+            default=own_tables.OFFSETS_TABLE,
             validator=NonEmptyString(),
             importance=Importance.LOW,
             group=_DELIVERY,
