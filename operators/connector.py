@@ -374,7 +374,7 @@ class ConnectorOperator(LineageMixin, WatchedConnector):
             entry = topics.entry(name)
             if entry is not None:
                 self._reschedule(context, settings, "The driver has drained; waiting for the resume")
-        if (message := failure(action, name, end.exit_code)) is not None:
+        if (message := failure(action, name, end.exit_code, end.cause)) is not None:
             raise AirflowException(message) from end.failure
         done = "moved all available records" if bounded and entry else "the connector was deleted"
         self.log.info("[%s|worker] Done: %s", name, done)

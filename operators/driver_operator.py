@@ -60,6 +60,8 @@ class DriverEnd(NamedTuple):
     """The number of records that the driver moved; None if it did not report it."""
     seconds: float = 0.0
     """The time that the driver ran."""
+    cause: str | None = None
+    """The last error in its output."""
 
 
 class DriverOperator(SparkSubmitOperator):
@@ -264,7 +266,8 @@ class DriverOperator(SparkSubmitOperator):
                 failure = error
         code = hook.exit_code if hook.is_client_mode else None
         exit_code = code if code is not None else int(failure is not None)
-        return DriverEnd(exit_code, failure, watch.paused, _reported_records(self._submission), time.monotonic() - began)
+        records, seconds = _reported_records(self._submission), time.monotonic() - began
+        return DriverEnd(exit_code, failure, watch.paused, records, seconds, hook.last_error if exit_code else None)
 
     def _submit_and_wait(self, context: Context, hook: ConnectorSubmitHook) -> None:
         """Submit the driver and wait for its end, or for the end of an earlier try's driver that the cluster still runs."""
@@ -315,7 +318,7 @@ class DriverOperator(SparkSubmitOperator):
     def _plan_restart(self, end: DriverEnd) -> tuple[float, str]:
         """Return the seconds to wait before the restart of a driver that ended by itself, and the message, which is logged."""
         delay = self._restarts.next_delay(end.seconds)
-        notice = self._restarts.notice(end.exit_code, delay)
+        notice = self._restarts.notice(end.exit_code, delay, end.cause)
         # A driver on this machine has logged its cause; the error of spark-submit holds no more than the exit code.
         self.log.warning("[%s|worker] %s", self.subject, notice, exc_info=None if self._processes else end.failure)
         return delay, notice

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -11,6 +12,9 @@ from pathlib import Path
 from sluiceway.errors import NotFoundError
 
 _POLL_SECONDS = 0.3
+_SEARCHED_LINES, _TRACE_LINES = 3000, 40
+_SUBMITTED = "spark-submit: "
+_DIED = re.compile(r"[Tt]he driver (?:died|has ended)")
 # Fields that are the same in each line or of no use to a reader.
 _LEFT_OUT = {
     "timestamp",
@@ -63,6 +67,34 @@ def last_lines(file: Path, count: int) -> tuple[list[str], int]:
         lines = deque((line for line in source if line.endswith(b"\n")), maxlen=count)
         read = source.tell()
     return [_text(line) for line in lines], read
+
+
+def error_of_driver(file: Path, shown: int) -> list[str]:
+    """Return a line with the error of a connector's driver that has ended, and its trace unless the last lines have it.
+
+    A driver that was started since has none yet.
+    """
+    from sluiceway.provider.driver.last_error import last_error
+
+    lines, _ = last_lines(file, _SEARCHED_LINES)
+    events = [_event(line) for line in lines]
+    begin = next((number for number in reversed(range(len(events))) if events[number].startswith(_SUBMITTED)), None)
+    if begin is None or not any(map(_DIED.search, events[begin:])):
+        return []
+    found = last_error(events[begin:])
+    if found is None:
+        return []
+    first = begin + found.begin
+    trace = [] if first >= len(lines) - shown else [*events[first : first + _TRACE_LINES], "..."]
+    return [f"The driver's last error: {found.text}", *trace, ""]
+
+
+def _event(line: str) -> str:
+    """Return the message of a JSON line of Airflow, or any other line unchanged."""
+    try:
+        return str(json.loads(line)["event"]) if line.startswith("{") else line
+    except (ValueError, KeyError, TypeError):
+        return line
 
 
 def follow(

@@ -34,6 +34,9 @@ def run(options: argparse.Namespace) -> int:
         return 0
     formatted = str if options.raw else log_files.readable
     lines, read = log_files.last_lines(file, options.lines)
+    if not options.raw:
+        for line in log_files.error_of_driver(file, options.lines):
+            say(line)
     for line in lines:
         say(formatted(line))
     if options.follow:

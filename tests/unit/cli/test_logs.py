@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 
 from sluiceway.cli.log_files import finder, follow, last_lines, readable
 from sluiceway.cli.main import main
+from unit.cli.pretend_client import out
 
 
 @pytest.fixture
@@ -43,6 +45,25 @@ def test_a_connectors_log_is_that_of_its_tasks_newest_attempt(home: Path, capsys
     assert capsys.readouterr().out == "[T] INFO new\n"
     assert main(["logs", "my sink", "--raw", "--home", str(home)]) == 0
     assert capsys.readouterr().out.startswith('{"timestamp"')
+
+
+def test_the_error_of_a_driver_that_died_comes_first_with_its_trace(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def text(*events: str) -> str:
+        return "".join(json.dumps({"timestamp": "T", "level": "info", "event": event}) + "\n" for event in events)
+
+    trace = ("Traceback (most recent call last):", 'File "a.py", line 1', "ModuleNotFoundError: No module named 'foo'")
+    died = "[my sink|worker] The driver died with exit code 1; Airflow starts it again in 4 s"
+    submitted, airflow = "spark-submit: spark-submit --name x", ["Airflow's own"] * 5
+    head = "The driver's last error: ModuleNotFoundError: No module named 'foo'"
+    attempt(home, 1, text(submitted, *trace, died, *airflow))
+    assert main(["logs", "my sink", "-n", "2", "--home", str(home)]) == 0
+    assert out(capsys) == [head, *trace, died, *airflow, "...", "", *["[T] INFO Airflow's own"] * 2]
+    assert main(["logs", "my sink", "-n", "50", "--home", str(home)]) == 0
+    assert out(capsys)[:3] == [head, "", f"[T] INFO {submitted}"]
+    for running in ((submitted, *trace), (submitted, *trace, died, submitted, "up")):
+        attempt(home, 1, text(*running))
+        assert main(["logs", "my sink", "--home", str(home)]) == 0
+        assert head not in out(capsys)
 
 
 def test_a_name_without_a_log_is_told_what_there_is(home: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -23,6 +23,7 @@ class _Submit:
     def __init__(self, drive: Any, *, client: bool = True) -> None:
         self.is_client_mode = client
         self.exit_code: int | None = None
+        self.last_error: str | None = None
         self._drive = drive
 
     def submit(self, application: str) -> None:

@@ -107,6 +107,7 @@ class SparkSubmit:
     def __init__(self, drive: Callable[[], int]) -> None:
         self._drive = drive
         self.exit_code: int | None = None
+        self.last_error: str | None = None
         self.application = ""
         self.killed = self.left = False
         self.awaited: list[str] = []
@@ -439,12 +440,13 @@ def test_a_driver_that_dies_is_started_again_by_the_same_task() -> None:
         return 0
 
     stage = Stage(kafka, drive)
+    stage.hook.last_error = "ModuleNotFoundError: No module named 'foo'"
     stage.run()
     assert kafka.delays == [1, 2, 4, 8, 16, 32, 60, 60]
     assert [name for name, _ in kafka.dead] == ["c"] * 8
     assert kafka.dead[1][1] == (
-        "The driver died with exit code 137; see its last lines in the log of its Airflow task, which starts it again in 2 s "
-        "(restart 2 since it last ran for ten minutes)."
+        "The driver died with exit code 137 (ModuleNotFoundError: No module named 'foo'); see its last lines in the log of its "
+        "Airflow task, which starts it again in 2 s (restart 2 since it last ran for ten minutes)."
     )
 
 

@@ -51,7 +51,7 @@ def after_end(*, exit_code: int, bounded: bool, dag_paused: bool, entry: Connect
     return NextAction.SUCCEED if exit_code == exit_codes.DONE else NextAction.FAIL_DIED
 
 
-def failure(action: NextAction, connector: str, exit_code: int) -> str | None:
+def failure(action: NextAction, connector: str, exit_code: int, error: str | None = None) -> str | None:
     """Return the message with which a connector's task fails; None for other actions."""
     if action is NextAction.FAIL_FENCED:
         return (
@@ -59,5 +59,7 @@ def failure(action: NextAction, connector: str, exit_code: int) -> str | None:
             f"second DAG or worker that runs {connector}, and stop it."
         )
     if action is NextAction.FAIL_DIED:
-        return f"Connector {connector}: {death_cause(exit_code)}; see its last lines in this log. Airflow retries the task."
+        return (
+            f"Connector {connector}: {death_cause(exit_code, error)}; see its last lines in this log. Airflow retries the task."
+        )
     return None

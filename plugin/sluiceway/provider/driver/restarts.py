@@ -27,17 +27,17 @@ class Restarts:
         self.number = 1 if ran >= _HEALTHY_SECONDS else self.number + 1
         return min(_FIRST_SECONDS * float(2 ** min(self.number - 1, _MAX_DOUBLINGS)), _MAX_SECONDS)
 
-    def notice(self, exit_code: int, delay: float) -> str:
+    def notice(self, exit_code: int, delay: float, error: str | None = None) -> str:
         """Return the message about the restart that ``next_delay`` counted, for the log and the connector's status."""
-        cause = death_cause(exit_code)
+        cause = death_cause(exit_code, error)
         return (
             f"{cause[0].upper()}{cause[1:]}; see its last lines in the log of its Airflow task, which starts it again in "
             f"{delay:g} s (restart {self.number} since it last ran for ten minutes)."
         )
 
 
-def death_cause(exit_code: int) -> str:
-    """Describe why a driver that was not asked to end has ended."""
+def death_cause(exit_code: int, error: str | None = None) -> str:
+    """Describe why a driver that was not asked to end has ended. ``error`` is the last one in its output."""
     if exit_code == exit_codes.DONE:
         return "the driver has ended although it must run"
     if exit_code == exit_codes.APPLICATION_ENDED:
@@ -45,4 +45,4 @@ def death_cause(exit_code: int) -> str:
             f"the Spark application has ended (the driver's exit code is {exit_code}). It was killed from outside, or the "
             "cluster gives it no executors any more"
         )
-    return f"the driver died with exit code {exit_code}"
+    return f"the driver died with exit code {exit_code}{f' ({error})' if error else ''}"

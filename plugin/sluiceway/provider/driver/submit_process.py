@@ -11,6 +11,7 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 
 from sluiceway.provider.compat import AirflowException
+from sluiceway.provider.driver.last_error import last_error
 from sluiceway.provider.driver.submit_command import masked
 
 log = logging.getLogger(__name__)
@@ -40,6 +41,7 @@ class SubmitProcess:
     ) -> None:
         self._command, self._on_line = command, on_line
         self._last: deque[str] = deque(maxlen=_LAST_LINES)
+        self._recent: deque[str] = deque(maxlen=_LAST_LINES_OF_ERROR)
         log.info("spark-submit: %s", masked(command))
         self._process = subprocess.Popen(
             list(command),
@@ -60,6 +62,12 @@ class SubmitProcess:
     def exit_code(self) -> int | None:
         """Return the exit code, negative if a signal ended it; None while it runs."""
         return self._process.poll()
+
+    @property
+    def error(self) -> str | None:
+        """Return the last error in the output, without secrets; None if there is none."""
+        found = last_error(list(self._recent))
+        return None if found is None else masked(found.text)
 
     def kill(self) -> None:
         self._process.kill()
@@ -82,6 +90,7 @@ class SubmitProcess:
         if self._last.maxlen == _LAST_LINES and _ERROR_BEGINS.search(line):
             self._last = deque(maxlen=_LAST_LINES_OF_ERROR)  # the whole trace, without what was logged before
         self._last.append(line)
+        self._recent.append(line)
         log.info(line)
 
 

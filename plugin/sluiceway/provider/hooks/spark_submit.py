@@ -104,6 +104,11 @@ class ConnectorSubmitHook(BaseHook):
         """Return spark-submit's exit code, negative if a signal ended it; None before its start and while it runs."""
         return None if self._process is None else self._process.exit_code
 
+    @property
+    def last_error(self) -> str | None:
+        """The last error in the output of spark-submit; None if there is none."""
+        return None if self._process is None else self._process.error
+
     def detach_from_driver(self) -> None:
         """Make spark-submit end once the cluster has accepted the driver; raises AirflowFailException if settings forbid it."""
         if not self.is_client_mode:

@@ -30,5 +30,6 @@ def test_the_notice_names_cause_number_and_delay() -> None:
 
 def test_the_cause_distinguishes_the_end_of_the_application_and_a_normal_exit_code() -> None:
     assert death_cause(137) == "the driver died with exit code 137"
+    assert death_cause(1, "E: no") == "the driver died with exit code 1 (E: no)"
     assert "the Spark application has ended" in death_cause(APPLICATION_ENDED)
     assert death_cause(DONE) == "the driver has ended although it must run"
