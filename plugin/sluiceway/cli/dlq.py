@@ -54,7 +54,7 @@ def run_list(options: argparse.Namespace) -> int:
 
     config = worker(options.worker)
     found: list[dict[str, Any]] = []
-    for name, settings in sorted(_configs(config).items()):
+    for name, settings in sorted(configs(config).items()):
         if not (topic := _topic_in(settings)):
             continue
         try:
@@ -111,7 +111,7 @@ def _open(options: argparse.Namespace) -> DeadLetterTopic:
     config = worker(options.worker)
     topic: str | None = options.dlq
     if topic is None:
-        settings = _configs(config).get(options.name)
+        settings = configs(config).get(options.name)
         if settings is None:
             raise NotFoundError(f"Connector {options.name} not found. If it was deleted, name its queue's topic with --dlq.")
         topic = _topic_in(settings)
@@ -122,7 +122,7 @@ def _open(options: argparse.Namespace) -> DeadLetterTopic:
     return DeadLetterTopic(config, topic, options.name)
 
 
-def _configs(config: WorkerConfig) -> Mapping[str, Mapping[str, str]]:
+def configs(config: WorkerConfig) -> Mapping[str, Mapping[str, str]]:
     """Return the configs of all connectors, from the config topic."""
     from sluiceway.storage.config_backing_store import KafkaConfigBackingStore
 

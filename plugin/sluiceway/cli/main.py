@@ -34,6 +34,7 @@ from sluiceway.cli import (
     stack,
     standalone,
     top,
+    topics,
     validate,
 )
 from sluiceway.cli.advice import advised
@@ -58,6 +59,7 @@ _COMMANDS = (
     restart,
     offsets,
     signals,
+    topics,
     dlq,
     migrate,
     plugins,

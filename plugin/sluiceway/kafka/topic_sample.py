@@ -5,13 +5,14 @@ from __future__ import annotations
 import time
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import closing
+from datetime import datetime
 from typing import cast
 
 from confluent_kafka import KafkaError
 
 from sluiceway.api.task import TopicPartition
 from sluiceway.config.worker import WorkerConfig
-from sluiceway.kafka.admin import beginning_offsets, end_offsets, partition_counts
+from sluiceway.kafka.admin import beginning_offsets, end_offsets, offsets_at, partition_counts
 from sluiceway.kafka.clients import ConsumedMessage, TopicPartitionOffset, admin_client, consumer
 from sluiceway.kafka.errors import mapped_errors, to_connect_error
 
@@ -45,6 +46,25 @@ class TopicSample:
     def topics(self) -> list[str]:
         """Return the names of all topics in the cluster."""
         return list(self._counts)
+
+    def sizes(self) -> list[tuple[str, int, int]]:
+        """Return each topic's name, number of partitions, and number of offsets from their beginnings to their ends."""
+        partitions = self._partitions(self._counts)
+        begins, ends = beginning_offsets(self._admin, partitions), end_offsets(self._admin, partitions)
+        sizes = dict.fromkeys(sorted(self._counts), 0)
+        for each in partitions:
+            sizes[each.topic] += max(0, ends[each] - begins[each])
+        return [(name, self._counts[name], size) for name, size in sizes.items()]
+
+    def starts(self, topic: str, start: str | int | datetime) -> dict[TopicPartition, int]:
+        """Return the offsets of a start: an offset or a time; empty for the beginning. After the last record is the end."""
+        partitions = self._partitions([topic])
+        if isinstance(start, int):
+            return dict.fromkeys(partitions, start)
+        if isinstance(start, str):
+            return {}
+        found, ends = offsets_at(self._admin, partitions, int(start.timestamp() * 1000)), end_offsets(self._admin, partitions)
+        return {each: found[each] if found[each] >= 0 else ends[each] for each in partitions}
 
     def read(
         self, topics: Collection[str], offsets: Mapping[TopicPartition, int], most: int, deadline: float
