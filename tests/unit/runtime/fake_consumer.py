@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 from confluent_kafka import Message, TopicPartition
@@ -22,6 +23,9 @@ class FakeConsumer:
         self.commits: list[int] = []
         self.closed = False
         FakeConsumer.made.append(self)
+
+    def list_topics(self, timeout: float) -> SimpleNamespace:
+        return SimpleNamespace(topics={"t": None})
 
     def subscribe(self, _topics: list[str], **callbacks: Callable[..., None]) -> None:
         self.callbacks = callbacks

@@ -12,7 +12,7 @@ from typing import Protocol
 from sluiceway.config.connector import TOPICS, TOPICS_REGEX
 from sluiceway.config.parsing import parse_list
 from sluiceway.config.validators import valid_regex
-from sluiceway.errors import ConfigError
+from sluiceway.errors import ConfigError, ConnectError
 from sluiceway.java.regex import compile_java
 from sluiceway.runtime.sink.task_consumer import RebalanceListener, TaskConsumer
 
@@ -20,6 +20,7 @@ log = logging.getLogger(__name__)
 
 _REFRESH_SECONDS = 60.0
 _REFRESH_SECONDS_WITHOUT_TOPICS = 2.0
+_MISSING_SECONDS = 10.0
 _INTERNAL = {"__consumer_offsets", "__transaction_state", "__share_group_state"}
 
 
@@ -70,16 +71,21 @@ class Subscription:
 
     def _look_for_missing(self, consumer: TopicList) -> None:
         """Show which topics do not exist. Not asked again once all do."""
-        known = consumer.topics()
+        try:
+            known = consumer.topics()
+        except ConnectError as error:  # the consumer itself reports what lasts
+            log.debug("Cannot look for missing topics: %s", error)
+            self._next_refresh = time.monotonic() + _REFRESH_SECONDS
+            return
         missing = [topic for topic in self._fixed if topic not in known]
-        self._next_refresh = time.monotonic() + _REFRESH_SECONDS_WITHOUT_TOPICS if missing else math.inf
+        self._next_refresh = time.monotonic() + _MISSING_SECONDS if missing else math.inf
         if not missing:
             self._waiting()
             return
         alike = [each for topic in missing for each in difflib.get_close_matches(topic, known, n=1)]
         question = f" Did you mean {', '.join(alike)}?" if alike else ""
         names = f"Topic {missing[0]} does" if len(missing) == 1 else f"Topics {', '.join(missing)} do"
-        self._waiting(f"{names} not exist.{question}", _REFRESH_SECONDS_WITHOUT_TOPICS)
+        self._waiting(f"{names} not exist.{question}", _MISSING_SECONDS)
 
     def _matching(self, consumer: TopicList) -> list[str]:
         found = sorted(topic for topic in consumer.topics() if topic not in _INTERNAL and self._pattern.matches(topic))

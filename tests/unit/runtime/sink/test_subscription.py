@@ -5,7 +5,7 @@ from typing import cast
 
 import pytest
 
-from sluiceway.errors import ConfigError
+from sluiceway.errors import ConfigError, KafkaClientError
 from sluiceway.runtime.sink.subscription import Subscription
 from sluiceway.runtime.sink.task_consumer import RebalanceListener, TaskConsumer
 
@@ -56,6 +56,17 @@ def test_missing_topics_are_shown_until_all_exist(monkeypatch: pytest.MonkeyPatc
         "Topic ordrs does not exist. Did you mean orders?",
         None,
     ]
+
+
+def test_topics_that_cannot_be_listed_do_not_end_the_task() -> None:
+    class Refusing(Topics):
+        def topics(self) -> list[str]:
+            raise KafkaClientError("no", "_TIMED_OUT")
+
+    shown: list[object] = []
+    subscription = Subscription({"topics": "a"}, lambda *reason: shown.extend(reason))
+    subscription.refresh_if_due(cast(TaskConsumer, Refusing()), cast(RebalanceListener, None))
+    assert shown == []
 
 
 def test_a_pattern_without_topics_is_shown() -> None:

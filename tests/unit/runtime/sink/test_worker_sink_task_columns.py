@@ -6,6 +6,7 @@ import logging
 import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -81,6 +82,9 @@ class Consumer:
         self.seeks: list[tuple[int, int]] = []
         self.joined = False
         Consumer.made.append(self)
+
+    def list_topics(self, timeout: float) -> SimpleNamespace:
+        return SimpleNamespace(topics={"t": None})
 
     def subscribe(self, _topics: Any, **callbacks: Any) -> None:
         self.callbacks = callbacks
