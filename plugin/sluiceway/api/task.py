@@ -239,6 +239,11 @@ class SinkTask(Task):
     takes_columns: ClassVar[bool] = False
     """True if ``put_columns`` is implemented."""
 
+    @property
+    def needs_schemas(self) -> bool:
+        """Whether values must have schemas, once the task has started; for the advice in errors of converters."""
+        return False
+
     takes_schemaless_columns: ClassVar[bool] = False
     """True if ``put_columns`` also takes keys and values without a schema (``Column.objects``)."""
 

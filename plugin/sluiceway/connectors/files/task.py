@@ -44,6 +44,10 @@ class FileSinkTask(SinkTask):
     _format: Format
     _fs: FileSystem | None = None
 
+    @property
+    def needs_schemas(self) -> bool:
+        return self._format.needs_schema
+
     def start(self, config: Mapping[str, str]) -> None:
         self._options = options = FileOptions.of(config, self.kind)
         self._format = format_named(options.format, options.format_options)

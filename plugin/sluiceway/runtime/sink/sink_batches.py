@@ -55,8 +55,9 @@ class PutSince(NamedTuple):
 class SinkBatches:
     """Converts and transforms messages. Not thread-safe.
 
-    ``forms`` decides whether the task takes columns, ``schemaless`` whether also those without a schema. The row form handles
-    everything that has no columnar form, bad messages among it, so that errors are the same in both.
+    ``forms`` decides whether the task takes columns, ``schemaless`` whether also those without a schema. ``needs_schemas`` tells
+    whether it can write only records with one. The row form handles everything that has no columnar form, bad messages among it,
+    so that errors are the same in both.
     """
 
     def __init__(
@@ -68,9 +69,10 @@ class SinkBatches:
         forms: BatchForms,
         *,
         schemaless: bool = False,
+        needs_schemas: Callable[[], bool] = lambda: False,
     ) -> None:
         self._converters = converters
-        self._converter = SinkRecordConverter(converters, tolerance, new_topic)
+        self._converter = SinkRecordConverter(converters, tolerance, new_topic, needs_schemas)
         self._chain = chain
         self._tolerance = tolerance
         self._new_topic = new_topic

@@ -9,6 +9,7 @@ from typing import Any
 
 from sluiceway.api import ColumnBatch, SinkRecord, TopicPartition
 from sluiceway.data import Schema
+from sluiceway.data.schema_advice import advised
 from sluiceway.errors import ConnectError
 from sluiceway.kafka.clients import ConsumedMessage
 from sluiceway.runtime.errors.errant_record_reporter import InternalSinkRecord, consumer_record_of, with_originals
@@ -22,6 +23,7 @@ from sluiceway.runtime.transforms.transformation_chain import TransformationChai
 Decode = Callable[[bytes | None], tuple[Schema | None, Any]]
 
 _NO_TIMESTAMP = -1  # of a message whose producer set none
+_PARTS = {0: "key", 1: "value"}  # by stage
 _STAGES = (Stage.KEY_CONVERTER, Stage.VALUE_CONVERTER, Stage.HEADER_CONVERTER)
 
 
@@ -66,7 +68,14 @@ class SinkBatch:
 class SinkRecordConverter:
     """Converts messages to sink records. Calls ``new_topic`` with each topic at its first message."""
 
-    def __init__(self, converters: Converters, tolerance: RetryWithToleranceOperator, new_topic: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        converters: Converters,
+        tolerance: RetryWithToleranceOperator,
+        new_topic: Callable[[str], None],
+        needs_schemas: Callable[[], bool] = lambda: False,
+    ) -> None:
+        self._needs_schemas = needs_schemas
         self._converters = converters
         self._tolerance = tolerance
         self._new_topic = new_topic
@@ -139,6 +148,8 @@ class SinkRecordConverter:
                 parts.append(operation())
                 continue
             description = f"the record at offset {original.offset} of {original.topic}-{original.partition} cannot be converted"
+            if number in _PARTS and self._needs_schemas():
+                error = advised(error, _PARTS[number])
             part = self._tolerance.retry(operation, description, error, ProcessingContext(_STAGES[number], kind, original))
             if part is None:
                 return None

@@ -19,6 +19,7 @@ from sluiceway.columns.refused_values import refused_values
 from sluiceway.config.variables import resolver
 from sluiceway.data import Schema, Type
 from sluiceway.data.null_values import null_value_schema
+from sluiceway.data.schema_advice import schema_advice
 from sluiceway.errors import ConnectError, DataError, trace_of
 from sluiceway.herder.plugin_path import use_plugin_path
 from sluiceway.kafka import clients
@@ -158,7 +159,7 @@ class RangeReader:
         chain: TransformationChain[SinkRecord] = chain_of(spec.config)
         self.resources.callback(chain.close)
         forms = BatchForms(spec.id, TaskMetrics(spec.id, sink=True))  # metrics of rounds are not published
-        batches = SinkBatches(converters, chain, tolerance, lambda _topic: None, forms)
+        batches = SinkBatches(converters, chain, tolerance, lambda _topic: None, forms, needs_schemas=lambda: True)
         for messages in self._messages():
             for part in batches.parts(messages, one_topic=True):
                 batch = batches.batch(part)
@@ -198,10 +199,7 @@ class RangeReader:
         if record.value is None:
             return None if self.skip_nulls else f"its value is null, which no table can hold. {_NULLS}=ignore skips such records."
         if record.value_schema is None:
-            return (
-                "its value has no schema, so it has no columns. Use a converter with schemas, such as JsonConverter with "
-                "schemas.enable=true, or AvroConverter."
-            )
+            return f"its value has no schema, so it has no columns. {schema_advice()}."
         return None
 
     def _messages(self) -> Iterator[list[ConsumedMessage]]:

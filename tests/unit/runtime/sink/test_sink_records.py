@@ -44,6 +44,18 @@ def test_a_record_has_all_parts_of_its_message() -> None:
     assert pickle.loads(pickle.dumps(record)).value == "foo"  # noqa: S301 (our own bytes)
 
 
+@pytest.mark.parametrize(
+    ("needed", "advice"), [(True, "set value.converter.schema.content"), (False, "set schemas.enable=false")]
+)
+def test_plain_json_is_refused_with_the_advice_that_fits_the_sink(needed: bool, advice: str) -> None:
+    worker = WorkerConfig.of({"key.converter": "StringConverter", "value.converter": "JsonConverter"})
+    tolerance = RetryWithToleranceOperator({})
+    read = SinkRecordConverter(task_converters({}, worker), tolerance, lambda _topic: None, lambda: needed)
+    failure = read.convert([message(0, b'{"id": 1}')]).failure
+    assert failure is not None
+    assert advice in str(failure.__cause__)
+
+
 @pytest.mark.parametrize("kind", [0, 1, 2])
 def test_a_message_without_timestamp_and_headers_has_none(kind: int) -> None:
     (record,) = reader()[0].convert([message(0, None, timestamp=(kind, -1))]).records

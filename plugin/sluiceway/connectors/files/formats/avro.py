@@ -18,6 +18,7 @@ from sluiceway.connectors.files.keys import AVRO_CODEC
 from sluiceway.data import Schema, Struct, Type
 from sluiceway.data.instant import Instant
 from sluiceway.data.logical import FROM_LOGICAL
+from sluiceway.data.schema_advice import schema_advice
 from sluiceway.errors import DataError
 
 if TYPE_CHECKING:
@@ -58,10 +59,7 @@ class AvroFormat(Format):
 
     def rows(self, topic: str, schema: Schema | None, values: Sequence[Any]) -> list[Any]:
         if schema is None:
-            raise DataError(
-                "Avro files need records with a schema. Use a converter with schemas, such as AvroConverter, or JsonConverter "
-                "with schemas.enable=true; or write JSON files."
-            )
+            raise DataError(f"Avro files need records with a schema. {schema_advice()}; or write JSON files.")
         convert = self._converters.get(schema)
         if convert is None:
             self._parsed(schema)

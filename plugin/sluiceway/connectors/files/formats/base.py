@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from sluiceway.connectors.null_values import REPLACE_NULLS
 from sluiceway.data import Schema, Type
 from sluiceway.data.null_values import null_value_schema
+from sluiceway.data.schema_advice import schema_advice
 from sluiceway.errors import DataError
 
 if TYPE_CHECKING:
@@ -74,10 +75,7 @@ class Format(abc.ABC):
 def struct_schema(schema: Schema | None, kind: str) -> Schema:
     """Return a schema with columns. Raises DataError for values without a schema and for those that are not structs."""
     if schema is None:
-        raise DataError(
-            f"{kind} files need records with a schema. Use a converter with schemas, such as AvroConverter, or JsonConverter "
-            "with schemas.enable=true; or write JSON files."
-        )
+        raise DataError(f"{kind} files need records with a schema. {schema_advice()}; or write JSON files.")
     if schema.type is not Type.STRUCT:
         raise DataError(
             f"{kind} files have columns, but the value is {schema.type.name}. Put it into a field with the transform HoistField."

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from sluiceway.data import Field, Schema, Type
 from sluiceway.data.logical import DATE, DECIMAL, TIME, TIMESTAMP, decimal_scale
+from sluiceway.data.schema_advice import schema_advice
 from sluiceway.errors import DataError
 
 _PRECISION = "connect.decimal.precision"
@@ -42,7 +43,9 @@ def table_schema(schema: Schema | None, partitions: Collection[str]) -> Schema:
 
     Raises DataError for values without columns, and for columns that Hive cannot have.
     """
-    if schema is None or schema.type is not Type.STRUCT:
+    if schema is None:
+        raise DataError(f"A Hive table needs values with a schema. {schema_advice()}.")
+    if schema.type is not Type.STRUCT:
         raise DataError("A Hive table needs values with fields. Put the value into a field with the transform HoistField.")
     kept = {field.name: field.schema for field in schema.fields if field.name.lower() not in partitions}
     if not kept:

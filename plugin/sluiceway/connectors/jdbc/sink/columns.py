@@ -11,6 +11,7 @@ from sluiceway.connectors.jdbc.sink.config import KAFKA_COLUMNS, PK_FIELDS, PK_M
 from sluiceway.data import INT32_SCHEMA, INT64_SCHEMA, STRING_SCHEMA, Field, Schema, Type
 from sluiceway.data.generated import Code
 from sluiceway.data.null_values import null_value
+from sluiceway.data.schema_advice import schema_advice
 from sluiceway.errors import ConnectError, DataError
 
 Binder = Callable[[Any], Any]
@@ -109,10 +110,11 @@ def _value_columns(options: SinkOptions, schema: Schema | None) -> Iterator[Colu
 
 def _struct(schema: Schema | None, part: str) -> Schema:
     if schema is None or schema.type is not Type.STRUCT:
-        found = "no schema" if schema is None else f"a schema of type {schema.type.name}"
+        if schema is None:
+            raise DataError(f"The record's {part} has to be a struct with a schema, and has no schema. {schema_advice(part)}.")
         raise DataError(
-            f"The record's {part} has to be a struct with a schema, and has {found}. Use a converter that provides schemas "
-            "(JsonConverter with schemas.enable=true, AvroConverter, ...), or a transform that makes a struct (HoistField)."
+            f"The record's {part} has to be a struct with a schema, and has a schema of type {schema.type.name}. Put it into "
+            "a field with the transform HoistField."
         )
     return schema
 

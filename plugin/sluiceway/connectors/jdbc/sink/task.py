@@ -30,6 +30,10 @@ class JdbcSinkTask(SinkTask):
     _options: SinkOptions
     _session: Session | None = None
 
+    @property
+    def needs_schemas(self) -> bool:
+        return True
+
     def start(self, config: Mapping[str, str]) -> None:
         self._options = options = SinkOptions.of(config)
         self._retries = SinkRetries(options.max_retries, options.unreachable)

@@ -61,7 +61,7 @@ def test_a_table_has_no_column_for_a_partition() -> None:
 @pytest.mark.parametrize(
     ("schema", "message"),
     [
-        (None, "values with fields"),
+        (None, "values with a schema"),
         (STRING_SCHEMA, "HoistField"),
         (Schema.struct({"Country": STRING_SCHEMA}), "that is not a partition"),
         (Schema.struct({"id": STRING_SCHEMA, "ID": STRING_SCHEMA}), "upper and lower case"),
