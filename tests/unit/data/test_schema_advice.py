@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -68,11 +69,12 @@ def test_records_without_a_schema_are_refused_with_the_advice(refuse: Any) -> No
 
 
 def test_a_value_that_is_no_struct_has_columns_with_the_advised_transform() -> None:
-    for refuse in (lambda schema: struct_schema(schema, "Parquet"), lambda schema: table_schema(schema, ())):
+    checks: list[Callable[[Schema], object]] = [lambda each: struct_schema(each, "Parquet"), lambda each: table_schema(each, ())]
+    for check in checks:
         with pytest.raises(DataError, match="HoistField"):
-            refuse(INT64_SCHEMA)
+            check(INT64_SCHEMA)
         assert _hoisted(INT64_SCHEMA).fields[0].name == "id"
-        refuse(_hoisted(INT64_SCHEMA))
+        check(_hoisted(INT64_SCHEMA))
 
 
 def _hoisted(schema: Schema) -> Schema:
