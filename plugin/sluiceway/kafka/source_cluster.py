@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from typing import cast
 
 from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, Consumer, KafkaError, KafkaException, Message, Producer
@@ -17,6 +19,7 @@ from sluiceway.kafka.errors import mapped_errors, to_connect_error
 log = logging.getLogger(__name__)
 
 _BATCH = 2000
+_LOOK_SECONDS, _ANSWER_SECONDS = 10.0, 1.0
 _START_OFFSETS = {"earliest": OFFSET_BEGINNING, "latest": OFFSET_END}
 _READER_DEFAULTS = {**CLIENT_DEFAULTS, **CONSUMER_DEFAULTS}
 # One request at a time: the newest record of a key must stay the last one.
@@ -27,12 +30,21 @@ _NO_COMMITS = {"enable.auto.commit": "false", "enable.auto.offset.store": "false
 class PartitionReader:
     """Reads partitions from given offsets. None starts where ``auto.offset.reset`` says, by default at the earliest record.
 
-    Joins no consumer group and commits nothing. Retries a partition that cannot be read until it can.
+    Joins no consumer group and commits nothing. Retries a partition that cannot be read until it can. ``waiting`` is a task
+    context's, which shows that no broker answers.
     Raises KafkaClientError for properties that librdkafka rejects, and ConfigError if an offset is None and
     ``auto.offset.reset`` is neither earliest nor latest.
     """
 
-    def __init__(self, properties: Mapping[str, str], positions: Mapping[TopicPartition, int | None]) -> None:
+    def __init__(
+        self,
+        properties: Mapping[str, str],
+        positions: Mapping[TopicPartition, int | None],
+        waiting: Callable[..., None] = lambda *_: None,
+    ) -> None:
+        self._waiting = waiting
+        self._away = False
+        self._next_look = 0.0
         # librdkafka requires a group id; the group is never joined.
         config = {**_READER_DEFAULTS, "group.id": properties["client.id"], **to_librdkafka(properties), **_NO_COMMITS}
         reset = config["auto.offset.reset"]
@@ -43,7 +55,8 @@ class PartitionReader:
                 why = "Partitions without a stored offset need a start: earliest or latest"
                 raise ConfigError("auto.offset.reset", reset, why)
             assignment.append(TopicPartitionOffset(*partition, start))
-        self._consumer: Consumer = consumer(config)
+        self._consumer: Consumer = consumer({**config, "error_cb": self._client_error})
+        self._first = next(iter(assignment), None)
         with mapped_errors("read the source cluster"):
             self._consumer.assign(assignment)
         self._logged_errors: set[tuple[str | None, int | None, int]] = set()
@@ -53,6 +66,7 @@ class PartitionReader:
         with mapped_errors("read the source cluster"):
             first = self._consumer.poll(timeout)
             if first is None:
+                self._look_again()
                 return []
             messages = [first, *self._consumer.consume(_BATCH, 0)]
         records: list[Message] = []
@@ -62,7 +76,29 @@ class PartitionReader:
                 records.append(message)
             else:
                 self._log_error(message, error)
+        if records:
+            self._reachable()
         return cast("list[ConsumedMessage]", records)
+
+    def _client_error(self, error: KafkaError) -> None:
+        """Show that no broker answers. Runs in ``poll``."""
+        if error.code() == KafkaError._ALL_BROKERS_DOWN:
+            self._away = True
+            self._waiting(f"No broker of the source cluster answers: {error.str()}", _LOOK_SECONDS)
+
+    def _look_again(self) -> None:
+        """Ask whether the brokers answer again, since a partition without new records does not show it."""
+        if not self._away or self._first is None or time.monotonic() < self._next_look:
+            return
+        self._next_look = time.monotonic() + _LOOK_SECONDS
+        with contextlib.suppress(KafkaException):
+            self._consumer.get_watermark_offsets(self._first, timeout=_ANSWER_SECONDS)
+            self._reachable()
+
+    def _reachable(self) -> None:
+        if self._away:
+            self._away = False
+            self._waiting()
 
     def close(self) -> None:
         self._consumer.close()

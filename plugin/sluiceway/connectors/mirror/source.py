@@ -102,7 +102,7 @@ class MirrorSourceTask(SourceTask):
         self._remote_topics = {topic: mirror.remote(topic) for topic in {partition.topic for partition in partitions}}
         stored = self.context.offset_storage_reader.offsets(list(self._source_partitions.values()))
         positions = {partition: next_position(offset) for partition, offset in zip(partitions, stored, strict=True)}
-        self._reader = PartitionReader(mirror.client(SOURCE, CONSUMER, "replication-consumer"), positions)
+        self._reader = PartitionReader(mirror.client(SOURCE, CONSUMER, "replication-consumer"), positions, self.context.waiting)
         if (syncs := mirror.offset_syncs) is not None:
             role = f"offset-syncs-{syncs.cluster}-producer"
             writer = BestEffortWriter(mirror.client(syncs.cluster, PRODUCER, role), syncs.topic)

@@ -54,7 +54,7 @@ class Message:
 class Reader:
     made: ClassVar[list[Reader]] = []
 
-    def __init__(self, properties: Mapping[str, str], positions: Mapping[TopicPartition, int | None]) -> None:
+    def __init__(self, properties: Mapping[str, str], positions: Mapping[TopicPartition, int | None], _waiting: object) -> None:
         self.properties, self.positions, self.timeout, self.closed = properties, positions, -1.0, 0
         self.messages: list[Message] = []
         Reader.made.append(self)
