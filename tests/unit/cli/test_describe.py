@@ -6,7 +6,7 @@ import pytest
 
 from sluiceway.cli.main import main
 from sluiceway.rest.client import RestError
-from unit.cli.pretend_client import PretendClient, out
+from unit.cli.pretend_client import STATUS, PretendClient, out
 
 
 def test_describe_shows_everything_and_leaves_out_what_the_server_cannot_tell(
@@ -37,3 +37,16 @@ def test_describe_shows_everything_and_leaves_out_what_the_server_cannot_tell(
     assert not any("application" in line for line in printed), "the server is Kafka Connect"
     api.failures = {"topics": RestError(0, "away")}
     assert main(["describe", "connector", "a"]) == 5
+
+
+def test_what_a_running_task_waits_for_is_no_error(api: PretendClient, capsys: pytest.CaptureFixture[str]) -> None:
+    wait = "Waiting since noon, next try within 10 s. db: refused"
+    tasks = [{"id": 0, "state": "RUNNING", "worker_id": "h:1", "trace": wait}]
+    api.answer_status = lambda _name: {**STATUS, "tasks": tasks}  # type: ignore[method-assign]
+    assert main(["describe", "connector", "a"]) == 0
+    assert out(capsys)[-2:] == ["Status of task 0", wait]
+    assert main(["get", "status", "a"]) == 0
+    assert out(capsys)[-1] == f"a-0: {wait}"
+    api.answer_statuses = lambda: {"a": {**STATUS, "tasks": tasks}}  # type: ignore[method-assign]
+    assert main(["get", "connectors"]) == 0
+    assert "1 RUNNING (1 waiting)" in out(capsys)[1]
