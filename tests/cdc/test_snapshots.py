@@ -262,7 +262,7 @@ def test_recovery_needs_an_offset(mariadb_source: Captured) -> None:
 
 @pytest.mark.long
 @pytest.mark.kafka
-def test_changes_of_a_gtid_source_that_is_left_out_have_no_records(mariadb_source: Source) -> None:
+def test_changes_of_a_gtid_source_that_is_left_out_have_no_records(mariadb_source: Captured) -> None:
     """Another server's changes reach a log as those of another domain or server id."""
     mariadb_source.fill("t", 1)
     config = {**mariadb_source.config, "gtid.source.excludes": "77-.*", "airflow.mode": "micro-batch"}
@@ -276,7 +276,7 @@ def test_changes_of_a_gtid_source_that_is_left_out_have_no_records(mariadb_sourc
             for key, domain in enumerate((0, 77, 0), 10 * number):
                 cursor.execute(f"set gtid_domain_id = {domain}")
                 cursor.execute(f"insert into t values ({key}, {domain})")
-    rows = folded.tables[f"c.{mariadb_source.prefix}.t"].values()
+    rows = folded.tables[f"c.{mariadb_source.schema}.t"].values()
     assert {value for _, value in rows} == {0}
     assert folded.operations["c"] == 2
 
