@@ -142,7 +142,7 @@ test-cdc: $(VENV)/.ready  ## change data capture: records of Debezium, handovers
 	$(BIN)/python -m pytest tests/unit/connectors/cdc tests/integration/test_log_values.py tests/integration/test_jdbc_rewind.py \
 		-m long -v -p no:cacheprovider
 
-test-cdc-keys: $(VENV)/.ready  ## change data capture: snapshots of random tables by keys of all types, some killed in the middle (TABLES=600 KILLS=12 SEED=1)
+test-cdc-keys: $(VENV)/.ready  ## change data capture: snapshots of random tables by keys of all types, some killed in the middle (TABLES=600 KILLS=12 SEED=1 FIRST=0)
 	$(BIN)/python -m pytest tests/cdc/test_keys.py -v -s -p no:cacheprovider
 
 test-cdc-kills: $(VENV)/.ready  ## change data capture under load while tasks, drivers, databases, and networks fail (KILLS=50 SEED=1)
