@@ -18,7 +18,7 @@ from sluiceway.stack import maven
 from sluiceway.stack.ports import free_port
 from support.clusters.daemons import HOST, MARKER, Daemon, application_masters, end_all, executors, kill, members
 from support.clusters.standalone import spark_home
-from support.eventually import eventually
+from support.eventually import LIMIT, eventually
 from support.guard import Guard
 
 #: The version of the client in PySpark 4.0.
@@ -37,7 +37,6 @@ COORDINATES = (
     "com.fasterxml.jackson.core:jackson-core:2.12.7",  # an older one, which the others lead to, lacks a class of the web server
 )
 
-_START_SECONDS = 90
 _LOG4J = """\
 log4j.rootLogger=INFO,console
 log4j.appender.console=org.apache.log4j.ConsoleAppender
@@ -154,7 +153,7 @@ class Hdfs:
             state = beans[0] if beans else {}
             return state.get("NumLiveDataNodes") == len(self.data_nodes) and state.get("FSState") == "Operational"
 
-        self.name_node.wait_until(ready, _START_SECONDS)
+        self.name_node.wait_until(ready, LIMIT)
 
     def _format(self) -> None:
         self.run(self.name_node, "-format", "-nonInteractive")
@@ -259,7 +258,7 @@ class Yarn:
         for daemon in (self.resource_manager, *self.node_managers):
             daemon.start()
         self.hdfs.await_ready()
-        eventually(lambda: self.active_nodes() == len(self.node_managers), within=_START_SECONDS, what=self._problem())
+        eventually(lambda: self.active_nodes() == len(self.node_managers), what=self._problem())
 
     def _problem(self) -> str:
         return f"registered NodeManagers; see the logs in {self.folder}"

@@ -159,7 +159,7 @@ class KubernetesCluster:
         self._processes.append(process)
         process.start()
         if port is not None:
-            process.wait_until(lambda: port_is_open("127.0.0.1", port), 60, what="listening")
+            process.wait_until(lambda: port_is_open("127.0.0.1", port), LIMIT, what="listening")
         return process
 
     def _is_ready(self) -> bool:

@@ -15,10 +15,9 @@ import psutil
 
 from sluiceway.stack.ports import free_port, port_is_open
 from support.clusters.daemons import HOST, Daemon, end_all, executors
-from support.eventually import eventually
+from support.eventually import LIMIT, eventually
 from support.guard import Guard
 
-_START_SECONDS = 60
 _DECOMMISSION = ["-Dspark.decommission.enabled=true"]  # otherwise a worker ends at once on SIGPWR
 
 
@@ -76,10 +75,10 @@ class SparkCluster:
         """Start the daemons that do not run, and wait until all workers have registered."""
         (self.folder / "recovery").mkdir(parents=True, exist_ok=True)
         self.master.start()
-        self.master.wait_until(lambda: port_is_open(HOST, self._port), _START_SECONDS, what="listening")
+        self.master.wait_until(lambda: port_is_open(HOST, self._port), LIMIT, what="listening")
         for worker in self.workers:
             worker.start()
-        eventually(lambda: self.alive_workers() == len(self.workers), within=_START_SECONDS, what="registered workers")
+        eventually(lambda: self.alive_workers() == len(self.workers), what="registered workers")
 
     def stop(self) -> None:
         """End all processes."""
@@ -91,7 +90,7 @@ class SparkCluster:
         """Start a killed worker again, and wait until it has registered."""
         worker = self.workers[number]
         worker.start()
-        worker.wait_until(lambda: "Successfully registered with master" in worker.log_tail(50), _START_SECONDS, what="registered")
+        worker.wait_until(lambda: "Successfully registered with master" in worker.log_tail(50), LIMIT, what="registered")
 
     def kill_worker(self, number: int = 0) -> None:
         """Kill a worker's process. Its executors notice and end, too."""
