@@ -10,8 +10,8 @@ from docs_markdown import cell, code, table
 from sluiceway.cli.main import parser
 
 INTRODUCTION = """
-After this page you know every command, its options, and its exit codes. [Use the command
-line](../how-to/use-the-command-line.md) shows how to use them. `sluiceway COMMAND --help` prints the same.
+[Use the command line](../how-to/use-the-command-line.md) shows how to use the commands.
+`sluiceway COMMAND --help` prints the same.
 
 ## Common options
 

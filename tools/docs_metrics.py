@@ -11,8 +11,7 @@ from sluiceway.metrics.catalog import ABSENT, METRICS
 from sluiceway.metrics.naming import metric_name
 
 INTRODUCTION = """
-After this page you know every metric and its name in Prometheus.
-[Watch connectors with Prometheus](../how-to/watch-with-prometheus.md) shows how to scrape them.
+[Watch connectors with Prometheus](../how-to/watch-with-prometheus.md) shows how to scrape the metrics.
 
 Each section is a type of JMX bean in Kafka Connect, its consumers, or its producers; those of `sluiceway` are our own. With
 `/metrics?names=jmx` a name has the bean's type in full, as the JMX exporter makes it without rules. Rates, averages, and maxima

@@ -14,18 +14,17 @@ from typing import Any
 from docs_markdown import inline
 
 API_INTRODUCTION = """
-After this page you know every class that an author of connectors, transforms, predicates, and converters imports.
-[Write connectors](../how-to/write-connectors.md) shows how to use them. Everything else in the package may change.
+What an author of connectors, transforms, predicates, and converters imports.
+[Write connectors](../how-to/write-connectors.md) shows how to use it. Everything else in the package may change.
 """
 
 OPERATORS_INTRODUCTION = """
-After this page you know every operator and sensor with its arguments. [Write connector
-DAGs](../how-to/write-connector-dags.md) shows how to use them.
+[Write connector DAGs](../how-to/write-connector-dags.md) shows how to use operators and sensors.
 """
 
 TESTING_INTRODUCTION = """
-After this page you know the contracts and helpers of `sluiceway.testing`. [Write
-connectors](../how-to/write-connectors.md) shows how to use them. Nothing here needs Kafka, Spark, or Airflow.
+The contracts and helpers of `sluiceway.testing`. [Write connectors](../how-to/write-connectors.md) shows how to use them.
+Nothing here needs Kafka, Spark, or Airflow.
 """
 
 _CONFIG = ("ConfigDef", "ConfigKey", "Type", "Importance", "Width")

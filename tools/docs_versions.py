@@ -8,9 +8,6 @@ from docs_markdown import cell, code, table
 from matrix_cells import CELLS, PACKAGES, describe, results
 
 INTRODUCTION = """
-After this page you know which versions Sluiceway accepts, beside which it was tried, and what to do where packages do not fit
-together.
-
 | | Accepted by the package |
 |---|---|
 | Python | 3.10 to 3.14 |
