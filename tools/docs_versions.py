@@ -18,7 +18,9 @@ INTRODUCTION = """
 `make test-matrix` builds an environment for each row from the wheel with pip alone, without the repository's constraints.
 `newest` rows are what a plain `pip install` gives on that day; `floors` have the oldest version of each direct requirement. In
 each it imports every module, and runs the file quickstart, a JDBC source, ParquetSink, SparkSink, change data capture of
-PostgreSQL, and a connector as a DAG with pause and resume.
+PostgreSQL, and a connector as a DAG with pause and resume. `airflow` rows install Airflow with its own constraints and then
+Sluiceway without them, as Airflow's documentation says. `constraints` rows resolve each extra beside these constraints: an extra
+that is refused there can be installed afterwards.
 
 ## pyspark beside pyspark-client
 

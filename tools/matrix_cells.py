@@ -6,9 +6,11 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 RESULTS = Path(__file__).with_name("matrix_results.json")
+PINS = Path(__file__).with_name("airflow-pins")
 
 STANDALONE = ("imports", "file", "jdbc", "parquet", "spark", "cdc")
 ALL = (*STANDALONE, "airflow")
@@ -23,8 +25,10 @@ class Cell:
         python: the minor version.
         pins: requirements beside the wheel; what they leave open is the newest version, or with ``floors`` the oldest.
         extras: extras of the wheel.
+        beside: the minor version of Airflow whose own constraints hold (``tools/airflow-pins``).
         floors: take the oldest version of each direct requirement that says one.
-        checks: those of ``tools/version_checks.py``.
+        resolves: install nothing; resolve each extra beside the constraints instead.
+        checks: those of ``tools/version_checks.py``; names of extras with ``resolves``.
         refused: parts of the sentences with which checks are refused, by check; "install" for the installation itself.
     """
 
@@ -32,12 +36,31 @@ class Cell:
     python: str
     pins: tuple[str, ...] = ()
     extras: tuple[str, ...] = ("airflow", "dataframes", "files", "jdbc")
+    beside: str = ""
     floors: bool = False
+    resolves: bool = False
     checks: tuple[str, ...] = ALL
     refused: Mapping[str, str] = field(default_factory=dict)
 
 
 _NO_AIRFLOW = ("standalone", "dataframes", "files", "jdbc")
+_NO_JDBC = ("airflow", "dataframes", "files")  # Airflow 3.0 needs SQLAlchemy 1.4
+_WITHOUT_JDBC = ("imports", "file", "parquet", "spark", "airflow")
+
+_EXTRAS = (
+    *("airflow", "azure", "columns", "dataframes", "delta", "files", "gcs", "hdfs", "hive", "iceberg", "jdbc", "kubernetes"),
+    *("otel", "package", "s3", "schema-registry"),
+)
+# Airflow's constraints for Python 3.10 to 3.12 hold old versions for Apache Beam and Flask-AppBuilder. Install these extras
+# afterwards without the constraints, as Airflow's documentation says.
+_OLD_ARROW = dict.fromkeys(("columns", "dataframes", "delta", "files", "iceberg"), "pyarrow")
+_OLD_ALCHEMY = {"jdbc": "sqlalchemy", "iceberg": "sqlalchemy"}
+
+
+def _constraints(minor: str, version: str, python: str, refused: Mapping[str, str] = MappingProxyType({})) -> Cell:
+    pins = (f"apache-airflow=={version}",)
+    return Cell(f"constraints-{minor}", python, pins, _EXTRAS, beside=minor, resolves=True, checks=_EXTRAS, refused=refused)
+
 
 CELLS = (
     Cell("newest-3.10", "3.10"),
@@ -45,18 +68,25 @@ CELLS = (
     Cell("newest-3.12", "3.12"),
     Cell("newest-3.13", "3.13"),
     Cell("newest-3.14", "3.14"),
-    Cell("floors-3.10", "3.10", floors=True),
-    Cell("floors-3.12", "3.12", floors=True),
+    Cell("floors-3.10", "3.10", extras=_NO_JDBC, beside="3.0", floors=True, checks=_WITHOUT_JDBC),
+    Cell("floors-3.12", "3.12", extras=_NO_AIRFLOW, floors=True, checks=STANDALONE),
     Cell("standalone-3.13", "3.13", extras=_NO_AIRFLOW, checks=STANDALONE),
     Cell("spark-3.5", "3.11", ("pyspark==3.5.*", "pandas<3"), extras=_NO_AIRFLOW, checks=STANDALONE),
-    Cell("spark-4.0", "3.12", ("pyspark==4.0.*", "pyspark-client==4.0.*")),
-    Cell("spark-4.1", "3.13", ("pyspark==4.1.*", "pyspark-client==4.1.*")),
-    Cell("spark-4.2", "3.14", ("pyspark==4.2.*", "pyspark-client==4.2.*")),
-    Cell("airflow-3.0", "3.12", ("apache-airflow==3.0.6", "pyspark==4.0.*")),
-    Cell("airflow-3.1", "3.12", ("apache-airflow==3.1.*", "pyspark==4.1.*")),
-    Cell("airflow-3.2", "3.13", ("apache-airflow==3.2.*", "pyspark==4.1.*")),
-    Cell("kafka-client-floor", "3.11", ("confluent-kafka==2.10.0",)),
+    Cell("spark-4.0", "3.12", ("pyspark==4.0.*",), extras=_NO_AIRFLOW, checks=STANDALONE),
+    Cell("spark-4.1", "3.13", ("pyspark==4.1.*",), extras=_NO_AIRFLOW, checks=STANDALONE),
+    Cell("spark-4.2", "3.14", ("pyspark==4.2.*",), extras=_NO_AIRFLOW, checks=STANDALONE),
+    Cell("airflow-3.0", "3.12", ("apache-airflow==3.0.6", "pyspark==4.0.*"), _NO_JDBC, "3.0", checks=_WITHOUT_JDBC),
+    # Airflow 3.1 says no ceiling for SQLAlchemy, and does not start beside 2.1.
+    Cell("airflow-3.1", "3.12", ("apache-airflow==3.1.*", "pyspark==4.1.*", "sqlalchemy<2.1"), beside="3.1"),
+    Cell("airflow-3.2", "3.13", ("apache-airflow==3.2.*", "pyspark==4.1.*"), beside="3.2"),
+    Cell("kafka-client-floor", "3.11", ("confluent-kafka==2.10.0",), extras=_NO_AIRFLOW, checks=STANDALONE),
+    _constraints("3.0", "3.0.6", "3.12", {**_OLD_ARROW, **_OLD_ALCHEMY, "hive": "pyiceberg"}),
+    _constraints("3.1", "3.1.*", "3.12", {**_OLD_ARROW, **_OLD_ALCHEMY}),
+    _constraints("3.2", "3.2.*", "3.13"),
+    _constraints("3.3", "3.3.*", "3.12"),
     Cell("spark-3.5-new-python", "3.13", ("pyspark==3.5.*",), extras=_NO_AIRFLOW, refused={"install": "pyspark"}),
+    Cell("airflow-2.11", "3.12", ("apache-airflow==2.11.*",), refused={"install": "apache-airflow>=3.0.6"}),
+    Cell("python-3.9", "3.9", extras=_NO_AIRFLOW, refused={"install": "Python>=3.10"}),
 )
 
 PACKAGES = ("apache-airflow", "pyspark", "pyspark-client", "confluent-kafka", "fastapi")

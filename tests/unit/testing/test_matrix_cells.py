@@ -9,6 +9,7 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+from packaging.requirements import Requirement
 
 ROOT = Path(__file__).parents[3]
 
@@ -23,8 +24,11 @@ def test_the_cells_cover_each_python_that_the_package_declares(cells: ModuleType
     setup = configparser.ConfigParser()
     setup.read(ROOT / "setup.cfg")
     declared = set(re.findall(r"Python :: (3\.\d+)", setup["metadata"]["classifiers"]))
-    assert {cell.python for cell in cells.CELLS} == declared
-    newest = {cell.python for cell in cells.CELLS if not cell.pins and not cell.floors and cell.checks == cells.ALL}
+    installed = {cell.python for cell in cells.CELLS if "install" not in cell.refused}
+    assert installed == declared
+    newest = {
+        cell.python for cell in cells.CELLS if cell.name.startswith("newest-") and cell.checks == cells.ALL and not cell.pins
+    }
     assert newest == declared
 
 
@@ -35,6 +39,19 @@ def test_the_cells_cover_each_minor_version_of_airflow_and_spark_and_both_ends(c
     assert {"apache-airflow==3.0.6", "apache-airflow==3.1", "apache-airflow==3.2"} <= pins
     assert {"pyspark==3.5", "pyspark==4.0", "pyspark==4.1", "pyspark==4.2"} <= pins
     assert any(cell.floors for cell in cells.CELLS)
+    assert {cell.beside for cell in cells.CELLS if cell.resolves} == {file.stem for file in cells.PINS.glob("*.txt")}
+
+
+def test_each_direct_requirement_says_its_oldest_version() -> None:
+    """The `floors` cells install it; without one they would try the newest."""
+    setup = configparser.ConfigParser()
+    setup.read(ROOT / "setup.cfg")
+    own = {"docs", "lint", "test", "test-gcs", "test-s3"}
+    lines = [setup["options"]["install_requires"]]
+    lines += [text for extra, text in setup["options.extras_require"].items() if extra not in own]
+    requirements = [Requirement(line) for text in lines for line in text.splitlines() if line and not line.startswith("#")]
+    without = {each.name for each in requirements if ">=" not in str(each.specifier)}
+    assert without == {"sluiceway", "certifi"}  # certifi's versions are days
 
 
 def test_an_answer_is_passed_refused_with_the_expected_sentence_or_a_failure(cells: ModuleType) -> None:
