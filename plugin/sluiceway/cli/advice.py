@@ -17,6 +17,10 @@ _ENDPOINT = re.compile(r"\nYou can also find the above list of errors at the end
 _COUNTED = re.compile(r"contains the following \d+ error\(s\):")
 _CLASSES = re.compile(r"(matches (\S+)), available connectors are: (.*)", re.DOTALL)
 _CONNECTOR = re.compile(r"[Cc]onnector (\S+?)(?: not found|$)")
+_PLUGINS = (
+    "'sluiceway get plugins' lists the installed connectors. One of your own must be installed, or in PYTHONPATH or plugin.path, "
+    "when Sluiceway starts."
+)
 _NOT_FOUND = 404
 
 
@@ -43,7 +47,7 @@ def _alike_classes(found: re.Match[str]) -> str:
     short = {each.rpartition(".")[2] for each in names}
     long = {f"{each}Connector": each for each in short}
     question = did_you_mean(found[2].rpartition(".")[2], [*short, *long]).replace("Connector?", "?")
-    return f"{found[1]}. {question + ' ' if question else ''}'sluiceway get plugins' lists the installed connectors."
+    return f"{found[1]}. {question + ' ' if question else ''}{_PLUGINS}"
 
 
 def _once(text: str) -> str:

@@ -64,7 +64,7 @@ def test_a_misspelt_class_is_answered_with_the_one_that_is_alike(
         validate_config({"connector.class": name}, WorkerConfig.of({}))
     printed = failed(api, capsys, RestError(400, str(refused.value)))
     question = f"Did you mean {alike}? " if alike else ""
-    assert printed.endswith(f"matches {name}. {question}'sluiceway get plugins' lists the installed connectors.\n")
+    assert f"matches {name}. {question}'sluiceway get plugins' lists the installed connectors. One of your own " in printed
 
 
 def test_an_error_of_two_keys_is_printed_once(api: PretendClient, capsys: pytest.CaptureFixture[str]) -> None:
