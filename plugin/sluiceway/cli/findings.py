@@ -79,7 +79,8 @@ def checked(api: ConnectClient, name: str, config: Mapping[str, str]) -> Finding
 
 def findings(name: str, config: Mapping[str, str], answer: Mapping[str, Any]) -> Findings:
     """Return the findings in the server's response to a validation, with secrets masked. No I/O."""
-    secret = {each["definition"]["name"] for each in answer["configs"] if each["definition"].get("type") == "PASSWORD"}
+    definitions = [each["definition"] for each in answer["configs"] if each["definition"]]  # null for an undefined key
+    secret = {each["name"] for each in definitions if each.get("type") == "PASSWORD"}
 
     def shown_value(key: str) -> str | None:
         value = config.get(key)
@@ -90,8 +91,9 @@ def findings(name: str, config: Mapping[str, str], answer: Mapping[str, Any]) ->
         for each in answer["configs"]
         for text in each["value"]["errors"]
     ]
-    known = {each["definition"]["name"] for each in answer["configs"]}
-    warnings = [Finding(key, shown_value(key), _unread(key, known)) for key in config if not _is_read(key, known)]
+    known = {each["name"] for each in definitions}
+    unread = [key for key in config if not _is_read(key, known) and key not in {each.key for each in errors}]
+    warnings = [Finding(key, shown_value(key), _unread(key, known)) for key in unread]
     return Findings(name, errors, warnings, _application(answer))
 
 
@@ -109,9 +111,8 @@ def print_unread_keys(api: ConnectClient, name: str, config: Mapping[str, str], 
 
 
 def _application(answer: Mapping[str, Any]) -> str | None:
-    documentation = (
-        each["definition"]["documentation"] for each in answer["configs"] if each["definition"]["name"] == APPLICATION
-    )
+    definitions = (each["definition"] for each in answer["configs"] if each["definition"])
+    documentation = (each["documentation"] for each in definitions if each["name"] == APPLICATION)
     return next((text.rpartition(" Here: ")[2] for text in documentation if " Here: " in text), None)
 
 

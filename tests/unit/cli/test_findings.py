@@ -49,3 +49,11 @@ def test_a_key_that_nobody_reads_is_a_warning_with_what_was_probably_meant() -> 
     ]
     assert found.errors == []
     assert found.to_json()["warnings"][0] == {"key": "topcis", "value": "t", "message": found.warnings[0].text}
+
+
+def test_an_error_of_a_key_that_nothing_defines_is_told_once() -> None:
+    undefined = {"definition": None, "value": {"name": "airflow.x", "value": "1", "errors": ["Unknown configuration"]}}
+    other = {"definition": None, "value": {"name": "own", "value": "${vault:a}", "errors": ["an unknown config provider"]}}
+    found = findings("c", {"file": "f", "airflow.x": "1", "own": "${vault:a}"}, {"configs": [key("file"), undefined, other]})
+    assert [each.key for each in found.errors] == ["airflow.x", "own"]
+    assert found.warnings == []
