@@ -27,7 +27,7 @@ def test_a_shell_is_told_the_verbs_that_fit() -> None:
     )
     path = f"{Path(sys.executable).parent}:/usr/bin:/bin"
     done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=False, env={"PATH": path})
-    assert {word.strip() for word in done.stdout.split()} == {"rest", "restart", "resume"}, done
+    assert {word.strip() for word in done.stdout.split()} == {"read", "rest", "restart", "resume"}, done
 
 
 def test_connectors_names_are_completed_and_a_server_that_is_away_offers_none(api: PretendClient) -> None:

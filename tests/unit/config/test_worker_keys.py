@@ -8,7 +8,7 @@ import pytest
 
 from sluiceway.config import worker_keys
 from sluiceway.config.properties import parse_properties
-from sluiceway.config.worker import WorkerConfig
+from sluiceway.config.worker import VALIDATES_REFERENCES, WorkerConfig
 from sluiceway.config.worker_keys import unknown_keys
 from sluiceway.stack.worker_file import worker_properties
 
@@ -112,9 +112,9 @@ def test_unknown_keys_are_logged_once_and_without_their_values(
     ]
 
 
-def test_the_stack_changes_only_a_port_in_use_in_a_users_file() -> None:
+def test_of_a_users_file_the_stack_changes_only_a_port_in_use_and_checks_references() -> None:
     user = parse_properties(DISTRIBUTED)
-    assert worker_properties(user, bootstrap=None, listeners="http://127.0.0.1:8083") == user
+    assert worker_properties(user, bootstrap=None, listeners="http://127.0.0.1:8083") == {VALIDATES_REFERENCES: "true", **user}
     moved = worker_properties({**user, "listeners": "https://h:8083,http://i:1"}, bootstrap=None, listeners="http://127.0.0.1:9")
     assert moved["listeners"] == "https://h:9,http://i:1"
     without = {key: value for key, value in user.items() if key != "listeners"}

@@ -80,7 +80,7 @@ def test_each_target_exists(tool: ModuleType) -> None:
 
 @pytest.mark.parametrize("tool", ["follow_page"], indirect=True)
 def test_the_page_has_the_texts_that_are_replaced_when_it_is_followed(tool: ModuleType, tmp_path: Path) -> None:
-    page = tool.PAGE.read_text(encoding="utf-8")
+    page = (ROOT / "docs" / tool.PAGE).read_text(encoding="utf-8")
     ports, _ = tool._beside_others(tmp_path)
-    marks = (tool._VENV, tool._INSTALL, tool._SERVER, tool._SECOND_TERMINAL, tool._BEFORE_THE_END)
+    marks = (tool._VENV, tool._COPY, tool._INSTALL, tool._SERVER, tool._SECOND_TERMINAL, tool._BEFORE_THE_END)
     assert [each for each in (*marks, *ports) if each not in page] == []
