@@ -32,6 +32,7 @@ def test_in_client_mode_a_source_recovers_from_the_loss_of_an_executor(
         assert source.exits() == [0]
 
 
+@pytest.mark.long
 def test_in_cluster_mode_a_source_runs_and_ends_when_it_is_paused(
     hadoop: Yarn, kafka_bootstrap: str, unique: Callable[[str], str], tmp_path: Path
 ) -> None:

@@ -10,7 +10,7 @@ import pytest
 from confluent_kafka import Producer
 
 from sluiceway.config.worker import WorkerConfig
-from sluiceway.kafka.clients import producer, producer_config
+from sluiceway.kafka.clients import producer, transactional_producer_config
 from sluiceway.storage import codec
 from sluiceway.storage.offset_backing_store import KafkaOffsetBackingStore
 from support.eventually import LIMIT
@@ -35,8 +35,8 @@ def test_offsets_survive_a_restart_and_deleted_ones_do_not(worker: WorkerConfig,
 
 def transactional(worker: WorkerConfig, name: str) -> Producer:
     """Return a task's producer with an open transaction."""
-    config = {"transactional.id": f"{worker.group_id}-{name}", "delivery.timeout.ms": "10000"}
-    task = producer(producer_config(worker, name, config))
+    identity = f"{worker.group_id}-{name}"
+    task = producer(transactional_producer_config(worker, name, identity, {"delivery.timeout.ms": "10000"}))
     task.init_transactions(30)
     task.begin_transaction()
     return task
