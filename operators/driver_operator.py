@@ -19,7 +19,7 @@ from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOpe
 
 from sluiceway.config.properties import read_properties
 from sluiceway.config.worker import WorkerConfig
-from sluiceway.provider.compat import AirflowException, AirflowRescheduleException, backoff
+from sluiceway.provider.compat import AirflowException, AirflowFailException, AirflowRescheduleException, backoff
 from sluiceway.provider.config_provider import environment, for_run
 from sluiceway.provider.driver.cluster_trackers import known_state
 from sluiceway.provider.driver.driver_watch import DriverWatch
@@ -262,6 +262,8 @@ class DriverOperator(SparkSubmitOperator):
         ) as watch:
             try:
                 self._submit_and_wait(context, hook)
+            except AirflowFailException:
+                raise
             except Exception as error:  # noqa: BLE001 (hook and trackers raise several types; each means that the driver failed)
                 failure = error
         code = hook.exit_code if hook.is_client_mode else None

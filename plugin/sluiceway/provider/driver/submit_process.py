@@ -10,7 +10,7 @@ import subprocess
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 
-from sluiceway.provider.compat import AirflowException
+from sluiceway.provider.compat import AirflowException, AirflowFailException
 from sluiceway.provider.driver.last_error import last_error
 from sluiceway.provider.driver.submit_command import masked
 
@@ -29,6 +29,8 @@ class SubmitProcess:
         environment: its variables, over those of this process.
         on_line: called with each line of its output, before the line is logged.
         own_session: whether it gets a session of its own, which signals to this process's group do not reach.
+
+    Raises AirflowFailException if there is no such program: another try would find none either.
     """
 
     def __init__(
@@ -43,16 +45,22 @@ class SubmitProcess:
         self._last: deque[str] = deque(maxlen=_LAST_LINES)
         self._recent: deque[str] = deque(maxlen=_LAST_LINES_OF_ERROR)
         log.info("spark-submit: %s", masked(command))
-        self._process = subprocess.Popen(
-            list(command),
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            encoding="utf-8",
-            errors="replace",
-            env={**os.environ, **environment},
-            start_new_session=own_session,
-        )
+        try:
+            self._process = subprocess.Popen(
+                list(command),
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+                encoding="utf-8",
+                errors="replace",
+                env={**os.environ, **environment},
+                start_new_session=own_session,
+            )
+        except (FileNotFoundError, PermissionError) as error:
+            raise AirflowFailException(
+                f"Cannot start {command[0]}: {error.strerror}. It comes with PySpark: run 'pip install pyspark' (not "
+                "pyspark-client) where the tasks run, or name another program in the Spark connection (spark-binary)."
+            ) from None
 
     @property
     def pid(self) -> int:
