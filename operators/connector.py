@@ -121,7 +121,7 @@ class ConnectorOperator(LineageMixin, WatchedConnector):
         """Run one driver; return the task's XCom, or None to run another driver."""
         settings = self._settings()
         overrides = self._worker_overrides()
-        worker = self._worker(context, settings)
+        worker = self._worker(context, settings, overrides)
         topics = self._internal_topics(worker)
         is_paused = paused_flag(context)
         entry = self._await_started(context, settings, topics, is_paused)

@@ -185,10 +185,13 @@ class DriverOperator(SparkSubmitOperator):
         if self._submit_hook is not None:
             self._submit_hook.on_kill()
 
-    def _worker(self, context: Context, settings: Settings) -> WorkerConfig:
-        """Return the worker's config, with which references to this DAG run can be resolved; raises ConfigError."""
-        worker = settings.worker(self.worker_properties, self._worker_overrides())
-        return for_run(worker, run_variables(context))
+    def _worker(self, context: Context, settings: Settings, overrides: Mapping[str, str] | None = None) -> WorkerConfig:
+        """Return the worker's config, with which references to this DAG run can be resolved; raises ConfigError.
+
+        ``overrides`` are those of ``_worker_overrides``, for callers that have asked Airflow for them already.
+        """
+        more = self._worker_overrides() if overrides is None else overrides
+        return for_run(settings.worker(self.worker_properties, more), run_variables(context))
 
     def _worker_overrides(self) -> dict[str, str]:
         """Return the worker properties that override the worker's file; raises ConfigError."""

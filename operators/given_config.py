@@ -15,6 +15,7 @@ from sluiceway.errors import ConfigError, NotFoundError
 from sluiceway.provider.compat import AirflowException
 
 _SCALARS = (str, int, float, bool, type(None))
+_NO_NAME = "A connector operator needs the connector's name: as 'connector', or as 'name' in its config."
 
 
 def named_config(connector: str | None, config: Mapping[str, Any] | str | None) -> dict[str, str] | None:
@@ -41,24 +42,22 @@ def named_config(connector: str | None, config: Mapping[str, Any] | str | None) 
             names = ", ".join(each.name for each in found)
             raise AirflowException(f"{config} holds {len(found)} connectors ({names}). Select one with the argument 'connector'.")
         config = selected[0].config
-    if not isinstance(config, Mapping | None):
+    config = {} if config is None else config
+    if not isinstance(config, Mapping):
         raise AirflowException(f"'config' must be a dict or the path of a file, not {type(config).__name__}.")
-    if problem := _unfit_value(config or {}, _SCALARS):
+    if problem := _unfit_value(config, _SCALARS):
         raise AirflowException(problem)
-    texts = {str(key): to_text(value) for key, value in (config or {}).items() if value is not None}
+    texts = {str(key): to_text(value) for key, value in config.items() if value is not None}
     if not (name := connector or texts.get(NAME)):
         raise AirflowException(_NO_NAME)
     return {**texts, NAME: name}
-
-
-_NO_NAME = "A connector operator needs the connector's name: as 'connector', or as 'name' in its config."
 
 
 def check_given(connector: object, config: object) -> None:
     """Raise ValueError for a mistake that is seen when the DAG is parsed, before Airflow renders the fields."""
     if isinstance(config, Mapping) and (problem := _unfit_value(config, (*_SCALARS, XComArg))):
         raise ValueError(problem)
-    if not connector and (config is None or isinstance(config, Mapping)) and not (config or {}).get(NAME):
+    if (config is None or isinstance(config, Mapping)) and not given_name(connector, config):
         raise ValueError(_NO_NAME)
 
 

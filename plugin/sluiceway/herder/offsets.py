@@ -13,7 +13,7 @@ from sluiceway.api import OffsetTarget, OffsetTargetKind, SinkConnector, SourceC
 from sluiceway.config.connector import CONNECTOR_CLASS, CONNECTOR_VERSION, overrides
 from sluiceway.config.consumer_group import sink_group
 from sluiceway.config.source_keys import OFFSETS_TOPIC
-from sluiceway.config.variables import referring_keys, resolver
+from sluiceway.config.variables import resolver
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.discovery import connector_class
 from sluiceway.errors import BadRequestError, ConflictError, ConnectError, NotFoundError
@@ -196,15 +196,13 @@ def _resolved(config: Mapping[str, str], worker: WorkerConfig) -> dict[str, str]
     The others remain: a DAG run's variables and a driver's files are read where the connector runs. Raises ConfigError for those
     that tell where the offsets are.
     """
-    if not referring_keys(config):
-        return dict(config)
     known = References.of(config, worker)
-    providers = resolver(worker)
-    try:
-        needed = {key: config[key] for key in known.unknown if ".override." in key or key == OFFSETS_TOPIC}
-        return {**{key: str(value) for key, value in known.config.items()}, **providers.resolve(needed)}
-    finally:
-        providers.close()
+    found = {key: str(value) for key, value in known.config.items()}
+    needed = {key: config[key] for key in known.unknown if ".override." in key or key == OFFSETS_TOPIC}
+    if not needed:
+        return found
+    with contextlib.closing(resolver(worker)) as providers:
+        return {**found, **providers.resolve(needed)}
 
 
 def _made(config: Mapping[str, str]) -> SourceConnector | SinkConnector:
