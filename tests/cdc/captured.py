@@ -56,6 +56,16 @@ class Captured:
         return True
 
 
+def _common(server: PostgresServer | MariaDbServer | MySqlServer) -> dict[str, str]:
+    return {
+        "database.hostname": HOST,
+        "database.port": str(server.port),
+        "database.user": USER,
+        "database.password": PASSWORD,
+        "topic.prefix": "c",
+    }
+
+
 @contextmanager
 def captured_postgres(server: PostgresServer, name: str) -> Iterator[Captured]:
     """Create a database of that name; drop it and its slot at the end."""
@@ -64,12 +74,8 @@ def captured_postgres(server: PostgresServer, name: str) -> Iterator[Captured]:
     # The test server's commits are not: the log's end may then be before them.
     server.first.execute(f"alter database {name} set synchronous_commit = on")
     config = {
-        "database.hostname": HOST,
-        "database.port": str(server.port),
-        "database.user": USER,
-        "database.password": PASSWORD,
+        **_common(server),
         "database.dbname": name,
-        "topic.prefix": "c",
         "slot.name": name,
         "status.update.interval.ms": "100",
     }
@@ -85,13 +91,9 @@ def captured_binlog(server: MariaDbServer | MySqlServer, bootstrap: str, name: s
     name = name.replace("-", "_")
     server.first.execute(f"create database {name} character set utf8mb4")
     config = {
-        "database.hostname": HOST,
-        "database.port": str(server.port),
-        "database.user": USER,
-        "database.password": PASSWORD,
+        **_common(server),
         "database.server.id": str(next(_NUMBERS)),
         "database.include.list": name,
-        "topic.prefix": "c",
         "schema.history.internal.kafka.bootstrap.servers": bootstrap,
         "schema.history.internal.kafka.topic": name,
     }
