@@ -7,7 +7,7 @@ from collections.abc import Collection
 from sluiceway.config.definition import ConfigDef, ConfigKey, ConfigValue, Importance, Type, Validator, Width
 from sluiceway.config.validators import Check
 from sluiceway.connectors.cdc.filters import check_patterns
-from sluiceway.connectors.cdc.naming_strategies import NAMING_STRATEGY
+from sluiceway.connectors.cdc.naming_strategies import NAMING_STRATEGY, NAMING_STRATEGY_DOC
 from sluiceway.errors import ConfigError
 from sluiceway.java.hash_map import hash_map_order
 
@@ -192,7 +192,7 @@ _COMMON: list[Entry] = [
         STRING,
         "io.debezium.schema.SchemaTopicNamingStrategy",
         MEDIUM,
-        "What names topics: Default-, Schema-, DefaultRegex-, SchemaRegex-, DefaultUnicode-, SchemaUnicodeTopicNamingStrategy.",
+        NAMING_STRATEGY_DOC,
     ),
     ("topic.regex", STRING, None, LOW, "For a regex strategy: the names of topics that change, as a whole."),
     ("topic.replacement", STRING, None, LOW, "For a regex strategy: the new name of a topic; $1 is the first group."),

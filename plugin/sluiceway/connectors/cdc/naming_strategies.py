@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 Config = Mapping[str, str]
 
 NAMING_STRATEGY = "topic.naming.strategy"
+NAMING_STRATEGY_DOC = (
+    "What names topics: Default-, Schema-, DefaultRegex-, SchemaRegex-, DefaultUnicode-, SchemaUnicodeTopicNamingStrategy."
+)
 
 _PACKAGE = "io.debezium.schema."
 _KINDS = ("Default", "Schema")

@@ -27,7 +27,7 @@ from sluiceway.connectors.cdc.keys import (
 )
 from sluiceway.connectors.cdc.mysql.connection import BUILT_IN_DATABASES, ConnectionSettings
 from sluiceway.connectors.cdc.mysql.ddl_filter import DDL_FILTER
-from sluiceway.connectors.cdc.naming_strategies import NAMING_STRATEGY
+from sluiceway.connectors.cdc.naming_strategies import NAMING_STRATEGY, NAMING_STRATEGY_DOC
 
 HISTORY = "schema.history.internal."
 
@@ -78,7 +78,7 @@ _OWN: list[Entry] = [
         STRING,
         "io.debezium.schema.DefaultTopicNamingStrategy",
         MEDIUM,
-        "What names topics: Default-, Schema-, DefaultRegex-, SchemaRegex-, DefaultUnicode-, SchemaUnicodeTopicNamingStrategy.",
+        NAMING_STRATEGY_DOC,
     ),
     (
         "gtid.source.includes",
