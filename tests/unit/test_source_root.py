@@ -49,11 +49,13 @@ def resolves(module: str, name: str | None) -> bool:
 
 
 def test_every_import_of_the_package_resolves_on_a_plain_checkout() -> None:
+    """mypy finds such an import in the plugin, its tests and its tools; here are the other files of the checkout."""
     listed = subprocess.run(["git", "ls-files", "*.py"], cwd=CHECKOUT, capture_output=True, text=True, check=True).stdout
-    found = [(file, *each) for file in listed.split() for each in imports(CHECKOUT / file)]
+    files = [file for file in listed.split() if not file.startswith(("plugin/", "tests/", "tools/"))]
+    found = [(file, *each) for file in files for each in imports(CHECKOUT / file)]
     lost = [row for row in found if not resolves(*row[1:])]
-    print(f"{len(found)} imports of sluiceway in {len(listed.split())} files, {len(lost)} unresolved")
-    assert len(found) > 3000
+    print(f"{len(found)} imports of sluiceway in {len(files)} files, {len(lost)} unresolved")
+    assert {file.partition("/")[0] for file, *_ in found} == {"dags", "docker", "operators", "sensors", "setup.py"}
     assert lost == []
 
 

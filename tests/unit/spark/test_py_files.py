@@ -23,7 +23,13 @@ def files_in(archive: Path) -> set[str]:
         return set(opened.namelist())
 
 
-def test_the_zip_holds_every_module_and_data_file_but_those_that_only_airflow_uses(tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The zip of this checkout. Compiling the package takes seconds."""
+    return package_zip(tmp_path_factory.mktemp("zip"))
+
+
+def test_the_zip_holds_every_module_and_data_file_but_those_that_only_airflow_uses(archive: Path) -> None:
     expected: set[str] = set()
     for folder, _, files in os.walk(PACKAGE, followlinks=True):
         inside = Path(folder).relative_to(PACKAGE)
@@ -32,22 +38,21 @@ def test_the_zip_holds_every_module_and_data_file_but_those_that_only_airflow_us
     expected |= {f"{name}c" for name in expected if name.endswith(".py")}
     assert {"sluiceway/runtime/sink/worker_sink_task.py", "sluiceway/connectors/mirror/keys.json"} <= expected
     jar = f"sluiceway/java_plugins/{jar_name()}"  # is there if this machine has compiled it
-    assert files_in(package_zip(tmp_path)) - {jar} == expected
+    assert files_in(archive) - {jar} == expected
 
 
-def test_an_executor_that_has_only_the_zip_can_import_what_a_task_needs(tmp_path: Path) -> None:
+def test_an_executor_that_has_only_the_zip_can_import_what_a_task_needs(archive: Path) -> None:
     code = (
         "import sluiceway.worker.executor, sluiceway.worker.kafka_task_services, sluiceway.connectors.mirror.source\n"
         "import sluiceway.runtime.sink.worker_sink_task, sluiceway.runtime.source.worker_source_task\n"
         "print(sluiceway.worker.executor.__file__)"
     )
-    archive = package_zip(tmp_path)
     environment = {**os.environ, "PYTHONPATH": str(archive)}
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == f"{archive}/sluiceway/worker/executor.pyc"
 
 
-def test_a_python_of_another_version_imports_the_sources_and_tracebacks_show_them(tmp_path: Path) -> None:
+def test_a_python_of_another_version_imports_the_sources_and_tracebacks_show_them(archive: Path) -> None:
     code = (
         "import importlib.util, sys, traceback, zipimport\n"
         "if len(sys.argv) > 1: zipimport.MAGIC_NUMBER = zipimport._bootstrap_external.MAGIC_NUMBER = b'????'\n"
@@ -56,7 +61,6 @@ def test_a_python_of_another_version_imports_the_sources_and_tracebacks_show_the
         "try: elastic.elastic_conf(1, 2)\n"
         "except AttributeError: print(traceback.format_exc())"
     )
-    archive = package_zip(tmp_path)
     for other, module in ((["other"], "elastic.py"), ([], "elastic.pyc")):
         environment = {**os.environ, "PYTHONPATH": str(archive)}
         command = [sys.executable, "-c", code, *other]
@@ -90,7 +94,7 @@ def test_the_zip_is_made_again_only_after_a_change(tmp_path: Path, monkeypatch: 
     assert package_zip(tmp_path / "cache") != first
 
 
-def test_the_zip_is_recognized_by_its_name_wherever_it_is(tmp_path: Path) -> None:
-    name = package_zip(tmp_path).name
+def test_the_zip_is_recognized_by_its_name_wherever_it_is(archive: Path) -> None:
+    name = archive.name
     assert all(map(is_package_zip, (name, f"/cache/{name}", f"hdfs://host:8020/staging/{name}")))
     assert not any(map(is_package_zip, ("", "sluiceway-connectors.zip", f"my-{name}", f"{name}.sha256")))
