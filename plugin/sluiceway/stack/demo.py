@@ -4,16 +4,24 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from sluiceway.errors import ConnectError
-from sluiceway.rest.client import ConnectClient
+
+if TYPE_CHECKING:
+    from sluiceway.rest.client import ConnectClient
 
 LINES = 10_000
 TOPIC = "demo-access-log"
 SOURCE, SINK = "demo-source", "demo-sink"
+TIMEOUT = 300.0
+"""Seconds within which connectors run, on a small busy machine too."""
+
+_PROGRESS_SECONDS = 5.0
+_POLL_SECONDS = 0.2
 
 _PATHS = ("/", "/login", "/cart", "/products/{n}", "/products/{n}/reviews", "/search?q=gate", "/static/app.js", "/api/orders/{n}")
 _AGENTS = ("Mozilla/5.0 (X11; Linux x86_64; rv:132.0) Gecko/20100101 Firefox/132.0", "curl/8.5.0", "Googlebot/2.1", "okhttp/4.12")
@@ -44,33 +52,71 @@ def connector_configs(source: Path, copy: Path) -> dict[str, dict[str, str]]:
     }
 
 
-def run_main_job(client: ConnectClient, folder: Path, say: Callable[[str], None], *, timeout: float = 300.0) -> Path:
-    """Create the two connectors and wait until the sink file equals the source file; return the sink file.
+def run_main_job(client: ConnectClient, folder: Path, say: Callable[[str], None], *, timeout: float = TIMEOUT) -> Path:
+    """Create the two connectors, wait until they run and the sink file equals the source file, and return the sink file.
 
-    Raises ConnectError, with the connectors' statuses, if that takes longer than ``timeout`` seconds.
+    Raises ConnectError, with the connectors' states, if that takes longer than ``timeout`` seconds.
     """
     folder.mkdir(parents=True, exist_ok=True)
     source, copy = folder / "access.log", folder / "copy.log"
     if not source.exists():
         source.write_text("\n".join(sample_lines()) + "\n", encoding="utf-8")
         say(f"Made {source} with {LINES:,} lines")
-    for name, config in connector_configs(source, copy).items():
-        client.put_config(name, config)
-        say(f"Created connector {name}; its DAG starts a Spark application")
-    wanted = source.read_bytes()
+    create(client, connector_configs(source, copy), say)
+
+    def copied() -> str | None:
+        if copy.exists() and copy.read_bytes() == source.read_bytes():
+            return None
+        return f"{_lines(copy):,} of {_lines(source):,} lines copied"
+
+    await_running(client, (SOURCE, SINK), say, timeout=timeout, waiting=copied)
+    return copy
+
+
+def create(client: ConnectClient, configs: Mapping[str, Mapping[str, str]], say: Callable[[str], None]) -> None:
+    """Create connectors. Those that exist get the config and are resumed, so that a second demo ends as the first."""
+    for name, config in configs.items():
+        if client.put_config(name, config):
+            say(f"Created connector {name}")
+        else:
+            client.resume(name)
+            say(f"Connector {name} exists already and continues where it was")
+
+
+def await_running(
+    client: ConnectClient,
+    names: Iterable[str],
+    say: Callable[[str], None],
+    *,
+    timeout: float = TIMEOUT,
+    waiting: Callable[[], str | None] = lambda: None,
+) -> None:
+    """Wait until each connector and all of its tasks are RUNNING, and ``waiting`` returns None.
+
+    Says every few seconds what it waits for: states that are not RUNNING, and the text of ``waiting``.
+    Raises ConnectError with that line after ``timeout`` seconds.
+    """
     started = time.monotonic()
     shown = 0.0
-    while not (copy.exists() and copy.stat().st_size >= len(wanted) and copy.read_bytes() == wanted):
+    while left := [*_not_running(client, names), *filter(None, [waiting()])]:
         waited = time.monotonic() - started
         if waited > timeout:
-            states = "; ".join(f"{name}: {client.status(name)}" for name in (SOURCE, SINK))
-            raise ConnectError(f"{copy} does not equal {source} after {timeout:.0f} s. Statuses: {states}")
-        if waited - shown >= 5:
+            raise ConnectError(f"After {timeout:.0f} s: {'; '.join(left)}. `sluiceway logs NAME` shows a connector's log.")
+        if waited - shown >= _PROGRESS_SECONDS:
             shown = waited
-            states = ", ".join(f"{name} {client.status(name)['connector']['state']}" for name in (SOURCE, SINK))
-            say(f"  {states}; {_lines(copy):,} of {_lines(source):,} lines copied")
-        time.sleep(0.2)
-    return copy
+            say(f"  {'; '.join(left)}")
+        time.sleep(_POLL_SECONDS)
+
+
+def _not_running(client: ConnectClient, names: Iterable[str]) -> list[str]:
+    """Return a text for each connector that is not RUNNING with at least one task and all tasks RUNNING."""
+    left = []
+    for name in names:
+        status = client.status(name)
+        tasks = [task["state"] for task in status["tasks"]]
+        if {status["connector"]["state"], *(tasks or ["none"])} != {"RUNNING"}:
+            left.append(f"{name} {status['connector']['state']} ({_task_states(status)})")
+    return left
 
 
 def report(client: ConnectClient, folder: Path) -> str:
@@ -79,9 +125,12 @@ def report(client: ConnectClient, folder: Path) -> str:
     rows = [f"Lines in   {_lines(source):>8,}  {source}", f"Lines out  {_lines(copy):>8,}  {copy}"]
     for name in (SOURCE, SINK):
         status = client.status(name)
-        tasks = ", ".join(f"task {task['id']} {task['state']}" for task in status["tasks"])
-        rows.append(f"{name:<12} {status['connector']['state']}  ({tasks})")
+        rows.append(f"{name:<12} {status['connector']['state']}  ({_task_states(status)})")
     return "\n".join(rows)
+
+
+def _task_states(status: Mapping[str, Any]) -> str:
+    return ", ".join(f"task {task['id']} {task['state']}" for task in status["tasks"]) or "no task yet"
 
 
 def _lines(file: Path) -> int:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sluiceway.config.connector import APPLICATION
-from sluiceway.stack import demo_writer
+from sluiceway.stack import demo, demo_writer
 from sluiceway.stack.airflow import MARKER_VARIABLE
 from sluiceway.stack.process import BackgroundProcess
 
@@ -80,12 +80,13 @@ def writer(home: Path) -> BackgroundProcess:
 
 
 def start(client: ConnectClient, home: Path, say: Callable[[str], None]) -> None:
-    """Start the writer and create the connectors, without waiting until they run."""
+    """Start the writer, create the connectors, and wait until they run. Raises ConnectError if they do not."""
     folder = home / "demo"
     demo_writer.prepare(folder)
     writer(home).start()
-    for name, config in connector_configs(folder).items():
-        client.put_config(name, config)
+    configs = connector_configs(folder)
+    demo.create(client, configs, say)
+    demo.await_running(client, configs, say)
     say(
         f"Records keep flowing: {ORDERS} reads a table of a SQLite database, {EVENTS} a log, and {ARCHIVE} writes both to "
         f"{archive_file(folder)}. Lines that are not JSON go to its dead letter queue, {QUEUE}."

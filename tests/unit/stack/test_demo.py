@@ -1,0 +1,108 @@
+"""The demo ends when its connectors run and its file is copied, the first time and again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from sluiceway.errors import ConnectError
+from sluiceway.rest.client import ConnectClient
+from sluiceway.stack import demo, demo_shop
+
+
+class Connectors:
+    """Stands for a REST client: each connector goes through the given states, one at each look, and stays in the last.
+
+    Args:
+        states: of each connector, a text such as ``RUNNING: RUNNING UNASSIGNED``, the connector's and its tasks'.
+    """
+
+    def __init__(self, *states: str, existing: tuple[str, ...] = ()) -> None:
+        self.existing = set(existing)
+        self.resumed: list[str] = []
+        self._states = states
+        self._looks: dict[str, int] = {}
+
+    def put_config(self, name: str, _config: Any) -> bool:
+        new = name not in self.existing
+        self.existing.add(name)
+        return new
+
+    def resume(self, name: str) -> None:
+        self.resumed.append(name)
+
+    def status(self, name: str) -> dict[str, Any]:
+        look = self._looks.get(name, 0)
+        self._looks[name] = look + 1
+        connector, _, tasks = self._states[min(look, len(self._states) - 1)].partition(":")
+        return {"connector": {"state": connector}, "tasks": [{"id": n, "state": each} for n, each in enumerate(tasks.split())]}
+
+    def client(self) -> ConnectClient:
+        return cast(ConnectClient, self)
+
+
+@pytest.fixture(autouse=True)
+def _often(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(demo, "_POLL_SECONDS", 0.0)
+    monkeypatch.setattr(demo, "_PROGRESS_SECONDS", 0.0)
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        "UNASSIGNED:",
+        "UNASSIGNED: RUNNING",
+        "RUNNING:",
+        "RUNNING: UNASSIGNED",
+        "RUNNING: RUNNING UNASSIGNED",
+        "RUNNING: FAILED",
+        "PAUSED: PAUSED",
+    ],
+)
+def test_waits_until_the_connector_and_all_tasks_run(before: str) -> None:
+    said: list[str] = []
+    connectors = Connectors(before, before, "RUNNING: RUNNING RUNNING")
+    demo.await_running(connectors.client(), ["a", "b"], said.append)
+    assert connectors.status("b")["tasks"][0]["state"] == "RUNNING"
+    assert len(said) == 2
+    assert all(f"a {before.partition(':')[0]}" in line and "; b " in line for line in said)
+
+
+def test_an_end_that_never_comes_is_an_error_that_says_what_is_left() -> None:
+    with pytest.raises(ConnectError, match=r"After 0 s: a RUNNING \(no task yet\); 3 of 5 lines\. `sluiceway logs NAME`"):
+        demo.await_running(Connectors("RUNNING:").client(), ["a"], str, timeout=0.0, waiting=lambda: "3 of 5 lines")
+
+
+def test_a_second_demo_says_that_the_connectors_exist_and_resumes_them() -> None:
+    said: list[str] = []
+    connectors = Connectors("RUNNING: RUNNING", existing=("old",))
+    demo.create(connectors.client(), {"old": {}, "new": {}}, said.append)
+    assert said == ["Connector old exists already and continues where it was", "Created connector new"]
+    assert connectors.resumed == ["old"]
+
+
+def test_a_second_demo_waits_although_the_file_is_copied(tmp_path: Path) -> None:
+    for file in ("access.log", "copy.log"):
+        (tmp_path / file).write_text("line\n")
+    said: list[str] = []
+    connectors = Connectors("UNASSIGNED:", "RUNNING: RUNNING", existing=(demo.SOURCE, demo.SINK))
+    demo.run_main_job(connectors.client(), tmp_path, said.append)
+    assert said[2:] == ["  demo-source UNASSIGNED (no task yet); demo-sink UNASSIGNED (no task yet)"]
+    assert demo.report(connectors.client(), tmp_path).count("RUNNING  (task 0 RUNNING)") == 2
+
+
+def test_the_first_demo_waits_for_the_copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(demo.time, "sleep", lambda _: (tmp_path / "copy.log").write_bytes((tmp_path / "access.log").read_bytes()))
+    said: list[str] = []
+    demo.run_main_job(Connectors("RUNNING: RUNNING").client(), tmp_path, said.append)
+    assert said[-1] == "  0 of 10,000 lines copied"
+
+
+def test_the_shop_waits_for_its_connectors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(demo_shop.BackgroundProcess, "start", lambda _: None)
+    said: list[str] = []
+    demo_shop.start(Connectors("UNASSIGNED:", "RUNNING: RUNNING").client(), tmp_path, said.append)
+    assert "demo-archive UNASSIGNED" in said[-2]
+    assert said[-1].startswith("Records keep flowing")
