@@ -43,9 +43,10 @@ def api_sections() -> Iterator[str]:
 def operator_sections() -> Iterator[str]:
     """Yield the sections of ``sluiceway.operators`` and ``sluiceway.sensors``. Imports Airflow."""
     # Airflow writes its configuration file when it is first imported.
-    os.environ.setdefault("AIRFLOW_HOME", tempfile.mkdtemp(prefix="sluiceway-docs-"))
-    for module in ("sluiceway.operators", "sluiceway.sensors"):
-        yield from _module(module)
+    with tempfile.TemporaryDirectory(prefix="sluiceway-docs-") as home:
+        os.environ.setdefault("AIRFLOW_HOME", home)
+        for module in ("sluiceway.operators", "sluiceway.sensors"):
+            yield from _module(module)
 
 
 def testing_sections() -> Iterator[str]:

@@ -8,7 +8,7 @@ Everything else is as for other tasks: commands, statuses, offsets and errors.
 from __future__ import annotations
 
 import abc
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NoReturn, Protocol
 
@@ -44,6 +44,10 @@ class DataFrameSinkTask(SinkTask):
 
     replace_nulls: bool = True
     """Whether a null of an optional field that has a default is written as the default."""
+
+    @classmethod
+    def needs_schemas(cls, config: Mapping[str, str]) -> bool:
+        return True  # they become the columns
 
     @abc.abstractmethod
     def write(self, frame: DataFrame) -> None:

@@ -239,9 +239,9 @@ class SinkTask(Task):
     takes_columns: ClassVar[bool] = False
     """True if ``put_columns`` is implemented."""
 
-    @property
-    def needs_schemas(self) -> bool:
-        """Whether values must have schemas, once the task has started; for the advice in errors of converters."""
+    @classmethod
+    def needs_schemas(cls, config: Mapping[str, str]) -> bool:
+        """Return whether a task with this config needs values with schemas; for the advice in errors of converters."""
         return False
 
     takes_schemaless_columns: ClassVar[bool] = False

@@ -13,7 +13,7 @@ def register(subparsers: Subparsers) -> None:
 
 
 def run(_options: argparse.Namespace) -> int:
-    """Start the stack, wait until the copy equals the original, print both, and start the shop. Returns when all connectors run."""
+    """Start the stack, wait until the copy equals the original, print both, and start the shop; all connectors run then."""
     from sluiceway.folders import state_home
     from sluiceway.rest.client import ConnectClient
     from sluiceway.stack import demo, demo_shop

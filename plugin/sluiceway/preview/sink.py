@@ -31,7 +31,9 @@ from sluiceway.storage.model import TaskId
 class MessageViewer:
     """Tells a sink's records: as in Kafka, as converted, after each transform, and as ``put`` would be given them."""
 
-    def __init__(self, config: Mapping[str, str], request: PreviewRequest, tell: Tell, resources: ExitStack) -> None:
+    def __init__(
+        self, cls: type[SinkConnector], config: Mapping[str, str], request: PreviewRequest, tell: Tell, resources: ExitStack
+    ) -> None:
         """Create the converters and the chain, and register them for closing. Raises ConfigError."""
         self._policy = ErrorPolicy(config)
         converters = task_converters(config, request.worker, preview=True)
@@ -39,7 +41,8 @@ class MessageViewer:
         self._chain: TransformationChain[SinkRecord] = chain_of(config)
         resources.callback(self._chain.close)
         self._failures = Failures()
-        self._converter = SinkRecordConverter(converters, self._failures, lambda _topic: None)
+        needs = cls.task_class.needs_schemas(config)
+        self._converter = SinkRecordConverter(converters, self._failures, lambda _topic: None, needs_schemas=needs)
         self._tell = tell
         self.put: list[SinkRecord] = []
         self.told = 0
@@ -69,7 +72,7 @@ def preview_sink(cls: type[SinkConnector], config: Mapping[str, str], request: P
     worker, name = request.worker, config.get(NAME, "")
     with ExitStack() as resources:
         resources.enter_context(task_host(name, config.get(JAVA_OPTS, "")))
-        viewer = MessageViewer(config, request, tell, resources)
+        viewer = MessageViewer(cls, config, request, tell, resources)
         tell({"event": "phase", "phase": "reading the topics"})
         settings, _ = sink_consumer(TaskSpec(TaskId(name, 0), config, worker, "", 0, sink=True))
         sample = TopicSample(worker, settings, overrides(config, "admin"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -15,6 +15,7 @@ from sluiceway.connectors.files.hive.columns import table_schema
 from sluiceway.converters.json_converter import JsonConverter
 from sluiceway.data import INT64_SCHEMA, Schema
 from sluiceway.data.schema_advice import advised, schema_advice
+from sluiceway.discovery import connector_class
 from sluiceway.errors import DataError
 from sluiceway.transforms.hoist_field import HoistFieldValue
 
@@ -86,8 +87,7 @@ def _hoisted(schema: Schema) -> Schema:
 
 
 def test_sinks_say_whether_they_need_schemas() -> None:
-    from sluiceway.connectors.file.sink import FileStreamSinkTask
-    from sluiceway.connectors.jdbc.sink.task import JdbcSinkTask
-
-    tasks: list[SinkTask] = [JdbcSinkTask(), FileStreamSinkTask()]
-    assert [task.needs_schemas for task in tasks] == [True, False]
+    sinks = ["JdbcSink", "ParquetSink", "SparkSink", "FileStreamSink", "JsonFileSink", "TextSink"]
+    tasks = [cast(type[SinkTask], connector_class(each).task_class) for each in sinks]
+    config = {"connection.url": "jdbc:sqlite:x", "path": "/x", "format": "parquet", "name": "x"}
+    assert [task.needs_schemas(config) for task in tasks] == [True, True, True, False, False, False]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import logging
+import os
 import re
 import subprocess
 import sys
@@ -103,3 +104,12 @@ def test_a_check_reports_stale_pages(
     (tmp_path / "predicates.md").write_text("stale")
     assert make_docs.main(["--check"]) == 1
     assert capsys.readouterr().err == "Not up to date in docs/reference: predicates.md. Run `make docs`.\n"
+
+
+def test_the_generated_pages_leave_no_file_in_the_temporary_folder(tmp_path: Path) -> None:
+    environment = {name: value for name, value in os.environ.items() if name != "AIRFLOW_HOME"} | {"TMPDIR": str(tmp_path)}
+    code = "import docs_python; print(len(list(docs_python.operator_sections())))"
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, cwd=ROOT / "tools", env=environment, capture_output=True, text=True, check=True)
+    assert int(done.stdout.splitlines()[-1]) > 10
+    assert list(tmp_path.iterdir()) == []

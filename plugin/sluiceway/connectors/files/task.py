@@ -44,9 +44,10 @@ class FileSinkTask(SinkTask):
     _format: Format
     _fs: FileSystem | None = None
 
-    @property
-    def needs_schemas(self) -> bool:
-        return self._format.needs_schema
+    @classmethod
+    def needs_schemas(cls, config: Mapping[str, str]) -> bool:
+        options = FileOptions.of(config, cls.kind)
+        return format_named(options.format, options.format_options).needs_schema
 
     def start(self, config: Mapping[str, str]) -> None:
         self._options = options = FileOptions.of(config, self.kind)

@@ -69,10 +69,10 @@ class SinkBatches:
         forms: BatchForms,
         *,
         schemaless: bool = False,
-        needs_schemas: Callable[[], bool] = lambda: False,
+        needs_schemas: bool = False,
     ) -> None:
         self._converters = converters
-        self._converter = SinkRecordConverter(converters, tolerance, new_topic, needs_schemas)
+        self._converter = SinkRecordConverter(converters, tolerance, new_topic, needs_schemas=needs_schemas)
         self._chain = chain
         self._tolerance = tolerance
         self._new_topic = new_topic

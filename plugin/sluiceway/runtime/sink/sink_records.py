@@ -73,7 +73,8 @@ class SinkRecordConverter:
         converters: Converters,
         tolerance: RetryWithToleranceOperator,
         new_topic: Callable[[str], None],
-        needs_schemas: Callable[[], bool] = lambda: False,
+        *,
+        needs_schemas: bool = False,
     ) -> None:
         self._needs_schemas = needs_schemas
         self._converters = converters
@@ -148,7 +149,7 @@ class SinkRecordConverter:
                 parts.append(operation())
                 continue
             description = f"the record at offset {original.offset} of {original.topic}-{original.partition} cannot be converted"
-            if number in _PARTS and self._needs_schemas():
+            if number in _PARTS and self._needs_schemas:
                 error = advised(error, _PARTS[number])
             part = self._tolerance.retry(operation, description, error, ProcessingContext(_STAGES[number], kind, original))
             if part is None:

@@ -132,7 +132,7 @@ def build_sink_task(spec: TaskSpec, services: TaskServices, resources: ExitStack
         batches = JavaSinkBatches(task, tolerance, new_topic)
     else:
         schemaless = task.takes_schemaless_columns
-        needs = functools.partial(getattr, task, "needs_schemas")
+        needs = task.needs_schemas(config)
         batches = SinkBatches(converters, chain, tolerance, new_topic, forms, schemaless=schemaless, needs_schemas=needs)
     put_seconds = float(settings.get("max.poll.interval.ms", _MAX_POLL_INTERVAL)) / 1000 * _PUT_SHARE
     return SinkTaskParts(

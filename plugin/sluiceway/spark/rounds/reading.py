@@ -159,7 +159,7 @@ class RangeReader:
         chain: TransformationChain[SinkRecord] = chain_of(spec.config)
         self.resources.callback(chain.close)
         forms = BatchForms(spec.id, TaskMetrics(spec.id, sink=True))  # metrics of rounds are not published
-        batches = SinkBatches(converters, chain, tolerance, lambda _topic: None, forms, needs_schemas=lambda: True)
+        batches = SinkBatches(converters, chain, tolerance, lambda _topic: None, forms, needs_schemas=True)
         for messages in self._messages():
             for part in batches.parts(messages, one_topic=True):
                 batch = batches.batch(part)

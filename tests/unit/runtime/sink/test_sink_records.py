@@ -50,7 +50,7 @@ def test_a_record_has_all_parts_of_its_message() -> None:
 def test_plain_json_is_refused_with_the_advice_that_fits_the_sink(needed: bool, advice: str) -> None:
     worker = WorkerConfig.of({"key.converter": "StringConverter", "value.converter": "JsonConverter"})
     tolerance = RetryWithToleranceOperator({})
-    read = SinkRecordConverter(task_converters({}, worker), tolerance, lambda _topic: None, lambda: needed)
+    read = SinkRecordConverter(task_converters({}, worker), tolerance, lambda _topic: None, needs_schemas=needed)
     failure = read.convert([message(0, b'{"id": 1}')]).failure
     assert failure is not None
     assert advice in str(failure.__cause__)

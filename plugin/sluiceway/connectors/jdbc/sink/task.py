@@ -30,8 +30,8 @@ class JdbcSinkTask(SinkTask):
     _options: SinkOptions
     _session: Session | None = None
 
-    @property
-    def needs_schemas(self) -> bool:
+    @classmethod
+    def needs_schemas(cls, config: Mapping[str, str]) -> bool:
         return True
 
     def start(self, config: Mapping[str, str]) -> None:
