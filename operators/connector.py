@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from sluiceway import exit_codes
 from sluiceway.config.connector import CONNECTOR_CLASS, NAME
 from sluiceway.errors import BadRequestError, ConfigError
+from sluiceway.operators.claims import ClaimedConnector
 from sluiceway.operators.driver_operator import (
     DAG_PAUSED,
     DriverEnd,
@@ -18,15 +19,14 @@ from sluiceway.operators.driver_operator import (
     report_folder,
     with_report,
 )
-from sluiceway.operators.given_config import check_given, check_kind, given_name, named_config
-from sluiceway.operators.watched import WatchedConnector
+from sluiceway.operators.given_config import check_given, check_kind, given_mode, given_name, named_config
 from sluiceway.provider.compat import AirflowException, AirflowFailException, conf
-from sluiceway.provider.dag_bundle.dag_ids import dag_id
-from sluiceway.provider.dag_bundle.dag_keys import DAG, LONG_RUNNING, MICRO_BATCH, DagKeys, dag_of
+from sluiceway.provider.dag_bundle.dag_keys import DAG, LONG_RUNNING, MICRO_BATCH, DagKeys
 from sluiceway.provider.driver.backfill import Backfill
 from sluiceway.provider.driver.detached import DetachedDriver
 from sluiceway.provider.driver.internal_topics import InternalTopics
-from sluiceway.provider.driver.outcome import NextAction, after_end, before_start, failure
+from sluiceway.provider.driver.lease_owner import owner_of
+from sluiceway.provider.driver.outcome import NextAction, after_end, before_start
 from sluiceway.provider.driver.restarts import Restarts
 from sluiceway.provider.driver.run_variables import is_backfill, run_variables
 from sluiceway.provider.driver.submission import Submission
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 _SUBMIT_TIMEOUT_SECONDS = 300.0  # a driver submitted to a cluster may have to wait for resources
 
 
-class ConnectorOperator(LineageMixin, WatchedConnector):
+class ConnectorOperator(LineageMixin, ClaimedConnector):
     """Runs a connector until it is paused, stopped or deleted; in micro-batch mode until it has moved the available records.
 
     When the DAG or the connector is paused, the driver drains. The task waits some seconds for a resume (``[sluiceway]
@@ -105,6 +105,8 @@ class ConnectorOperator(LineageMixin, WatchedConnector):
         self.connector = name
         self.config = config
         self.mode = mode
+        if given_mode(mode, config) == LONG_RUNNING:
+            self._warn_of_more_runs()
         self.deferrable = conf.getboolean("operators", "default_deferrable", fallback=False) if deferrable is None else deferrable
 
     @property
@@ -139,7 +141,8 @@ class ConnectorOperator(LineageMixin, WatchedConnector):
             return self._after_batch(context, settings, topics, batch, None)
         with report_folder() as folder:
             worker_file = settings.worker_file(self.worker_properties)
-            submission = with_report(Submission(name, worker_file, MICRO_BATCH if bounded else mode, used_config), folder)
+            ran = Submission(name, worker_file, MICRO_BATCH if bounded else mode, used_config, owner=owner_of(context))
+            submission = with_report(ran, folder)
             hook = self._prepare(context, settings, submission, overrides)
             self._defer_in_cluster_mode(context, settings, topics, hook, name)
 
@@ -222,6 +225,7 @@ class ConnectorOperator(LineageMixin, WatchedConnector):
             self.connector = config[NAME]
         if is_paused():  # Airflow queued the task before the pause
             self._reschedule(context, settings, DAG_PAUSED)
+        self._respect_lease(context, settings, topics, self.connector)
         if config is not None:
             self._store_config(topics, {**config, DAG: dag})
         entry = topics.entry(self.connector)
@@ -237,29 +241,6 @@ class ConnectorOperator(LineageMixin, WatchedConnector):
         if not self._claim(topics, dict(entry.config or {}), dag):
             return entry
         return topics.entry(self.connector) or entry  # the claim may have changed its application
-
-    def _claim(self, topics: InternalTopics, config: Mapping[str, str], dag: str) -> bool:
-        """Store this DAG as the one that runs the connector; return False if it was stored already.
-
-        Fails the task of a generated DAG if a hand-written one runs the connector: two DAGs that ran one connector would fence
-        each other forever.
-        """
-        owner = dag_of(self.connector, config)
-        if owner == dag:
-            return False
-        if dag == dag_id(self.connector):
-            raise AirflowFailException(
-                f"Connector {self.connector}: DAG {owner} runs it, according to its key {DAG}. Remove the key to run it here."
-            )
-        self.log.info("[%s|worker] DAG %s takes over the connector from DAG %s", self.connector, dag, owner)
-        self._store_config(topics, {**config, DAG: dag})
-        return True
-
-    def _store_config(self, topics: InternalTopics, config: Mapping[str, str]) -> None:
-        try:
-            topics.ensure_config(self.connector, config)
-        except BadRequestError as error:
-            raise AirflowException(f"Connector {self.connector}: {error}") from error
 
     def _backfill(self, topics: InternalTopics, config: Mapping[str, str], context: Context) -> Backfill | None:
         """Create the temporary connector of a backfill's run; return None for any other run."""
@@ -374,8 +355,7 @@ class ConnectorOperator(LineageMixin, WatchedConnector):
             entry = topics.entry(name)
             if entry is not None:
                 self._reschedule(context, settings, "The driver has drained; waiting for the resume")
-        if (message := failure(action, name, end.exit_code, end.cause)) is not None:
-            raise AirflowException(message) from end.failure
+        self._raise_failure(context, settings, topics, name, action, end)
         done = "moved all available records" if bounded and entry else "the connector was deleted"
         self.log.info("[%s|worker] Done: %s", name, done)
         return False

@@ -10,6 +10,7 @@ from airflow.sdk import XComArg
 
 from sluiceway.config.connector import CONNECTOR_CLASS, NAME
 from sluiceway.config.connector_files import read_connectors, to_text
+from sluiceway.config.schedules import LONG_RUNNING, MODE
 from sluiceway.discovery import connector_class, is_sink
 from sluiceway.errors import ConfigError, NotFoundError
 from sluiceway.provider.compat import AirflowException
@@ -64,6 +65,11 @@ def check_given(connector: object, config: object) -> None:
 def given_name(connector: object, config: object) -> Any:
     """Return what is to be rendered to the connector's name: ``connector``, else the config's name, else None."""
     return connector or (config.get(NAME) if isinstance(config, Mapping) else None)
+
+
+def given_mode(mode: str | None, config: object) -> str | None:
+    """Return the mode in which the connector will run; None if only the run knows its config."""
+    return mode or (str(config.get(MODE, LONG_RUNNING)) if isinstance(config, Mapping) else None)
 
 
 def _unfit_value(config: Mapping[Any, Any], kinds: tuple[type, ...]) -> str | None:

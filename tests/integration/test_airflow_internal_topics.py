@@ -17,7 +17,8 @@ from sluiceway.provider.driver.backfill import Backfill
 from sluiceway.provider.driver.internal_topics import KafkaInternalTopics
 from sluiceway.provider.progress.cluster_view import open_view
 from sluiceway.storage.factory import open_stores
-from sluiceway.storage.model import TargetState
+from sluiceway.storage.model import LeaseOwner, State, TargetState
+from sluiceway.worker.kafka_channel import KafkaChannels, KafkaControlChannel
 
 pytestmark = pytest.mark.kafka
 
@@ -66,6 +67,34 @@ def test_a_sinks_lag_counts_uncommitted_records(worker: WorkerConfig, topic: str
     assert after is not None
     assert (after.count, list(after.offsets)) == (2, [({"kafka_partition": 0, "kafka_topic": topic}, {"kafka_offset": 2})])
     assert topics.progress("none") is None
+
+
+def test_the_task_whose_driver_runs_a_connector_is_known_until_another_one_takes_over(
+    worker: WorkerConfig, unique: Callable[[str], str]
+) -> None:
+    name, topics = unique("source"), KafkaInternalTopics(worker)
+    first, second = LeaseOwner("d", "r1", "t"), LeaseOwner("d", "r2", "t", 4)
+
+    def begin(worker_id: str, owner: LeaseOwner) -> tuple[KafkaChannels, KafkaControlChannel]:
+        driver = KafkaChannels(worker, worker_id, stores, f"connector-{name}", owner=owner)
+        channel = driver.channel(name)
+        channel.acquire()
+        channel.publish_connector(State.RUNNING)
+        channel.verify()
+        return driver, channel
+
+    with open_stores(worker) as stores:
+        assert topics.driver(name).owner is None
+        fenced, channel = begin("one:1", first)
+        assert (topics.driver(name).lives, topics.driver(name).owner) == (True, first)
+        newer, other = begin("two:2", second)
+        channel.close()
+        fenced.close(taken_over=True)
+        assert (topics.driver(name).lives, topics.driver(name).owner) == (True, second)
+        other.publish_connector(State.UNASSIGNED)
+        newer.close()
+        other.close()
+        assert (topics.driver(name).lives, topics.driver(name).owner) == (False, None)
 
 
 def test_records_are_counted_from_a_timestamp(worker: WorkerConfig, topic: str) -> None:

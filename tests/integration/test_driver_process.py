@@ -17,17 +17,21 @@ from sluiceway.cli.main import main
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.herder import Herder
 from sluiceway.kafka.kafka_based_log import KafkaBasedLog, LogRecord
+from sluiceway.provider.driver.internal_topics import KafkaInternalTopics
+from sluiceway.provider.driver.submission import Submission
 from sluiceway.stack.ports import free_port
 from sluiceway.stack.process import BackgroundProcess
 from sluiceway.storage.codec import ConnectorStatusRecord, TaskStatusRecord, decode_status_record
 from sluiceway.storage.factory import open_stores
-from sluiceway.storage.model import TaskId
+from sluiceway.storage.model import LeaseOwner, TaskId
 from support.clusters.daemons import command_of
 from support.driver import submitted_driver, worker_of, worker_properties, write_properties
 from support.eventually import LIMIT, eventually
 from support.freeze import freeze
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark]
+
+OWNER = LeaseOwner("dag", "scheduled__2024-01-01T00:00:00+00:00", "run", 2)
 
 
 class Running:
@@ -88,6 +92,7 @@ def start(kafka_bootstrap: str, unique: Callable[[str], str], tmp_path: Path, pa
             def driver(folder: Path) -> BackgroundProcess:
                 made = submitted_driver(name, worker_file, folder, master=master)
                 made.command += ["--parent-pid", str(parent.pid)]
+                made.command += Submission(name, worker_file, "long-running", {}, owner=OWNER).arguments(None)[-2:]
                 stack.callback(made.stop)
                 return made
 
@@ -116,6 +121,8 @@ def test_describe_shows_the_times_of_the_start(running: Running, tmp_path: Path,
 
 
 def test_sigterm_to_the_driver_drains_it_and_sets_the_status_to_unassigned(running: Running) -> None:
+    topics = KafkaInternalTopics(running.worker)
+    eventually(lambda: topics.driver(running.name).owner == OWNER, what="the task that started the driver")
     _, python = running.processes()
     python.terminate()
     eventually(lambda: not running.driver.is_running(), what="the driver's end")

@@ -145,10 +145,6 @@ class Herder:
         """Return the dead letter queue of a connector. Raises NotFoundError."""
         return ConnectorDeadLetters(self._worker, name, self._existing(name).config or {})
 
-    def driver_is_alive(self, name: str) -> bool:
-        """Return whether a driver runs the connector, according to its heartbeats."""
-        return self._driver_is_alive(name)
-
     def application(self, name: str) -> Membership:
         """Return the shared application that runs a connector, and why. Raises NotFoundError."""
         entry = self._existing(name)

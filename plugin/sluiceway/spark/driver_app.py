@@ -40,7 +40,7 @@ from sluiceway.spark.parent_watch import stop_with_parent
 from sluiceway.spark.session import jvm_started_at, spark_context, start_python_worker
 from sluiceway.storage.factory import Stores, open_driver_stores
 from sluiceway.storage.interfaces import ConfigBackingStore
-from sluiceway.storage.model import ConnectorEntry
+from sluiceway.storage.model import ConnectorEntry, LeaseOwner
 from sluiceway.telemetry.tracing import flush as flush_traces
 from sluiceway.worker.application_members import ApplicationMembers, is_empty
 from sluiceway.worker.application_placer import ApplicationPlacer
@@ -85,6 +85,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--mode", choices=("long-running", "micro-batch"), default="long-running")
     parser.add_argument("--parent-pid", type=int, help="drain when this process has ended")
     parser.add_argument("--times", type=json.loads, default={}, help="times of the start so far, as a JSON object")
+    parser.add_argument("--owner", type=lambda text: LeaseOwner(*json.loads(text)), help="the Airflow task, as a JSON array")
     parser.add_argument("--report", type=Path, help="write the number of moved records to this local file at the end, as JSON")
     return parser
 
@@ -108,7 +109,7 @@ def _run(options: argparse.Namespace) -> int:
         task_hosts = TaskHosts(worker, local_worker_id(), stores, launcher, shares=not single)
         batches = Batches(worker, stores)
         sender = f"connector-{options.connector}" if single else f"application-{options.application}"
-        channels = KafkaChannels(worker, local_worker_id(), stores, sender, metrics.url)
+        channels = KafkaChannels(worker, local_worker_id(), stores, sender, metrics.url, owner=options.owner)
         runners = _Runners(channels, task_hosts, batches, single=single, bounded=options.mode == MICRO_BATCH)
         follow_cluster_levels(stores.config, Loggers(options.connector))
         if options.connector is not None:
@@ -140,7 +141,7 @@ def _run(options: argparse.Namespace) -> int:
             times.close()
             batches.close()
             task_hosts.close()
-            channels.close()
+            channels.close(taken_over=single and Outcome.FENCED in outcomes)
             metrics.close()
             flush_traces()
             application_is_over = watch.exit_code == exit_codes.APPLICATION_ENDED

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
 
 from sluiceway.errors import DataError
 from sluiceway.storage.codec import HOST_PREFIX, KeyValue
-from sluiceway.storage.model import TaskId
+from sluiceway.storage.model import LeaseOwner, TaskId
 
 _PREFIX = f"{HOST_PREFIX}heartbeat-"
 
@@ -22,13 +22,14 @@ _PREFIX = f"{HOST_PREFIX}heartbeat-"
 class Heartbeat:
     """The statuses that still hold: the generation of each, by connector, and by connector and task.
 
-    ``metrics`` is the URL at which a driver serves its metrics.
+    ``metrics`` is the URL at which a driver serves its metrics, ``owner`` the Airflow task that started the driver.
     """
 
     worker_id: str
     connectors: Mapping[str, int] = field(default_factory=dict)
     tasks: Mapping[TaskId, int] = field(default_factory=dict)
     metrics: str | None = None
+    owner: LeaseOwner | None = None
 
     def subjects(self) -> Iterator[tuple[str | TaskId, int]]:
         """Yield each connector's name and each task's id, with the generation of its status."""
@@ -55,6 +56,8 @@ def encode_heartbeat(sender: str, heartbeat: Heartbeat | None) -> KeyValue:
     fields: dict[str, object] = {"worker_id": heartbeat.worker_id, "connectors": dict(heartbeat.connectors), "tasks": tasks}
     if heartbeat.metrics is not None:
         fields["metrics"] = heartbeat.metrics
+    if heartbeat.owner is not None:
+        fields["owner"] = astuple(heartbeat.owner)
     return heartbeat_key(sender), json.dumps(fields, separators=(",", ":")).encode()
 
 
@@ -68,7 +71,13 @@ def decode_heartbeat(value: bytes) -> Heartbeat:
             for number, generation in numbers.items()
         }
         connectors = {str(name): int(generation) for name, generation in fields["connectors"].items()}
-        metrics = fields.get("metrics")
-        return Heartbeat(str(fields["worker_id"]), connectors, tasks, None if metrics is None else str(metrics))
+        metrics, owner = fields.get("metrics"), fields.get("owner")
+        return Heartbeat(
+            str(fields["worker_id"]),
+            connectors,
+            tasks,
+            None if metrics is None else str(metrics),
+            None if owner is None else LeaseOwner(*owner),
+        )
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise DataError(f"The heartbeat cannot be read: {error!r}") from error

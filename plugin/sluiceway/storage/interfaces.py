@@ -7,7 +7,7 @@ from typing import Protocol, runtime_checkable
 
 from sluiceway.api.records import Offset, Partition
 from sluiceway.storage.history import Change, OffsetChange, Origin
-from sluiceway.storage.model import ClusterState, ConnectorStatuses, RestartRequest, Status, TargetState, TaskId
+from sluiceway.storage.model import ClusterState, ConnectorStatuses, LeaseOwner, RestartRequest, Status, TargetState, TaskId
 
 ConfigChange = Callable[[str, str], None]
 """Called with the kind of change ("connector", "tasks", "target-state", "restart") and the connector's name.
@@ -122,6 +122,9 @@ class StatusBackingStore(Protocol):
 
     def tasks(self, connector: str) -> Mapping[int, Status]:
         """Return the statuses of a connector's tasks by task number."""
+
+    def owner(self, connector: str) -> LeaseOwner | None:
+        """Return the Airflow task whose driver runs the connector; None if no heartbeat of the driver names one."""
 
     def metrics_urls(self, since: int) -> list[str]:
         """Return where drivers serve their metrics whose last heartbeat is not older than ``since`` (ms since the epoch)."""

@@ -18,7 +18,7 @@ from sluiceway.storage.config_writes import ConfigWrites, Decision
 from sluiceway.storage.history import Change as HistoryChange
 from sluiceway.storage.history import History
 from sluiceway.storage.interfaces import ConfigChange
-from sluiceway.storage.model import ClusterState, ConnectorStatuses, RestartRequest, Status, TaskId
+from sluiceway.storage.model import ClusterState, ConnectorStatuses, LeaseOwner, RestartRequest, Status, TaskId
 from sluiceway.storage.status_state import StatusState
 
 log = logging.getLogger(__name__)
@@ -127,6 +127,10 @@ class MemoryStatusBackingStore:
     def snapshot(self) -> Mapping[str, ConnectorStatuses]:
         with self._lock:
             return self._state.snapshot()
+
+    def owner(self, connector: str) -> LeaseOwner | None:
+        """Return None: in standalone mode, no Airflow task starts the driver."""
+        return None
 
     def metrics_urls(self, since: int) -> list[str]:
         """Return none: standalone mode has one driver, which is in the same process as the REST API."""

@@ -107,6 +107,20 @@ class Status:
 
 
 @dataclass(frozen=True, slots=True)
+class LeaseOwner:
+    """The Airflow task whose driver holds a connector's lease. ``map_index`` is -1 for a task that is not mapped."""
+
+    dag: str
+    run: str
+    task: str
+    map_index: int = -1
+
+    def __str__(self) -> str:
+        mapped = "" if self.map_index < 0 else f"[{self.map_index}]"
+        return f"DAG {self.dag}, run {self.run}, task {self.task}{mapped}"
+
+
+@dataclass(frozen=True, slots=True)
 class ConnectorStatuses:
     """The status records of one connector: its own, and those of its tasks by number, in ascending order."""
 

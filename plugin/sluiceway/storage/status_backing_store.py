@@ -25,7 +25,7 @@ from sluiceway.storage.codec import (
     encode_topic_status,
 )
 from sluiceway.storage.heartbeats import Heartbeat, decode_heartbeat, encode_heartbeat, is_heartbeat
-from sluiceway.storage.model import ConnectorStatuses, Status, TaskId
+from sluiceway.storage.model import ConnectorStatuses, LeaseOwner, Status, TaskId
 from sluiceway.storage.status_state import StatusState, removal
 from sluiceway.storage.topics import status_topic
 
@@ -147,6 +147,11 @@ class KafkaStatusBackingStore:
         self._reader()
         with self._lock:
             return dict(sorted(self._state.tasks.get(connector, {}).items()))
+
+    def owner(self, connector: str) -> LeaseOwner | None:
+        self._reader()
+        with self._lock:
+            return self._state.owner(connector)
 
     def metrics_urls(self, since: int) -> list[str]:
         self._reader()

@@ -17,7 +17,7 @@ from sluiceway.storage.codec import (
     topic_status_key,
 )
 from sluiceway.storage.heartbeats import Heartbeat
-from sluiceway.storage.model import ConnectorStatuses, Status, TaskId
+from sluiceway.storage.model import ConnectorStatuses, LeaseOwner, Status, TaskId
 
 
 class _Renewal(NamedTuple):
@@ -26,6 +26,7 @@ class _Renewal(NamedTuple):
     worker_id: str
     generation: int
     timestamp: int
+    owner: LeaseOwner | None = None
 
 
 class StatusState:
@@ -82,7 +83,7 @@ class StatusState:
         if heartbeat.metrics is not None:
             self.metrics[heartbeat.worker_id] = heartbeat.metrics, timestamp
         for subject, generation in heartbeat.subjects():
-            self._renewals[subject] = _Renewal(heartbeat.worker_id, generation, timestamp)
+            self._renewals[subject] = _Renewal(heartbeat.worker_id, generation, timestamp, heartbeat.owner)
             if isinstance(subject, TaskId):
                 known = self.tasks.get(subject.connector, {}).get(subject.task)
                 if known is not None and self._renewed(subject, known) is not known:
@@ -91,6 +92,13 @@ class StatusState:
                 known = self.connectors.get(subject)
                 if known is not None and self._renewed(subject, known) is not known:
                     self.put_connector(subject, known)
+
+    def owner(self, connector: str) -> LeaseOwner | None:
+        """Return the Airflow task whose driver wrote the connector's status, if a heartbeat of that driver names one."""
+        last, status = self._renewals.get(connector), self.connectors.get(connector)
+        if last is None or status is None or (last.worker_id, last.generation) != (status.worker_id, status.generation):
+            return None
+        return last.owner
 
     def _renewed(self, subject: str | TaskId, status: Status) -> Status:
         """Return the status with the timestamp of the last heartbeat for it, if that is a later one."""

@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 from sluiceway.errors import ConnectError
 from sluiceway.storage.heartbeats import Heartbeat
+from sluiceway.storage.model import LeaseOwner
 from sluiceway.storage.status_backing_store import KafkaStatusBackingStore
 
 log = logging.getLogger(__name__)
@@ -28,6 +29,7 @@ class DriverHeartbeat:
         worker_id: identifies this driver in status records.
         interval: seconds between two heartbeats.
         metrics: the URL at which this driver serves its metrics.
+        owner: the Airflow task that started this driver. Its first heartbeat is due at once, so that other tasks read of it.
     """
 
     def __init__(
@@ -39,8 +41,10 @@ class DriverHeartbeat:
         clock: Callable[[], float] = time.monotonic,
         *,
         metrics: str | None = None,
+        owner: LeaseOwner | None = None,
     ) -> None:
         self._metrics = metrics
+        self._owner = owner
         self._status = status
         self._sender = sender
         self._worker_id = worker_id
@@ -49,7 +53,7 @@ class DriverHeartbeat:
         self._lock = threading.Lock()
         self._renewed: dict[str, tuple[int, int]] = {}
         """The generation of each connector's status, and the number of heartbeats since its runner renewed it."""
-        self._due = clock() + interval
+        self._due = clock() + (interval if owner is None else 0.0)
         self._warned = False
 
     def renew(self, connector: str, generation: int) -> None:
@@ -87,9 +91,11 @@ class DriverHeartbeat:
     def _take_due(self) -> Heartbeat | None:
         now = self._clock()
         with self._lock:
-            if now < self._due:
+            if now < self._due or not self._renewed:
                 return None
             self._due = now + self._interval
             connectors = {name: generation for name, (generation, missed) in self._renewed.items() if missed <= _MISSED}
             self._renewed = {name: (generation, missed + 1) for name, (generation, missed) in self._renewed.items()}
-        return Heartbeat(self._worker_id, connectors, metrics=self._metrics) if connectors else None
+        if not connectors:
+            return None
+        return Heartbeat(self._worker_id, connectors, metrics=self._metrics, owner=self._owner)

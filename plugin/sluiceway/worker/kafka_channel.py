@@ -16,7 +16,7 @@ from sluiceway.errors import ConnectError
 from sluiceway.kafka.partitioner import partition_of
 from sluiceway.storage.factory import Stores, open_source_offsets
 from sluiceway.storage.interfaces import OffsetBackingStore
-from sluiceway.storage.model import State, TargetState, TaskId
+from sluiceway.storage.model import LeaseOwner, State, TargetState, TaskId
 from sluiceway.storage.status_backing_store import KafkaStatusBackingStore
 from sluiceway.worker.connect_workers import ConnectWorkers
 from sluiceway.worker.connector_offsets import started
@@ -40,9 +40,19 @@ class KafkaChannels:
         stores: those on Kafka.
         sender: names the driver's heartbeats; see ``DriverHeartbeat``.
         metrics: the URL at which the driver serves its metrics.
+        owner: the Airflow task that started the driver; see ``DriverHeartbeat``.
     """
 
-    def __init__(self, worker: WorkerConfig, worker_id: str, stores: Stores, sender: str, metrics: str | None = None) -> None:
+    def __init__(
+        self,
+        worker: WorkerConfig,
+        worker_id: str,
+        stores: Stores,
+        sender: str,
+        metrics: str | None = None,
+        *,
+        owner: LeaseOwner | None = None,
+    ) -> None:
         if not isinstance(stores.status, KafkaStatusBackingStore):
             raise ConnectError("A Kafka control channel needs the status topic's store.")
         interval = worker.duration("sluiceway.heartbeat.interval.ms").total_seconds()
@@ -50,7 +60,7 @@ class KafkaChannels:
         self.worker_id = worker_id
         self.config_store = stores.config
         self.status_store = stores.status
-        self.heartbeat = DriverHeartbeat(stores.status, sender, worker_id, interval, metrics=metrics)
+        self.heartbeat = DriverHeartbeat(stores.status, sender, worker_id, interval, metrics=metrics, owner=owner)
         self.connect_workers = ConnectWorkers(stores.status, worker.group_id, interval)
         self._freed = False
 
@@ -64,9 +74,10 @@ class KafkaChannels:
             self._freed = False
             release_free_memory()
 
-    def close(self) -> None:
-        """Send no more heartbeats, because the driver ends."""
-        self.heartbeat.close()
+    def close(self, *, taken_over: bool = False) -> None:
+        """Remove the heartbeat, because the driver ends. ``taken_over``: another driver writes the same record now."""
+        if not taken_over:
+            self.heartbeat.close()
 
 
 class KafkaControlChannel(StatusPublisher):

@@ -27,7 +27,7 @@ from sluiceway.provider.links import ConnectorRestLink
 from sluiceway.provider.progress.cluster_view import DriverSeen
 from sluiceway.provider.progress.connector_progress import ConnectorProgress
 from sluiceway.provider.settings import Settings
-from sluiceway.storage.model import ConnectorEntry, TargetState
+from sluiceway.storage.model import ConnectorEntry, LeaseOwner, TargetState
 from support.eventually import LIMIT
 
 SOURCE = {"name": "c", "connector.class": "FileStreamSource", "topic": "t"}
@@ -133,8 +133,11 @@ class SparkSubmit:
 class Airflow:
     """A fake task instance with its DAG's paused flag and the task state store."""
 
+    run_id, task_id, map_index = "r1", "run", -1
+
     def __init__(self, dag_id: str = "c") -> None:
         self.dag_id = dag_id
+        self.task_states: dict[str, Any] = {}
         self.dag = DAG(dag_id)
         self.is_paused = False
         self.deleted_keys: list[str] = []
@@ -146,6 +149,9 @@ class Airflow:
     def get_dag(self, dag_id: str) -> Any:
         assert dag_id == self.dag_id
         return SimpleNamespace(is_paused=self.is_paused)
+
+    def get_task_states(self, dag_id: str, run_ids: list[str], task_ids: list[str], map_index: int | None) -> dict[str, Any]:
+        return {run: self.task_states[run] for run in run_ids if run in self.task_states}
 
     def delete(self, key: str) -> None:
         self.deleted_keys.append(key)
@@ -211,6 +217,103 @@ def worker_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def _delay(error: AirflowRescheduleException, began: datetime) -> tuple[float, float]:
     """Return the seconds from a time before the task's end until it shall run again, and from now."""
     return (error.reschedule_date - began).total_seconds(), (error.reschedule_date - datetime.now(timezone.utc)).total_seconds()
+
+
+# A connector that another task runs.
+
+_BATCH = {**SOURCE, "airflow.mode": "micro-batch"}
+OTHER_DAG, OTHER_RUN = LeaseOwner("other", "r7", "go"), LeaseOwner("c", "r0", "run")
+OTHER_TASK, OTHER_INDEX = LeaseOwner("c", "r1", "go"), LeaseOwner("c", "r1", "run", 3)
+
+
+def _held_by(owner: LeaseOwner | None, *, lives: bool = True) -> Kafka:
+    kafka = Kafka(SOURCE)
+    kafka.seen = DriverSeen(lives, 4, owner=owner)
+    return kafka
+
+
+@pytest.mark.parametrize("owner", [OTHER_DAG, OTHER_TASK], ids=str)
+@pytest.mark.parametrize("config", [None, {**SOURCE, "topic": "mine"}])
+def test_a_connector_that_another_dag_runs_fails_the_task_without_a_retry_and_stays_as_it_is(
+    owner: LeaseOwner, config: dict[str, str] | None
+) -> None:
+    stage = Stage(_held_by(owner), config=config)
+    with pytest.raises(AirflowFailException, match=f"DAG {owner.dag}, run {owner.run}, task {owner.task} runs it"):
+        stage.run()
+    assert not stage.started
+    assert stage.kafka.written == []
+
+
+@pytest.mark.parametrize("owner", [OTHER_RUN, OTHER_INDEX], ids=str)
+def test_another_run_of_the_task_is_awaited_and_then_runs_itself(owner: LeaseOwner) -> None:
+    stage = Stage(_held_by(owner), kind=ConnectorOperator)
+    stage.kafka.config = _BATCH
+    with pytest.raises(TaskDeferred) as deferred:
+        stage.run()
+    assert (stage.started, deferred.value.trigger.condition) == (
+        False,
+        {"kind": "rest", "connector": "c", "generation": 3, "patience": 0.0, "hosted": False},
+    )
+    stage.kafka.seen = DriverSeen(False, 4, owner=owner)
+    getattr(stage.operator, deferred.value.method_name)(stage.airflow.context(), {"seen": "the driver has ended"})
+    assert stage.started
+
+
+@pytest.mark.parametrize("state", ["success", "failed", "skipped", "upstream_failed", "removed"])
+@pytest.mark.parametrize("owner", [OTHER_DAG, OTHER_RUN], ids=str)
+def test_the_driver_of_a_task_that_has_ended_counts_as_dead(owner: LeaseOwner, state: str) -> None:
+    stage = Stage(_held_by(owner))
+    stage.kafka.config = _BATCH
+    stage.airflow.task_states = {owner.run: {owner.task: state}}
+    stage.run()
+    assert stage.started
+
+
+@pytest.mark.parametrize("state", ["running", "deferred", "restarting", "up_for_retry", "up_for_reschedule", "queued", None])
+def test_a_task_that_has_not_ended_keeps_its_connector(state: str | None) -> None:
+    stage = Stage(_held_by(OTHER_DAG))
+    stage.airflow.task_states = {"r7": {"go": state}}
+    with pytest.raises(AirflowFailException):
+        stage.run()
+
+
+def test_while_airflow_does_not_answer_heartbeats_decide() -> None:
+    stage = Stage(_held_by(OTHER_DAG))
+    stage.airflow.get_task_states = None  # type: ignore[method-assign, assignment]
+    with pytest.raises(AirflowFailException):
+        stage.run()
+
+
+@pytest.mark.parametrize("kafka", [_held_by(LeaseOwner("c", "r1", "run")), _held_by(None), _held_by(OTHER_DAG, lives=False)])
+def test_a_task_takes_at_once_its_own_connector_that_of_no_task_and_that_of_a_dead_driver(kafka: Kafka) -> None:
+    kafka.config = _BATCH
+    stage = Stage(kafka)
+    stage.run()
+    assert stage.started
+
+
+def test_a_driver_that_another_dags_driver_has_fenced_is_not_started_again() -> None:
+    def drive() -> int:
+        stage.kafka.seen = DriverSeen(True, 5, owner=OTHER_DAG)
+        return 3
+
+    stage = Stage(Kafka(SOURCE), drive)
+    with pytest.raises(AirflowFailException, match="DAG other, run r7, task go runs it"):
+        stage.run()
+
+
+@pytest.mark.parametrize("given", [{"mode": "long-running"}, {"config": SOURCE}])
+@pytest.mark.parametrize(("runs", "warned"), [(1, 0), (2, 1), (None, 1)])
+def test_a_long_running_connector_in_a_dag_of_several_runs_is_warned_about(
+    given: dict[str, Any], runs: int | None, warned: int, recwarn: pytest.WarningsRecorder
+) -> None:
+    with DAG("d", schedule=None) if runs is None else DAG("d", schedule=None, max_active_runs=runs):
+        ConnectorOperator(task_id="t", connector="c", **given)
+        ConnectorOperator(task_id="batch", connector="c", mode="micro-batch")
+        ConnectorOperator(task_id="unknown", connector="c")
+    seen = [str(each.message) for each in recwarn if "Set max_active_runs=1" in str(each.message)]
+    assert len(seen) == warned
+    assert all("DAG d, task t:" in each for each in seen)
 
 
 # Before the driver.

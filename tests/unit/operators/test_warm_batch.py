@@ -18,6 +18,7 @@ from sluiceway.operators import ConnectorOperator
 from sluiceway.provider.compat import AirflowException, AirflowFailException, AirflowRescheduleException, TaskDeferred
 from sluiceway.provider.driver.backfill import Backfill
 from sluiceway.provider.driver.warm_batch import BatchSeen, RequestedBatch
+from sluiceway.provider.progress.cluster_view import DriverSeen
 from sluiceway.provider.progress.connector_progress import ConnectorProgress
 from sluiceway.provider.settings import Settings
 from sluiceway.storage.model import ConnectorEntry, TargetState
@@ -53,6 +54,9 @@ class Kafka:
 
     def topics(self, name: str) -> list[str]:
         return ["t"]
+
+    def driver(self, name: str) -> DriverSeen:
+        return DriverSeen(True, 1)  # the application's
 
     def create_backfill(self, backfill: Backfill) -> None:
         self.calls.append(f"create {backfill.name}")
@@ -112,7 +116,8 @@ def make(worker_file: Path) -> Make:
                 raise NotImplementedError("a driver of its own")
 
         started = datetime(2024, 1, 1, tzinfo=timezone.utc)
-        ti: Any = SimpleNamespace(dag_id="c", start_date=started, xcom_push=lambda key, value: None)
+        ti: Any = SimpleNamespace(dag_id="c", run_id="r", task_id="run", map_index=-1, start_date=started)
+        ti.xcom_push = lambda key, value: None
         ti.get_dag = lambda dag_id: SimpleNamespace(is_paused=False)
         return Staged(task_id="run", connector="c", **kwargs), {"ti": ti, "outlet_events": Events(), "dag_run": run}
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 from sluiceway.storage import codec
 from sluiceway.storage.codec import KeyValue, decode_status_record
 from sluiceway.storage.heartbeats import Heartbeat
-from sluiceway.storage.model import State, Status, TaskId
+from sluiceway.storage.model import LeaseOwner, State, Status, TaskId
 from sluiceway.storage.status_state import StatusState, removal
 
 RUNNING = Status(State.RUNNING, "w", 1)
@@ -115,6 +115,17 @@ def test_a_heartbeat_creates_no_status() -> None:
     state = StatusState()
     state.renew(HEARTBEAT, 11_000)
     assert state.snapshot() == {}
+
+
+def test_the_owner_is_that_of_the_driver_that_wrote_the_status() -> None:
+    owner = LeaseOwner("d", "r", "t")
+    state = with_statuses(RUNNING, 1000)
+    assert state.owner("a") is None
+    state.renew(Heartbeat("w", {"a": 1}, owner=owner), 11_000)
+    assert (state.owner("a"), state.owner("b")) == (owner, None)
+    for newer in (Status(State.RUNNING, "w", 2), Status(State.RUNNING, "other", 1)):
+        state.apply(decode_status_record(*codec.encode_connector_status("a", newer), 12_000))
+        assert state.owner("a") is None
 
 
 def test_the_last_heartbeat_of_a_driver_says_where_its_metrics_are() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sluiceway.errors import KafkaClientError
 from sluiceway.storage.heartbeats import Heartbeat
+from sluiceway.storage.model import LeaseOwner
 from sluiceway.worker.driver_heartbeat import DriverHeartbeat
 
 
@@ -44,6 +45,16 @@ def test_one_record_names_all_connectors_however_many_runners_find_it_due() -> N
     assert driver.beaten(110) == [{"a": 3, "b": 3, "c": 3}]
     assert driver.beaten(110.1) == []
     assert driver.status.written == []
+
+
+def test_a_driver_says_at_once_which_task_started_it() -> None:
+    status, owner = Status(), LeaseOwner("d", "r", "t")
+    heartbeat = DriverHeartbeat(status, "connector-a", "w:1", 10.0, lambda: 100.0, owner=owner)  # type: ignore[arg-type]
+    assert not heartbeat.beat()
+    heartbeat.renew("a", 3)
+    assert heartbeat.beat()
+    assert not heartbeat.beat()
+    assert status.written == [("connector-a", Heartbeat("w:1", {"a": 3}, owner=owner))]
 
 
 def test_a_connector_whose_runner_hangs_or_has_ended_is_left_out() -> None:

@@ -23,7 +23,7 @@ from sluiceway.herder.plugin_path import use_plugin_path
 from sluiceway.provider.dag_bundle.dag_keys import is_sink_config
 from sluiceway.provider.driver.backfill import Backfill, has_own_group
 from sluiceway.provider.driver.warm_batch import BatchSeen, KafkaWarmBatch, RequestedBatch, WarmBatch, cancel, forget
-from sluiceway.provider.progress.cluster_view import DriverSeen, open_view
+from sluiceway.provider.progress.cluster_view import DriverSeen, driver_seen, open_view
 from sluiceway.provider.progress.connector_progress import ConnectorProgress
 from sluiceway.provider.progress.probe import KafkaProbe
 from sluiceway.provider.progress.probe_request import probe_request, resolve_client_keys
@@ -170,12 +170,8 @@ class KafkaInternalTopics:
             return None if view.entry(name) is None else view.progress(name)
 
     def topics(self, name: str) -> list[str]:
-        store = KafkaStatusBackingStore(self._worker)
-        store.start()
-        try:
+        with self._status_store() as store:
             return store.topics(name)
-        finally:
-            store.stop()
 
     def progress_reader(self, name: str) -> Callable[[], ConnectorProgress]:
         entry = self.entry(name)
@@ -195,8 +191,8 @@ class KafkaInternalTopics:
         return read
 
     def driver(self, name: str) -> DriverSeen:
-        with open_view(self._worker) as view:
-            return view.driver(name)
+        with self._status_store() as store:
+            return driver_seen(self._worker, store, name)
 
     def create_backfill(self, backfill: Backfill) -> None:
         backfill = backfill.for_worker(self._worker)
@@ -252,6 +248,15 @@ class KafkaInternalTopics:
     @contextmanager
     def _config_store(self, *, brief: bool = True) -> Iterator[ConfigBackingStore]:
         store = KafkaConfigBackingStore(self._worker, brief=brief)
+        store.start()
+        try:
+            yield store
+        finally:
+            store.stop()
+
+    @contextmanager
+    def _status_store(self) -> Iterator[KafkaStatusBackingStore]:
+        store = KafkaStatusBackingStore(self._worker, brief=True)
         store.start()
         try:
             yield store

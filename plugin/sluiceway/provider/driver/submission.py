@@ -9,13 +9,14 @@ import json
 import os
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
 from pathlib import Path
 from typing import Any
 
 from sluiceway.config.connector import CONNECTOR_CLASS, TASKS_MAX
 from sluiceway.errors import ConnectError
 from sluiceway.spark.jvm_options import LIGHT
+from sluiceway.storage.model import LeaseOwner
 
 _PYTHON = "PYSPARK_PYTHON"
 _PYTHON_CONF = "spark.pyspark.python"
@@ -48,6 +49,8 @@ class Submission:
     """Whether the driver hosts every connector whose config names the application ``connector``."""
     times: Mapping[str, float] = field(default_factory=dict)
     """The times of the steps before the driver's start (``StartTimes``), for a driver on this machine."""
+    owner: LeaseOwner | None = None
+    """The Airflow task that holds the lease through this driver; None for a shared application."""
 
     @property
     def application(self) -> str:
@@ -115,7 +118,8 @@ class Submission:
         """
         what = "--application" if self.shared else "--connector"
         worker = _SHIPPED_WORKER if ships_worker else str(self.worker)
-        arguments = ["--worker", worker, what, self.connector, "--mode", self.mode]
+        owner = [] if self.owner is None else ["--owner", json.dumps(astuple(self.owner))]
+        arguments = ["--worker", worker, what, self.connector, "--mode", self.mode, *owner]
         if parent is None:
             return arguments
         report = [] if self.report is None else ["--report", str(self.report)]

@@ -21,11 +21,13 @@ from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import InternalTopicError, KafkaClientError, NotFoundError
 from sluiceway.herder import Herder
 from sluiceway.herder.plugin_path import use_plugin_path
+from sluiceway.herder.states import Clock, driver_is_alive
 from sluiceway.provider.progress.connector_progress import ConnectorProgress, OffsetsSnapshot
 from sluiceway.provider.progress.probe import KafkaProbe
 from sluiceway.provider.progress.probe_request import ProbeRequest, probe_request, resolve_client_keys
 from sluiceway.storage.factory import Stores, open_stores
-from sluiceway.storage.model import ConnectorEntry, State
+from sluiceway.storage.interfaces import StatusBackingStore
+from sluiceway.storage.model import ConnectorEntry, LeaseOwner, State
 from sluiceway.worker.batch_messages import BatchMessages, BatchReport
 
 log = logging.getLogger(__name__)
@@ -72,12 +74,25 @@ class DriverSeen:
         generation: the generation of its latest status.
         clean: whether no status that it left is FAILED, RUNNING or RESTARTING.
         at: the time of its last status, in seconds since the epoch.
+        owner: the Airflow task that started it; None if it is not known.
     """
 
     lives: bool
     generation: int = 0
     clean: bool = True
     at: float = 0.0
+    owner: LeaseOwner | None = None
+
+
+def driver_seen(worker: WorkerConfig, store: StatusBackingStore, name: str) -> DriverSeen:
+    """Return a connector's driver according to a status topic that has been read."""
+    recorded = store.connector(name)
+    if recorded is None:
+        return DriverSeen(False)
+    states = {recorded.state, *(status.state for status in store.tasks(name).values())}
+    lives = driver_is_alive(recorded, Clock(int(time.time() * 1000), worker.number("sluiceway.heartbeat.timeout.ms")))
+    clean = not states & {State.FAILED, State.RUNNING, State.RESTARTING}
+    return DriverSeen(lives, recorded.generation, clean, recorded.timestamp / 1000, store.owner(name))
 
 
 @dataclass
@@ -121,13 +136,7 @@ class ClusterView:
 
     def driver(self, name: str) -> DriverSeen:
         """Return a connector's driver according to the status topic."""
-        recorded = self._stores.status.connector(name)
-        if recorded is None:
-            return DriverSeen(False)
-        states = {recorded.state, *(status.state for status in self._stores.status.tasks(name).values())}
-        lives = self._herder.driver_is_alive(name)
-        clean = not states & {State.FAILED, State.RUNNING, State.RESTARTING}
-        return DriverSeen(lives, recorded.generation, clean, recorded.timestamp / 1000)
+        return driver_seen(self._worker, self._stores.status, name)
 
     def batch(self, name: str) -> tuple[str | None, BatchReport | None]:
         """Return the id of the last micro-batch that was requested from a shared application, and the last report."""
