@@ -15,7 +15,7 @@ from sluiceway.connectors.cdc.mysql.binlog.stream import ServerError, StartPosit
 from sluiceway.connectors.cdc.mysql.log_state import LogState
 from sluiceway.connectors.cdc.mysql.result_rows import result_rows
 from sluiceway.connectors.jdbc.dialects.errors import ErrorKind
-from sluiceway.connectors.jdbc.dialects.mysql.errors import error_kind
+from sluiceway.connectors.jdbc.dialects.mysql.errors import code_kind, error_kind
 from sluiceway.errors import ConnectError, MissingToolError, RetriableError
 
 if TYPE_CHECKING:
@@ -295,10 +295,8 @@ def in_words(error: Exception) -> Exception:
 
 def dump_error(error: ServerError) -> ConnectError:
     """Return the error of a dump that the server refused or aborted: one that is retried if it may go on later."""
-    import pymysql
-
     text = f"The server aborted the dump of its binary log: {error} (error {error.code})."
-    if is_transient(pymysql.err.OperationalError(error.code, str(error))):
+    if code_kind(error.code) in _TRANSIENT:
         return RetriableError(text)
     return ConnectError(f"{text} The user needs the privilege REPLICATION SLAVE.")
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from sluiceway.errors import ConnectError, DataError, RetriableError
 
 _DRIVER_ERRORS = {"DatabaseError", "InterfaceError"}
+_RECORD_ERRORS = {"DataError", "IntegrityError"}
 
 
 class ErrorKind(enum.Enum):
@@ -40,7 +41,7 @@ def kind_by_class(error: BaseException) -> ErrorKind:
         if isinstance(error, OSError):
             return ErrorKind.UNREACHABLE
         return ErrorKind.RECORD if isinstance(error, (ValueError, TypeError, ArithmeticError)) else ErrorKind.OTHER
-    if names & {"DataError", "IntegrityError"}:
+    if names & _RECORD_ERRORS:
         return ErrorKind.RECORD
     if names & {"OperationalError", "InterfaceError"}:
         return ErrorKind.UNREACHABLE
@@ -48,20 +49,25 @@ def kind_by_class(error: BaseException) -> ErrorKind:
     return ErrorKind.RECORD if names & {"ProgrammingError", "NotSupportedError"} else ErrorKind.OTHER
 
 
-def kind_by_number(
-    error: BaseException, number: int, table: Mapping[ErrorKind, frozenset[int]], is_client: Callable[[int], bool]
-) -> ErrorKind:
-    """Return the kind of a driver's error by its number; of other numbers, by its class and whether the client gave it.
+def kind_by_number(number: int, table: Mapping[ErrorKind, frozenset[int]], is_client: Callable[[int], bool]) -> ErrorKind:
+    """Return the kind of an error by its number; of numbers that the table lacks, by whether the client gave it.
 
     ``is_client`` returns whether a number is the client library's and not the server's.
     """
     for kind, listed in table.items():
         if number in listed:
             return kind
-    if _class_names(error) & {"DataError", "IntegrityError"}:
-        return ErrorKind.RECORD
     # The server has understood the statement, and will not accept it later.
     return ErrorKind.UNREACHABLE if is_client(number) else ErrorKind.DENIED
+
+
+def numbered_kind(error: BaseException, kind_of: Callable[[int], ErrorKind]) -> ErrorKind:
+    """Return the kind of a driver's error by its number, which drivers of MySQL and SQL Server give; of others, by its class."""
+    number = error_number(error)
+    if number is None:
+        return kind_by_class(error)
+    kind = kind_of(number)
+    return ErrorKind.RECORD if kind is ErrorKind.DENIED and _class_names(error) & _RECORD_ERRORS else kind
 
 
 def error_number(error: BaseException) -> int | None:

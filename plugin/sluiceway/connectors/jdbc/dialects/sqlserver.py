@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from sluiceway.connectors.jdbc.columns import OTHER, TEXT, Column, ColumnType, Kind
 from sluiceway.connectors.jdbc.dialects.base import Dialect, TableKind
-from sluiceway.connectors.jdbc.dialects.errors import ErrorKind, error_number, kind_by_class, kind_by_number, numbers
+from sluiceway.connectors.jdbc.dialects.errors import ErrorKind, error_number, kind_by_number, numbered_kind, numbers
 from sluiceway.connectors.jdbc.dialects.horizon import APPLICATION, Horizon, query_rows, query_value, utc_moment
 from sluiceway.connectors.jdbc.dialects.sql import MARK, SqlBuilder, TableId
 from sluiceway.connectors.jdbc.dialects.values import ISO_TEXTS, SinkValue, local_time
@@ -296,12 +296,7 @@ class SqlServerDialect(Dialect):
         return SqlServerWriter(self, connection, zone)
 
     def driver_error_kind(self, error: BaseException) -> ErrorKind:
-        number = error_number(error)
-        return (
-            kind_by_class(error)
-            if number is None
-            else kind_by_number(error, number, _NUMBERS, lambda each: 20000 <= each < 20100)
-        )
+        return numbered_kind(error, lambda number: kind_by_number(number, _NUMBERS, lambda each: 20000 <= each < 20100))
 
 
 class SqlServerHorizon(Horizon):

@@ -6,7 +6,7 @@ https://mariadb.com/kb/en/mariadb-error-code-reference/.
 
 from __future__ import annotations
 
-from sluiceway.connectors.jdbc.dialects.errors import ErrorKind, error_number, kind_by_class, kind_by_number, numbers
+from sluiceway.connectors.jdbc.dialects.errors import ErrorKind, error_number, kind_by_number, numbered_kind, numbers
 
 _NUMBERS = {
     ErrorKind.AGAIN: numbers(
@@ -25,10 +25,14 @@ _NUMBERS = {
 _REFUSED = numbers("1044 1045 1049 1130 1698")
 
 
+def code_kind(code: int) -> ErrorKind:
+    """Return the kind of an error by the code of the server or of the client library."""
+    return kind_by_number(code, _NUMBERS, lambda each: 2000 <= each < 3000)
+
+
 def error_kind(error: BaseException) -> ErrorKind:
     """Return the kind of a driver's error."""
-    number = error_number(error)
-    return kind_by_class(error) if number is None else kind_by_number(error, number, _NUMBERS, lambda each: 2000 <= each < 3000)
+    return numbered_kind(error, code_kind)
 
 
 def refuses_login(error: BaseException) -> bool:
