@@ -66,6 +66,7 @@ class PostgresTask(SourceTask):
     _snapshot: Iterator[SourceRecord | EncodedRecords] | None = None
     _started = False
     _failures = 0
+    _pause = 0.0
 
     def start(self, config: Mapping[str, str]) -> None:
         self._config = postgres_config(config)
@@ -112,13 +113,15 @@ class PostgresTask(SourceTask):
         return max(reader.position.lsn, reader.safe_lsn) >= self._log_end
 
     def _poll_once(self) -> EncodedRecords | Sequence[SourceRecord] | None:
+        pause, self._pause = self._pause, 0.0
+        if pause:
+            self.context.wait(pause)
         try:
             records = self._poll()
         except Exception as error:
             self._disconnect()
             raise self._converted(error) from error
         self._failures = 0
-        self.context.waiting()
         if records:
             self._newest = (records if isinstance(records, EncodedRecords) else records[-1]).source_offset or self._newest
             self._delay.polled(self._newest.get("ts_usec", 0) / 1e6)
@@ -373,9 +376,8 @@ class PostgresTask(SourceTask):
 
     def _retried(self, error: Exception, seconds: float) -> RetriableError:
         log.warning("%s: reading again in %.0f s: %s", self._config.address, seconds, error)
-        self.context.waiting(f"{self._config.address}: {error}", seconds)
-        self.context.wait(seconds)
-        return RetriableError(str(error))
+        self._pause = seconds  # of the next poll: the runtime shows this error meanwhile
+        return RetriableError(f"{self._config.address}: {error}")
 
     def _disconnect(self) -> None:
         """Close everything; the next poll begins again at the last position."""
