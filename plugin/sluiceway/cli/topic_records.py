@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
-from sluiceway.errors import NotFoundError
+from sluiceway.errors import ConnectError, NotFoundError
 
 if TYPE_CHECKING:
     from sluiceway.config.worker import WorkerConfig
@@ -80,7 +80,7 @@ class RecordReader:
         try:
             found.key = clip.data(self._converters.key.to_connect_data(topic, key)[1])
             found.value = clip.data(self._converters.value.to_connect_data(topic, value)[1])
-        except Exception as error:  # noqa: BLE001 (a converter may raise anything)
+        except ConnectError as error:  # any other error is the converter's fault, not the record's
             found.error = str(error)
         return found
 

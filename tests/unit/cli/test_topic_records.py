@@ -5,12 +5,15 @@ from __future__ import annotations
 import argparse
 import datetime as dt
 from typing import Any, cast
+from unittest.mock import Mock
 
 import pytest
 
 from sluiceway.cli import topics
 from sluiceway.cli.topic_records import RecordReader, guessed
 from sluiceway.config.worker import WorkerConfig
+from sluiceway.errors import ConnectError, DataError, RetriableError
+from sluiceway.java_plugins.errors import JavaDataError
 from sluiceway.kafka.clients import ConsumedMessage
 from sluiceway.runtime.task_converters import task_converters
 
@@ -107,3 +110,20 @@ def test_where_to_start_is_a_word_an_offset_or_a_time() -> None:
     ]
     with pytest.raises(argparse.ArgumentTypeError, match="neither earliest"):
         topics._start("yesterday")
+
+
+@pytest.mark.parametrize("error", [DataError("bad"), RetriableError("the registry is away"), JavaDataError("bad", "x.Bad", "")])
+def test_a_converters_declared_error_is_the_records(error: ConnectError) -> None:
+    assert document(_failing(error), b"k", b"v")["error"] == str(error)
+
+
+@pytest.mark.parametrize("error", [AttributeError("no such attribute"), TypeError("not callable"), KeyError("k")])
+def test_a_converters_programming_error_is_not_the_records(error: Exception) -> None:
+    with pytest.raises(type(error)):
+        document(_failing(error), b"k", b"v")
+
+
+def _failing(error: Exception) -> RecordReader:
+    converters = task_converters({"key.converter": JSON, "value.converter": JSON}, WorkerConfig.of({}))
+    converters.key.to_connect_data = Mock(side_effect=error)  # type: ignore[method-assign]
+    return RecordReader("", converters, mask=True)
