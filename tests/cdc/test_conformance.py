@@ -32,7 +32,7 @@ DIFFERENT = {
 
 
 def _compare(arguments: list[str], only: str, jobs: int) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "compare.py", *arguments, "--only", only, "--jobs", str(jobs), "given", "given2"]
+    command = [sys.executable, "compare.py", *arguments, "--only", only, "--jobs", str(jobs), "given", "given2", "given3"]
     return subprocess.run(command, cwd=_KIT, capture_output=True, text=True, check=False)
 
 

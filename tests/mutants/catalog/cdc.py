@@ -182,6 +182,22 @@ MUTANTS = (
         tests=("tests/unit/connectors/cdc/mysql/test_streaming.py",),
     ),
     Mutant(
+        "cdc-mask-of-every-text",
+        "connectors/cdc/columns.py",
+        "        masks = is_text and (column.character or correct)\n",
+        "        masks = is_text\n",
+        "A mask changes types that Debezium leaves.",
+        tests=("tests/unit/connectors/cdc/test_masks.py",),
+    ),
+    Mutant(
+        "cdc-mask-of-short-columns",
+        "connectors/cdc/columns.py",
+        "        if column.length is not None and column.length <= most:\n",
+        "        if column.length is not None and column.length < most:\n",
+        "A truncation marks a column that is as short.",
+        tests=("tests/unit/connectors/cdc/test_masks.py",),
+    ),
+    Mutant(
         "cdc-refused-statement",
         "connectors/cdc/mysql/connection.py",
         "    return isinstance(error, pymysql.err.MySQLError) and error_kind(error) in _TRANSIENT\n",

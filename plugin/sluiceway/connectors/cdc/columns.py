@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping
+import logging
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from sluiceway.connectors.cdc.filters import Matcher, matcher
@@ -12,9 +15,14 @@ from sluiceway.connectors.cdc.json_forms import JsonForm
 from sluiceway.data import Schema, Struct, Type
 from sluiceway.java.serialization import serialized_string
 
+log = logging.getLogger(__name__)
+
 Convert = Callable[[Any], Any]
 
-_UNMASKED = frozenset({"io.debezium.data.Uuid"})
+_UNMASKED = (
+    "Debezium's masks change character types only, and its hashes nothing in a column whose type is propagated; "
+    "sluiceway.cdc.compat=correct masks all text."
+)
 
 
 class _Unavailable:
@@ -53,98 +61,114 @@ class FieldType:
 class Column:
     """A column of a table. ``field`` is None for a type that records leave out.
 
-    ``default`` is a value of the field's schema. ``type_name`` is the type in the words of the database, which
-    ``datatype.propagate.source.type`` matches; ``type_label`` is the type in the parameters of that key.
+    ``default`` is a value of the field's schema. ``type_name`` is the type in the words of the database. ``length`` and ``scale``
+    are Debezium's, and so is ``character``: whether it is a character type, which masks apply to.
     """
 
     name: str
     field: FieldType | None
     optional: bool
     type_name: str = ""
-    type_label: str = ""
     length: int | None = None
     scale: int | None = None
+    character: bool = False
     default: Any = None
     comment: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Mutation:
-    """A mask: how it changes values, and the parameters it adds to the schema. ``convert`` also receives None."""
+    """What a rule does to a column: the parameters it adds to the schema, and how it changes values, also None, if at all."""
 
-    convert: Convert
     parameters: Mapping[str, str] = field(default_factory=dict)
-    cut: bool = False
+    convert: Convert | None = None
+    masks: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Rule:
+    """An option that changes columns: those that ``names`` matches, or, ``by_type``, those whose type it matches."""
+
+    names: Matcher
+    mutation: Callable[[Column, bool], Mutation]
+    by_type: bool = False
+    masks: bool = False
+
+    def matches(self, table: str, column: Column) -> bool:
+        return self.names(f"{table}.{column.type_name if self.by_type else column.name}")
 
 
 class ColumnRules:
-    """The masks and propagated types of a config, by column."""
+    """The masks and propagated types of a config, by column.
 
-    def __init__(self, config: Mapping[str, str]) -> None:
-        self._masks: list[tuple[Matcher, Mutation]] = []
+    Of the options that match a column, Debezium obeys the first in this order: truncations, masks of asterisks, propagated types,
+    hashes. Its masks leave values that are not of a character type. With ``correct``, all options that match a column apply, and
+    masks to all text.
+    """
+
+    def __init__(self, config: Mapping[str, str], *, correct: bool) -> None:
+        self._correct = correct
+        self._rules = list(_rules(config))
+        self._warned: dict[str, str] = {}
+
+    def mutation(self, table: str, column: Column) -> Mutation:
+        """Return what the options do to a column."""
+        found = [rule.mutation(column, self._correct) for rule in self._rules if rule.matches(table, column)]
+        if not self._correct:
+            return found[0] if found else Mutation()
+        changing = next((each for each in found if each.convert is not None), Mutation())
+        parameters = {name: value for each in found for name, value in each.parameters.items()}
+        return Mutation(parameters, changing.convert, changing.masks)
+
+    def unmasked(self, table: str, columns: Sequence[Column]) -> list[str]:
+        """Return the names of the columns that a mask is meant for, and whose values it leaves."""
+        found = [column for column in columns if any(rule.masks and rule.matches(table, column) for rule in self._rules)]
+        return [column.name for column in found if column.field is not None and not self.mutation(table, column).masks]
+
+    def warn_of_unmasked(self, table: str, columns: Sequence[Column]) -> None:
+        """Log these names, once for each table while they are the same."""
+        names = ", ".join(self.unmasked(table, columns))
+        if names and names != self._warned.get(table):
+            log.warning("Table %s: masks leave the values of these columns as they are: %s. %s", table, names, _UNMASKED)
+        self._warned[table] = names
+
+
+def _rules(config: Mapping[str, str]) -> Iterator[_Rule]:
+    """Yield a config's rules in Debezium's order."""
+    for option, rule in _KINDS:
+        pattern = re.compile(_pattern(option))
         for key, value in config.items():
-            mutation = _mutation(key)
-            matches = None if mutation is None else matcher(value)
-            if mutation is not None and matches is not None:
-                self._masks.append((matches, mutation))
-        self._columns = matcher(config.get("column.propagate.source.type"))
-        self._types = matcher(config.get("datatype.propagate.source.type"))
-
-    def mutation(self, table: str, column: Column) -> Mutation | None:
-        """Return the first mask of a column, which applies to text only but UUIDs. A hash is cut to the column's length."""
-        if column.field is None or column.field.schema.type is not Type.STRING or column.field.schema.name in _UNMASKED:
-            return None
-        name, length = f"{table}.{column.name}", column.length
-        found = next((mutation for matches, mutation in self._masks if matches(name)), None)
-        if found is None or not found.cut or not length:
-            return found
-        convert = found.convert
-        return Mutation(lambda value: value if value is None else convert(value)[:length], found.parameters)
-
-    def source_parameters(self, table: str, column: Column) -> dict[str, str]:
-        """Return the schema parameters that describe a column's type in the database."""
-        by_name = self._columns is not None and self._columns(f"{table}.{column.name}")
-        by_type = self._types is not None and self._types(f"{table}.{column.type_name}")
-        if not by_name and not by_type:
-            return {}
-        found = {"__debezium.source.column.type": column.type_label.upper()}
-        if column.length is not None:
-            found["__debezium.source.column.length"] = str(column.length)
-        if column.scale is not None:
-            found["__debezium.source.column.scale"] = str(column.scale)
-        found["__debezium.source.column.name"] = column.name
-        if column.comment:
-            found["__debezium.source.column.comment"] = column.comment
-        return found
+            found = pattern.fullmatch(key)
+            names = matcher(value) if found is not None else None
+            if found is not None and names is not None:
+                yield rule(names, *found.groups())
 
 
-def _mutation(key: str) -> Mutation | None:
-    """Return the mask that a key defines, or None for another key."""
-    parts = key.split(".")
-    if parts[:2] == ["column", "truncate"] and len(parts) == 5 and parts[2] == "to" and parts[3].isdigit():
-        return _truncation(int(parts[3]))
-    if parts[:3] == ["column", "mask", "with"] and len(parts) == 5 and parts[3].isdigit():
-        text = "*" * int(parts[3])
-        return Mutation(lambda _value: text, {"masked": "true"})
-    for prefix in ("column.mask.hash.", "column.mask.hash.v2."):
-        plain = prefix.endswith("v2.")
-        if key.startswith(prefix) and ".with.salt." in key and (plain or not key.startswith("column.mask.hash.v2.")):
-            algorithm, salt = key[len(prefix) :].split(".with.salt.", 1)
-            return _hashing(algorithm, salt, plain=plain)
-    return None
+def _truncation(names: Matcher, length: str) -> _Rule:
+    most = int(length)
 
-
-def _truncation(length: int) -> Mutation:
     def truncated(value: Any) -> Any:
-        if not isinstance(value, str) or len(value) * 2 <= length:
-            return value
+        if not isinstance(value, str) or len(value) * 2 <= most:
+            return value[:most] if isinstance(value, bytes) else value
         # Java counts the units of UTF-16. A pair of units is never cut.
-        return value[:length].encode("utf-16-le", "surrogatepass")[: 2 * length].decode("utf-16-le", "ignore")
+        return value[:most].encode("utf-16-le", "surrogatepass")[: 2 * most].decode("utf-16-le", "ignore")
 
-    return Mutation(truncated, {"truncateLength": str(length)})
+    def mutation(column: Column, _correct: bool) -> Mutation:
+        if column.length is not None and column.length <= most:
+            return Mutation()
+        schema = None if column.field is None else column.field.schema
+        cuts = schema is not None and (schema.type is Type.STRING or (schema.type is Type.BYTES and schema.name is None))
+        return Mutation({"truncateLength": length}, truncated if cuts else None)
+
+    return _Rule(names, mutation)
 
 
-def _hashing(algorithm: str, salt: str, *, plain: bool) -> Mutation:
+def _asterisks(names: Matcher, length: str) -> _Rule:
+    text = "*" * int(length)
+    return _mask(names, lambda _column: lambda _value: text)
+
+
+def _hashing(names: Matcher, algorithm: str, salt: str, *, plain: bool = False) -> _Rule:
     name = algorithm.replace("-", "").lower()
 
     def hashed(value: Any) -> Any:
@@ -155,7 +179,51 @@ def _hashing(algorithm: str, salt: str, *, plain: bool) -> Mutation:
         digest.update(value.encode() if plain else serialized_string(value))
         return digest.hexdigest()
 
-    return Mutation(hashed, {"masked": "true"}, cut=True)
+    def cut(length: int) -> Convert:
+        return lambda value: None if value is None else hashed(value)[:length]
+
+    return _mask(names, lambda column: cut(column.length) if column.length else hashed)
+
+
+def _mask(names: Matcher, convert: Callable[[Column], Convert]) -> _Rule:
+    def mutation(column: Column, correct: bool) -> Mutation:
+        is_text = column.field is not None and column.field.schema.type is Type.STRING
+        masks = is_text and (column.character or correct)
+        return Mutation({"masked": "true"}, convert(column) if masks else None, masks)
+
+    return _Rule(names, mutation, masks=True)
+
+
+def _propagation(names: Matcher, *, by_type: bool = False) -> _Rule:
+    return _Rule(names, lambda column, _correct: Mutation(_source_parameters(column)), by_type)
+
+
+_KINDS: tuple[tuple[str, Callable[..., _Rule]], ...] = (
+    ("column.truncate.to.{length}.chars", _truncation),
+    ("column.mask.with.{length}.chars", _asterisks),
+    ("column.propagate.source.type", _propagation),
+    ("datatype.propagate.source.type", partial(_propagation, by_type=True)),
+    ("column.mask.hash.{algorithm}.with.salt.{salt}", _hashing),
+    ("column.mask.hash.v2.{algorithm}.with.salt.{salt}", partial(_hashing, plain=True)),
+)
+_PARTS = {"length": r"(\d+)", "algorithm": r"([^.]+)", "salt": "(.+)"}
+
+
+def _pattern(key: str) -> str:
+    return re.sub(r"\\\{(\w+)\\\}", lambda part: _PARTS[part[1]], re.escape(key))
+
+
+def _source_parameters(column: Column) -> dict[str, str]:
+    """Return the schema parameters that describe a column's type in the database."""
+    found = {"__debezium.source.column.type": column.type_name.upper()}
+    if column.length is not None:
+        found["__debezium.source.column.length"] = str(column.length)
+    if column.scale is not None:
+        found["__debezium.source.column.scale"] = str(column.scale)
+    found["__debezium.source.column.name"] = column.name
+    if column.comment:
+        found["__debezium.source.column.comment"] = column.comment
+    return found
 
 
 def with_schema(convert: Convert, schema: Schema) -> Convert:
@@ -170,8 +238,8 @@ def with_schema(convert: Convert, schema: Schema) -> Convert:
     return renamed
 
 
-def compiled(convert: Convert, *, on_null: Any, unavailable: Any, mutation: Mutation | None = None) -> Convert:
-    """Return the function from a raw value, None or UNAVAILABLE to a field's value."""
+def compiled(convert: Convert, *, on_null: Any, unavailable: Any, change: Convert | None = None) -> Convert:
+    """Return the function from a raw value, None or UNAVAILABLE to a field's value, which ``change`` is applied to."""
 
     def apply(raw: Any) -> Any:
         if raw is None:
@@ -180,7 +248,4 @@ def compiled(convert: Convert, *, on_null: Any, unavailable: Any, mutation: Muta
             return unavailable
         return convert(raw)
 
-    if mutation is None:
-        return apply
-    change = mutation.convert
-    return lambda raw: change(apply(raw))
+    return apply if change is None else lambda raw: change(apply(raw))

@@ -160,13 +160,14 @@ def common_config(definition: ConfigDef, config: Mapping[str, str]) -> CommonCon
     """Return the common settings of a valid config."""
     values = Values(definition, config)
     prefix = values.text("topic.prefix") or ""
+    correct = values.choice("sluiceway.cdc.compat") == "correct"
     return CommonConfig(
         config=dict(config),
         prefix=prefix,
         topics=topic_names(values, own=str(definition[NAMING_STRATEGY].default)),
         columns=filter_of(values.text("column.include.list"), values.text("column.exclude.list")),
         keys=KeyColumns(values.text("message.key.columns")),
-        rules=ColumnRules(config),
+        rules=ColumnRules(config, correct=correct),
         schema_name=adjuster(values.choice("schema.name.adjustment.mode")),
         field_name=field_adjuster(values.choice("field.name.adjustment.mode")),
         skipped_operations=values.names("skipped.operations") - {"none"},
@@ -178,7 +179,7 @@ def common_config(definition: ConfigDef, config: Mapping[str, str]) -> CommonCon
         binary_mode=values.choice("binary.handling.mode"),
         time_mode=values.choice("time.precision.mode"),
         placeholder=_placeholder(values.text("unavailable.value.placeholder") or ""),
-        correct=values.choice("sluiceway.cdc.compat") == "correct",
+        correct=correct,
         batch_size=values.number("max.batch.size"),
         queue_size=values.number("max.queue.size"),
         queue_bytes=values.number("max.queue.size.in.bytes") or _QUEUE_BYTES,

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from sluiceway.connectors.cdc.columns import Column, ColumnRules, Convert, compiled, with_schema
+from sluiceway.connectors.cdc.columns import Column, ColumnRules, Convert, Mutation, compiled, with_schema
 from sluiceway.connectors.cdc.envelope import envelope_schema
 from sluiceway.connectors.cdc.filters import KeyColumns, Matcher, TableId
 from sluiceway.connectors.cdc.json_forms import JsonForm
@@ -77,9 +77,10 @@ class TableSchemas:
     def build(self, table: TableId, columns: Sequence[Column], primary_key: Sequence[str]) -> TableSchema:
         """Return the schema of a table. ``primary_key`` names the columns in the order of the key."""
         topic = self.topics.table(table)
+        self.rules.warn_of_unmasked(str(table), columns)
         names = [column.name for column in columns]
         kept = [column.name for column in columns if self.included(f"{table}.{column.name}") and column.field is not None]
-        value = self._reader(f"{topic}.Value", table, columns, kept, masked=True, snapshot=False)
+        value = self._reader(f"{topic}.Value", table, columns, kept, ruled=True, snapshot=False)
         key_names = self.keys.of(table, names)
         key_names = [name for name in (primary_key if key_names is None else key_names) if name in names]
         primary = [name for name in primary_key if name in names]
@@ -91,7 +92,7 @@ class TableSchemas:
             key=self._record_key(topic, table, columns, key_names, snapshot=False),
             value=value,
             snapshot_key=self._record_key(topic, table, columns, key_names, snapshot=True),
-            snapshot_value=replace(self._reader("", table, columns, kept, masked=True, snapshot=True), schema=value.schema),
+            snapshot_value=replace(self._reader("", table, columns, kept, ruled=True, snapshot=True), schema=value.schema),
             primary=tuple(map(names.index, primary)),
             identity=self._key(topic, table, columns, primary, snapshot=False),
             snapshot_identity=self._key(topic, table, columns, primary, snapshot=True),
@@ -122,12 +123,12 @@ class TableSchemas:
     ) -> RowReader | None:
         if not names:
             return None
-        reader = self._reader(f"{topic}.Key", table, columns, names, masked=False, snapshot=snapshot)
+        reader = self._reader(f"{topic}.Key", table, columns, names, ruled=False, snapshot=snapshot)
         schema = Schema.struct([(each.name, each.schema) for each in reader.schema.fields], name=reader.schema.name)
         return replace(reader, schema=schema)
 
     def _reader(
-        self, name: str, table: TableId, columns: Sequence[Column], names: Sequence[str], *, masked: bool, snapshot: bool
+        self, name: str, table: TableId, columns: Sequence[Column], names: Sequence[str], *, ruled: bool, snapshot: bool
     ) -> RowReader:
         positions = {column.name: index for index, column in enumerate(columns)}
         fields: list[tuple[str, Schema]] = []
@@ -137,21 +138,19 @@ class TableSchemas:
             column = columns[positions[each]]
             if column.field is None:
                 continue
-            schema, convert, form = self._field(table, column, masked=masked, snapshot=snapshot)
+            schema, convert, form = self._field(table, column, ruled=ruled, snapshot=snapshot)
             fields.append((self.field_name(each), schema))
             converts.append((positions[each], convert))
             forms.append(form)
         struct = Schema.struct(fields, name=self.schema_name(name), optional=True)
         return RowReader(struct, tuple(converts), tuple(forms), len(columns))
 
-    def _field(self, table: TableId, column: Column, *, masked: bool, snapshot: bool) -> tuple[Schema, Convert, JsonForm | None]:
-        """Return a column's field schema, its conversion, and its form in JSON if it is not masked."""
+    def _field(self, table: TableId, column: Column, *, ruled: bool, snapshot: bool) -> tuple[Schema, Convert, JsonForm | None]:
+        """Return a column's field schema, its conversion, and its form in JSON if no rule changes its values."""
         kind = column.field
         assert kind is not None  # noqa: S101 (columns without one are left out)
-        mutation = self.rules.mutation(str(table), column) if masked else None
-        parameters = {**kind.schema.parameters, **self.rules.source_parameters(str(table), column)}
-        if mutation is not None:
-            parameters.update(mutation.parameters)
+        mutation = self.rules.mutation(str(table), column) if ruled else Mutation()
+        parameters = {**kind.schema.parameters, **mutation.parameters}
         schema = kind.schema.replace(optional=column.optional, default=column.default, parameters=parameters)
         on_null = None if column.optional else (kind.fallback if column.default is None else column.default)
         convert, form = kind.convert, kind.json
@@ -163,5 +162,5 @@ class TableSchemas:
         unavailable = kind.unavailable
         if unavailable is None and kind.schema.type is Type.ARRAY and not column.optional:
             unavailable = kind.fallback  # null is no value of the field, and would end the task
-        read = compiled(convert, on_null=on_null, unavailable=unavailable, mutation=mutation)
-        return schema, read, None if mutation is not None else form
+        read = compiled(convert, on_null=on_null, unavailable=unavailable, change=mutation.convert)
+        return schema, read, form if mutation.convert is None else None

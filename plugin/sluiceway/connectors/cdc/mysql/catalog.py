@@ -43,9 +43,9 @@ class Catalog:
             field=field,
             optional=column.optional,
             type_name=column.type_name,
-            type_label=column.type_name,
             length=column.length,
             scale=column.scale,
+            character=column.uses_charset,
             default=None if field is None else default_value(column, field, self._settings),
             comment=column.comment,
         )

@@ -11,6 +11,7 @@ from sluiceway.connectors.cdc.filters import Matcher, TableId
 from sluiceway.connectors.cdc.postgres.connection import quoted
 from sluiceway.connectors.cdc.postgres.defaults import default_of
 from sluiceway.connectors.cdc.postgres.pgoutput import Relation
+from sluiceway.connectors.cdc.postgres.type_info import UNCONSTRAINED_DIGITS
 from sluiceway.connectors.cdc.postgres.types import TypeRegistry
 
 if TYPE_CHECKING:
@@ -103,6 +104,7 @@ def stream_columns(relation: Relation, table: CatalogTable, types: TypeRegistry,
             column.typmod,
             table.column(column.name) if known(f"{table.id}.{column.name}") else None,
             types,
+            logged=True,
         )
         for column in relation.columns
     ]
@@ -114,20 +116,24 @@ def stream_key(relation: Relation, table: CatalogTable) -> Sequence[str]:
     return [name for name in table.key if name in names]
 
 
-def _column(name: str, type_oid: int, typmod: int, found: CatalogColumn | None, types: TypeRegistry) -> Column:
+def _column(
+    name: str, type_oid: int, typmod: int, found: CatalogColumn | None, types: TypeRegistry, *, logged: bool = False
+) -> Column:
     info, field = types.resolve(type_oid, typmod)
     default = None
-    of_domain = types.name(type_oid) != info.name  # whose columns have no default in Debezium's schemas
+    declared = types.name(type_oid)
+    of_domain = declared != info.name  # whose columns have no default in Debezium's schemas
+    length, scale = (UNCONSTRAINED_DIGITS, 0) if info.is_unconstrained and (logged or of_domain) else (info.length, info.scale)
     if found is not None and not found.generated and found.type_oid == type_oid and not of_domain:
         default = default_of(found.default, info.name, field, enum=bool(info.labels), correct=types.correct)
     return Column(
         name=name,
         field=field,
         optional=found is None or not found.not_null,
-        type_name=info.name,
-        type_label=info.name,
-        length=info.length,
-        scale=info.scale,
+        type_name=declared,
+        length=length,
+        scale=scale,
+        character=info.is_character,
         default=default,
         comment=None if found is None else found.comment,
     )

@@ -17,23 +17,42 @@ class TypeInfo(NamedTuple):
     labels: tuple[str, ...]
 
     @property
-    def length(self) -> int | None:
-        """The declared length of text and bits, the precision of numbers, or the digits of a second."""
-        if self.name == "numeric":
-            return self.typmod - 4 >> 16 & 0xFFFF if self.typmod >= 4 else 0
-        if self.name in ("varchar", "bpchar"):
-            return self.typmod - 4 if self.typmod >= 4 else 2_147_483_647
-        if self.name in ("bit", "varbit"):
-            return self.typmod if self.typmod > 0 else 2_147_483_647 if self.name == "varbit" else 1
-        return _LENGTHS.get(self.name, 2_147_483_647)
+    def length(self) -> int:
+        """The declared length of text and bits, the precision of numbers, or the characters of a time, as in JDBC.
+
+        That of an array is its elements'.
+        """
+        element = self.name.removeprefix("_")
+        if element == "numeric":
+            if self.typmod >= _HEADER:
+                return self.typmod - _HEADER >> 16 & 0xFFFF
+            return 0 if element == self.name else UNCONSTRAINED_DIGITS
+        if element in ("varchar", "bpchar"):
+            return self.typmod - _HEADER if self.typmod >= _HEADER else _UNLIMITED
+        if element in ("bit", "varbit"):
+            return self.typmod if self.typmod > 0 else _UNLIMITED if element == "varbit" else 1
+        if element in _TIMES:
+            return _TIMES[element] + _FRACTIONS.get(self.typmod, self.typmod + 1)
+        return _LENGTHS.get(element, _UNLIMITED)
 
     @property
     def scale(self) -> int | None:
-        if self.name == "numeric":
-            return self.typmod - 4 & 0x7FF if self.typmod >= 4 else 0
-        if self.name in _SCALES:
-            return self.typmod if self.typmod >= 0 and self.name.startswith("time") else _SCALES[self.name]
-        return 0
+        element = self.name.removeprefix("_")
+        if element == "numeric":
+            return self.typmod - _HEADER & 0x7FF if self.typmod >= _HEADER else None
+        if element in _TIMES and self.typmod >= 0:
+            return self.typmod
+        return _SCALES.get(element, 0)
+
+    @property
+    def is_unconstrained(self) -> bool:
+        """Whether it is a number without a declared precision."""
+        return self.name == "numeric" and self.typmod < _HEADER
+
+    @property
+    def is_character(self) -> bool:
+        """Whether JDBC's type is one of characters: so it is for enums too, but not for citext, uuid, json, xml, and inet."""
+        return self.name in _CHARACTERS or bool(self.labels)
 
     @property
     def second_digits(self) -> int:
@@ -41,9 +60,18 @@ class TypeInfo(NamedTuple):
         return self.typmod if self.typmod >= 0 else 6
 
 
-_LENGTHS = {"int2": 5, "int4": 10, "int8": 19, "float4": 8, "float8": 17, "bool": 1, "date": 13, "time": 15, "timetz": 21}
-_LENGTHS |= {"timestamp": 29, "timestamptz": 35, "oid": 10}
-_SCALES = {"float4": 8, "float8": 17, "time": 6, "timetz": 6, "timestamp": 6, "timestamptz": 6}
+_CHARACTERS = frozenset({"bpchar", "char", "name", "text", "varchar"})
+_HEADER = 4  # bytes of a value's length, which type modifiers include
+_UNLIMITED = 2_147_483_647
+UNCONSTRAINED_DIGITS = 131_089
+"""The length of a number without a declared precision in Debezium's stream."""
+_LENGTHS = {"int2": 5, "int4": 10, "int8": 19, "float4": 8, "float8": 17, "bool": 1, "date": 13, "oid": 10, "char": 1}
+_LENGTHS |= {"interval": 49}
+_TIMES = {"time": 8, "timetz": 14, "timestamp": 22, "timestamptz": 28}
+"""The characters without a fraction of a second."""
+_FRACTIONS = {-1: 7, 0: 0, 1: 3}
+"""The characters of a fraction with its point, by the type modifier, where JDBC has not one more than that."""
+_SCALES = {"float4": 8, "float8": 17, "time": 6, "timetz": 6, "timestamp": 6, "timestamptz": 6, "interval": 6}
 
 
 @dataclass(frozen=True, slots=True)
