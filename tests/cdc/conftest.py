@@ -55,3 +55,9 @@ def mysql_source(mysql_server: MySqlServer, kafka_bootstrap: str, unique: Callab
 def source(request: pytest.FixtureRequest) -> Captured:
     found: Captured = request.getfixturevalue(request.param)
     return found
+
+
+@pytest.fixture(params=["mariadb_source", "mysql_source"], ids=["mariadb", "mysql"])
+def binlog_source(request: pytest.FixtureRequest) -> Captured:
+    found: Captured = request.getfixturevalue(request.param)
+    return found

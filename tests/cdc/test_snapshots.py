@@ -230,20 +230,20 @@ def test_a_blocking_snapshot_of_mariadb_has_the_structures_of_its_tables_and_a_g
 
 @pytest.mark.long
 @pytest.mark.kafka
-def test_a_lost_schema_history_is_built_again_from_the_server(mariadb_source: Captured) -> None:
+def test_a_lost_schema_history_is_built_again_from_the_server(binlog_source: Captured) -> None:
     """The offset stays, so that no change is lost, and the history serves the next run in any mode."""
-    mariadb_source.fill("t", 2)
-    config = {**mariadb_source.config, "airflow.mode": "micro-batch"}
-    lost = {**config, "schema.history.internal.kafka.topic": f"{mariadb_source.schema}-new"}
+    binlog_source.fill("t", 2)
+    config = {**binlog_source.config, "airflow.mode": "micro-batch"}
+    lost = {**config, "schema.history.internal.kafka.topic": f"{binlog_source.schema}-new"}
     found: list[list[SourceRecord]] = []
     offset: Any = None
     for number, each in enumerate((config, {**lost, "snapshot.mode": "recovery"}, lost)):
-        with TaskRun(MariaDbSourceTask, each, offset) as run:
+        with TaskRun(binlog_source.task, each, offset) as run:
             found.append([])
             while records := run.poll():
                 found[-1] += records
         offset = run.offset
-        mariadb_source.execute(f"insert into t values ({10 + number}, {number})")
+        binlog_source.execute(f"insert into t values ({10 + number}, {number})")
     statements = [[each.value["ddl"].split()[0] for each in records if each.topic == "c"] for records in found]
     rows = [[each.value["after"]["id"] for each in records if each.topic != "c"] for records in found]
     assert statements[0] == statements[1] != []
@@ -253,32 +253,45 @@ def test_a_lost_schema_history_is_built_again_from_the_server(mariadb_source: Ca
 
 @pytest.mark.long
 @pytest.mark.kafka
-def test_recovery_needs_an_offset(mariadb_source: Captured) -> None:
+def test_recovery_needs_an_offset(binlog_source: Captured) -> None:
     text = "Could not find existing binlog information while attempting schema only recovery"
-    config = {**mariadb_source.config, "snapshot.mode": "recovery"}
-    with TaskRun(MariaDbSourceTask, config) as run, pytest.raises(ConnectError, match=text):
+    config = {**binlog_source.config, "snapshot.mode": "recovery"}
+    with TaskRun(binlog_source.task, config) as run, pytest.raises(ConnectError, match=text):
         eventually(lambda: run.poll() and None)
+
+
+_OTHER_UUID = "77777777-7777-7777-7777-777777777777"
 
 
 @pytest.mark.long
 @pytest.mark.kafka
-def test_changes_of_a_gtid_source_that_is_left_out_have_no_records(mariadb_source: Captured) -> None:
-    """Another server's changes reach a log as those of another domain or server id."""
-    mariadb_source.fill("t", 1)
-    config = {**mariadb_source.config, "gtid.source.excludes": "77-.*", "airflow.mode": "micro-batch"}
+@pytest.mark.parametrize("option", ["gtid.source.excludes", "gtid.source.includes"])
+def test_changes_of_a_gtid_source_that_is_left_out_have_no_records(binlog_source: Captured, option: str) -> None:
+    """Another server's changes reach a log as those of another UUID on MySQL, of another domain or server id on MariaDB."""
+    binlog_source.fill("t", 1)
+    mariadb = binlog_source.task is MariaDbSourceTask
+    own = "0-.*" if mariadb else str(binlog_source.database.execute("select @@server_uuid")[0][0])
+    other = "77-.*" if mariadb else f"{_OTHER_UUID[:8]}-.*"
+    config = {**binlog_source.config, option: other if option.endswith("excludes") else own, "airflow.mode": "micro-batch"}
     folded, offset = Folded(), None
     for number in (1, 2):
-        with TaskRun(MariaDbSourceTask, config, offset) as run:
+        with TaskRun(binlog_source.task, config, offset) as run:
             while records := run.poll():
                 folded.add(records)
         offset = run.offset
-        with closing(mariadb_source.database.connect(autocommit=True)) as connection, closing(connection.cursor()) as cursor:
-            for key, domain in enumerate((0, 77, 0), 10 * number):
-                cursor.execute(f"set gtid_domain_id = {domain}")
-                cursor.execute(f"insert into t values ({key}, {domain})")
-    rows = folded.tables[f"c.{mariadb_source.schema}.t"].values()
+        used = _OTHER_NUMBERS[option] + number
+        with closing(binlog_source.database.connect(autocommit=True)) as connection, closing(connection.cursor()) as cursor:
+            for key, foreign in enumerate((0, 77, 0), 10 * number):
+                gtid = f"'{_OTHER_UUID}:{used}'" if foreign else "automatic"
+                cursor.execute(f"set gtid_domain_id = {foreign}" if mariadb else f"set gtid_next = {gtid}")
+                cursor.execute(f"insert into t values ({key}, {foreign})")
+    rows = folded.tables[f"c.{binlog_source.schema}.t"].values()
     assert {value for _, value in rows} == {0}
     assert folded.operations["c"] == 2
+
+
+_OTHER_NUMBERS = {"gtid.source.excludes": 0, "gtid.source.includes": 10}
+"""Each test has transactions of its own: the tests share a server, which skips one that it has had."""
 
 
 def _is_created(record: SourceRecord, topic: str, id_: int) -> bool:
