@@ -27,6 +27,7 @@ from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic, OffsetS
 from sluiceway.api.task import TopicPartition
 from sluiceway.config.parsing import parse_list
 from sluiceway.errors import ConnectError, InternalTopicError, KafkaClientError
+from sluiceway.kafka.answers import answer, refusal
 from sluiceway.kafka.errors import MISSING_TOPIC, mapped_errors, to_connect_error
 
 log = logging.getLogger(__name__)
@@ -135,8 +136,7 @@ def create_topic(
     new = NewTopic(topic, partitions, replication_factor, config=dict(settings or {}))
     future = admin.create_topics([new], request_timeout=_REQUEST_SECONDS)[topic]
     try:
-        with mapped_errors(f"create topic '{topic}'"):
-            future.result()
+        answer(future, f"create topic '{topic}'")
     except KafkaClientError as error:
         if error.code == "TOPIC_ALREADY_EXISTS":
             return False
@@ -180,13 +180,13 @@ def offsets_at(admin: AdminClient, partitions: Collection[TopicPartition], milli
 def group_offsets(admin: AdminClient, group: str) -> dict[TopicPartition, int]:
     """Return a consumer group's committed offsets, empty if it does not exist. Raises KafkaClientError."""
     doing = f"read the offsets of consumer group '{group}'"
-    _await_coordinator(admin, group, doing)
+    await_coordinator(admin, group, doing)
     futures = admin.list_consumer_group_offsets([ConsumerGroupTopicPartitions(group)], request_timeout=_REQUEST_SECONDS)
     found = _answer(futures, doing).topic_partitions or []
     return {TopicPartition(each.topic, each.partition): each.offset for each in found if each.offset >= 0 and each.error is None}
 
 
-def _await_coordinator(admin: AdminClient, group: str, doing: str) -> None:
+def await_coordinator(admin: AdminClient, group: str, doing: str) -> None:
     """Wait until the group's coordinator knows that it is that. Raises KafkaClientError.
 
     A new cluster has none yet, and it may have moved. The answer to this request says so, while the same answer to the request
@@ -194,21 +194,16 @@ def _await_coordinator(admin: AdminClient, group: str, doing: str) -> None:
     """
     until = time.monotonic() + _COORDINATOR_SECONDS
     while True:
-        try:
-            admin.describe_consumer_groups([group], request_timeout=_REQUEST_SECONDS)[group].result()
-        except KafkaException as exception:
-            error = exception.args[0]
-            if error.code() in _NO_COORDINATOR:
-                if time.monotonic() > until:
-                    raise to_connect_error(error, doing) from exception
-                time.sleep(0.05)
-                continue
-        return  # also after another error, which the request for offsets will have too
+        error = refusal(admin.describe_consumer_groups([group], request_timeout=_REQUEST_SECONDS)[group])
+        if error is None or error.code() not in _NO_COORDINATOR:
+            return  # also after another error, which the request for offsets will have too
+        if time.monotonic() > until:
+            raise to_connect_error(error, doing)
+        time.sleep(0.05)
 
 
 def _answer(futures: Mapping[Any, Future[Any]], doing: str) -> Any:
-    with mapped_errors(doing):
-        return next(iter(futures.values())).result()
+    return answer(next(iter(futures.values())), doing)
 
 
 def _offsets(
@@ -221,12 +216,11 @@ def _offsets(
         specs = {TopicPartitionOffset(*partition): spec for partition in missing}
         futures = admin.list_offsets(specs, isolation_level=isolation, request_timeout=_REQUEST_SECONDS)
         for partition, future in futures.items():
-            try:
+            error = refusal(future)
+            if error is None:
                 offsets[TopicPartition(partition.topic, partition.partition)] = future.result().offset
-            except KafkaException as exception:
-                error = exception.args[0]
-                if time.monotonic() - started > _TRANSIENT.get(error.code(), 0):
-                    raise _offsets_error(admin, error, partition) from exception
+            elif time.monotonic() - started > _TRANSIENT.get(error.code(), 0):
+                raise _offsets_error(admin, error, partition)
         if len(offsets) < len(partitions):
             time.sleep(0.03)
             _refresh_leaders(admin)
@@ -253,13 +247,11 @@ def _offsets_error(admin: AdminClient, error: KafkaError, partition: TopicPartit
 
 
 def _describe(admin: AdminClient, topic: str, timeout: float = _REQUEST_SECONDS) -> Any | None:
-    futures = admin.describe_topics(TopicCollection([topic]), request_timeout=timeout)
-    try:
-        return futures[topic].result()
-    except KafkaException as exception:
-        if exception.args[0].code() in MISSING_TOPIC:
-            return None
-        raise to_connect_error(exception.args[0], f"describe topic '{topic}'") from exception
+    future = admin.describe_topics(TopicCollection([topic]), request_timeout=timeout)[topic]
+    error = refusal(future)
+    if error is not None and error.code() in MISSING_TOPIC:
+        return None
+    return answer(future, f"describe topic '{topic}'")
 
 
 def _create(admin: AdminClient, topic: InternalTopic) -> bool:

@@ -10,7 +10,6 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any
 
-from confluent_kafka import KafkaException
 from confluent_kafka.admin import (
     AclBinding,
     AclBindingFilter,
@@ -28,8 +27,9 @@ from confluent_kafka.admin import (
 
 from sluiceway.errors import KafkaClientError
 from sluiceway.kafka.admin import create_topic
+from sluiceway.kafka.answers import answer, refusal
 from sluiceway.kafka.clients import CLIENT_DEFAULTS, log, to_librdkafka
-from sluiceway.kafka.errors import MISSING_TOPIC, mapped_errors, to_connect_error
+from sluiceway.kafka.errors import MISSING_TOPIC, mapped_errors
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,11 +91,10 @@ class Cluster:
         resources = [ConfigResource(ResourceType.TOPIC, topic) for topic in topics]
         found: dict[str, list[TopicSetting]] = {}
         for resource, future in self._admin.describe_configs(resources, request_timeout=self._timeout).items():
-            try:
-                found[resource.name] = [_setting(entry) for entry in future.result().values()]
-            except KafkaException as exception:
-                if exception.args[0].code() not in MISSING_TOPIC:
-                    raise to_connect_error(exception.args[0], f"read the settings of topic '{resource.name}'") from exception
+            error = refusal(future)
+            if error is None or error.code() not in MISSING_TOPIC:
+                entries = answer(future, f"read the settings of topic '{resource.name}'")
+                found[resource.name] = [_setting(entry) for entry in entries.values()]
         return found
 
     def create(self, topic: str, partitions: int, replication_factor: int, settings: Mapping[str, str] | None = None) -> bool:
@@ -130,8 +129,8 @@ class Cluster:
             AclPermissionType.ANY,
         )
         try:
-            with mapped_errors(f"read the ACLs of {self._where}"):
-                found = self._admin.describe_acls(everything, request_timeout=self._timeout).result()
+            request = self._admin.describe_acls(everything, request_timeout=self._timeout)
+            found = answer(request, f"read the ACLs of {self._where}")
         except KafkaClientError as error:
             if error.code in ("SECURITY_DISABLED", "CLUSTER_AUTHORIZATION_FAILED"):
                 return None
@@ -156,9 +155,8 @@ class Cluster:
 
     @staticmethod
     def _answer(futures: Iterable[Future[Any]], doing: str) -> None:
-        with mapped_errors(doing):
-            for future in futures:
-                future.result()
+        for future in futures:
+            answer(future, doing)
 
 
 def _setting(entry: ConfigEntry) -> TopicSetting:

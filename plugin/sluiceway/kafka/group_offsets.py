@@ -11,9 +11,18 @@ from confluent_kafka import TopicPartition as TopicPartitionOffset
 from sluiceway.api.task import TopicPartition
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import ConflictError, KafkaClientError
-from sluiceway.kafka.admin import beginning_offsets, end_offsets, group_offsets, offsets_at, partition_count, partition_counts
+from sluiceway.kafka.admin import (
+    await_coordinator,
+    beginning_offsets,
+    end_offsets,
+    group_offsets,
+    offsets_at,
+    partition_count,
+    partition_counts,
+)
+from sluiceway.kafka.answers import answer
 from sluiceway.kafka.clients import admin_client
-from sluiceway.kafka.errors import mapped_errors, to_connect_error
+from sluiceway.kafka.errors import to_connect_error
 from sluiceway.kafka.lag import PartitionBounds
 
 log = logging.getLogger(__name__)
@@ -74,10 +83,10 @@ class ConsumerGroups:
 
     def delete(self, group: str) -> None:
         """Delete a group with all its offsets, if it exists. Raises GroupBusyError while it has members."""
-        futures = self._admin.delete_consumer_groups([group], request_timeout=_REQUEST_SECONDS)
+        doing = f"delete consumer group '{group}'"
+        await_coordinator(self._admin, group, doing)
         try:
-            with mapped_errors(f"delete consumer group '{group}'"):
-                futures[group].result()
+            answer(self._admin.delete_consumer_groups([group], request_timeout=_REQUEST_SECONDS)[group], doing)
         except KafkaClientError as error:
             if error.code in _BUSY:
                 raise GroupBusyError(str(error)) from error
@@ -90,9 +99,7 @@ class ConsumerGroups:
         doing = f"set offsets of consumer group '{group}'"
         futures = self._admin.alter_consumer_group_offsets([request], request_timeout=_REQUEST_SECONDS)
         try:
-            with mapped_errors(doing):
-                results = futures[group].result().topic_partitions or []
-            for each in results:
+            for each in answer(futures[group], doing).topic_partitions or []:
                 if each.error is not None:
                     raise to_connect_error(each.error, f"{doing} for {each.topic}-{each.partition}")
         except KafkaClientError as error:

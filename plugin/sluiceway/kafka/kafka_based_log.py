@@ -175,6 +175,8 @@ class KafkaBasedLog:
             self._advanced.notify_all()
         if self._thread is not None and self._thread is not threading.current_thread():
             self._thread.join(timeout=10)
+        # The store that owns the callback owns this object too. Without the cycle, its clients end with it.
+        self._on_record = _ignored
 
     def _check(self) -> None:
         self.check()
@@ -272,6 +274,10 @@ class TopicTail:
         """Remember that a partition is missing: the consumer does not return this error in place of a record."""
         if error.code() == KafkaError._UNKNOWN_PARTITION:
             self._missing = error
+
+
+def _ignored(_record: LogRecord) -> None:
+    """Take a record that is read while the log stops."""
 
 
 def _batch(reader: Consumer, timeout: float) -> list[Message]:

@@ -8,6 +8,8 @@ from typing import Any
 from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient
 
+from sluiceway.kafka.answers import refusal
+
 log = logging.getLogger(__name__)
 
 _REQUEST_SECONDS = 10.0
@@ -39,13 +41,9 @@ def connect_workers(admin: AdminClient, group_id: str) -> list[str]:
 
 def _is_other_group_type(admin: AdminClient, group_id: str) -> bool:
     """Return whether the group exists and is not a consumer group."""
-    try:
-        admin.describe_consumer_groups([group_id], request_timeout=_REQUEST_SECONDS)[group_id].result()
-    except KafkaException as exception:
-        code = exception.args[0].code()
-        if code == KafkaError.GROUP_ID_NOT_FOUND:
-            return False
-        if code == KafkaError._INVALID_ARG:
-            return True
-        raise
-    return False
+    error = refusal(admin.describe_consumer_groups([group_id], request_timeout=_REQUEST_SECONDS)[group_id])
+    if error is None or error.code() == KafkaError.GROUP_ID_NOT_FOUND:
+        return False
+    if error.code() == KafkaError._INVALID_ARG:
+        return True
+    raise KafkaException(error)
