@@ -76,8 +76,7 @@ CELLS = (
     Cell("spark-4.1", "3.13", ("pyspark==4.1.*",), extras=_NO_AIRFLOW, checks=STANDALONE),
     Cell("spark-4.2", "3.14", ("pyspark==4.2.*",), extras=_NO_AIRFLOW, checks=STANDALONE),
     Cell("airflow-3.0", "3.12", ("apache-airflow==3.0.6", "pyspark==4.0.*"), _NO_JDBC, "3.0", checks=_WITHOUT_JDBC),
-    # Airflow 3.1 says no ceiling for SQLAlchemy, and does not start beside 2.1.
-    Cell("airflow-3.1", "3.12", ("apache-airflow==3.1.*", "pyspark==4.1.*", "sqlalchemy<2.1"), beside="3.1"),
+    Cell("airflow-3.1", "3.12", ("apache-airflow==3.1.*", "pyspark==4.1.*"), beside="3.1"),
     Cell("airflow-3.2", "3.13", ("apache-airflow==3.2.*", "pyspark==4.1.*"), beside="3.2"),
     Cell("kafka-client-floor", "3.11", ("confluent-kafka==2.10.0",), extras=_NO_AIRFLOW, checks=STANDALONE),
     _constraints("3.0", "3.0.6", "3.12", {**_OLD_ARROW, **_OLD_ALCHEMY, "hive": "pyiceberg"}),

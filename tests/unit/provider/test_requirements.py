@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import configparser
+import importlib.metadata
 import subprocess
 import sys
 from pathlib import Path
@@ -33,11 +34,38 @@ def test_what_is_missing_is_said_in_a_sentence(airflow: str | None, absent: list
 
 
 def test_the_oldest_airflow_is_that_of_the_extra() -> None:
+    [airflow] = [each for each in installed_with_airflow() if each.name == "apache-airflow"]
+    assert f">={AIRFLOW}" in str(airflow.specifier).split(",")
+
+
+def test_what_airflow_bounds_the_extra_bounds_or_leaves_to_airflow() -> None:
+    """Otherwise uv takes the newest first, and then an older Airflow, which bounds nothing and does not start beside it."""
+    required = (importlib.metadata.requires(f"apache-airflow-{part}") or () for part in ("core", "task-sdk"))
+    bounded = {each.name.lower() for lines in required for each in map(Requirement, lines) if is_bounded(each)}
+    assert bounded
+    ours = [each for each in installed_with_airflow() if each.name.lower() in bounded]
+    assert [str(each) for each in ours if not is_bounded(each)] == []
+
+
+def installed_with_airflow() -> list[Requirement]:
+    """Return the direct requirements of the package with the extra ``airflow``."""
     setup = configparser.ConfigParser()
     setup.read(ROOT / "setup.cfg")
-    lines = [line for line in setup["options.extras_require"]["airflow"].splitlines() if line and not line.startswith("#")]
-    [airflow] = [each for each in map(Requirement, lines) if each.name == "apache-airflow"]
-    assert f">={AIRFLOW}" in str(airflow.specifier).split(",")
+    extras = ["airflow"]
+    found = parsed(setup["options"]["install_requires"])
+    for extra in extras:  # grows by the extras that an extra needs
+        requirements = parsed(setup["options.extras_require"][extra])
+        extras += [more for each in requirements if each.name == "sluiceway" for more in each.extras if more not in extras]
+        found += requirements
+    return found
+
+
+def parsed(text: str) -> list[Requirement]:
+    return [Requirement(line) for line in text.splitlines() if line and not line.startswith("#")]
+
+
+def is_bounded(requirement: Requirement) -> bool:
+    return any(each.operator in {"<", "<=", "~=", "==", "==="} for each in requirement.specifier)
 
 
 @pytest.mark.parametrize("package", ["operators", "sensors"])
