@@ -19,8 +19,9 @@ sys.path.append(str(ROOT / "tests"))  # not by PYTHONPATH, which Airflow's proce
 from sluiceway.errors import ConnectError  # noqa: E402
 from sluiceway.folders import state_home  # noqa: E402
 from sluiceway.rest.client import ConnectClient  # noqa: E402
+from sluiceway.stack.addresses import Addresses  # noqa: E402
 from sluiceway.stack.airflow import MARKER_VARIABLE  # noqa: E402
-from sluiceway.stack.up import Addresses, up  # noqa: E402
+from sluiceway.stack.up import up  # noqa: E402
 from support.clusters.hadoop import Hdfs  # noqa: E402
 
 LINES = 20_000

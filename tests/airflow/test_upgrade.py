@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import json
 import os
 import shutil
 import subprocess
@@ -14,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from sluiceway.stack.up import Addresses
+from sluiceway.stack.addresses import recorded
 from support.eventually import eventually
 from support.guard import Guard
 from support.stack import RunningStack, end
@@ -71,8 +70,7 @@ class Release:
     def up(self) -> RunningStack:
         """Start the stack, and return access to it."""
         self._run("up")
-        addresses = Addresses(**json.loads((self._home / "stack.json").read_text()))
-        return RunningStack(self._home, running=addresses)
+        return RunningStack(self._home, running=recorded(self._home))
 
     def down(self) -> None:
         self._run("down")

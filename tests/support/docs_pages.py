@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import subprocess
@@ -90,7 +89,6 @@ class Shell:
         (programs / "docker").write_text(f'#!/bin/sh\nPYTHONPATH={TESTS} exec {sys.executable} -m support.docker_stand_in "$@"\n')
         (programs / "docker").chmod(0o755)
         self._folder = folder
-        self._home = home
         self._code = folder / code
         # As with the virtual environment that the page activates.
         path = f"{programs}:{Path(sys.executable).parent}:{os.environ['PATH']}"
@@ -101,7 +99,7 @@ class Shell:
         done = subprocess.run(
             ["bash", "-euo", "pipefail", "-c", commands],
             cwd=self._folder,
-            env={**self._env, **self._server()},
+            env=self._env,
             capture_output=True,
             text=True,
             timeout=within,
@@ -117,11 +115,6 @@ class Shell:
     def save(self, name: str, text: str) -> None:
         self._code.mkdir(parents=True, exist_ok=True)
         (self._code / name).write_text(text, encoding="utf-8")
-
-    def _server(self) -> dict[str, str]:
-        """Return the variable with the REST API's address: another stack may have the default port."""
-        file = self._home / "stack.json"
-        return {"SLUICEWAY_SERVER": json.loads(file.read_text())["rest"]} if file.exists() else {}
 
 
 class Commands(Protocol):

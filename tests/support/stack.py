@@ -13,9 +13,10 @@ import psutil
 from sluiceway.provider.driver.processes import is_python_of
 from sluiceway.rest.client import ConnectClient, RestError
 from sluiceway.stack import leftovers
+from sluiceway.stack.addresses import Addresses
 from sluiceway.stack.airflow import LocalAirflow
 from sluiceway.stack.process import BackgroundProcess
-from sluiceway.stack.up import Addresses, down, up
+from sluiceway.stack.up import down, up
 from support import explain
 from support.driver import write_properties
 from support.eventually import LIMIT, eventually

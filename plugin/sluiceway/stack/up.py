@@ -5,21 +5,20 @@ Files in the state folder identify its processes, so any later command finds the
 
 from __future__ import annotations
 
-import json
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from pathlib import Path
 
 from sluiceway.config.properties import read_properties
 from sluiceway.errors import ConnectError
-from sluiceway.folders import file_lock, state_home, write_atomically
+from sluiceway.folders import file_lock, state_home
 from sluiceway.stack import demo_shop, leftovers
+from sluiceway.stack.addresses import REST, Addresses, record, recorded
 from sluiceway.stack.airflow import COMPONENTS, HOST, MARKER_VARIABLE, PREFERRED_PORT, LocalAirflow, airflow_process
 from sluiceway.stack.broker import EmbeddedBroker
 from sluiceway.stack.ports import can_bind, free_port
@@ -42,17 +41,6 @@ _PROGRESS_SECONDS = 5.0
 _DRAIN_SECONDS = 20.0
 _STOP_SECONDS = 15.0
 _KILL_SECONDS = 2.0  # for processes that a kill does not harm
-
-
-@dataclass(frozen=True)
-class Addresses:
-    """Addresses and ports of a running stack."""
-
-    rest: str
-    airflow: str
-    bootstrap: str
-    worker_file: str
-    ports: Mapping[str, int] = field(default_factory=dict)
 
 
 def up(
@@ -103,12 +91,11 @@ class Stack:
         self._airflow_settings = dict(airflow or {})
         self._airflow_home = self.folder / "airflow"
         self._worker_file = self.folder / "worker.properties"
-        self._state_file = self.folder / "stack.json"
         self._broker = EmbeddedBroker(self.folder / "broker", preferred=_BROKER_PORT)
 
     def up(self, user: Mapping[str, str] | None, progress: Progress) -> Addresses:
         clock = _Clock(progress)
-        before = self._recorded()
+        before = recorded(self.folder)
         ports = self._ports(user, before, clock)
         airflow = LocalAirflow(self._airflow_home, self.folder, self._worker_file, ports, self._airflow_settings)
         with ThreadPoolExecutor(2) as pool:
@@ -125,7 +112,7 @@ class Stack:
             with clock.repeating("Creating Airflow's database"):
                 migrated.result()
         addresses = Addresses(rest_url(properties), airflow.url, properties[BOOTSTRAP], str(self._worker_file), ports)
-        write_atomically(self._state_file, json.dumps(asdict(addresses), indent=1))
+        record(self.folder, addresses)
         since = airflow.start()
         clock.say("Started Airflow's components and the REST API; waiting until all are healthy")
         rest.wait_until(lambda: rest.listens_on(ports["rest"]), _READY_SECONDS, what="answering")
@@ -172,7 +159,7 @@ class Stack:
 
     def _rest_process(self) -> BackgroundProcess:
         command = [sys.executable, "-m", "sluiceway.cli.main", "rest", str(self._worker_file)]
-        return BackgroundProcess("rest", command, self.folder, env={MARKER_VARIABLE: str(self.folder)})
+        return BackgroundProcess(REST, command, self.folder, env={MARKER_VARIABLE: str(self.folder)})
 
     def _make_class_archive(self) -> None:
         """Make the class archive in the background, so that drivers start faster. Ends at once if the archive exists."""
@@ -182,15 +169,9 @@ class Stack:
         command = ["nice", "-n", "15", sys.executable, "-m", "sluiceway.spark.class_archive"]
         return BackgroundProcess("class-archive", command, self.folder, env={MARKER_VARIABLE: str(self.folder)})
 
-    def _recorded(self) -> Addresses | None:
-        try:
-            return Addresses(**json.loads(self._state_file.read_text()))
-        except (OSError, ValueError, TypeError):
-            return None
-
     def _ports(self, user: Mapping[str, str] | None, before: Addresses | None, clock: _Clock) -> dict[str, int]:
         """Return each server's port: that of the running server, else the last one, else the default, else a free one."""
-        recorded = dict(before.ports) if before else {}
+        last = dict(before.ports) if before else {}
         listener = (user or {}).get(LISTENERS, "").split(",")[0].rpartition(":")[2]
         usual = {"rest": int(listener) if listener.isdigit() else DEFAULT_REST_PORT, "api": PREFERRED_PORT}
         running = {
@@ -203,7 +184,7 @@ class Stack:
             airflow_process("api-server", self.folder).stop(_STOP_SECONDS)  # workers of a killed API server hold its port
         ports: dict[str, int] = {}
         for name, runs in running.items():
-            known = recorded.get(name)
+            known = last.get(name)
             if known and (runs or can_bind(HOST, known)):
                 ports[name] = known
                 continue
@@ -211,7 +192,7 @@ class Stack:
             ports[name] = wanted if wanted and can_bind(HOST, wanted) else free_port(HOST)
             if wanted and ports[name] != wanted:
                 clock.say(f"Port {wanted} is in use; {'Airflow' if name == 'api' else 'the REST API'} uses {ports[name]}")
-        if before and recorded.get("api") != ports["api"]:
+        if before and last.get("api") != ports["api"]:
             self._end_airflow()  # its components still use the API server's former port
         return ports
 

@@ -10,11 +10,14 @@ import pytest
 
 from sluiceway.cli import common, context_file
 from sluiceway.cli.main import main, parser
+from sluiceway.stack.addresses import REST, Addresses, record
+from sluiceway.stack.process import BackgroundProcess
 
 
 @pytest.fixture(autouse=True)
 def no_context(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    monkeypatch.setenv("SLUICEWAY_HOME", str(tmp_path / "home"))
     for variable in (common.SERVER_VARIABLE, common.CONTEXT_VARIABLE, common.TOKEN_VARIABLE):
         monkeypatch.delenv(variable, raising=False)
 
@@ -117,3 +120,31 @@ def test_a_broken_file_is_told_by_its_path(content: str, tmp_path: Path, capsys:
     (tmp_path / "sluiceway" / "contexts.json").write_text(content)
     assert main(["get", "connectors"]) == 1
     assert "contexts.json: " in capsys.readouterr().err
+
+
+def test_without_a_choice_the_running_stack_is_called_wherever_it_listens(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    home = tmp_path / "home"
+    record(home, Addresses("http://localhost:21543", "http://localhost:21544", "localhost:9092", "worker.properties"))
+    assert chosen()[0] == common.DEFAULT_SERVER  # another program may have the port now
+    rest = BackgroundProcess(REST, ["sleep", "600"], home)
+    rest.start()
+    try:
+        assert chosen()[0] == "http://localhost:21543"
+        assert chosen("--server", "http://a:1")[0] == "http://a:1"
+        monkeypatch.setenv(common.SERVER_VARIABLE, "http://b:1")
+        assert chosen()[0] == "http://b:1"
+        monkeypatch.delenv(common.SERVER_VARIABLE)
+        assert main(["contexts", "set", "prod", "--server", "http://c:1"]) == 0
+        assert chosen()[0] == "http://c:1"
+    finally:
+        rest.stop()
+
+
+@pytest.mark.parametrize("content", [None, "", "{", "[]", '{"rest": "http://localhost:1", "another": 1}'])
+def test_a_stack_that_left_no_addresses_is_not_called(content: str | None, tmp_path: Path) -> None:
+    (tmp_path / "home").mkdir()
+    if content is not None:
+        (tmp_path / "home" / "stack.json").write_text(content)
+    assert chosen()[0] == common.DEFAULT_SERVER
