@@ -20,6 +20,7 @@ from pathlib import Path
 
 from sluiceway.errors import MissingToolError
 from sluiceway.folders import cache_home, write_atomically
+from sluiceway.installation import install_command
 
 log = logging.getLogger(__name__)
 
@@ -89,7 +90,7 @@ def _find(java_home: str, search_path: str) -> JavaRuntime:
     found = "; ".join(refused) if refused else "neither JAVA_HOME nor PATH names one"
     msg = (
         f"No Java runtime of version {OLDEST_JAVA} to {NEWEST_JAVA} was found ({found}). Install one, for example with "
-        "'apt-get install openjdk-17-jre-headless' or \"pip install 'sluiceway[java]'\", or set JAVA_HOME."
+        f"'apt-get install openjdk-17-jre-headless' or \"{install_command('java')}\", or set JAVA_HOME."
     )
     raise MissingToolError(msg)
 

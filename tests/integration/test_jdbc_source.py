@@ -17,6 +17,7 @@ from sluiceway.connectors.jdbc.sink.connector import JdbcSinkConnector
 from sluiceway.connectors.jdbc.source import task as source_task
 from sluiceway.connectors.jdbc.source.connector import JdbcSourceConnector
 from sluiceway.errors import ConnectError
+from sluiceway.installation import install_command
 from sluiceway.testing import MemoryOffsets, run_source
 from sluiceway.testing.running import RunningSource
 from support.database import DatabaseForTest
@@ -369,5 +370,5 @@ def test_a_missing_driver_is_named_with_how_to_install_it(monkeypatch: pytest.Mo
     monkeypatch.setitem(sys.modules, "pymysql", None)
     config = {"connection.url": "jdbc:mysql://127.0.0.1:1/db", "mode": "bulk", "topic.prefix": "t-"}
     [error] = JdbcSourceConnector.validate(config)["connection.url"].errors
-    assert "pip install 'sluiceway[jdbc]'" in error
+    assert install_command("jdbc") in error
     assert "pymysql" in error

@@ -40,6 +40,7 @@ from sluiceway.cli import (
 from sluiceway.cli.advice import advised
 from sluiceway.cli.common import TOKEN_VARIABLE
 from sluiceway.errors import ConnectError
+from sluiceway.installation import install_command
 
 # The help text lists them in this order.
 _COMMANDS = (
@@ -114,7 +115,7 @@ def run_verb(options: argparse.Namespace) -> int:
         if package not in _EXTRAS:
             raise
         code = exit_codes.FAILED
-        needed = f"This command needs the Python package {package}. Run: pip install 'sluiceway[{_EXTRAS[package]}]'"
+        needed = f"This command needs the Python package {package}. Run: {install_command(_EXTRAS[package])}"
         print(f"sluiceway: {needed}", file=sys.stderr)
     except KeyboardInterrupt:
         return exit_codes.INTERRUPTED

@@ -9,12 +9,11 @@ import importlib.metadata
 import re
 
 from sluiceway.errors import MissingToolError
+from sluiceway.installation import install_command
 
 AIRFLOW = "3.0.6"
 """The oldest Airflow; the extra ``airflow`` asks pip for the same."""
 SPARK_PROVIDER = "apache-airflow-providers-apache-spark"
-
-_INSTALL = "Run: pip install 'sluiceway[airflow]' where Airflow's components run."
 
 
 def require_airflow(*packages: str) -> None:
@@ -27,13 +26,17 @@ def require_airflow(*packages: str) -> None:
 def missing(airflow: str | None, absent: list[str]) -> str:
     """Return a sentence for what is missing beside an Airflow of that version, or an empty text. No I/O."""
     if airflow is None:
-        return f"Operators and sensors need Apache Airflow {AIRFLOW} or newer, which is not installed. {_INSTALL}"
+        return f"Operators and sensors need Apache Airflow {AIRFLOW} or newer, which is not installed. {_install()}"
     if _numbers(airflow) < _numbers(AIRFLOW):
         return (
             f"Operators and sensors need Apache Airflow {AIRFLOW} or newer; this is {airflow}. Upgrade Airflow, or run "
             "connectors beside it with 'sluiceway standalone'."
         )
-    return f"Operators need the Python package {absent[0]}. {_INSTALL}" if absent else ""
+    return f"Operators need the Python package {absent[0]}. {_install()}" if absent else ""
+
+
+def _install() -> str:
+    return f"Run: {install_command('airflow')} where Airflow's components run."
 
 
 def installed_version(package: str) -> str | None:

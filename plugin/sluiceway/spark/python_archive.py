@@ -18,6 +18,7 @@ from importlib.metadata import Distribution, PackageNotFoundError, distributions
 from pathlib import Path
 
 from sluiceway.errors import ConfigError, MissingToolError
+from sluiceway.installation import install_command, is_editable, origin
 
 REQUIREMENTS = ("confluent-kafka", "cryptography", "javaproperties", "orjson", "prometheus-client", "regex")
 """The distributions that a driver and its tasks import."""
@@ -106,7 +107,7 @@ def pack_venv(
         version,
         python_prefix or prefix,
         tuple(f"{_name(each)} {each.version}" for each in installed),
-        tuple(_name(each) for each in installed if _origin(each).get("editable") and _name(each) != _PACKAGE),
+        tuple(_name(each) for each in installed if is_editable(each) and _name(each) != _PACKAGE),
     )
 
 
@@ -124,7 +125,7 @@ def _extra(name: str) -> list[str]:
     try:
         lines = requires(_PACKAGE) or []
     except PackageNotFoundError:
-        raise MissingToolError("Sluiceway is not installed here, so its extras are unknown. Run: pip install sluiceway") from None
+        raise MissingToolError("Sluiceway is not installed here, so its extras are unknown. Install its wheel.") from None
     found = [line.partition(";") for line in lines if re.search(rf"""extra == ['"]{re.escape(name)}['"]""", line)]
     if not found:
         raise ConfigError("--extra", name, "is not one of Sluiceway's extras")
@@ -135,7 +136,7 @@ def _constraints(requirements: Iterable[str]) -> Iterator[str]:
     """Yield ``name==version`` of the distributions installed here, except those for which a requirement has its own version."""
     free = {_PACKAGE, *filter(None, map(_own_version, requirements))}
     for each in distributions():
-        if _name(each) not in free and not _origin(each):  # one from a folder or URL is not in the index
+        if _name(each) not in free and not origin(each):  # one from a folder or URL is not in the index
             yield f"{_name(each)}=={each.version}"
 
 
@@ -165,16 +166,6 @@ def _digest(installed: Iterable[Distribution], version: str, prefix: str) -> str
     return digest.hexdigest()[:12]
 
 
-def _origin(distribution: Distribution) -> dict[str, object]:
-    """Return how a distribution from a folder or URL was installed (PEP 610); empty for one from an index."""
-    try:
-        found = json.loads(distribution.read_text("direct_url.json") or "{}")
-    except ValueError:
-        return {}
-    editable = bool(found.get("dir_info", {}).get("editable"))
-    return {"url": found.get("url"), "editable": editable} if found else {}
-
-
 def _name(distribution: Distribution) -> str:
     return _normalized(distribution.metadata["Name"] or "")
 
@@ -187,7 +178,7 @@ def _require_venv_pack() -> None:
     try:
         import venv_pack  # noqa: F401 (only whether it is installed)
     except ImportError:
-        raise MissingToolError("venv-pack was not found. Install it: pip install 'sluiceway[package]'") from None
+        raise MissingToolError(f"venv-pack was not found. Install it: {install_command('package')}") from None
 
 
 def _run(command: Sequence[str]) -> str:

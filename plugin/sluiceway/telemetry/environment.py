@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from sluiceway import __version__
+from sluiceway.installation import install_command
 
 if TYPE_CHECKING:
     from opentelemetry.sdk.resources import Resource
@@ -58,10 +59,11 @@ def warn_missing(signal: Signal, error: ImportError, environment: Mapping[str, s
     kind = signal.value.lower()
     log.warning(
         "The environment asks for %s by OTLP, but %s is not installed. No %s are exported. "
-        "Install sluiceway[otel] in the Python environment of drivers%s, or unset %s.",
+        "Run: %s in the Python environment of drivers%s, or unset %s.",
         kind,
         error.name,
         kind,
+        install_command("otel"),
         " and tasks" if signal is Signal.TRACES else "",
         " and ".join(name for name in _endpoints(signal) if name in environment),
     )

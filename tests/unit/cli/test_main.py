@@ -13,6 +13,7 @@ import pytest
 from sluiceway import exit_codes
 from sluiceway.cli.main import main, run_verb
 from sluiceway.errors import InvalidConfigError
+from sluiceway.installation import install_command
 from sluiceway.rest.client import RestError
 from unit.cli.pretend_client import PretendClient
 
@@ -106,7 +107,7 @@ def test_a_command_without_its_packages_says_which_extra_to_install(
 
     assert run_verb(argparse.Namespace(run=run)) == 1
     printed = capsys.readouterr().err
-    assert f"needs the Python package {module.partition('.')[0]}. Run: pip install 'sluiceway[{extra}]'" in printed
+    assert f"needs the Python package {module.partition('.')[0]}. Run: {install_command(extra)}" in printed
     assert printed.count("\n") == 1
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 
 import pytest
@@ -13,6 +14,7 @@ from sluiceway.connectors.jdbc.connection import Database
 from sluiceway.connectors.jdbc.connection_keys import ConnectionSettings
 from sluiceway.connectors.jdbc.dialects import parse_url
 from sluiceway.errors import MissingToolError
+from sluiceway.installation import install_command
 
 SERVER = {"name": "c", "topic.prefix": "p", "database.hostname": "127.0.0.1", "database.port": "1", "database.user": "u"}
 HISTORY = {"schema.history.internal.kafka.topic": "h", "schema.history.internal.kafka.bootstrap.servers": "127.0.0.1:1"}
@@ -35,7 +37,7 @@ def test_validation_of_change_data_capture_names_the_package(
     monkeypatch.setitem(sys.modules, package, None)
     config = {**SERVER, **more, "connector.class": connector.__name__}
     errors = [error for value in connector.validate(config).values() for error in value.errors]
-    assert any(f"the Python package {package}: pip install 'sluiceway[jdbc]'" in error for error in errors), errors
+    assert any(f"the Python package {package}. Run: {install_command('jdbc')}" in error for error in errors), errors
 
 
 @pytest.mark.parametrize(
@@ -44,7 +46,7 @@ def test_validation_of_change_data_capture_names_the_package(
 )
 def test_the_jdbc_connectors_name_the_package(url: str, package: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, package, None)
-    with pytest.raises(MissingToolError, match=rf"{package} is missing. Run pip install 'sluiceway\[jdbc\]'"):
+    with pytest.raises(MissingToolError, match=re.escape(f"{package} is missing. Run {install_command('jdbc')}")):
         _ = Database(ConnectionSettings(parse_url(url))).engine
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest
 
+from sluiceway.installation import install_command
 from sluiceway.metrics import otlp
 from sluiceway.metrics.beans import CONNECT, OWN, Bean
 from sluiceway.metrics.otlp import export_of
@@ -137,4 +138,7 @@ def test_without_opentelemetry_a_warning_says_what_to_install(
     monkeypatch.setattr(builtins, "__import__", without)
     with caplog.at_level(logging.WARNING):
         assert export_of(lambda: BEANS, "w:1") is None
-    assert "Install sluiceway[otel] in the Python environment of drivers, or unset OTEL_EXPORTER_OTLP_ENDPOINT." in caplog.text
+    assert (
+        f"Run: {install_command('otel')} in the Python environment of drivers, or unset OTEL_EXPORTER_OTLP_ENDPOINT."
+        in caplog.text
+    )

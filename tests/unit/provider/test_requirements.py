@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from packaging.requirements import Requirement
 
+from sluiceway.installation import install_command
 from sluiceway.provider.requirements import AIRFLOW, SPARK_PROVIDER, missing
 
 ROOT = Path(__file__).parents[3]
@@ -19,10 +20,10 @@ ROOT = Path(__file__).parents[3]
 @pytest.mark.parametrize(
     ("airflow", "absent", "said"),
     [
-        (None, [], "need Apache Airflow 3.0.6 or newer, which is not installed. Run: pip install 'sluiceway[airflow]'"),
+        (None, [], "need Apache Airflow 3.0.6 or newer, which is not installed. Run: "),
         ("2.11.0", [SPARK_PROVIDER], "this is 2.11.0. Upgrade Airflow, or run connectors beside it with 'sluiceway standalone'"),
         ("3.0.5", [], "this is 3.0.5"),
-        ("3.0.6", [SPARK_PROVIDER], "need the Python package apache-airflow-providers-apache-spark. Run: pip install"),
+        ("3.0.6", [SPARK_PROVIDER], "need the Python package apache-airflow-providers-apache-spark. Run: "),
         ("3.0.6", [], ""),
         ("3.10.0rc1", [], ""),
     ],
@@ -31,6 +32,7 @@ def test_what_is_missing_is_said_in_a_sentence(airflow: str | None, absent: list
     found = missing(airflow, absent)
     assert said in found
     assert bool(said) == bool(found)
+    assert ("Run: " in said) == (f"Run: {install_command('airflow')} where" in found)
 
 
 def test_the_oldest_airflow_is_that_of_the_extra() -> None:

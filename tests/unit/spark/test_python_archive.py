@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 import tarfile
@@ -11,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from sluiceway.errors import ConfigError, MissingToolError
+from sluiceway.installation import install_command
 from sluiceway.spark import python_archive
 from sluiceway.spark.python_archive import pack_new, pack_venv
 
@@ -99,7 +101,7 @@ def test_a_python_that_does_not_exist_is_reported() -> None:
 
 def test_without_venv_pack_the_message_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "venv_pack", None)
-    with pytest.raises(MissingToolError, match=r"sluiceway\[package\]"):
+    with pytest.raises(MissingToolError, match=re.escape(install_command("package"))):
         pack_new([])
 
 

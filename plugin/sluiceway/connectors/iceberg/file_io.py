@@ -11,6 +11,7 @@ from pyiceberg.io.pyarrow import PyArrowFileIO
 
 from sluiceway.connectors.files.filesystem.hdfs import client_settings
 from sluiceway.errors import MissingToolError
+from sluiceway.installation import install_command
 
 
 class HdfsFileIO(PyArrowFileIO):
@@ -27,7 +28,7 @@ def _hdfs(url: str) -> Any:
     try:
         from hdfs_native.fsspec import HdfsFileSystem
     except ImportError as error:
-        raise MissingToolError("HDFS needs the package hdfs-native. Install sluiceway[hdfs].") from error
+        raise MissingToolError(f"HDFS needs the package hdfs-native. Run: {install_command('hdfs')}.") from error
 
     class WithTimes(HdfsFileSystem):
         def _convert_file_status(self, file_status: Any) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from sluiceway.connectors.jdbc.dialects import dialect_of
 from sluiceway.connectors.jdbc.url import DatabaseUrl
 from sluiceway.errors import ConnectError, MissingToolError, RetriableError
+from sluiceway.installation import install_command
 
 if TYPE_CHECKING:
     import sqlalchemy as sa
@@ -59,7 +60,7 @@ class Database:
         except ImportError as error:
             raise MissingToolError(
                 f"Cannot open {dialect.name} databases, because the Python package {error.name} is missing. Run "
-                f"pip install {dialect.packages} where drivers and executors run."
+                f"{install_command('jdbc', *dialect.packages)} where drivers and executors run."
             ) from error
         location = sa.URL.create(
             dialect.sqlalchemy_name, url.user, url.password, url.host or None, url.port or None, url.database or None

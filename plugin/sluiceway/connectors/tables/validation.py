@@ -13,6 +13,7 @@ from sluiceway.connectors.tables.config import AUTO_CREATE, TABLES, TableOptions
 from sluiceway.connectors.tables.format import OptionsT, StoreT, TableFormat, WritingFormat
 from sluiceway.connectors.tables.store import TableStore
 from sluiceway.errors import ConfigError, ConnectError, RetriableError
+from sluiceway.installation import install_command
 
 log = logging.getLogger(__name__)
 
@@ -63,7 +64,7 @@ class TableConnector(TableFormat[OptionsT, StoreT], Connector):
         except ConnectError as error:
             found[cls.key_of(error, config)].errors.append(str(error))
         except ImportError as error:
-            found[cls.location_key].errors.append(f"{error}. Install sluiceway[{cls.prefix.rstrip('.')}] on this machine.")
+            found[cls.location_key].errors.append(f"{error}. Run: {install_command(cls.prefix.rstrip('.'))} on this machine.")
 
 
 class WritingConnector(WritingFormat, TableConnector[TableOptions, TableStore]):

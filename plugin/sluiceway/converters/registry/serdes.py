@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from sluiceway.errors import MissingToolError
+from sluiceway.installation import install_command
 
 log = logging.getLogger(__name__)
 
@@ -30,7 +31,7 @@ def packages() -> Iterator[None]:
     except ImportError as error:
         raise MissingToolError(
             f"Schema Registry converters need a Python package that is not installed ({error}). "
-            "Run: pip install 'sluiceway[schema-registry]'."
+            f"Run: {install_command('schema-registry')}."
         ) from error
 
 

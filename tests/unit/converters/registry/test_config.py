@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Mapping
 
@@ -13,6 +14,7 @@ from sluiceway.converters.registry.names import scrub, split_name
 from sluiceway.data import STRING_SCHEMA
 from sluiceway.discovery import converter_class
 from sluiceway.errors import ConfigError, ConnectError, MissingToolError
+from sluiceway.installation import install_command
 
 URL = {"schema.registry.url": "http://a:8081"}
 
@@ -145,7 +147,7 @@ def test_a_missing_package_is_reported_with_the_extra_to_install(package: str, m
     monkeypatch.setitem(sys.modules, package, None)
     converter = AvroConverter()
     converter.configure(URL, is_key=False)  # validation needs no packages
-    with pytest.raises(MissingToolError, match=r"pip install 'sluiceway\[schema-registry\]'"):
+    with pytest.raises(MissingToolError, match=re.escape(install_command("schema-registry"))):
         converter.from_connect_data("t", STRING_SCHEMA, "x")
 
 

@@ -17,6 +17,7 @@ from sluiceway.connectors.cdc.mysql.result_rows import result_rows
 from sluiceway.connectors.jdbc.dialects.errors import ErrorKind
 from sluiceway.connectors.jdbc.dialects.mysql.errors import code_kind, error_kind
 from sluiceway.errors import ConnectError, MissingToolError, RetriableError
+from sluiceway.installation import install_command
 
 if TYPE_CHECKING:
     from pymysql.connections import Connection
@@ -325,7 +326,7 @@ def connect(settings: ConnectionSettings) -> Connection[Any]:
         import pymysql
         from pymysql.converters import encoders
     except ImportError as error:
-        raise MissingToolError("MariaDB and MySQL need the Python package pymysql: pip install 'sluiceway[jdbc]'") from error
+        raise MissingToolError(f"MariaDB and MySQL need the Python package pymysql. Run: {install_command('jdbc')}") from error
 
     conversions: dict[Any, Any] = {**encoders}  # of parameters only
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from sluiceway.connectors.jdbc.dialects.errors import ErrorKind
 from sluiceway.connectors.jdbc.dialects.postgresql.errors import error_kind, refuses_login
 from sluiceway.errors import ConnectError, MissingToolError, RetriableError
+from sluiceway.installation import install_command
 
 if TYPE_CHECKING:
     import psycopg
@@ -65,7 +66,7 @@ def driver() -> Any:
     try:
         import psycopg
     except ImportError as error:
-        raise MissingToolError("PostgreSQL needs the Python package psycopg: pip install 'sluiceway[jdbc]'") from error
+        raise MissingToolError(f"PostgreSQL needs the Python package psycopg. Run: {install_command('jdbc')}") from error
     return psycopg
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from sluiceway.connectors.files.filesystem.base import FileSystem, Output
 from sluiceway.connectors.files.filesystem.hdfs_errors import hdfs_errors
 from sluiceway.errors import MissingToolError
+from sluiceway.installation import install_command
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
@@ -145,7 +146,7 @@ def _client(login: HdfsLogin) -> Any:
     try:
         from hdfs_native import Client
     except ImportError as error:
-        raise MissingToolError("HDFS needs the package hdfs-native. Install sluiceway[hdfs].") from error
+        raise MissingToolError(f"HDFS needs the package hdfs-native. Run: {install_command('hdfs')}.") from error
     settings = {**client_settings(login.conf_dir), **(login.settings or {})}
     kerberos = {"kerberos_principal": login.principal or None, "kerberos_keytab": login.keytab or None}
     with hdfs_errors("connect to", login.url):

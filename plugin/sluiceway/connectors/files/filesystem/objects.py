@@ -11,6 +11,7 @@ from typing import Any
 
 from sluiceway.connectors.files.filesystem.base import FileSystem, Output, storage_errors
 from sluiceway.errors import MissingToolError
+from sluiceway.installation import install_command
 
 _PACKAGES = {"s3": "s3fs", "gs": "gcsfs", "abfs": "adlfs", "memory": "fsspec"}
 _EXTRAS = {"s3": "s3", "gs": "gcs", "abfs": "azure"}
@@ -95,5 +96,5 @@ def _filesystem(scheme: str, options: Mapping[str, Any]) -> Any:
         return fsspec.filesystem(scheme, skip_instance_cache=True, use_listings_cache=False, **options)
     except ImportError as error:
         extra = _EXTRAS.get(scheme)
-        install = f"sluiceway[{extra}]" if extra else "fsspec"
-        raise MissingToolError(f"{scheme}:// needs the package {_PACKAGES.get(scheme, 'fsspec')}. Install {install}.") from error
+        install = install_command(extra) if extra else "pip install fsspec"
+        raise MissingToolError(f"{scheme}:// needs the package {_PACKAGES.get(scheme, 'fsspec')}. Run: {install}.") from error

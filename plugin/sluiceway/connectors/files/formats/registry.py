@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 from sluiceway.connectors.files.formats.base import Format
 from sluiceway.errors import MissingToolError
+from sluiceway.installation import install_command
 
 _PACKAGE = "sluiceway.connectors.files.formats"
 FORMATS: Mapping[str, str] = {
@@ -25,5 +26,5 @@ def format_named(name: str, options: Mapping[str, str]) -> Format:
     try:
         cls: type[Format] = getattr(importlib.import_module(FORMATS[name]), name)
     except ModuleNotFoundError as error:
-        raise MissingToolError(f"{name} needs the package {error.name}. Install sluiceway[files].") from error
+        raise MissingToolError(f"{name} needs the package {error.name}. Run: {install_command('files')}.") from error
     return cls(options)

@@ -11,6 +11,7 @@ from sluiceway.connectors.files.hive.columns import Column
 from sluiceway.connectors.files.hive.config import HiveOptions
 from sluiceway.connectors.files.hive.table import Serde
 from sluiceway.errors import ConnectError, MissingToolError, RetriableError
+from sluiceway.installation import install_command
 
 _TIMEOUT_MS = 20_000
 _BATCH = 500
@@ -125,7 +126,7 @@ def connect(options: HiveOptions) -> Iterator[Metastore]:
         from thrift.transport.TSocket import TSocket
         from thrift.transport.TTransport import TBufferedTransport, TTransportException
     except ImportError as error:
-        raise MissingToolError(f"The Hive integration needs the package {error.name}. Install sluiceway[hive].") from error
+        raise MissingToolError(f"The Hive integration needs the package {error.name}. Run: {install_command('hive')}.") from error
     failures = []
     for host, port in options.addresses():
         socket = TSocket(host, port)

@@ -78,8 +78,8 @@ class Dialect(SqlBuilder, abc.ABC):
     """The module of the Python driver; imported when a connection is opened."""
     sqlalchemy_name: ClassVar[str]
     """SQLAlchemy's name of the dialect and driver."""
-    packages: ClassVar[str] = "'sluiceway[jdbc]'"
-    """The arguments of ``pip install`` that install the driver."""
+    packages: ClassVar[tuple[str, ...]] = ()
+    """What installs the driver, beside the extra ``jdbc``."""
     local_file: ClassVar[bool] = False
     """Whether the database is a file on the executors, which validation on another machine cannot reach."""
     reading_options: ClassVar[Mapping[str, object]] = {}

@@ -1,7 +1,7 @@
 """The dialect of Microsoft SQL Server, by way of pymssql.
 
 Tested by its SQL only, which the unit tests compare with SQLAlchemy's SQL Server dialect: no test runs it on a server.
-pymssql is optional: ``pip install 'sluiceway[jdbc]' pymssql``.
+pymssql is optional, beside the extra ``jdbc``.
 """
 
 # ruff: noqa: S608 (names are quoted, values are parameters)
@@ -151,7 +151,7 @@ class SqlServerDialect(Dialect):
     offsets_key = "PRIMARY KEY NONCLUSTERED"
     driver = "pymssql"
     sqlalchemy_name = "mssql+pymssql"
-    packages = "'sluiceway[jdbc]' pymssql"
+    packages = ("pymssql",)
     reading_options = {"appname": APPLICATION}
     column_types = _COLUMN_TYPES
     key_column_types = {Type.STRING: "NVARCHAR(450)", Type.BYTES: "VARBINARY(900)"}

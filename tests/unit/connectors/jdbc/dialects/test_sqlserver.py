@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import re
 import sys
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -38,6 +39,7 @@ from sluiceway.data import (
     timestamp_schema,
 )
 from sluiceway.errors import ConfigError, MissingToolError
+from sluiceway.installation import install_command
 
 # Any, because several of its constructors have no annotations.
 MSSQL: Any = mssql
@@ -87,7 +89,7 @@ def test_urls_that_cannot_be_translated_are_refused(url: str, message: str) -> N
 def test_a_missing_driver_is_named_with_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pymssql", None)
     database = Database(ConnectionSettings(parse_url("jdbc:sqlserver://h;databaseName=d")))
-    with pytest.raises(MissingToolError, match=r"pymssql is missing. Run pip install 'sluiceway\[jdbc\]' pymssql"):
+    with pytest.raises(MissingToolError, match=re.escape(f"pymssql is missing. Run {install_command('jdbc', 'pymssql')}")):
         database.connect()
 
 

@@ -9,6 +9,7 @@ from typing import Any, BinaryIO, cast
 from sluiceway.connectors.cdc.mysql.binlog.events import HEADER_BYTES
 from sluiceway.connectors.cdc.mysql.binlog.integers import read_length
 from sluiceway.errors import ConnectError, MissingToolError
+from sluiceway.installation import install_command
 
 _END, _SIZE, _COMPRESSION = range(3)
 _ZSTD, _NONE = 0, 255
@@ -54,7 +55,8 @@ def _reader(data: memoryview, compression: int) -> BinaryIO:
         import pyarrow as pa
     except ImportError as error:
         raise MissingToolError(
-            "The binary log has compressed transactions. Install sluiceway[arrow], or set binlog_transaction_compression=OFF."
+            f"The binary log has compressed transactions. Run: {install_command('columns')}, or set "
+            "binlog_transaction_compression=OFF."
         ) from error
     reader: Any = pa.CompressedInputStream(pa.BufferReader(data), "zstd")
     return cast("BinaryIO", reader)
