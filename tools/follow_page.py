@@ -5,7 +5,8 @@
 ``make test-own-airflow`` runs it. For each Python, such as 3.13, it runs all commands of the page in a folder outside the
 repository, in two terminals, and compares what they print with the page. pip gets no constraints, so everything is the newest.
 With ``--environment`` it installs nothing but the wheel, in place of the Sluiceway that a virtual environment has beside its
-Airflow. Prints the seconds of each step, and returns 1 unless each got to the end of the page.
+Airflow. Prints the seconds of each step, the minutes from the empty environment to RUNNING and to the page's end, and the load
+of the machine beside them. Returns 1 unless each got to the end of the page.
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ _INSTALL = f"pip install 'dist/sluiceway-{__version__}-py3-none-any.whl[airflow]
 _SERVER = "airflow standalone"
 _SECOND_TERMINAL = "cd try-sluiceway\n. venv"
 _BEFORE_THE_END = "sluiceway broker stop"
+_RUNNING = '"RUNNING"'
 #: Airflow 3.1 asks for a token even where everybody is an administrator.
 _CURL = """
 token=$({curl} -s "$AIRFLOW__API__BASE_URL/auth/token" | sed 's/.*"access_token":"\\([^"]*\\).*/\\1/')
@@ -72,6 +74,8 @@ class Terminals:
         self._log = folder / "airflow.log"
         self._said = ""
         self._began = time.monotonic()
+        self._load = os.getloadavg()[0]
+        self._minutes: dict[str, float] = {}
         self._open()
 
     def run(self, commands: str) -> tuple[int, str]:
@@ -81,6 +85,8 @@ class Terminals:
         if _BEFORE_THE_END in commands:
             self._interrupt()
         code, printed = self._shell(commands)
+        if _INSTALL in commands:
+            self._reached("pip's end")
         self._say(" ... ".join(dict.fromkeys(commands.strip().splitlines()[:: max(1, commands.strip().count("\n"))])))
         return code, printed
 
@@ -90,6 +96,8 @@ class Terminals:
         same = code == 0 and printed.strip() == output.strip()
         if same:
             self._say(f"{command}: {' '.join(output.split())}")
+            if _RUNNING in output:
+                self._reached("RUNNING")
         else:
             time.sleep(1)  # as a person, who does not ask a hundred times a second
         return same
@@ -97,6 +105,12 @@ class Terminals:
     def save(self, name: str, text: str) -> None:
         """Save a file of the page."""
         (self._folder / name).write_text(text, encoding="utf-8")
+
+    def sum_up(self) -> None:
+        """Print how long the page took from the empty environment, and the load of the machine."""
+        self._reached("the page's end")
+        minutes = ", ".join(f"{minutes:.1f} to {what}" for what, minutes in self._minutes.items())
+        self._say(f"Minutes: {minutes}; load {self._load:.0f} at the beginning, {os.getloadavg()[0]:.0f} at the end")
 
     def last_words(self) -> str:
         """Return the output of the last command, and the end of Airflow's log."""
@@ -143,6 +157,9 @@ class Terminals:
         self._said = f"{done.stdout[-2000:]}{done.stderr[-2000:]}"
         return done
 
+    def _reached(self, what: str) -> None:
+        self._minutes.setdefault(what, (time.monotonic() - self._began) / 60)
+
     def _say(self, what: str) -> None:
         sys.stdout.write(f"[{time.monotonic() - self._began:4.0f} s] {what}\n")
         sys.stdout.flush()
@@ -155,6 +172,7 @@ def follow(replaced: Mapping[str, str], programs: Mapping[str, str], *, keep: bo
     terminals = Terminals(folder, {**replaced, **ports}, variables, programs)
     try:
         run_page(PAGE, terminals, within=NEVER)
+        terminals.sum_up()
     except AssertionError as error:
         return f"{error}\n{terminals.last_words()}"
     finally:
