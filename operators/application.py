@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from sluiceway.errors import ConnectError
 from sluiceway.operators.driver_operator import DAG_PAUSED, DriverEnd, DriverOperator, PausedFlag, paused_flag, tells_pauses
-from sluiceway.provider.compat import AirflowException
+from sluiceway.provider.compat import AirflowFailException
 from sluiceway.provider.dag_bundle.dag_keys import LONG_RUNNING
 from sluiceway.provider.driver.submission import Submission
 from sluiceway.provider.driver.waits import interrupts
+from sluiceway.provider.mistakes import mistakes_are_final
 from sluiceway.provider.settings import Settings
 
 if TYPE_CHECKING:
@@ -44,6 +45,7 @@ class ApplicationOperator(DriverOperator):
     def subject(self) -> str:
         return self.application_name
 
+    @mistakes_are_final
     def execute(self, context: Context) -> None:
         """Run one driver after another until no connector is left. A pause reschedules the task."""
         while not self._run_driver(context):
@@ -62,11 +64,14 @@ class ApplicationOperator(DriverOperator):
             self._reschedule(context, settings, DAG_PAUSED)
         if not tells_pauses(context):
             self.log.warning("[%s|worker] %s", self.application_name, _NO_PAUSES)
+        overrides = self._worker_overrides()
+        if not self.has_run:  # otherwise a driver waits for brokers longer than this task
+            self._internal_topics(settings.worker(self.worker_properties, overrides))
         worker_file = settings.worker_file(self.worker_properties)
         submission = Submission(self.application_name, worker_file, LONG_RUNNING, {}, shared=True)
-        hook = self._prepare(context, settings, submission, self._worker_overrides())
+        hook = self._prepare(context, settings, submission, overrides)
         if not hook.is_client_mode:
-            raise AirflowException(
+            raise AirflowFailException(
                 f"Application {self.application_name}: a shared application runs in client mode only. Remove "
                 "deploy-mode=cluster from its Spark connection."
             )

@@ -19,6 +19,7 @@ from sluiceway.provider.dag_bundle.dag_keys import DAG, dag_of
 from sluiceway.provider.driver.internal_topics import InternalTopics
 from sluiceway.provider.driver.lease_owner import owner_of, rival
 from sluiceway.provider.driver.outcome import NextAction, failure
+from sluiceway.provider.mistakes import task_error
 from sluiceway.provider.settings import Settings
 from sluiceway.provider.triggers.conditions import DriverEndedCondition
 
@@ -87,4 +88,4 @@ class ClaimedConnector(WatchedConnector):
         try:
             topics.ensure_config(self.connector, config)
         except BadRequestError as error:
-            raise AirflowException(f"Connector {self.connector}: {error}") from error
+            raise task_error(f"Connector {self.connector}", error) from error

@@ -38,6 +38,7 @@ from sluiceway.provider.lineage.datasets import Lineage
 from sluiceway.provider.lineage.observed import observed_lineage
 from sluiceway.provider.lineage.openlineage import LineageMixin
 from sluiceway.provider.links import ConnectorRestLink, publish
+from sluiceway.provider.mistakes import mistakes_are_final
 from sluiceway.provider.progress.cluster_view import DriverSeen
 from sluiceway.provider.progress.connector_progress import ConnectorProgress
 from sluiceway.provider.progress.run_summary import RunSummary
@@ -113,6 +114,7 @@ class ConnectorOperator(LineageMixin, ClaimedConnector):
     def subject(self) -> str:
         return self.connector
 
+    @mistakes_are_final
     def execute(self, context: Context) -> Any:
         """Run one driver after another until the task is done; return what the last one moved."""
         while (moved := self._run_driver(context)) is None:
@@ -163,6 +165,7 @@ class ConnectorOperator(LineageMixin, ClaimedConnector):
             topics.delete_backfill(name)
         return self._result(context, worker, topics, config, moved, bounded=bounded)
 
+    @mistakes_are_final
     def after_wait(
         self, context: Context, event: Mapping[str, Any], began: Mapping[str, Any] | None = None, hosted: bool = False
     ) -> Any:
@@ -227,6 +230,7 @@ class ConnectorOperator(LineageMixin, ClaimedConnector):
             self._reschedule(context, settings, DAG_PAUSED)
         self._respect_lease(context, settings, topics, self.connector)
         if config is not None:
+            check_kind(self.connector, config, self.sink, type(self).__name__)
             self._store_config(topics, {**config, DAG: dag})
         entry = topics.entry(self.connector)
         if entry is None:

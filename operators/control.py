@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING, Any
 from airflow.sdk import BaseOperator
 
 from sluiceway.config.connector import NAME
-from sluiceway.errors import BadRequestError, NotFoundError
+from sluiceway.errors import BadRequestError, ConfigError, NotFoundError
 from sluiceway.herder import Herder
 from sluiceway.herder.plugin_path import use_plugin_path
+from sluiceway.kafka.reachability import check_brokers
 from sluiceway.operators.given_config import check_given, given_name, named_config
-from sluiceway.provider.compat import AirflowException
 from sluiceway.provider.hooks.kafka_connect import kafka_overrides
+from sluiceway.provider.mistakes import task_error
 from sluiceway.provider.settings import read_settings
 from sluiceway.storage.factory import open_stores
 from sluiceway.storage.model import INITIAL_STATES
@@ -54,8 +55,8 @@ class ConnectorControlOperator(BaseOperator):
         try:
             with self._herder() as herder:
                 result = self.request(herder)
-        except (BadRequestError, NotFoundError) as error:
-            raise AirflowException(f"Connector {self.connector}: {error}") from error
+        except (BadRequestError, ConfigError, NotFoundError) as error:
+            raise task_error(f"Connector {self.connector}", error) from error
         self.log.info("[%s|worker] %s: done", self.connector, type(self).__name__)
         return result
 
@@ -66,6 +67,7 @@ class ConnectorControlOperator(BaseOperator):
     @contextmanager
     def _herder(self) -> Iterator[Herder]:
         worker = read_settings().worker(self.worker_properties, kafka_overrides(self.kafka_conn_id))
+        check_brokers(worker)
         use_plugin_path(worker.raw)
         with open_stores(worker) as stores:
             yield Herder(worker, stores.config, stores.status, stores.offsets)

@@ -19,6 +19,7 @@ from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOpe
 
 from sluiceway.config.properties import read_properties
 from sluiceway.config.worker import WorkerConfig
+from sluiceway.kafka.reachability import check_brokers
 from sluiceway.provider.compat import AirflowException, AirflowFailException, AirflowRescheduleException, backoff
 from sluiceway.provider.config_provider import environment, for_run
 from sluiceway.provider.driver.cluster_trackers import known_state
@@ -169,6 +170,11 @@ class DriverOperator(SparkSubmitOperator):
     def subject(self) -> str:
         """Return the name that prefixes log lines: the connector's or the application's."""
         raise NotImplementedError
+
+    @property
+    def has_run(self) -> bool:
+        """Return whether this task has already prepared a driver, with its config and connections as they are."""
+        return self._submission is not None
 
     @property
     def driver_ui_url(self) -> str | None:
@@ -333,7 +339,8 @@ class DriverOperator(SparkSubmitOperator):
             raise AirflowException(f"{self.subject}: Airflow ended the task while its driver ran.")
 
     def _internal_topics(self, worker: WorkerConfig) -> InternalTopics:
-        """Return the access to the Connect cluster. Tests replace it."""
+        """Return the access to the Connect cluster, whose brokers answer. Tests replace it."""
+        check_brokers(worker)
         return KafkaInternalTopics(worker)
 
     def _settings(self) -> Settings:

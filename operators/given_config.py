@@ -13,7 +13,7 @@ from sluiceway.config.connector_files import read_connectors, to_text
 from sluiceway.config.schedules import LONG_RUNNING, MODE
 from sluiceway.discovery import connector_class, is_sink
 from sluiceway.errors import ConfigError, NotFoundError
-from sluiceway.provider.compat import AirflowException
+from sluiceway.provider.compat import AirflowFailException
 
 _SCALARS = (str, int, float, bool, type(None))
 _NO_NAME = "A connector operator needs the connector's name: as 'connector', or as 'name' in its config."
@@ -28,8 +28,8 @@ def named_config(connector: str | None, config: Mapping[str, Any] | str | None) 
             whose value is None is left out.
 
     Raises:
-        AirflowException: the file cannot be read, ``connector`` does not select exactly one connector, a value is no scalar, or
-            there is no name.
+        AirflowFailException: the file cannot be read, ``connector`` does not select exactly one connector, a value is no scalar,
+            or there is no name.
     """
     if config is None and connector:
         return None
@@ -37,20 +37,22 @@ def named_config(connector: str | None, config: Mapping[str, Any] | str | None) 
         try:
             found = read_connectors(Path(config))
         except ConfigError as error:
-            raise AirflowException(str(error)) from error
+            raise AirflowFailException(str(error)) from error
         selected = [each for each in found if each.name == connector] if len(found) > 1 else found
         if len(selected) != 1:
             names = ", ".join(each.name for each in found)
-            raise AirflowException(f"{config} holds {len(found)} connectors ({names}). Select one with the argument 'connector'.")
+            raise AirflowFailException(
+                f"{config} holds {len(found)} connectors ({names}). Select one with the argument 'connector'."
+            )
         config = selected[0].config
     config = {} if config is None else config
     if not isinstance(config, Mapping):
-        raise AirflowException(f"'config' must be a dict or the path of a file, not {type(config).__name__}.")
+        raise AirflowFailException(f"'config' must be a dict or the path of a file, not {type(config).__name__}.")
     if problem := _unfit_value(config, _SCALARS):
-        raise AirflowException(problem)
+        raise AirflowFailException(problem)
     texts = {str(key): to_text(value) for key, value in config.items() if value is not None}
     if not (name := connector or texts.get(NAME)):
-        raise AirflowException(_NO_NAME)
+        raise AirflowFailException(_NO_NAME)
     return {**texts, NAME: name}
 
 
@@ -81,7 +83,7 @@ def _unfit_value(config: Mapping[Any, Any], kinds: tuple[type, ...]) -> str | No
 
 
 def check_kind(connector: str, config: Mapping[str, str], sink: bool | None, operator: str) -> None:
-    """Raise AirflowException if a connector is not of the kind that an operator runs.
+    """Raise AirflowFailException if a connector is not of the kind that an operator runs.
 
     Args:
         connector: the connector's name.
@@ -89,14 +91,16 @@ def check_kind(connector: str, config: Mapping[str, str], sink: bool | None, ope
         sink: True if the operator runs sinks only, False for sources only, None for both.
         operator: the operator's class name, for the message.
     """
+    if not config.get(CONNECTOR_CLASS):
+        raise AirflowFailException(f"Connector {connector}: its config has no {CONNECTOR_CLASS}, which names the plugin.")
     if sink is None:
         return
     try:
         kind = is_sink(connector_class(config.get(CONNECTOR_CLASS, "")))
     except (ConfigError, NotFoundError) as error:
-        raise AirflowException(f"Connector {connector}: {error}") from error
+        raise AirflowFailException(f"Connector {connector}: {error}") from error
     if kind != sink:
         what, other = ("sink", "SinkConnectorOperator") if kind else ("source", "SourceConnectorOperator")
-        raise AirflowException(
+        raise AirflowFailException(
             f"Connector {connector} ({config.get(CONNECTOR_CLASS)}) is a {what}: use {other} for it, not {operator}."
         )

@@ -19,6 +19,7 @@ from sluiceway.provider.driver.internal_topics import InternalTopics
 from sluiceway.provider.driver.warm_batch import RequestedBatch
 from sluiceway.provider.lineage.assets import connector_alias, emit, written_uris
 from sluiceway.provider.links import publish
+from sluiceway.provider.mistakes import mistakes_are_final
 from sluiceway.provider.progress.connector_progress import ConnectorProgress
 from sluiceway.provider.progress.run_summary import RunSummary
 from sluiceway.provider.settings import Settings
@@ -45,6 +46,7 @@ class WarmBatches(DriverOperator):
     _moved: RunSummary | None = None
     """The records that the run that has just ended has moved, and its offsets."""
 
+    @mistakes_are_final
     def after_batch(self, context: Context, event: Mapping[str, Any], began: Mapping[str, Any]) -> Any:
         """Continue the task after the wait for a micro-batch. ``event`` as in ``after_wait``, ``began`` a ``RequestedBatch``."""
         settings = self._settings()

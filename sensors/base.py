@@ -11,8 +11,10 @@ import pendulum
 from airflow.sdk import BaseSensorOperator
 
 from sluiceway.errors import InternalTopicError, KafkaClientError
+from sluiceway.kafka.reachability import check_brokers
 from sluiceway.provider.compat import AirflowFailException, AirflowRescheduleException, conf
 from sluiceway.provider.hooks.kafka_connect import kafka_overrides
+from sluiceway.provider.mistakes import mistakes_are_final
 from sluiceway.provider.progress.cluster_view import open_view
 from sluiceway.provider.settings import read_settings
 from sluiceway.provider.triggers import ConditionTrigger
@@ -58,6 +60,7 @@ class ConditionSensor(BaseSensorOperator):
     def condition(self) -> Condition:
         """Return the condition, from the rendered fields; raises ValueError for invalid fields."""
 
+    @mistakes_are_final
     def poke(self, context: Context) -> bool:
         """Check once, with new Kafka clients, since the task may end between two pokes."""
         condition = self.condition()
@@ -104,5 +107,7 @@ class ConditionSensor(BaseSensorOperator):
 
     def _check(self, condition: Condition) -> ConditionResult:
         """Check the condition on the cluster. Tests replace it."""
-        with open_view(read_settings().worker(self.worker_properties, kafka_overrides(self.kafka_conn_id))) as view:
+        worker = read_settings().worker(self.worker_properties, kafka_overrides(self.kafka_conn_id))
+        check_brokers(worker)
+        with open_view(worker) as view:
             return condition.check(view)

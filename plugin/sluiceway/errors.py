@@ -93,12 +93,23 @@ class ConfigError(ConnectError):
         return f"Invalid value {value} for configuration {self.name}: {self.message}"
 
 
+class TemporaryProblem(str):
+    """The text of a problem of a config that may go away by itself, such as a server that cannot be reached."""
+
+    __slots__ = ()
+
+
 class InvalidConfigError(BadRequestError):
     """Validation refused a connector's config; ``errors`` has one message for each problem (REST: 400)."""
 
     def __init__(self, errors: Sequence[str]) -> None:
         super().__init__(tuple(errors))
         self.errors = tuple(errors)
+
+    @property
+    def temporary(self) -> bool:
+        """Whether the same config may be valid later."""
+        return all(isinstance(error, TemporaryProblem) for error in self.errors)
 
     def __str__(self) -> str:
         problems = "".join(f"\n{error}" for error in self.errors)

@@ -61,11 +61,12 @@ class References:
 
     def hidden(self, text: str, key: str | None = None) -> str:
         """Replace resolved values in a text with the references in the config. ``key``: the key that the text is about."""
+        kind = type(text)  # a subclass says that the error is temporary
         for name, written in self.written.items():
             resolved = self.config[name]
             if resolved and resolved != written and (name == key or len(resolved) >= _MIN_LENGTH):
                 text = text.replace(resolved, written)
-        return text
+        return kind(text)
 
     def _shown(self, info: ConfigInfo) -> ConfigInfo:
         if info.value is None:

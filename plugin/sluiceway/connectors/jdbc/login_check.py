@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from sluiceway.config.definition import ValidatedValue
 from sluiceway.connectors.jdbc.connection import Database
 from sluiceway.connectors.jdbc.url import CONNECTION_URL
-from sluiceway.errors import ConnectError, MissingToolError, RetriableError
+from sluiceway.errors import ConnectError, MissingToolError, RetriableError, TemporaryProblem
 
 if TYPE_CHECKING:
     import sqlalchemy as sa
@@ -44,7 +44,7 @@ def check_login(
         if may_be_unreachable:
             log.warning("%s", error)
         else:
-            values[CONNECTION_URL].errors.append(str(error))
+            values[CONNECTION_URL].errors.append(TemporaryProblem(error))
     except MissingToolError as error:
         values[CONNECTION_URL].errors.append(str(error))
     except ConnectError as error:

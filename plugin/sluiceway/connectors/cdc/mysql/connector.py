@@ -12,7 +12,7 @@ from sluiceway.connectors.cdc.mysql.connection import Server
 from sluiceway.connectors.cdc.mysql.converters import converters
 from sluiceway.connectors.cdc.mysql.task import MariaDbSourceTask, MySqlSourceTask
 from sluiceway.connectors.cdc.option_checks import add_problems
-from sluiceway.errors import ConfigError, ConnectError
+from sluiceway.errors import ConfigError, ConnectError, RetriableError, TemporaryProblem
 
 _EXCLUSIVE = (
     ("database.include.list", "database.exclude.list"),
@@ -43,7 +43,8 @@ class BinlogConnector(SourceConnector):
             try:
                 Server(source_config(config).connection).close()
             except ConnectError as error:
-                values["database.hostname"].errors.append(f"Unable to connect: {error}")
+                text = f"Unable to connect: {error}"
+                values["database.hostname"].errors.append(TemporaryProblem(text) if isinstance(error, RetriableError) else text)
         return values
 
     @classmethod

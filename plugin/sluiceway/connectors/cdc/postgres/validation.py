@@ -10,7 +10,7 @@ from sluiceway.connectors.cdc.option_checks import add_problems
 from sluiceway.connectors.cdc.postgres.config import postgres_config
 from sluiceway.connectors.cdc.postgres.connection import connect, driver
 from sluiceway.connectors.cdc.postgres.keys import CONFIG
-from sluiceway.errors import MissingToolError
+from sluiceway.errors import MissingToolError, TemporaryProblem
 
 
 def validate(config: Mapping[str, str]) -> dict[str, ValidatedValue]:
@@ -40,7 +40,8 @@ def _check_login(config: Mapping[str, str], found: dict[str, ValidatedValue]) ->
             if row is None or row[0] != "logical":
                 key.errors.append(f"Postgres server wal_level property must be 'logical' but is: '{row and row[0]}'")
     except psycopg.Error as error:
-        key.errors.append(f"Error while validating connector config: {_server_text(str(error))}")
+        text = f"Error while validating connector config: {_server_text(str(error))}"
+        key.errors.append(TemporaryProblem(text) if isinstance(error, psycopg.OperationalError) else text)
 
 
 def _server_text(text: str) -> str:
