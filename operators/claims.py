@@ -32,9 +32,9 @@ class ClaimedConnector(WatchedConnector):
 
     def _warn_of_more_runs(self) -> None:
         """Warn at parse about a DAG of which several runs may want the connector at once."""
-        if self._dag is not None and (most := self._dag.max_active_runs) > 1:
+        if self.has_dag() and (most := self.dag.max_active_runs) > 1:  # type: ignore[no-untyped-call]
             warnings.warn(
-                f"DAG {self._dag.dag_id}, task {self.task_id}: a long-running connector runs in one DAG run at a time, and "
+                f"DAG {self.dag.dag_id}, task {self.task_id}: a long-running connector runs in one DAG run at a time, and "
                 f"max_active_runs is {most}. A further run waits for the end of the first. Set max_active_runs=1.",
                 UserWarning,
                 stacklevel=4,
@@ -65,7 +65,8 @@ class ClaimedConnector(WatchedConnector):
         if action is NextAction.FAIL_FENCED:
             self._respect_lease(context, settings, topics, name)
         if (message := failure(action, name, end.exit_code, end.cause)) is not None:
-            raise AirflowException(message) from end.failure
+            # A driver on this machine has logged its cause; the error of spark-submit would repeat its last lines.
+            raise AirflowException(message) from (None if end.cause else end.failure)
 
     def _claim(self, topics: InternalTopics, config: Mapping[str, str], dag: str) -> bool:
         """Store this DAG as the one that runs the connector; return False if it was stored already.

@@ -38,6 +38,9 @@ def process_logs(home: Path) -> dict[str, Path]:
     return {file.stem: file for file in sorted(files)}
 
 
+_ERRORS = ("error", "critical")
+
+
 def task_log(home: Path, dag: str) -> Path | None:
     """Return the newest log of a DAG's task, or None if the task never ran on this machine."""
     files = (home / "airflow" / "logs" / f"dag_id={dag}").glob("run_id=*/task_id=*/attempt=*.log")
@@ -90,9 +93,11 @@ def error_of_driver(file: Path, shown: int) -> list[str]:
 
 
 def _event(line: str) -> str:
-    """Return the message of a JSON line of Airflow, or any other line unchanged."""
+    """Return the message of a JSON line of Airflow, a driver's error with its level; any other line unchanged."""
     try:
-        return str(json.loads(line)["event"]) if line.startswith("{") else line
+        found = json.loads(line) if line.startswith("{") else {"event": line}
+        text = str(found["event"])
+        return f"ERROR {text}" if text.startswith("[") and found.get("level") in _ERRORS else text
     except (ValueError, KeyError, TypeError):
         return line
 

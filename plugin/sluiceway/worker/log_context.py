@@ -18,6 +18,7 @@ def log_to_stderr(prefix: str) -> None:
     root = logging.getLogger()
     root.handlers[:] = [handler]  # a Python worker is reused for other tasks, which have other prefixes
     root.setLevel(logging.INFO)
+    logging.getLogger("py4j").setLevel(logging.WARNING)  # it tells of each connection to the JVM that it closes
 
 
 @contextmanager

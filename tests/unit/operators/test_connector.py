@@ -6,8 +6,8 @@ import itertools
 import pickle
 import threading
 import time
-from collections.abc import Callable, Mapping
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext
 from datetime import datetime, timezone
 from pathlib import Path
 from types import SimpleNamespace
@@ -46,6 +46,7 @@ class Kafka:
         self.delays: list[float] = []
         self.during_delay: Callable[[], object] = lambda: None
         self.refuses = False
+        self.opened = 0
         self.positions = [ConnectorProgress()]
         self.looked = threading.Event()
         self.seen = DriverSeen(False)
@@ -56,6 +57,11 @@ class Kafka:
             return None
         application = Applications(self.default_application).application(self.config)
         return ConnectorEntry(name, self.config, self.target, target_state_at=self.toggled_at, application=application)
+
+    @contextmanager
+    def watched_entry(self, name: str) -> Iterator[Callable[[], ConnectorEntry | None]]:
+        self.opened += 1
+        yield lambda: self.entry(name)
 
     def ensure_config(self, name: str, config: Mapping[str, str]) -> None:
         if self.refuses:
@@ -452,6 +458,7 @@ def test_a_resume_within_pause_linger_starts_the_next_driver_in_the_same_try() -
     stage.linger = 60.0
     stage.run()
     assert next(drives) == 2
+    assert kafka.opened == 1, "the wait has polled more than once"
     assert stage.airflow.deleted_keys == ["spark_job_id"], "otherwise a durable task in cluster mode takes itself for done"
 
 

@@ -48,6 +48,9 @@ class InternalTopics(Protocol):
     def entry(self, name: str) -> ConnectorEntry | None:
         """Return a connector's config and target state; None if it does not exist."""
 
+    def watched_entry(self, name: str) -> AbstractContextManager[Callable[[], ConnectorEntry | None]]:
+        """Return a function that reads ``entry`` repeatedly over one connection."""
+
     def ensure_config(self, name: str, config: Mapping[str, str]) -> None:
         """Create the connector or change its config, if it differs; raises InvalidConfigError if the config is invalid."""
 
@@ -114,6 +117,11 @@ class KafkaInternalTopics:
     def entry(self, name: str) -> ConnectorEntry | None:
         with self._config_store() as store:
             return store.snapshot().entry(name)
+
+    @contextmanager
+    def watched_entry(self, name: str) -> Iterator[Callable[[], ConnectorEntry | None]]:
+        with self._config_store(brief=False) as store:
+            yield lambda: store.snapshot().entry(name)
 
     def ensure_config(self, name: str, config: Mapping[str, str]) -> None:
         wanted = {**config, NAME: name}

@@ -11,6 +11,7 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 
 from sluiceway.provider.compat import AirflowException, AirflowFailException
+from sluiceway.provider.driver.driver_lines import driver_line
 from sluiceway.provider.driver.last_error import last_error
 from sluiceway.provider.driver.submit_command import masked
 
@@ -41,9 +42,10 @@ class SubmitProcess:
         *,
         own_session: bool = False,
     ) -> None:
-        self._command, self._on_line = command, on_line
+        self._on_line = on_line
         self._last: deque[str] = deque(maxlen=_LAST_LINES)
         self._recent: deque[str] = deque(maxlen=_LAST_LINES_OF_ERROR)
+        self._level = logging.INFO
         log.info("spark-submit: %s", masked(command))
         try:
             self._process = subprocess.Popen(
@@ -91,7 +93,7 @@ class SubmitProcess:
         """Return the error of a spark-submit that has failed, with the last lines of its output."""
         lines = "\n".join(masked(line) for line in self._last)
         shown = f"\nIts last lines:\n{lines}" if lines else ""
-        return AirflowException(f"spark-submit failed: {why}. Its command: {masked(self._command)}{shown}")
+        return AirflowException(f"spark-submit failed: {why}.{shown}")
 
     def _read(self, line: str) -> None:
         self._on_line(line)
@@ -99,7 +101,8 @@ class SubmitProcess:
             self._last = deque(maxlen=_LAST_LINES_OF_ERROR)  # the whole trace, without what was logged before
         self._last.append(line)
         self._recent.append(line)
-        log.info(line)
+        self._level, text = driver_line(line, self._level)
+        log.log(self._level, "%s", text)
 
 
 def run_afterwards(commands: Sequence[str]) -> None:

@@ -30,19 +30,20 @@ def await_resume(
         is_killed: whether Airflow ends the task.
     """
     deadline = time.monotonic() + settings.pause_linger
-    if settings.pause_linger:
-        log.info("[%s|worker] The driver has drained; waiting %g s for a resume", name, settings.pause_linger)
-    while time.monotonic() < deadline and not is_killed():
-        try:
-            entry = topics.entry(name)
-            if entry is None:
-                return False
-            if not is_paused() and before_start(dag_paused=False, entry=entry) is NextAction.START:
-                return True
-        except Exception as error:  # noqa: BLE001 (Airflow or Kafka does not answer; the scheduler restarts the task later)
-            log.warning("[%s|worker] Cannot read whether the connector is resumed: %s", name, error)
-            return False
-        time.sleep(min(settings.pause_poll_interval, _LINGER_POLL_SECONDS))
+    if not settings.pause_linger:
+        return False
+    log.info("[%s|worker] The driver has drained; waiting %g s for a resume", name, settings.pause_linger)
+    try:
+        with topics.watched_entry(name) as read:
+            while time.monotonic() < deadline and not is_killed():
+                entry = read()
+                if entry is None:
+                    return False
+                if not is_paused() and before_start(dag_paused=False, entry=entry) is NextAction.START:
+                    return True
+                time.sleep(min(settings.pause_poll_interval, _LINGER_POLL_SECONDS))
+    except Exception as error:  # noqa: BLE001 (Airflow or Kafka does not answer; the scheduler restarts the task later)
+        log.warning("[%s|worker] Cannot read whether the connector is resumed: %s", name, error)
     return False
 
 
