@@ -133,6 +133,7 @@ class ConnectorOperator(LineageMixin, ClaimedConnector):
         mode = self.mode or DagKeys.parse(config).mode
         if entry.application and mode == LONG_RUNNING and not is_backfill(context):
             publish(self, context["ti"])
+            self._warn_unwatched()
             self._defer(settings, DriverEndedCondition(self.connector, hosted=True), {"hosted": True})
         backfill = self._backfill(topics, config, context)
         name, used_config = (backfill.name, dict(backfill.config)) if backfill else (self.connector, config)
@@ -155,6 +156,7 @@ class ConnectorOperator(LineageMixin, ClaimedConnector):
             with self._progress_log(context, settings, topics, name) as progress:
                 end = self._run(context, settings, hook, is_paused, set_target_state)
         self._raise_if_killed()
+        self._raise_if_failed(name)
         moved = self._summary(progress, name, end.records)
         self.log.info("[%s|worker] Moved %s", name, moved)
 
@@ -279,6 +281,7 @@ class ConnectorOperator(LineageMixin, ClaimedConnector):
             self.log.info("[%s|worker] Submitted as %s", name, hook.submit(self.application))
         else:
             return
+        self._warn_unwatched()
         generation = driver.generation - 1 if driver.lives else driver.generation
         moved = topics.progress(name) or ConnectorProgress()
         detached = DetachedDriver(name, generation, time.time(), moved, self._restarts.number)

@@ -191,6 +191,16 @@ class DriverOperator(SparkSubmitOperator):
         if self._submit_hook is not None:
             self._submit_hook.on_kill()
 
+    def _end_driver(self, *, kill: bool) -> None:
+        """Drain the driver, or kill it. In cluster mode, ask the cluster to end it. Callable from another thread."""
+        if self._processes is None:
+            if self._submit_hook is not None:
+                self._submit_hook.on_kill()
+        elif kill:
+            self._processes.kill()
+        else:
+            self._processes.drain()
+
     def _worker(self, context: Context, settings: Settings, overrides: Mapping[str, str] | None = None) -> WorkerConfig:
         """Return the worker's config, with which references to this DAG run can be resolved; raises ConfigError.
 

@@ -17,8 +17,9 @@ from sluiceway.provider.driver.backfill import Backfill
 from sluiceway.provider.driver.internal_topics import KafkaInternalTopics
 from sluiceway.provider.progress.cluster_view import open_view
 from sluiceway.storage.factory import open_stores
-from sluiceway.storage.model import LeaseOwner, State, TargetState
+from sluiceway.storage.model import LeaseOwner, State, Status, TargetState, TaskId
 from sluiceway.worker.kafka_channel import KafkaChannels, KafkaControlChannel
+from support.eventually import eventually
 
 pytestmark = pytest.mark.kafka
 
@@ -95,6 +96,28 @@ def test_the_task_whose_driver_runs_a_connector_is_known_until_another_one_takes
         newer.close()
         other.close()
         assert (topics.driver(name).lives, topics.driver(name).owner) == (False, None)
+
+
+def test_failed_tasks_are_those_of_the_driver_that_runs(worker: WorkerConfig, unique: Callable[[str], str]) -> None:
+    name, topics = unique("source"), KafkaInternalTopics(worker)
+    with open_stores(worker) as stores:
+        stores.status.put_connector(name, Status(State.RUNNING, "w:1", 1))
+        stores.status.put_task(TaskId(name, 0), Status(State.RUNNING, "w:1", 1))
+        stores.status.put_task(TaskId(name, 1), Status(State.FAILED, "w:1", 1, "a.b.E: no table\n\tat x"))
+        stores.status.put_task(TaskId(name, 2), Status(State.FAILED, "w:1", 1))
+    assert topics.failed(name, time.time() - 60) == ("task 1: a.b.E: no table", "task 2: no trace")
+    assert topics.failed(name, time.time() + 60) == ()
+    assert topics.failed("none", 0) == ()
+
+
+def test_an_entry_is_followed_over_one_connection(worker: WorkerConfig, unique: Callable[[str], str]) -> None:
+    name, topics = unique("source"), KafkaInternalTopics(worker)
+    with _herder(worker) as herder, topics.watched_entry(name) as read:
+        assert read() is None
+        herder.create(name, {"connector.class": "FileStreamSource", "topic": "t"})
+        eventually(lambda: (entry := read()) and entry.target_state is TargetState.STARTED, what="the connector")
+        herder.pause(name)
+        eventually(lambda: (entry := read()) and entry.target_state is TargetState.PAUSED, what="the pause")
 
 
 def test_records_are_counted_from_a_timestamp(worker: WorkerConfig, topic: str) -> None:

@@ -50,6 +50,7 @@ class Kafka:
         self.positions = [ConnectorProgress()]
         self.looked = threading.Event()
         self.seen = DriverSeen(False)
+        self.failures: tuple[str, ...] = ()
         self.backfills: list[tuple[str, str]] = []
 
     def entry(self, name: str) -> ConnectorEntry | None:
@@ -89,6 +90,9 @@ class Kafka:
 
     def progress_reader(self, name: str) -> Callable[[], ConnectorProgress]:
         return lambda: self.positions[0]
+
+    def failed(self, name: str, since: float) -> tuple[str, ...]:
+        return self.failures
 
     def topics(self, name: str) -> list[str]:
         return ["t"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import threading
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -11,8 +12,10 @@ import pytest
 from airflow.sdk import BaseNotifier
 
 from sluiceway.operators import SinkConnectorOperator
+from sluiceway.provider.compat import AirflowException, AirflowFailException, TaskDeferred
 from sluiceway.provider.progress.connector_progress import ConnectorProgress
-from support.eventually import LIMIT
+from support.eventually import LIMIT, eventually
+from unit.operators.test_connector import SOURCE as SOURCE_CONFIG
 from unit.operators.test_connector import Kafka, Stage, worker_file  # noqa: F401 (the fixture is used by its name)
 
 STUCK = ConnectorProgress(count=10, lag=5)
@@ -92,3 +95,102 @@ def test_the_example_has_callbacks_and_a_deadline() -> None:
     assert alert.interval == timedelta(minutes=10)
     assert isinstance(alert.callback, callbacks.AsyncCallback)
     assert alert.callback.path == "sluiceway.dags.example_watch_progress.tell_late"
+
+
+# Tasks of the connector that have FAILED.
+
+FAILED = ("task 1: org.apache.kafka.connect.errors.ConnectException: no table",)
+
+
+def with_failed(drive: Any, **arguments: Any) -> Stage:
+    stage = Stage(Kafka(SOURCE_CONFIG), drive, mode="micro-batch", **arguments)
+    stage.kafka.failures = FAILED
+    settings = replace(stage.operator._settings(), progress_interval=0.01)
+    stage.operator._settings = lambda: settings  # type: ignore[method-assign]
+    return stage
+
+
+def test_failed_tasks_are_told_once_to_callbacks_and_again_when_others_fail() -> None:
+    said: list[str] = []
+    second = threading.Event()
+
+    def tell(context: Any) -> None:
+        said.append(context["reason"])
+        stage.kafka.failures = (*FAILED, "task 2: E: other")
+        if len(said) == 2:
+            second.set()
+
+    def drive() -> int:
+        assert second.wait(LIMIT)
+        return 0
+
+    stage = with_failed(drive, on_failed_tasks="callback", on_failed_tasks_callback=tell)
+    stage.run()
+    assert said == [f"Connector c: FAILED: {FAILED[0]}", f"Connector c: FAILED: {FAILED[0]}; task 2: E: other"]
+
+
+def test_failed_tasks_may_fail_the_airflow_task_which_airflow_retries() -> None:
+    ended: list[bool] = []
+    told_twice = threading.Event()
+
+    class Processes:
+        def refresh(self) -> None: ...
+
+        def drain(self) -> bool:
+            ended.append(False)
+            return True
+
+        def kill(self) -> int:
+            ended.append(True)
+            told_twice.set()
+            return 1
+
+    def drive() -> int:
+        stage.operator._processes = processes
+        stage.kafka.failures = FAILED
+        return 0 if told_twice.wait(LIMIT) else 1
+
+    stage = with_failed(drive, on_failed_tasks="fail")
+    processes: Any = Processes()
+    stage.kafka.failures = ()
+    with pytest.raises(AirflowException, match=r"Connector c: FAILED: task 1: .* no table\. Its driver was ended") as raised:
+        stage.run()
+    assert not isinstance(raised.value, AirflowFailException)
+    assert ended[:2] == [False, True]
+
+
+def test_in_cluster_mode_failed_tasks_end_the_driver_through_the_cluster() -> None:
+    stage = with_failed(
+        lambda: 0 if eventually(lambda: stage.hook.killed, what="its end") else 1, on_failed_tasks="fail", durable=False
+    )
+    stage.hook.is_client_mode = False
+    with pytest.raises(AirflowException, match="no table"):
+        stage.run()
+
+
+def test_by_default_failed_tasks_leave_the_driver_and_the_airflow_task_alone(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level("WARNING"):
+        stage = with_failed(lambda: 0 if eventually(lambda: FAILED[0] in caplog.text, what="a warning") else 1)
+        stage.run()
+    assert not stage.hook.killed
+
+
+def test_what_cannot_be_watched_in_the_triggerer_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+    stage = Stage(Kafka({**SOURCE_CONFIG, "sluiceway.application": "a"}), on_failed_tasks="fail", no_progress_after=60)
+    with pytest.raises(TaskDeferred):
+        stage.run()
+    assert "no_progress_after, on_failed_tasks: no effect while the task waits in the triggerer" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"on_failed_tasks": "kill"}, "must be 'keep', 'fail' or 'callback', not 'kill'"),
+        ({"on_failed_tasks": "callback"}, "need each other"),
+        ({"on_failed_tasks_callback": print}, "need each other"),
+        ({"on_failed_tasks": "fail", "on_failed_tasks_callback": print}, "need each other"),
+    ],
+)
+def test_arguments_about_failed_tasks_that_cannot_work_are_refused(arguments: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        SinkConnectorOperator(task_id="t", connector="c", **arguments)

@@ -85,6 +85,12 @@ class InternalTopics(Protocol):
         Raises NotFoundError.
         """
 
+    def failed(self, name: str, since: float) -> tuple[str, ...]:
+        """Return what of a connector is FAILED, the connector itself or tasks, each with the first line of its trace.
+
+        A status from before ``since``, in seconds since the epoch, is that of an earlier driver and does not count.
+        """
+
     def topics(self, name: str) -> list[str]:
         """Return the connector's active topics, as ``GET /connectors/<name>/topics`` does."""
 
@@ -180,6 +186,16 @@ class KafkaInternalTopics:
     def topics(self, name: str) -> list[str]:
         with self._status_store() as store:
             return store.topics(name)
+
+    def failed(self, name: str, since: float) -> tuple[str, ...]:
+        with self._status_store() as store:
+            statuses = {"connector": store.connector(name)}
+            statuses |= {f"task {number}": status for number, status in store.tasks(name).items()}
+        return tuple(
+            f"{what}: {(status.trace or 'no trace').partition(chr(10))[0]}"
+            for what, status in statuses.items()
+            if status is not None and status.state is State.FAILED and status.timestamp >= since * 1000
+        )
 
     def progress_reader(self, name: str) -> Callable[[], ConnectorProgress]:
         entry = self.entry(name)

@@ -26,6 +26,12 @@ class ProgressSource(Protocol):
     def progress_reader(self, name: str) -> ReadProgress:
         """Return a function that measures the connector repeatedly over one connection."""
 
+    def failed(self, name: str, since: float) -> tuple[str, ...]:
+        """Return what of a connector is FAILED, the connector itself or tasks, each with the first line of its trace.
+
+        A status from before ``since``, in seconds since the epoch, is that of an earlier driver and does not count.
+        """
+
 
 class ProgressLog:
     """Context manager that logs progress until it exits. If Kafka does not answer, lines are missing; the driver runs on.
@@ -34,6 +40,7 @@ class ProgressLog:
         name: the connector's name.
         interval: seconds between two lines.
         observe: called on the log's thread with each measurement and the one before it, if there is one.
+        observe_failed: called after it with what is FAILED, also if that is nothing.
     """
 
     def __init__(
@@ -43,13 +50,16 @@ class ProgressLog:
         interval: float,
         clock: Callable[[], float] = time.monotonic,
         observe: Callable[[ConnectorProgress | None, ConnectorProgress], None] = lambda _before, _now: None,
+        observe_failed: Callable[[tuple[str, ...]], None] = lambda _failed: None,
     ) -> None:
         self._name = name
         self._source = source
         self._interval = interval
         self._clock = clock
         self._observe = observe
+        self._observe_failed = observe_failed
         self._started_at = clock()
+        self._since = time.time()
         self._before: ConnectorProgress | None = None
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name=f"progress-{name}", daemon=True)
@@ -87,10 +97,15 @@ class ProgressLog:
         while not self._stop.wait(self._interval):
             try:
                 now = self._clock(), read()
+                failed = self._source.failed(self._name, self._since)
             except ConnectError as error:
                 log.warning("[%s|worker] Cannot measure progress, trying again in %g s: %s", self._name, self._interval, error)
                 continue
-            if last is not None:
-                log.info("[%s|worker] %s", self._name, progress_line(last[1], now[1], now[0] - last[0]))
+            moved = "" if last is None else progress_line(last[1], now[1], now[0] - last[0])
+            if failed:
+                log.warning("[%s|worker] FAILED: %s; %s", self._name, "; ".join(failed), moved)
+            elif moved:
+                log.info("[%s|worker] %s", self._name, moved)
             self._observe(None if last is None else last[1], now[1])
+            self._observe_failed(failed)
             last = now

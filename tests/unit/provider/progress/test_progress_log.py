@@ -17,6 +17,10 @@ class _Kafka:
         self.count = 0
         self.away = False
         self.reads = 0
+        self.failures: tuple[str, ...] = ()
+
+    def failed(self, name: str, since: float) -> tuple[str, ...]:
+        return self.failures
 
     def progress(self, name: str) -> ConnectorProgress:
         return ConnectorProgress([({"p": name}, {"o": self.count})], count=self.count)
@@ -44,6 +48,23 @@ def test_progress_is_logged_while_the_driver_runs_and_continues_after_an_outage(
             reads = kafka.reads
             eventually(lambda: kafka.reads > reads + 2, what="measurements after the outage")
         assert progress.summary(None).records == kafka.count
+
+
+def test_a_line_is_a_warning_while_something_has_failed(caplog: pytest.LogCaptureFixture) -> None:
+    kafka = _Kafka()
+    seen: list[tuple[str, ...]] = []
+
+    def levels() -> list[str]:
+        return [each.levelname for each in caplog.records if "3 record(s)" in each.getMessage()]
+
+    with caplog.at_level("INFO"), ProgressLog("c", kafka, interval=0.01, observe_failed=seen.append):
+        eventually(lambda: "INFO" in levels(), what="a line")
+        kafka.failures = ("connector: E: x", "task 2: E: y")
+        eventually(lambda: levels()[-1] == "WARNING", what="a warning")
+        kafka.failures = ()
+        eventually(lambda: levels()[-1] == "INFO", what="a line after the restart")
+    assert "[c|worker] FAILED: connector: E: x; task 2: E: y; 3 record(s)" in caplog.text
+    assert {(), ("connector: E: x", "task 2: E: y")} == set(seen)
 
 
 def test_each_measurement_is_observed_with_the_one_before_it() -> None:
