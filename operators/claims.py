@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sluiceway.errors import BadRequestError
 from sluiceway.operators.driver_operator import DriverEnd
@@ -56,7 +56,8 @@ class ClaimedConnector(WatchedConnector):
                 "run, or remove the connector from one of the two; then clear this task."
             )
         self.log.warning("[%s|worker] Waiting for the end of the driver of another run: %s", name, owner)
-        self._defer(settings, DriverEndedCondition(name, driver.generation - 1), {}, "after_creation")
+        condition = DriverEndedCondition(name, driver.generation - 1, deadline=self._deadline(context))
+        self._defer(settings, condition, {}, "after_creation")
 
     def _raise_failure(
         self, context: Context, settings: Settings, topics: InternalTopics, name: str, action: NextAction, end: DriverEnd
@@ -67,6 +68,11 @@ class ClaimedConnector(WatchedConnector):
         if (message := failure(action, name, end.exit_code, end.cause)) is not None:
             # A driver on this machine has logged its cause; the error of spark-submit would repeat its last lines.
             raise AirflowException(message) from (None if end.cause else end.failure)
+
+    def _raise_if_late(self, event: Mapping[str, Any]) -> None:
+        """Fail the task if its wait in the triggerer has failed. ``event`` is the payload of ``ConditionTrigger``."""
+        if event.get("failed"):
+            raise AirflowException(f"Connector {self.connector}: {event['seen']}.")
 
     def _claim(self, topics: InternalTopics, config: Mapping[str, str], dag: str) -> bool:
         """Store this DAG as the one that runs the connector; return False if it was stored already.

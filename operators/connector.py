@@ -49,6 +49,10 @@ from sluiceway.storage.model import ConnectorEntry
 if TYPE_CHECKING:
     from airflow.sdk import Context
 
+_DEFERRABLE_IN_CLIENT_MODE = (
+    "deferrable=True has no effect: Spark runs in client mode, where the driver is the child of this task and keeps its slot. "
+    "Set deploy-mode=cluster in the Spark connection, or sluiceway.application in the connector's config"
+)
 _SUBMIT_TIMEOUT_SECONDS = 300.0  # a driver submitted to a cluster may have to wait for resources
 
 
@@ -108,6 +112,7 @@ class ConnectorOperator(LineageMixin, ClaimedConnector):
         self.mode = mode
         if given_mode(mode, config) == LONG_RUNNING:
             self._warn_of_more_runs()
+        self._deferrable_given = deferrable is True
         self.deferrable = conf.getboolean("operators", "default_deferrable", fallback=False) if deferrable is None else deferrable
 
     @property
@@ -134,7 +139,8 @@ class ConnectorOperator(LineageMixin, ClaimedConnector):
         if entry.application and mode == LONG_RUNNING and not is_backfill(context):
             publish(self, context["ti"])
             self._warn_unwatched()
-            self._defer(settings, DriverEndedCondition(self.connector, hosted=True), {"hosted": True})
+            ended = DriverEndedCondition(self.connector, hosted=True, deadline=self._deadline(context))
+            self._defer(settings, ended, {"hosted": True})
         backfill = self._backfill(topics, config, context)
         name, used_config = (backfill.name, dict(backfill.config)) if backfill else (self.connector, config)
         bounded = mode == MICRO_BATCH or backfill is not None
@@ -183,6 +189,7 @@ class ConnectorOperator(LineageMixin, ClaimedConnector):
         detached = DetachedDriver.from_dict(began) if began else None
         name = detached.name if detached else self.connector
         self.log.info("[%s|worker] %s", name, event["seen"])
+        self._raise_if_late(event)
         entry = topics.entry(name)
         config = dict(entry.config or {}) if entry else {}
         if hosted and entry is not None and entry.application is None:  # its config was changed: it needs a driver of its own
@@ -205,6 +212,7 @@ class ConnectorOperator(LineageMixin, ClaimedConnector):
     def after_creation(self, context: Context, event: Mapping[str, Any]) -> Any:
         """Run the connector that the task waited for. ``event`` is the payload of ``ConditionTrigger``."""
         self.log.info("[%s|worker] %s", self.connector, event["seen"])
+        self._raise_if_late(event)
         return self.execute(context)
 
     def lineage(self) -> Lineage | None:
@@ -270,6 +278,8 @@ class ConnectorOperator(LineageMixin, ClaimedConnector):
         Return in client mode, and if the task must wait in its slot.
         """
         if hook.is_client_mode:
+            if self._deferrable_given:
+                self.log.warning("[%s|worker] %s", name, _DEFERRABLE_IN_CLIENT_MODE)
             return
         driver = topics.driver(name)
         store = self._driver_store(context)
@@ -285,7 +295,8 @@ class ConnectorOperator(LineageMixin, ClaimedConnector):
         generation = driver.generation - 1 if driver.lives else driver.generation
         moved = topics.progress(name) or ConnectorProgress()
         detached = DetachedDriver(name, generation, time.time(), moved, self._restarts.number)
-        condition = DriverEndedCondition(name, generation, time.time() + _SUBMIT_TIMEOUT_SECONDS)
+        patience = time.time() + _SUBMIT_TIMEOUT_SECONDS
+        condition = DriverEndedCondition(name, generation, patience, deadline=self._deadline(context))
         self._defer(settings, condition, {"began": detached.to_dict()})
 
     def _end_in_cluster(self, driver: DriverSeen, detached: DetachedDriver | None) -> DriverEnd:

@@ -101,11 +101,8 @@ class WarmBatches(DriverOperator):
                     warm.cancel()
         self._raise_if_killed()
         if not ended:
-            started = getattr(context["ti"], "start_date", None)
-            deadline = (
-                started.timestamp() + self.execution_timeout.total_seconds() if started and self.execution_timeout else None
-            )
-            condition = BatchEndedCondition(name, batch.application, batch.id, time.time(), _PATIENCE_SECONDS, deadline)
+            since = time.time()
+            condition = BatchEndedCondition(name, batch.application, batch.id, since, _PATIENCE_SECONDS, self._deadline(context))
             self._defer(settings, condition, {"began": batch.to_dict()}, "after_batch", _POLL_SECONDS)
 
     def _deadline(self, context: Context) -> float | None:

@@ -66,6 +66,22 @@ def test_the_error_of_a_driver_that_died_comes_first_with_its_trace(home: Path, 
         assert head not in out(capsys)
 
 
+@pytest.mark.parametrize(("level", "found"), [("error", True), ("critical", True), ("warning", False), ("info", False)])
+def test_without_a_trace_the_error_is_a_drivers_last_line_of_that_level(
+    home: Path, capsys: pytest.CaptureFixture[str], level: str, found: bool
+) -> None:
+    lines = [
+        ("info", "spark-submit: spark-submit --name x"),
+        (level, "[my sink|worker] my sink: no broker (sluiceway.driver)"),
+        ("warning", "[my sink|worker] The driver died with exit code 1; Airflow starts it again in 4 s"),
+        ("error", "Airflow's own"),
+    ]
+    attempt(home, 1, "".join(json.dumps({"timestamp": "T", "level": each, "event": text}) + "\n" for each, text in lines))
+    assert main(["logs", "my sink", "--home", str(home)]) == 0
+    head = "The driver's last error: [my sink|worker] my sink: no broker (sluiceway.driver)"
+    assert (head in out(capsys)) is found
+
+
 def test_a_name_without_a_log_is_told_what_there_is(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["logs", "nope", "--home", str(home)]) == 1
     assert "Processes with a log: kafka, rest" in capsys.readouterr().err

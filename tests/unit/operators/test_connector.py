@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
-from datetime import datetime, timezone
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -825,6 +825,29 @@ def test_in_cluster_mode_the_task_waits_for_a_running_driver_and_submits_no_seco
     deferred = _deferred(stage)
     assert deferred.method_name == "after_wait"
     assert deferred.trigger.condition["generation"] == 3, "the task waits for the running driver"
+
+
+@pytest.mark.parametrize("how", ["submitted", "runs already", "of another run", "hosted"])
+def test_an_execution_timeout_holds_while_the_task_is_deferred(how: str) -> None:
+    kafka = Kafka({**SOURCE, "sluiceway.application": "a"} if how == "hosted" else SOURCE)
+    if how in ("runs already", "of another run"):
+        kafka.seen = DriverSeen(True, 4, owner=OTHER_RUN if how == "of another run" else None)
+    stage = Stage(kafka, deferrable=True, durable=False, execution_timeout=timedelta(minutes=3))
+    stage.hook.is_client_mode = False
+    stage.airflow.start_date = datetime(2024, 1, 1, tzinfo=timezone.utc)  # type: ignore[attr-defined]
+    with pytest.raises(TaskDeferred) as deferred:
+        stage.run()
+    assert deferred.value.trigger.condition["deadline"] == datetime(2024, 1, 1, 0, 3, tzinfo=timezone.utc).timestamp()
+    event = {"met": False, "failed": True, "seen": "not ended within the task's execution_timeout"}
+    with pytest.raises(AirflowException, match="Connector c: not ended within the task's execution_timeout"):
+        getattr(stage.operator, deferred.value.method_name)(stage.airflow.context(), event, **(deferred.value.kwargs or {}))
+
+
+@pytest.mark.parametrize("given", [True, None, False])
+def test_deferrable_in_client_mode_says_that_it_has_no_effect(given: bool | None, capsys: pytest.CaptureFixture[str]) -> None:
+    stage = Stage(Kafka({**SOURCE, "airflow.mode": "micro-batch"}), deferrable=given)
+    stage.run()
+    assert ("deferrable=True has no effect: Spark runs in client mode" in capsys.readouterr().out) is (given is True)
 
 
 def test_in_cluster_mode_a_deferrable_task_submits_and_waits_in_the_triggerer() -> None:

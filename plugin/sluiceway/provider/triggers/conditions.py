@@ -18,6 +18,7 @@ from sluiceway.storage.model import ConnectorEntry, State, TargetState
 from sluiceway.worker.batch_messages import BatchReport, BatchState
 
 _NOT_CREATED = "the connector does not exist yet"
+_TOO_LONG = "not ended within the task's execution_timeout"
 
 
 class View(Protocol):
@@ -161,6 +162,7 @@ class DriverEndedCondition:
         patience: until when a driver may take to appear, in seconds since the epoch.
         hosted: whether a shared application runs the connector. Its own task starts it again, so its end is not the
             connector's end.
+        deadline: when the task's execution_timeout is over, in seconds since the epoch. The driver runs on.
     """
 
     kind: ClassVar[str] = "rest"  # as 0.1.0 stored it
@@ -168,12 +170,15 @@ class DriverEndedCondition:
     generation: int = 0
     patience: float = 0.0
     hosted: bool = False
+    deadline: float | None = None
 
     def check(self, view: View) -> ConditionResult:
         entry = view.entry(self.connector)
         if entry is None:
             return ConditionResult(True, "the connector was deleted")
         driver = view.driver(self.connector)
+        if self.deadline is not None and time.time() > self.deadline:
+            return ConditionResult(False, f"{_TOO_LONG}. A driver that runs is left alone", failed=True)
         if driver.lives:
             return ConditionResult(False, f"a driver runs, generation {driver.generation}")
         if entry.target_state is not TargetState.STARTED:
@@ -218,7 +223,7 @@ class BatchEndedCondition:
         if requested is not None and requested > self.batch:
             return ConditionResult(True, "another task has requested a micro-batch of the connector")
         if self.deadline is not None and time.time() > self.deadline:
-            return ConditionResult(False, "the micro-batch has not ended within the task's execution_timeout", failed=True)
+            return ConditionResult(False, f"the micro-batch: {_TOO_LONG}", failed=True)
         driver = view.driver(self.connector)
         if driver.lives:
             return ConditionResult(False, f"application {self.application} runs it, generation {driver.generation}")
@@ -247,9 +252,13 @@ _KINDS: dict[str, type[Any]] = {each.kind: each for each in _CONDITIONS}
 
 
 def to_dict(condition: Condition) -> dict[str, Any]:
-    """Return a condition as a dict that JSON can hold: its kind and its fields."""
+    """Return a condition as a dict that JSON can hold: its kind, and its fields but those that are None.
+
+    So a triggerer that has not been upgraded yet can read a condition that uses no newer field.
+    """
     values = {field.name: getattr(condition, field.name) for field in fields(_KINDS[condition.kind])}
-    return {"kind": condition.kind, **json.loads(json.dumps(values))}
+    given = {name: value for name, value in values.items() if value is not None}
+    return {"kind": condition.kind, **json.loads(json.dumps(given))}
 
 
 def from_dict(stored: Mapping[str, Any]) -> Condition:

@@ -124,6 +124,7 @@ SOON, PAST = time.time() + 1000, 0.0
         (DriverEndedCondition("c", 3, PAST), DriverSeen(False, 3), "STARTED", True),  # it never started
         (DriverEndedCondition("c", 3, SOON), DriverSeen(True, 4), "STARTED", False),
         (DriverEndedCondition("c", 3, SOON), DriverSeen(False, 4), "STARTED", True),  # started and ended
+        (DriverEndedCondition("c", 3, SOON, deadline=SOON), DriverSeen(False, 4), "STARTED", True),
         (DriverEndedCondition("c", 3, SOON), DriverSeen(True, 4), "PAUSED", False),  # still draining
         (DriverEndedCondition("c", 3, SOON), DriverSeen(False, 4), "PAUSED", True),
         (DriverEndedCondition("c", 3, SOON), DriverSeen(False, 3), None, True),  # deleted
@@ -135,6 +136,19 @@ def test_the_condition_is_met_when_the_driver_has_ended(
     condition: DriverEndedCondition, driver: DriverSeen, target: str | None, ended: bool
 ) -> None:
     assert _met(condition, View(driver=driver, target=target)) is ended
+
+
+@pytest.mark.parametrize("hosted", [False, True])
+@pytest.mark.parametrize("lives", [False, True])
+def test_the_wait_for_a_driver_fails_when_the_tasks_time_is_over(lives: bool, hosted: bool) -> None:
+    for deadline, failed in ((1.0, True), (SOON, False), (None, False)):
+        condition = DriverEndedCondition("c", 4, SOON, hosted=hosted, deadline=deadline)
+        view: Any = View(driver=DriverSeen(lives, 4), target="STARTED")
+        result = condition.check(view)
+        assert (result.met, result.failed) == (False, failed)
+        assert from_dict(to_dict(condition)) == condition
+    deleted: Any = View(driver=DriverSeen(False), target=None)
+    assert not DriverEndedCondition("c", deadline=1.0).check(deleted).failed
 
 
 def _batch(since: float = PAST, deadline: float | None = None) -> BatchEndedCondition:
