@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -10,9 +11,12 @@ import pytest
 from confluent_kafka import Producer
 
 from sluiceway.config.worker import WorkerConfig
+from sluiceway.errors import KafkaClientError
 from sluiceway.herder import Herder
+from sluiceway.kafka import reachability
 from sluiceway.kafka.admin import create_topic
 from sluiceway.kafka.clients import admin_client
+from sluiceway.kafka.reachability import check_brokers
 from sluiceway.provider.driver.backfill import Backfill
 from sluiceway.provider.driver.internal_topics import KafkaInternalTopics
 from sluiceway.provider.progress.cluster_view import open_view
@@ -108,6 +112,15 @@ def test_failed_tasks_are_those_of_the_driver_that_runs(worker: WorkerConfig, un
     assert topics.failed(name, time.time() - 60) == ("task 1: a.b.E: no table", "task 2: no trace")
     assert topics.failed(name, time.time() + 60) == ()
     assert topics.failed("none", 0) == ()
+
+
+def test_brokers_answer_and_a_server_that_is_no_broker_is_named(worker: WorkerConfig, monkeypatch: pytest.MonkeyPatch) -> None:
+    check_brokers(worker)
+    monkeypatch.setattr(reachability, "_ANSWER_SECONDS", 0.5)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = f"127.0.0.1:{server.getsockname()[1]}"
+        with pytest.raises(KafkaClientError, match=f"Cannot reach Kafka at {address}: "):
+            check_brokers(WorkerConfig.of({**worker.raw, "bootstrap.servers": address}))
 
 
 def test_an_entry_is_followed_over_one_connection(worker: WorkerConfig, unique: Callable[[str], str]) -> None:
