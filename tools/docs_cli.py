@@ -1,9 +1,11 @@
-"""Generates the reference page of the command line from its argparse parser. No I/O."""
+"""Generates the reference page of the command line from its argparse parser, and from examples that tests run."""
 
 from __future__ import annotations
 
 import argparse
+import re
 from collections.abc import Iterator
+from pathlib import Path
 
 from docs_markdown import cell, code, table
 
@@ -21,7 +23,7 @@ that print data take `--output`.
 | Option | Default | Meaning |
 | --- | --- | --- |
 | `-h`, `--help` | | print help |
-| `--server URL` | `$SLUICEWAY_SERVER`, the context, or `http://localhost:8083` | one or several addresses, separated by commas |
+| `--server URL` | `$SLUICEWAY_SERVER`, the context, or the local stack | one or several addresses, separated by commas |
 | `--context NAME` | `$SLUICEWAY_CONTEXT` | a context of `sluiceway contexts` |
 | `-o`, `--output` | `table` | `table`, `json`, or `yaml` |
 
@@ -52,23 +54,35 @@ that print data take `--output`.
 `migrate` returns 0 if all connectors can move or have moved, 1 if some cannot, and 2 for any error.
 """
 
+EXAMPLES = Path(__file__).with_name("cli_examples.md")
+_EXAMPLE = re.compile(r"^## ([^\n]+)\n\n(.+?)\n(?=\n## |\Z)", re.DOTALL | re.MULTILINE)
+
 _COMMON = {"help", "server", "context"}
 
 
 def sections() -> Iterator[str]:
-    """Yield a section for each command, in the order of ``sluiceway --help``."""
-    yield from _commands(parser())
+    """Yield a section for each command, in the order of ``sluiceway --help``. Raises ValueError for an example of no command."""
+    left = examples()
+    yield from _commands(parser(), left)
+    if left:
+        raise ValueError(f"{EXAMPLES} has examples of commands that do not exist: {', '.join(left)}")
 
 
-def _commands(parent: argparse.ArgumentParser) -> Iterator[str]:
+def examples() -> dict[str, str]:
+    """Return the examples by their commands."""
+    return dict(_EXAMPLE.findall(EXAMPLES.read_text(encoding="utf-8")))
+
+
+def _commands(parent: argparse.ArgumentParser, left: dict[str, str]) -> Iterator[str]:
     for action in parent._actions:
         if not isinstance(action, argparse._SubParsersAction):
             continue
         helps = {choice.dest: choice.help or "" for choice in action._choices_actions}
         for name, command in action.choices.items():
             if name in helps:  # an alias has no help of its own
-                yield _section(command, helps[name])
-                yield from _commands(command)
+                example = left.pop(command.prog, "")
+                yield _section(command, helps[name]) + (f"\n{example}\n" if example else "")
+                yield from _commands(command, left)
 
 
 def _section(command: argparse.ArgumentParser, summary: str) -> str:

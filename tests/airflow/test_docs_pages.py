@@ -10,14 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from sluiceway.stack import demo
+from sluiceway.stack import demo, demo_shop
 from sluiceway.stack.up import down
 from support import docker_stand_in
-from support.docs_pages import Shell, run_page
+from support.docs_pages import ON_THE_DEMO, Shell, run_page
 from support.guard import Guard
 from support.mariadb import MariaDbServer
 from support.postgres import PostgresServer
-from support.stack import RunningStack, end
+from support.stack import START, RunningStack, end
 
 pytestmark = [pytest.mark.airflow, pytest.mark.long, pytest.mark.timeout(2400)]
 
@@ -33,17 +33,29 @@ def databases() -> Iterator[None]:
         yield
 
 
+@pytest.fixture(scope="module")
+def running_demo(stack: RunningStack) -> Iterator[None]:
+    """What ``make demo`` has made and started."""
+    demo.run_main_job(stack.connect, stack.home / "demo", print, timeout=5 * START)
+    demo_shop.start(stack.connect, stack.home, print)
+    yield
+    demo_shop.writer(stack.home).stop()
+    for name in stack.connect.connectors():
+        stack.connect.delete(name)
+
+
 @pytest.fixture
-def shell(stack: RunningStack, tmp_path: Path) -> Iterator[Shell]:
+def shell(stack: RunningStack, running_demo: None, tmp_path: Path) -> Iterator[Shell]:
     """The shell of a reader who has run ``make demo``. The connectors that the page leaves are deleted."""
-    log = stack.home / "demo/access.log"
-    log.parent.mkdir(exist_ok=True)
-    if not log.exists():
-        log.write_text("\n".join(demo.sample_lines()) + "\n", encoding="utf-8")
     before = set(stack.connect.connectors())
     yield Shell(tmp_path, stack.home)
     for name in set(stack.connect.connectors()) - before:
         stack.connect.delete(name)
+
+
+@pytest.mark.parametrize("page", ON_THE_DEMO)
+def test_a_guide_on_the_demo(shell: Shell, page: str) -> None:
+    run_page(page, shell)
 
 
 def test_the_lakehouse(shell: Shell) -> None:

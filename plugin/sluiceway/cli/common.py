@@ -30,8 +30,7 @@ def add_server(parser: argparse.ArgumentParser) -> None:
         "--server",
         metavar="URL",
         help=f"REST API; separate several servers of one cluster by commas (default: ${SERVER_VARIABLE}, the current context, "
-        f"the running stack of 'sluiceway up', or {DEFAULT_SERVER}). For the API under Airflow, set ${TOKEN_VARIABLE} to an "
-        "access token",
+        f"that of 'sluiceway up', or {DEFAULT_SERVER}). For the API under Airflow, set ${TOKEN_VARIABLE} to an access token",
     )
     parser.add_argument("--context", metavar="NAME", help=f"context of 'sluiceway contexts' (default: ${CONTEXT_VARIABLE})")
 
@@ -49,9 +48,7 @@ def names_of(options: argparse.Namespace) -> list[str]:
 
 
 def client(options: argparse.Namespace, *, timeout: float = 60.0) -> ConnectClient:
-    """Return a client for the server of the option, the environment, the current context, or this machine, in this order.
-
-    On this machine, that is the running stack of ``sluiceway up``, wherever it listens, or else Kafka Connect's default.
+    """Return a client for the server of the option, the environment, the current context, or the local stack, in this order.
 
     Credentials come from the context and the environment, never from the command line, where ``ps`` would show them.
     ``timeout`` is in seconds. Raises ConfigError.
@@ -68,13 +65,21 @@ def client(options: argparse.Namespace, *, timeout: float = 60.0) -> ConnectClie
         context = contexts.get(name) if name else context
     token = os.environ.get(TOKEN_VARIABLE) or context.token()
     return ConnectClient(
-        servers or context.servers or _on_this_machine(),
+        servers or context.servers or local_server(),
         headers=_user() | ({"Authorization": f"Bearer {token}"} if token else {}),
         login=(context.username, context.password() or "") if context.username and not token else None,
         ca=context.ca,
         certificate=(context.certificate, context.key) if context.certificate else None,
         timeout=timeout,
     )
+
+
+def local_server() -> str:
+    """Return the address of the running stack of ``sluiceway up``, wherever it listens, or else Kafka Connect's default."""
+    from sluiceway.folders import state_home
+    from sluiceway.stack.addresses import running_rest
+
+    return running_rest(state_home()) or DEFAULT_SERVER
 
 
 def worker(file: Path | None) -> WorkerConfig:
@@ -106,13 +111,6 @@ def _user() -> dict[str, str]:
         return {"Sluiceway-User": getpass.getuser().encode("ascii", "replace").decode()}
     except (OSError, KeyError):  # a container's user without a name
         return {}
-
-
-def _on_this_machine() -> str:
-    from sluiceway.folders import state_home
-    from sluiceway.stack.addresses import running_rest
-
-    return running_rest(state_home()) or DEFAULT_SERVER
 
 
 def _servers(text: str) -> list[str]:

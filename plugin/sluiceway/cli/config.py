@@ -1,17 +1,21 @@
-"""``sluiceway config``: prints the settings that an Airflow installation needs, and the Kafka brokers in use."""
+"""``sluiceway config``: prints the settings that an Airflow installation needs, and the addresses of Kafka and REST API."""
 
 from __future__ import annotations
 
 import argparse
 from pathlib import Path
 
-from sluiceway.cli.common import Subparsers, worker
+from sluiceway.cli.common import Subparsers, local_server, worker
 from sluiceway.errors import ConfigError
 
 
 def register(subparsers: Subparsers) -> None:
-    parser = subparsers.add_parser("config", help="print the settings for your own Airflow, or the addresses of Kafka's brokers")
-    parser.add_argument("system", choices=("airflow", "bootstrap"))
+    parser = subparsers.add_parser("config", help="print the settings for your own Airflow, or an address of the local stack")
+    parser.add_argument(
+        "system",
+        choices=("airflow", "bootstrap", "rest"),
+        help="bootstrap: Kafka's brokers; rest: the REST API",
+    )
     parser.add_argument(
         "worker",
         type=Path,
@@ -23,7 +27,10 @@ def register(subparsers: Subparsers) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print environment variables in the syntax of shells and environment files, or the value of ``bootstrap.servers``."""
+    """Print environment variables in the syntax of shells and environment files, or an address."""
+    if options.system == "rest":
+        print(local_server())
+        return 0
     if options.system == "bootstrap":
         print(worker(options.worker).bootstrap_servers)
         return 0

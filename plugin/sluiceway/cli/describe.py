@@ -11,6 +11,7 @@ from sluiceway.cli.batches import batch_rows, batches_of
 from sluiceway.cli.common import Subparsers, add_names, add_server, client, worker
 from sluiceway.cli.get import key_rows, offset_rows, status_rows
 from sluiceway.cli.output import Rows, add_output, table, text
+from sluiceway.cli.troubleshooting import explained
 
 if TYPE_CHECKING:
     from sluiceway.rest.client import ConnectClient
@@ -61,7 +62,7 @@ def run_connector(options: argparse.Namespace) -> int:
         if part.get("trace"):
             name = f"task {part['id']}" if "id" in part else "the connector"
             title = f"Status of {name}" if part["state"] == "RUNNING" else f"Error of {name}"
-            print(f"\n{title}\n{part['trace'].rstrip()}")
+            print(f"\n{title}\n{explained(part)}")
     return 0
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from sluiceway.cli.common import Subparsers, add_names, add_server, client
 from sluiceway.cli.output import Rows, add_output, counts, show
+from sluiceway.cli.troubleshooting import explained
 
 if TYPE_CHECKING:
     from sluiceway.rest.client import ConnectClient
@@ -95,7 +96,7 @@ def _offset_row(each: dict[str, Any]) -> tuple[str, str]:
 
 
 def _traces(status: dict[str, Any]) -> list[str]:
-    return [f"\n{name}: {part['trace'].rstrip()}" for name, part in _parts(status) if part.get("trace")]
+    return [f"\n{name}: {explained(part)}" for name, part in _parts(status) if part.get("trace")]
 
 
 def _parts(status: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:

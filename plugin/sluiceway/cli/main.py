@@ -39,6 +39,7 @@ from sluiceway.cli import (
 )
 from sluiceway.cli.advice import advised
 from sluiceway.cli.common import TOKEN_VARIABLE
+from sluiceway.cli.troubleshooting import reference
 from sluiceway.errors import ConnectError
 from sluiceway.installation import install_command
 
@@ -109,14 +110,15 @@ def run_verb(options: argparse.Namespace) -> int:
         sys.stdout.flush()
     except ConnectError as error:
         code = exit_codes.exit_code(error)
-        print(f"sluiceway: {advised(error, options)}{' ' + _HINTS[code] if code in _HINTS else ''}", file=sys.stderr)
+        text = advised(error, options)
+        print("sluiceway:", *filter(None, (text, _HINTS.get(code), reference(text))), file=sys.stderr)
     except ModuleNotFoundError as error:
         package = (error.name or "").partition(".")[0]
         if package not in _EXTRAS:
             raise
         code = exit_codes.FAILED
         needed = f"This command needs the Python package {package}. Run: {install_command(_EXTRAS[package])}"
-        print(f"sluiceway: {needed}", file=sys.stderr)
+        print(f"sluiceway: {needed}.", reference(needed), file=sys.stderr)
     except KeyboardInterrupt:
         return exit_codes.INTERRUPTED
     except BrokenPipeError:

@@ -308,6 +308,7 @@ def test_get_shows_connectors_states_and_configs(api: Api, capsys: pytest.Captur
         "",
         "long-name-1: Error: boom",
         "  at",
+        "See docs/how-to/troubleshoot.md#failed.",
     ]
     assert main(["get", "config", "long-name"]) == 0
     assert "topic            t" in capsys.readouterr().out

@@ -123,7 +123,7 @@ def test_a_broken_file_is_told_by_its_path(content: str, tmp_path: Path, capsys:
 
 
 def test_without_a_choice_the_running_stack_is_called_wherever_it_listens(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     home = tmp_path / "home"
     record(home, Addresses("http://localhost:21543", "http://localhost:21544", "localhost:9092", "worker.properties"))
@@ -132,6 +132,8 @@ def test_without_a_choice_the_running_stack_is_called_wherever_it_listens(
     rest.start()
     try:
         assert chosen()[0] == "http://localhost:21543"
+        assert main(["config", "rest"]) == 0
+        assert capsys.readouterr().out == "http://localhost:21543\n"
         assert chosen("--server", "http://a:1")[0] == "http://a:1"
         monkeypatch.setenv(common.SERVER_VARIABLE, "http://b:1")
         assert chosen()[0] == "http://b:1"

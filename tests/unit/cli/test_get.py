@@ -9,12 +9,17 @@ import pytest
 from sluiceway.cli.main import main
 from unit.cli.pretend_client import CONFIG, PretendClient, out
 
+FAILED = "a-0: Error: boom\nSee docs/how-to/troubleshoot.md#failed.".splitlines()
+
 
 @pytest.mark.parametrize(
     ("arguments", "lines"),
     [
         (["get", "connectors"], ["NAME  TYPE    STATE    TASKS", "a     source  RUNNING  1 FAILED"]),
-        (["get", "status", "a"], ["NAME  STATE    WORKER", "a     RUNNING  h:1", "a-0   FAILED   h:1", "", "a-0: Error: boom"]),
+        (
+            ["get", "status", "a"],
+            ["NAME  STATE    WORKER", "a     RUNNING  h:1", "a-0   FAILED   h:1", "", *FAILED],
+        ),
         (["get", "tasks", "a"], ["TASK  CONFIG", "a-0   file=/f, db.password=[hidden]"]),
         (["get", "topics", "a"], ["TOPIC", "t"]),
         (["get", "offsets", "a"], ["PARTITION    OFFSET", "filename=/f  position=7"]),
