@@ -60,6 +60,7 @@ def values(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """Values of keys, with tables behind those that name one."""
     folder = tmp_path_factory.mktemp("plugins")
     deltalake.write_deltalake(folder / "delta" / "t", _ROWS)
+    (folder / "rows.db").touch()
     catalog = {"uri": f"sqlite:///{folder}/catalog.db", "warehouse": f"file://{folder}/warehouse"}
     iceberg = SqlCatalog("iceberg", **catalog)
     iceberg.create_namespace("db")

@@ -10,6 +10,7 @@ import pytest
 from sluiceway.errors import ConnectError
 from sluiceway.rest.client import ConnectClient
 from sluiceway.stack import demo, demo_shop
+from sluiceway.stack.process import BackgroundProcess
 
 
 class Connectors:
@@ -72,7 +73,7 @@ def test_waits_until_the_connector_and_all_tasks_run(before: str) -> None:
 
 def test_an_end_that_never_comes_is_an_error_that_says_what_is_left() -> None:
     with pytest.raises(ConnectError, match=r"After 0 s: a RUNNING \(no task yet\); 3 of 5 lines\. `sluiceway logs NAME`"):
-        demo.await_running(Connectors("RUNNING:").client(), ["a"], str, timeout=0.0, waiting=lambda: "3 of 5 lines")
+        demo.await_running(Connectors("RUNNING:").client(), ["a"], print, timeout=0.0, waiting=lambda: "3 of 5 lines")
 
 
 def test_a_second_demo_says_that_the_connectors_exist_and_resumes_them() -> None:
@@ -94,14 +95,14 @@ def test_a_second_demo_waits_although_the_file_is_copied(tmp_path: Path) -> None
 
 
 def test_the_first_demo_waits_for_the_copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(demo.time, "sleep", lambda _: (tmp_path / "copy.log").write_bytes((tmp_path / "access.log").read_bytes()))
+    monkeypatch.setattr("time.sleep", lambda _: (tmp_path / "copy.log").write_bytes((tmp_path / "access.log").read_bytes()))
     said: list[str] = []
     demo.run_main_job(Connectors("RUNNING: RUNNING").client(), tmp_path, said.append)
     assert said[-1] == "  0 of 10,000 lines copied"
 
 
 def test_the_shop_waits_for_its_connectors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(demo_shop.BackgroundProcess, "start", lambda _: None)
+    monkeypatch.setattr(BackgroundProcess, "start", lambda _: None)
     said: list[str] = []
     demo_shop.start(Connectors("UNASSIGNED:", "RUNNING: RUNNING").client(), tmp_path, said.append)
     assert "demo-archive UNASSIGNED" in said[-2]

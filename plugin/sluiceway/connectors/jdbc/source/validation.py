@@ -6,12 +6,14 @@ Runs on the API server and on the driver.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sluiceway.config.definition import ValidatedValue
 from sluiceway.connectors.jdbc.columns import Column
 from sluiceway.connectors.jdbc.connection import Database
 from sluiceway.connectors.jdbc.connection_keys import CONNECTION_PASSWORD, CONNECTION_USER
+from sluiceway.connectors.jdbc.dialects import dialect_class
 from sluiceway.connectors.jdbc.dialects.sql import TableId
 from sluiceway.connectors.jdbc.login_check import check_login
 from sluiceway.connectors.jdbc.source.columns import check_not_null, check_types, find_column, incrementing_column
@@ -42,8 +44,23 @@ def validate(config: Mapping[str, str]) -> dict[str, ValidatedValue]:
     for key, message in errors.items():
         found[key].errors.append(str(ConfigError(key, config.get(key, ""), message)))
     if not any(each.errors for each in found.values()):
-        _check_database(source_config(config), found)
+        source = source_config(config)
+        if missing := _missing_file(source):
+            found[CONNECTION_URL].errors.append(missing)
+        else:
+            _check_database(source, found)
     return found
+
+
+def _missing_file(config: SourceConfig) -> str | None:
+    """Return an error if the database is a file that does not exist: SQLite would create an empty one."""
+    url = config.connection.url
+    if not dialect_class(url.dialect).local_file or url.database == ":memory:" or Path(url.database).exists():
+        return None
+    return (
+        f"The database file {url.database} does not exist. Check {CONNECTION_URL}: it needs the path as seen from here, and "
+        "drivers and executors must find the file there, too."
+    )
 
 
 def _check_database(config: SourceConfig, found: dict[str, ValidatedValue]) -> None:
