@@ -23,11 +23,14 @@ ON_THE_DEMO = (
     "how-to/manage-offsets.md",
     "how-to/preview.md",
     "how-to/read-a-database.md",
+    "how-to/read-iceberg-and-delta.md",
     "how-to/restart-failed-tasks.md",
     "how-to/review-and-undo-changes.md",
+    "how-to/run-standalone.md",
     "how-to/secure-the-rest-api.md",
     "how-to/share-an-application.md",
     "how-to/use-the-command-line.md",
+    "how-to/write-files.md",
     "how-to/write-to-a-database.md",
 )
 #: Pages that tests/airflow/test_docs_pages.py runs.
@@ -42,11 +45,8 @@ _NOT_YET = "is written for the demo, and no run of the test has reached its end 
 _CLUSTER = "needs a cluster of several machines"
 #: Other pages with commands, and why no test runs them.
 NOT_RUN = {
-    "how-to/read-iceberg-and-delta.md": _NOT_YET,
-    "how-to/run-standalone.md": _NOT_YET,
     "how-to/schedule-connectors.md": _NOT_YET,
     "how-to/use-spark-formats.md": _NOT_YET,
-    "how-to/write-files.md": _NOT_YET,
     "how-to/bring-your-plugins.md": "needs jars of other projects; `make test-plugins` runs such plugins",
     "how-to/install-in-airflow.md": "needs another Airflow; tests/airflow/test_wheel.py runs its commands in one",
     "how-to/install.md": "installs packages from the network; tools/check-release does so",
