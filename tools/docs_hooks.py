@@ -1,7 +1,12 @@
-"""MkDocs hooks: add the pages at the repository's root to the site, and check that the site loads nothing from other hosts."""
+"""MkDocs hooks: add the pages at the repository's root to the site, and check that the site loads nothing from other hosts.
+
+They also give each cell of a table the name of its column, which phones show.
+"""
 
 from __future__ import annotations
 
+import html
+import itertools
 import posixpath
 import re
 from pathlib import Path
@@ -15,6 +20,11 @@ ROOT = Path(__file__).resolve().parent.parent
 ROOT_PAGES = ("ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")
 
 _REFERENCE_BOOST = 2  # who searches a key wants its definition before the pages that use it
+
+_TABLE = re.compile(r"<table>.*?</table>", re.DOTALL)
+_HEADING = re.compile(r"<th\b[^>]*>(.*?)</th>", re.DOTALL)
+_ROW = re.compile(r"<tr>.*?</tr>", re.DOTALL)
+_MARKUP = re.compile(r"<[^>]+>")
 
 _LINK = re.compile(r"(\]\()([^)\s#:]+)(#[^)\s]*)?(\))")
 _TAG = re.compile(r"<(?:script|link|img|iframe|source)\b[^>]*>")
@@ -46,6 +56,21 @@ def on_page_markdown(markdown: str, *, page: Page, config: MkDocsConfig, files: 
         return link[0]
 
     return _LINK.sub(rewritten, markdown)
+
+
+def on_page_content(content: str, *, page: Page, config: MkDocsConfig, files: Files) -> str:
+    """Name the column in each cell of a table: on a phone, cells are one below the other (assets/site.css)."""
+    return _TABLE.sub(_with_columns, content)
+
+
+def _with_columns(table: re.Match[str]) -> str:
+    names = [html.escape(html.unescape(_MARKUP.sub("", each))) for each in _HEADING.findall(table[0])]
+
+    def named(row: re.Match[str]) -> str:
+        columns = itertools.chain(names, itertools.repeat(""))
+        return re.sub("<td", lambda _: f'<td data-column="{next(columns)}"', row[0])
+
+    return _ROW.sub(named, table[0])
 
 
 def on_post_build(*, config: MkDocsConfig) -> None:

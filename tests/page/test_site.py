@@ -14,6 +14,7 @@ from playwright.sync_api import Browser, Page
 ROOT = Path(__file__).parents[2]
 _CUT = """[...document.querySelectorAll('.md-typeset__scrollwrap')]
     .filter(each => each.scrollWidth > each.clientWidth + 1).map(each => each.innerText.slice(0, 200))"""
+_WIDER = "document.documentElement.scrollWidth > document.documentElement.clientWidth"
 _NAMES_IN_LINES = """[...document.querySelectorAll('.md-typeset table td:first-child code')]
     .filter(each => each.getClientRects().length > 1).map(each => each.innerText)"""
 
@@ -52,6 +53,20 @@ def test_a_search_finds_a_key_first_where_it_is_defined(site: Path, page: Page, 
     first = page.locator(".md-search-result__item a").first
     first.wait_for()
     assert Path((first.get_attribute("href") or "").partition("?")[0]).stem in pages
+
+
+def test_nothing_is_cut_on_a_phone(site: Path, browser: Browser) -> None:
+    phone = browser.new_page(viewport={"width": 390, "height": 844})
+    found = {}
+    for file in sorted(site.glob("**/*.html")):
+        phone.goto(f"file://{file}", wait_until="domcontentloaded")
+        found[str(file.relative_to(site))] = [*phone.evaluate(_CUT), *(["the page"] if phone.evaluate(_WIDER) else [])]
+    phone.goto(f"file://{site}/reference/connectors/ParquetSink.html")
+    cell = phone.locator("table td[data-column='Default']").first
+    assert cell.evaluate("each => getComputedStyle(each, '::before').content") == '"Default: "'
+    phone.close()
+    assert {name: cut for name, cut in found.items() if cut} == {}
+    assert len(found) > 100
 
 
 def test_no_table_of_the_reference_is_cut(site: Path, page: Page) -> None:

@@ -10,6 +10,7 @@ import subprocess
 import sys
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 
@@ -91,6 +92,20 @@ def test_a_page_that_loads_from_another_host_is_found(monkeypatch: pytest.Monkey
     style.write_text("@import 'https://d.example/s.css'; a { background: url(local.svg) }")
     assert hooks._external(page) == ["https://b.example/run.js", "//c.example/s"]
     assert hooks._external(style) == ["https://d.example/s.css"]
+
+
+def test_each_cell_of_a_table_names_its_column(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("material", reason="needs the extra 'docs'")
+    monkeypatch.syspath_prepend(ROOT / "tools")
+    hooks: Any = importlib.import_module("docs_hooks")
+    table = (
+        '<table><thead><tr><th>Key</th><th style="x">A &amp; "<code>B</code>"</th><th></th></tr></thead>'
+        "<tbody><tr><td>a</td><td style='x'>b</td><td>c</td></tr><tr><td>d</td><td>e</td><td>f</td></tr></tbody></table>"
+    )
+    made = hooks.on_page_content(f"<td>{table}", page=None, config=None, files=None)
+    named = ['<td data-column="Key">', '<td data-column="A &amp; &quot;B&quot;"', '<td data-column="">']
+    assert [made.count(each) for each in named] == [2, 2, 2]
+    assert made.startswith("<td><table>")
 
 
 def test_a_check_reports_stale_pages(
