@@ -118,7 +118,7 @@ def run_verb(options: argparse.Namespace) -> int:
             raise
         code = exit_codes.FAILED
         needed = f"This command needs the Python package {package}. Run: {install_command(_EXTRAS[package])}"
-        print(f"sluiceway: {needed}.", reference(needed), file=sys.stderr)
+        print(f"sluiceway: {needed}", reference(needed), sep="\n", file=sys.stderr)
     except KeyboardInterrupt:
         return exit_codes.INTERRUPTED
     except BrokenPipeError:
