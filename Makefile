@@ -76,7 +76,7 @@ test-airflow-versions: $(VENV)/.ready  ## unit tests of operators, sensors, and 
 test-own-airflow: $(VENV)/.ready  ## the tutorial of a newcomer's own Airflow, as printed, outside the repository (PYTHONS="3.13 3.12"); 20 minutes
 	PYTHONPATH=plugin:tests $(BIN)/python tools/follow_page.py $(PYTHONS)
 
-test-docs: $(VENV)/.ready  ## the commands of tutorials and recipes, run as printed on a real stack; tests/support/docs_pages.py lists the pages
+test-docs: $(VENV)/.ready  ## the commands of tutorials, recipes, guides, and the reference, run as printed on a real stack; tests/support/docs_pages.py lists the pages
 	$(BIN)/python -m pytest tests/airflow/test_docs_pages.py tests/unit/testing/test_documentation.py tests/unit/testing/test_docs_pages.py -p no:cacheprovider
 
 test-lineage: $(VENV)/.ready  ## events that OpenLineage's own provider makes of connectors' runs

@@ -27,8 +27,10 @@ ON_THE_DEMO = (
     "how-to/restart-failed-tasks.md",
     "how-to/review-and-undo-changes.md",
     "how-to/run-standalone.md",
+    "how-to/schedule-connectors.md",
     "how-to/secure-the-rest-api.md",
     "how-to/share-an-application.md",
+    "how-to/use-spark-formats.md",
     "how-to/use-the-command-line.md",
     "how-to/write-files.md",
     "how-to/write-to-a-database.md",
@@ -41,12 +43,9 @@ RUN = (
     "tutorial/first-connector.md",
     "tutorial/topic-to-lakehouse.md",
 )
-_NOT_YET = "is written for the demo, and no run of the test has reached its end yet"
 _CLUSTER = "needs a cluster of several machines"
 #: Other pages with commands, and why no test runs them.
 NOT_RUN = {
-    "how-to/schedule-connectors.md": _NOT_YET,
-    "how-to/use-spark-formats.md": _NOT_YET,
     "how-to/bring-your-plugins.md": "needs jars of other projects; `make test-plugins` runs such plugins",
     "how-to/install-in-airflow.md": "needs another Airflow; tests/airflow/test_wheel.py runs its commands in one",
     "how-to/install.md": "installs packages from the network; tools/check-release does so",
