@@ -26,6 +26,7 @@ from cdc.key_tables import (
     Maker,
     extension,
     key_tables,
+    table_of_beginnings,
     wide_tables,
 )
 from sluiceway.api import SourceRecord
@@ -93,6 +94,14 @@ def test_each_row_with_a_long_key_or_a_document_is_read_once(source: Captured, t
     tables = wide_tables(postgres=source.is_postgres)
     _create(source, tables)
     read_all(source, tables, random.Random(_SEED), tmp_path, parts=[(tables[:1], "", ""), (tables[1:], "", "c0")])  # noqa: S311
+
+
+@pytest.mark.long
+@pytest.mark.kafka
+def test_each_row_of_a_key_of_beginnings_is_read_once(binlog_source: Captured, tmp_path: Path) -> None:
+    tables = [table_of_beginnings()]
+    _create(binlog_source, tables)
+    read_all(binlog_source, tables, random.Random(_SEED), tmp_path, parts=[(tables, "", "")])  # noqa: S311 (a test's data)
 
 
 @pytest.mark.long

@@ -15,8 +15,9 @@ from sluiceway.connectors.cdc.mysql.catalog import Catalog
 from sluiceway.connectors.cdc.mysql.config import SourceConfig
 from sluiceway.connectors.cdc.mysql.connection import Server, is_interrupted, is_transient, quoted
 from sluiceway.connectors.cdc.mysql.ddl.model import TableDefinition, Tables
-from sluiceway.connectors.cdc.mysql.key_order import java_class, key_order, selected
+from sluiceway.connectors.cdc.mysql.key_order import java_class, selected
 from sluiceway.connectors.cdc.mysql.offsets import LogPosition
+from sluiceway.connectors.cdc.mysql.table_order import table_order
 from sluiceway.connectors.cdc.tables import Row, TableSchema
 from sluiceway.connectors.cdc.temporal import ZONED_TIMESTAMP
 from sluiceway.data import Struct
@@ -66,7 +67,7 @@ class BinlogChunks:
         return self._tables.get(table) or TableDefinition(table)
 
     def _order(self, request: Request) -> KeyOrder:
-        return key_order(self._definition(request.table), request.key)
+        return table_order(self._server(), self._definition(request.table), request.key)
 
     def kinds(self, request: Request) -> list[str]:
         columns = (self._definition(request.table).column(name) for name in request.key)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from decimal import Decimal
 from typing import Any
 
@@ -48,12 +48,16 @@ def selected(table: TableDefinition, name: str) -> str:
     return f"{quoted(name)} + 0e0" if exact else quoted(name)
 
 
-def key_order(table: TableDefinition, key: Sequence[str]) -> KeyOrder:
-    """Return the order of a table's columns. Raises ConnectError if there is no such column."""
-    return KeyOrder(tuple(_key_column(table, name) for name in key), nulls_first=True)
+def key_order(table: TableDefinition, key: Sequence[str], prefixed: Collection[str] = ()) -> KeyOrder:
+    """Return the order of a table's columns. Raises ConnectError if there is no such column.
+
+    Args:
+        prefixed: the columns, in lower case, of which an index has only the first characters.
+    """
+    return KeyOrder(tuple(_key_column(table, name, prefixed) for name in key), nulls_first=True)
 
 
-def _key_column(table: TableDefinition, name: str) -> KeyColumn:
+def _key_column(table: TableDefinition, name: str, prefixed: Collection[str]) -> KeyColumn:
     column = table.column(name)
     if column is None:
         raise ConnectError(f"The table {table.id} has no column {name}. Name one of its columns as surrogate-key.")
@@ -78,6 +82,9 @@ def _key_column(table: TableDefinition, name: str) -> KeyColumn:
         value = f"{found} + 0e0"
         # MySQL takes 1000000 for more than a FLOAT(9,3) can be, although that is what it stores of 999999.999.
         compare = _operators(found if column.scale is None else value, _float)
+    elif column.uses_charset and column.name.lower() in prefixed:
+        # The server would read a range of beginnings, which do not have the order of the texts: "c" < "C", but "cz" > "Ca".
+        compare = _operators(f"concat({found})", literal)
     elif column.jdbc_type in _DECIMALS:  # the server compares a text with them as inexact floats
         compare = _operators(found, _decimal)
     return KeyColumn(found, value, compare, optional=column.optional, sorted_by=sorted_by)

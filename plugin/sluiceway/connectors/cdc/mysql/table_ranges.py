@@ -13,7 +13,8 @@ from sluiceway.connectors.cdc.mysql.binlog.stream import StartPosition
 from sluiceway.connectors.cdc.mysql.config import SourceConfig
 from sluiceway.connectors.cdc.mysql.connection import Server, quoted
 from sluiceway.connectors.cdc.mysql.ddl.model import TableDefinition
-from sluiceway.connectors.cdc.mysql.key_order import is_integer, key_order, selected
+from sluiceway.connectors.cdc.mysql.key_order import is_integer, selected
+from sluiceway.connectors.cdc.mysql.table_order import table_order
 from sluiceway.connectors.cdc.ranges import Key, Range, TableToRead
 
 if TYPE_CHECKING:
@@ -85,7 +86,7 @@ class BinlogRanges:
 
     def boundary(self, session: Server, table: TableToRead, after: Key | None, rows: int) -> Key | None:
         definition = next(each for each in self.tables if each.id == table.table)
-        order = key_order(definition, table.key)
+        order = table_order(session, definition, table.key)
         behind = where(order.between(after, None))
         query = (
             f"SELECT {order.values} FROM {_name(table.table)}{behind} ORDER BY {order.by()} "  # noqa: S608
@@ -103,7 +104,7 @@ class BinlogRanges:
             session.execute(f"USE {quoted(table.id.schema)}")  # for names without a database
             query = override
         else:
-            query = self._query(table, found)
+            query = self._query(session, table, found)
         limit = min(common.snapshots.fetch_size, common.batch_size)
         for header, rows in session.stream(query, limit, columns=self.columns):
             lowered = {name.lower(): index for index, name in enumerate(header)}
@@ -115,12 +116,12 @@ class BinlogRanges:
             else:
                 yield [tuple(None if index is None else row[index] for index in indexes) for row in rows]
 
-    def _query(self, table: TableDefinition, found: Range) -> str:
+    def _query(self, session: Server, table: TableDefinition, found: Range) -> str:
         """Return the query of a range; like Debezium's it leaves out columns that are not captured, even of keys."""
         included = [column.name for column in table.columns if self.config.common.columns(f"{table.id}.{column.name}")]
         if not included or self.config.common.correct:
             included = [column.name for column in table.columns]
-        conditions = key_order(table, table.primary_key).between(found.after, found.last)
+        conditions = table_order(session, table, table.primary_key).between(found.after, found.last)
         condition = self.conditions.get(str(table.id))
         if condition:
             conditions.append(f"({condition})")

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from unittest.mock import Mock
+
 import pytest
 
 from sluiceway.connectors.cdc.filters import TableId
+from sluiceway.connectors.cdc.mysql.connection import Server
 from sluiceway.connectors.cdc.mysql.ddl.model import ColumnDefinition, JdbcType, TableDefinition
 from sluiceway.connectors.cdc.mysql.key_order import is_integer, key_order
+from sluiceway.connectors.cdc.mysql.table_order import table_order
 from sluiceway.errors import ConnectError
 
 _LABELS = ("'z'", "'a'", "'b'")
@@ -32,6 +36,21 @@ def test_keys_of_several_columns_are_compared_in_order() -> None:
         "(`a` > 1 or (`a` = 1 and `b` > 'x'))",
         "(`a` < 9 or (`a` = 9 and `b` <= 'y'))",
     ]
+
+
+def test_a_text_with_an_index_of_its_beginning_is_compared_without_the_index() -> None:
+    assert key_order(_TABLE, ["a", "b"], {"b"}).between(["1", "x"], ["9", "y"]) == [
+        "(`a` > 1 or (`a` = 1 and concat(`b`) > 'x'))",
+        "(`a` < 9 or (`a` = 9 and concat(`b`) <= 'y'))",
+    ]
+
+
+@pytest.mark.parametrize(("key", "asked"), [(["a"], False), (["o", "y"], False), (["a", "b"], True), (["a", "B"], True)])
+def test_the_server_is_asked_for_such_indexes_of_texts_only(key: list[str], asked: bool) -> None:
+    server = Mock(spec=Server, rows=Mock(return_value=[("B",), ("other",)]))
+    conditions = table_order(server, _TABLE, key).between(["1"] * len(key), None)
+    assert server.rows.called is asked
+    assert ("concat(`b`) > '1'" in conditions[0]) is asked
 
 
 def test_without_bounds_there_is_no_condition() -> None:
