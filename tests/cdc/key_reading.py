@@ -14,6 +14,7 @@ from typing import Any
 
 from cdc.captured import Captured
 from cdc.key_tables import KeyTable
+from cdc.key_values import KeyValues
 from sluiceway.api import SourceRecord
 from sluiceway.data import Struct
 from support.capture import TaskRun
@@ -77,6 +78,7 @@ class Reading:
         """The kills at which some rows of a table were read, and others were not."""
         self._versions: dict[str, dict[int, int]] = {}
         self._values: dict[tuple[str, int], str] = {}
+        self._keys = KeyValues(source, tables)
         self._source = source
         # As a decimal, NaN would be null, which a key must not be.
         self._config = {**source.config, **config, "sluiceway.cdc.compat": "correct", "decimal.handling.mode": "string"}
@@ -171,6 +173,7 @@ class Reading:
                 continue
             number, version = after["n"], after["v"]
             self._versions.setdefault(table, {})[number] = version
+            self._keys.check(table, number, record)
             if value["op"] == "r":
                 last = table
                 self.read.setdefault(table, Counter())[number] += 1
