@@ -68,8 +68,7 @@ class KafkaConfigBackingStore(ConfigWrites):
         self._log.start()
         self._started = True
         state = self.snapshot()
-        level = logging.DEBUG if self._brief else logging.INFO  # a task of Airflow opens it several times
-        log.log(level, "Read %s up to offset %d: %d connectors", self._topic.name, state.offset, len(state.names()))
+        log.debug("Read %s up to offset %d: %d connectors", self._topic.name, state.offset, len(state.names()))
 
     def stop(self) -> None:
         if self._log is not None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import logging
+import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
+_NAMED = re.compile(r"\[[^|\]]+\|[^\]]+\] ")
 _PREFIX: ContextVar[str] = ContextVar("log_prefix")
 
 
@@ -37,5 +39,6 @@ class _PrefixFormatter(logging.Formatter):
         self._default = prefix
 
     def format(self, record: logging.LogRecord) -> str:
-        record.prefix = _PREFIX.get(self._default)
+        named = _NAMED.match(record.getMessage()) is not None  # code that also runs in Airflow tasks names its connector itself
+        record.prefix = "" if named else _PREFIX.get(self._default)
         return super().format(record)

@@ -9,7 +9,7 @@ import pytest
 from sluiceway.provider.compat import AirflowException
 from sluiceway.provider.driver.driver_lines import driver_line
 from sluiceway.provider.driver.submit_process import SubmitProcess
-from sluiceway.worker.log_context import log_to_stderr
+from sluiceway.worker.log_context import _PrefixFormatter, log_to_stderr
 
 
 @pytest.mark.parametrize(
@@ -65,6 +65,21 @@ def test_the_tasks_log_has_a_drivers_lines_with_their_levels_and_one_time(
     assert isinstance(failure, AirflowException)
     assert "long=command" not in str(failure)
     assert "ValueError: no table" in str(failure)
+
+
+@pytest.mark.parametrize(
+    ("message", "shown"),
+    [
+        ("Started", "[c|worker] Started"),
+        ("[c|worker] Started", "[c|worker] Started"),
+        ("[d|task-3] Moves", "[d|task-3] Moves"),
+        ("[1, 2] are left", "[c|worker] [1, 2] are left"),
+        ("", "[c|worker] "),
+    ],
+)
+def test_a_line_has_one_prefix(message: str, shown: str) -> None:
+    record = logging.LogRecord("x", logging.INFO, "f", 1, message, (), None)
+    assert driver_line(_PrefixFormatter("[c|worker] ").format(record), logging.DEBUG) == (logging.INFO, f"{shown} (x)")
 
 
 def test_lines_are_read_as_they_are_written(capsys: pytest.CaptureFixture[str]) -> None:
