@@ -19,9 +19,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
-from pyspark import TaskContext
-from pyspark.sql.types import BinaryType, StructType
-
 from sluiceway.api import SinkRecord, SinkTask, SourceRecord, SourceTask, TopicPartition
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.data import Schema, Struct, Type
@@ -34,13 +31,17 @@ from sluiceway.runtime.transforms.batch_transform import transform_batch
 from sluiceway.runtime.transforms.transformation_chain import TransformationChain, chain_of
 from sluiceway.spark.rounds.spark_schemas import row_schema
 from sluiceway.spark.session import activate
+from sluiceway.spark.versions import check_python_files
 from sluiceway.testing.contexts import MemoryConnectorContext, MemorySinkContext, MemorySourceContext
 from sluiceway.testing.offsets import MemoryOffsets
 
 try:
+    from pyspark import TaskContext
     from pyspark.sql.datasource import DataSource, DataSourceStreamWriter, DataSourceWriter, SimpleDataSourceStreamReader
     from pyspark.sql.datasource import WriterCommitMessage as CommitMessage
+    from pyspark.sql.types import BinaryType, StructType
 except ImportError as error:
+    check_python_files()  # files of two versions have names that are missing in the other
     raise MissingToolError("The format sluiceway needs PySpark 4 or newer. Run: pip install 'pyspark>=4'") from error
 
 if TYPE_CHECKING:

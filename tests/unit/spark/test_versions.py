@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import pickle
+import subprocess
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -56,6 +57,16 @@ def test_files_of_two_versions_are_refused_with_the_command_that_mends_them(pack
         check_python_files()
     assert str(packages / "pyspark") in str(raised.value)
     assert str(pickle.loads(pickle.dumps(raised.value))) == str(raised.value)  # noqa: S301
+
+
+def test_the_format_refuses_an_import_that_files_of_two_versions_break(packages: Path) -> None:
+    install(packages, "4.3.0", "4.2.0")
+    (packages / "pyspark" / "core" / "context.py").write_text("# of pyspark-client")
+    code = f"import sys; sys.path.insert(0, {str(packages)!r}); import sluiceway.spark.data_source"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    last = done.stderr.strip().splitlines()[-1]
+    assert last.startswith("sluiceway.errors.MissingToolError: "), done.stderr
+    assert "has files of pyspark 4.3.0 and of pyspark-client 4.2.0" in last
 
 
 def test_pyspark_client_alone_is_refused(packages: Path) -> None:
