@@ -70,7 +70,7 @@ def test_a_documented_key_is_accepted(key: str) -> None:
 def printed(text: str) -> Iterator[str]:
     """Yield the JSON blocks of a page, and the files that its commands write, as a shell would."""
     for block, file in re.findall(r"```json\n(.*?)```|\.(?:json|yaml) <<'?END'?\n(.*?)^END$", text, re.DOTALL | re.MULTILINE):
-        yield block or re.sub(r"\$\([^)]*\)", "localhost:9092", file.replace("$PWD", "/home/me/sluiceway"))
+        yield block or re.sub(r"\$\([^)]*\)", "localhost:9092", file.replace("$PWD", "/home/me/sluiceway").replace(r"\$", "$"))
 
 
 def blocks() -> Iterator[tuple[str, dict[str, str]]]:
