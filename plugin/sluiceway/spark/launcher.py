@@ -100,7 +100,7 @@ class SparkLauncher:
         from sluiceway.spark.session import slots
 
         try:
-            have = slots(self._context)
+            have, in_use = slots(self._context), self._usage.in_use()
             elastic = self._context.getConf().get(DYNAMIC) == "true"
         except Exception as error:  # noqa: BLE001 (any Py4J error means that Spark can no longer be reached)
             return f"Spark does not say how many slots the application has: {error}"
@@ -108,6 +108,12 @@ class SparkLauncher:
             return (
                 f"the application has no executors on {self._context.master}. They may still be starting; otherwise, check that "
                 "the cluster has free cores and memory, and read the executors' logs."
+            )
+        if in_use < have:
+            return (
+                f"the application has {have} slot(s) on {self._context.master}, {in_use} in use, but Spark has not started the "
+                "task. The driver's machine may be busy, or Spark excludes executors on which tasks have failed "
+                "(spark.excludeOnFailure.enabled)."
             )
         if elastic:
             return (

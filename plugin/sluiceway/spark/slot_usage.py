@@ -49,6 +49,10 @@ class SlotUsage:
         """Number of tasks that have been launched and have not ended."""
         return len(self._jobs)
 
+    def in_use(self) -> int:
+        """Return how many tasks the executors run. Any error of Py4J means that Spark can no longer be reached."""
+        return sum(executor.numRunningTasks() for executor in self._tracker().getExecutorInfos())
+
     def slot(self, job: str) -> Slot:
         with self._lock:
             now = time.monotonic()
@@ -59,18 +63,21 @@ class SlotUsage:
             return self._slots.get(job, Slot.HELD)
 
     def _survey(self) -> None:
+        from sluiceway.spark.session import slots
+
         try:
             # The common case costs one call and one for each executor, however many tasks there are.
-            running = sum(executor.numRunningTasks() for executor in self._tracker().getExecutorInfos())
-            if running >= len(self._jobs):
+            in_use = self.in_use()
+            if in_use >= len(self._jobs):
                 self._slots.clear()
             else:
-                self._slots = {job: self._slot(job) for job in self._jobs}
+                waits = Slot.QUEUED if in_use < slots(self._context) else Slot.NONE
+                self._slots = {job: self._slot(job, waits) for job in self._jobs}
         except Exception as error:  # noqa: BLE001 (any Py4J error means that Spark can no longer be reached)
             log.debug("Spark does not say which tasks hold a slot: %s", error)
             self._slots.clear()
 
-    def _slot(self, job: str) -> Slot:
+    def _slot(self, job: str, waits: Slot) -> Slot:
         if job not in self._stages:
             ids = list(self._tracker().getJobIdsForGroup(job))
             if not ids:
@@ -85,7 +92,7 @@ class SlotUsage:
             return Slot.HELD
         if self._tracker().getJobInfo(number).get().status().toString() != "RUNNING":
             return Slot.HELD  # the job has failed, and its thread is about to know
-        return Slot.LOST if stage.numFailedTasks() else Slot.NONE
+        return Slot.LOST if stage.numFailedTasks() else waits
 
     def _tracker(self) -> Any:
         """Return Spark's ``SparkStatusTracker``, a Java object."""

@@ -7,6 +7,7 @@ import enum
 from sluiceway.storage.model import State, Status
 
 _WITHOUT_SLOT_SECONDS = 2.0  # a task that is about to start, or whose end is about to be known, has no slot either
+_QUEUED_SECONDS = 60.0  # a busy driver may take that long to start a task in a free slot
 _REPORTED = (State.RUNNING, State.PAUSED)
 
 
@@ -14,7 +15,8 @@ class Slot(enum.Enum):
     """Whether a launched task holds a slot, as Spark reports it."""
 
     HELD = "the task runs, or has ended"
-    NONE = "the task waits for its first slot"
+    QUEUED = "slots are free, but Spark has not started the task yet"
+    NONE = "the task waits for its first slot, and all are in use"
     LOST = "the task ran, was lost, and waits for another slot"
 
 
@@ -51,13 +53,13 @@ class TaskWatch:
         timestamp = status.timestamp if status is not None and reported else None
         if timestamp != self._timestamp:
             self._timestamp, self._heard_at = timestamp, now
-        without_slot = slot is Slot.LOST or (slot is Slot.NONE and not reported)
+        without_slot = slot is Slot.LOST or (slot is not Slot.HELD and not reported)
         if not without_slot:
             self._without_slot_since, self.waiting = None, False
         elif self._without_slot_since is None:
             self._without_slot_since = now
-        elif now - self._without_slot_since >= _WITHOUT_SLOT_SECONDS:
-            self.waiting = slot is Slot.NONE
+        elif now - self._without_slot_since >= (_QUEUED_SECONDS if slot is Slot.QUEUED else _WITHOUT_SLOT_SECONDS):
+            self.waiting = slot is not Slot.LOST
             return Verdict.WAITS if self.waiting else Verdict.LOST_SLOT
         silent = timestamp is not None and now - self._heard_at > self._heartbeat_timeout
         return Verdict.SILENT if silent else Verdict.FINE

@@ -33,8 +33,10 @@ def test_a_task_runs_at_most_once_for_each_launch(attempt: int, monkeypatch: pyt
     assert (len(ran), result.second_attempt, result.lost) == ((1, False, False) if attempt == 0 else (0, True, True))
 
 
-def context(slots: int, **conf: str) -> Any:
+def context(slots: int, *, in_use: int = 9, **conf: str) -> Any:
+    executors = [SimpleNamespace(numRunningTasks=lambda: in_use)]
     java = SimpleNamespace(
+        statusTracker=lambda: SimpleNamespace(getExecutorInfos=lambda: executors),
         maxNumConcurrentTasks=lambda _profile: slots,
         resourceProfileManager=lambda: SimpleNamespace(defaultResourceProfile=lambda: None),
     )
@@ -43,10 +45,15 @@ def context(slots: int, **conf: str) -> Any:
 
 
 @pytest.mark.parametrize(
-    ("slots", "said"), [(2, "has 2 slot(s) on spark://h:7077, all in use"), (0, "has no executors on spark://h:7077")]
+    ("slots", "in_use", "said"),
+    [
+        (2, 2, "has 2 slot(s) on spark://h:7077, all in use"),
+        (2, 1, "has 2 slot(s) on spark://h:7077, 1 in use, but Spark has not started the task"),
+        (0, 0, "has no executors on spark://h:7077"),
+    ],
 )
-def test_the_advice_names_the_slots(slots: int, said: str) -> None:
-    assert said in SparkLauncher(context(slots)).slots_advice()
+def test_the_advice_names_the_slots(slots: int, in_use: int, said: str) -> None:
+    assert said in SparkLauncher(context(slots, in_use=in_use)).slots_advice()
 
 
 def test_the_advice_says_whether_spark_requests_more_executors() -> None:

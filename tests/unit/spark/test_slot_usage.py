@@ -18,6 +18,7 @@ class Tracker:
     def __init__(self) -> None:
         self.stages: dict[str, tuple[int, int, int]] = {}
         self.job_status = "RUNNING"
+        self.slots = 1
         self.calls = 0
 
     def getExecutorInfos(self) -> list[Any]:  # noqa: N802 (Spark's name)
@@ -45,7 +46,10 @@ def tracker(monkeypatch: pytest.MonkeyPatch) -> Tracker:
 
 
 def usage(tracker: Tracker, *jobs: str) -> SlotUsage:
-    java = SimpleNamespace(statusTracker=lambda: tracker)
+    profiles = SimpleNamespace(defaultResourceProfile=lambda: None)
+    java = SimpleNamespace(
+        statusTracker=lambda: tracker, maxNumConcurrentTasks=lambda _: tracker.slots, resourceProfileManager=lambda: profiles
+    )
     made = SlotUsage(SimpleNamespace(_jsc=SimpleNamespace(sc=lambda: java)))  # type: ignore[arg-type]
     for job in jobs:
         made.add(job)
@@ -59,13 +63,20 @@ def test_a_task_without_a_running_attempt_has_no_slot(tracker: Tracker) -> None:
     assert found.slot("not submitted yet") is Slot.HELD
 
 
+@pytest.mark.parametrize(("slots", "expected"), [(0, Slot.NONE), (1, Slot.NONE), (2, Slot.QUEUED), (9, Slot.QUEUED)])
+def test_a_task_waits_for_a_slot_only_while_none_is_free(tracker: Tracker, slots: int, expected: Slot) -> None:
+    tracker.stages, tracker.slots = {"a": (1, 0, 0), "b": (0, 0, 0)}, slots
+    found = usage(tracker, "a", "b")
+    assert (found.slot("a"), found.slot("b")) == (Slot.HELD, expected)
+
+
 def test_a_job_that_has_failed_does_not_wait(tracker: Tracker) -> None:
     tracker.stages, tracker.job_status = {"a": (0, 0, 1)}, "FAILED"
     assert usage(tracker, "a").slot("a") is Slot.HELD
 
 
 def test_a_job_that_has_ended_is_forgotten(tracker: Tracker) -> None:
-    tracker.stages = {"a": (0, 0, 0)}
+    tracker.stages, tracker.slots = {"a": (0, 0, 0)}, 0
     found = usage(tracker, "a")
     assert (found.slot("a"), found.launched) == (Slot.NONE, 1)
     found.discard("a")

@@ -24,6 +24,14 @@ def test_a_task_without_a_slot_waits_after_two_seconds_and_until_it_has_one() ->
     assert watch.judge(Slot.NONE, None, 14.0) is Verdict.FINE, "the two seconds start again"
 
 
+def test_a_task_that_spark_has_not_started_in_a_free_slot_waits_after_a_minute() -> None:
+    watch = TaskWatch(4, TIMEOUT)
+    seen = [watch.judge(Slot.QUEUED, None, now) for now in (0.0, 2.0, 59.9, 60.0)]
+    assert seen == [Verdict.FINE] * 3 + [Verdict.WAITS]
+    assert watch.waiting
+    assert watch.judge(Slot.QUEUED, status(1), 61.0) is Verdict.FINE, "it has reported"
+
+
 def test_a_task_that_has_reported_does_not_wait_for_its_first_slot() -> None:
     watch = TaskWatch(4, TIMEOUT)
     assert [watch.judge(Slot.NONE, status(1), now) for now in (0.0, 5.0)] == [Verdict.FINE, Verdict.FINE]
