@@ -181,10 +181,12 @@ def _settings(home: Path, ports: Mapping[str, int], secret: str) -> dict[str, st
         # Seconds until a new file in the DAGs folder is found; the default is 5 minutes.
         "DAG_PROCESSOR__REFRESH_INTERVAL": "10",
         "SCHEDULER__SCHEDULER_IDLE_SLEEP_TIME": "0.5",
-        # Resume tasks of a killed stack within seconds, not minutes.
+        # Resume tasks of a killed stack within about a minute, not five.
         "SCHEDULER__ORPHANED_TASKS_CHECK_INTERVAL": "10",
-        "SCHEDULER__SCHEDULER_HEALTH_CHECK_THRESHOLD": "15",
         "SCHEDULER__TASK_INSTANCE_HEARTBEAT_TIMEOUT": "60",
+        # A scheduler whose own heartbeat is older takes its running tasks for orphans, and starts them again. On a busy machine
+        # it can be 30 s late, which is also the default.
+        "SCHEDULER__SCHEDULER_HEALTH_CHECK_THRESHOLD": "60",
         # A task notices that it must end at its next heartbeat; the default is 5 s.
         "WORKERS__MIN_HEARTBEAT_INTERVAL": "1",
         "USAGE_DATA_COLLECTION__ENABLED": "False",

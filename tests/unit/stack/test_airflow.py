@@ -41,6 +41,13 @@ def test_the_jwt_secret_is_made_once_and_readable_by_its_owner_only(tmp_path: Pa
     assert stat.S_IMODE((tmp_path / "jwt-secret").stat().st_mode) == 0o600
 
 
+def test_a_late_scheduler_does_not_take_its_own_tasks_for_orphans(tmp_path: Path) -> None:
+    """It gives itself as long as the tasks, and longer than Airflow's default of 30 s, which is too short on a busy machine."""
+    environment = LocalAirflow(tmp_path, tmp_path, tmp_path / "w", {"api": 1, "worker-logs": 2, "trigger-logs": 3}).environment()
+    allowed = int(environment["AIRFLOW__SCHEDULER__SCHEDULER_HEALTH_CHECK_THRESHOLD"])
+    assert allowed >= max(60, int(environment["AIRFLOW__SCHEDULER__TASK_INSTANCE_HEARTBEAT_TIMEOUT"]))
+
+
 def test_an_airflow_without_logins_listens_on_the_loopback_interface_only(tmp_path: Path) -> None:
     environment = LocalAirflow(tmp_path, tmp_path, tmp_path / "w", {"api": 1, "worker-logs": 2, "trigger-logs": 3}).environment()
     assert environment["AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_ALL_ADMINS"] == "True"
