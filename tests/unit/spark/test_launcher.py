@@ -33,7 +33,7 @@ def test_a_task_runs_at_most_once_for_each_launch(attempt: int, monkeypatch: pyt
     assert (len(ran), result.second_attempt, result.lost) == ((1, False, False) if attempt == 0 else (0, True, True))
 
 
-def context(slots: int, *, in_use: int = 9, **conf: str) -> Any:
+def context(slots: int, in_use: int = 9, /, **conf: str) -> Any:
     executors = [SimpleNamespace(numRunningTasks=lambda: in_use)]
     java = SimpleNamespace(
         statusTracker=lambda: SimpleNamespace(getExecutorInfos=lambda: executors),
@@ -53,7 +53,7 @@ def context(slots: int, *, in_use: int = 9, **conf: str) -> Any:
     ],
 )
 def test_the_advice_names_the_slots(slots: int, in_use: int, said: str) -> None:
-    assert said in SparkLauncher(context(slots, in_use=in_use)).slots_advice()
+    assert said in SparkLauncher(context(slots, in_use)).slots_advice()
 
 
 def test_the_advice_says_whether_spark_requests_more_executors() -> None:
