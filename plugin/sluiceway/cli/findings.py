@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -16,9 +15,6 @@ if TYPE_CHECKING:
     from sluiceway.rest.client import ConnectClient
 
 _CLASS = "connector.class"
-# Keys that the runtime reads instead of the connector; the server does not list all of them.
-_OPEN = ("airflow.", "spark.", "sluiceway.", "producer.override.", "consumer.override.", "admin.override.", "topic.creation.")
-_PREFIXED = ("key.converter.", "value.converter.", "header.converter.", "transforms.", "predicates.")
 
 
 @dataclass(frozen=True)
@@ -32,7 +28,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Findings:
-    """The errors of a connector's config, and warnings about keys that nothing reads."""
+    """The errors of a connector's config, and warnings about keys that nothing defines."""
 
     name: str
     errors: list[Finding]
@@ -91,9 +87,11 @@ def findings(name: str, config: Mapping[str, str], answer: Mapping[str, Any]) ->
         for each in answer["configs"]
         for text in each["value"]["errors"]
     ]
-    known = {each["name"] for each in definitions}
-    unread = [key for key in config if not _is_read(key, known) and key not in {each.key for each in errors}]
-    warnings = [Finding(key, shown_value(key), _unread(key, known)) for key in unread]
+    warnings = [
+        Finding(each["value"]["name"], shown_value(each["value"]["name"]), _unread(each["value"]["recommended_values"]))
+        for each in answer["configs"]
+        if each["definition"] is None and not each["value"]["errors"]
+    ]
     return Findings(name, errors, warnings, _application(answer))
 
 
@@ -116,10 +114,5 @@ def _application(answer: Mapping[str, Any]) -> str | None:
     return next((text.rpartition(" Here: ")[2] for text in documentation if " Here: " in text), None)
 
 
-def _is_read(key: str, known: set[str]) -> bool:
-    return key in known or key.startswith((*_OPEN, *_PREFIXED))
-
-
-def _unread(key: str, known: set[str]) -> str:
-    alike = difflib.get_close_matches(key, known, n=1, cutoff=0.75)
+def _unread(alike: Sequence[str]) -> str:
     return "unknown key" + (f"; did you mean {alike[0]}?" if alike else ": it has no effect")

@@ -32,6 +32,7 @@ from sluiceway.config.schedules import (
 )
 from sluiceway.config.sink_keys import DLQ_TOPIC, SINK, TOPICS, TOPICS_REGEX
 from sluiceway.config.source_keys import SOURCE
+from sluiceway.config.unknown_keys import UNKNOWN_KEYS
 from sluiceway.config.validators import Check, OneOf, OrNull, Range
 from sluiceway.config.variables import referring_keys
 
@@ -197,6 +198,7 @@ OWN = ConfigDef(
             "sinks continue. Needs traces by OpenTelemetry.",
         ),
         *RESTARTS,
+        *UNKNOWN_KEYS,
     ]
 )
 """Sluiceway's own keys besides ``spark.*``, which Spark reads. Validation returns only those that a config sets."""

@@ -11,6 +11,7 @@ from sluiceway.config.application import DEFAULT, MAX_TASKS, Applications
 from sluiceway.config.definition import ConfigDef, ConfigKey, ConfigValue, Importance, Type
 from sluiceway.config.password import Password
 from sluiceway.config.restarts import RESTARTS
+from sluiceway.config.unknown_keys import UNKNOWN_KEYS
 from sluiceway.config.validators import OneOf, OrNull, Range
 from sluiceway.config.variables import PROVIDERS, Resolver, handed_over, referring_keys
 from sluiceway.config.worker_keys import warn_of_unknown
@@ -253,6 +254,7 @@ _COMMON = ConfigDef(
             "-history. It is created with the first change. An empty value turns the history off.",
         ),
         *RESTARTS,
+        *UNKNOWN_KEYS,
     ]
 )
 

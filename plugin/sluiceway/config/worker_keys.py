@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 import logging
 from collections.abc import Iterable, Mapping
 
 from sluiceway.config.client_keys import CLIENT_KEYS
+from sluiceway.config.unknown_keys import POLICY, similar_key
 
 log = logging.getLogger(__name__)
 
@@ -50,7 +50,7 @@ _SIMILAR = 0.75
 _ALMOST_EQUAL = 0.92  # keys with an open prefix are only reported if they are almost equal to a known one
 
 _PREFIXED = (f"{client}.{key}" for client, keys in CLIENT_KEYS.items() for key in keys)
-_KNOWN = frozenset(_WORKER.split()).union(*CLIENT_KEYS.values(), _PREFIXED)
+_KNOWN = frozenset((*_WORKER.split(), POLICY)).union(*CLIENT_KEYS.values(), _PREFIXED)
 _checked: set[str] = set()
 
 
@@ -61,9 +61,9 @@ def unknown_keys(keys: Iterable[str]) -> dict[str, str | None]:
         if key in _KNOWN:
             continue
         is_open = key.startswith(_OPEN)
-        similar = difflib.get_close_matches(key, _KNOWN, n=1, cutoff=_ALMOST_EQUAL if is_open else _SIMILAR)
+        similar = similar_key(key, _KNOWN, _ALMOST_EQUAL if is_open else _SIMILAR)
         if similar or not is_open:
-            found[key] = similar[0] if similar else None
+            found[key] = similar
     return found
 
 

@@ -16,6 +16,7 @@ from sluiceway.config.worker import WorkerConfig
 from sluiceway.discovery import connector_class
 from sluiceway.errors import ConnectError
 from sluiceway.herder.reconcile import desired_task_configs
+from sluiceway.herder.unknown_keys import report_unknown_keys
 from sluiceway.worker.connector_offsets import ConnectorOffsets
 
 RELOAD = "config.action.reload"
@@ -113,6 +114,7 @@ class ConnectorThread:
             config = self._resolved_config()
             cls = connector_class(config["connector.class"], config.get(CONNECTOR_VERSION))
             self.version = cls.version()
+            report_unknown_keys(self._name, self._config, cls, self._worker)
             new = cls()
             new.initialize(self)
             self._connector = connector = new

@@ -11,6 +11,7 @@ import yaml
 
 from sluiceway.config.connector import OWN
 from sluiceway.config.definition import ConfigDef
+from sluiceway.config.unknown_keys import unknown_keys
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.discovery import connector_class
 from sluiceway.herder.enrichment import framework_def
@@ -90,6 +91,7 @@ def blocks() -> Iterator[tuple[str, dict[str, str]]]:
 @pytest.mark.parametrize("config", [pytest.param(config, id=name) for name, config in blocks()])
 def test_the_keys_of_a_config_in_a_page_are_known(config: dict[str, str]) -> None:
     known = {key.name for definition in definitions(config) for key in definition}
+    assert unknown_keys(config, known) == {}
     assert [key for key in config if key not in known and not key.startswith(PREFIXES)] == []
 
 

@@ -135,6 +135,16 @@ def test_a_single_task_is_restarted_in_any_state(make: Make) -> None:
     assert (bench.tasks.started, bench.script.calls["start"]) == ({0: 2, 1: 1}, 1)
 
 
+@pytest.mark.parametrize(("policy", "state"), [("warn", State.RUNNING), ("fail", State.FAILED)])
+def test_a_connector_that_starts_names_its_unknown_keys(
+    policy: str, state: State, make: Make, caplog: pytest.LogCaptureFixture
+) -> None:
+    bench = make(errors_unknown_keys=policy).start(tasks_mx="3")
+    bench.eventually_state("connector", state)
+    text = "Nothing defines the key tasks.mx, so it has no effect. Did you mean tasks.max?"
+    assert text in (caplog.text if policy == "warn" else bench.channel.traces["connector"] or "")
+
+
 def test_a_restart_starts_a_connector_that_failed_to_start_with_its_tasks(make: Make) -> None:
     bench = make(Script(fails={"start": ConnectError("no database")})).start()
     bench.eventually_state("connector", State.FAILED)

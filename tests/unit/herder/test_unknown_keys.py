@@ -1,0 +1,84 @@
+"""Keys of a connector's config that nothing defines: found, named in the log and in a validation, or refused."""
+
+from __future__ import annotations
+
+import logging
+
+import pytest
+
+from sluiceway.config.unknown_keys import FAIL, IGNORE, POLICY, WARN
+from sluiceway.config.worker import WorkerConfig
+from sluiceway.discovery import connector_class
+from sluiceway.errors import ConfigError, InvalidConfigError
+from sluiceway.herder.unknown_keys import report_unknown_keys
+from sluiceway.herder.validation import checked, validate_config
+
+SOURCE = {"name": "c", "connector.class": "FileStreamSource", "file": "/f", "topic": "t"}
+UNKNOWN = {
+    "topci": "topic",
+    "tasks.mx": "tasks.max",
+    "batchsize": "batch.size",
+    "sluiceway.task.isolaton": "sluiceway.task.isolation",
+    "errors.unknown.kyes": POLICY,
+    "zzz": None,
+}
+READ = (
+    *("producer.override.acks", "spark.executor.cores", "sluiceway.of.another.kind", "topic.creation.default.partitions"),
+    *("key.converter.schemas.enable", "transforms.later.type", "airflow.owner", "errors.log.enable", POLICY),
+)
+
+
+def worker(policy: str | None = None) -> WorkerConfig:
+    return WorkerConfig.of({"bootstrap.servers": "localhost:9092", **({} if policy is None else {POLICY: policy})})
+
+
+def told(config: dict[str, str], policy: str | None = None) -> dict[str, tuple[tuple[str | None, ...], int]]:
+    """Return the undefined keys of a validation's result, with the keys that may be meant and the number of errors."""
+    values = [each.value for each in validate_config(config, worker(policy)).configs if each.definition is None and each.value]
+    return {each.name: (each.recommended_values, len(each.errors)) for each in values}
+
+
+@pytest.mark.parametrize(("key", "meant"), UNKNOWN.items())
+def test_a_validation_names_an_unknown_key_and_the_one_that_may_be_meant(key: str, meant: str | None) -> None:
+    assert told({**SOURCE, key: "x"}) == {key: (() if meant is None else (meant,), 0)}
+
+
+@pytest.mark.parametrize("key", READ)
+def test_a_key_that_something_reads_is_not_unknown(key: str) -> None:
+    assert key not in told({**SOURCE, key: WARN if key == POLICY else "true"})
+
+
+@pytest.mark.parametrize(
+    ("of_connector", "of_worker", "expected"),
+    [
+        (None, None, WARN),
+        (FAIL, None, FAIL),
+        (None, FAIL, FAIL),
+        (WARN, FAIL, WARN),
+        (IGNORE, FAIL, IGNORE),
+        (None, IGNORE, IGNORE),
+    ],
+)
+def test_the_connectors_choice_wins_over_the_workers(
+    of_connector: str | None, of_worker: str | None, expected: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    config = {**SOURCE, "topci": "hunter2", **({} if of_connector is None else {POLICY: of_connector})}
+    text = "Nothing defines the key topci, so it has no effect. Did you mean topic?"
+    connector, properties = connector_class("FileStreamSource"), worker(of_worker)
+    if expected == FAIL:
+        with pytest.raises(InvalidConfigError, match=r"the key topci, .* Did you mean topic\?"):
+            checked(config, properties)
+        with pytest.raises(ConfigError, match="Connector c: Nothing defines the key topci"):
+            report_unknown_keys("c", config, connector, properties)
+        return
+    assert checked(config, properties).config == config
+    with caplog.at_level(logging.WARNING):
+        report_unknown_keys("c", config, connector, properties)
+    assert caplog.messages == ([f"[c|worker] {text}"] if expected == WARN else [])
+    assert set(told(config, of_worker)) == ({"topci"} if expected == WARN else set())
+
+
+def test_a_secret_in_an_unknown_key_is_hidden() -> None:
+    found = validate_config({**SOURCE, "db.password": "hunter2", "zzz": "shown"}, worker()).configs
+    values = {each.value.name: each.value.value for each in found if each.value}
+    assert (values["db.password"], values["zzz"]) == ("[hidden]", "shown")
