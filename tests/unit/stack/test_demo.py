@@ -18,10 +18,12 @@ class Connectors:
 
     Args:
         states: of each connector, a text such as ``RUNNING: RUNNING UNASSIGNED``, the connector's and its tasks'.
+        committed: the offset of each sink; None before its first commit.
     """
 
-    def __init__(self, *states: str, existing: tuple[str, ...] = ()) -> None:
+    def __init__(self, *states: str, existing: tuple[str, ...] = (), committed: int | None = None) -> None:
         self.existing = set(existing)
+        self._committed = committed
         self.resumed: list[str] = []
         self._states = states
         self._looks: dict[str, int] = {}
@@ -39,6 +41,9 @@ class Connectors:
         self._looks[name] = look + 1
         connector, _, tasks = self._states[min(look, len(self._states) - 1)].partition(":")
         return {"connector": {"state": connector}, "tasks": [{"id": n, "state": each} for n, each in enumerate(tasks.split())]}
+
+    def offsets(self, _name: str) -> list[dict[str, Any]]:
+        return [] if self._committed is None else [{"partition": {}, "offset": {"kafka_offset": self._committed}}]
 
     def client(self) -> ConnectClient:
         return cast(ConnectClient, self)
@@ -99,6 +104,36 @@ def test_the_first_demo_waits_for_the_copy(tmp_path: Path, monkeypatch: pytest.M
     said: list[str] = []
     demo.run_main_job(Connectors("RUNNING: RUNNING").client(), tmp_path, said.append)
     assert said[-1] == "  0 of 10,000 lines copied"
+
+
+@pytest.mark.parametrize(
+    ("copy", "committed"),
+    [
+        ("1\n2\n1\n2\n", 2),  # the sink was rewound
+        ("1\n2\n1\n2\n", None),
+        ("2\n", 2),  # it skipped a record
+        ("1\n", 2),  # somebody cut the file
+        ("", 2),
+        ("", 4),  # somebody removed both files, and the first was made again
+    ],
+)
+def test_a_copy_that_can_no_longer_equal_its_source_is_reported_instead_of_waited_for(
+    tmp_path: Path, copy: str, committed: int | None
+) -> None:
+    (tmp_path / "access.log").write_text("1\n2\n")
+    (tmp_path / "copy.log").write_text(copy)
+    said: list[str] = []
+    connectors = Connectors("RUNNING: RUNNING", existing=(demo.SOURCE, demo.SINK), committed=committed)
+    demo.run_main_job(connectors.client(), tmp_path, said.append, timeout=0.0)
+    assert said[-1].startswith(f"{tmp_path}/copy.log is no longer a copy of {tmp_path}/access.log")
+
+
+@pytest.mark.parametrize("committed", [None, 0, 1])
+def test_a_copy_that_may_still_be_completed_is_waited_for(tmp_path: Path, committed: int | None) -> None:
+    (tmp_path / "access.log").write_text("1\n2\n")
+    (tmp_path / "copy.log").write_text("1\n")
+    with pytest.raises(ConnectError, match="1 of 2 lines copied"):
+        demo.run_main_job(Connectors("RUNNING: RUNNING", committed=committed).client(), tmp_path, print, timeout=0.0)
 
 
 def test_the_shop_waits_for_its_connectors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
