@@ -38,7 +38,9 @@ class IcebergSourceStore:
 
     def table(self, name: str, selection: Selection) -> IcebergSourceTable | None:
         """Load a table; None if it does not exist."""
-        catalog = self._opened.catalog
+        catalog = self._opened.existing
+        if catalog is None:
+            return None
         with reaching(f"Loading table {name}"):
             try:
                 return IcebergSourceTable(catalog.load_table(name), name, selection)

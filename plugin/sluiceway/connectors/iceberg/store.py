@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 import pyarrow as pa
@@ -38,23 +39,54 @@ class OpenedCatalog:
 
     @property
     def catalog(self) -> Catalog:
-        """Raises UnreachableError, and ConnectError if the catalog refuses the login or has no URI."""
+        """The catalog. An SQL catalog is created if it does not exist.
+
+        Raises UnreachableError, and ConnectError if the catalog refuses the login or has no URI.
+        """
         if self._loaded is None:
-            # What PyIceberg's own configuration says of the catalog counts too.
-            properties = {**(Config().get_catalog_config(self._name) or {}), **self._properties}
-            kind = self._properties["type"]
-            if kind in _WITH_URI and "uri" not in properties:
-                raise ConfigError(URI, None, f"must be set for a catalog of type {kind}")
+            properties = self._checked()
             with reaching(f"Connecting to catalog {self._name}"):
-                if kind == "rest":
+                if self._properties["type"] == "rest":
                     self._loaded = TimedRestCatalog(self._name, **cast("dict[str, str]", properties))
                 else:
                     self._loaded = load_catalog(self._name, **self._properties)
         return self._loaded
 
+    @property
+    def existing(self) -> Catalog | None:
+        """The catalog, None for an SQL catalog that does not exist: PyIceberg creates it by connecting. Raises as ``catalog``."""
+        if self._loaded is None and self._properties["type"] == "sql":
+            uri = str(self._checked()["uri"])
+            with reaching(f"Connecting to catalog {self._name}"):
+                if not _has_tables(uri):
+                    return None
+        return self.catalog
+
+    def _checked(self) -> Mapping[str, object]:
+        """Return the catalog's properties, those of PyIceberg's own configuration too. Raises ConfigError without a URI."""
+        properties = {**(Config().get_catalog_config(self._name) or {}), **self._properties}
+        kind = self._properties["type"]
+        if kind in _WITH_URI and "uri" not in properties:
+            raise ConfigError(URI, None, f"must be set for a catalog of type {kind}")
+        return properties
+
     def close(self) -> None:
         if self._loaded is not None and hasattr(self._loaded, "close"):
             self._loaded.close()
+
+
+def _has_tables(uri: str) -> bool:
+    """Return True if a database has an SQL catalog's tables. Creates no file of SQLite, which connecting would."""
+    from sqlalchemy import create_engine, inspect, make_url
+
+    url = make_url(uri)
+    if url.get_backend_name() == "sqlite" and not Path(url.database or "").is_file():
+        return False
+    engine = create_engine(url)
+    try:
+        return inspect(engine).has_table("iceberg_tables")
+    finally:
+        engine.dispose()
 
 
 class IcebergStore:
@@ -70,7 +102,9 @@ class IcebergStore:
 
     def table(self, name: str) -> IcebergTable | None:
         """Load a table; None if it does not exist."""
-        catalog = self.catalog
+        catalog = self._opened.existing
+        if catalog is None:
+            return None
         with reaching(f"Loading table {name}"):
             try:
                 found = catalog.load_table(name)
@@ -121,7 +155,9 @@ class IcebergStore:
         """Return the listed tables, or with dynamic routing every table of the catalog that holds offsets of the connector."""
         if not self._options.dynamic:
             return self._options.tables
-        catalog = self.catalog
+        catalog = self._opened.existing
+        if catalog is None:
+            return ()
         with reaching("Listing the catalog's tables"):
             every = [".".join(table) for namespace in catalog.list_namespaces() for table in catalog.list_tables(namespace)]
         return [name for name in every if (table := self.table(name)) is not None and table.has_offsets]
