@@ -23,6 +23,7 @@ from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 from sluiceway.api.data_frames import Offsets
+from sluiceway.connectors.spark.source_task import SparkSourceTask
 from sluiceway.converters.json_converter import JsonConverter
 from sluiceway.data import (
     INT32_SCHEMA,
@@ -35,11 +36,13 @@ from sluiceway.data import (
     decimal_schema,
     timestamp_schema,
 )
+from sluiceway.errors import ConnectError
 from sluiceway.spark.data_source import register
 from sluiceway.spark.rounds.source_task import SourceRoundsTask
 from sluiceway.spark.session import local_context
 from sluiceway.storage.factory import open_stores
 from sluiceway.storage.model import TaskId
+from sluiceway.testing import MemorySourceContext
 from support.eventually import eventually
 from support.file_sinks import file_sink, record
 from support.kafka import Kafka, worker_for
@@ -166,6 +169,19 @@ def test_a_source_reads_each_file_of_a_folder_once(
     write_rows(folder, 101, 110)
     eventually(lambda: committed_ids(kafka, topic) == list(range(1, 111)), what="the new file's rows")
     assert len(app.offsets()) == 3
+
+
+@pytest.mark.parametrize("way", [{"format": "csv"}, {"format": "csv", "timestamp.column.name": "at"}, {"format": "image"}])
+def test_a_path_that_does_not_exist_is_named_with_what_to_do(context: SparkContext, tmp_path: Path, way: dict[str, str]) -> None:
+    task, config = SparkSourceTask(), {"path": f"{tmp_path}/in", "topic": "t", **way}
+    task.spark = SparkSession(context)
+    task.initialize(MemorySourceContext())
+    task.start(config)
+    with pytest.raises(ConnectError, match=rf"The path {tmp_path}/in does not exist.*Check 'path', or create the folder"):
+        task.next_round()
+    if way == {"format": "csv"}:
+        (tmp_path / "in").mkdir()
+        assert task.next_round() is None, "files may arrive later"
 
 
 @pytest.mark.long

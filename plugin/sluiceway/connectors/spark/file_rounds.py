@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from sluiceway.api import OffsetStorageReader
 from sluiceway.api.data_frames import Round, Split
 from sluiceway.connectors.spark.parquet_reader import parquet_reader
-from sluiceway.connectors.spark.reading import load_files
+from sluiceway.connectors.spark.reading import finding, load_files
 from sluiceway.connectors.spark.source_config import PATH, SourceConfig
 
 if TYPE_CHECKING:
@@ -49,8 +49,9 @@ class FileRounds:
 
     def _files(self) -> list[str]:
         """List the folder as Spark does: without names that start with an underscore or a dot."""
-        listing = self._spark.read.format("text").option("recursiveFileLookup", "true").load(self._config.path)
-        return sorted(listing.inputFiles())
+        listing = self._spark.read.format("text").option("recursiveFileLookup", "true")
+        with finding(self._config.path):
+            return sorted(listing.load(self._config.path).inputFiles())
 
     def _partition(self, file: str) -> dict[str, str]:
         return {PATH: self._config.path, _FILE: file}

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from sluiceway.connectors.spark.source_config import SourceConfig
@@ -18,10 +19,27 @@ def load(spark: SparkSession, config: SourceConfig) -> DataFrame:
     """Return the whole table, query or folder."""
     reader = reader_of(spark, config)
     if config.path:
-        return reader.load(config.path)
+        with finding(config.path):
+            return reader.load(config.path)
     if config.query:
         return reader.option("query", config.query).load()
     return reader.option("dbtable", config.table).load() if config.is_jdbc else reader.table(config.table)
+
+
+@contextmanager
+def finding(path: str) -> Iterator[None]:
+    """Raise ConnectError if Spark says that the path does not exist."""
+    from pyspark.errors import AnalysisException
+
+    try:
+        yield
+    except AnalysisException as error:
+        if "[PATH_NOT_FOUND]" not in str(error):
+            raise
+        raise ConnectError(
+            f"The path {path} does not exist, as the driver sees it. Check 'path', or create the folder, which may be empty for "
+            "files that are read as they arrive. Then restart the task."
+        ) from error
 
 
 def check_names(config: SourceConfig) -> None:
