@@ -17,6 +17,7 @@ from sluiceway.provider.dag_bundle.callbacks import callbacks
 from sluiceway.provider.dag_bundle.dag_docs import application_page, connector_page
 from sluiceway.provider.dag_bundle.dag_ids import application_dag_id, dag_id
 from sluiceway.provider.dag_bundle.dag_keys import DagKeys, is_sink_config
+from sluiceway.provider.lineage.assets import connector_alias
 from sluiceway.provider.settings import read_settings
 from sluiceway.provider.triggers import ConditionTrigger, LagTrigger
 from sluiceway.provider.triggers.conditions import DriverEndedCondition
@@ -73,7 +74,9 @@ def connector_dag(
     if keys.callbacks:
         options |= callbacks(keys.callbacks, read_settings().callbacks)
     operator = sink_operator if sink else source_operator
-    task = operator(task_id=TASK_ID, connector=name, dag=dag, **options)
+    task = _literal(operator(task_id=TASK_ID, connector=name, dag=dag, **options))
+    if connector_alias(name) not in task.outlets:  # the operator takes a name with braces for a template
+        task.add_outlets([connector_alias(name)])
     if application is not None and keys.mode == LONG_RUNNING:
         _start_in_triggerer(task, name)
     return dag
@@ -106,8 +109,18 @@ def application_dag(name: str, conf: Mapping[str, str], *, operator: Callable[..
         tags=[TAG, "application"],
         doc_md=application_page(name),
     )
-    operator(task_id=TASK_ID, application_name=name, conf=dict(conf), priority_weight=_APPLICATION_WEIGHT, dag=dag)
+    _literal(operator(task_id=TASK_ID, application_name=name, conf=dict(conf), priority_weight=_APPLICATION_WEIGHT, dag=dag))
     return dag
+
+
+def _literal(task: BaseOperator) -> BaseOperator:
+    """Take names and settings as they are.
+
+    They come from the config topic. As templates they would show Airflow's variables and connections to everybody who may
+    create a connector, and ``{{ 'orders' }}`` would run the connector of another team.
+    """
+    task.template_fields = ()
+    return task
 
 
 def _schedule(name: str, keys: DagKeys) -> Any:

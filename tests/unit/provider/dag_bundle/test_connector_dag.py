@@ -18,6 +18,7 @@ from sluiceway.operators import SinkConnectorOperator, SourceConnectorOperator
 from sluiceway.operators.application import ApplicationOperator
 from sluiceway.provider.dag_bundle.connector_dag import application_dag, connector_dag
 from sluiceway.provider.dag_bundle.stubs import stubs, write_stubs
+from sluiceway.provider.lineage.assets import connector_alias
 from sluiceway.provider.triggers.conditions import DriverEndedCondition, from_dict
 from sluiceway.storage.model import ClusterState, ConnectorEntry
 
@@ -34,6 +35,40 @@ def _dag(config: dict[str, str]) -> Any:
 def worker(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AIRFLOW__SLUICEWAY__WORKER_PROPERTIES", "/w.properties")
     monkeypatch.setenv("AIRFLOW__SLUICEWAY__CALLBACKS", "allowed.module, another")
+
+
+TEMPLATES = (
+    "{{ secret }}",
+    "{{ 'orders' }}",
+    "{% raw %}",
+    "{# a #}",
+    "${{secret}}",
+    "{{ secret",
+    "x.sql",
+    "script.sh",
+    "{{ 1/0 }}",
+)
+"""Texts that Jinja would change or refuse, and names of files that Airflow would read for a templated field."""
+
+
+@pytest.mark.parametrize("text", TEMPLATES)
+@pytest.mark.parametrize("config", [SOURCE, SINK, {**SOURCE, **BATCH}], ids=["source", "sink", "batch"])
+def test_names_in_generated_dags_are_literal(text: str, config: dict[str, str]) -> None:
+    dag: Any = connector_dag(text, config, source_operator=SourceConnectorOperator, sink_operator=SinkConnectorOperator)
+    [task] = dag.tasks
+    task.render_template_fields({"secret": "s3cret"}, dag.get_template_env())
+    assert task.connector == text
+    assert task.outlets == [connector_alias(text)]
+
+
+@pytest.mark.parametrize("text", TEMPLATES)
+def test_names_and_settings_of_generated_applications_are_literal(text: str) -> None:
+    conf = {"spark.executor.extraJavaOptions": text, f"spark.{text}": "1"}
+    dag: Any = application_dag(text, conf, operator=ApplicationOperator)
+    [task] = dag.tasks
+    task.render_template_fields({"secret": "s3cret"}, dag.get_template_env())
+    assert task.application_name == text
+    assert task.conf == conf
 
 
 def test_the_page_has_the_config_and_links_to_rest() -> None:
