@@ -9,6 +9,7 @@ import pytest
 
 from sluiceway.config.properties import read_properties
 from sluiceway.config.worker import WorkerConfig
+from sluiceway.rest.client import RestError
 from sluiceway.storage.config_backing_store import KafkaConfigBackingStore
 from support.eventually import eventually
 from support.stack import START, RunningStack
@@ -59,6 +60,31 @@ def test_a_config_that_cannot_become_a_dag_does_not_affect_other_dags(stack: Run
     eventually(lambda: stack.dag("wrong"), what="the DAG of the one put right")
     for name in ("wrong", "right: of way"):
         stack.connect.delete(name)
+
+
+def test_a_connector_does_not_replace_a_dag_of_its_name(stack: RunningStack, folder: Path) -> None:
+    config = {"connector.class": "FileStreamSource", "file": str(folder / "none"), "topic": "none", "airflow.mode": "micro-batch"}
+    file = stack.home / "airflow" / "dags" / "nightly.py"
+    stack.connect.create("hourly", config)
+    for name in ("nightly", "hourly"):
+        file.with_name(f"{name}.py").write_text(
+            f"from airflow.sdk import DAG\nmade = DAG({name!r}, tags=['mine'], schedule=None)\n"
+        )
+    eventually(lambda: stack.dag("nightly"), what="the DAG of the file")
+    with pytest.raises(RestError, match="DAG nightly exists in bundle dags-folder") as refused:
+        stack.mounted.create("nightly", config)
+    assert refused.value.status == 409
+    errors = eventually(lambda: _import_errors(stack), what="the import error of the connector whose DAG's id was taken later")
+    [(path, trace)] = errors.items()
+    assert path.endswith("connector-hourly.py")
+    assert "DAG hourly exists in bundle dags-folder" in trace
+    for name in ("nightly", "hourly"):
+        dag = stack.dag(name)
+        assert dag is not None
+        assert [tag["name"] for tag in dag["tags"]] == ["mine"]
+        file.with_name(f"{name}.py").unlink()
+    stack.connect.delete("hourly")
+    eventually(lambda: not _import_errors(stack), what="the end of the import error")
 
 
 def test_a_micro_batch_copies_available_records_and_the_next_continues_after_them(stack: RunningStack, folder: Path) -> None:

@@ -39,11 +39,16 @@ class _ChangedMeanwhileError(ConflictError):
     """A config was changed after it was read."""
 
 
+def _admit_all(_name: str, _config: Mapping[str, str]) -> None:
+    """Let every valid connector be created."""
+
+
 class Herder:
     """Reads connectors from the stores' snapshots and writes changes to the stores.
 
     Has no state of its own, so any number of herders may exist. Thread-safe if the stores are. Reads do not wait for Kafka.
-    Writes wait up to the stores' timeouts and raise the stores' errors. ``clock`` returns seconds since the epoch.
+    Writes wait up to the stores' timeouts and raise the stores' errors. ``clock`` returns seconds since the epoch. ``admit`` is
+    called with a new connector's name and valid config, and raises ConflictError if it cannot be created here.
     """
 
     def __init__(
@@ -55,6 +60,7 @@ class Herder:
         *,
         clock: Callable[[], float] = time.time,
         open_groups: OpenGroups = kafka_groups,
+        admit: Callable[[str, Mapping[str, str]], None] = _admit_all,
     ) -> None:
         self._worker = worker
         self._config = config
@@ -62,6 +68,7 @@ class Herder:
         self._offsets = offsets
         self._clock = clock
         self._open_groups = open_groups
+        self._admit = admit
         self._origin: Origin | None = None
 
     def acting_for(self, origin: Origin) -> Herder:
@@ -168,12 +175,16 @@ class Herder:
         return validation.validate_config(config, self._worker)
 
     def create(self, name: str, config: Config, initial_state: TargetState | None = None) -> ConnectorInfo:
-        """Create a connector if its config is valid. Otherwise raise BadRequestError or AlreadyExistsError and store nothing."""
+        """Create a connector if its config is valid, and return its info.
+
+        Otherwise raises BadRequestError, AlreadyExistsError, or ConflictError, and stores nothing.
+        """
         stored, secrets = validation.checked(validation.named(name, config), self._worker)
 
         def refuse_existing(newest: ClusterState) -> None:
             if newest.entry(name) is not None:
                 raise AlreadyExistsError(f"Connector {name} already exists")
+            self._admit(name, stored)
 
         self._config.put_connector(name, stored, initial_state, check=refuse_existing, origin=self._origin, secrets=secrets)
         self._remove_old_statuses(name)
@@ -185,7 +196,8 @@ class Herder:
     def put_config(self, name: str, config: Config) -> tuple[bool, ConnectorInfo]:
         """Create a connector or replace its config if the config is valid. Return whether it was created, and its info.
 
-        Otherwise raises BadRequestError and stores nothing. A running driver applies the new config by itself.
+        Otherwise raises BadRequestError, or ConflictError for a new connector, and stores nothing. A running driver applies the
+        new config by itself.
         """
         stored, secrets = validation.checked(validation.named(name, config), self._worker)
         created = False
@@ -193,6 +205,8 @@ class Herder:
         def note_existence(newest: ClusterState) -> None:
             nonlocal created
             created = newest.entry(name) is None
+            if created:
+                self._admit(name, stored)
 
         self._config.put_connector(name, stored, check=note_existence, origin=self._origin, secrets=secrets)
         if created:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 
 import pytest
 
 from sluiceway.config.worker import WorkerConfig
-from sluiceway.errors import AlreadyExistsError, BadRequestError, InvalidConfigError, NotFoundError
+from sluiceway.errors import AlreadyExistsError, BadRequestError, ConflictError, InvalidConfigError, NotFoundError
 from sluiceway.herder import Herder
 from sluiceway.storage.codec import encode_commit
 from sluiceway.storage.config_writes import Decided
@@ -51,6 +52,21 @@ def test_a_new_connector_has_its_name_in_its_config_and_no_tasks_yet(cluster: Cl
     info = cluster.herder.create("a", CONFIG)
     assert info == cluster.herder.info("a")
     assert (info.name, dict(info.config), info.tasks, info.type) == ("a", CONFIG | {"name": "a"}, (), "source")
+
+
+def test_a_new_connector_that_is_not_admitted_is_not_stored(cluster: Cluster) -> None:
+    def refuse(name: str, config: Mapping[str, str]) -> None:
+        raise ConflictError(f"{name} {config['topic']}")
+
+    cluster.herder.create("old", CONFIG)
+    herder = Herder(WORKER, cluster.config, cluster.status, admit=refuse)
+    with pytest.raises(ConflictError, match="a t"):
+        herder.create("a", CONFIG)
+    with pytest.raises(ConflictError, match="b t"):
+        herder.put_config("b", CONFIG)
+    herder.put_config("old", CONFIG | {"topic": "u"})
+    herder.patch_config("old", {"topic": "v"})
+    assert herder.connectors() == ["old"]
 
 
 def test_connectors_are_listed_by_name(cluster: Cluster) -> None:

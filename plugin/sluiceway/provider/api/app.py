@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from fastapi import Depends, FastAPI
@@ -20,6 +21,7 @@ from sluiceway.herder import Herder
 from sluiceway.herder.loggers import Loggers
 from sluiceway.herder.plugin_path import use_plugin_path
 from sluiceway.provider.api.access import authorize, refuse_other_sites
+from sluiceway.provider.dag_bundle.taken_ids import refuse_taken_ids
 from sluiceway.provider.pause_sync.pause_sync import PauseSync
 from sluiceway.provider.progress.probe import KafkaProbe
 from sluiceway.provider.settings import Settings, read_settings
@@ -53,7 +55,7 @@ class _Connection:
             stores = open_stores(worker)
             stores.start()
             resources.callback(stores.stop)
-            herder = Herder(worker, stores.config, stores.status, stores.offsets)
+            herder = Herder(worker, stores.config, stores.status, stores.offsets, admit=admission(settings.bundle_name))
             herder.follow_log_levels(loggers)
             dashboard = Dashboard(worker, herder, stores.config, KafkaProbe(worker, client_id=f"{worker.group_id}-ui"))
             dashboard.start()
@@ -126,6 +128,13 @@ class Backend:
         connection, self._connection = self._connection, None
         if connection is not None:
             connection.resources.close()
+
+
+def admission(bundle: str) -> Callable[[str, Mapping[str, str]], None]:
+    """Return what refuses a new connector whose DAG's id is that of a DAG of another bundle."""
+    from sluiceway.provider.pause_sync.airflow_db import AirflowDatabase
+
+    return partial(refuse_taken_ids, partial(AirflowDatabase().other_bundles, bundle=bundle))
 
 
 def make_pause_sync(settings: Settings, worker: WorkerConfig, stores: Stores, herder: Herder) -> PauseSync:

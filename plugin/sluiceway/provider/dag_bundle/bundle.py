@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import importlib
+import json
 import logging
 import time
 from pathlib import Path
@@ -14,11 +15,14 @@ from airflow.dag_processing.bundles.base import BaseDagBundle
 from sluiceway.errors import ConnectError
 from sluiceway.folders import file_lock, write_atomically
 from sluiceway.provider.dag_bundle.stubs import stubs, write_stubs
+from sluiceway.provider.pause_sync.rules import generated
 from sluiceway.provider.settings import read_settings
+from sluiceway.storage.model import ClusterState
 
 log = logging.getLogger(__name__)
 
 _MARKER = "refreshed"
+_TAKEN = "taken.json"
 _TASK_TIMEOUT_SECONDS = 30.0  # a task cannot start without its DAG
 _REFRESH_TIMEOUT_SECONDS = 5.0  # the DAG processor must refresh its other bundles too, and retries
 _MAX_BACKOFF_SECONDS = 60.0
@@ -63,7 +67,7 @@ class ConnectorDagBundle(BaseDagBundle):
     def initialize(self) -> None:
         """Update the DAG files, unless a DAG processor on this machine has refreshed them within ``max_age``."""
         if not self._is_fresh():
-            self._update(_TASK_TIMEOUT_SECONDS)
+            self._update(_TASK_TIMEOUT_SECONDS, ask_airflow=False)
         super().initialize()
 
     def get_current_version(self) -> None:
@@ -77,27 +81,27 @@ class ConnectorDagBundle(BaseDagBundle):
         import_for_parsing()
         if time.monotonic() < self._retry_at:
             return
-        if self._update(_REFRESH_TIMEOUT_SECONDS):
+        if self._update(_REFRESH_TIMEOUT_SECONDS, ask_airflow=True):
             self._failures, self._retry_at = 0, 0.0
             write_atomically(self.base_dir / _MARKER, "")
         else:
             self._failures = min(self._failures + 1, 10)
             self._retry_at = time.monotonic() + min(_REFRESH_TIMEOUT_SECONDS * 2**self._failures, _MAX_BACKOFF_SECONDS)
 
-    def _update(self, timeout: float) -> bool:
+    def _update(self, timeout: float, *, ask_airflow: bool) -> bool:
         try:
-            return self._write(timeout)
+            return self._write(timeout, ask_airflow=ask_airflow)
         finally:
             # The DAG processor forks next. Collect Kafka clients before: collected in the child process, a client waits for
             # threads that do not exist there, and the child hangs until it is killed.
             gc.collect()
 
-    def _write(self, timeout: float) -> bool:
+    def _write(self, timeout: float, *, ask_airflow: bool) -> bool:
         """Write the stubs; return False if Kafka does not answer. The old stubs stay: running connectors need their DAGs."""
         self.path.mkdir(parents=True, exist_ok=True)
         try:
             with file_lock(self.base_dir / "lock"):
-                changed = write_stubs(self.path, self._read(timeout))
+                changed = write_stubs(self.path, self._read(timeout, ask_airflow=ask_airflow))
         except ConnectError as error:
             problem = str(error)  # the error itself refers to the frames that raised it, and so to Kafka clients
             if problem != self._problem:
@@ -111,7 +115,7 @@ class ConnectorDagBundle(BaseDagBundle):
             log.info("Bundle %s: changed %s", self.name, ", ".join(changed))
         return True
 
-    def _read(self, timeout: float) -> dict[str, str]:
+    def _read(self, timeout: float, *, ask_airflow: bool) -> dict[str, str]:
         """Return the stubs for the config topic; raises ConnectError, after ``timeout`` seconds if Kafka does not answer."""
         from sluiceway.kafka.clients import admin_client
         from sluiceway.kafka.errors import mapped_errors
@@ -124,9 +128,29 @@ class ConnectorDagBundle(BaseDagBundle):
         store = KafkaConfigBackingStore(worker, brief=True)
         store.start()
         try:
-            return stubs(store.snapshot())
+            state = store.snapshot()
+            return stubs(state, self._taken(state, ask_airflow=ask_airflow))
         finally:
             store.stop()
+
+    def _taken(self, state: ClusterState, *, ask_airflow: bool) -> dict[str, str]:
+        """Return the other bundles that define DAGs of the connectors' ids, by DAG.
+
+        Only the DAG processor has Airflow's database. A task's process uses what that has found last.
+        """
+        known = self.base_dir / _TAKEN
+        try:
+            if ask_airflow:
+                from sluiceway.provider.pause_sync.airflow_db import AirflowDatabase
+
+                found = AirflowDatabase().other_bundles(list(generated(state)), self.name)
+                write_atomically(known, json.dumps(found))
+            return dict(json.loads(known.read_text(encoding="utf-8")))
+        except FileNotFoundError:
+            return {}
+        except Exception as error:  # noqa: BLE001 (without the database, connectors must keep their DAGs)
+            log.warning("Bundle %s cannot read whether other bundles have DAGs of its connectors' ids: %s", self.name, error)
+            return {}
 
     def _is_fresh(self) -> bool:
         try:

@@ -13,6 +13,9 @@ from sluiceway.errors import ConfigError
 
 LONGEST_DAG_ID = 250
 
+APPLICATION_PREFIX = "application~"
+"""Begins the names of shared applications' DAGs, and so of no connector that has a generated one."""
+
 # Airflow refuses two dots in a row (path traversal), so the second one is escaped.
 _TO_ESCAPE = re.compile(r"[^A-Za-z0-9_.\-]|_(?=x[0-9A-F]{2})|(?<=\.)\.")
 _ESCAPED = re.compile(rb"_x([0-9A-F]{2})")
@@ -33,7 +36,7 @@ def dag_id(connector: str) -> str:
 
 def application_dag_id(application: str) -> str:
     """Return the id of the DAG of a shared Spark application; raises ConfigError like ``dag_id``."""
-    return dag_id(f"application~{application}")
+    return dag_id(f"{APPLICATION_PREFIX}{application}")
 
 
 def connector_name(dag: str) -> str:

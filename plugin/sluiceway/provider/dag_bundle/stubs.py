@@ -12,8 +12,16 @@ from pathlib import Path
 from sluiceway.config.masking import masked
 from sluiceway.errors import ConfigError
 from sluiceway.folders import write_atomically
-from sluiceway.provider.dag_bundle.dag_ids import application_dag_id, dag_id, is_application_file, is_stub_file, stub_file
+from sluiceway.provider.dag_bundle.dag_ids import (
+    APPLICATION_PREFIX,
+    application_dag_id,
+    dag_id,
+    is_application_file,
+    is_stub_file,
+    stub_file,
+)
 from sluiceway.provider.dag_bundle.dag_keys import is_generated
+from sluiceway.provider.dag_bundle.taken_ids import refusal, reserved
 from sluiceway.storage.model import ClusterState, TargetState
 
 _CONNECTOR = '''\
@@ -73,22 +81,33 @@ def _literal(pairs: Mapping[str, str]) -> str:
     return pprint.pformat(dict(pairs), sort_dicts=True, width=100).replace("\n", "\n    ")
 
 
-def stubs(state: ClusterState) -> dict[str, str]:
-    """Return the text of every stub by file name."""
+def stubs(state: ClusterState, taken: Mapping[str, str] | None = None) -> dict[str, str]:
+    """Return the text of every stub by file name.
+
+    ``taken`` are the bundles that define DAGs of the same ids, by DAG: those DAGs stay, and the stub is an import error.
+    """
+    taken = taken or {}
     files: dict[str, str] = {}
     for name in state.names():
         entry = state.entry(name)
         if entry is None or entry.config is None or not is_generated(entry.config):
             continue
         try:
-            paused = entry.target_state is not TargetState.STARTED
-            files[stub_file(dag_id(name))] = stub(name, entry.config, application=entry.application, paused=paused)
+            dag = dag_id(name)
         except ConfigError as error:
             files[stub_file(f"{dag_id(name[:40])}-name-too-long")] = _INVALID.format(message=f"Connector {name}: {error}")
-    return files | _application_stubs(state)
+            continue
+        if name.startswith(APPLICATION_PREFIX):
+            files[stub_file(f"{dag}-is-reserved")] = _INVALID.format(message=reserved(name))
+        elif dag in taken:
+            files[stub_file(dag)] = _INVALID.format(message=refusal(name, dag, taken[dag]))
+        else:
+            paused = entry.target_state is not TargetState.STARTED
+            files[stub_file(dag)] = stub(name, entry.config, application=entry.application, paused=paused)
+    return files | _application_stubs(state, taken)
 
 
-def _application_stubs(state: ClusterState) -> dict[str, str]:
+def _application_stubs(state: ClusterState, taken: Mapping[str, str]) -> dict[str, str]:
     """Return a stub for each shared application, with the ``spark.*`` keys of all its connectors."""
     confs: dict[str, dict[str, str]] = {}
     for name in sorted(state.names(), reverse=True):  # where two connectors differ, the first by name wins
@@ -99,7 +118,9 @@ def _application_stubs(state: ClusterState) -> dict[str, str]:
     files: dict[str, str] = {}
     for application, conf in confs.items():
         with contextlib.suppress(ConfigError):  # the name is too long for a DAG id; the connectors' tasks log that they wait
-            files[stub_file(application_dag_id(application))] = application_stub(application, conf)
+            dag = application_dag_id(application)
+            found = refusal(f"{APPLICATION_PREFIX}{application}", dag, taken[dag]) if dag in taken else None
+            files[stub_file(dag)] = _INVALID.format(message=found) if found else application_stub(application, conf)
     return files
 
 

@@ -60,6 +60,11 @@ class AirflowDatabase:
         with create_session(scoped=False) as session:
             return {row.dag_id: DagFlag(row.dag_id, bool(row.is_paused), row.bundle_name) for row in session.execute(query)}
 
+    def other_bundles(self, dag_ids: Collection[str], bundle: str) -> dict[str, str]:
+        """Return the bundles of those of these DAGs that are active and of another bundle, by DAG."""
+        flags = self.flags(dag_ids, bundle)
+        return {dag: flag.bundle for dag in dag_ids if (flag := flags.get(dag)) and flag.bundle not in (None, bundle)}
+
     def toggles(self, dag_ids: Collection[str]) -> dict[str, Toggle]:
         """Return the last change of paused flags in the audit log, by DAG, without DAGs that have none."""
         found: dict[str, Toggle] = {}

@@ -108,6 +108,9 @@ class PauseSync:
         state = self._config.snapshot()
         wanted, dags = generated(state), targets_by_dag(state)
         flags = self._database.flags(list(dags), self._bundle)
+        taken = {dag for dag in wanted.keys() & flags.keys() if flags[dag].bundle not in (None, self._bundle)}
+        if taken:
+            dags = targets_by_dag(state, taken)
         leads = self._leadership.held()
         self._request_parsing(wanted, flags, leads)
         # Every process takes the requests, or a new leader would serve old ones.

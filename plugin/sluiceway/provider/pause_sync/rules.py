@@ -9,7 +9,7 @@ having seen every change in between.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -95,14 +95,19 @@ def is_newer(toggle: Toggle | None, paused: bool, state: ClusterState, connector
     return toggle.at > max(set_at, default=0)
 
 
-def targets_by_dag(state: ClusterState) -> dict[str, dict[str, TargetState]]:
-    """Return the target states of each DAG's connectors, without connectors whose names are too long for a DAG id."""
+def targets_by_dag(state: ClusterState, taken: Collection[str] = ()) -> dict[str, dict[str, TargetState]]:
+    """Return the target states of each DAG's connectors, without connectors whose names are too long for a DAG id.
+
+    ``taken`` are the generated DAGs whose ids other bundles' DAGs have: those DAGs do not run the connectors of that name.
+    """
     found: dict[str, dict[str, TargetState]] = {}
     for name in state.names():
         entry = state.entry(name)
         if entry is not None and entry.config is not None:
             with contextlib.suppress(ConfigError):
-                found.setdefault(dag_of(name, entry.config), {})[name] = entry.target_state
+                dag = dag_of(name, entry.config)
+                if not (dag in taken and is_generated(entry.config)):
+                    found.setdefault(dag, {})[name] = entry.target_state
     return found
 
 

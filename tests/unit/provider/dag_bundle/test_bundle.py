@@ -21,6 +21,8 @@ from sluiceway.provider.compat import CronDataIntervalTimetable, backoff
 from sluiceway.provider.dag_bundle.bundle import ConnectorDagBundle
 from sluiceway.provider.dag_bundle.connector_dag import connector_dag
 from sluiceway.provider.dag_bundle.stubs import stub
+from sluiceway.provider.pause_sync.airflow_db import AirflowDatabase
+from sluiceway.storage.model import ClusterState, ConnectorEntry
 
 
 class Bundle(ConnectorDagBundle):
@@ -32,7 +34,7 @@ class Bundle(ConnectorDagBundle):
         self.topic: dict[str, str] | None = {}
         self.reads = 0
 
-    def _read(self, patience: float) -> dict[str, str]:
+    def _read(self, timeout: float, *, ask_airflow: bool) -> dict[str, str]:
         self.reads += 1
         if self.topic is None:
             raise KafkaClientError("Cannot reach Kafka")
@@ -47,6 +49,22 @@ def test_a_task_beside_a_dag_processor_does_not_read_kafka(tmp_path: Path) -> No
     processor.refresh()
     task.initialize()
     assert (processor.reads, task.reads) == (1, 0)
+
+
+def test_a_task_knows_the_dags_of_other_bundles_from_the_dag_processor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def other_bundles(_: AirflowDatabase, dags: list[str], bundle: str) -> dict[str, str]:
+        assert (dags, bundle) == (["a"], "connectors")
+        return {"a": "team"}
+
+    processor, task = Bundle(tmp_path), Bundle(tmp_path)
+    state = ClusterState({"a": ConnectorEntry("a", {"topic": "t"})})
+    assert task._taken(state, ask_airflow=False) == {}
+    monkeypatch.setattr(AirflowDatabase, "other_bundles", other_bundles)
+    assert processor._taken(state, ask_airflow=True) == {"a": "team"}
+    monkeypatch.undo()
+    assert task._taken(state, ask_airflow=False) == {"a": "team"}
+    monkeypatch.setattr(AirflowDatabase, "other_bundles", lambda *_: 1 / 0)
+    assert processor._taken(state, ask_airflow=True) == {}  # connectors keep their DAGs
 
 
 def test_a_task_without_a_dag_processor_reads_kafka_each_time(tmp_path: Path) -> None:

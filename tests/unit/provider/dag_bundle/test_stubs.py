@@ -7,6 +7,7 @@ import time
 from pathlib import Path
 
 from sluiceway.config.application import Applications
+from sluiceway.provider.dag_bundle.dag_ids import application_dag_id, stub_file
 from sluiceway.provider.dag_bundle.stubs import stub, stubs, write_stubs
 from sluiceway.storage.model import ClusterState, ConnectorEntry, TargetState
 
@@ -31,6 +32,29 @@ def test_airflow_parses_a_stub() -> None:
 
 def test_a_connector_with_a_hand_written_dag_has_no_stub() -> None:
     assert list(stubs(_state(a={"topic": "t"}, b={"topic": "t", "airflow.dag": "mine"}))) == ["connector-a.py"]
+
+
+def test_dags_of_other_bundles_stay_and_connectors_of_their_names_are_import_errors() -> None:
+    state = _state(
+        a={"topic": "t", "sluiceway.application": "big"},
+        b={"topic": "t", "sluiceway.application": "small"},
+        c={"topic": "t", "airflow.dag": "c"},
+    )
+    big = application_dag_id("big")
+    files = stubs(state, {"a": "team", big: "team", "c": "team"})
+    assert sorted(files) == sorted(map(stub_file, ("a", "b", big, application_dag_id("small"))))
+    for dag in ("a", big):
+        assert f"DAG {dag} exists in bundle team" in files[stub_file(dag)]
+        assert "connector_dag" not in files[stub_file(dag)]
+    assert files[stub_file("b")] == stubs(state)[stub_file("b")]
+
+
+def test_a_connector_is_no_application() -> None:
+    state = ClusterState({name: ConnectorEntry(name, {}, application="x") for name in ("application~x", "a")})
+    files = stubs(state)
+    assert "application_dag(" in files[stub_file(application_dag_id("x"))]
+    [refused] = [text for name, text in files.items() if "reserved" in name]
+    assert "Connector application~x: names that begin with application~" in refused
 
 
 def test_a_name_too_long_for_a_dag_id_gives_an_import_error() -> None:

@@ -95,6 +95,15 @@ def run(session: Session, dag: str, *tasks: TaskInstanceState | None, bundle: st
     return made
 
 
+def test_dags_of_other_bundles_are_found(session: Session) -> None:
+    for dag, bundle, stale in (("a", "connectors", False), ("b", "team", False), ("c", "team", True)):
+        session.merge(DagBundleModel(name=bundle))
+        session.add(DagModel(dag_id=dag, bundle_name=bundle, fileloc="", is_stale=stale))
+    session.flush()
+    assert AirflowDatabase().other_bundles(["a", "b", "c", "d"], "connectors") == {"b": "team"}
+    assert AirflowDatabase().other_bundles(["a"], "connectors") == {}
+
+
 def states(session: Session, made: DagRun) -> list[str | None]:
     session.flush()
     session.expire_all()

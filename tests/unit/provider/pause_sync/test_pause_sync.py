@@ -122,6 +122,22 @@ def test_pausing_and_unpausing_the_dag_pauses_and_resumes_the_connector(world: W
     assert world.airflow.writes == []
 
 
+@pytest.mark.parametrize("bundle", ["team", None])
+def test_a_dag_of_another_bundle_is_not_the_connectors(world: World, bundle: str | None) -> None:
+    world.airflow.dags["c"] = DagFlag("c", False, bundle)
+    world.put("d", airflow_dag="c")
+    sync = world.sync()
+    sync.step()
+    world.herder.pause("c")
+    sync.step()
+    mine = bundle is None  # of an Airflow that has not noted it yet
+    assert world.airflow.writes == ([("c", True)] if mine else [])
+    assert world.target("d") is (TargetState.PAUSED if mine else TargetState.STARTED)
+    world.herder.pause("d")  # a connector that the other DAG runs
+    sync.step()
+    assert world.airflow.dags["c"].paused
+
+
 def test_a_change_of_the_target_state_sets_the_dags_paused_flag(world: World) -> None:
     sync = world.sync()
     sync.step()
