@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import datetime, timezone
@@ -32,17 +32,25 @@ class RecordReader:
 
     @classmethod
     def of(
-        cls, worker: WorkerConfig, configs: Mapping[str, Mapping[str, str]], topic: str, connector: str | None, *, mask: bool
+        cls,
+        worker: WorkerConfig,
+        configs: Mapping[str, Mapping[str, str]],
+        topic: str,
+        connector: str | None,
+        *,
+        mask: bool,
+        writers: Callable[[], Iterable[str]] = tuple,
     ) -> RecordReader:
-        """Return a reader with the converters of a connector, by default those of a sink that reads the topic.
+        """Return a reader with the converters of a connector, by default those of a sink that reads the topic, else of a writer.
 
-        ``configs`` are those of all connectors.
+        ``configs`` are those of all connectors. ``writers`` returns the connectors that have used the topic, if no sink reads it.
         Raises NotFoundError for an unknown connector.
         """
         from sluiceway.config.variables import resolver
         from sluiceway.runtime.task_converters import task_converters
 
-        name = connector or next((each for each in sorted(configs) if topic in _topics(configs[each], topic)), None)
+        sinks = (each for each in sorted(configs) if topic in _topics(configs[each], topic))
+        name = connector or next(sinks, None) or next((each for each in writers() if each in configs), None)
         if name is None:
             return cls("decoded by what their bytes look like", None, mask=mask)
         if name not in configs:

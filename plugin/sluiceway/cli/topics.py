@@ -40,7 +40,9 @@ def register(subparsers: Subparsers) -> None:
     )
     read.add_argument("-n", "--limit", type=_count, default=10, metavar="N", help="number of records (default: 10)")
     read.add_argument(
-        "--connector", metavar="NAME", help="use this connector's converters (default: a sink's that reads the topic)"
+        "--connector",
+        metavar="NAME",
+        help="use this connector's converters (default: a sink's that reads the topic, else a source's that wrote to it)",
     )
     read.add_argument("--show-secrets", action="store_true", help="do not mask fields with names such as password")
     read.add_argument("-o", "--output", choices=FORMATS, default="table", help="output format (default: table)")
@@ -75,7 +77,12 @@ def run_read(options: argparse.Namespace) -> int:
         question = did_you_mean(options.topic, known) or "'sluiceway topics' lists those that exist."
         raise NotFoundError(f"Topic {options.topic} does not exist. {question}")
     configs = connector_configs(config) if config.config_topic in known else {}  # to look must not create the topic
-    with RecordReader.of(config, configs, options.topic, options.connector, mask=not options.show_secrets) as reader:
+
+    def writers() -> list[str]:
+        return _users(config, options.topic) if config.status_topic in known else []
+
+    mask = not options.show_secrets
+    with RecordReader.of(config, configs, options.topic, options.connector, mask=mask, writers=writers) as reader:
         documents = (reader.document(message) for message in _messages(sample, options))
         if options.output != "table":
             print(text(list(documents), options.output))
@@ -86,6 +93,18 @@ def run_read(options: argparse.Namespace) -> int:
             count += 1
         say(f"{count} records, {reader.how}")
     return 0
+
+
+def _users(config: WorkerConfig, topic: str) -> list[str]:
+    """Return the connectors that have used a topic, from the status topic."""
+    from sluiceway.storage.status_backing_store import KafkaStatusBackingStore
+
+    store = KafkaStatusBackingStore(config, brief=True)
+    store.start()
+    try:
+        return [name for name in sorted(store.snapshot()) if topic in store.topics(name)]
+    finally:
+        store.stop()
 
 
 def _sample(config: WorkerConfig) -> TopicSample:
