@@ -14,7 +14,7 @@ UNASSIGNED, FAILED = "unassigned", "failed"
 _BY_TEXT = (
     ("no-answer", re.compile(r"Cannot reach the REST API at ")),
     ("class-not-found", re.compile(r"Failed to find any class that implements ")),
-    ("port", re.compile(r" cannot listen on port \d+")),
+    ("port", re.compile(r"[Cc]annot listen on (port |\S+:)\d+")),
     ("fenced", re.compile(r"another driver has taken over")),
     ("missing-package", re.compile(r"No module named |the Python package \S+( is missing|\. Run: )")),
 )

@@ -42,8 +42,10 @@ def _run(worker_file: Path, connector_files: Sequence[Path]) -> int:
     herder = Herder(worker, config, status, offsets)
     endpoint = DriverEndpoint(status, offsets)
     server = DriverEndpointServer(endpoint)
-    context = local_context("sluiceway-standalone")
     metrics = DriverMetrics(worker, worker.advertised_address, config, status, "127.0.0.1")
+    rest = RestServer(worker, lambda: herder, metrics=metrics.beans)
+    rest.start()  # before Spark, so that a port in use is reported at once
+    context = local_context("sluiceway-standalone")
     launcher = SparkLauncher(context, metrics.target)
 
     def runner(name: str) -> ConnectorRunner:
@@ -61,8 +63,6 @@ def _run(worker_file: Path, connector_files: Sequence[Path]) -> int:
     metrics.hosted = lambda: driver.hosted
     stop_on_signals(driver)
     watch = stop_with_jvm(driver, context)
-    rest = RestServer(worker, lambda: herder, metrics=metrics.beans)
-    rest.start()
     try:
         refused = _create(herder, connector_files)
         if refused:
