@@ -21,7 +21,7 @@ from sluiceway.stack import demo_shop, leftovers
 from sluiceway.stack.addresses import REST, Addresses, record, recorded
 from sluiceway.stack.airflow import COMPONENTS, HOST, MARKER_VARIABLE, PREFERRED_PORT, LocalAirflow, airflow_process
 from sluiceway.stack.broker import EmbeddedBroker
-from sluiceway.stack.ports import can_bind, free_port
+from sluiceway.stack.ports import can_bind, free_port, preferred_port, release_port
 from sluiceway.stack.process import BackgroundProcess, ProcessStatus
 from sluiceway.stack.worker_file import (
     BOOTSTRAP,
@@ -62,7 +62,10 @@ def up(
     """
     stack = Stack(home or state_home(), airflow)
     with file_lock(stack.folder / "up.lock"):
-        return stack.up(read_properties(worker_file) if worker_file else None, progress)
+        try:
+            return stack.up(read_properties(worker_file) if worker_file else None, progress)
+        finally:
+            stack.release_ports()
 
 
 def down(progress: Progress = print, *, home: Path | None = None) -> None:
@@ -92,6 +95,7 @@ class Stack:
         self._airflow_home = self.folder / "airflow"
         self._worker_file = self.folder / "worker.properties"
         self._broker = EmbeddedBroker(self.folder / "broker", preferred=_BROKER_PORT)
+        self._claimed: list[int] = []
 
     def up(self, user: Mapping[str, str] | None, progress: Progress) -> Addresses:
         clock = _Clock(progress)
@@ -185,16 +189,23 @@ class Stack:
         ports: dict[str, int] = {}
         for name, runs in running.items():
             known = last.get(name)
-            if known and (runs or can_bind(HOST, known)):
+            if known and runs:
                 ports[name] = known
                 continue
-            wanted = usual.get(name)
-            ports[name] = wanted if wanted and can_bind(HOST, wanted) else free_port(HOST)
-            if wanted and ports[name] != wanted:
+            wanted = known if known and can_bind(HOST, known) else usual.get(name)
+            # Claimed, because the servers listen seconds later, and another stack may start meanwhile.
+            ports[name] = preferred_port(wanted, HOST) if wanted else free_port(HOST)
+            self._claimed.append(ports[name])
+            if name in usual and ports[name] != wanted:
                 clock.say(f"Port {wanted} is in use; {'Airflow' if name == 'api' else 'the REST API'} uses {ports[name]}")
         if before and last.get("api") != ports["api"]:
             self._end_airflow()  # its components still use the API server's former port
         return ports
+
+    def release_ports(self) -> None:
+        """Give up the claims to ports: the servers listen, or have not started."""
+        while self._claimed:
+            release_port(self._claimed.pop())
 
     def _end_airflow(self) -> None:
         for component in COMPONENTS:
