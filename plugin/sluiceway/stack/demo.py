@@ -83,7 +83,8 @@ def _is_final(client: ConnectClient, source: Path, copy: Path) -> bool:
     if found == wanted or not wanted.startswith(found):
         return True
     # The sink commits what it has written. An offset beyond the lines that are missing in the file is of an earlier file.
-    return sum(each["offset"]["kafka_offset"] for each in client.offsets(SINK)) >= wanted.count(b"\n")
+    committed: int = sum(each["offset"]["kafka_offset"] for each in client.offsets(SINK))
+    return committed >= wanted.count(b"\n")
 
 
 def create(client: ConnectClient, configs: Mapping[str, Mapping[str, str]], say: Callable[[str], None]) -> None:
