@@ -22,7 +22,7 @@ def archive(stack: RunningStack) -> Iterator[Path]:
     """The file that the demo's shop fills."""
     folder = stack.home / "demo"
     demo.run_main_job(stack.connect, folder, print, timeout=5 * START)
-    demo_shop.start(stack.connect, stack.home, print)
+    demo_shop.start(stack.connect, stack.home, print, timeout=5 * START)
     yield demo_shop.archive_file(folder)
     demo_shop.writer(stack.home).stop()
     for name in {demo.SOURCE, demo.SINK, *demo_shop.connector_configs(folder)} & set(stack.connect.connectors()):

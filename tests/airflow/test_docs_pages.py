@@ -37,7 +37,7 @@ def databases() -> Iterator[None]:
 def running_demo(stack: RunningStack) -> Iterator[None]:
     """What ``make demo`` has made and started."""
     demo.run_main_job(stack.connect, stack.home / "demo", print, timeout=5 * START)
-    demo_shop.start(stack.connect, stack.home, print)
+    demo_shop.start(stack.connect, stack.home, print, timeout=5 * START)
     yield
     demo_shop.writer(stack.home).stop()
     for name in stack.connect.connectors():
@@ -56,6 +56,10 @@ def shell(stack: RunningStack, running_demo: None, tmp_path: Path) -> Iterator[S
 @pytest.mark.parametrize("page", ON_THE_DEMO)
 def test_a_guide_on_the_demo(shell: Shell, page: str) -> None:
     run_page(page, shell)
+
+
+def test_the_first_pipeline(shell: Shell) -> None:
+    run_page("tutorial/first-pipeline.md", shell)
 
 
 def test_the_lakehouse(shell: Shell) -> None:

@@ -30,6 +30,7 @@ ON_THE_DEMO = (
     "how-to/schedule-connectors.md",
     "how-to/secure-the-rest-api.md",
     "how-to/share-an-application.md",
+    "how-to/troubleshoot.md",
     "how-to/use-spark-formats.md",
     "how-to/use-the-command-line.md",
     "how-to/write-files.md",
@@ -41,6 +42,7 @@ RUN = (
     "how-to/recipes.md",
     "tutorial/changes-of-a-database.md",
     "tutorial/first-connector.md",
+    "tutorial/first-pipeline.md",
     "tutorial/topic-to-lakehouse.md",
 )
 _CLUSTER = "needs a cluster of several machines"
@@ -57,7 +59,6 @@ NOT_RUN = {
     "how-to/run-on-yarn.md": _CLUSTER,
     "how-to/start-faster.md": "changes settings of hosts",
     "how-to/trace-connectors.md": "needs a collector",
-    "how-to/troubleshoot.md": "shows failures of one moment",
     "how-to/upgrade.md": "needs an older installation; tests/airflow/test_upgrade.py has one",
     "how-to/watch-with-prometheus.md": "needs Prometheus; tests/monitoring runs a real one",
     "how-to/work-in-the-page.md": "is about a browser; tests/page uses one",
@@ -65,12 +66,13 @@ NOT_RUN = {
     "how-to/write-to-iceberg-and-delta.md": "needs Docker for its catalog; tests run the same server from its jars",
     "how-to/write-to-s3.md": "needs an account at a cloud; tests use a server with the same protocol",
     "tutorial/your-own-airflow.md": "installs packages from the network; `make test-own-airflow` follows it",
-    "tutorial/first-pipeline.md": "needs `make demo` and hands in Airflow's UI; tests/airflow/test_demo.py runs the demo",
 }
 
 #: A block, also in a list. A comment before it says why no test runs it.
 BLOCK = re.compile(r"(?:^ *<!-- not run: ([^>]+) -->\n\n?)?^ *```(sh|console|python)\n(.*?)^ *```", re.DOTALL | re.MULTILINE)
 _PROMPT = re.compile(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", re.MULTILINE)
+#: How the output of a command begins that must fail.
+_ERROR = "sluiceway: "
 _FILE = re.compile(r"# (\w+\.py)\n")
 #: Commands that make the checkout's environment and the stack, which all tests of a folder share.
 _STACK = re.compile(r"^(make .*|\. \.venv/bin/activate)$", re.MULTILINE)
@@ -138,7 +140,7 @@ def matches(found: str, shown: str) -> bool:
 
 
 def run_page(page: str, shell: Commands, *, within: float = LIMIT) -> None:
-    """Run each command of a page below docs; those with a prompt must at last print what the page shows."""
+    """Run each command of a page below docs; those with a prompt must at last print what the page shows, also an error."""
     for reason, kind, indented in BLOCK.findall((DOCS / page).read_text(encoding="utf-8")):
         block = textwrap.dedent(indented)
         if reason:
@@ -153,4 +155,6 @@ def run_page(page: str, shell: Commands, *, within: float = LIMIT) -> None:
             shown = _PROMPT.findall(block)
             assert shown, block
             for command, output in shown:
+                if output.startswith(_ERROR):
+                    command = f"! {{ {command}; }} 2>&1"
                 eventually(lambda c=command, o=output: shell.prints(c, o) or None, within=within, what=f"{command}: {output}")

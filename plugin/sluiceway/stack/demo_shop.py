@@ -79,14 +79,14 @@ def writer(home: Path) -> BackgroundProcess:
     return BackgroundProcess("demo-writer", command, home, env={MARKER_VARIABLE: str(home.absolute())})
 
 
-def start(client: ConnectClient, home: Path, say: Callable[[str], None]) -> None:
-    """Start the writer, create the connectors, and wait until they run. Raises ConnectError if they do not."""
+def start(client: ConnectClient, home: Path, say: Callable[[str], None], *, timeout: float = demo.TIMEOUT) -> None:
+    """Start the writer, create the connectors, and wait until they run. Raises ConnectError after ``timeout`` seconds."""
     folder = home / "demo"
     demo_writer.prepare(folder)
     writer(home).start()
     configs = connector_configs(folder)
     demo.create(client, configs, say)
-    demo.await_running(client, configs, say)
+    demo.await_running(client, configs, say, timeout=timeout)
     say(
         f"Records keep flowing: {ORDERS} reads a table of a SQLite database, {EVENTS} a log, and {ARCHIVE} writes both to "
         f"{archive_file(folder)}. Lines that are not JSON go to its dead letter queue, {QUEUE}."

@@ -64,7 +64,13 @@ def test_a_page_is_run_block_by_block(tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.setattr("support.docs_pages.DOCS", tmp_path)
     folder = tmp_path / "checkout"
     folder.mkdir()
-    run_page("page.md", Shell(folder, tmp_path / "home", "code"))
+    shell = Shell(folder, tmp_path / "home", "code")
+    run_page("page.md", shell)
+    page.write_text("```console\n$ echo 'sluiceway: no such topic' >&2; false\nsluiceway: no ...\n```\n")
+    run_page("page.md", shell)
+    page.write_text("```console\n$ echo sluiceway: no such topic\nsluiceway: no ...\n```\n")
+    with pytest.raises(AssertionError, match="no such topic"):
+        run_page("page.md", shell, within=0.0)
     page.write_text("```sh\nfalse\n```\n")
     with pytest.raises(AssertionError, match="false"):
-        run_page("page.md", Shell(tmp_path, tmp_path / "other"))
+        run_page("page.md", shell)
