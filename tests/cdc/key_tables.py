@@ -252,16 +252,23 @@ _ALIKE = "€" * 600  # their bytes, and what servers sort them by, are more tha
 
 
 def wide_tables(*, postgres: bool) -> list[KeyTable]:
-    """Return a table with a long key, and tables without key whose long texts and documents can only be a surrogate key."""
+    """Return tables with long keys in all directions, and tables without key whose long values can only be a surrogate key."""
     texts = [f"'{_ALIKE}{letter}'" for letter in "fcaebd"]
     documents = [f"'{document}'" for document in ('{"a": 1}', '{"a": 2}', '[1, "b"]', "1", '"x"', "null", '{"b": {}}')]
-    types = {"longtext": texts, "json": documents, "blob": texts}
+    keys = ["varchar(700)", "varchar(700) collate utf8mb4_bin", "varbinary(3000)", "text", "blob"]
+    others = {"longtext": texts, "json": documents, "blob": texts, "varchar(9000)": texts}
     if postgres:
-        types = {"text": texts, "jsonb": documents}
-    found = [KeyTable("wide", ["varchar(700)", "int"], True, [" desc", ""], [[text, "1"] for text in texts])]
-    for declared, values in types.items():
+        keys = ["varchar(700)", 'text collate "C"', "bytea"]
+        others = {"text": texts, "jsonb": documents, "bytea": texts}
+    found: list[KeyTable] = []
+    for declared in keys:
+        length = "(700)" if declared in ("text", "blob") else ""
+        for first, second in ("", ""), (" desc", ""), ("", " desc"), (" desc", " desc"):
+            rows = [[text, "1"] for text in texts]
+            found.append(KeyTable(f"wide_{len(found)}", [declared, "int"], True, [length + first, second], rows))
+    for declared, values in others.items():
         rows = [[value] for value in [*values, "null", *values[:2]]]
-        found.append(KeyTable(f"wide_{declared}", [declared], False, [""], rows))
+        found.append(KeyTable(f"wide_{len(found)}", [declared], False, [""], rows))
     return found
 
 

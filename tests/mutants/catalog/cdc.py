@@ -46,6 +46,13 @@ MUTANTS = (
         "A change of another table removes a row from an incremental snapshot.",
     ),
     Mutant(
+        "cdc-sorted-bytes",
+        "connectors/cdc/mysql/connection.py",
+        "SET max_sort_length = {SORTED_BYTES}, sort_buffer_size",
+        "SET sort_buffer_size",
+        "Rows with long keys are lost, because the server sorts keys by their beginnings.",
+    ),
+    Mutant(
         "cdc-incremental-sent",
         "connectors/cdc/incremental.py",
         "        request.sent = request.after\n",

@@ -13,9 +13,9 @@ from sluiceway.connectors.cdc.mysql.binlog.gtids import MySqlGtidSet
 from sluiceway.connectors.cdc.mysql.buffer import StoppedError
 from sluiceway.connectors.cdc.mysql.catalog import Catalog
 from sluiceway.connectors.cdc.mysql.config import SourceConfig
-from sluiceway.connectors.cdc.mysql.connection import Server, is_interrupted, is_transient, quoted
+from sluiceway.connectors.cdc.mysql.connection import SORTED_BYTES, Server, is_interrupted, is_transient, quoted
 from sluiceway.connectors.cdc.mysql.ddl.model import TableDefinition, Tables
-from sluiceway.connectors.cdc.mysql.key_order import java_class, selected
+from sluiceway.connectors.cdc.mysql.key_order import java_class, key_columns, may_be_long, selected, too_long
 from sluiceway.connectors.cdc.mysql.offsets import LogPosition
 from sluiceway.connectors.cdc.mysql.table_order import table_order
 from sluiceway.connectors.cdc.tables import Row, TableSchema
@@ -83,10 +83,21 @@ class BinlogChunks:
 
     def maximum(self, request: Request) -> list[Any] | None:
         order = self._order(request)
+        self._check_lengths(request)
         rows = where(_conditions(request))
         query = f"SELECT {order.values} FROM {_name(request.table)}{rows} ORDER BY {order.by(' desc')} LIMIT 1"  # noqa: S608
         found = self._server().rows(query)
         return list(found[0]) if found else None
+
+    def _check_lengths(self, request: Request) -> None:
+        """Raise ConnectError if the key has values that the server cannot sort. Later ones are in the log, too."""
+        for column in filter(may_be_long, key_columns(self._definition(request.table), request.key)):
+            rows = where([too_long(column), *_conditions(request)])
+            if self._server().rows(f"SELECT 1 FROM {_name(request.table)}{rows} LIMIT 1"):  # noqa: S608
+                raise ConnectError(
+                    f"The server cannot sort {request.table} by {column.name}, which has values of 16,384 or more characters, or "
+                    f"whose weights have {SORTED_BYTES:,} or more bytes. Name another surrogate-key."
+                )
 
     def chunk(self, request: Request, schema: TableSchema, limit: int) -> Chunk:
         order, server = self._order(request), self._server()

@@ -28,6 +28,10 @@ BUILT_IN_DATABASES = frozenset({"mysql", "performance_schema", "information_sche
 
 _NO_SUCH_VARIABLE, _SYNTAX_ERROR = 1193, 1064
 _FETCHED_BYTES = 4 << 20
+SORTED_BYTES = 65_536
+"""The bytes by which our sessions sort a value. By default, servers ignore all behind 1024, and sort such values at random."""
+_SORT_BUFFER_BYTES = 16 << 20
+"""MariaDB refuses to sort unless its buffer has room for 15 rows: here, of 16 columns of ``SORTED_BYTES``."""
 _OTHER_VALUES = frozenset({"NO_ZERO_DATE", "NO_ZERO_IN_DATE", "PAD_CHAR_TO_FULL_LENGTH", "EMPTY_STRING_IS_NULL"})
 """SQL modes in which queries refuse or do not find values that tables have, or return others than the log has."""
 _ANY_DATE = "ALLOW_INVALID_DATES"
@@ -345,8 +349,11 @@ def connect(settings: ConnectionSettings) -> Connection[Any]:
         )
         with connection.cursor() as cursor:
             cursor.execute("SET time_zone = '+00:00'")
-            cursor.execute("SELECT @@sql_mode")
-            cursor.execute("SET sql_mode = %s", (session_modes(str((cursor.fetchone() or ("",))[0])),))
+            cursor.execute("SELECT @@sql_mode, @@sort_buffer_size")
+            modes, buffer = cursor.fetchone() or ("", 0)
+            cursor.execute("SET sql_mode = %s", (session_modes(str(modes)),))
+            buffer = max(int(buffer), _SORT_BUFFER_BYTES)
+            cursor.execute(f"SET max_sort_length = {SORTED_BYTES}, sort_buffer_size = {buffer}")
             for statement in settings.statements:
                 cursor.execute(statement)
     except pymysql.err.OperationalError as error:

@@ -8,7 +8,7 @@ from decimal import Decimal
 from typing import Any
 
 from sluiceway.connectors.cdc.key_order import Compare, KeyColumn, KeyOrder
-from sluiceway.connectors.cdc.mysql.connection import quoted
+from sluiceway.connectors.cdc.mysql.connection import SORTED_BYTES, quoted
 from sluiceway.connectors.cdc.mysql.ddl.model import ColumnDefinition, JdbcType, TableDefinition
 from sluiceway.connectors.cdc.mysql.fields import options
 from sluiceway.errors import ConnectError
@@ -18,6 +18,9 @@ _ENUM, _SET, _YEAR, _JSON = "ENUM", "SET", "YEAR", "JSON"
 _INTEGERS = frozenset({JdbcType.SMALLINT, JdbcType.INTEGER, JdbcType.BIGINT})
 _DECIMALS = frozenset({*_INTEGERS, JdbcType.BOOLEAN, JdbcType.DECIMAL, JdbcType.NUMERIC})
 _FLOATS = frozenset({JdbcType.FLOAT, JdbcType.REAL, JdbcType.DOUBLE})
+_BYTES = frozenset({JdbcType.BINARY, JdbcType.VARBINARY, JdbcType.BLOB})
+_MOST_INDEXED = 3072  # bytes of an index, and so characters
+_CHARACTER_BYTES = 4
 _MOST_LISTED, _MOST_MEMBERS = 256, 64
 _PLAIN = re.compile(r"[A-Za-z0-9 .:_+/-]*")
 _BITS = {"true": 1, "false": 0}
@@ -41,6 +44,23 @@ def java_class(column: ColumnDefinition) -> str:
     return "Long" if _word(column) in (_ENUM, _SET) else _KINDS.get(column.jdbc_type, "String")
 
 
+def may_be_long(column: ColumnDefinition) -> bool:
+    """Tell whether a column may have longer values than a whole index, which the server would have to sort."""
+    sized = column.uses_charset or column.jdbc_type in _BYTES or _word(column) == _JSON
+    return sized and (column.length is None or column.length > _MOST_INDEXED)
+
+
+def too_long(column: ColumnDefinition) -> str:
+    """Return the condition that the server sorts a value only by its beginning.
+
+    It cuts characters or their weights, depending on the collation and on the way it sorts.
+    """
+    found = _key_column(column, ())
+    value = found.sorted_by or found.name
+    weights = f"coalesce(octet_length(weight_string({value})), {SORTED_BYTES})"  # null if it is larger than a packet
+    return f"greatest({_CHARACTER_BYTES} * char_length({value}), {weights}) >= {SORTED_BYTES}"
+
+
 def selected(table: TableDefinition, name: str) -> str:
     """Return the expression to read a column: a FLOAT of the key with all its digits, because the log has them, too."""
     column = table.column(name)
@@ -54,13 +74,21 @@ def key_order(table: TableDefinition, key: Sequence[str], prefixed: Collection[s
     Args:
         prefixed: the columns, in lower case, of which an index has only the first characters.
     """
-    return KeyOrder(tuple(_key_column(table, name, prefixed) for name in key), nulls_first=True)
+    return KeyOrder(tuple(_key_column(column, prefixed) for column in key_columns(table, key)), nulls_first=True)
 
 
-def _key_column(table: TableDefinition, name: str, prefixed: Collection[str]) -> KeyColumn:
-    column = table.column(name)
-    if column is None:
-        raise ConnectError(f"The table {table.id} has no column {name}. Name one of its columns as surrogate-key.")
+def key_columns(table: TableDefinition, key: Sequence[str]) -> list[ColumnDefinition]:
+    """Return the columns of a key. Raises ConnectError if there is no such column."""
+    found = []
+    for name in key:
+        column = table.column(name)
+        if column is None:
+            raise ConnectError(f"The table {table.id} has no column {name}. Name one of its columns as surrogate-key.")
+        found.append(column)
+    return found
+
+
+def _key_column(column: ColumnDefinition, prefixed: Collection[str]) -> KeyColumn:
     found = quoted(column.name)
     value, compare, sorted_by = found, _operators(found, literal), ""
     if _word(column) == _ENUM:

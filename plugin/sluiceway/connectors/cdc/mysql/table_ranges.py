@@ -13,7 +13,7 @@ from sluiceway.connectors.cdc.mysql.binlog.stream import StartPosition
 from sluiceway.connectors.cdc.mysql.config import SourceConfig
 from sluiceway.connectors.cdc.mysql.connection import Server, quoted
 from sluiceway.connectors.cdc.mysql.ddl.model import TableDefinition
-from sluiceway.connectors.cdc.mysql.key_order import is_integer, selected
+from sluiceway.connectors.cdc.mysql.key_order import is_integer, may_be_long, selected
 from sluiceway.connectors.cdc.mysql.table_order import table_order
 from sluiceway.connectors.cdc.ranges import Key, Range, TableToRead
 
@@ -45,9 +45,13 @@ def open_sessions(server: Server, count: int) -> tuple[StartPosition, list[Serve
 
 
 def table_to_read(table: TableDefinition, config: SourceConfig, rows: Mapping[TableId, int]) -> TableToRead:
-    """Return how a snapshot reads a table: by ranges of its key, unless that may be null or the config has a statement for it."""
+    """Return how a snapshot reads a table: by ranges of its key, or as a whole if the config has a statement for it.
+
+    Also if the key may be null, or has the beginnings of long values: the server would sort all rows for each range.
+    """
     columns = [table.column(name) for name in table.primary_key]
-    if str(table.id) in config.common.snapshots.select_overrides or any(each is None or each.optional for each in columns):
+    ordered = all(each is not None and not each.optional and not may_be_long(each) for each in columns)
+    if str(table.id) in config.common.snapshots.select_overrides or not ordered:
         return TableToRead(table.id)
     integer = len(columns) == 1 and columns[0] is not None and is_integer(columns[0])
     return TableToRead(table.id, table.primary_key, rows.get(table.id, 0), integer)

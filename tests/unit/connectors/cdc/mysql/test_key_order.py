@@ -9,7 +9,7 @@ import pytest
 from sluiceway.connectors.cdc.filters import TableId
 from sluiceway.connectors.cdc.mysql.connection import Server
 from sluiceway.connectors.cdc.mysql.ddl.model import ColumnDefinition, JdbcType, TableDefinition
-from sluiceway.connectors.cdc.mysql.key_order import is_integer, key_order
+from sluiceway.connectors.cdc.mysql.key_order import is_integer, key_order, may_be_long, too_long
 from sluiceway.connectors.cdc.mysql.table_order import table_order
 from sluiceway.errors import ConnectError
 
@@ -108,3 +108,28 @@ def test_a_missing_column_is_named() -> None:
 
 def test_a_year_is_no_integer_because_70_means_1970() -> None:
     assert [column.name for column in _TABLE.columns if is_integer(column)] == ["a", "o"]
+
+
+@pytest.mark.parametrize(
+    ("jdbc_type", "declared", "length", "long"),
+    [
+        (JdbcType.VARCHAR, "VARCHAR", 3072, False),
+        (JdbcType.VARCHAR, "VARCHAR", 3073, True),
+        (JdbcType.NVARCHAR, "NVARCHAR", 4000, True),
+        (JdbcType.VARCHAR, "LONGTEXT", None, True),
+        (JdbcType.VARBINARY, "VARBINARY", 3072, False),
+        (JdbcType.VARBINARY, "VARBINARY", 9000, True),
+        (JdbcType.BLOB, "BLOB", None, True),
+        (JdbcType.OTHER, "JSON", None, True),
+        (JdbcType.OTHER, "UUID", None, False),
+        (JdbcType.CHAR, "ENUM", 1, False),
+        (JdbcType.DECIMAL, "DECIMAL", 65, False),
+        (JdbcType.BIGINT, "BIGINT", None, False),
+    ],
+)
+def test_values_of_an_index_are_never_too_long(jdbc_type: int, declared: str, length: int | None, long: bool) -> None:
+    assert may_be_long(ColumnDefinition("c", jdbc_type, declared, length=length)) is long
+
+
+def test_the_length_of_what_is_sorted_counts() -> None:
+    assert "char_length(cast(`j` as char))" in too_long(ColumnDefinition("j", JdbcType.OTHER, "JSON"))
