@@ -24,6 +24,12 @@ _UNMASKED = (
     "sluiceway.cdc.compat=correct masks all text."
 )
 
+_NO_VALUE = (
+    "Table %s: records cannot have a value of the column %s of type %s, which is NOT NULL. It becomes null, which converters "
+    "refuse or replace by the column's default. Change the value, or set another handling mode of the type, such as "
+    "decimal.handling.mode=string or time.precision.mode=microseconds."
+)
+
 
 class _Unavailable:
     """The value of a column that the log does not contain, because it did not change."""
@@ -236,6 +242,21 @@ def with_schema(convert: Convert, schema: Schema) -> Convert:
         return Struct.of(schema, value.values_) if isinstance(value, Struct) else value
 
     return renamed
+
+
+def noticed(convert: Convert, table: str, column: Column) -> Convert:
+    """Return the conversion of a required column that logs the first value that records cannot have, and that becomes null."""
+    said = False
+
+    def apply(raw: Any) -> Any:
+        nonlocal said
+        value = convert(raw)
+        if value is None and not said:
+            said = True
+            log.error(_NO_VALUE, table, column.name, column.type_name)
+        return value
+
+    return apply
 
 
 def compiled(convert: Convert, *, on_null: Any, unavailable: Any, change: Convert | None = None) -> Convert:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from sluiceway.connectors.cdc.columns import Column, ColumnRules, Convert, Mutation, compiled, with_schema
+from sluiceway.connectors.cdc.columns import Column, ColumnRules, Convert, Mutation, compiled, noticed, with_schema
 from sluiceway.connectors.cdc.envelope import envelope_schema
 from sluiceway.connectors.cdc.filters import KeyColumns, Matcher, TableId
 from sluiceway.connectors.cdc.json_forms import JsonForm
@@ -159,6 +159,8 @@ class TableSchemas:
         if isinstance(on_null, Struct):
             on_null = Struct.of(schema, on_null.values_)
         convert = with_schema(convert, schema)
+        if ruled and not column.optional:
+            convert = noticed(convert, str(table), column)
         unavailable = kind.unavailable
         if unavailable is None and kind.schema.type is Type.ARRAY and not column.optional:
             unavailable = kind.fallback  # null is no value of the field, and would end the task

@@ -210,3 +210,24 @@ def test_on_update_alone_makes_a_column_generated(declaration: str, generated: b
 @pytest.mark.parametrize("kind", ["smallint", "int", "int4", "bigint", "tinyint", "mediumint", "float", "decimal(5,2)", "double"])
 def test_numbers_filled_with_zeros_are_unsigned(kind: str) -> None:
     assert _field(f"{kind} zerofill").schema == _field(f"{kind} unsigned").schema == _field(f"{kind} unsigned zerofill").schema
+
+
+@pytest.mark.parametrize("mode", ["adaptive_time_microseconds", "connect", "isostring", "nanoseconds"])
+@pytest.mark.parametrize(
+    ("declaration", "log", "query"),
+    [
+        ("date", INVALID, "0000-00-00"),
+        ("date", INVALID, "2024-00-00"),
+        ("datetime", INVALID, "0000-00-00 00:00:00"),
+        ("datetime(6)", 9_999 * 366 * 86_400_000_000, "9999-12-31 23:59:59.999999"),
+        ("timestamp", 0, "0000-00-00 00:00:00"),
+        ("time", 838 * 3_600_000_000, "838:00:00"),
+        ("time(6)", -1, "-00:00:00.000001"),
+    ],
+)
+def test_a_required_column_is_never_null(declaration: str, log: Any, query: str, mode: str) -> None:
+    field = _field(f"{declaration} not null", time_mode=mode)
+
+    assert field.convert(log) is not None
+    assert field.snapshot is not None
+    assert field.snapshot(query) is not None
