@@ -44,7 +44,7 @@ def pass_through(stages: Sequence[TransformationStage], record: R, policy: Error
                     after += as_records(stage.transform.apply(each))
                 else:
                     after.append(each)
-        except Exception as error:  # noqa: BLE001 (a transform may raise anything)
+        except Exception as error:  # noqa: BLE001 (as in a running task, any error of a transform is its record's)
             passage.error = policy.image(error, Stage.TRANSFORMATION.name, type(stage.transform), stage.alias)
             step["outcome"] = "failed"
             passage.records = ()

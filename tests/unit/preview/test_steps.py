@@ -5,14 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import pytest
+
 from sluiceway.api import Predicate, SourceRecord, Transform
 from sluiceway.config.definition import ConfigDef
 from sluiceway.data import STRING_SCHEMA
-from sluiceway.errors import DataError
+from sluiceway.errors import DataError, RetriableError
 from sluiceway.preview.errors import ErrorPolicy
 from sluiceway.preview.images import LARGEST
 from sluiceway.preview.steps import Passage, pass_through
+from sluiceway.runtime.interrupts import Interrupted
 from sluiceway.runtime.transforms.chain_config import TransformationStage
+from sluiceway.runtime.transforms.transformation_chain import TransformationChain, TransformationError
 
 POLICY = ErrorPolicy({"errors.tolerance": "all"})
 
@@ -89,6 +93,30 @@ def test_a_failure_names_the_transform_and_the_policy() -> None:
     assert passage.error is not None
     assert (passage.error["transform"], passage.error["tolerated"]) == ("t1", True)
     assert list(passage.records) == []
+
+
+@pytest.mark.parametrize(
+    "error", [DataError("no"), RetriableError("no"), KeyError("no"), ZeroDivisionError(), AssertionError("no")]
+)
+def test_an_error_is_the_records_as_in_a_running_task(error: Exception) -> None:
+    def fail(_record: SourceRecord) -> SourceRecord:
+        raise error
+
+    stage, record = TransformationStage("a", Do(fail)), SourceRecord({}, {}, "t", "a")
+    failed: list[TransformationError] = []
+    batch = TransformationChain[SourceRecord]([stage])([record], lambda _record, found: failed.append(found))
+
+    assert (batch.failure, [each.__cause__ for each in failed]) == (None, [error])
+    assert pass_through([stage], record, POLICY).error is not None
+
+
+@pytest.mark.parametrize("command", [Interrupted(), KeyboardInterrupt()])
+def test_what_ends_the_task_is_no_error_of_a_record(command: BaseException) -> None:
+    def end(_record: SourceRecord) -> SourceRecord:
+        raise command
+
+    with pytest.raises(type(command)):
+        pass_through([TransformationStage("a", Do(end))], SourceRecord({}, {}, "t", "a"), POLICY)
 
 
 def test_a_failing_predicate_is_its_transforms_failure() -> None:
