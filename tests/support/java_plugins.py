@@ -159,6 +159,9 @@ class _NoContext:
     def raise_error(self, error: BaseException) -> None:
         raise error
 
+    def waiting(self, reason: object = None, seconds: float = 0.0) -> None:
+        raise AssertionError(f"the connector waits: {reason}")
+
 
 class Driven:
     """A connector as a driver runs it, and the events so far."""

@@ -33,6 +33,12 @@ class ConnectorContext(Protocol):
     def raise_error(self, error: BaseException) -> None:
         """Report an error from a thread that the connector started. The connector becomes FAILED."""
 
+    def waiting(self, reason: object = None, seconds: float = 0.0) -> None:
+        """Show in the connector's status that it waits, why, and that it looks again after ``seconds``. Thread-safe.
+
+        Without a reason, the wait is over. A micro-batch that ends meanwhile fails.
+        """
+
 
 class SourceConnectorContext(ConnectorContext, Protocol):
     """The context of a source connector."""

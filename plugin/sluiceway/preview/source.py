@@ -83,6 +83,9 @@ class _ConnectorContext:
     def raise_error(self, error: BaseException) -> None:
         self.error = error
 
+    def waiting(self, reason: object = None, seconds: float = 0.0) -> None:
+        """Do nothing: the preview shows no status."""
+
 
 class RecordViewer:
     """Tells a source's records: as read, after each transform, and as bytes."""

@@ -9,6 +9,8 @@ import time
 from collections.abc import Callable
 from datetime import datetime, timezone
 
+from sluiceway.errors import ConnectError
+
 log = logging.getLogger(__name__)
 
 _OWN = ""
@@ -24,6 +26,7 @@ class Waits:
 
     def __init__(self, clock: Callable[[], float] = time.time) -> None:
         self.show: Callable[[], None] = lambda: None
+        self._own: str | None = None
         self._clock = clock
         self._lock = threading.Lock()
         self._reasons: dict[str, str] = {}
@@ -45,6 +48,12 @@ class Waits:
         with self._lock:
             return max(0.0, self._clock() - self._since) if self._reasons else 0.0
 
+    def refused(self) -> ConnectError | None:
+        """Return the error of a micro-batch that ends while its task or connector waits; None if it does not wait by itself."""
+        if self._own is None:
+            return None
+        return ConnectError(f"The micro-batch has ended, but not all that the config names exists. {self._own}")
+
     def failed(self, what: str, error: Exception, seconds: float) -> None:
         """Note that a call has failed and will be repeated after ``seconds``; ``what`` names it."""
         self._set(what, f"{_next_try(seconds)}. {what} failed: {error}")
@@ -56,6 +65,7 @@ class Waits:
 
     def waiting(self, reason: object = None, seconds: float = 0.0) -> None:
         """Note that the task itself waits and tries again after ``seconds``; without a reason, that this is over."""
+        self._own = None if reason is None else " ".join(str(reason).split())
         if reason is not None:
             self._set(_OWN, f"{_next_try(seconds)}. {reason}")
         elif _OWN in self._reasons:

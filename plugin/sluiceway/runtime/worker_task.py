@@ -71,6 +71,11 @@ class WorkerTask(ABC):
             self._running = True
         return command is not TaskCommand.STOP
 
+    def _refuse_wait(self) -> None:
+        """Raise ConnectError if a bounded task ends while it waits: what its config names does not exist."""
+        if error := self._waits.refused():
+            raise error
+
     def _abandon(self) -> None:
         log.warning("Abandoned: stopping without a commit")
         self._close_abandoned()

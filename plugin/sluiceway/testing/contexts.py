@@ -13,17 +13,21 @@ _LONGEST_WAIT_SECONDS = 0.1
 
 
 class MemoryConnectorContext:
-    """A ``ConnectorContext`` that records the connector's calls."""
+    """A ``ConnectorContext`` that records the connector's calls. ``waits_for`` has the reasons given to ``waiting``."""
 
     def __init__(self) -> None:
         self.reconfigurations = 0
         self.errors: list[BaseException] = []
+        self.waits_for: list[str | None] = []
 
     def request_task_reconfiguration(self) -> None:
         self.reconfigurations += 1
 
     def raise_error(self, error: BaseException) -> None:
         self.errors.append(error)
+
+    def waiting(self, reason: object = None, seconds: float = 0.0) -> None:
+        self.waits_for.append(None if reason is None else str(reason))
 
 
 class MemorySourceContext:

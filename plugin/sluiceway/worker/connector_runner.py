@@ -87,15 +87,13 @@ class ConnectorRunner:
         self._exit_when_idle = exit_when_idle
         self._stop_timeout = worker.duration("task.shutdown.graceful.timeout.ms").total_seconds()
         self._wake = threading.Event()
-        self._leaving = False
+        self._leaving = self._done = False
         self._leaving_trace: str | None = None
-        self._done = False
         self._entry: ConnectorEntry | None = None
         self._requests: deque[RestartRequest] = deque()
         self._heartbeat = StatusHeartbeat(channel, worker.duration("sluiceway.heartbeat.interval.ms").total_seconds())
         self._connector = WorkerConnector(name, worker, channel.source_offsets, self.notify, self._wait_until)
-        self._tasks = self._table({})
-        self._earlier_records = 0
+        self._earlier_records, self._tasks = 0, self._table({})
         self._log = logging.LoggerAdapter(logging.getLogger(__name__), {"connector": name})
         self._thread = threading.Thread(target=self._run, name=f"connector-{name}", daemon=True)
 
@@ -120,10 +118,7 @@ class ConnectorRunner:
         self._wake.set()
 
     def leave(self, trace: str | None = None) -> None:
-        """Drain, release the connector (UNASSIGNED) and end, because this driver stops or the connector is assigned elsewhere.
-
-        ``trace`` is published as the reason, if people must know it.
-        """
+        """Drain, release the connector (UNASSIGNED, with ``trace``) and end: this driver stops, or another one runs it."""
         self._leaving, self._leaving_trace = True, trace
         self._channel.stop_waiting()
         self.notify()
@@ -194,6 +189,8 @@ class ConnectorRunner:
                 with self._span("restart"):
                     self._serve_restart(entry, self._requests.popleft())
             self._tasks.check()
+            if self._heartbeat.state is _active_state(entry):
+                self._publish_active(entry)
             self._remove_late_statuses(entry)
             if self.bounded and not self._tasks.active:
                 self._end_batch()
@@ -235,8 +232,12 @@ class ConnectorRunner:
             self._tasks.pause()
         else:
             self._tasks.resume()
+        self._publish_active(entry)
+
+    def _publish_active(self, entry: ConnectorEntry) -> None:
+        """Publish that the connector runs or is paused, and what it waits for."""
         if self._connector.started and not self._connector.failed:
-            self._heartbeat.set(_active_state(entry))
+            self._heartbeat.set(_active_state(entry), self._connector.waits.text)
 
     def _publish_idle(self, entry: ConnectorEntry) -> None:
         """Publish STOPPED or PAUSED for a connector that does not run. An Airflow task's driver then ends."""
@@ -254,7 +255,7 @@ class ConnectorRunner:
     def _handle(self, entry: ConnectorEntry, event: Event) -> None:
         self._heartbeat.version = self._connector.version
         if isinstance(event, Started):
-            self._heartbeat.set(_active_state(entry))
+            self._publish_active(entry)
         elif isinstance(event, TaskConfigs):
             try:
                 self._apply_task_configs(entry, event.configs)
@@ -285,8 +286,7 @@ class ConnectorRunner:
                 self._channel.remove_task(number)
         self._tasks.start({number: wanted[number] for number in (*plan.changed, *plan.new)})
         self._connector.reset_backoff()
-        if not self._connector.failed:
-            self._heartbeat.set(_active_state(entry))
+        self._publish_active(entry)
 
     def _remove_late_statuses(self, entry: ConnectorEntry) -> None:
         """Remove statuses of tasks that are gone: one that was canceled as it started may write RUNNING once more."""
@@ -349,6 +349,10 @@ class ConnectorRunner:
             raise ConnectError(f"Connector {self.connector_name} failed; see its status for the trace.")
         if not self._connector.settled:
             return
+        if error := self._connector.waits.refused():
+            self._stop_all()
+            self._failed(error)
+            raise error
         self._release()
         self.batch_ended = not self._tasks.failed
         if self._tasks.failed:

@@ -17,6 +17,7 @@ from sluiceway.discovery import connector_class
 from sluiceway.errors import ConnectError
 from sluiceway.herder.reconcile import desired_task_configs
 from sluiceway.herder.unknown_keys import report_unknown_keys
+from sluiceway.runtime.waits import Waits
 from sluiceway.worker.connector_offsets import ConnectorOffsets
 
 RELOAD = "config.action.reload"
@@ -44,6 +45,7 @@ class ConnectorThread:
         error: the error that the connector raised through its context.
         valid_until: when (monotonic seconds) the first value of a config provider expires and, by ``config.action.reload``,
             the connector must be restarted.
+        waits: what the connector waits for.
     """
 
     def __init__(
@@ -59,6 +61,8 @@ class ConnectorThread:
         self.error: BaseException | None = None
         self.version: str | None = None
         self.valid_until = float("inf")
+        self.waits = Waits()
+        self.waits.show = notify
         self._name = name
         self._config = config
         self._worker = worker
@@ -77,6 +81,9 @@ class ConnectorThread:
     def raise_error(self, error: BaseException) -> None:
         self.error = error
         self._notify()
+
+    def waiting(self, reason: object = None, seconds: float = 0.0) -> None:
+        self.waits.waiting(reason, seconds)
 
     @property
     def offset_storage_reader(self) -> OffsetStorageReader:

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.herder.reconcile import TooManyTasksError
 from sluiceway.metrics.registry import registry
+from sluiceway.runtime.waits import Waits
 from sluiceway.storage.interfaces import OffsetBackingStore
 from sluiceway.telemetry.tracing import CONNECTOR, record
 from sluiceway.worker.connector_offsets import ConnectorOffsets
@@ -104,6 +105,11 @@ class WorkerConnector:
     def started(self) -> bool:
         """True once ``Connector.start`` has returned without an error."""
         return self._instance is not None and self._instance.started
+
+    @property
+    def waits(self) -> Waits:
+        """What the connector waits for by its own account."""
+        return self._instance.thread.waits if self._instance is not None else Waits()
 
     @property
     def settled(self) -> bool:

@@ -25,7 +25,7 @@ class FakeConsumer:
         FakeConsumer.made.append(self)
 
     def list_topics(self, timeout: float) -> SimpleNamespace:
-        return SimpleNamespace(topics={"t": None})
+        return SimpleNamespace(topics={"t": SimpleNamespace(partitions={0: None})})
 
     def subscribe(self, _topics: list[str], **callbacks: Callable[..., None]) -> None:
         self.callbacks = callbacks

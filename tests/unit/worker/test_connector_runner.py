@@ -145,6 +145,30 @@ def test_a_connector_that_starts_names_its_unknown_keys(
     assert text in (caplog.text if policy == "warn" else bench.channel.traces["connector"] or "")
 
 
+def test_a_connector_that_waits_runs_and_shows_why(make: Make) -> None:
+    bench = make().start()
+    bench.eventually_running()
+    assert bench.script.connector is not None
+    bench.script.connector.context.waiting("There is no table x.", 60)
+    bench.eventually(lambda: "There is no table x." in (bench.channel.traces["connector"] or ""), "the reason")
+    assert bench.channel.states["connector"] is State.RUNNING
+    bench.script.connector.context.waiting()
+    bench.eventually(lambda: bench.channel.traces["connector"] is None, "the end of the wait")
+
+
+def test_a_micro_batch_of_a_connector_that_waits_fails(make: Make) -> None:
+    bench = make(Script(hangs={"task_configs"}), bounded=True).start()
+    bench.eventually(lambda: bench.script.calls["task_configs"], "the request for task configs")
+    assert bench.script.connector is not None
+    bench.script.connector.context.waiting("There is no table x.")
+    bench.script.tasks.clear()
+    bench.script.release.set()
+    bench.ended()
+    assert (bench.runner.failure or "").endswith("not all that the config names exists. There is no table x.")
+    assert not bench.runner.batch_ended
+    assert bench.channel.states["connector"] is State.FAILED
+
+
 def test_a_restart_starts_a_connector_that_failed_to_start_with_its_tasks(make: Make) -> None:
     bench = make(Script(fails={"start": ConnectError("no database")})).start()
     bench.eventually_state("connector", State.FAILED)

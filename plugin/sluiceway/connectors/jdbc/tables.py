@@ -53,11 +53,23 @@ class TableSelection:
             conditions.append(lambda table: not _matches(excluded, table))
         return [table for table in tables if all(condition(table) for condition in conditions)]
 
+    def missing(self, tables: Sequence[TableId], dialect: Dialect) -> list[str]:
+        """Return the names and expressions to include that fit none of a database's tables. No I/O."""
+        found = [name for name in self.whitelist if not any(_names(dialect.parse_table(name), table) for table in tables)]
+        return found + [each for each in self.include if not any(_matches([re.compile(each)], table) for table in tables)]
+
 
 def find_tables(connection: sa.Connection, dialect: Dialect, selection: TableSelection) -> list[TableId]:
     """Return the selected tables that exist in the database, without those that are read through other selected ones."""
-    tables = selection.select(dialect.list_tables(connection, selection.types), dialect)
-    return without_children(tables, dialect.parents(connection)) if len(tables) > 1 else tables
+    return selected_tables(connection, dialect, selection)[0]
+
+
+def selected_tables(connection: sa.Connection, dialect: Dialect, selection: TableSelection) -> tuple[list[TableId], list[str]]:
+    """Return ``find_tables``, and the names and expressions of the selection that fit no table."""
+    existing = dialect.list_tables(connection, selection.types)
+    tables = selection.select(existing, dialect)
+    chosen = without_children(tables, dialect.parents(connection)) if len(tables) > 1 else tables
+    return chosen, selection.missing(existing, dialect)
 
 
 def without_children(tables: Sequence[TableId], parents: Mapping[TableId, Sequence[TableId]]) -> list[TableId]:

@@ -69,6 +69,15 @@ class Subscription:
             self.topics = topics
             consumer.subscribe(topics, listener)
 
+    def lacks_topics(self, consumer: TopicList) -> bool:
+        """Return whether topics that ``topics`` names are missing now, and show it. Call when a bounded task ends.
+
+        A pattern names no topic, so that one without topics is no mistake.
+        """
+        if self._fixed and self._next_refresh < math.inf:
+            self._look_for_missing(consumer)
+        return bool(self._fixed) and self._next_refresh < math.inf
+
     def _look_for_missing(self, consumer: TopicList) -> None:
         """Show which topics do not exist. Not asked again once all do."""
         try:

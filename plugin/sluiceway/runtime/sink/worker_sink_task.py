@@ -84,7 +84,11 @@ class WorkerSinkTask(WorkerTask):
         """Move records until the task must stop or reaches its end."""
         while True:
             try:
-                if not self._obey() or (self._spec.bounded and self._at_end()):
+                if not self._obey():
+                    return
+                if self._spec.bounded and self._at_end():
+                    if self._subscription.lacks_topics(self._consumer):
+                        self._refuse_wait()
                     return
                 self._move_batch()
             except Interrupted:  # by a command, which _obey now carries out

@@ -80,6 +80,7 @@ class WorkerSourceTask(WorkerTask):
         self._backoff = BACKOFF_SECONDS[0]
         self._partly_sent = False
         self._started = False
+        self._ended = False  # a bounded task has reached its end
 
     def run(self) -> TaskResult:
         try:
@@ -87,6 +88,8 @@ class WorkerSourceTask(WorkerTask):
             with suppress(Interrupted):  # the task must stop while it waits
                 self._move_records()
             self._commit_last(self._delivery.finish)
+            if self._ended:
+                self._refuse_wait()
             self._close()
         except Abandoned:
             self._abandon()
@@ -113,7 +116,7 @@ class WorkerSourceTask(WorkerTask):
     def _move_records(self) -> None:
         """Move records until the task must stop or reaches its end. Raises Interrupted if it must stop during a wait."""
         empty = 0
-        while self._obey() and not (self._spec.bounded and empty >= _EMPTY_POLLS_AT_THE_END):
+        while self._obey() and not self._ended:
             poll = self._poll()
             if poll.records:
                 empty = 0
@@ -138,6 +141,7 @@ class WorkerSourceTask(WorkerTask):
                 self._metrics.blocked()
             else:
                 self._metrics.caught_up()
+            self._ended = self._spec.bounded and empty >= _EMPTY_POLLS_AT_THE_END
 
     def _send_batch(self, records: _Polled) -> None:
         if isinstance(records, PackedPart):

@@ -58,6 +58,16 @@ def test_missing_topics_are_shown_until_all_exist(monkeypatch: pytest.MonkeyPatc
     ]
 
 
+def test_missing_topics_are_shown_at_the_end_of_a_bounded_task_unless_all_existed_before() -> None:
+    shown: list[object] = []
+    for names in ("ordrs", "orders"):
+        subscription = Subscription({"topics": names}, lambda *reason: shown.append(reason[0] if reason else None))
+        for _ in range(2):
+            assert subscription.lacks_topics(cast(TaskConsumer, Topics())) == (names == "ordrs")
+    missing = "Topic ordrs does not exist. Did you mean orders?"
+    assert shown == [missing, missing, None]
+
+
 def test_topics_that_cannot_be_listed_do_not_end_the_task() -> None:
     class Refusing(Topics):
         def topics(self) -> list[str]:

@@ -155,6 +155,20 @@ def test_offsets_without_records_are_stored_and_committed() -> None:
     assert made.names() == ["start", "commit", "stop"]
 
 
+@pytest.mark.parametrize("waits", [True, False])
+def test_a_bounded_task_that_ends_while_it_waits_fails_after_it_has_stored_what_it_read(waits: bool) -> None:
+    def start(task: Any) -> None:
+        task.context.waiting("Table x does not exist.")
+        if not waits:
+            task.context.waiting()
+
+    script("src", [record("a", 1)], on_start=start)
+    with RunningTask(config(), worker(), bounded=True) as task:
+        trace = task.join().trace
+    assert ("Table x does not exist." in (trace or "")) == waits
+    assert (values(), stored(task)) == ([b"a"], {"position": 1})
+
+
 def test_send_waits_for_a_full_buffer(producers: list[FakeProducer]) -> None:
     def small(_task: Any) -> None:
         producers[-1].room = 2

@@ -166,7 +166,7 @@ class PostgresTask(SourceTask):
         if plan.snapshot and plan.stream and slot is not None and slot.lost:
             drop_slot(connection, config.slot)
             slot = None
-        tables = [table for table in Catalog(connection).tables() if config.captured(table)]
+        tables = config.captured_of(Catalog(connection).tables())
         if plan.stream:
             ensure_publication(connection, config, tables)
         chosen = list(filter(config.common.has_snapshot, config.in_list_order(tables)))

@@ -25,7 +25,7 @@ from sluiceway.connectors.jdbc.source.keys import (
 from sluiceway.connectors.jdbc.source.offsets import check_offset
 from sluiceway.connectors.jdbc.source.snapshot import plan_for
 from sluiceway.connectors.jdbc.source.task import JdbcSourceTask, reading_settings
-from sluiceway.connectors.jdbc.tables import find_tables
+from sluiceway.connectors.jdbc.tables import selected_tables
 from sluiceway.connectors.periodic import Job, Periodic
 from sluiceway.errors import ConnectError
 
@@ -65,6 +65,7 @@ class JdbcSourceConnector(SourceConnector):
         self._groups = TableGroups()
         self._plans: dict[str, str] = {}
         self._tables: list[TableId] = []
+        self._missing: Sequence[str] = ()
         self._database = database = Database(reading_settings(self._config.connection))
         if self._config.query:
             database.connect().close()
@@ -77,13 +78,24 @@ class JdbcSourceConnector(SourceConnector):
 
     def _find(self, database: Database) -> list[TableId]:
         with database.connect() as connection:
-            tables = find_tables(connection, database.dialect, self._config.selection)
+            tables, missing = selected_tables(connection, database.dialect, self._config.selection)
             if self._config.ranges > 1:
                 for table in tables:
                     if str(table) not in self._plans:
                         self._plans[str(table)] = plan_for(self._config, database, connection, table).text
         _check_topics(tables)
+        self._show_missing(missing)
         return tables
+
+    def _show_missing(self, missing: Sequence[str]) -> None:
+        """Show in the status and the log what the config names and the database does not have, or not for this user."""
+        if missing != self._missing and missing:
+            log.warning("%s", _no_table(missing))
+        self._missing = missing
+        if missing:
+            self.context.waiting(_no_table(missing), self._config.table_poll_interval or 0.0)
+        else:
+            self.context.waiting()
 
     def _refresh(self, database: Database) -> None:
         """Check for new and dropped tables. Runs on the monitor's thread."""
@@ -166,6 +178,13 @@ class TableGroups:
                 group.append(max(groups, key=len).pop())
         self._groups = groups
         return [list(group) for group in groups]
+
+
+def _no_table(missing: Sequence[str]) -> str:
+    return (
+        f"The database has no table {', '.join(missing)}, or its user has no privilege on it. Check table.whitelist, "
+        "table.include.list, table.types, and the privileges."
+    )
 
 
 def _check_topics(tables: Sequence[TableId]) -> None:

@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
 from sluiceway.connectors.jdbc.dialects.sql import TableId
-from sluiceway.connectors.jdbc.source.connector import TableGroups
+from sluiceway.connectors.jdbc.source.connector import JdbcSourceConnector, TableGroups
+from sluiceway.testing.contexts import MemoryConnectorContext
 
 
 def test_a_new_table_changes_the_config_of_one_task() -> None:
@@ -26,3 +33,24 @@ def test_dropped_tables_change_their_own_task_and_at_most_one_other() -> None:
     assert after[2] == before[2]
     assert groups.assign([before[2][0]], 3) == [[before[2][0]]]
     assert groups.assign(tables, 3)[0][0] == before[2][0]
+
+
+@pytest.mark.parametrize("key", ["table.whitelist", "table.include.list"])
+def test_a_table_that_does_not_exist_is_shown_until_it_does(key: str, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    with closing(sqlite3.connect(tmp_path / "shop.db")) as database:
+        database.execute("create table orders (id integer)")
+        connector, context = JdbcSourceConnector(), MemoryConnectorContext()
+        connector.initialize(context)
+        url = {"connection.url": f"jdbc:sqlite:{tmp_path / 'shop.db'}", "topic.prefix": "t-", "mode": "bulk"}
+        connector.start({"name": "c", **url, key: "ordrs,orders"})
+        try:
+            [shown] = context.waits_for
+            assert shown is not None
+            assert shown.startswith("The database has no table ordrs, or its user has no privilege on it.")
+            assert caplog.messages.count(shown) == 1
+            database.execute("create table ordrs (id integer)")
+            connector._refresh(connector._database)  # type: ignore[arg-type]
+            assert context.waits_for[1:] == [None]
+            assert len(connector.task_configs(2)) == 2
+        finally:
+            connector.stop()
