@@ -90,6 +90,7 @@ class Shell:
     def __init__(self, folder: Path, home: Path, code: str = ".") -> None:
         home.mkdir(parents=True, exist_ok=True)
         (folder / ".sluiceway").symlink_to(home)
+        (folder / "pyproject.toml").symlink_to(TESTS.parent / "pyproject.toml")  # pytest's settings hold for readers, too
         programs = folder / "programs"
         programs.mkdir()
         # Docker does not run in the machines of the tests: the servers are the tests' own.
