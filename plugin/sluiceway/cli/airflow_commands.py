@@ -31,7 +31,9 @@ def get_cli_commands() -> list[CLICommand]:
         for name, text in _declared_by(module).items()
     ]
     text = "View and control connectors through the REST API"
-    description = f"{text}. Default: the API mounted in this Airflow's API server (option base_url in section [api])."
+    description = (
+        f"{text}. Default: the API mounted in this Airflow's API server (base_url in section [api], else this machine's)."
+    )
     return [GroupCommand(name=GROUP, help=text, description=description, subcommands=actions)]
 
 
@@ -53,8 +55,11 @@ def _server() -> str | None:
 
     if os.environ.get(SERVER_VARIABLE) or os.environ.get(CONTEXT_VARIABLE) or context_file.load().current:
         return None
-    base = conf.get("api", "base_url", fallback="").rstrip("/")
-    return f"{base}{_MOUNTED}" if base else None
+    base = conf.get("api", "base_url", fallback="") or conf.get("core", "execution_api_server_url", fallback="")
+    if not base:  # Airflow's tasks, too, then expect the API server on their own machine
+        scheme = "https" if conf.get("api", "ssl_cert", fallback="") else "http"
+        base = f"{scheme}://localhost:{conf.getint('api', 'port', fallback=8080)}"
+    return f"{base.rstrip('/').removesuffix('/execution')}{_MOUNTED}"
 
 
 def _verbs() -> tuple[ModuleType, ...]:

@@ -60,6 +60,28 @@ def test_verbs_of_one_module_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> 
     assert [_asked(monkeypatch, verb, "one")[1].verb for verb in ("pause", "resume")] == ["pause", "resume"]
 
 
+@pytest.mark.parametrize(
+    ("settings", "server"),
+    [
+        ({}, "http://localhost:8080"),
+        ({"API__PORT": "9090"}, "http://localhost:9090"),
+        ({"API__PORT": "9090", "API__SSL_CERT": "/cert.pem"}, "https://localhost:9090"),
+        ({"CORE__EXECUTION_API_SERVER_URL": "http://api:8080/execution/"}, "http://api:8080"),
+        ({"CORE__EXECUTION_API_SERVER_URL": "http://api/air/execution"}, "http://api/air"),
+        ({"API__BASE_URL": "http://a", "CORE__EXECUTION_API_SERVER_URL": "http://b/execution/"}, "http://a"),
+    ],
+)
+def test_the_api_server_is_found_by_what_airflow_itself_uses(
+    settings: dict[str, str], server: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("AIRFLOW__API__BASE_URL")
+    for name in ("API__PORT", "API__SSL_CERT", "CORE__EXECUTION_API_SERVER_URL"):
+        monkeypatch.delenv(f"AIRFLOW__{name}", raising=False)
+    for name, value in settings.items():
+        monkeypatch.setenv(f"AIRFLOW__{name}", value)
+    assert _asked(monkeypatch, "pause", "one")[1].server == f"{server}/sluiceway"
+
+
 @pytest.mark.parametrize(("words", "server"), [(["--server", "http://x"], "http://x"), (["--context", "prod"], None)])
 def test_a_server_that_is_named_wins(monkeypatch: pytest.MonkeyPatch, words: list[str], server: str | None) -> None:
     assert _asked(monkeypatch, "pause", "one", *words)[1].server == server
