@@ -21,7 +21,6 @@ if __name__ == "__main__":
 from conformance import vector_data as form
 from sluiceway.api import SinkRecord, SourceRecord
 from sluiceway.config.connector import CONNECTOR
-from sluiceway.config.unknown_keys import IGNORE, POLICY
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.data import Header
 from sluiceway.errors import java_name
@@ -31,8 +30,8 @@ from sluiceway.runtime.transforms.transformation_chain import TransformationChai
 
 Json = Any
 
-# The worker config that connector configs are validated with. Kafka Connect ignores unknown keys.
-_WORKER = WorkerConfig.of({"bootstrap.servers": "localhost:9092", POLICY: IGNORE})
+# The worker config that connector configs are validated with.
+_WORKER = WorkerConfig.of({"bootstrap.servers": "localhost:9092"})
 _CONNECTOR = "org.apache.kafka.connect.file.FileStreamSinkConnector"
 
 

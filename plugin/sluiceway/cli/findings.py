@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from sluiceway.cli.common import say
 from sluiceway.cli.secrets import shown
 from sluiceway.config.connector import APPLICATION
+from sluiceway.config.unknown_keys import unknown_keys
 from sluiceway.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -87,11 +88,9 @@ def findings(name: str, config: Mapping[str, str], answer: Mapping[str, Any]) ->
         for each in answer["configs"]
         for text in each["value"]["errors"]
     ]
-    warnings = [
-        Finding(each["value"]["name"], shown_value(each["value"]["name"]), _unread(each["value"]["recommended_values"]))
-        for each in answer["configs"]
-        if each["definition"] is None and not each["value"]["errors"]
-    ]
+    wrong = {each.key for each in errors}
+    unknown = unknown_keys(config, {each["name"] for each in definitions})
+    warnings = [Finding(key, shown_value(key), _unknown(similar)) for key, similar in unknown.items() if key not in wrong]
     return Findings(name, errors, warnings, _application(answer))
 
 
@@ -114,5 +113,5 @@ def _application(answer: Mapping[str, Any]) -> str | None:
     return next((text.rpartition(" Here: ")[2] for text in documentation if " Here: " in text), None)
 
 
-def _unread(alike: Sequence[str]) -> str:
-    return "unknown key" + (f"; did you mean {alike[0]}?" if alike else ": it has no effect")
+def _unknown(similar: str | None) -> str:
+    return "unknown key" + (f"; did you mean {similar}?" if similar else ": it has no effect")

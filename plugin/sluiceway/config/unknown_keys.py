@@ -21,8 +21,8 @@ UNKNOWN_KEYS = ConfigDef(
             importance=Importance.LOW,
             validator=OneOf((WARN, FAIL, IGNORE)),
             doc="What to do about keys of a connector's config that nothing defines, such as misspelled ones. warn: name them in "
-            "the log when the connector starts, and when a config is validated. fail: refuse the config. ignore: nothing, as "
-            "Kafka Connect. The worker's value applies to connectors that do not set the key.",
+            "the log when the connector starts. fail: refuse the config. ignore: nothing, as Kafka Connect. The worker's value "
+            "applies to connectors that do not set the key.",
         )
     ]
 )

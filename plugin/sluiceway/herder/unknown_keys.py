@@ -18,23 +18,16 @@ from sluiceway.herder.enrichment import Config, framework_def
 log = logging.getLogger(__name__)
 
 
-def unknown_infos(config: Config, definition: ConfigDef, worker: WorkerConfig) -> list[ConfigInfo]:
-    """Return the unknown keys as the result of a validation shows them: undefined, with the key that may be meant.
+def refused_keys(config: Config, definition: ConfigDef, worker: WorkerConfig) -> list[ConfigInfo]:
+    """Return the unknown keys as errors of a validation, if ``errors.unknown.keys=fail``.
 
-    With ``errors.unknown.keys=fail`` each has an error.
+    Otherwise they are left out, as in Kafka Connect.
     """
-    policy = policy_of(config, worker.raw)
+    if policy_of(config, worker.raw) != FAIL:
+        return []
     return [
-        ConfigInfo(
-            None,
-            ConfigValueInfo(
-                key,
-                shown(key, config[key] or ""),
-                recommended_values=() if similar is None else (similar,),
-                errors=(unknown_key_text(key, similar),) if policy == FAIL else (),
-            ),
-        )
-        for key, similar in _unknown(config, definition, policy).items()
+        ConfigInfo(None, ConfigValueInfo(key, shown(key, config[key] or ""), errors=(unknown_key_text(key, similar),)))
+        for key, similar in _unknown(config, definition, FAIL).items()
     ]
 
 

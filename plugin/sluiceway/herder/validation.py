@@ -41,7 +41,7 @@ from sluiceway.herder.exactly_once import check_exactly_once
 from sluiceway.herder.override_policy import OverridePolicy
 from sluiceway.herder.plugin_classes import installed_classes, is_a, plugin_class, version_mismatch
 from sluiceway.herder.references import References
-from sluiceway.herder.unknown_keys import unknown_infos
+from sluiceway.herder.unknown_keys import refused_keys
 from sluiceway.java.blanks import trim
 from sluiceway.java.hash_map import copied_table_size, hash_map_order, in_buckets
 from sluiceway.java.regex import compile_java
@@ -136,7 +136,7 @@ def _validate(config: Config, worker: WorkerConfig) -> ConfigInfos:
         infos += _converter_infos(key, config, found)
     infos += _own_infos(config, worker, sink=sink)
     told = {info.value.name for info in infos.configs if info.value is not None}
-    return infos + [info for info in unknown_infos(config, definition, worker) if info.value and info.value.name not in told]
+    return infos + [info for info in refused_keys(config, definition, worker) if info.value and info.value.name not in told]
 
 
 def refuse_other_connector(asked: str, config: Config) -> None:
