@@ -36,7 +36,7 @@ _OPEN = (
     "snapshot.select.statement.overrides.",
 )
 _SIMILAR = 0.75
-_ALMOST_EQUAL = 0.92  # keys with an open prefix are only reported if they are almost equal to a known one of this project
+_ALMOST_EQUAL = 0.92
 
 
 def policy_of(config: Mapping[str, str | None], worker: Mapping[str, str]) -> str:
@@ -48,20 +48,26 @@ def policy_of(config: Mapping[str, str | None], worker: Mapping[str, str]) -> st
 def unknown_keys(config: Mapping[str, str | None], defined: Collection[str]) -> dict[str, str | None]:
     """Return the keys of a config that nothing defines, each with the most similar defined key or None."""
     own = (*_OPEN, *(f"{name}." for name in parse_list(config.get("converters"))))  # Debezium's converters have keys of their own
+    # Of the open prefixes, only "sluiceway." is of keys that this project defines.
+    guessed = (key for key in config if key.startswith("sluiceway.") or not key.startswith(own))
+    return unknown_among(guessed, defined, own)
+
+
+def unknown_among(keys: Iterable[str], known: Collection[str], is_open: tuple[str, ...]) -> dict[str, str | None]:
+    """Return the keys that are not known, each with the most similar known key or None.
+
+    Keys that begin with one of ``is_open`` are only returned if they are almost equal to a known one.
+    """
     found: dict[str, str | None] = {}
-    for key in config:
-        if key in defined:
+    for key in keys:
+        if key in known:
             continue
-        is_open = key.startswith(own)
-        similar = similar_key(key, defined, _ALMOST_EQUAL if is_open else _SIMILAR)
-        if not is_open or (similar is not None and key.startswith("sluiceway.")):
+        may_be_read = key.startswith(is_open)
+        cutoff = _ALMOST_EQUAL if may_be_read else _SIMILAR
+        similar = next(iter(difflib.get_close_matches(key, list(known), n=1, cutoff=cutoff)), None)
+        if similar or not may_be_read:
             found[key] = similar
     return found
-
-
-def similar_key(key: str, known: Iterable[str], cutoff: float) -> str | None:
-    """Return the most similar known key, None if no one is similar enough."""
-    return next(iter(difflib.get_close_matches(key, list(known), n=1, cutoff=cutoff)), None)
 
 
 def unknown_key_text(key: str, similar: str | None) -> str:

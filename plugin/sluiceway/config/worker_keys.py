@@ -6,7 +6,7 @@ import logging
 from collections.abc import Iterable, Mapping
 
 from sluiceway.config.client_keys import CLIENT_KEYS
-from sluiceway.config.unknown_keys import POLICY, similar_key
+from sluiceway.config.unknown_keys import POLICY, unknown_among
 
 log = logging.getLogger(__name__)
 
@@ -46,8 +46,6 @@ _OPEN = (
     "spark.",
     "sluiceway.",
 )
-_SIMILAR = 0.75
-_ALMOST_EQUAL = 0.92  # keys with an open prefix are only reported if they are almost equal to a known one
 
 _PREFIXED = (f"{client}.{key}" for client, keys in CLIENT_KEYS.items() for key in keys)
 _KNOWN = frozenset((*_WORKER.split(), POLICY)).union(*CLIENT_KEYS.values(), _PREFIXED)
@@ -56,15 +54,7 @@ _checked: set[str] = set()
 
 def unknown_keys(keys: Iterable[str]) -> dict[str, str | None]:
     """Return the unknown keys, each with the most similar known key or None."""
-    found: dict[str, str | None] = {}
-    for key in keys:
-        if key in _KNOWN:
-            continue
-        is_open = key.startswith(_OPEN)
-        similar = similar_key(key, _KNOWN, _ALMOST_EQUAL if is_open else _SIMILAR)
-        if similar or not is_open:
-            found[key] = similar
-    return found
+    return unknown_among(keys, _KNOWN, _OPEN)
 
 
 def unknown_key_text(key: str, similar: str | None) -> str:

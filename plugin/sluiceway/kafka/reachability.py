@@ -7,8 +7,8 @@ import socket
 
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import ConfigError
+from sluiceway.kafka.answers import answer
 from sluiceway.kafka.clients import admin_client
-from sluiceway.kafka.errors import mapped_errors
 
 _ANSWER_SECONDS = 8.0
 _ADDRESS = re.compile(r"(?:[A-Za-z0-9_]+://)?(?:\[(?P<six>[^\]]+)\]|(?P<host>[^:/\s\[\]]+))(?::(?P<port>\d{1,5}))?")
@@ -32,9 +32,8 @@ def check_brokers(worker: WorkerConfig) -> None:
             f"Cannot reach Kafka at {servers}: no such host. Check {_KEY} in the worker file or the Airflow connection, and that "
             "the name can be resolved on this machine."
         )
-    with mapped_errors(f"reach Kafka at {servers}"):
-        admin = admin_client(worker)  # in a variable: a client that is garbage ends its requests
-        admin.describe_cluster(request_timeout=_ANSWER_SECONDS).result()
+    admin = admin_client(worker)  # in a variable: a client that is garbage ends its requests
+    answer(admin.describe_cluster(request_timeout=_ANSWER_SECONDS), f"reach Kafka at {servers}")
 
 
 def _host(address: str, servers: str) -> str:

@@ -40,6 +40,10 @@ class DagFlag:
     paused: bool
     bundle: str | None
 
+    def other_bundle(self, bundle: str) -> str | None:
+        """Return the bundle that defines the DAG if that is another one; None also if Airflow has not noted it yet."""
+        return None if self.bundle == bundle else self.bundle
+
 
 @dataclass(frozen=True, slots=True)
 class EndedRuns:
@@ -63,7 +67,7 @@ class AirflowDatabase:
     def other_bundles(self, dag_ids: Collection[str], bundle: str) -> dict[str, str]:
         """Return the bundles of those of these DAGs that are active and of another bundle, by DAG."""
         flags = self.flags(dag_ids, bundle)
-        return {dag: flag.bundle for dag in dag_ids if (flag := flags.get(dag)) and flag.bundle not in (None, bundle)}
+        return {dag: other for dag in dag_ids if (flag := flags.get(dag)) and (other := flag.other_bundle(bundle))}
 
     def toggles(self, dag_ids: Collection[str]) -> dict[str, Toggle]:
         """Return the last change of paused flags in the audit log, by DAG, without DAGs that have none."""

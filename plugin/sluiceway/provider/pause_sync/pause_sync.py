@@ -108,7 +108,7 @@ class PauseSync:
         state = self._config.snapshot()
         wanted, dags = generated(state), targets_by_dag(state)
         flags = self._database.flags(list(dags), self._bundle)
-        taken = {dag for dag in wanted.keys() & flags.keys() if flags[dag].bundle not in (None, self._bundle)}
+        taken = {dag for dag in wanted.keys() & flags.keys() if flags[dag].other_bundle(self._bundle)}
         if taken:
             dags = targets_by_dag(state, taken)
         leads = self._leadership.held()
