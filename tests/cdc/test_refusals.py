@@ -5,8 +5,10 @@ from __future__ import annotations
 import pytest
 
 from cdc.captured import Captured
+from sluiceway.connectors.cdc.mysql.connector import MariaDbConnector
 from sluiceway.connectors.cdc.mysql.task import MariaDbSourceTask
-from sluiceway.errors import ConnectError, RetriableError
+from sluiceway.connectors.cdc.postgres.connector import PostgresConnector
+from sluiceway.errors import ConnectError, RetriableError, TemporaryProblem
 from sluiceway.stack.ports import free_port
 from support.capture import TaskRun
 from support.database import HOST
@@ -40,6 +42,24 @@ def test_a_statement_that_the_server_refuses_ends_the_task(source: Captured, sta
     config = {**source.config, key: table, f"{key}.{table}": statement.format(t=table)}
     with TaskRun(source.task, config) as run:
         assert eventually(lambda: _failure(run)) is not None
+
+
+@pytest.mark.parametrize(
+    ("change", "kind", "advice"),
+    [
+        ({"database.password": "wrong"}, str, "Check database.user"),
+        ({"database.user": "nobody"}, str, "Check database.user"),
+        ({"database.port": "1"}, TemporaryProblem, "Check database.hostname and database.port."),
+    ],
+    ids=str,
+)
+def test_validation_names_the_keys_of_a_failed_login(
+    source: Captured, change: dict[str, str], kind: type[str], advice: str
+) -> None:
+    connector = PostgresConnector if source.is_postgres else MariaDbConnector
+    values = connector.validate({**source.config, **change})
+    (error,) = values["database.hostname"].errors
+    assert (type(error), advice in error) == (kind, True), error
 
 
 @pytest.mark.parametrize("change", [{"database.password": "wrong"}, {"database.user": "nobody"}], ids=str)

@@ -16,6 +16,7 @@ _STOP = re.compile(
 _ENDPOINT = re.compile(r"\nYou can also find the above list of errors at the endpoint `/connector-plugins/[^`]*`")
 _COUNTED = re.compile(r"contains the following \d+ error\(s\):")
 _CLASSES = re.compile(r"(matches (\S+)), available connectors are: (.*)", re.DOTALL)
+_KIND = re.compile(r"(?<=.)((S[oin]|Co)[a-z]+)+$")  # Source, Sink, Connector, Compaction, misspelt too
 _CONNECTOR = re.compile(r"[Cc]onnector (\S+?)(?: not found|$)")
 _PLUGINS = (
     "'sluiceway get plugins' lists the installed connectors. One of your own must be installed, or in PYTHONPATH or plugin.path, "
@@ -43,11 +44,18 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
 
 
 def _alike_classes(found: re.Match[str]) -> str:
-    names = [each.strip() for each in found[3].split(",")]
-    short = {each.rpartition(".")[2] for each in names}
-    long = {f"{each}Connector": each for each in short}
-    question = did_you_mean(found[2].rpartition(".")[2], [*short, *long]).replace("Connector?", "?")
-    return f"{found[1]}. {question + ' ' if question else ''}{_PLUGINS}"
+    names = {each.strip().rpartition(".")[2] for each in found[3].split(",")}
+    alike = _alike_class(found[2].rpartition(".")[2], names)
+    return f"{found[1]}. {f'Did you mean {alike}? ' if alike else ''}{_PLUGINS}"
+
+
+def _alike_class(name: str, names: Iterable[str]) -> str | None:
+    """Return the class that is most like a name: what it connects must be alike, for all that is a source ends alike."""
+    by_system: dict[str, list[str]] = {}
+    for each in sorted(names):
+        by_system.setdefault(_KIND.sub("", each).casefold(), []).append(each)
+    systems = difflib.get_close_matches(_KIND.sub("", name).casefold(), by_system, n=1, cutoff=0.65)
+    return difflib.get_close_matches(name, by_system[systems[0]], n=1, cutoff=0)[0] if systems else None
 
 
 def _once(text: str) -> str:

@@ -54,6 +54,13 @@ def test_a_misspelt_connector_is_answered_with_the_one_that_is_alike(
         ("JdbcSorce", "JdbcSource"),
         ("io.confluent.connect.jdbc.JdbcSinkConnectr", "JdbcSink"),
         ("parquetsnik", "ParquetSink"),
+        ("MySqlSource", "MySqlConnector"),
+        ("io.debezium.connector.postgresql.PostgresqlConnector", "PostgresConnector"),
+        ("MariaDBSink", "MariaDbConnector"),
+        ("MokSource", "MockSource"),
+        ("FilestreamSink", "FileStreamSink"),
+        ("MongoSource", None),
+        ("RedisSink", None),
         ("Zzzzzzz", None),
     ],
 )

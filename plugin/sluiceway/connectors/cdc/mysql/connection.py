@@ -15,7 +15,7 @@ from sluiceway.connectors.cdc.mysql.binlog.stream import ServerError, StartPosit
 from sluiceway.connectors.cdc.mysql.log_state import LogState
 from sluiceway.connectors.cdc.mysql.result_rows import result_rows
 from sluiceway.connectors.jdbc.dialects.errors import ErrorKind
-from sluiceway.connectors.jdbc.dialects.mysql.errors import code_kind, error_kind
+from sluiceway.connectors.jdbc.dialects.mysql.errors import code_kind, error_kind, refuses_login
 from sluiceway.errors import ConnectError, MissingToolError, RetriableError
 from sluiceway.installation import install_command
 
@@ -361,7 +361,8 @@ def connect(settings: ConnectionSettings) -> Connection[Any]:
         text = f"{settings.host}:{settings.port}: {': '.join(map(str, message)) or code}"
         if is_transient(error):
             raise RetriableError(f"Cannot reach the server at {text}. Check database.hostname and database.port.") from error
-        raise ConnectError(text) from error
+        advice = ". Check database.user and database.password." if refuses_login(error) else ""
+        raise ConnectError(f"{text}{advice}") from error
     except pymysql.err.MySQLError as error:
         raise ConnectError(f"{settings.host}:{settings.port}: {error}") from error
     return connection

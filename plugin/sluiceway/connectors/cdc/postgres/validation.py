@@ -8,9 +8,13 @@ from sluiceway.config.definition import ValidatedValue
 from sluiceway.connectors.cdc.keys import invalid
 from sluiceway.connectors.cdc.option_checks import add_problems
 from sluiceway.connectors.cdc.postgres.config import postgres_config
-from sluiceway.connectors.cdc.postgres.connection import connect, driver
+from sluiceway.connectors.cdc.postgres.connection import connect, driver, is_transient
 from sluiceway.connectors.cdc.postgres.keys import CONFIG
+from sluiceway.connectors.jdbc.dialects.postgresql.errors import refuses_login
 from sluiceway.errors import MissingToolError, TemporaryProblem
+
+_LOGIN_KEYS = "database.user, database.password, and database.dbname"
+_SERVER_KEYS = "database.hostname and database.port"
 
 
 def validate(config: Mapping[str, str]) -> dict[str, ValidatedValue]:
@@ -40,8 +44,9 @@ def _check_login(config: Mapping[str, str], found: dict[str, ValidatedValue]) ->
             if row is None or row[0] != "logical":
                 key.errors.append(f"Postgres server wal_level property must be 'logical' but is: '{row and row[0]}'")
     except psycopg.Error as error:
-        text = f"Error while validating connector config: {_server_text(str(error))}"
-        key.errors.append(TemporaryProblem(text) if isinstance(error, psycopg.OperationalError) else text)
+        keys = _LOGIN_KEYS if refuses_login(error) else _SERVER_KEYS
+        text = f"Error while validating connector config: {_server_text(str(error)).rstrip('.')}. Check {keys}."
+        key.errors.append(TemporaryProblem(text) if is_transient(error) else text)
 
 
 def _server_text(text: str) -> str:
