@@ -39,6 +39,23 @@ def test_a_hash_names_a_part_of_the_page(ui: Ui, hash_: str, route: dict[str, st
     assert ui.evaluated("route", "({ parsed }, hash) => parsed(hash)", hash_) == route
 
 
+@pytest.mark.parametrize(
+    ("key", "known"),
+    [
+        ("topci", "topic"),
+        ("tasks.maxx", "tasks.max"),
+        ("task.max", "tasks.max"),
+        ("valeu.convertor", "value.converter"),
+        ("tpc", None),
+        ("file", None),
+        ("", None),
+    ],
+)
+def test_a_misspelt_key_is_alike_to_a_known_one(ui: Ui, key: str, known: str | None) -> None:
+    names = ["topics", "topic", "tasks.max", "value.converter", "key.converter"]
+    assert ui.evaluated("config", "({ alike }, [key, names]) => alike(key, names) ?? null", [key, names]) == known
+
+
 @pytest.mark.parametrize("name", ["plain", "a/b", "/plugins", "a b#c%", "ä$"])
 def test_every_name_has_a_hash(ui: Ui, name: str) -> None:
     found = ui.evaluated("route", "({ parsed, ofConnector }, name) => parsed(ofConnector(name, 'offsets'))", name)

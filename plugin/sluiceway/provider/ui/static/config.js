@@ -90,7 +90,7 @@ export function findingsByLine(infos, lines) {
 
 /**
  * Return the sections of a form: {title, fields}, where a field is {key, definition, found}. ``definition`` is null for a key that
- * nothing defines, ``found`` is its validated value, null for one that was not validated.
+ * nothing defines, with the key that is ``alike``, if any; ``found`` is its validated value, null for one that was not validated.
  *
  * ``own`` are definitions of keys that Connect does not have, ``keys`` are those of the config, defined or not.
  */
@@ -102,8 +102,9 @@ export function sections(infos, own, keys) {
     if (SET_BY_WORKER.test(key) && !keys.includes(key)) continue;
     fields.set(key, { key, definition: definition ?? fields.get(key)?.definition ?? null, found: value });
   }
+  const known = [...fields.keys()];
   for (const key of keys) {
-    if (!fields.has(key)) fields.set(key, { key, definition: null, found: null });
+    if (!fields.has(key)) fields.set(key, { key, definition: null, found: null, alike: alike(key, known) });
   }
   const byTitle = new Map();
   for (const field of fields.values()) {
@@ -153,4 +154,29 @@ function place(definition) {
 /** Return whether a form shows a field at once. Others are behind a button. */
 export function isProminent({ key, definition, found }, config) {
   return key in config || !definition || definition.required || definition.importance === "HIGH" || (found?.errors ?? []).length > 0;
+}
+
+/** Return the known key that an unknown one is a misspelling of: at most one letter in five differs; undefined if there is none. */
+export function alike(key, known) {
+  const [, found] = known.reduce((best, each) => {
+    const distance = edits(key, each, best[0]);
+    return distance < best[0] ? [distance, each] : best;
+  }, [Math.floor(key.length / 5) + 1, undefined]);
+  return found;
+}
+
+// The letters to insert, remove, replace, or swap with the next that make one text of the other (Damerau and Levenshtein's
+// distance); ``limit`` if the lengths differ by as many.
+function edits(a, b, limit) {
+  if (Math.abs(a.length - b.length) >= limit) return limit;
+  let before = [], above = [], row = Array.from({ length: b.length + 1 }, (_, index) => index);
+  for (let i = 1; i <= a.length; i++) {
+    [before, above, row] = [above, row, [i]];
+    for (let j = 1; j <= b.length; j++) {
+      const replaced = above[j - 1] + (a[i - 1] === b[j - 1] ? 0 : 1);
+      const isSwapped = i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1];
+      row[j] = Math.min(above[j] + 1, row[j - 1] + 1, replaced, isSwapped ? before[j - 2] + 1 : Infinity);
+    }
+  }
+  return row[b.length];
 }

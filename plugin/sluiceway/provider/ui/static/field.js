@@ -23,14 +23,14 @@ export class Field {
   }
 
   /** Show a key as validation found it. ``all``: show errors of keys that the user has not filled in yet, too. */
-  update({ definition, found }, value, all) {
+  update({ definition, found, alike }, value, all) {
     const kind = this.kindOf(definition, found, value);
     const choices = kind === "choice" ? choicesOf(definition, found) : [];
     const key = JSON.stringify([kind, choices, definition?.default_value]);
     if (key !== this.drawn) this.draw(kind, choices, definition, value);
     this.drawn = key;
     if (document.activeElement !== this.control && this.control.value !== (value ?? "")) this.setValue(value);
-    this.describe(definition);
+    this.describe(definition, alike);
     this.showErrors(found?.errors ?? [], all || this.isTouched || value !== undefined);
     this.control.setAttribute("aria-required", String(Boolean(definition?.required)));
     this.element.hidden = found?.visible === false && value === undefined;
@@ -97,13 +97,13 @@ export class Field {
     this.changed(text === "" ? undefined : text);
   }
 
-  describe(definition) {
+  describe(definition, alike) {
     const name = definition?.display_name || this.key;
-    const text = JSON.stringify([name, definition?.documentation, definition?.type, definition?.default_value, definition?.required]);
+    const text = JSON.stringify([name, definition?.documentation, definition?.type, definition?.default_value, definition?.required, alike]);
     if (text === this.described) return;
     this.described = text;
     this.label.replaceChildren(name, ...(name === this.key ? [] : [" ", h("code", null, this.key)]), ...(definition?.required ? [h("b.required", null, " required")] : []));
-    this.hint.replaceChildren(definition ? `${definition.documentation} ` : "The plugin does not define this key. ", h("span.meta", null, about(definition)));
+    this.hint.replaceChildren(definition ? `${definition.documentation} ` : `The plugin does not define this key. ${alike ? `Did you mean ${alike}? ` : ""}`, h("span.meta", null, about(definition)));
   }
 
   showErrors(errors, shows) {
