@@ -207,6 +207,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--environment", action="append", default=[], type=Path, metavar="FOLDER")
     parser.add_argument("--keep", action="store_true", help="keep the folders")
     options = parser.parse_args(arguments)
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job's programs would ignore Ctrl-C
     failed = False
     with tempfile.TemporaryDirectory(prefix="wheel-") as built:
         wheel = build_wheel(Path(built))
