@@ -37,9 +37,9 @@ class Environment:
     def __init__(self, cell: Cell, python: Path, folder: Path, *, uv: bool = True) -> None:
         self.cell, self.folder = cell, folder
         self.python = folder / "bin" / "python"
-        program = shutil.which("uv") if uv else None
+        self._uv = shutil.which("uv") if uv else None
         pip = [sys.executable, "-m", "pip", "--python", str(self.python), "install", "--no-compile"]
-        self._install_with = [program, "pip", "install", "--python", str(self.python)] if program else pip
+        self._install_with = [self._uv, "pip", "install", "--python", str(self.python)] if self._uv else pip
         subprocess.run([str(python), "-m", "venv", "--without-pip", str(folder)], check=True)
 
     def install(self, wheel: Path, within: float = _TIMEOUT) -> str:
@@ -72,6 +72,11 @@ class Environment:
         answers = [json.loads(line) for line in done.stdout.splitlines() if line.startswith('{"check"')]
         said = {each["check"]: str(each["problem"]) for each in answers}
         return {name: said.get(name, f"no answer; exit code {done.returncode}") for name in checks}
+
+    def forget(self, package: str) -> None:
+        """Delete what uv keeps of a package; the environment keeps its files."""
+        if self._uv:
+            subprocess.run([self._uv, "cache", "clean", "--quiet", package], check=True)
 
     def _install(self, what: Sequence[str], pins: Mapping[str, str], within: float) -> str:
         file = self.folder / "constraints.txt"
