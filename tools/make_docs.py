@@ -84,8 +84,8 @@ class. Options start with `config.providers.<alias>.param.`:
 
 | Option | Provider | Meaning |
 |---|---|---|
-| `allowed.paths` | file, directory | the only files and folders that it may read |
-| `allowlist.pattern` | environment | the only environment variables that it may read |
+| `allowed.paths` | file, directory | the only files and folders that it may read; default: all |
+| `allowlist.pattern` | environment | the only environment variables that it may read; default: `CONNECTOR_.*` |
 """
 
 _WORKER = """

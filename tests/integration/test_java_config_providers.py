@@ -23,7 +23,8 @@ public class SecretsConfigProvider implements ConfigProvider {
     public ConfigData get(String path, Set<String> keys) {
         if (path.equals("closed")) throw new IllegalStateException("the vault is sealed");
         Map<String, String> values = new HashMap<>();
-        for (String key : keys) if (!key.equals("unknown")) values.put(key, prefix + "-" + path + "-" + key);
+        for (String key : keys) if (path.equals("env")) values.put(key, String.valueOf(System.getenv(key)));
+        else if (!key.equals("unknown")) values.put(key, prefix + "-" + path + "-" + key);
         return new ConfigData(values, path.equals("short") ? 5000L : null);
     }
     public void close() {}
@@ -32,7 +33,8 @@ public class SecretsConfigProvider implements ConfigProvider {
 
 
 @pytest.mark.parametrize("name", ["org.example.SecretsConfigProvider", pytest.param("Secrets", marks=pytest.mark.long)])
-def test_values_of_a_provider_in_a_jar(tmp_path: Path, name: str) -> None:
+def test_values_of_a_provider_in_a_jar(tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AIRFLOW__API_AUTH__JWT_SECRET", "hunter2")
     fetch_runtime()
     plugin_from(tmp_path, "secrets", {"SecretsConfigProvider": _PROVIDER})
     raw = {"plugin.path": str(tmp_path), "config.providers": "s", "config.providers.s.class": name}
@@ -45,6 +47,7 @@ def test_values_of_a_provider_in_a_jar(tmp_path: Path, name: str) -> None:
     assert found.config == {"user": "p-db-user", "password": "p-db-password!", "other": "${s:unknown}"}
     assert found.ttl is None
     assert values.resolve_for({"token": "${s:short:token}"}).ttl == 5000
+    assert values.resolve({"jwt": "${s:env:AIRFLOW__API_AUTH__JWT_SECRET}"}) == {"jwt": "null"}
     with pytest.raises(ConfigError, match="SecretsConfigProvider: the vault is sealed"):
         values.resolve({"token": "${s:closed:token}"})
     assert java_processes() == []

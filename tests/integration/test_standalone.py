@@ -135,7 +135,7 @@ def test_pause_and_resume_by_rest_stop_and_continue_the_records(quickstart: Quic
 def test_transforms_and_config_references_work_in_sources_and_sinks(
     tmp_path: Path, kafka_bootstrap: str, unique: Callable[[str], str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("ORIGIN", "a secret place")
+    monkeypatch.setenv("CONNECTOR_ORIGIN", "a secret place")
     kind = "org.apache.kafka.connect.transforms"
     made = Quickstart(
         tmp_path,
@@ -153,7 +153,7 @@ def test_transforms_and_config_references_work_in_sources_and_sinks(
             "transforms.MakeMap.field": "line",
             "transforms.InsertSource.type": f"{kind}.InsertField$Value",
             "transforms.InsertSource.static.field": "data_source",
-            "transforms.InsertSource.static.value": "${env:ORIGIN}",
+            "transforms.InsertSource.static.value": "${env:CONNECTOR_ORIGIN}",
         },
         sink={
             "transforms": "never,number",
@@ -173,7 +173,7 @@ def test_transforms_and_config_references_work_in_sources_and_sinks(
             "".join(f"{{line={line}, data_source=a secret place, n={n}}}\n" for n, line in enumerate(("foo", "bar")))
         )
         shown = made.rest("/connectors/local-file-source")
-        assert "${env:ORIGIN}" in str(shown)
+        assert "${env:CONNECTOR_ORIGIN}" in str(shown)
         assert "a secret place" not in str(shown)
         assert "a secret place" not in made.process.log_tail(1000)
     finally:

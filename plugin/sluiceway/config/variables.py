@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from sluiceway.config.environment import HANDED_OVER
 from sluiceway.config.parsing import parse_list
 from sluiceway.config.password import Password
 from sluiceway.config.providers.built_in import BUILT_IN, CONFIG_PROVIDERS, IN_JARS
@@ -26,13 +27,6 @@ if TYPE_CHECKING:
     from sluiceway.config.worker import WorkerConfig
 
 PROVIDERS = "config.providers"
-HANDED_OVER = "SLUICEWAY_AIRFLOW_SECRETS"
-"""Environment variable with values of Airflow's connections and variables, which an Airflow task passes to its driver.
-
-A JSON object of values by ``provider:path:key``, as text or in Base64. The word SECRETS in its name makes Spark and Airflow hide
-it in their logs.
-"""
-
 WORKER_OVERRIDE = "worker::"
 """Prefix of worker properties among those values. They win over the worker's file."""
 
@@ -86,13 +80,19 @@ class Resolver:
         self._providers = providers
 
     @classmethod
-    def of(cls, properties: Mapping[str, str], secrets: Mapping[str, Password] | None = None) -> Resolver:
+    def of(
+        cls,
+        properties: Mapping[str, str],
+        secrets: Mapping[str, Password] | None = None,
+        defaults: Mapping[str, str] | None = None,
+    ) -> Resolver:
         """Create the resolver that worker properties define with ``config.providers`` and ``config.providers.*``.
 
         ``secrets`` are the values that an Airflow task passed to its driver, by ``provider:path:key``. They take precedence
-        over the providers. Raises ConfigError for a provider that cannot be found or rejects its parameters.
+        over the providers. ``defaults`` are parameters of every provider that the properties do not set. Raises ConfigError for
+        a provider that cannot be found or rejects its parameters.
         """
-        providers = {name: _provider(name, properties) for name in parse_list(properties.get(PROVIDERS))}
+        providers = {name: _provider(name, properties, defaults or {}) for name in parse_list(properties.get(PROVIDERS))}
         if not secrets:
             return cls(providers)
         return cls({name: _PassedValues(name, secrets, provider) for name, provider in providers.items()})
@@ -211,13 +211,14 @@ def _replacement(found: Mapping[tuple[str, str], ConfigData], match: re.Match[st
     return match[0] if data is None else data.values.get(reference.key, match[0])
 
 
-def _provider(name: str, properties: Mapping[str, str]) -> ConfigProvider:
+def _provider(name: str, properties: Mapping[str, str], defaults: Mapping[str, str]) -> ConfigProvider:
     key = f"{PROVIDERS}.{name}.class"
     if key not in properties:
         raise ConfigError(f'Missing required configuration "{key}" which has no default value.')
     prefix = f"{PROVIDERS}.{name}.param."
     provider = _provider_class(key, properties[key].strip(), properties)()
-    provider.configure({each[len(prefix) :]: value for each, value in properties.items() if each.startswith(prefix)})
+    own = {each[len(prefix) :]: value for each, value in properties.items() if each.startswith(prefix)}
+    provider.configure({**defaults, **own})
     return provider
 
 

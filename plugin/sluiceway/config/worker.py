@@ -10,6 +10,7 @@ from datetime import timedelta
 from sluiceway.config.application import DEFAULT, MAX_TASKS, Applications
 from sluiceway.config.definition import ConfigDef, ConfigKey, ConfigValue, Importance, Type
 from sluiceway.config.password import Password
+from sluiceway.config.providers.env import ALLOWLIST, ANY
 from sluiceway.config.restarts import RESTARTS
 from sluiceway.config.unknown_keys import UNKNOWN_KEYS
 from sluiceway.config.validators import OneOf, OrNull, Range
@@ -284,7 +285,8 @@ class WorkerConfig:
         warn_of_unknown(raw)
         if referring_keys(raw):
             providers = {key: value for key, value in raw.items() if key.startswith(PROVIDERS)}
-            raw = {**Resolver.of(raw, secrets).resolve(raw), **providers}
+            # The administrator's own references: the default allow list is for connectors.
+            raw = {**Resolver.of(raw, secrets, {ALLOWLIST: ANY}).resolve(raw), **providers}
         return cls(raw, _COMMON.parse(raw), secrets)
 
     def text(self, key: str) -> str:

@@ -25,6 +25,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
+from sluiceway.config.environment import for_configs
 from sluiceway.errors import ConnectError, java_text_of
 from sluiceway.java_plugins.class_archive import ClassArchive
 from sluiceway.java_plugins.errors import JavaProcessError, java_error
@@ -182,7 +183,12 @@ class JavaHost:
                     # Frames have a pipe of their own, because the JVM and native code may write to standard output.
                     command, archive = _command(self._options, crash_file, writing)
                     process = subprocess.Popen(
-                        command, stdin=subprocess.PIPE, stdout=_STDERR, bufsize=_BUFFER, pass_fds=[writing]
+                        command,
+                        stdin=subprocess.PIPE,
+                        stdout=_STDERR,
+                        bufsize=_BUFFER,
+                        pass_fds=[writing],
+                        env=for_configs(os.environ),  # configs are all that a plugin is given
                     )
                 except (OSError, ConnectError) as error:
                     started.set_exception(error)

@@ -11,10 +11,11 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from sluiceway.config.environment import HANDED_OVER
 from sluiceway.config.parsing import parse_list
 from sluiceway.config.password import Password
 from sluiceway.config.providers import ConfigData, ConfigProvider
-from sluiceway.config.variables import HANDED_OVER, WORKER_OVERRIDE, Resolver, references
+from sluiceway.config.variables import WORKER_OVERRIDE, Resolver, references
 from sluiceway.errors import ConfigError
 from sluiceway.provider.driver.run_variables import NAMES, RUN
 

@@ -27,6 +27,7 @@ from sluiceway.stack.worker_file import (
     BOOTSTRAP,
     DEFAULT_REST_PORT,
     LISTENERS,
+    Readable,
     needs_broker,
     rest_url,
     worker_properties,
@@ -109,7 +110,9 @@ class Stack:
                 clock.say("Starting the Kafka broker")
                 bootstrap = self._broker.start(clock.say)
                 clock.say(f"The broker answers on {bootstrap}")
-            properties = worker_properties(user, bootstrap=bootstrap, listeners=f"http://{HOST}:{ports['rest']}")
+            readable, listeners = Readable.of(self.folder), f"http://{HOST}:{ports['rest']}"
+            readable.make()
+            properties = worker_properties(user, bootstrap=bootstrap, listeners=listeners, readable=readable)
             write_worker_file(self._worker_file, properties)
             rest = self._rest_process()
             rest.start()

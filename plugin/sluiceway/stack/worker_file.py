@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 from sluiceway.config.worker import VALIDATES_REFERENCES
 from sluiceway.folders import write_atomically
@@ -34,15 +35,35 @@ _SAMPLE = {
 _ONE_BROKER = {f"{topic}.storage.replication.factor": "1" for topic in ("config", "offset", "status")}
 
 
-def worker_properties(user: Mapping[str, str] | None, *, bootstrap: str | None, listeners: str) -> dict[str, str]:
+class Readable(NamedTuple):
+    """The folders of a stack that connectors' configs may refer to: of its user's secrets, and of the demo."""
+
+    secrets: Path
+    demo: Path
+
+    @classmethod
+    def of(cls, home: Path) -> Readable:
+        return cls(home / "secrets", home / "demo")
+
+    def make(self) -> None:
+        """Create the folders, which a config provider needs at its start."""
+        for folder in self:
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+
+
+def worker_properties(
+    user: Mapping[str, str] | None, *, bootstrap: str | None, listeners: str, readable: Readable
+) -> dict[str, str]:
     """Return the stack's worker properties. No I/O.
 
     Args:
         user: properties of the user's file; None for those of Kafka's sample file.
         bootstrap: the embedded broker's address; None if the user's file names brokers.
         listeners: where the REST API listens. The user's own listeners win, except for the first one's port.
+        readable: the only folders that configs may refer to, and that a preview in Airflow reads, without a file of the user.
     """
-    properties = {VALIDATES_REFERENCES: "true", **(_SAMPLE if user is None else user)}
+    allowed = {f"config.providers.{each}.param.allowed.paths": ",".join(map(str, readable)) for each in ("file", "directory")}
+    properties = {VALIDATES_REFERENCES: "true", **({**_SAMPLE, **allowed} if user is None else user)}
     if bootstrap is not None:
         properties = {**_ONE_BROKER, **properties, BOOTSTRAP: bootstrap}
     own = properties.get(LISTENERS, "").strip()

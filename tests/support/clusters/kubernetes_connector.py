@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from sluiceway.config.variables import HANDED_OVER
+from sluiceway.config.environment import HANDED_OVER
 from sluiceway.provider.driver.submission import Submission
 from sluiceway.provider.driver.submit_options import SubmitOptions
 from sluiceway.provider.hooks.spark_submit import ConnectorSubmitHook
@@ -63,7 +63,8 @@ class _Hook(ConnectorSubmitHook):
 class KubernetesConnector:
     """A source with ``tasks`` tasks in a namespace of its own. Its driver is submitted again after a failure.
 
-    The name of its topic is a secret: it comes from a Secret by ``${env:TOPIC}``. So is the broker's address, from Airflow.
+    The name of its topic is a secret: it comes from a Secret by ``${env:CONNECTOR_TOPIC}``. So is the broker's address,
+    from Airflow.
 
     Args:
         cluster: where it runs.
@@ -101,7 +102,7 @@ class KubernetesConnector:
         Cluster(bootstrap).create(self.topic)
         self.config = {
             "connector.class": "VerifiableSource",
-            "topic": "${env:TOPIC}",
+            "topic": "${env:CONNECTOR_TOPIC}",
             "tasks.max": str(tasks),
             "throughput": str(RATE),
             "batch.size": "10",
@@ -171,7 +172,7 @@ class KubernetesConnector:
         in_pods = {**properties, "bootstrap.servers": "127.0.0.1:1"}  # the true address comes from Airflow
         text = "".join(f"{key}={value}\n" for key, value in in_pods.items())
         values = {"worker": text, "secrets": ["orders"], "spark": small()}
-        secret = {"metadata": {"name": "orders"}, "stringData": {"TOPIC": self.topic}}
+        secret = {"metadata": {"name": "orders"}, "stringData": {"CONNECTOR_TOPIC": self.topic}}
         account = {"metadata": {"name": "airflow-worker"}}  # Airflow's chart would create it
         self.cluster.api.create({"kind": "Secret", "apiVersion": "v1", **secret}, self.name)
         self.cluster.api.create({"kind": "ServiceAccount", "apiVersion": "v1", **account}, self.name)

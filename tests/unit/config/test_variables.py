@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from sluiceway.config.environment import HANDED_OVER, for_configs, for_connectors
 from sluiceway.config.providers import ConfigData, ConfigProvider
-from sluiceway.config.variables import HANDED_OVER, Resolver, referring_keys, resolver, with_references
+from sluiceway.config.variables import Resolver, referring_keys, resolver, with_references
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import ConfigError
 
@@ -135,6 +136,64 @@ def test_only_allowed_environment_variables_are_read(monkeypatch: pytest.MonkeyP
         resolver(worker_with("env", "EnvVarConfigProvider", allowlist__pattern="("))
 
 
+AIRFLOWS = (
+    "AIRFLOW__API_AUTH__JWT_SECRET",
+    "AIRFLOW__CORE__FERNET_KEY",
+    "airflow__core__fernet_key",
+    "AIRFLOW_CONN_DB",
+    "AIRFLOW_VAR_CODE",
+    "_AIRFLOW_WWW_USER_PASSWORD",
+    HANDED_OVER,
+)
+
+
+@pytest.mark.parametrize("params", [{}, {"allowlist__pattern": ".*"}, {"allowlist__pattern": "(?i)_?(sluiceway_)?airflow.*"}])
+@pytest.mark.parametrize("name", AIRFLOWS)
+def test_airflows_own_variables_are_never_read(
+    name: str, params: dict[str, str], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setenv(name, "{}")
+    made = resolver(worker_with("env", "EnvVarConfigProvider", **params))
+    text = f"${{env:{name}}}"
+    assert made.resolve({"x": text}) == {"x": text}
+    assert made.errors(text) == [f"The reference {text} cannot be resolved: configs cannot refer to Airflow's own variables"]
+    assert f"{name} is not read" in caplog.text
+    assert name not in for_configs({name: "x", "PATH": "/bin"})
+
+
+def test_a_driver_gets_what_its_task_hands_over_and_nothing_else_of_airflow() -> None:
+    given = dict.fromkeys((*AIRFLOWS, "PATH", "AIRFLOW_HOME", "AIRFLOW_CTX_DAG_ID", "AIRFLOW"), "x")
+    assert set(for_connectors(given)) == {"PATH", "AIRFLOW_HOME", "AIRFLOW_CTX_DAG_ID", "AIRFLOW", HANDED_OVER}
+
+
+def test_without_a_pattern_connectors_read_variables_that_are_made_for_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CONNECTOR_PASS", "hunter2")
+    monkeypatch.setenv("OTHER", "x")
+    made = resolver(worker_with("env", "EnvVarConfigProvider"))
+    assert made.resolve({"x": "${env:CONNECTOR_PASS}", "y": "${env:OTHER}"}) == {"x": "hunter2", "y": "${env:OTHER}"}
+    assert made.errors("${env:CONNECTOR_PASS}") == []
+    (error,) = made.errors("${env:OTHER}")
+    assert error.endswith("the worker's allowlist.pattern for this provider is CONNECTOR_.*")
+
+
+def test_the_worker_file_itself_reads_variables_of_any_name_unless_it_has_a_pattern(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KAFKA", "kafka:9092")
+    given = {"config.providers": "env", "config.providers.env.class": "EnvVarConfigProvider"}
+    own = {**given, "bootstrap.servers": "${env:KAFKA}"}
+    assert WorkerConfig.of(own).bootstrap_servers == "kafka:9092"
+    assert WorkerConfig.of({**own, "config.providers.env.param.allowlist.pattern": "X"}).bootstrap_servers == "${env:KAFKA}"
+
+
+@pytest.mark.parametrize(("kind", "key"), [("File", "password"), ("Directory", "secrets")])
+def test_a_path_that_is_not_allowed_is_an_error_of_validation(kind: str, key: str, tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    made = resolver(worker_with("f", f"{kind}ConfigProvider", allowed__paths=str(tmp_path / "in")))
+    assert made.errors(f"${{f:{tmp_path}/in/there:{key}}}") == []
+    for outside in ("out", "in/../out", "inside"):
+        (error,) = made.errors(f"${{f:{tmp_path}/{outside}:{key}}}")
+        assert f"is not within the allowed paths: allowed.paths={tmp_path}/in" in error
+
+
 def test_an_invalid_provider_is_refused() -> None:
     with pytest.raises(ConfigError, match=r'^Missing required configuration "config.providers.f.class" which has no default'):
         resolver(WorkerConfig.of({"config.providers": "f"}))
@@ -159,7 +218,7 @@ def test_values_from_an_airflow_task_reach_executors_and_are_not_printed(monkeyp
     monkeypatch.delenv(HANDED_OVER)
     there = pickle.loads(pickle.dumps(worker))  # noqa: S301
     assert "hunter2" not in repr(there)
-    monkeypatch.setattr("sluiceway.config.variables._provider", lambda _name, _properties: Fixed(login="u"))
+    monkeypatch.setattr("sluiceway.config.variables._provider", lambda *_: Fixed(login="u"))
     assert resolver(there).resolve({"x": "${f:conn:password}", "y": "${f:conn:login}"}) == {"x": "hunter2", "y": "u"}
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from pathlib import Path
 
 import pytest
 
@@ -10,7 +11,7 @@ from sluiceway.config import worker_keys
 from sluiceway.config.properties import parse_properties
 from sluiceway.config.worker import VALIDATES_REFERENCES, WorkerConfig
 from sluiceway.config.worker_keys import unknown_keys
-from sluiceway.stack.worker_file import worker_properties
+from sluiceway.stack.worker_file import Readable, worker_properties
 
 # The keys of the files that come with Kafka, those in its comments included.
 DISTRIBUTED = b"""
@@ -112,10 +113,14 @@ def test_unknown_keys_are_logged_once_and_without_their_values(
     ]
 
 
+def _stacks(user: dict[str, str], listeners: str) -> dict[str, str]:
+    return worker_properties(user, bootstrap=None, listeners=listeners, readable=Readable.of(Path("/home/me")))
+
+
 def test_of_a_users_file_the_stack_changes_only_a_port_in_use_and_checks_references() -> None:
     user = parse_properties(DISTRIBUTED)
-    assert worker_properties(user, bootstrap=None, listeners="http://127.0.0.1:8083") == {VALIDATES_REFERENCES: "true", **user}
-    moved = worker_properties({**user, "listeners": "https://h:8083,http://i:1"}, bootstrap=None, listeners="http://127.0.0.1:9")
+    assert _stacks(user, "http://127.0.0.1:8083") == {VALIDATES_REFERENCES: "true", **user}
+    moved = _stacks({**user, "listeners": "https://h:8083,http://i:1"}, "http://127.0.0.1:9")
     assert moved["listeners"] == "https://h:9,http://i:1"
     without = {key: value for key, value in user.items() if key != "listeners"}
-    assert worker_properties(without, bootstrap=None, listeners="http://127.0.0.1:9")["listeners"] == "http://127.0.0.1:9"
+    assert _stacks(without, "http://127.0.0.1:9")["listeners"] == "http://127.0.0.1:9"

@@ -108,7 +108,7 @@ def test_other_text_with_dollars_and_braces_is_no_reference(text: str) -> None:
         "${airflow:db:extra.key}",
         "${airflow:variable:NAME}",
         "${airflow:run:ds}",
-        "${env:SLUICEWAY_NONE}",
+        "${env:CONNECTOR_NONE}",
     ],
 )
 def test_what_another_process_may_resolve_is_not_an_error(text: str) -> None:
@@ -120,19 +120,25 @@ def test_without_providers_a_reference_is_an_error() -> None:
     assert found.errors == ["${file:/a:b} refers to an unknown config provider: the worker has none (config.providers)."]
 
 
-def test_where_connectors_run_here_a_missing_value_is_an_error(tmp_path: Path) -> None:
+def test_where_connectors_run_here_a_missing_value_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CONNECTOR_A", "x")
     worker = WorkerConfig.of({**PROVIDERS, "sluiceway.validate.references": "true"})
     file, folder = tmp_path / "secrets.properties", tmp_path / "secrets"
     file.write_text("password=hunter2\n")
     folder.mkdir()
     (folder / "password").write_text("hunter2")
-    for text in (f"${{file:{file}:password}}", f"${{directory:{folder}:password}}", "${env:PATH}", "${airflow:db:password}"):
+    for text in (
+        f"${{file:{file}:password}}",
+        f"${{directory:{folder}:password}}",
+        "${env:CONNECTOR_A}",
+        "${airflow:db:password}",
+    ):
         checked(SOURCE | {"file": text}, worker)
     absent = {
         f"${{file:{file}:pasword}}": "the file provider does not find 'pasword'.",
         f"${{file:{file}s:password}}": f"Could not read properties from file {file}s: No such file or directory.",
         f"${{directory:{folder}:pasword}}": "the directory provider does not find 'pasword'.",
-        "${env:SLUICEWAY_NONE}": "the env provider does not find 'SLUICEWAY_NONE'.",
+        "${env:CONNECTOR_NONE}": "the env provider does not find 'CONNECTOR_NONE'.",
     }
     for text, error in absent.items():
         assert validate_config(SOURCE | {"file": text}, worker).errors == [f"{text} has no value on this machine: {error}"]

@@ -73,10 +73,10 @@ def test_the_config_names_topic_brokers_and_security() -> None:
 
 
 def test_references_are_resolved(sent: Sent, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("SIGNALS_TOPIC", "resolved")
+    monkeypatch.setenv("CONNECTOR_TOPIC", "resolved")
     classes = {"config.providers.env.class": "EnvVarConfigProvider", "config.providers.file.class": "FileConfigProvider"}
     connect = Connect({"config.providers": "env,file", **classes})
-    topic = {"signal.kafka.topic": "${env:SIGNALS_TOPIC}", "database.password": "${file:/no/such/file:password}"}
+    topic = {"signal.kafka.topic": "${env:CONNECTOR_TOPIC}", "database.password": "${file:/no/such/file:password}"}
     connect.config.put_connector("c", {**_CONFIG, **topic, "name": "c"})
     assert connect.http.post("/connectors/c/signals", json=_SIGNAL).json()["topic"] == "resolved"
     connect.config.put_connector("c", {**_CONFIG, "signal.kafka.topic": "${file:/no/such/file:topic}", "name": "c"})

@@ -174,9 +174,9 @@ def test_a_database_that_does_not_answer_is_tried_again() -> None:
     worker = WorkerConfig.of({"bootstrap.servers": "nowhere:1", "group.id": "g", "config.providers": "env",
                               "config.providers.env.class": "EnvVarConfigProvider"})  # fmt: skip
     port = str(free_port())
-    url = {"connection.url": f"jdbc:postgresql://127.0.0.1:{port}/db", "connection.password": "${env::HOME}"}
+    url = {"connection.url": f"jdbc:postgresql://127.0.0.1:{port}/db", "connection.password": "${env::CONNECTOR_PASSWORD}"}
     captured = {"database.hostname": "127.0.0.1", "database.port": port, "database.user": "u", "topic.prefix": "p"}
-    captured["database.password"] = "${env::HOME}"
+    captured["database.password"] = "${env::CONNECTOR_PASSWORD}"
     for config in (
         {"connector.class": "JdbcSource", "mode": "bulk", "topic.prefix": "p", **url},
         {"connector.class": "PostgresConnector", "database.dbname": "d", **captured},

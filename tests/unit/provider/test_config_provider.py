@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from sluiceway.config.variables import HANDED_OVER, resolver
+from sluiceway.config.environment import HANDED_OVER
+from sluiceway.config.variables import resolver
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import ConfigError
 from sluiceway.provider.config_provider import AirflowConfigProvider, environment

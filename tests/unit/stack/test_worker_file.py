@@ -3,17 +3,40 @@
 from __future__ import annotations
 
 import stat
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
 from sluiceway.config.properties import read_properties
+from sluiceway.config.variables import resolver
 from sluiceway.config.worker import WorkerConfig
-from sluiceway.stack.worker_file import needs_broker, rest_url, worker_properties, write_worker_file
+from sluiceway.stack.worker_file import Readable, needs_broker, rest_url, worker_properties, write_worker_file
+
+HOME = Path("/home/me/.sluiceway")
+
+
+def properties_of(user: Mapping[str, str] | None, *, bootstrap: str | None, listeners: str, home: Path = HOME) -> dict[str, str]:
+    return worker_properties(user, bootstrap=bootstrap, listeners=listeners, readable=Readable.of(home))
+
+
+def test_connectors_may_refer_to_files_in_the_stacks_folders_only(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    Readable.of(home).make()
+    assert stat.S_IMODE((home / "secrets").stat().st_mode) == 0o700
+    (home / "secrets" / "db.properties").write_text("password=hunter2\n")
+    (home / "jwt-secret").write_text("signing")
+    values = resolver(WorkerConfig.of(properties_of(None, bootstrap="h:1", listeners="http://h:1", home=home)))
+    there = {"x": f"${{file:{home}/secrets/db.properties:password}}", "y": f"${{directory:{home}/secrets:db.properties}}"}
+    assert values.resolve(there) == {"x": "hunter2", "y": "password=hunter2\n"}
+    outside = f"${{directory:{home}:jwt-secret}}", f"${{file:{home}/secrets/../jwt-secret:signing}}", "${directory:/etc:passwd}"
+    for text in outside:
+        assert values.resolve({"x": text}) == {"x": text}
+        assert "is not within the allowed paths" in values.errors(text)[0]
 
 
 def test_without_a_file_of_the_user_the_worker_has_kafkas_sample_settings_and_the_embedded_broker() -> None:
-    worker = WorkerConfig.of(worker_properties(None, bootstrap="h:1", listeners="http://127.0.0.1:8083"))
+    worker = WorkerConfig.of(properties_of(None, bootstrap="h:1", listeners="http://127.0.0.1:8083"))
     assert worker.bootstrap_servers == "h:1"
     assert worker.number("offset.flush.interval.ms") == 10_000
     assert worker.number("config.storage.replication.factor") == 1
@@ -22,11 +45,11 @@ def test_without_a_file_of_the_user_the_worker_has_kafkas_sample_settings_and_th
 
 def test_settings_of_the_users_file_win_except_for_addresses() -> None:
     user = {"group.id": "mine", "bootstrap.servers": "b:9092", "config.storage.replication.factor": "3"}
-    found = worker_properties(user, bootstrap=None, listeners="http://l:1")
+    found = properties_of(user, bootstrap=None, listeners="http://l:1")
     assert found == {**user, "listeners": "http://l:1", "sluiceway.validate.references": "true"}
     user["sluiceway.validate.references"] = "false"
-    assert worker_properties(user, bootstrap=None, listeners="http://l:1") == {**user, "listeners": "http://l:1"}
-    embedded = worker_properties({"status.storage.replication.factor": "-1"}, bootstrap="h:1", listeners="http://l:1")
+    assert properties_of(user, bootstrap=None, listeners="http://l:1") == {**user, "listeners": "http://l:1"}
+    embedded = properties_of({"status.storage.replication.factor": "-1"}, bootstrap="h:1", listeners="http://l:1")
     assert embedded["status.storage.replication.factor"] == "-1"
     assert embedded["offset.storage.replication.factor"] == "1"
 
@@ -40,7 +63,7 @@ def test_settings_of_the_users_file_win_except_for_addresses() -> None:
     ],
 )
 def test_the_rest_url_has_the_scheme_of_the_users_first_listener(own: str, url: str) -> None:
-    properties = worker_properties({"listeners": own}, bootstrap="h:1", listeners="http://127.0.0.1:9")
+    properties = properties_of({"listeners": own}, bootstrap="h:1", listeners="http://127.0.0.1:9")
     assert rest_url(properties) == url
 
 

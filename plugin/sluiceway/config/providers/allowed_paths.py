@@ -22,13 +22,20 @@ class AllowedPaths:
 
     def permitted(self, path: str) -> Path | None:
         """Return the path with ``..`` resolved if it is allowed. Otherwise log an error and return None."""
+        try:
+            self.check(path)
+        except ConfigError as error:
+            log.error("%s", error)
+            return None
+        return Path(path) if self._paths is None else Path(os.path.normpath(path))
+
+    def check(self, path: str) -> None:
+        """Raise ConfigError if the path is not allowed."""
         plain = Path(os.path.normpath(path))
-        if self._paths is None:
-            return Path(path)
-        if any(plain == allowed or allowed in plain.parents for allowed in self._paths):
-            return plain
-        log.error("The path %s is not within the allowed paths: %s=%s", path, ALLOWED_PATHS, ",".join(map(str, self._paths)))
-        return None
+        if self._paths is not None and not any(plain == each or each in plain.parents for each in self._paths):
+            raise ConfigError(
+                f"The path {path} is not within the allowed paths: {ALLOWED_PATHS}={','.join(map(str, self._paths))}"
+            )
 
 
 def _checked(text: str) -> Path:

@@ -25,6 +25,7 @@ class DirectoryConfigProvider(ConfigProvider):
     def check(self, path: str, key: str) -> None:
         if not path or not key or "/" in key:
             raise ConfigError("write ${directory:/path/to/folder:file-name}")
+        self._allowed.check(path)
 
     def get(self, path: str, keys: Collection[str]) -> ConfigData:
         folder = self._allowed.permitted(path) if path else None

@@ -22,6 +22,7 @@ class FileConfigProvider(ConfigProvider):
     def check(self, path: str, key: str) -> None:
         if not path or not key:
             raise ConfigError("write ${file:/path/to/file.properties:key}")
+        self._allowed.check(path)
 
     def get(self, path: str, keys: Collection[str]) -> ConfigData:
         if not path:

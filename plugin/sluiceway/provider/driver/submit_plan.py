@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from sluiceway.config.variables import HANDED_OVER
+from sluiceway.config.environment import HANDED_OVER
 from sluiceway.provider.compat import AirflowFailException
 from sluiceway.provider.driver.cluster_conf import CORES, CORES_MAX, cluster_conf, uploads_spark_jars
 from sluiceway.provider.driver.kubernetes import IMAGE_APPLICATION, NAMESPACE, POD_NAME, UPLOAD_PATH, driver_pod_name

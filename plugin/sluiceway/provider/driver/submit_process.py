@@ -10,6 +10,7 @@ import subprocess
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 
+from sluiceway.config.environment import for_connectors
 from sluiceway.provider.compat import AirflowException, AirflowFailException
 from sluiceway.provider.driver.driver_lines import driver_line
 from sluiceway.provider.driver.last_error import last_error
@@ -27,7 +28,7 @@ class SubmitProcess:
 
     Args:
         command: its command line.
-        environment: its variables, over those of this process.
+        environment: its variables, over those of this process without Airflow's settings, which hold secrets.
         on_line: called with each line of its output, before the line is logged.
         own_session: whether it gets a session of its own, which signals to this process's group do not reach.
 
@@ -55,7 +56,7 @@ class SubmitProcess:
                 text=True,
                 encoding="utf-8",
                 errors="replace",
-                env={**os.environ, **environment},
+                env={**for_connectors(os.environ), **environment},
                 start_new_session=own_session,
             )
         except (FileNotFoundError, PermissionError) as error:

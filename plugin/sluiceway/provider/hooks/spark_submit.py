@@ -16,7 +16,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from sluiceway.config.variables import HANDED_OVER
+from sluiceway.config.environment import HANDED_OVER
 from sluiceway.provider.compat import AirflowNotFoundException, BaseHook
 from sluiceway.provider.driver.cluster_trackers import KubernetesTracker, StandaloneTracker, Tracker, YarnTracker, await_end
 from sluiceway.provider.driver.kubernetes import SECRET_PREFIX, DriverSecret

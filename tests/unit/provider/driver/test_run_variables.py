@@ -8,7 +8,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from sluiceway.config.variables import HANDED_OVER, resolver, worker_overrides
+from sluiceway.config.environment import HANDED_OVER
+from sluiceway.config.variables import resolver, worker_overrides
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import ConfigError
 from sluiceway.provider.config_provider import environment

@@ -12,8 +12,9 @@ from typing import Any
 
 import pytest
 
+from sluiceway.config.environment import HANDED_OVER
 from sluiceway.config.properties import parse_properties
-from sluiceway.config.variables import HANDED_OVER, handed_over
+from sluiceway.config.variables import handed_over
 from sluiceway.provider.compat import AirflowFailException
 from sluiceway.provider.driver.kubernetes import DriverSecret
 from sluiceway.provider.driver.submission import Submission
