@@ -62,8 +62,8 @@ MUTANTS = (
     Mutant(
         "files-folder-escape",
         "connectors/files/partitioners/field.py",
-        'return check_length(f"{escaped(field)}={escaped(text)}")',
-        'return check_length(f"{escaped(field)}={text}")',
+        'return check_length(f"{path_element(field)}={path_element(text)}")',
+        'return check_length(f"{path_element(field)}={text}")',
         "A value with a slash makes more folders.",
     ),
     Mutant(

@@ -13,9 +13,9 @@ from sluiceway.connectors.files.filesystem import FileSystem, Output, StorageErr
 from sluiceway.connectors.files.formats import FileWriter, Format
 from sluiceway.connectors.files.formats.base import Piece
 from sluiceway.connectors.files.hive.registrar import Registrar
-from sluiceway.connectors.files.naming import escaped
 from sluiceway.connectors.files.options import FileOptions
 from sluiceway.connectors.files.rotation import Rotation
+from sluiceway.connectors.path_elements import path_element
 from sluiceway.data import Schema
 
 log = logging.getLogger(__name__)
@@ -230,9 +230,9 @@ class PartitionWriter:
 
 def commit_folder(options: FileOptions, partition: TopicPartition) -> str:
     """Return the folder of a topic partition's commit log."""
-    return f"{connector_folder(options)}/{partition.topic}/{partition.partition}"
+    return f"{connector_folder(options)}/{path_element(partition.topic)}/{partition.partition}"
 
 
 def connector_folder(options: FileOptions) -> str:
     """Return the folder of a connector's commit logs."""
-    return f"{options.logs_dir}/{escaped(options.name or 'connector')}"
+    return f"{options.logs_dir}/{path_element(options.name or 'connector')}"

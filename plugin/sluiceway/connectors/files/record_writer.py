@@ -10,6 +10,7 @@ from sluiceway.api import SinkRecord
 from sluiceway.api.columns import Column, ColumnBatch, NotColumnar, RowFormReason
 from sluiceway.connectors.files.formats import Format
 from sluiceway.connectors.files.formats.base import Piece
+from sluiceway.connectors.files.naming import topic_element
 from sluiceway.connectors.files.options import FileOptions
 from sluiceway.connectors.files.partition_writer import FileKey, PartitionWriter, Span
 from sluiceway.connectors.files.schemas import CurrentSchemas
@@ -142,6 +143,7 @@ class RecordWriter:
             value = record.value
             if schema is not record.value_schema and schema is not None and schema != record.value_schema:
                 value = self._projected(record, schema)
+            topic_element(record.topic)  # a commit cannot report a record any more
             folder = self._partitioner.encode(record, now)
             time = None if self._record_interval is None else self._partitioner.time_of(record, now)
             return folder, schema, value, time
@@ -212,6 +214,10 @@ class RecordWriter:
             return None
         if self._format.needs_schema and (schema is None or self._target(batch.topic, schema) != schema):
             raise NotColumnar("values of another schema than the open file's", RowFormReason.SCHEMA)
+        try:
+            topic_element(batch.topic)
+        except DataError as error:
+            raise NotColumnar(str(error), RowFormReason.ERROR) from error
         encoded = self._partitioner.encode_columns(batch, now)
         times = None if self._record_interval is None else self._partitioner.times_of(batch, now)
         assert batch.offsets is not None  # noqa: S101

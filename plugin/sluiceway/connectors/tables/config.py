@@ -62,7 +62,8 @@ def _routing(prefix: str, product: str) -> list[ConfigKey]:
         _flag(
             name=prefix + DYNAMIC,
             doc=f"Whether {prefix}{ROUTE_FIELD} holds the table's name, in lower case after conversion, instead of a text for "
-            "the regular expressions. Records without a name are skipped.",
+            "the regular expressions. Records without a name are skipped. A text with a character such as / or %, or with an "
+            "empty part between dots, is an error of its record.",
         ),
         _text(
             name=prefix + ROUTE_FIELD,

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from sluiceway.connectors.path_elements import check_table
+
 if TYPE_CHECKING:
     from sluiceway.connectors.tables.config import TableOptions
     from sluiceway.connectors.tables.rows import Rows
@@ -22,7 +24,7 @@ class Router:
         self.single = options.tables[0] if len(options.tables) == 1 and not options.dynamic and not options.route_field else None
 
     def routed(self, rows: Rows) -> Iterator[tuple[str, Rows]]:
-        """Yield the names of tables and the rows for each."""
+        """Yield the names of tables and the rows for each. Raises DataError for a record whose text is no name for a table."""
         if self._options.route_field is None:
             for table in self._options.tables:
                 yield table, rows
@@ -36,7 +38,7 @@ class Router:
 
     def _tables(self, route: str) -> list[str]:
         if self._options.dynamic:
-            return [route.lower()]
+            return [check_table(route.lower())]
         return [table for table, regex in self._regexes.items() if regex is not None and regex.fullmatch(route)]
 
     def _routes(self, rows: Rows) -> pa.Array[Any]:

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from sluiceway.connectors.files.naming import FileNames, check_length, escaped
+from sluiceway.connectors.files.naming import FileNames
 from sluiceway.errors import DataError
 
 
@@ -19,24 +19,7 @@ def test_padding_delimiter_and_epoch() -> None:
     assert names.name("t", 0, 7, 12345, ".avro", epoch=2) == "t_0_007_12345.e2.avro"
 
 
-@pytest.mark.parametrize(
-    ("value", "name"),
-    [
-        ("plain", "plain"),
-        ("a/b", "a%2Fb"),
-        ("a=b:c", "a%3Db%3Ac"),
-        ("50%", "50%25"),
-        ("..", "%2E%2E"),
-        ("", "__HIVE_DEFAULT_PARTITION__"),
-        ("line\n", "line%0A"),
-        ("größe 日本", "größe 日本"),
-    ],
-)
-def test_values_cannot_leave_their_folder(value: str, name: str) -> None:
-    assert escaped(value) == name
-
-
-def test_a_name_may_not_be_too_long() -> None:
-    assert check_length("x" * 255)
+def test_topics_are_one_folder() -> None:
+    assert FileNames("/x").folder("../../etc", "a=b") == "/x/..%2F..%2Fetc/a=b"
     with pytest.raises(DataError, match="more than 255 bytes"):
-        check_length("ü" * 128)
+        FileNames("/x").folder("t" * 256, "a=b")

@@ -7,7 +7,6 @@ from typing import Any
 
 from sluiceway.api import SinkRecord
 from sluiceway.api.columns import ColumnBatch, NotColumnar, RowFormReason
-from sluiceway.connectors.files.naming import check_length, escaped
 from sluiceway.connectors.files.partitioners.base import (
     EncodedColumns,
     Partitioner,
@@ -15,6 +14,7 @@ from sluiceway.connectors.files.partitioners.base import (
     nested_value,
     struct_or_map,
 )
+from sluiceway.connectors.path_elements import check_length, path_element
 from sluiceway.data import Type
 from sluiceway.errors import DataError
 
@@ -68,4 +68,4 @@ def _folder(field: str, value: Any) -> str:
         raise DataError(
             f"Cannot partition by the field {field} with the value {value!r}: it has to be an integer, a string or a boolean."
         )
-    return check_length(f"{escaped(field)}={escaped(text)}")
+    return check_length(f"{path_element(field)}={path_element(text)}")
