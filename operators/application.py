@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from sluiceway.errors import ConnectError
@@ -32,7 +32,7 @@ class ApplicationOperator(DriverOperator):
 
     Args:
         application_name: the value of ``sluiceway.application`` in the connectors' configs (templated).
-        conf: Spark settings.
+        conf: Spark settings; they override the ``spark.*`` keys of the connectors' configs.
     """
 
     template_fields: Sequence[str] = (*DriverOperator.template_fields, "application_name")
@@ -40,6 +40,7 @@ class ApplicationOperator(DriverOperator):
     def __init__(self, *, application_name: str, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.application_name = application_name
+        self._spark_settings: dict[str, str] = {}
 
     @property
     def subject(self) -> str:
@@ -65,10 +66,9 @@ class ApplicationOperator(DriverOperator):
         if not tells_pauses(context):
             self.log.warning("[%s|worker] %s", self.application_name, _NO_PAUSES)
         overrides = self._worker_overrides()
-        if not self.has_run:  # otherwise a driver waits for brokers longer than this task
-            self._internal_topics(settings.worker(self.worker_properties, overrides))
+        self._read_spark_settings(settings, overrides)
         worker_file = settings.worker_file(self.worker_properties)
-        submission = Submission(self.application_name, worker_file, LONG_RUNNING, {}, shared=True)
+        submission = Submission(self.application_name, worker_file, LONG_RUNNING, self._spark_settings, shared=True)
         hook = self._prepare(context, settings, submission, overrides)
         if not hook.is_client_mode:
             raise AirflowFailException(
@@ -84,6 +84,19 @@ class ApplicationOperator(DriverOperator):
             return True
         self._await_restart(end, settings, is_paused)
         return False
+
+    def _read_spark_settings(self, settings: Settings, overrides: Mapping[str, str]) -> None:
+        """Read the connectors' ``spark.*`` keys from the config topic, because a DAG's file must hold no secret.
+
+        A driver that is started again waits for brokers longer than this task, so it may start with what was read before.
+        """
+        try:
+            topics = self._internal_topics(settings.worker(self.worker_properties, overrides))
+            self._spark_settings = topics.spark_settings(self.application_name)
+        except ConnectError as error:
+            if not self.has_run:
+                raise
+            self.log.warning("[%s|worker] Starts with the last known spark.* keys: %s", self.application_name, error)
 
     def _await_restart(self, end: DriverEnd, settings: Settings, is_paused: PausedFlag) -> None:
         """Wait before the restart of a driver that ended by itself; the status of each connector says so."""

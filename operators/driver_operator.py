@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
@@ -21,7 +22,7 @@ from sluiceway.config.properties import read_properties
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.kafka.reachability import check_brokers
 from sluiceway.provider.compat import AirflowException, AirflowFailException, AirflowRescheduleException, backoff
-from sluiceway.provider.config_provider import environment, for_run
+from sluiceway.provider.config_provider import environment, for_run, resolve_masked
 from sluiceway.provider.driver.cluster_trackers import known_state
 from sluiceway.provider.driver.driver_watch import DriverWatch
 from sluiceway.provider.driver.internal_topics import InternalTopics, KafkaInternalTopics
@@ -29,6 +30,7 @@ from sluiceway.provider.driver.processes import DriverProcesses
 from sluiceway.provider.driver.restarts import Restarts
 from sluiceway.provider.driver.run_variables import run_variables
 from sluiceway.provider.driver.submission import Submission
+from sluiceway.provider.driver.submit_file import Resolve
 from sluiceway.provider.driver.submit_options import SubmitOptions
 from sluiceway.provider.hooks.kafka_connect import kafka_overrides
 from sluiceway.provider.hooks.spark_submit import ConnectorSubmitHook
@@ -159,6 +161,7 @@ class DriverOperator(SparkSubmitOperator):
         self._processes: DriverProcesses | None = None
         self._killed = False
         self._restarts = Restarts()
+        self._resolve: Resolve = dict
         self._began: float | None = None
 
     def pre_execute(self, context: Any) -> None:
@@ -225,6 +228,7 @@ class DriverOperator(SparkSubmitOperator):
         secrets = environment(read_properties(submission.worker), submission.config, run_variables(context), overrides)
         self.env_vars = {**(self.env_vars or {}), **secrets} or None
         self.name = submission.name
+        self._resolve = partial(resolve_masked, self._worker(context, settings, overrides))
         self._submit_hook = hook = self._hook_for(submission, self.conn_id or settings.spark_conn_id)
         hook.on_ui = lambda: publish(self, context["ti"])
         publish(self, context["ti"])
@@ -261,7 +265,7 @@ class DriverOperator(SparkSubmitOperator):
             proxy_user=self.proxy_user,
             py_files=self.py_files,
         )
-        return ConnectorSubmitHook(submission, conf=self.conf, conn_id=conn_id, options=options)
+        return ConnectorSubmitHook(submission, conf=self.conf, conn_id=conn_id, options=options, resolve=self._resolve)
 
     def _run(
         self, context: Context, settings: Settings, hook: ConnectorSubmitHook, is_paused: PausedFlag, on_pause: Callable[[], None]

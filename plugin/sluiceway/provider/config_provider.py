@@ -15,7 +15,7 @@ from sluiceway.config.environment import HANDED_OVER
 from sluiceway.config.parsing import parse_list
 from sluiceway.config.password import Password
 from sluiceway.config.providers import ConfigData, ConfigProvider
-from sluiceway.config.variables import WORKER_OVERRIDE, Resolver, references
+from sluiceway.config.variables import WORKER_OVERRIDE, Resolver, references, resolver
 from sluiceway.errors import ConfigError
 from sluiceway.provider.driver.run_variables import NAMES, RUN
 
@@ -93,6 +93,13 @@ def environment(
     text = json.dumps({**passed, **found})
     _mask([*found.values(), text] if found or overrides else [])  # values of the DAG run are not secret
     return {HANDED_OVER: text}
+
+
+def resolve_masked(worker: WorkerConfig, config: Mapping[str, str]) -> dict[str, str]:
+    """Return settings with references resolved by a worker's providers; mask the values in the task's log. Raises ConfigError."""
+    found = resolver(worker).resolve(config)
+    _mask([value for key, value in found.items() if value != config[key]])
+    return found
 
 
 def for_run(worker: WorkerConfig, run: Mapping[str, str]) -> WorkerConfig:

@@ -25,7 +25,7 @@ if sys.path and Path(sys.path[0]) == Path(__file__).parent:
 from sluiceway import exit_codes
 from sluiceway.config.connector import MICRO_BATCH, MODE
 from sluiceway.config.properties import read_properties
-from sluiceway.config.variables import worker_overrides
+from sluiceway.config.variables import resolver, worker_overrides
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import ConnectError
 from sluiceway.folders import write_atomically
@@ -167,7 +167,7 @@ def _spark_and_stores(app_name: str, worker: WorkerConfig, times: StartTimes) ->
     Closes the stores, but not the context.
     """
     with ThreadPoolExecutor(1, "spark-context") as pool:
-        creating = pool.submit(spark_context, app_name)
+        creating = pool.submit(spark_context, app_name, resolve=resolver(worker).resolve)
         with open_driver_stores(worker) as stores:
             times.mark("internal topics read")
             context = creating.result()

@@ -6,7 +6,7 @@ import logging
 import os
 import sys
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from sluiceway.java_runtime import find_java
@@ -14,10 +14,11 @@ from sluiceway.spark.elastic import elastic_conf
 from sluiceway.spark.import_path import use_one_pyspark
 from sluiceway.spark.jvm_options import LIGHT
 from sluiceway.spark.py_files import is_package_zip, package_zip
+from sluiceway.spark.redaction import REDACTION, redaction
 from sluiceway.spark.versions import check_jars, check_python_files
 
 if TYPE_CHECKING:
-    from pyspark import SparkContext
+    from pyspark import SparkConf, SparkContext
     from pyspark.sql import SparkSession
 
 # Each task must run exactly once: no speculative copy, and no retry by Spark, because the driver itself restarts lost tasks and
@@ -68,8 +69,16 @@ def local_conf() -> dict[str, str]:
     }
 
 
-def spark_context(app_name: str, conf: Mapping[str, str] | None = None, *, master: str | None = None) -> SparkContext:
+def spark_context(
+    app_name: str,
+    conf: Mapping[str, str] | None = None,
+    *,
+    master: str | None = None,
+    resolve: Callable[[Mapping[str, str]], dict[str, str]] = dict,
+) -> SparkContext:
     """Return this process's Spark context: the one that spark-submit has prepared, or with ``master`` a new one.
+
+    ``resolve`` resolves references in settings that the Airflow task has left to the driver.
 
     Runs on the driver. Ships this package to the executors, except in local mode, where they run this Python.
     """
@@ -89,6 +98,7 @@ def spark_context(app_name: str, conf: Mapping[str, str] | None = None, *, maste
         settings.setMaster(master)
     for key, value in elastic_conf(settings.get("spark.master", "local"), dict(settings.getAll())).items():
         settings.set(key, value)
+    _resolve_references(settings, resolve)
     _forget_numpy()
     check_jars(settings)
     context = SparkContext.getOrCreate(settings)
@@ -96,6 +106,16 @@ def spark_context(app_name: str, conf: Mapping[str, str] | None = None, *, maste
     if context.getConf().get(_DAEMON) != _LOCAL_DAEMON and not _ships_package(context):
         context.addPyFile(str(package_zip()))
     return context
+
+
+def _resolve_references(settings: SparkConf, resolve: Callable[[Mapping[str, str]], dict[str, str]]) -> None:
+    """Resolve references to config providers in Spark settings, and let Spark hide what they have become."""
+    given = dict(settings.getAll())
+    resolved = {key: value for key, value in resolve(given).items() if value != given[key]}
+    for key, value in resolved.items():
+        settings.set(key, value)
+    if resolved:
+        settings.set(REDACTION, "|".join(filter(None, (given.get(REDACTION), redaction(resolved)))))
 
 
 def start_python_worker(context: SparkContext) -> None:

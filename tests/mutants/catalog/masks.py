@@ -82,6 +82,13 @@ MUTANTS = (
         "sluiceway get shows secrets.",
     ),
     Mutant(
+        "mask-command-line",
+        "provider/driver/submit_plan.py",
+        " if key not in self.private}",
+        "}",
+        "Secrets in Spark settings are on spark-submit's command line.",
+    ),
+    Mutant(
         "mask-history",
         "storage/history.py",
         "    before = masked(entry.config, secrets)",

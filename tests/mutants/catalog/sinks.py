@@ -67,6 +67,13 @@ MUTANTS = (
         "A value with a slash makes more folders.",
     ),
     Mutant(
+        "files-folder-topic",
+        "connectors/files/naming.py",
+        "return check_length(path_element(topic))",
+        "return topic",
+        "A topic that a transform makes of ../ leaves the sink's folder.",
+    ),
+    Mutant(
         "files-folder-time-zone",
         "connectors/files/partitioners/time_based.py",
         "local = millis + offset_of_utc(self._zone, millis)",

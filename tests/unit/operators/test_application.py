@@ -35,10 +35,15 @@ class _Topics:
 
     def __init__(self, *, answers: bool = True) -> None:
         self.traces: list[tuple[str, str]] = []
-        self._answers = answers
+        self.answers = answers
+
+    def spark_settings(self, application: str) -> dict[str, str]:
+        if not self.answers:
+            raise ConnectError("no broker")
+        return {"spark.db.password": f"s3cret of {application}"}
 
     def mark_hosted_unassigned(self, application: str, trace: str) -> None:
-        if not self._answers:
+        if not self.answers:
             raise ConnectError("no broker")
         self.traces.append((application, trace))
 
@@ -52,7 +57,7 @@ def _run(tmp_path: Path, hook: _Submit, dag: SimpleNamespace, topics: _Topics | 
             return Settings(worker_properties=path, pause_poll_interval=0.01, settle_time=1)
 
         def _internal_topics(self, worker: object) -> Any:
-            return topics
+            return topics or _Topics()
 
         def _hook_for(self, submission: Submission, conn_id: str) -> Any:
             return hook
@@ -81,13 +86,20 @@ def test_a_pause_reschedules_the_task(tmp_path: Path) -> None:
 def test_a_driver_that_dies_is_started_again_by_the_same_task(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, answers: bool
 ) -> None:
-    topics = _Topics(answers=answers)
+    topics = _Topics()
     slept: list[float] = []
     clock = iter(range(10**6))
     monkeypatch.setattr("sluiceway.operators.application.time.sleep", slept.append)
     monkeypatch.setattr("sluiceway.operators.application.time.monotonic", lambda: float(next(clock)))
     exit_codes = iter((137, 0))
-    _run(tmp_path, _Submit(lambda: next(exit_codes)), SimpleNamespace(is_paused=False), topics)
+
+    def drive() -> int:
+        topics.answers = answers
+        return next(exit_codes)
+
+    operator = _run(tmp_path, _Submit(drive), SimpleNamespace(is_paused=False), topics)
+    assert operator._submission is not None
+    assert operator._submission.conf(None) == {"spark.db.password": "s3cret of small"}
     assert next(exit_codes, None) is None
     assert [name for name, trace in topics.traces if "died with exit code 137" in trace] == ["small"] * answers
 

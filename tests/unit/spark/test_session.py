@@ -34,6 +34,24 @@ def test_the_package_is_shipped_once(monkeypatch: pytest.MonkeyPatch, submitted:
     assert context.addPyFile.called is ships
 
 
+def test_the_driver_resolves_the_references_that_it_is_left_and_spark_hides_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    settings: Any = MagicMock()
+    given = {"spark.a": "${p:x}", "spark.b": "1", "spark.redaction.regex": "mine"}
+    settings.getAll.return_value = given.items()
+    settings.get.side_effect = given.get
+    monkeypatch.setattr("pyspark.SparkConf", lambda: settings)
+    context: Any = MagicMock()
+    context.getConf().get.side_effect = {}.get
+    monkeypatch.setattr("pyspark.SparkContext.getOrCreate", lambda settings: context)
+    monkeypatch.setattr(session, "check_jars", MagicMock())
+    session.spark_context("test", resolve=lambda found: {key: value.replace("${p:x}", "s3cret") for key, value in found.items()})
+    assert call("spark.a", "s3cret") in settings.set.mock_calls
+    [hidden] = [each.args[1] for each in settings.set.mock_calls if each.args[0] == "spark.redaction.regex"]
+    assert hidden.startswith("mine|")
+    assert hidden.endswith(r"^\Qspark.a\E$")
+    assert not any(each.args[0] == "spark.b" for each in settings.set.mock_calls)
+
+
 @pytest.mark.parametrize("version", ["4.0.0", "4.3.0", "5.0.0"])
 def test_spark_cancels_jobs_that_are_about_to_be_submitted(version: str) -> None:
     context: Any = MagicMock(version=version)

@@ -95,8 +95,11 @@ def _start_in_triggerer(task: BaseOperator, connector: str) -> None:
     task.start_from_trigger = True
 
 
-def application_dag(name: str, conf: Mapping[str, str], *, operator: Callable[..., BaseOperator]) -> DAG:
-    """Return the DAG of a shared Spark application: one continuous run. ``conf`` are its Spark settings."""
+def application_dag(name: str, _conf: Mapping[str, str] | None = None, *, operator: Callable[..., BaseOperator]) -> DAG:
+    """Return the DAG of a shared Spark application: one continuous run.
+
+    Its task reads the Spark settings. Those in a file that 0.1.0 has written, until it is replaced, are masked.
+    """
     dag = DAG(
         dag_id=application_dag_id(name),
         dag_display_name=f"{name} (shared application)",
@@ -109,7 +112,7 @@ def application_dag(name: str, conf: Mapping[str, str], *, operator: Callable[..
         tags=[TAG, "application"],
         doc_md=application_page(name),
     )
-    _literal(operator(task_id=TASK_ID, application_name=name, conf=dict(conf), priority_weight=_APPLICATION_WEIGHT, dag=dag))
+    _literal(operator(task_id=TASK_ID, application_name=name, priority_weight=_APPLICATION_WEIGHT, dag=dag))
     return dag
 
 

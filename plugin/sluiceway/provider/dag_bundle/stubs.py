@@ -50,7 +50,7 @@ _APPLICATION = '''\
 from sluiceway.operators.application import ApplicationOperator
 from sluiceway.provider.dag_bundle.connector_dag import application_dag
 
-dag = application_dag({name!r}, {conf}, operator=ApplicationOperator)
+dag = application_dag({name!r}, operator=ApplicationOperator)
 '''
 
 # Airflow shows this file's import error with the message. It parses only files that contain the words "airflow" and "dag".
@@ -72,9 +72,9 @@ def stub(name: str, config: Mapping[str, str], *, application: str | None = None
     return _CONNECTOR.format(name=name, config=_literal(masked(config)), application=shared, paused=_PAUSED if paused else "")
 
 
-def application_stub(name: str, conf: Mapping[str, str]) -> str:
-    """Return a shared application's stub, with its Spark settings."""
-    return _APPLICATION.format(name=name, conf=_literal(conf))
+def application_stub(name: str) -> str:
+    """Return a shared application's stub."""
+    return _APPLICATION.format(name=name)
 
 
 def _literal(pairs: Mapping[str, str]) -> str:
@@ -108,19 +108,14 @@ def stubs(state: ClusterState, taken: Mapping[str, str] | None = None) -> dict[s
 
 
 def _application_stubs(state: ClusterState, taken: Mapping[str, str]) -> dict[str, str]:
-    """Return a stub for each shared application, with the ``spark.*`` keys of all its connectors."""
-    confs: dict[str, dict[str, str]] = {}
-    for name in sorted(state.names(), reverse=True):  # where two connectors differ, the first by name wins
-        entry = state.entry(name)
-        if entry is not None and (application := entry.application):
-            conf = {key: value for key, value in masked(entry.config or {}).items() if key.startswith("spark.")}
-            confs[application] = confs.get(application, {}) | conf
+    """Return a stub for each shared application."""
+    entries = [state.entry(name) for name in state.names()]
     files: dict[str, str] = {}
-    for application, conf in confs.items():
+    for application in sorted({entry.application for entry in entries if entry is not None and entry.application}):
         with contextlib.suppress(ConfigError):  # the name is too long for a DAG id; the connectors' tasks log that they wait
             dag = application_dag_id(application)
             found = refusal(f"{APPLICATION_PREFIX}{application}", dag, taken[dag]) if dag in taken else None
-            files[stub_file(dag)] = _INVALID.format(message=found) if found else application_stub(application, conf)
+            files[stub_file(dag)] = _INVALID.format(message=found) if found else application_stub(application)
     return files
 
 

@@ -70,6 +70,9 @@ class InternalTopics(Protocol):
     def mark_hosted_unassigned(self, application: str, trace: str) -> None:
         """Do the same for each connector of a shared application whose target state is STARTED."""
 
+    def spark_settings(self, application: str) -> dict[str, str]:
+        """Return the ``spark.*`` keys of all connectors of a shared application; where two differ, the first by name wins."""
+
     def await_change(self, name: str, seconds: float, interrupted: Callable[[], bool]) -> None:
         """Wait until the connector is changed, deleted, paused, or asked to restart; at most ``seconds``.
 
@@ -164,6 +167,13 @@ class KafkaInternalTopics:
                 if entry is not None and entry.application == application and entry.target_state is TargetState.STARTED:
                     write_unassigned(stores.status, name)
                     write_trace(stores.status, name, trace, self._worker.advertised_address)
+
+    def spark_settings(self, application: str) -> dict[str, str]:
+        with self._config_store() as store:
+            state = store.snapshot()
+        entries = [state.entry(name) for name in sorted(state.names(), reverse=True)]
+        configs = [entry.config or {} for entry in entries if entry is not None and entry.application == application]
+        return {key: value for config in configs for key, value in config.items() if key.startswith("spark.")}
 
     def await_change(self, name: str, seconds: float, interrupted: Callable[[], bool]) -> None:
         deadline = time.monotonic() + seconds

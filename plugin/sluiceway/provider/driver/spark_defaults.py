@@ -5,16 +5,12 @@ spark-submit prefers ``--conf`` to them, so a default that is passed as ``--conf
 
 from __future__ import annotations
 
-import logging
 import os
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
 from sluiceway.config.properties import read_properties
-from sluiceway.errors import ConfigError
-
-log = logging.getLogger(__name__)
 
 _DEFAULTS = "spark-defaults.conf"
 _FIND_HOME = "find_spark_home.py"
@@ -23,7 +19,9 @@ _FIND_HOME = "find_spark_home.py"
 def read_spark_defaults(
     environment: Mapping[str, str], *, properties_file: str | None = None, binary: str = "spark-submit"
 ) -> dict[str, str]:
-    """Return the ``spark.*`` settings that spark-submit reads from a file; empty if there is none or it cannot be read.
+    """Return the ``spark.*`` settings that spark-submit reads from a file; empty if there is none.
+
+    Raises ConfigError if the file cannot be read: spark-submit would fail, too.
 
     Args:
         environment: spark-submit's environment variables.
@@ -33,11 +31,7 @@ def read_spark_defaults(
     file = Path(properties_file) if properties_file else _defaults_file(environment, binary)
     if file is None or not file.is_file():
         return {}
-    try:
-        found = read_properties(file)
-    except ConfigError as error:
-        log.warning("%s Sluiceway's defaults for Spark may override its settings.", error)
-        return {}
+    found = read_properties(file)
     return {key: value.strip() for key, value in found.items() if key.startswith("spark.")}
 
 

@@ -24,7 +24,8 @@ from sluiceway.spark.elastic import INSTANCES
 WAIT_ON_YARN = "spark.yarn.submit.waitAppCompletion"
 WAIT_ON_KUBERNETES = "spark.kubernetes.submission.waitAppCompletion"
 
-_YARN_VARIABLE, _POD_VARIABLE = "spark.yarn.appMasterEnv.{}", "spark.kubernetes.driverEnv.{}"
+YARN_VARIABLE, _POD_VARIABLE = "spark.yarn.appMasterEnv.{}", "spark.kubernetes.driverEnv.{}"
+_VARIABLES = (YARN_VARIABLE.format(""), _POD_VARIABLE.format(""))
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +40,10 @@ class SubmitPlan:
     handed_over: str | None = field(repr=False)
     """The values from Airflow, for a driver in cluster mode. In client mode they are in ``environment``."""
     arguments: Sequence[str]
+    private: frozenset[str] = frozenset()
+    """The keys in ``conf`` with values of users, which may be secret: no command line has them."""
+    defaults: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """The settings that Spark would read from a file of its own, or from the user's properties file."""
     image_application: str | None = None
     """The application's path in the image of a pod, which cannot read this machine's."""
     uploads_jars: bool = False
@@ -56,7 +61,8 @@ class SubmitPlan:
 
     def command(self, application: str) -> list[str]:
         """Return the command line that submits an application, the path of a Python file."""
-        return submit_command(self.connection, self.options, self.conf, application, self.arguments)
+        conf = {key: value for key, value in self.conf.items() if key not in self.private}
+        return submit_command(self.connection, self.options, conf, application, self.arguments)
 
     def detached(self) -> SubmitPlan:
         """Return the plan of a spark-submit that ends once the cluster manager has accepted the driver.
@@ -86,7 +92,8 @@ def plan_submission(
         options: the operator's options.
         explicit: the operator's Spark settings.
     """
-    conf, given = _given(submission, connection, options, explicit)
+    conf, defaults, given = _given(submission, connection, options, explicit)
+    users = conf.keys()
     client_mode = connection.is_client_mode
     variables = options.env_vars or {}
     # On Kubernetes, a driver's pod has no access to files of this machine, unless spark-submit uploads them.
@@ -114,20 +121,22 @@ def plan_submission(
         handed_over=handed_over,
         arguments=submission.arguments(os.getpid() if client_mode else None, ships_worker=ships_worker),
         image_application=IMAGE_APPLICATION if in_image else None,
+        private=frozenset(key for key in conf if key in users or key.startswith(_VARIABLES)),
+        defaults=defaults,
         uploads_jars=uploads_spark_jars(connection.master, given),
     )
 
 
 def _given(
     submission: Submission, connection: SparkConnection, options: SubmitOptions, explicit: Mapping[Any, Any] | None
-) -> tuple[dict[str, Any], dict[str, str]]:
-    """Return the settings of connector and operator, and those with the administrator's and the options'; the last wins."""
+) -> tuple[dict[str, Any], dict[str, str], dict[str, str]]:
+    """Return the settings of connector and operator, the administrator's, and all with the options'; the last wins."""
     conf = submission.conf(explicit)
     environment = {**os.environ, **{key: str(value) for key, value in (options.env_vars or {}).items()}}
     file = read_spark_defaults(environment, properties_file=options.properties_file, binary=connection.binary)
     sizes = {INSTANCES: options.num_executors, CORES: options.executor_cores, CORES_MAX: options.total_executor_cores}
     settings = {**file, **conf, **{key: value for key, value in sizes.items() if value is not None}}
-    return conf, {key: str(value) for key, value in settings.items()}
+    return conf, file, {key: str(value) for key, value in settings.items()}
 
 
 def _conf(
@@ -162,7 +171,7 @@ def _for_cluster(
         conf = {**conf, POD_NAME: given.get(POD_NAME) or driver_pod_name(submission.name)}
         return {**conf, **{_POD_VARIABLE.format(key): value for key, value in own.items()}}, {}, handed_over
     if connection.is_yarn:  # variables such as HADOOP_CONF_DIR are spark-submit's too
-        return {**conf, **{_YARN_VARIABLE.format(key): value for key, value in own.items()}}, own, handed_over
+        return {**conf, **{YARN_VARIABLE.format(key): value for key, value in own.items()}}, own, handed_over
     if handed_over is not None:
         raise AirflowFailException(
             f"Connector {submission.connector}: a standalone Spark master passes no environment to a driver in cluster "

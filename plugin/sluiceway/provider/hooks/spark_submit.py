@@ -5,7 +5,6 @@ Builds and runs the command itself, because what Airflow's own hook does is priv
 
 from __future__ import annotations
 
-import base64
 import os
 import re
 import socket
@@ -22,6 +21,7 @@ from sluiceway.provider.driver.cluster_trackers import KubernetesTracker, Standa
 from sluiceway.provider.driver.kubernetes import SECRET_PREFIX, DriverSecret
 from sluiceway.provider.driver.spark_connection import MASTER, SparkConnection
 from sluiceway.provider.driver.submission import Submission
+from sluiceway.provider.driver.submit_file import Resolve, needs_settings_file, with_settings_file
 from sluiceway.provider.driver.submit_options import SubmitOptions
 from sluiceway.provider.driver.submit_plan import SubmitPlan, plan_submission
 from sluiceway.provider.driver.submit_process import SubmitProcess, run_afterwards
@@ -51,6 +51,7 @@ class ConnectorSubmitHook(BaseHook):
         conf: the operator's Spark settings.
         conn_id: the Spark connection.
         options: the operator's other options.
+        resolve: resolves references in Spark settings, just before they are written for spark-submit.
 
     ``ui_url`` is the address of the driver's Spark UI; None until the driver's log contains it, and always None in cluster mode.
     ``on_ui`` is called when it is known.
@@ -63,11 +64,13 @@ class ConnectorSubmitHook(BaseHook):
         conf: Mapping[Any, Any] | None = None,
         conn_id: str = "spark_default",
         options: SubmitOptions | None = None,
+        resolve: Resolve = dict,
     ) -> None:
         super().__init__()
         self.ui_url: str | None = None
         self.on_ui: Callable[[], None] = lambda: None
         self.options = options or SubmitOptions()
+        self._resolve = resolve
         connection = self._spark_connection(submission, conn_id, conf, self.options)
         self.plan = plan_submission(submission, connection, self.options, conf)
         self.driver_id: str | None = None
@@ -132,8 +135,7 @@ class ConnectorSubmitHook(BaseHook):
             elif self.plan.connection.is_kubernetes:
                 self._submit_to_kubernetes(self.plan.image_application or application)
             else:
-                with tempfile.TemporaryDirectory(prefix="sluiceway-submit-") as folder:
-                    self._run(application, _with_secrets(self.plan, Path(folder) / "spark.properties"))
+                self._run(application, self.plan)
         finally:
             if self.tracker is None:
                 self._run_afterwards()
@@ -210,6 +212,12 @@ class ConnectorSubmitHook(BaseHook):
 
     def _run(self, application: str, plan: SubmitPlan) -> None:
         """Run spark-submit to its end; raises AirflowException if it or, where it waits for the driver, the driver has failed."""
+        with tempfile.TemporaryDirectory(prefix="sluiceway-submit-") as folder:
+            if needs_settings_file(plan):
+                plan = with_settings_file(plan, Path(folder) / "spark.properties", self._resolve)
+            self._await(application, plan)
+
+    def _await(self, application: str, plan: SubmitPlan) -> None:
         self._process = process = SubmitProcess(
             plan.command(application), plan.environment, self._read_line, own_session=self.is_client_mode
         )
@@ -272,23 +280,3 @@ class ConnectorSubmitHook(BaseHook):
     def _run_afterwards(self) -> None:
         commands, self._afterwards = self._afterwards, ()
         run_afterwards(commands)
-
-
-def _with_secrets(plan: SubmitPlan, file: Path) -> SubmitPlan:
-    """Write the values from Airflow for a driver on YARN to a properties file, after the user's own properties."""
-    if plan.handed_over is None:
-        return plan
-    users = plan.options.properties_file
-    own = Path(users).read_text(encoding="utf-8") if users else ""
-    file.touch(mode=0o600)
-    file.write_text(f"{own}\nspark.yarn.appMasterEnv.{HANDED_OVER}={_escaped(plan.handed_over)}\n", encoding="utf-8")
-    # With --properties-file, Spark ignores spark-defaults.conf by default.
-    return replace(plan, options=replace(plan.options, properties_file=str(file), load_spark_defaults=not users))
-
-
-def _escaped(text: str) -> str:
-    """Escape a value for a Java properties file and for YARN, as Base64.
-
-    YARN writes variables into a shell script in double quotes without escaping them: quotes end there, and ``$`` is expanded.
-    """
-    return base64.b64encode(text.encode()).decode()

@@ -96,12 +96,12 @@ def test_the_dag_of_a_connector_that_is_created_paused_is_created_paused(tmp_pat
     assert write_stubs(tmp_path, changed) == ["connector-a.py"]
 
 
-def test_a_shared_application_has_a_stub_with_the_spark_settings_of_its_connectors() -> None:
+def test_a_shared_application_has_a_stub_without_the_settings_of_its_connectors() -> None:
     shared = {"sluiceway.application": "small"}
-    files = stubs(_state(a={**shared, "spark.x": "1"}, b={**shared, "spark.x": "2", "spark.y": "3"}, c={"spark.x": "9"}))
+    files = stubs(_state(a={**shared, "spark.x": "1"}, b=shared, c={"spark.x": "9"}))
     assert sorted(files) == ["connector-a.py", "connector-application_x7Esmall.py", "connector-b.py", "connector-c.py"]
     call = next(node for node in ast.walk(ast.parse(files["connector-application_x7Esmall.py"])) if isinstance(node, ast.Call))
-    assert [ast.literal_eval(argument) for argument in call.args] == ["small", {"spark.x": "1", "spark.y": "3"}]
+    assert [ast.literal_eval(argument) for argument in call.args] == ["small"]
     assert "application='small'" in files["connector-a.py"], "the DAG's page names the application"
     assert "application" not in files["connector-c.py"]
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from sluiceway.errors import ConfigError
 from sluiceway.provider.driver.spark_defaults import read_spark_defaults, spark_home
 
 
@@ -31,10 +32,10 @@ def test_a_properties_file_replaces_it(tmp_path: Path) -> None:
     assert read_spark_defaults({"SPARK_HOME": str(tmp_path)}, properties_file=str(own)) == {"spark.a": "b"}
 
 
-def test_an_unreadable_file_is_reported(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_an_unreadable_file_is_reported(tmp_path: Path) -> None:
     _conf(tmp_path, "spark.a \\u12")
-    assert read_spark_defaults({"SPARK_HOME": str(tmp_path)}) == {}
-    assert "spark-defaults.conf" in caplog.text
+    with pytest.raises(ConfigError, match=r"spark-defaults\.conf cannot be read"):
+        read_spark_defaults({"SPARK_HOME": str(tmp_path)})
 
 
 def _submit(folder: Path) -> Path:

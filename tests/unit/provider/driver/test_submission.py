@@ -63,12 +63,11 @@ def test_the_connection_determines_the_master(monkeypatch: pytest.MonkeyPatch) -
 
 def test_the_operators_conf_overrides_the_connectors_spark_keys(monkeypatch: pytest.MonkeyPatch) -> None:
     config = {"spark.executor.cores": "4", "spark.app.x": "config", "spark.master": "local[9]", "file": "/f"}
-    command = _command(_hook(monkeypatch, _Connection(), config, conf={"spark.app.x": "operator"}))
-    settings = _after(command, "--conf")
-    assert "spark.executor.cores=4" in settings
-    assert "spark.app.x=operator" in settings
-    assert not any("/f" in setting for setting in settings)
-    assert _after(command, "--master") == ["local[9]"]
+    hook = _hook(monkeypatch, _Connection(), config, conf={"spark.app.x": "operator"})
+    given = {"spark.executor.cores": "4", "spark.app.x": "operator", "spark.master": "local[9]"}
+    assert {key: hook.plan.conf[key] for key in hook.plan.private} == given
+    assert not any("/f" in str(setting) for setting in hook.plan.conf.values())
+    assert _after(_command(hook), "--master") == ["local[9]"]
 
 
 def test_in_client_mode_the_driver_ends_with_its_parent_and_uses_this_python(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -181,7 +180,8 @@ def test_a_cluster_gets_executors_for_the_tasks_unless_the_administrator_set_the
     assert _given_by_conf("spark.cores.max=", _hook(monkeypatch, _Connection())) == ["spark.cores.max=3"]
     assert not _given_by_conf("spark.cores.max=", _hook(monkeypatch, _Connection(), total_executor_cores=8))
     config = {"spark.cores.max": "5"}
-    assert _given_by_conf("spark.cores.max=", _hook(monkeypatch, _Connection(), config)) == ["spark.cores.max=5"]
+    hook = _hook(monkeypatch, _Connection(), config)
+    assert (hook.plan.conf["spark.cores.max"], _given_by_conf("spark.cores.max=", hook)) == ("5", [])
 
 
 def _given_by_conf(start: str, hook: ConnectorSubmitHook) -> list[str]:

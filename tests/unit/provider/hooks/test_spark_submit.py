@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 import stat
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -54,10 +55,11 @@ class _Seen:
         stand_in = folder / "spark-submit"
         stand_in.write_text(f"#!{sys.executable}\n{_STAND_IN}")
         stand_in.chmod(0o755)
-        submission = Submission("c", Path("/w.properties"), "long-running", {})
-        conf = kwargs.pop("conf", None)
-        options = SubmitOptions(env_vars={HANDED_OVER: SECRET, "MY": "own"}, spark_binary=str(stand_in), **kwargs)
-        self.hook = ConnectorSubmitHook(submission, conn_id="spark", conf=conf, options=options)
+        submission = Submission("c", Path("/w.properties"), "long-running", kwargs.pop("config", {}))
+        conf, resolve = kwargs.pop("conf", None), kwargs.pop("resolve", dict)
+        variables = {} if kwargs.pop("no_variables", False) else {HANDED_OVER: SECRET, "MY": "own"}
+        options = SubmitOptions(env_vars=variables, spark_binary=str(stand_in), **kwargs)
+        self.hook = ConnectorSubmitHook(submission, conn_id="spark", conf=conf, options=options, resolve=resolve)
 
     def submit(self) -> dict[str, Any]:
         self.hook.submit("driver_app.py")
@@ -87,12 +89,51 @@ def test_on_yarn_in_cluster_mode_secrets_are_in_a_file_that_is_deleted_afterward
     prefix = "spark.yarn.appMasterEnv"
     seen = _Seen(monkeypatch, tmp_path, "yarn", "cluster").submit()
     found = parse_properties(seen["file"])
-    assert list(found) == [f"{prefix}.{HANDED_OVER}"]
+    assert set(found) == {f"{prefix}.{HANDED_OVER}", f"{prefix}.MY", "spark.redaction.regex"}
     assert _after_yarns_launch_script(found[f"{prefix}.{HANDED_OVER}"], monkeypatch) == json.loads(SECRET)
     assert stat.S_IMODE(seen["mode"]) == 0o600
-    assert f"{prefix}.MY=own" in seen["argv"]
-    assert "--load-spark-defaults" in seen["argv"]
+    assert found[f"{prefix}.MY"] == "own"
     assert not Path(seen["argv"][seen["argv"].index("--properties-file") + 1]).exists()
+
+
+MODES = [
+    ("local[2]", "client"),
+    *((master, mode) for master in ("spark://master:7077", "yarn", "k8s://https://api:6443") for mode in ("client", "cluster")),
+]
+PLACES = {"spark.hadoop.fs.s3a.secret.key": "s3cr-literal ü\\", "spark.plain": "${p:a:b} s3cr-ets \n#=:"}
+
+
+@pytest.mark.parametrize(("master", "mode"), MODES)
+def test_settings_of_users_are_in_a_file_of_this_user_only(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, caplog: pytest.LogCaptureFixture, master: str, mode: str
+) -> None:
+    def resolve(settings: Mapping[str, str]) -> dict[str, str]:
+        return {key: value.replace("${p:a:b}", "s3cr-resolved") for key, value in settings.items()}
+
+    caplog.set_level("DEBUG")
+    monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path))
+    (tmp_path / "spark-defaults.conf").write_text("spark.administrator yes\nspark.operator no\n")
+    more = {"spark.operator": "s3cr-operator"}
+    staged = _Seen(monkeypatch, tmp_path, master, mode, config=PLACES, conf=more, resolve=resolve, no_variables=True)
+    if not staged.hook.is_client_mode:
+        staged.hook.detach_from_driver()
+    if (master[:5], mode) == ("spark", "cluster"):
+        monkeypatch.setattr(hook_module, "_DRIVER", hook_module._APPLICATION)  # the stand-in's output is YARN's
+    seen = staged.submit()
+    found = parse_properties(seen["file"])
+    here = mode == "client" or master == "yarn"  # elsewhere, Spark shows a driver's settings to others
+    resolved = "s3cr-resolved s3cr-ets \n#=:" if here else PLACES["spark.plain"]
+    hidden = re.compile(found.pop("spark.redaction.regex").replace(r"\Q", "").replace(r"\E", ""))
+    assert all(hidden.search(key) for key in PLACES)
+    assert found == {**PLACES, **more, "spark.plain": resolved, "spark.administrator": "yes"}
+    assert stat.S_IMODE(seen["mode"]) == 0o600
+    assert not Path(seen["argv"][seen["argv"].index("--properties-file") + 1]).parent.exists()
+    assert "s3cr" not in caplog.text
+
+
+def test_without_settings_of_users_spark_reads_its_own_defaults(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    seen = _Seen(monkeypatch, tmp_path, "local[2]", "client", no_variables=True).submit()
+    assert "file" not in seen
 
 
 class _Secret:
@@ -131,8 +172,8 @@ def test_on_kubernetes_in_cluster_mode_values_are_in_a_secret_that_the_pod_owns(
     assert secret.given == ("ns", pod, SECRET)
     assert f"spark.kubernetes.driver.pod.name={pod}" in seen["argv"]
     assert f"spark.kubernetes.driver.secretKeyRef.{HANDED_OVER}=name:values" in seen["argv"]
-    assert "spark.kubernetes.driverEnv.MY=own" in seen["argv"]
-    assert "file" not in seen
+    assert parse_properties(seen["file"])["spark.kubernetes.driverEnv.MY"] == "own"
+    assert "s3cr" not in seen["file"]
     assert (secret.calls[0], secret.calls[-1]) == ("create", "close")
 
 
@@ -169,7 +210,6 @@ def test_the_users_properties_file_is_included(monkeypatch: pytest.MonkeyPatch, 
     found = parse_properties(seen["file"])
     assert found["spark.executor.cores"] == "4"
     assert _after_yarns_launch_script(found[f"spark.yarn.appMasterEnv.{HANDED_OVER}"], monkeypatch) == json.loads(SECRET)
-    assert "--load-spark-defaults" not in seen["argv"], "Spark ignores spark-defaults.conf if the user passes a properties file"
     assert own.read_text() == "spark.executor.cores 4"
 
 
