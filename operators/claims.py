@@ -10,6 +10,7 @@ import warnings
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from sluiceway.config.connector import CONFIG_TASK
 from sluiceway.errors import BadRequestError
 from sluiceway.operators.driver_operator import DriverEnd
 from sluiceway.operators.watched import WatchedConnector
@@ -77,18 +78,21 @@ class ClaimedConnector(WatchedConnector):
     def _claim(self, topics: InternalTopics, config: Mapping[str, str], dag: str) -> bool:
         """Store this DAG as the one that runs the connector; return False if it was stored already.
 
+        A config that this task does not give is nobody's any more who would set it again.
+
         Fails the task of a generated DAG if a hand-written one runs the connector: two DAGs that ran one connector would fence
         each other forever.
         """
         owner = dag_of(self.connector, config)
-        if owner == dag:
+        if owner == dag and (self.config is not None or CONFIG_TASK not in config):
             return False
-        if dag == dag_id(self.connector):
+        if owner != dag == dag_id(self.connector):
             raise AirflowFailException(
                 f"Connector {self.connector}: DAG {owner} runs it, according to its key {DAG}. Remove the key to run it here."
             )
-        self.log.info("[%s|worker] DAG %s takes over the connector from DAG %s", self.connector, dag, owner)
-        self._store_config(topics, {**config, DAG: dag})
+        if owner != dag:
+            self.log.info("[%s|worker] DAG %s takes over the connector from DAG %s", self.connector, dag, owner)
+        self._store_config(topics, {**{key: value for key, value in config.items() if key != CONFIG_TASK}, DAG: dag})
         return True
 
     def _store_config(self, topics: InternalTopics, config: Mapping[str, str]) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from sluiceway import exit_codes
-from sluiceway.config.connector import CONNECTOR_CLASS, NAME
+from sluiceway.config.connector import CONFIG_TASK, CONNECTOR_CLASS, NAME
 from sluiceway.errors import BadRequestError, ConfigError
 from sluiceway.operators.claims import ClaimedConnector
 from sluiceway.operators.driver_operator import (
@@ -241,7 +241,7 @@ class ConnectorOperator(LineageMixin, ClaimedConnector):
         self._respect_lease(context, settings, topics, self.connector)
         if config is not None:
             check_kind(self.connector, config, self.sink, type(self).__name__)
-            self._store_config(topics, {**config, DAG: dag})
+            self._store_config(topics, {**config, DAG: dag, CONFIG_TASK: self.task_id})
         entry = topics.entry(self.connector)
         if entry is None:
             why = "The connector does not exist yet; create it with REST or 'sluiceway apply'. Waiting for it in the triggerer"

@@ -41,3 +41,37 @@ def test_the_details_pause_resume_and_stop_a_connector(browser: Browser, connect
         _act(ui, connectors, "resume", TargetState.STARTED)
         _act(ui, connectors, "stop", TargetState.STOPPED)
         expect(ui.button("Edit offsets")).to_be_enabled()
+
+
+_BY_DAG = {"airflow_dag": "etl", "airflow_config_task": "load"}
+
+
+def test_a_config_that_a_dag_sets_is_not_edited_here_and_a_clone_is_nobodys(browser: Browser) -> None:
+    connectors = MemoryConnectors()
+    connectors.add("lines", **_BY_DAG)
+    with PageServer(connectors.herder, connectors.dashboard) as server, opened(browser, server.url, "#lines") as ui:
+        set_by = "The config is set by DAG etl, task load: change it in the DAG's file"
+        expect(ui.page.get_by_text(set_by)).to_be_visible()
+        expect(ui.button("Edit")).to_be_disabled()
+        expect(ui.button("Edit")).to_have_attribute("title", set_by)
+        ui.button("Delete").click()
+        expect(ui.page.get_by_role("dialog")).to_contain_text("The next run of DAG etl creates it again")
+        ui.page.get_by_role("dialog").get_by_role("button", name="Cancel").click()
+        ui.go("#lines/edit")
+        expect(ui.page.get_by_role("note")).to_contain_text(set_by)
+        expect(ui.button("Review")).to_be_disabled()
+        screenshot(ui.page, "editor-of-a-dags-config")
+        ui.go("#lines/clone")
+        expect(ui.button("Review")).to_be_enabled()
+        expect(ui.page.get_by_role("note")).to_be_hidden()
+        expect(ui.control("airflow.dag")).to_have_value("")
+        expect(ui.field("airflow.config.task")).to_have_count(0)
+
+
+def test_what_a_dag_does_not_set_is_edited(browser: Browser, connectors: MemoryConnectors) -> None:
+    with PageServer(connectors.herder, connectors.dashboard) as server, opened(browser, server.url, "#orders") as ui:
+        expect(ui.button("Edit")).to_be_enabled()
+        expect(ui.page.get_by_text("The config is set by")).to_have_count(0)
+        ui.go("#orders/edit")
+        expect(ui.button("Review")).to_be_enabled()
+        expect(ui.page.get_by_role("note")).to_be_hidden()

@@ -22,6 +22,8 @@ from sluiceway.config.parsing import parse_list
 from sluiceway.config.restarts import RESTARTS
 from sluiceway.config.schedules import (
     CATCHUP,
+    CONFIG_TASK,
+    DAG,
     LONG_RUNNING,
     MICRO_BATCH,
     MODE,
@@ -38,9 +40,11 @@ from sluiceway.config.variables import referring_keys
 
 __all__ = [
     "APPLICATION",
+    "CONFIG_TASK",
     "CONNECTOR",
     "CONNECTOR_CLASS",
     "CONNECTOR_VERSION",
+    "DAG",
     "DLQ_TOPIC",
     "HEADER_CONVERTER",
     "JAVA_OPTS",
@@ -157,11 +161,19 @@ OWN = ConfigDef(
             for name in CALLBACKS
         ),
         ConfigKey(
-            name="airflow.dag",
+            name=DAG,
             type=Type.STRING,
             default=None,
             importance=Importance.LOW,
             doc="Id of a hand-written DAG that runs the connector. No DAG is generated for it.",
+        ),
+        ConfigKey(
+            name=CONFIG_TASK,
+            type=Type.STRING,
+            default=None,
+            importance=Importance.LOW,
+            doc="Id of the task of that DAG which sets this config. The task writes it. While it is there, the REST API refuses "
+            "changes of the config, which the task's next try would undo.",
         ),
         ConfigKey(
             name=APPLICATION,

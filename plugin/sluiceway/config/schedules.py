@@ -15,6 +15,10 @@ LONG_RUNNING, MICRO_BATCH = "long-running", "micro-batch"
 SCHEDULE = "airflow.schedule"
 CATCHUP = "airflow.catchup"
 START_DATE = "airflow.start.date"
+DAG = "airflow.dag"
+"""Key of the id of the hand-written DAG that runs the connector. Without it, a DAG is generated."""
+CONFIG_TASK = "airflow.config.task"
+"""Key of the id of that DAG's task which sets the config. Only the task writes it."""
 
 CONTINUOUS = "@continuous"
 NO_CRON = (CONTINUOUS, "@once")

@@ -11,11 +11,11 @@ from dataclasses import replace
 
 from sluiceway.api import OffsetTarget
 from sluiceway.config.application import MAX_TASKS, Membership
-from sluiceway.config.connector import CONNECTOR_CLASS, CONNECTOR_VERSION, NAME
+from sluiceway.config.connector import CONFIG_TASK, CONNECTOR_CLASS, CONNECTOR_VERSION, NAME
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.discovery import connector_class
 from sluiceway.errors import AlreadyExistsError, ConflictError, ConnectError, NotFoundError
-from sluiceway.herder import history, offset_edits, states, validation
+from sluiceway.herder import history, offset_edits, states, task_configs, validation
 from sluiceway.herder.config_infos import ConfigInfos
 from sluiceway.herder.dead_letters import ConnectorDeadLetters
 from sluiceway.herder.enrichment import Config
@@ -140,13 +140,14 @@ class Herder:
         return changes
 
     def config_of_version(self, name: str, version: int) -> dict[str, str]:
-        """Return the config of a version in a connector's history, with the current secrets.
+        """Return the config of a version in a connector's history, with the current secrets, without the task that set it.
 
         Raises NotFoundError, and BadRequestError if that version has no config or needs a secret that is gone.
         """
         changes = self.history(name)
         entry = self._config.snapshot().entry(name)
-        return history.config_of(name, changes, version, (entry.config if entry is not None else None) or {})
+        config = history.config_of(name, changes, version, (entry.config if entry is not None else None) or {})
+        return {key: value for key, value in config.items() if key != CONFIG_TASK}
 
     def dead_letters(self, name: str) -> ConnectorDeadLetters:
         """Return the dead letter queue of a connector. Raises NotFoundError."""
@@ -184,6 +185,7 @@ class Herder:
         def refuse_existing(newest: ClusterState) -> None:
             if newest.entry(name) is not None:
                 raise AlreadyExistsError(f"Connector {name} already exists")
+            task_configs.refuse_change(name, None, stored)
             self._admit(name, stored)
 
         self._config.put_connector(name, stored, initial_state, check=refuse_existing, origin=self._origin, secrets=secrets)
@@ -193,11 +195,11 @@ class Herder:
         log.info("[%s|worker] Created, %s", name, (initial_state or TargetState.STARTED).value)
         return self.info(name)
 
-    def put_config(self, name: str, config: Config) -> tuple[bool, ConnectorInfo]:
+    def put_config(self, name: str, config: Config, *, by_task: bool = False) -> tuple[bool, ConnectorInfo]:
         """Create a connector or replace its config if the config is valid. Return whether it was created, and its info.
 
-        Otherwise raises BadRequestError, or ConflictError for a new connector, and stores nothing. A running driver applies the
-        new config by itself.
+        Otherwise raises BadRequestError, or ConflictError for a new connector, and for a config that an Airflow task sets unless
+        it is ``by_task``; and stores nothing. A running driver applies the new config by itself.
         """
         stored, secrets = validation.checked(validation.named(name, config), self._worker)
         created = False
@@ -205,6 +207,8 @@ class Herder:
         def note_existence(newest: ClusterState) -> None:
             nonlocal created
             created = newest.entry(name) is None
+            if not by_task:
+                task_configs.refuse_change(name, newest.entry(name), stored)
             if created:
                 self._admit(name, stored)
 
@@ -221,9 +225,11 @@ class Herder:
         """
         self._known(name, f"Connector {name} not found")
         for _ in range(_PATCH_ATTEMPTS):
-            before = self._existing(name).config or {}
+            entry = self._existing(name)
+            before = entry.config or {}
             after = _patched(validation.named(name, before), validation.named(name, patch) if patch.get(NAME) else patch)
             stored, secrets = validation.checked(after, self._worker)
+            task_configs.refuse_change(name, entry, stored)
             unchanged = functools.partial(_refuse_changed, name, before)
             try:
                 self._config.put_connector(name, stored, check=unchanged, origin=self._origin, secrets=secrets)

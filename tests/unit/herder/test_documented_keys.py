@@ -43,6 +43,7 @@ EXAMPLES = {
     "airflow.on.retry.callback": "alerts.again",
     "airflow.outlets": "s3://bucket/a,file:///b",
     "airflow.dag": "mine",
+    "airflow.config.task": "load",
 }
 
 

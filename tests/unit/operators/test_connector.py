@@ -385,8 +385,20 @@ def test_a_config_in_the_dag_is_stored_with_the_dag_that_runs_it() -> None:
     stage.airflow.dag_id = "mine"
     with pytest.raises(AirflowException, match="another driver"):
         stage.run()
-    assert stage.kafka.written == [{**SOURCE, "airflow.dag": "mine"}]
+    assert stage.kafka.written == [{**SOURCE, "airflow.dag": "mine", "airflow.config.task": "run"}]
     assert stage.started
+
+
+@pytest.mark.parametrize("dag", ["mine", "c"])  # the latter has the id that a generated DAG would have
+def test_a_config_that_the_dag_no_longer_has_is_left_to_others(dag: str) -> None:
+    stage = Stage(Kafka({**SOURCE, "airflow.dag": dag, "airflow.config.task": "run"}), lambda: 3)
+    stage.airflow.dag_id = dag
+    with pytest.raises(AirflowException, match="another driver"):
+        stage.run()
+    assert stage.kafka.written == [{**SOURCE, "airflow.dag": dag}]
+    with pytest.raises(AirflowException, match="another driver"):
+        stage.run()
+    assert len(stage.kafka.written) == 1
 
 
 def test_an_invalid_config_fails_with_the_reason_and_without_a_driver() -> None:
@@ -749,7 +761,7 @@ def test_a_config_may_be_a_file_on_the_worker(tmp_path: Path) -> None:
     stage = Stage(Kafka(None), lambda: 3, connector=None, config=str(path))
     with pytest.raises(AirflowException, match="another driver"):
         stage.run()
-    assert stage.kafka.written == [{**SOURCE, "airflow.dag": "c"}]
+    assert stage.kafka.written == [{**SOURCE, "airflow.dag": "c", "airflow.config.task": "run"}]
 
 
 def test_a_file_with_several_connectors_needs_a_name(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from sluiceway.config.parsing import parse_list
 from sluiceway.config.schedules import (
     CATCHUP,
     CONTINUOUS,
+    DAG,
     LONG_RUNNING,
     MICRO_BATCH,
     MODE,
@@ -31,8 +32,6 @@ __all__ = ["DAG", "LONG_RUNNING", "MICRO_BATCH", "MODE", "DagKeys", "dag_of", "i
 RETRIES = "airflow.retries"
 OWNER = "airflow.owner"
 TAGS = "airflow.tags"
-DAG = "airflow.dag"
-"""The id of the hand-written DAG that runs the connector. Without it, a DAG is generated."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from sluiceway.config.connector import NAME
+from sluiceway.config.connector import CONFIG_TASK, NAME
 from sluiceway.config.consumer_group import GROUP, default_group, sink_group
 from sluiceway.config.variables import references
 from sluiceway.config.worker import WorkerConfig
@@ -62,7 +62,8 @@ class Backfill:
                 f"${{airflow:{RUN}:data_interval_end}}."
             )
         name = f"{connector}.backfill.{start}"
-        own = {key: value for key, value in config.items() if key != GROUP}  # it has a consumer group of its own
+        # It has a consumer group of its own, and each run creates it.
+        own = {key: value for key, value in config.items() if key not in (GROUP, CONFIG_TASK)}
         own |= {NAME: name, DAG: f"{connector}.backfill", MODE: MICRO_BATCH}
         if sink:
             own = _windowed(own, start, end)

@@ -137,7 +137,7 @@ class KafkaInternalTopics:
         with self._herder() as (stores, herder):
             entry = stores.config.snapshot().entry(name)
             if entry is None or dict(entry.config or {}) != wanted:
-                herder.acting_for(_origin()).put_config(name, wanted)
+                herder.acting_for(_origin()).put_config(name, wanted, by_task=True)
                 log.info("[%s|worker] Connector config %s", name, "created" if entry is None else "updated")
 
     def ensure_paused(self, name: str, still_wanted: Callable[[], bool]) -> bool:

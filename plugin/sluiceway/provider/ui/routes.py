@@ -9,7 +9,7 @@ from typing import Annotated, Protocol
 from fastapi import APIRouter, Depends, FastAPI, HTTPException, Query, Request
 from fastapi.responses import Response
 
-from sluiceway.config.connector import OWN
+from sluiceway.config.connector import CONFIG_TASK, OWN
 from sluiceway.herder.config_infos import ConfigKeyInfo
 from sluiceway.provider.api.access import DagGuard
 from sluiceway.provider.ui.dashboard import Dashboard
@@ -69,8 +69,11 @@ def connector(name: str, dashboard: TheDashboard, guard: TheGuard) -> Response:
 
 @get("/keys")
 def keys() -> Response:
-    """Return the keys that connectors have here and not in Kafka Connect. A validation returns only those that are set."""
-    return _json([ConfigKeyInfo.of(key).to_json() for key in OWN])
+    """Return the keys that connectors have here and not in Kafka Connect. A validation returns only those that are set.
+
+    Without the key that no user may set.
+    """
+    return _json([ConfigKeyInfo.of(key).to_json() for key in OWN if key.name != CONFIG_TASK])
 
 
 @get("/connectors/{name:segment}/dead-letters")

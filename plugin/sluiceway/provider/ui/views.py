@@ -7,7 +7,7 @@ from collections.abc import Container, Iterable, Mapping
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from sluiceway.config.connector import CONNECTOR_CLASS
+from sluiceway.config.connector import CONFIG_TASK, CONNECTOR_CLASS
 from sluiceway.config.masking import masked
 from sluiceway.herder import ConnectorStatus
 from sluiceway.provider.progress.connector_progress import ConnectorProgress
@@ -40,6 +40,7 @@ def described(entry: ConnectorEntry, status: ConnectorStatus, dag: str | None) -
         "type": status.type,
         "class": (entry.config or {}).get(CONNECTOR_CLASS, ""),
         "dag": dag,
+        "config_task": (entry.config or {}).get(CONFIG_TASK),
         "state": status.connector.state.value,
         "target": entry.target_state.value,
         "tasks": dict(Counter(task.state.value for task in status.tasks.values())),

@@ -30,11 +30,13 @@ def test_a_sinks_backfill_has_its_own_name_group_and_time_window() -> None:
         "transforms": "a",
         "predicates": "p",
         "sluiceway.application": "x",
+        "airflow.config.task": "load",
     }
     backfill = Backfill.plan("c", live, WINDOW)
     assert (backfill.name, backfill.of, backfill.start) == ("c.backfill.1714521600000", "c", 1714521600000)
     config = backfill.config
     assert "consumer.override.group.id" not in config
+    assert "airflow.config.task" not in config, "the run makes and deletes it"
     assert config["sluiceway.application"] == "x", "the warm application runs it"
     assert (config["name"], config["airflow.dag"], config["airflow.mode"]) == (backfill.name, "c.backfill", "micro-batch")
     assert (config["transforms"], config["predicates"]) == ("sluicewayWindow,a", "sluicewayWindow,p")

@@ -45,6 +45,7 @@ def test_a_row_has_the_state_and_progress_of_a_connector(connectors: MemoryConne
         "type": "source",
         "class": "FileStreamSource",
         "dag": "in",
+        "config_task": None,
         "state": "RUNNING",
         "target": "STARTED",
         "tasks": {"RUNNING": 1, "FAILED": 1},

@@ -18,6 +18,9 @@ const ACTIONS = {
 
 export const REFUSED = "Requires the right to edit the connector's DAG";
 
+/** Return by which DAG and task a connector's config is set, in whose file it is to be changed. */
+export const setBy = (dag, task) => `The config is set by DAG ${dag}, task ${task}: change it in the DAG's file`;
+
 /** Return a connector's buttons. They are disabled if they have no effect now, or the user may not use them. */
 export function buttons(row, changed) {
   const inactive = row.target !== "STARTED";
@@ -42,7 +45,7 @@ export function configButtons(row, go) {
     click: () => go(ofConnector(row.name, view)),
   }, label);
   return h("div.buttons", { role: "group", "aria-label": `Config of ${row.name}` },
-    open("edit", "Edit", refused), open("clone", "Clone", noCreation),
+    open("edit", "Edit", refused ?? (row.config_task ? setBy(row.dag, row.config_task) : null)), open("clone", "Clone", noCreation),
     h("button", {
       type: "button", "data-key": `preview ${row.name}`, "data-action": "preview", disabled: Boolean(noCreation), title: noCreation,
       click: () => new Preview().open(`Preview of ${row.name}`, () => config(row.name)),
@@ -50,7 +53,7 @@ export function configButtons(row, go) {
     open("offsets", "Edit offsets", refused ?? (row.target === "STOPPED" ? null : "Stop the connector first")),
     h("button.danger", {
       type: "button", "data-key": `delete ${row.name}`, "data-action": "delete", disabled: !row.may_edit, title: refused,
-      click: (event) => removed(row.name, event.currentTarget, go),
+      click: (event) => removed(row, event.currentTarget, go),
     }, "Delete"));
 }
 
@@ -76,9 +79,10 @@ async function run(name, action, button, changed) {
   changed();
 }
 
-async function removed(name, button, go) {
+async function removed({ name, dag, config_task: task }, button, go) {
   const text = "Its tasks end, and its config and statuses are removed. Its offsets are kept: a new connector of this name continues from them.";
-  if (!(await confirmed(`Delete ${name}?`, text, "Delete"))) return;
+  const again = task ? ` The next run of DAG ${dag} creates it again: pause the DAG, or remove the connector from its file, first.` : "";
+  if (!(await confirmed(`Delete ${name}?`, text + again, "Delete"))) return;
   await attempt(button, `delete ${name}`, async () => {
     await remove(name);
     say(`${name}: deleted.`);

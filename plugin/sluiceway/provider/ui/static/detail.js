@@ -1,6 +1,6 @@
 // Shows the details of one connector.
 
-import { buttons, configButtons, taskButton } from "./actions.js";
+import { buttons, configButtons, setBy, taskButton } from "./actions.js";
 import { RequestError, deadLetters, offsets } from "./api.js";
 import { DeadLetters } from "./deadletters.js";
 import { h, replace, whenFree } from "./dom.js";
@@ -48,7 +48,7 @@ export class Detail {
       this.config.drawn(found.config), found.dag ? this.logSection.element : null,
     ];
     replace(this.head, h("div.title", null, h("h1", null, found.name), badge(found.state)), buttons(found, this.changed), configButtons(found, this.go),
-      h("p.about", null, this.about(found)));
+      h("p.about", null, this.about(found)), ...(found.config_task ? [h("p.about", null, `${setBy(found.dag, found.config_task)}.`)] : []));
     replace(this.body, ...sections.filter(Boolean));
   }
 

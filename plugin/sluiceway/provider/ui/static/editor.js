@@ -1,9 +1,10 @@
 // Edits a connector's config, as a form or as JSON, with the findings of the REST API's validation; and saves it after a review.
 
+import { setBy } from "./actions.js";
 import { RequestError, config as configOf, create, ownKeys, putConfig, validate } from "./api.js";
 import { asText, findingsByLine, fromText, shown, withSecrets } from "./config.js";
 import { confirmed, say } from "./dialog.js";
-import { h } from "./dom.js";
+import { h, replace } from "./dom.js";
 import { Form } from "./form.js";
 import { shortClass } from "./format.js";
 import { JsonText } from "./jsontext.js";
@@ -12,7 +13,7 @@ import { Review } from "./review.js";
 
 const TYPING_MILLISECONDS = 250;
 const SLOW_MILLISECONDS = 1000; // some connectors ask their system, and wait for it
-const NAME = "name", CLASS = "connector.class";
+const NAME = "name", CLASS = "connector.class", DAG = "airflow.dag", TASK = "airflow.config.task";
 const TITLES = {
   create: ({ plugin }) => `New ${shortClass(plugin)}`,
   clone: ({ name }) => `Clone of ${name}`,
@@ -36,10 +37,11 @@ export class Editor {
     this.preview = new Preview();
     this.status = h("p.status", { role: "status" }, "Loading…");
     this.failure = h("p.banner", { role: "alert", hidden: true });
+    this.notice = h("p.banner", { role: "note", hidden: true });
     this.holder = h("div.holder");
     this.ways = h("div.buttons", { role: "group", "aria-label": "Edit as" }, this.way("Form"), this.way("JSON"));
     this.element = h("section.editor", { "aria-label": TITLES[route.view](route) },
-      h("header", null, h("h1", null, TITLES[route.view](route)), this.ways), this.failure, this.holder, this.footer());
+      h("header", null, h("h1", null, TITLES[route.view](route)), this.ways), this.notice, this.failure, this.holder, this.footer());
     this.choose("Form");
     this.load();
   }
@@ -51,10 +53,11 @@ export class Editor {
   footer() {
     this.state = this.route.view === "edit" ? null : h("select", { id: "initial-state" },
       ["Running", "Paused", "Stopped"].map((state) => h("option", { value: state.toUpperCase() }, state)));
+    this.reviewing = h("button.main", { type: "button", click: () => this.check() }, "Review");
     return h("footer", null, this.status, this.state && h("label", { for: "initial-state" }, "Start as "), this.state,
       h("button", { type: "button", click: () => this.cancel() }, "Cancel"),
       h("button", { type: "button", click: () => this.showPreview() }, "Preview"),
-      h("button.main", { type: "button", click: () => this.check() }, "Review"));
+      this.reviewing);
   }
 
   async load() {
@@ -64,10 +67,14 @@ export class Editor {
     } catch (error) {
       return this.fail(error);
     }
-    const { [NAME]: name, ...others } = this.base;
+    const { [NAME]: name, [DAG]: dag, [TASK]: task, ...others } = this.base; // that DAG does not run the clone
     const initial = { create: { [CLASS]: this.route.plugin }, clone: others, edit: this.base };
     this.config = { ...initial[this.route.view] };
     this.initial = JSON.stringify(this.config);
+    const isSet = this.route.view === "edit" && task !== undefined;
+    if (isSet) replace(this.notice, `${setBy(dag, task)}. A change here would be undone, and is refused.`);
+    this.notice.hidden = !isSet;
+    this.reviewing.disabled = isSet;
     if (this.route.view === "edit") this.form.lock(NAME, "The name of a connector cannot be changed. Clone it instead.");
     this.form.lock(CLASS, "To use another class, choose it in the catalogue of plugins, or edit the JSON.");
     if (this.chosen === "JSON") this.json.set(asText(this.config, this.types()));
