@@ -13,13 +13,14 @@ from airflow.models.dag import DagModel
 from airflow.models.dagbag import DagPriorityParsingRequest
 from airflow.models.dagrun import DagRun
 from airflow.models.log import Log
+from airflow.models.renderedtifields import RenderedTaskInstanceFields
 from airflow.models.taskinstance import TaskInstance, clear_task_instances
 from airflow.utils.session import create_session
 from airflow.utils.state import DagRunState, State, TaskInstanceState
 from sqlalchemy import or_, select, update
 from sqlalchemy.orm import Session
 
-from sluiceway.provider.pause_sync.rules import Toggle
+from sluiceway.provider.pause_sync.rules import ConnectorTasks, Toggle
 
 _OWNER = "sluiceway"
 
@@ -89,10 +90,17 @@ class AirflowDatabase:
             extra = json.dumps({"is_paused": paused, "why": why})
             session.add(Log(event="pause" if paused else "unpause", owner=_OWNER, dag_id=dag_id, extra=extra))
 
-    def clear_failed(self, dag_id: str, why: str) -> list[str]:
-        """Clear the failed tasks of a DAG's newest run, and record it in the audit log. Return the ids of the tasks.
+    def gone(self, dag_ids: Collection[str]) -> list[str]:
+        """Return those of these DAGs that Airflow knows, but has no file of any more."""
+        query = select(DagModel.dag_id).where(DagModel.is_stale.is_(True), DagModel.dag_id.in_(dag_ids))
+        with create_session(scoped=False) as session:
+            return list(session.scalars(query))
 
-        Tasks that wait for a retry are cleared too. Running, queued and scheduled tasks are not.
+    def clear_failed(self, dag_id: str, tasks: ConnectorTasks, why: str) -> list[str]:
+        """Clear those failed tasks of a DAG's newest run that run these connectors. Return the ids of the tasks.
+
+        Tasks that wait for a retry are cleared too, and what a failed task has kept from running. Running, queued and scheduled
+        tasks are not. It is recorded in the audit log.
         """
         with create_session(scoped=False) as session:
             newest = select(DagRun).where(DagRun.dag_id == dag_id).order_by(DagRun.run_after.desc(), DagRun.id.desc()).limit(1)
@@ -102,12 +110,16 @@ class AirflowDatabase:
             query = select(TaskInstance).where(
                 TaskInstance.dag_id == dag_id, TaskInstance.run_id == run.run_id, TaskInstance.state.in_(_CLEARABLE)
             )
-            tasks = list(session.scalars(query))
-            if tasks:
-                clear_task_instances(tasks, session)
-                extra = json.dumps({"task_ids": [task.task_id for task in tasks], "why": why})
+            failed = list(session.scalars(query))
+            fields = _rendered_fields(session, run) if failed else {}
+            keys = {(each.task_id, each.map_index): each for each in failed}
+            cleared = [task for key, task in keys.items() if tasks.include(*key, fields.get(key))]
+            if cleared:
+                # Airflow fails those again whose other upstream tasks have failed.
+                clear_task_instances([*cleared, *_blocked(session, run)], session)
+                extra = json.dumps({"task_ids": [task.task_id for task in cleared], "why": why})
                 session.add(Log(event="clear", owner=_OWNER, dag_id=dag_id, run_id=run.run_id, extra=extra))
-            return [task.task_id for task in tasks]
+            return [task.task_id for task in cleared]
 
     def end_runs(self, bundle: str, keep: Collection[str], why: str) -> EndedRuns:
         """End the unfinished runs of a bundle's DAGs with success, except those of DAGs in ``keep``.
@@ -150,6 +162,25 @@ def team_names(dag_ids: Collection[str]) -> dict[str, str | None]:
     """Return the teams of DAGs, by DAG; without those that have none. Empty before Airflow 3.2, which has no teams of DAGs."""
     names = getattr(DagModel, "get_dag_id_to_team_name_mapping", None)
     return names(list(dag_ids)) if names is not None else {}
+
+
+def _rendered_fields(session: Session, run: DagRun) -> dict[tuple[str, int], dict[str, object]]:
+    """Return the values of the templated fields of a run's tasks, by task id and map index."""
+    fields = RenderedTaskInstanceFields
+    query = select(fields.task_id, fields.map_index, fields.rendered_fields).where(
+        fields.dag_id == run.dag_id, fields.run_id == run.run_id
+    )
+    return {(task, index): values for task, index, values in session.execute(query)}
+
+
+def _blocked(session: Session, run: DagRun) -> list[TaskInstance]:
+    """Return the tasks of a run that have not run because a task before them has failed."""
+    query = select(TaskInstance).where(
+        TaskInstance.dag_id == run.dag_id,
+        TaskInstance.run_id == run.run_id,
+        TaskInstance.state == TaskInstanceState.UPSTREAM_FAILED,
+    )
+    return list(session.scalars(query))
 
 
 def _end_run(session: Session, number: int, why: str) -> bool:

@@ -17,14 +17,15 @@ from sluiceway.provider.dag_bundle.dag_ids import stub_file
 from sluiceway.provider.pause_sync.airflow_db import DagFlag, EndedRuns
 from sluiceway.provider.pause_sync.leadership import Leadership
 from sluiceway.provider.pause_sync.rules import (
+    ConnectorTasks,
     Decision,
     Toggle,
     changed,
-    dags_to_clear,
     decide,
     generated,
     is_newer,
     targets_by_dag,
+    tasks_to_clear,
 )
 from sluiceway.storage.interfaces import ConfigBackingStore
 from sluiceway.storage.model import TargetState
@@ -45,7 +46,9 @@ class Database(Protocol):
 
     def request_parsing(self, bundle: str, files: Collection[str]) -> None: ...
 
-    def clear_failed(self, dag_id: str, why: str) -> Collection[str]: ...
+    def clear_failed(self, dag_id: str, tasks: ConnectorTasks, why: str) -> Collection[str]: ...
+
+    def gone(self, dag_ids: Collection[str]) -> Collection[str]: ...
 
     def allow_runs(self, bundle: str) -> None: ...
 
@@ -86,6 +89,7 @@ class PauseSync:
         self._agreed: dict[str, bool] = {}
         self._generated: dict[str, Mapping[str, str]] | None = None
         self._allowed_at = float("-inf")
+        self._gone: set[str] = set()
         self._has_runs_to_end = True  # connectors may have been deleted while no API server ran
         self._wake = threading.Event()
         self._stopping = False
@@ -124,8 +128,9 @@ class PauseSync:
         }
         self._agreed = {dag: decision.agreed for dag, decision in decisions.items() if decision.agreed is not None}
         if leads:
-            for dag in dags_to_clear(restarts, known, flags):
-                self._clear_failed(dag)
+            for dag, tasks in tasks_to_clear(restarts, known, flags, state).items():
+                self._clear_failed(dag, tasks)
+            self._report_gone({dag: dags[dag] for dag in dags.keys() - flags.keys() - wanted.keys()})
             for dag, decision in decisions.items():
                 if self._apply(dag, decision) and decision.paused_after is not None:
                     # Not in the next step: a user's toggle before it would look like the state before, and be undone.
@@ -175,10 +180,23 @@ class PauseSync:
             self._database.allow_runs(self._bundle)
             self._allowed_at = time.monotonic()
 
-    def _clear_failed(self, dag: str) -> None:
-        """Serve a restart request by clearing the DAG run: a connector without a live driver has no one else to restart it."""
-        if tasks := self._database.clear_failed(dag, "a restart of its connector was requested"):
-            log.info("DAG %s: cleared %s of its last run, because a restart was requested", dag, ", ".join(tasks))
+    def _clear_failed(self, dag: str, tasks: ConnectorTasks) -> None:
+        """Serve a restart request by clearing tasks: a connector without a live driver has no one else to restart it."""
+        names = ", ".join(tasks.by_config)
+        if cleared := self._database.clear_failed(dag, tasks, f"a restart of {names} was requested"):
+            log.info("DAG %s: cleared %s of its last run, because a restart of %s was requested", dag, ", ".join(cleared), names)
+
+    def _report_gone(self, missing: Mapping[str, Mapping[str, TargetState]]) -> None:
+        """Warn once about each hand-written DAG that Airflow has no file of any more. Its connectors run on."""
+        gone = set(self._database.gone(missing.keys())) if missing else set()
+        for dag in sorted(gone - self._gone):
+            log.warning(
+                "DAG %s is gone, but its connectors are not: %s. They run until their Airflow tasks end, and then nothing starts "
+                "them. Delete them, which keeps their offsets, or restore the DAG's file",
+                dag,
+                ", ".join(sorted(missing[dag])),
+            )
+        self._gone = gone
 
     def _apply(self, dag: str, decision: Decision) -> bool:
         """Carry out a decision; return whether all of it succeeded."""

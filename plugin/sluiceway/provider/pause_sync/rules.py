@@ -13,6 +13,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from sluiceway.config.connector import CONFIG_TASK, NAME
 from sluiceway.config.masking import masked
 from sluiceway.errors import ConfigError
 from sluiceway.provider.dag_bundle.dag_ids import application_dag_id, dag_id
@@ -111,15 +112,49 @@ def targets_by_dag(state: ClusterState, taken: Collection[str] = ()) -> dict[str
     return found
 
 
-def dags_to_clear(
-    requests: Iterable[RestartRequest], dags: Mapping[str, Mapping[str, TargetState]], flags: Mapping[str, PausedFlag]
-) -> list[str]:
-    """Return the DAGs whose failed run must be cleared, because a restart of their connector was requested.
+@dataclass(frozen=True, slots=True)
+class ConnectorTasks:
+    """The connectors of a DAG whose failed Airflow tasks must be cleared, because a restart was requested.
 
-    Paused DAGs are left out, and DAGs of several connectors: the request does not concern the others.
+    Attributes:
+        by_config: the id of the task that sets a connector's config, by connector; None if none does.
+        is_only: whether the DAG has no other connector.
     """
+
+    by_config: Mapping[str, str | None]
+    is_only: bool
+
+    def include(self, task_id: str, map_index: int, rendered: Mapping[str, object] | None) -> bool:
+        """Return whether an Airflow task runs one of the connectors.
+
+        ``rendered`` are the values of its templated fields; None if it has ended before Airflow had rendered them.
+        """
+        if rendered is None:
+            return self.is_only or task_id in self.by_config.values()
+        config = rendered.get("config")
+        named = rendered.get("connector") or (config.get(NAME) if isinstance(config, Mapping) else None)
+        # A config in a file has the name, which Airflow does not know.
+        return named in self.by_config if named else map_index < 0 and task_id in self.by_config.values()
+
+
+def tasks_to_clear(
+    requests: Iterable[RestartRequest],
+    dags: Mapping[str, Mapping[str, TargetState]],
+    flags: Mapping[str, PausedFlag],
+    state: ClusterState,
+) -> dict[str, ConnectorTasks]:
+    """Return what must be cleared in the runs of DAGs, by DAG. Paused DAGs are left out."""
     asked = {request.connector for request in requests}
-    return sorted(dag for dag, names in dags.items() if len(names) == 1 and asked >= names.keys() and not flags[dag].paused)
+    return {
+        dag: ConnectorTasks({name: _config_task(state, name) for name in sorted(asked & names.keys())}, len(names) == 1)
+        for dag, names in sorted(dags.items())
+        if asked & names.keys() and not flags[dag].paused
+    }
+
+
+def _config_task(state: ClusterState, name: str) -> str | None:
+    entry = state.entry(name)
+    return ((entry.config if entry is not None else None) or {}).get(CONFIG_TASK)
 
 
 def generated(state: ClusterState) -> dict[str, Mapping[str, str]]:

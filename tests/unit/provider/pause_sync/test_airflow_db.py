@@ -13,17 +13,18 @@ from airflow.models.dag_version import DagVersion
 from airflow.models.dagbundle import DagBundleModel
 from airflow.models.dagrun import DagRun
 from airflow.models.log import Log
+from airflow.models.renderedtifields import RenderedTaskInstanceFields
 from airflow.models.taskinstance import TaskInstance
 from airflow.providers.standard.operators.empty import EmptyOperator
 from airflow.utils.state import DagRunState, TaskInstanceState
-from sqlalchemy import create_engine, select
+from sqlalchemy import create_engine, insert, select
 from sqlalchemy.orm import Session
 from sqlalchemy.pool import StaticPool
 from uuid6 import uuid7
 
 from sluiceway.provider.pause_sync import airflow_db
 from sluiceway.provider.pause_sync.airflow_db import AirflowDatabase, EndedRuns
-from sluiceway.provider.pause_sync.rules import Toggle
+from sluiceway.provider.pause_sync.rules import ConnectorTasks, Toggle
 
 _HAS_FLAG = hasattr(DagModel, "exceeds_max_non_backfill")
 
@@ -102,6 +103,45 @@ def test_dags_of_other_bundles_are_found(session: Session) -> None:
     session.flush()
     assert AirflowDatabase().other_bundles(["a", "b", "c", "d"], "connectors") == {"b": "team"}
     assert AirflowDatabase().other_bundles(["a"], "connectors") == {}
+
+
+RENDERED = {
+    "one": {"connector": "one", "config": None},
+    "two": {"connector": "two", "config": {"name": "two", "password": "***"}},
+    "check": {"sql": "select 1"},
+}
+
+
+@pytest.mark.parametrize("state", [TaskInstanceState.FAILED, TaskInstanceState.UP_FOR_RETRY])
+@pytest.mark.parametrize(("asked", "cleared"), [("one", 0), ("two", 1), ("three", None)])
+def test_a_restart_clears_the_task_of_its_connector_and_what_waited_for_it(
+    session: Session, state: TaskInstanceState, asked: str, cleared: int | None
+) -> None:
+    made = run(session, "both", *[state] * 3, TaskInstanceState.UPSTREAM_FAILED, TaskInstanceState.RUNNING)
+    for number, fields in enumerate(RENDERED.values()):
+        session.execute(
+            insert(RenderedTaskInstanceFields).values(
+                dag_id="both", task_id=f"task{number}", run_id=made.run_id, map_index=-1, rendered_fields=fields
+            )
+        )
+    session.flush()
+    before = states(session, made)
+    found = AirflowDatabase().clear_failed("both", ConnectorTasks({asked: None}, is_only=False), "asked")
+    after = states(session, made)
+    if cleared is None:
+        assert (found, after) == ([], before)
+        return
+    assert found == [f"task{cleared}"]
+    changed = {number for number, (old, new) in enumerate(zip(before[1:], after[1:], strict=True)) if old != new}
+    assert changed == {cleared, 3}
+
+
+def test_a_dag_without_a_file_is_gone_and_one_that_airflow_does_not_know_is_not(session: Session) -> None:
+    session.merge(DagBundleModel(name="dags"))
+    for dag, stale in (("a", True), ("b", False)):
+        session.add(DagModel(dag_id=dag, bundle_name="dags", fileloc="", is_stale=stale))
+    session.flush()
+    assert AirflowDatabase().gone(["a", "b", "c"]) == ["a"]
 
 
 def states(session: Session, made: DagRun) -> list[str | None]:

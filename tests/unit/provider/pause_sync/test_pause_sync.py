@@ -13,7 +13,7 @@ from sluiceway.errors import ConnectError
 from sluiceway.herder import Herder
 from sluiceway.provider.pause_sync.airflow_db import DagFlag, EndedRuns
 from sluiceway.provider.pause_sync.pause_sync import PauseSync
-from sluiceway.provider.pause_sync.rules import Toggle
+from sluiceway.provider.pause_sync.rules import ConnectorTasks, Toggle
 from sluiceway.storage.memory import MemoryConfigBackingStore, MemoryStatusBackingStore
 from sluiceway.storage.model import TargetState
 from support.eventually import eventually
@@ -31,7 +31,8 @@ class Airflow:
         self.audit: dict[str, Toggle] = {}
         self.asked: list[list[str]] = []
         self.down = False
-        self.cleared: list[str] = []
+        self.cleared: list[tuple[str, ...]] = []
+        self.stale: set[str] = set()
         self.allowed = 0
         self.runs: dict[str, bool] = {}
         """Whether the task of a DAG's unfinished run executes."""
@@ -56,9 +57,12 @@ class Airflow:
         assert bundle == BUNDLE
         self.requests.append(list(files))
 
-    def clear_failed(self, dag_id: str, why: str) -> list[str]:
-        self.cleared.append(dag_id)
+    def clear_failed(self, dag_id: str, tasks: ConnectorTasks, why: str) -> list[str]:
+        self.cleared.append((dag_id, *tasks.by_config))
         return ["run"]
+
+    def gone(self, dag_ids: Collection[str]) -> list[str]:
+        return [dag for dag in self.stale if dag in dag_ids]
 
     def allow_runs(self, bundle: str) -> None:
         self.allowed += 1
@@ -347,10 +351,10 @@ def test_a_restart_request_clears_the_dag_run_once(world: World) -> None:
     world.herder.restart("c")
     sync.step()
     sync.step()
-    assert world.airflow.cleared == ["c"]
+    assert world.airflow.cleared == [("c", "c")]
 
 
-def test_a_restart_request_clears_no_dag_that_is_paused_or_has_other_connectors(world: World) -> None:
+def test_a_restart_request_clears_the_tasks_of_its_connector_alone_and_no_paused_dag(world: World) -> None:
     for name in ("a", "b"):
         world.put(name, airflow_dag="both")
     world.airflow.toggle("both", False, "dags-folder")
@@ -360,7 +364,28 @@ def test_a_restart_request_clears_no_dag_that_is_paused_or_has_other_connectors(
     for name in ("a", "c"):
         world.herder.restart(name)
     sync.step()
-    assert world.airflow.cleared == []
+    assert world.airflow.cleared == [("both", "a")]
+
+
+def test_connectors_whose_dag_is_gone_are_named_once(world: World, caplog: pytest.LogCaptureFixture) -> None:
+    for name in ("a", "b"):
+        world.put(name, airflow_dag="both")
+    world.put("new", airflow_dag="not-parsed-yet")
+    world.airflow.toggle("both", False, "dags-folder")
+    sync = world.sync()
+    sync.step()
+    for _ in range(2):
+        flag = world.airflow.dags.pop("both")
+        world.airflow.stale.add("both")
+        for _ in range(3):
+            sync.step()
+        [line] = [each.getMessage() for each in caplog.records if each.levelno == logging.WARNING]
+        assert line.startswith("DAG both is gone, but its connectors are not: a, b. ")
+        caplog.clear()
+        world.airflow.stale.clear()
+        world.airflow.dags["both"] = flag
+        sync.step()
+    assert world.target("a") is TargetState.STARTED
 
 
 def test_only_the_process_with_the_lock_clears_dags_and_its_successor_ignores_old_requests(world: World) -> None:

@@ -6,7 +6,16 @@ import itertools
 
 import pytest
 
-from sluiceway.provider.pause_sync.rules import Decision, Toggle, changed, decide, generated, is_newer, targets_by_dag
+from sluiceway.provider.pause_sync.rules import (
+    ConnectorTasks,
+    Decision,
+    Toggle,
+    changed,
+    decide,
+    generated,
+    is_newer,
+    targets_by_dag,
+)
 from sluiceway.storage.model import ClusterState, ConnectorEntry, TargetState
 
 STARTED, PAUSED, STOPPED = TargetState.STARTED, TargetState.PAUSED, TargetState.STOPPED
@@ -105,6 +114,32 @@ def test_connectors_are_grouped_by_the_dag_that_runs_them() -> None:
         ConnectorEntry("x" * 300, {}),
     )
     assert targets_by_dag(state) == {"a_x20b": {"a b": STOPPED}, "mine": {"c": STARTED, "d": PAUSED}}
+
+
+@pytest.mark.parametrize(
+    ("task", "index", "rendered", "cleared"),
+    [
+        ("a", -1, {"connector": "asked", "config": None}, True),
+        ("a", 2, {"connector": "asked"}, True),
+        ("a", 2, {"connector": "other"}, False),
+        ("a", -1, {"connector": None, "config": {"name": "asked"}}, True),
+        ("a", -1, {"connector": "other", "config": {"name": "asked"}}, False),  # the argument wins
+        ("setter", -1, {"connector": "other"}, False),
+        ("setter", -1, {"connector": None, "config": "/etc/asked.json"}, True),
+        ("setter", 2, {"connector": None, "config": "/etc/asked.json"}, False),  # each index has a file of its own
+        ("a", -1, {"connector": None, "config": "/etc/asked.json"}, False),
+        ("check", -1, {"sql": "select 1"}, False),
+        ("check", -1, {}, False),
+        ("setter", -1, None, True),
+        ("a", -1, None, False),
+    ],
+)
+def test_the_task_of_a_connector_is_found_by_what_airflow_has_rendered(
+    task: str, index: int, rendered: dict[str, object] | None, cleared: bool
+) -> None:
+    tasks = ConnectorTasks({"asked": "setter"}, is_only=False)
+    assert tasks.include(task, index, rendered) is cleared
+    assert ConnectorTasks({"asked": "setter"}, is_only=True).include(task, index, rendered) is (cleared or rendered is None)
 
 
 def test_a_dag_has_changed_only_if_a_key_it_depends_on_has() -> None:
