@@ -177,7 +177,7 @@ def test_the_page_has_airflows_style(team: MemoryConnectors, open_ui: OpenUi, da
     ground = "element => getComputedStyle(element).backgroundColor"
     assert ui.frame.locator("body").evaluate(ground) == ui.page.locator("html").evaluate(ground)
     screenshot(ui.page, f"connectors-{theme}")
-    ui.row("clicks-archive").get_by_role("link").click()
+    ui.row("clicks-archive").get_by_role("link").first.click()
     expect(ui.frame.locator(".errors pre")).to_contain_text('column "amount" does not exist')
     ui.frame.get_by_text("Offsets", exact=True).click()
     expect(ui.frame.get_by_role("cell", name="clicks-archive-0")).to_be_visible()
@@ -199,7 +199,7 @@ def test_pictures_for_the_readme(connectors: MemoryConnectors, open_ui: OpenUi, 
     for name in configs:
         expect(ui.row(name).locator(".badge")).to_have_text("Running")
     screenshot(ui.page, "readme-connectors")
-    ui.row(demo_shop.ARCHIVE).get_by_role("link").click()
+    ui.row(demo_shop.ARCHIVE).get_by_role("link").first.click()
     expect(ui.frame.locator(".title .badge")).to_have_text("Running")
     screenshot(ui.page, "readme-connector")
 
@@ -287,7 +287,7 @@ def test_markup_in_traces_and_configs_is_escaped(connectors: MemoryConnectors, o
 
 def test_secrets_in_a_config_are_not_shown(team: MemoryConnectors, open_ui: OpenUi) -> None:
     ui = open_ui()
-    ui.row("orders-warehouse").get_by_role("link").click()
+    ui.row("orders-warehouse").get_by_role("link").first.click()
     ui.frame.get_by_text("Config", exact=True).click()
     expect(ui.frame.get_by_role("row", name=re.compile("connection.password"))).to_contain_text("[hidden]")
     assert "hunter2" not in ui.frame.locator("body").inner_text()

@@ -12,6 +12,7 @@ from sluiceway.provider.progress.probe import KafkaProbe
 from sluiceway.provider.ui.dashboard import Dashboard
 from sluiceway.storage.factory import open_stores
 from support.browser import chromium
+from support.dashboard import StaticAirflow
 from support.kafka import Kafka, worker_for
 from support.page import Cluster, PageServer, Ui, opened
 
@@ -39,7 +40,7 @@ def cluster(kafka_bootstrap: str, unique: Callable[[str], str]) -> Iterator[Clus
     worker = worker_for(kafka_bootstrap, unique, **strings)
     with open_stores(worker) as stores:
         herder = Herder(worker, stores.config, stores.status, stores.offsets)
-        dashboard = Dashboard(worker, herder, stores.config, KafkaProbe(worker, client_id="page"))
+        dashboard = Dashboard(worker, herder, stores.config, KafkaProbe(worker, client_id="page"), StaticAirflow())
         dashboard.start()
         with PageServer(herder, dashboard) as server:
             yield Cluster(worker, herder, server.url)

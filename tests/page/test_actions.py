@@ -43,12 +43,9 @@ def test_the_details_pause_resume_and_stop_a_connector(browser: Browser, connect
         expect(ui.button("Edit offsets")).to_be_enabled()
 
 
-_BY_DAG = {"airflow_dag": "etl", "airflow_config_task": "load"}
-
-
 def test_a_config_that_a_dag_sets_is_not_edited_here_and_a_clone_is_nobodys(browser: Browser) -> None:
     connectors = MemoryConnectors()
-    connectors.add("lines", **_BY_DAG)
+    connectors.add("lines", airflow_dag="etl", airflow_config_task="load")
     with PageServer(connectors.herder, connectors.dashboard) as server, opened(browser, server.url, "#lines") as ui:
         set_by = "The config is set by DAG etl, task load: change it in the DAG's file"
         expect(ui.page.get_by_text(set_by)).to_be_visible()

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
 
 from sluiceway.api import TopicPartition
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.herder import Herder
 from sluiceway.provider.progress.connector_progress import OffsetsSnapshot
 from sluiceway.provider.progress.probe_request import ProbeRequest
+from sluiceway.provider.ui.dag_facts import DagFacts
 from sluiceway.provider.ui.dashboard import Dashboard
 from sluiceway.storage.memory import MemoryConfigBackingStore, MemoryStatusBackingStore
 from sluiceway.storage.model import State, Status, TargetState, TaskId
@@ -46,6 +48,20 @@ class StaticProbe:
         return OffsetsSnapshot(self.at or time.time(), dict(self.committed), dict(self.begins), dict(self.ends))
 
 
+class StaticAirflow:
+    """Returns the DAGs and configs that a test has set."""
+
+    def __init__(self) -> None:
+        self.facts: dict[str, DagFacts] = {}
+        self.configs: dict[tuple[str, str], dict[str, Any]] = {}
+
+    def dags(self, dag_ids: Collection[str]) -> dict[str, DagFacts]:
+        return {dag: facts for dag, facts in self.facts.items() if dag in dag_ids}
+
+    def given_config(self, dag_id: str, task_id: str) -> dict[str, Any] | None:
+        return self.configs.get((dag_id, task_id))
+
+
 class MemoryConnectors:
     """Connectors with statuses, their herder and their dashboard."""
 
@@ -55,7 +71,8 @@ class MemoryConnectors:
         self.status = MemoryStatusBackingStore()
         self.probe = StaticProbe()
         self.herder = Herder(self.worker, self.config, self.status)
-        self.dashboard = Dashboard(self.worker, self.herder, self.config, self.probe)
+        self.airflow = StaticAirflow()
+        self.dashboard = Dashboard(self.worker, self.herder, self.config, self.probe, self.airflow)
 
     def add(
         self,

@@ -49,6 +49,8 @@ class _Connection:
     @classmethod
     def open(cls, settings: Settings, loggers: Loggers) -> _Connection:
         """Connect to Kafka, and start measuring progress and the pause sync; on failure, close what was opened."""
+        from sluiceway.provider.pause_sync.airflow_db import AirflowDatabase
+
         worker = settings.worker()
         use_plugin_path(worker.raw)
         with ExitStack() as resources:
@@ -57,7 +59,8 @@ class _Connection:
             resources.callback(stores.stop)
             herder = Herder(worker, stores.config, stores.status, stores.offsets, admit=admission(settings.bundle_name))
             herder.follow_log_levels(loggers)
-            dashboard = Dashboard(worker, herder, stores.config, KafkaProbe(worker, client_id=f"{worker.group_id}-ui"))
+            probe = KafkaProbe(worker, client_id=f"{worker.group_id}-ui")
+            dashboard = Dashboard(worker, herder, stores.config, probe, AirflowDatabase())
             dashboard.start()
             resources.callback(dashboard.stop)
             if settings.mirror_enabled:

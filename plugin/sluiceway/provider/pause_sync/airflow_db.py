@@ -14,13 +14,15 @@ from airflow.models.dagbag import DagPriorityParsingRequest
 from airflow.models.dagrun import DagRun
 from airflow.models.log import Log
 from airflow.models.renderedtifields import RenderedTaskInstanceFields
+from airflow.models.serialized_dag import SerializedDagModel
 from airflow.models.taskinstance import TaskInstance, clear_task_instances
 from airflow.utils.session import create_session
 from airflow.utils.state import DagRunState, State, TaskInstanceState
-from sqlalchemy import or_, select, update
+from sqlalchemy import func, or_, select, update
 from sqlalchemy.orm import Session
 
 from sluiceway.provider.pause_sync.rules import ConnectorTasks, Toggle
+from sluiceway.provider.ui.dag_facts import DagFacts, RunFacts
 
 _OWNER = "sluiceway"
 
@@ -96,6 +98,34 @@ class AirflowDatabase:
         with create_session(scoped=False) as session:
             return list(session.scalars(query))
 
+    def dags(self, dag_ids: Collection[str]) -> dict[str, DagFacts]:
+        """Return what Airflow knows about these DAGs and their newest runs, by DAG; without those that it does not know."""
+        newest = select(func.max(DagRun.id)).where(DagRun.dag_id.in_(dag_ids)).group_by(DagRun.dag_id, DagRun.state)
+        with create_session(scoped=False) as session:
+            runs = list(session.scalars(select(DagRun).where(DagRun.id.in_(newest)).order_by(DagRun.id)))
+            models = session.scalars(select(DagModel).where(DagModel.dag_id.in_(dag_ids)))
+            active = {run.dag_id: _run_facts(run) for run in runs if run.state in _UNFINISHED_RUNS}
+            last = {run.dag_id: _run_facts(run) for run in runs if run.state not in _UNFINISHED_RUNS}
+            return {
+                model.dag_id: DagFacts(
+                    model.timetable_summary,
+                    None if model.next_dagrun_create_after is None else model.next_dagrun_create_after.timestamp(),
+                    bool(model.is_paused),
+                    bool(model.is_stale),
+                    last.get(model.dag_id),
+                    active.get(model.dag_id),
+                )
+                for model in models
+            }
+
+    def given_config(self, dag_id: str, task_id: str) -> dict[str, object] | None:
+        """Return the argument ``config`` of a task in a DAG's file; None if it is no dict, or too long for Airflow to keep."""
+        with create_session(scoped=False) as session:
+            found = SerializedDagModel.get(dag_id, session=session)
+            tasks = ((found.data if found is not None else None) or {}).get("dag", {}).get("tasks", [])
+        configs = [task["__var"].get("config") for task in tasks if task.get("__var", {}).get("task_id") == task_id]
+        return next((config for config in configs if isinstance(config, dict)), None)
+
     def clear_failed(self, dag_id: str, tasks: ConnectorTasks, why: str) -> list[str]:
         """Clear those failed tasks of a DAG's newest run that run these connectors. Return the ids of the tasks.
 
@@ -162,6 +192,11 @@ def team_names(dag_ids: Collection[str]) -> dict[str, str | None]:
     """Return the teams of DAGs, by DAG; without those that have none. Empty before Airflow 3.2, which has no teams of DAGs."""
     names = getattr(DagModel, "get_dag_id_to_team_name_mapping", None)
     return names(list(dag_ids)) if names is not None else {}
+
+
+def _run_facts(run: DagRun) -> RunFacts:
+    at = run.end_date or run.queued_at or run.start_date or run.run_after
+    return RunFacts(str(run.state), at.timestamp(), run.run_id)
 
 
 def _rendered_fields(session: Session, run: DagRun) -> dict[tuple[str, int], dict[str, object]]:

@@ -17,6 +17,7 @@ from sluiceway.provider.dag_bundle.dag_keys import dag_of
 from sluiceway.provider.progress.connector_progress import ConnectorProgress, OffsetsSnapshot
 from sluiceway.provider.progress.probe_request import ProbeRequest, probe_requests
 from sluiceway.provider.ui import views
+from sluiceway.provider.ui.dag_facts import DagFacts, DagReader, drift
 from sluiceway.provider.ui.sampler import Sampler
 from sluiceway.storage.interfaces import ConfigBackingStore
 from sluiceway.storage.model import ConnectorEntry
@@ -33,15 +34,25 @@ class Probe(Protocol):
     def snapshot(self, requests: list[ProbeRequest]) -> OffsetsSnapshot: ...
 
 
+class Airflow(Protocol):
+    """The part of Airflow's database that the page shows (``AirflowDatabase``)."""
+
+    def dags(self, dag_ids: Collection[str]) -> Mapping[str, DagFacts]: ...
+
+    def given_config(self, dag_id: str, task_id: str) -> Mapping[str, Any] | None: ...
+
+
 class Dashboard:
     """Serves the page's data, one instance for each API server process. Thread-safe.
 
     Every method raises ConnectError if Kafka does not answer.
     """
 
-    def __init__(self, worker: WorkerConfig, herder: Herder, config: ConfigBackingStore, probe: Probe) -> None:
+    def __init__(self, worker: WorkerConfig, herder: Herder, config: ConfigBackingStore, probe: Probe, airflow: Airflow) -> None:
         self._worker = worker
         self._herder = herder
+        self._airflow = airflow
+        self._dags = DagReader(airflow.dags)
         self._described = PerConnector(_describe)
         spread = worker.number("offset.flush.interval.ms") / 1000 + _COMMIT_SLACK
         self.sampler = Sampler(lambda: probe_requests(config.snapshot(), worker, herder.topics), probe.snapshot, spread=spread)
@@ -66,13 +77,18 @@ class Dashboard:
             editable: those that the user may change.
             dag: the id of a DAG, to return only the connectors that it runs.
         """
-        latest = self.sampler.latest(_WAIT_SECONDS)
+        latest, now = self.sampler.latest(_WAIT_SECONDS), time.time()
+        described = self._described.values(self._herder.overview(), names)
+        parts = {name: part for name, part in described.items() if dag is None or part["dag"] == dag}
+        dags = self._dags.facts({part["dag"] for part in parts.values() if part["dag"] is not None})
         rows = [
-            views.row(part, latest.connectors.get(name, _NOT_MEASURED), latest.rates.get(name), may_edit=name in editable)
-            for name, part in self._described.values(self._herder.overview(), names).items()
-            if dag is None or part["dag"] == dag
+            {
+                **views.row(part, latest.connectors.get(name, _NOT_MEASURED), latest.rates.get(name), may_edit=name in editable),
+                **views.scheduled(part, dags.get(part["dag"]), now),
+            }
+            for name, part in parts.items()
         ]
-        return {"now": time.time(), "measured": latest.at, "problem": latest.problem, "connectors": rows}
+        return {"now": now, "measured": latest.at, "problem": latest.problem, "connectors": rows}
 
     def history(self, names: Iterable[str]) -> dict[str, Any]:
         """Return the last hour of connectors, by name."""
@@ -85,13 +101,17 @@ class Dashboard:
         overview = self._herder.overview()
         entry = overview.entry(name, f"Connector {name} not found")
         progress = latest.connectors.get(name, _NOT_MEASURED)
-        detail = views.details(
-            entry, overview.status(name), progress, self._herder.topics(name), password_keys(entry.config or {})
-        )
+        passwords = password_keys(entry.config or {})
+        detail = views.details(entry, overview.status(name), progress, self._herder.topics(name), passwords)
+        part, now = _describe(overview, name), time.time()
+        dag, task = part["dag"], part["config_task"]
+        given = self._airflow.given_config(dag, task) if dag is not None and task is not None else None
         return {
-            **views.row(_describe(overview, name), progress, latest.rates.get(name), may_edit=editable),
+            **views.row(part, progress, latest.rates.get(name), may_edit=editable),
+            **views.scheduled(part, self._dags.facts([dag]).get(dag) if dag is not None else None, now),
             **detail,
-            **views.history(self.sampler.series(name), time.time()),
+            "drift": views.shown_drift(drift(given, entry.config or {}), passwords),
+            **views.history(self.sampler.series(name), now),
             "problem": latest.problem,
         }
 

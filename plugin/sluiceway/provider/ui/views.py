@@ -11,6 +11,7 @@ from sluiceway.config.connector import CONFIG_TASK, CONNECTOR_CLASS
 from sluiceway.config.masking import masked
 from sluiceway.herder import ConnectorStatus
 from sluiceway.provider.progress.connector_progress import ConnectorProgress
+from sluiceway.provider.ui.dag_facts import DagFacts, shown_state
 from sluiceway.provider.ui.series import Series
 from sluiceway.storage.model import ConnectorEntry, Status
 
@@ -57,6 +58,23 @@ def row(part: Mapping[str, Any], progress: ConnectorProgress, rate: float | None
         "dead_letters": progress.dead_letters,
         "may_edit": may_edit,
     }
+
+
+def scheduled(part: Mapping[str, Any], dag: DagFacts | None, now: float) -> dict[str, Any]:
+    """Return what Airflow adds to a connector's row: the state to show, and its DAG, null if Airflow does not know it."""
+    return {"shown": shown_state(part["state"], part["tasks"], dag, now), "schedule": None if dag is None else dag.to_json()}
+
+
+def shown_drift(found: Mapping[str, tuple[str | None, str | None]], passwords: Container[str]) -> list[dict[str, Any]]:
+    """Return the differences between the config that runs and that in the DAG's file, without secrets."""
+    return [
+        {
+            "key": key,
+            "before": None if here is None else masked({key: here}, passwords)[key],
+            "after": None if there is None else masked({key: there}, passwords)[key],
+        }
+        for key, (here, there) in found.items()
+    ]
 
 
 def history(series: Series | None, now: float) -> dict[str, Any]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import datetime, timezone
+from types import SimpleNamespace
 
 import pytest
 from airflow.models import import_all_models
@@ -14,17 +16,22 @@ from airflow.models.dagbundle import DagBundleModel
 from airflow.models.dagrun import DagRun
 from airflow.models.log import Log
 from airflow.models.renderedtifields import RenderedTaskInstanceFields
+from airflow.models.serialized_dag import SerializedDagModel
 from airflow.models.taskinstance import TaskInstance
 from airflow.providers.standard.operators.empty import EmptyOperator
+from airflow.sdk import DAG
+from airflow.serialization.serialized_objects import DagSerialization
 from airflow.utils.state import DagRunState, TaskInstanceState
 from sqlalchemy import create_engine, insert, select
 from sqlalchemy.orm import Session
 from sqlalchemy.pool import StaticPool
 from uuid6 import uuid7
 
+from sluiceway.operators import SourceConnectorOperator
 from sluiceway.provider.pause_sync import airflow_db
 from sluiceway.provider.pause_sync.airflow_db import AirflowDatabase, EndedRuns
 from sluiceway.provider.pause_sync.rules import ConnectorTasks, Toggle
+from sluiceway.provider.ui.dag_facts import DagFacts, RunFacts
 
 _HAS_FLAG = hasattr(DagModel, "exceeds_max_non_backfill")
 
@@ -84,7 +91,8 @@ def run(session: Session, dag: str, *tasks: TaskInstanceState | None, bundle: st
         blocked = {"exceeds_max_non_backfill": True} if _HAS_FLAG else {}
         session.add(DagModel(dag_id=dag, bundle_name=bundle, fileloc="", is_stale=True, **blocked))
     made = DagRun(dag_id=dag, run_id=f"{dag}-{uuid7()}", run_type="scheduled", state=DagRunState.RUNNING)
-    version = DagVersion(dag_id=dag, version_number=1, bundle_name=bundle)
+    version = session.scalars(select(DagVersion).where(DagVersion.dag_id == dag)).first()
+    version = version or DagVersion(dag_id=dag, version_number=1, bundle_name=bundle)
     session.add_all([made, version])
     session.flush()
     for number, state in enumerate(tasks):
@@ -134,6 +142,44 @@ def test_a_restart_clears_the_task_of_its_connector_and_what_waited_for_it(
     assert found == [f"task{cleared}"]
     changed = {number for number, (old, new) in enumerate(zip(before[1:], after[1:], strict=True)) if old != new}
     assert changed == {cleared, 3}
+
+
+def test_the_newest_run_that_has_ended_and_the_one_that_has_not_are_found_for_each_dag(session: Session) -> None:
+    ended = [run(session, "busy") for _ in range(3)]
+    for made, state, second in zip(ended, (DagRunState.SUCCESS, DagRunState.FAILED, DagRunState.SUCCESS), (1, 2, 3), strict=True):
+        made.state, made.end_date = state, datetime.fromtimestamp(second, timezone.utc)
+    active = run(session, "busy")
+    active.queued_at = datetime.fromtimestamp(9, timezone.utc)
+    run(session, "other").state = DagRunState.FAILED
+    model = session.get_one(DagModel, "busy")
+    model.timetable_summary, model.is_paused, model.is_stale = "@hourly", True, False
+    model.next_dagrun_create_after = datetime.fromtimestamp(3600, timezone.utc)
+    session.flush()
+    last, now = RunFacts("success", 3.0, ended[2].run_id), RunFacts("running", 9.0, active.run_id)
+    found = AirflowDatabase().dags(["busy", "other", "unknown"])
+    assert found["busy"] == DagFacts("@hourly", 3600.0, paused=True, gone=False, last=last, active=now)
+    assert (found["other"].gone, found["other"].last and found["other"].last.state, found["other"].active) == (
+        True,
+        "failed",
+        None,
+    )
+    assert found.keys() == {"busy", "other"}
+    assert AirflowDatabase().dags([]) == {}
+
+
+def test_the_config_in_a_dags_file_is_that_of_its_task(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    config = {"name": "a", "tasks.max": 1, "topic": "{{ ds }}"}
+    with DAG("etl", schedule=None, max_active_runs=1) as dag:
+        SourceConnectorOperator(task_id="load", config=config)
+        SourceConnectorOperator(task_id="file", config="/etc/a.json")
+        SourceConnectorOperator(task_id="named", connector="b")
+        SourceConnectorOperator.partial(task_id="mapped").expand(config=[config])
+    stored = SimpleNamespace(data=DagSerialization.to_dict(dag))
+    monkeypatch.setattr(SerializedDagModel, "get", lambda dag_id, session: stored if dag_id == "etl" else None)
+    given = AirflowDatabase().given_config
+    assert given("etl", "load") == config
+    assert [given("etl", task) for task in ("file", "named", "mapped", "none")] == [None] * 4
+    assert given("gone", "load") is None
 
 
 def test_a_dag_without_a_file_is_gone_and_one_that_airflow_does_not_know_is_not(session: Session) -> None:

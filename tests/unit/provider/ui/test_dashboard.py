@@ -54,6 +54,8 @@ def test_a_row_has_the_state_and_progress_of_a_connector(connectors: MemoryConne
         "lag": None,
         "dead_letters": None,
         "may_edit": False,
+        "shown": "FAILED",
+        "schedule": None,
     }
     assert (second["state"], second["target"], second["lag"], second["dag"]) == ("PAUSED", "PAUSED", 6, "mine")
     assert second["may_edit"]

@@ -5,9 +5,11 @@ import { RequestError, deadLetters, offsets } from "./api.js";
 import { DeadLetters } from "./deadletters.js";
 import { h, replace, whenFree } from "./dom.js";
 import { UNKNOWN, count, exact, rate, time } from "./format.js";
-import { badge, tasks } from "./list.js";
+import { tasks } from "./list.js";
 import { Log } from "./log.js";
+import { changesTable } from "./review.js";
 import { ofConnector } from "./route.js";
+import { badge, dagLink, gone, runsInFull, scheduleLabel, stateBadge } from "./schedule.js";
 import { sparkline } from "./spark.js";
 
 const SHOWN = 100; // offsets at most
@@ -25,6 +27,7 @@ export class Detail {
     this.errors = new Cached(errors);
     this.tasks = new Cached(([found, mayEdit]) => taskTable(name, found, mayEdit, changed));
     this.config = new Cached(config);
+    this.drift = new Cached(drift);
     this.offsets = new Section("Offsets", () => offsets(name), (response) => sourceOffsets(response.offsets));
     this.deadLetters = new Section("Newest dead letter queue records", () => deadLetters(name), deadLetterTable);
     this.records = new DeadLetters(name);
@@ -43,12 +46,12 @@ export class Detail {
     this.dag = found.dag;
     this.offsets.showInstead(found.type === "sink" ? sinkOffsets(found) : null);
     const sections = [
-      charts(found), this.errors.drawn([found.trace, found.tasks_in_full.map((task) => [task.id, task.trace])]),
+      this.drift.drawn([found.drift, found.dag]), charts(found), this.errors.drawn([found.trace, found.tasks_in_full.map((task) => [task.id, task.trace])]),
       this.tasks.drawn([found.tasks_in_full, found.may_edit]), found.dead_letters === null ? null : (found.may_edit ? this.recordsSection : this.deadLetters).element, this.offsets.element,
       this.config.drawn(found.config), found.dag ? this.logSection.element : null,
     ];
-    replace(this.head, h("div.title", null, h("h1", null, found.name), badge(found.state)), buttons(found, this.changed), configButtons(found, this.go),
-      h("p.about", null, this.about(found)), ...(found.config_task ? [h("p.about", null, `${setBy(found.dag, found.config_task)}.`)] : []));
+    replace(this.head, h("div.title", null, h("h1", null, found.name), badge(found)), buttons(found, this.changed), configButtons(found, this.go),
+      h("p.about", null, this.about(found)), h("p.about", null, this.runs(found)), ...(found.config_task ? [h("p.about", null, `${setBy(found.dag, found.config_task)}.`)] : []));
     replace(this.body, ...sections.filter(Boolean));
   }
 
@@ -63,11 +66,14 @@ export class Detail {
     const parts = [`${found.type} · ${found.class}${found.version ? ` ${found.version}` : ""}`];
     if (found.worker_id) parts.push(` · driver ${found.worker_id}`);
     if (found.topics.length) parts.push(` · topics ${found.topics.slice(0, 5).join(", ")}${found.topics.length > 5 ? ", …" : ""}`);
-    if (!this.inDag && found.dag) {
-      const path = `/dags/${encodeURIComponent(found.dag)}`;
-      parts.push(" · ", h("a", { href: path, "data-key": "dag", click: (event) => { event.preventDefault(); this.goTo(path); } }, `DAG ${found.dag}`));
-    }
     return parts;
+  }
+
+  runs(found) {
+    if (found.schedule?.gone) return [gone(found.dag)];
+    const parts = [this.inDag ? null : dagLink(found, `DAG ${found.dag}`, this.goTo)];
+    if (found.schedule) parts.push(`schedule ${scheduleLabel(found)}`, ...runsInFull(found, this.goTo));
+    return parts.filter(Boolean).flatMap((part, index) => (index ? [" · ", part] : [part]));
   }
 }
 
@@ -80,7 +86,7 @@ function charts(found) {
   return h("div.charts", null,
     chart("Records per second", rate(found.rate), found.rates, rate),
     found.type === "sink" ? chart("Lag", exact(found.lag), found.lags, count) : null,
-    h("figure.numbers", null, h("figcaption", null, h("span", null, "Tasks running"), h("b", null, tasks(found.tasks))),
+    h("figure.numbers", null, h("figcaption", null, h("span", null, "Tasks running"), h("b", null, tasks(found))),
       h("figcaption", null, h("span", null, "Dead letters"), h("b", null, exact(found.dead_letters)))));
 }
 
@@ -92,9 +98,16 @@ function errors([own, ofTasks]) {
     failed.slice(0, 10).map(([what, trace]) => h("div", null, h("h3", null, what), h("pre", { tabindex: "0" }, trace))));
 }
 
+function drift([found, dag]) {
+  if (!found.length) return null;
+  return h("section", { "aria-label": "Changes in the DAG's file" }, h("h2", null, "Changes in the DAG's file"),
+    h("p", null, `The config in the file of DAG ${dag} is not the one that runs. The next try of the task stores it: clear the task to do so now.`),
+    changesTable(found.map(({ key, before, after }) => ({ key, before: before ?? undefined, after: after ?? undefined })), (key, value) => value));
+}
+
 function taskTable(name, found, mayEdit, changed) {
   if (!found.length) return null;
-  const rows = found.map((task) => [String(task.id), badge(task.state), task.worker_id ?? UNKNOWN, taskButton(name, task.id, mayEdit, changed)]);
+  const rows = found.map((task) => [String(task.id), stateBadge(task.state), task.worker_id ?? UNKNOWN, taskButton(name, task.id, mayEdit, changed)]);
   return h("section", null, h("h2", null, "Tasks"), table(["Task", "State", "Worker", "Actions"], rows));
 }
 

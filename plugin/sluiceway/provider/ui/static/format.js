@@ -21,9 +21,44 @@ export function rate(number) {
   return number < 100 ? small.format(number) : count(Math.round(number));
 }
 
-/** Format a record's timestamp, in milliseconds since the epoch. */
+/** Format a time, in milliseconds since the epoch, as Airflow's UI does: in the zone that is chosen there. */
 export function time(milliseconds) {
-  return milliseconds ? new Date(milliseconds).toLocaleString() : UNKNOWN;
+  if (!milliseconds) return UNKNOWN;
+  const { day, clock, second } = parts(milliseconds);
+  return `${day} ${clock}:${second}`;
+}
+
+/** Format a time, in seconds since the epoch: without the day if that is today, and without the second. */
+export function moment(seconds) {
+  const { day, clock } = parts(1000 * seconds);
+  return day === parts(Date.now()).day ? clock : `${day} ${clock}`;
+}
+
+const formats = new Map(); // by zone
+
+function parts(milliseconds) {
+  const zone = airflowZone();
+  if (!formats.has(zone)) formats.set(zone, formatOf(zone));
+  const found = Object.fromEntries(formats.get(zone).formatToParts(milliseconds).map(({ type, value }) => [type, value]));
+  return { day: `${found.year}-${found.month}-${found.day}`, clock: `${found.hour}:${found.minute}`, second: found.second };
+}
+
+function formatOf(zone) {
+  const fields = { year: "numeric", month: "2-digit", day: "2-digit", hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23" };
+  try {
+    return new Intl.DateTimeFormat("en", { ...fields, timeZone: zone });
+  } catch {
+    return new Intl.DateTimeFormat("en", fields); // the browser does not know the zone
+  }
+}
+
+// Airflow's UI keeps the zone in the browser's storage; without one it uses the browser's.
+function airflowZone() {
+  try {
+    return JSON.parse(window.localStorage.getItem("timezone")) ?? undefined;
+  } catch {
+    return undefined;
+  }
 }
 
 /** Indent a JSON object or array; leave other text, and JSON whose numbers would change, as it is. */

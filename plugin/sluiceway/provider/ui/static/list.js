@@ -5,19 +5,21 @@ import { h, replace, whenFree } from "./dom.js";
 import { UNKNOWN, count, exact, rate, shortClass } from "./format.js";
 import { PLUGINS } from "./route.js";
 import { STATES, chosen, counts } from "./rows.js";
+import { badge, dagLink, runs, scheduleLabel, stateLabel } from "./schedule.js";
 import { sparkline } from "./spark.js";
 
 const COLUMNS = [
-  ["name", "Connector"], ["state", "State"], [null, "Tasks"], ["rate", "Records/s"], ["lag", "Lag"],
+  ["name", "Connector"], ["state", "State"], [null, "Tasks"], [null, "Schedule"], ["rate", "Records/s"], ["lag", "Lag"],
   ["dead_letters", "Dead letters"], [null, "Actions"],
 ];
 
 export class List {
   /**
-   * ``open(name)`` shows a connector, ``go(hash)`` another part of the page. ``changed()`` is called after an action, ``paged()`` when
-   * other rows become visible.
+   * ``open(name)`` shows a connector, ``go(hash)`` another part of the page, ``goTo(path)`` a page of Airflow. ``changed()`` is called
+   * after an action, ``paged()`` when other rows become visible.
    */
-  constructor({ open, go, changed, paged }) {
+  constructor({ open, go, goTo, changed, paged }) {
+    this.goTo = goTo;
     this.choice = { filter: "", state: null, sort: "state", descending: false, page: 0 };
     this.open = open;
     this.changed = changed;
@@ -96,13 +98,14 @@ export class List {
 
   row(row) {
     const past = this.histories[row.name] ?? {};
-    return h("tr", { "data-connector": row.name, "data-state": row.state },
+    return h("tr", { "data-connector": row.name, "data-state": row.shown },
       h("th", { scope: "row", class: "name" },
         h("a", { href: `#${encodeURIComponent(row.name)}`, "data-key": `open ${row.name}`, click: (event) => this.follow(event, row.name) }, row.name),
         h("small", null, `${row.type} · ${shortClass(row.class)}`),
         row.error ? h("small.error", { title: row.error }, row.error) : null),
-      h("td.state", null, badge(row.state)),
-      h("td.tasks", null, tasks(row.tasks)),
+      h("td.state", null, badge(row)),
+      h("td.tasks", null, tasks(row)),
+      h("td.schedule", null, dagLink(row, scheduleLabel(row), this.goTo), h("small", null, runs(row))),
       h("td.rate", null, h("div.cell", null, h("span.value", null, rate(row.rate)), sparkline(past.rates, `Records per second of ${row.name}, last hour`))),
       h("td.lag", null, row.type === "sink"
         ? h("div.cell", null, h("span.value", { title: exact(row.lag) }, count(row.lag)), sparkline(past.lags, `Lag of ${row.name}, last hour`))
@@ -126,17 +129,9 @@ export class List {
   }
 }
 
-export function stateLabel(state) {
-  return state[0] + state.slice(1).toLowerCase();
-}
-
-export function badge(state) {
-  return h("span.badge", { "data-state": state }, stateLabel(state));
-}
-
-export function tasks(found) {
+export function tasks({ tasks: found, shown }) {
   const total = Object.values(found).reduce((sum, number) => sum + number, 0);
-  if (!total) return h("span.unknown", null, "none");
+  if (!total || shown === "IDLE") return h("span.unknown", null, "none");
   const failed = found.FAILED ?? 0;
   const text = `${found.RUNNING ?? 0} of ${total} running`;
   return h("span", { title: Object.entries(found).map(([state, number]) => `${number} ${stateLabel(state)}`).join(", ") },

@@ -19,7 +19,7 @@ const QUICK_TIMES = 15; // refreshes at the higher rate after an action
 
 const dag = new URLSearchParams(window.location.search).get("dag");
 const view = document.getElementById("view");
-const list = new List({ open, go, changed, paged: rememberSoon });
+const list = new List({ open, go, goTo, changed, paged: rememberSoon });
 const editors = new Map(); // by hash: what was entered is still there after a look at something else
 let detail = null;
 let isStill = false; // whether the page shows something that is not refreshed

@@ -2,27 +2,22 @@
 
 export const PAGE = 25;
 
-export const STATES = ["FAILED", "UNASSIGNED", "RESTARTING", "RUNNING", "PAUSED", "STOPPED"];
+export const STATES = ["FAILED", "UNASSIGNED", "RESTARTING", "STARTING", "RUNNING", "IDLE", "PAUSED", "STOPPED"];
 
 const order = new Intl.Collator().compare; // localeCompare makes a collator for each call
 
 const KEYS = {
   name: (row) => row.name.toLowerCase(),
   type: (row) => row.type,
-  state: (row) => STATES.indexOf(worst(row)),
+  state: (row) => STATES.indexOf(row.shown),
   rate: (row) => row.rate,
   lag: (row) => row.lag,
   dead_letters: (row) => row.dead_letters,
 };
 
-/** Return the state to filter and sort by: FAILED if any task has failed. */
-export function worst(row) {
-  return row.tasks.FAILED ? "FAILED" : row.state;
-}
-
 export function counts(rows) {
   const found = Object.fromEntries(STATES.map((state) => [state, 0]));
-  for (const row of rows) found[worst(row)] += 1;
+  for (const row of rows) found[row.shown] += 1;
   return found;
 }
 
@@ -31,7 +26,7 @@ export function chosen(rows, { filter, state, sort, descending, page }) {
   const words = filter.toLowerCase().split(/\s+/).filter(Boolean);
   const matching = rows.filter((row) => {
     const text = `${row.name} ${row.type} ${row.class}`.toLowerCase();
-    return (state === null || worst(row) === state) && words.every((word) => text.includes(word));
+    return (state === null || row.shown === state) && words.every((word) => text.includes(word));
   });
   const key = KEYS[sort];
   matching.sort((a, b) => compared(key(a), key(b), descending) || compared(KEYS.name(a), KEYS.name(b), false));
