@@ -31,6 +31,9 @@ if TYPE_CHECKING:
 class ClaimedConnector(WatchedConnector):
     """Claims the connector for the task and its DAG. A base of the connector operators."""
 
+    config: Mapping[str, Any] | str | None
+    """The config that the task gives, if any."""
+
     def _warn_of_more_runs(self) -> None:
         """Warn at parse about a DAG of which several runs may want the connector at once."""
         if self.has_dag() and (most := self.dag.max_active_runs) > 1:  # type: ignore[no-untyped-call]

@@ -14,7 +14,8 @@ from pathlib import Path
 
 import javaproperties
 
-from sluiceway.config.variables import HANDED_OVER, referring_keys
+from sluiceway.config.environment import HANDED_OVER
+from sluiceway.config.variables import referring_keys
 from sluiceway.provider.driver.submit_plan import YARN_VARIABLE, SubmitPlan
 from sluiceway.spark.redaction import REDACTION, redaction
 
