@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +27,13 @@ def delete(worker: WorkerConfig, topic: str) -> None:
     for future in admin.delete_topics([topic]).values():
         future.result()
     eventually(lambda: partition_count(admin, topic) is None)
+
+
+def create(worker: WorkerConfig, partitions: int, settings: Mapping[str, str] | None = None) -> None:
+    """Create the offsets topic, and wait until the broker shows it: it answers a little earlier."""
+    admin = admin_client(worker)
+    create_topic(admin, worker.offset_topic, partitions, 1, settings)
+    eventually(lambda: partition_count(admin, worker.offset_topic) == partitions)
 
 
 def test_a_deleted_topic_is_an_error_and_does_not_count_as_empty(worker: WorkerConfig, opened: Open) -> None:
@@ -56,7 +63,7 @@ def test_writing_to_a_recreated_offsets_topic_is_an_error(worker: WorkerConfig, 
     offsets = opened(KafkaOffsetBackingStore(worker))
     offsets.put("a", [({"p": 1}, {"o": 1})])
     delete(worker, worker.offset_topic)
-    create_topic(admin_client(worker), worker.offset_topic, 1, 1)
+    create(worker, 1)
 
     def refused() -> bool:
         try:
@@ -79,7 +86,7 @@ def test_a_lost_offsets_topic_is_not_created_again_after_sources_have_run(worker
     with pytest.raises(InternalTopicError, match=rf"(?s){worker.offset_topic}.*have run \(a\).*kafka-topics.sh --create"):
         KafkaOffsetBackingStore(worker).start()
     assert partition_count(admin_client(worker), worker.offset_topic) is None
-    create_topic(admin_client(worker), worker.offset_topic, 5, 1, {"cleanup.policy": "compact"})
+    create(worker, 5, {"cleanup.policy": "compact"})
     opened(KafkaOffsetBackingStore(worker))
 
 
@@ -103,7 +110,7 @@ def test_a_recreated_topic_is_an_error_and_does_not_count_as_empty(worker: Worke
     offsets.put("a", [({"p": 1}, {"o": 1})])
     offsets.get("a", [])
     delete(worker, worker.offset_topic)
-    create_topic(admin_client(worker), worker.offset_topic, 5, 1, {"cleanup.policy": "compact"})
+    create(worker, 5, {"cleanup.policy": "compact"})
     for _ in range(2):
         with pytest.raises(InternalTopicError, match=worker.offset_topic):
             offsets.get("a", [{"p": 1}])
