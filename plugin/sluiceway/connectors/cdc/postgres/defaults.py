@@ -10,6 +10,7 @@ from sluiceway.data import Struct
 
 # A literal with casts alone: of an expression with other parts, it is not the value.
 _LITERAL = re.compile(r"""\(*(?P<form>[BE]?)'(?P<text>(?:[^']|'')*)'(?:\)*::[\w .,"()[\]]+)*(?: COLLATE [\w."]+)?\)*""")
+_NUMBER = re.compile(r"\(*(?P<text>-?[\d.]+|true|false)(?:\)*::[\w .,\"()]+)*\)*")
 _FUNCTION = re.compile(r"^\(?[A-Za-z0-9_.]+\((?:.+(?:, ?.+)*)?\)")
 
 # What Debezium puts for a default that a function computes, by type.
@@ -59,6 +60,8 @@ def _constant(expression: str, type_name: str, *, enum: bool, correct: bool) -> 
     if literal is not None:
         text = literal["text"].replace("''", "'")
         return text.replace("\\\\", "\\") if literal["form"] == "E" else text
-    if "'" in expression or (correct and _GENERATED.get(type_name) == ""):
-        return None
-    return expression.partition("::")[0].strip("() ")
+    number = _NUMBER.fullmatch(expression)
+    if number is not None:
+        return number["text"]
+    # Debezium takes the name of a function such as CURRENT_USER for a text.
+    return expression if expression.isidentifier() and not correct else None

@@ -44,6 +44,18 @@ def _default(declared: str, *, correct: bool) -> Any:
         ("timestamp(6) null default current_timestamp(6)", None),
         ("varchar(36) default uuid()", None),
         ("int default (1 + 1)", None),
+        ("varchar(20) default curdate()", None),
+        ("varchar(20) default now()", None),
+        ("blob default curtime()", None),
+        ("int default now()", None),
+        ("int default x'10'", None),
+        ("int default 0x10", None),
+        ("varchar(9) default x'4142'", None),
+        ("varbinary(9) default 0x4142", None),
+        ("bit(8) default X'05'", None),
+        ("bit(8) default b'101'", b"\x05"),
+        ("bit(8) default 0b101", b"\x05"),
+        ("varchar(20) default 'curdate()'", "curdate()"),
     ],
 )
 def test_a_constant_is_a_default_and_an_expression_is_none(declared: str, value: object, correct: bool) -> None:
@@ -65,6 +77,7 @@ def test_the_time_of_the_statement_is_the_epoch_as_debezium_has_it_or_nothing(de
         ("date default (curdate() + interval 1 day)", None),
         ("datetime default now()", "1970-01-01 00:00:00"),
         ("varchar(36) default uuid()", None),
+        ("varchar(36) default curdate()", None),
         ("int default 5", "5"),
     ],
 )

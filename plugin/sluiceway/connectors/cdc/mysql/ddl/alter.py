@@ -235,7 +235,7 @@ def _alter(table: TableDefinition, reader: TokenReader) -> TableDefinition:
         raise NotUnderstoodError("unknown column")
     column = table.columns[position]
     if reader.skip("SET", "DEFAULT"):
-        has_default, default = read_default(reader)
+        has_default, default = read_default(reader, column.jdbc_type)
         column = replace(column, has_default=has_default or column.optional, default=default)
     elif reader.skip("DROP", "DEFAULT"):
         column = replace(column, has_default=column.optional, default=None)

@@ -6,11 +6,13 @@ from dataclasses import dataclass
 
 from sluiceway.connectors.cdc.mysql.ddl.clauses import skip_attribute
 from sluiceway.connectors.cdc.mysql.ddl.data_types import DataType, read_data_type
-from sluiceway.connectors.cdc.mysql.ddl.model import ColumnDefinition
+from sluiceway.connectors.cdc.mysql.ddl.model import ColumnDefinition, JdbcType
 from sluiceway.connectors.cdc.mysql.ddl.tokens import Kind, NotUnderstoodError, TokenReader
 
 CURRENT_TIMESTAMP = frozenset({"CURRENT_TIMESTAMP", "NOW", "LOCALTIME", "LOCALTIMESTAMP"})
 _CURRENT_DAY_OR_TIME = frozenset({"CURDATE", "CURTIME"})  # their text is in schema changes, as in Debezium's; they have no value
+_TEMPORAL = frozenset({JdbcType.DATE, JdbcType.TIME, JdbcType.TIMESTAMP, JdbcType.TIMESTAMP_WITH_TIMEZONE})
+_HEX = "xX"
 _EPOCH = "1970-01-01 00:00:00"  # what Debezium records for CURRENT_TIMESTAMP
 
 
@@ -82,7 +84,7 @@ def _read_attribute(reader: TokenReader, found: _Attributes, type_: DataType) ->
     elif reader.skip("NULL"):
         found.optional = True
     elif reader.skip("DEFAULT"):
-        found.has_default, found.default = read_default(reader)
+        found.has_default, found.default = read_default(reader, type_.jdbc_type)
     elif reader.skip("AUTO_INCREMENT"):
         found.auto_incremented = True
     elif not _read_key(reader, found):
@@ -118,8 +120,11 @@ def _read_other(reader: TokenReader, found: _Attributes, type_: DataType) -> Non
         raise NotUnderstoodError(f"attribute of a column expected at {reader.next.text!r}")
 
 
-def read_default(reader: TokenReader) -> tuple[bool, str | None]:
-    """Read the value after DEFAULT. Return whether the column has a default, and its text; None for NULL and for expressions."""
+def read_default(reader: TokenReader, jdbc_type: int) -> tuple[bool, str | None]:
+    """Read the value after DEFAULT of a column of a type. Return whether the column has a default, and its text.
+
+    NULL, expressions, and hexadecimal literals have no text.
+    """
     if reader.skip("NULL"):
         return False, None
     if reader.at("("):
@@ -131,22 +136,25 @@ def read_default(reader: TokenReader) -> tuple[bool, str | None]:
         reader.take()  # the introducer of a charset
         token = reader.next
     if token.kind is Kind.WORD and token.upper not in ("TRUE", "FALSE"):
-        return _function_default(reader)
+        text = _function_default(reader)
+        return True, text if jdbc_type in _TEMPORAL else None
     reader.take()
     if token.kind is Kind.STRING:
         return True, sign + token.text[1:-1]
     if token.kind is Kind.BITS:
+        if any(letter in token.text[:2] for letter in _HEX):
+            return True, None
         return True, token.text[2:-1] if token.text[1] == "'" else token.text
     return True, sign + token.text
 
 
-def _function_default(reader: TokenReader) -> tuple[bool, str | None]:
+def _function_default(reader: TokenReader) -> str | None:
     name = reader.next
     called = reader.peek().text == "("
     _read_function(reader)
     if name.upper in CURRENT_TIMESTAMP:
-        return True, _EPOCH
-    return True, f"{name.text}{'()' * called}" if name.upper in _CURRENT_DAY_OR_TIME else None
+        return _EPOCH
+    return f"{name.text}{'()' * called}" if name.upper in _CURRENT_DAY_OR_TIME else None
 
 
 def _read_function(reader: TokenReader) -> None:
