@@ -21,6 +21,15 @@ _NOT_COLUMNS = (
 _PRIMARY = "PRIMARY"  # the name of the primary key's index
 
 
+class _NewName(str):
+    """A name that the statement itself gives a column. CHANGE, RENAME, and DROP mean columns by their names before it.
+
+    So one statement can exchange two names.
+    """
+
+    __slots__ = ()
+
+
 def alter_table(table: TableDefinition, reader: TokenReader, tables: Tables) -> TableDefinition:
     """Return the table after the specifications, which follow its name.
 
@@ -32,11 +41,22 @@ def alter_table(table: TableDefinition, reader: TokenReader, tables: Tables) -> 
         table = _specification(table, reader, tables)
         if not reader.skip(",") and not skip_partitions(reader) and not reader.at_end:
             raise NotUnderstoodError(f"comma expected at {reader.next.text!r}")
-    return table.with_charsets()
+    return _finished(table).with_charsets()
+
+
+def _finished(table: TableDefinition) -> TableDefinition:
+    """Return the table with plain names. A new column replaces one of its name, which the model then should not have had."""
+    new = {column.name.lower(): column for column in table.columns if isinstance(column.name, _NewName)}
+    columns = {column.name.lower(): new.get(column.name.lower(), column) for column in table.columns}
+    named = tuple(replace(column, name=str(column.name)) for column in columns.values())
+    return replace(table, columns=named, primary_key=tuple(map(str, table.primary_key)))
 
 
 def read_index_columns(reader: TokenReader) -> list[str]:
-    """Skip to the columns of an index and return their names; prefix lengths and directions are skipped."""
+    """Skip to the columns of an index and return their names; prefix lengths and directions are skipped.
+
+    A period WITHOUT OVERLAPS stands for its last column, and then its first.
+    """
     while not reader.at("("):
         if reader.at_end:
             raise NotUnderstoodError("an index has no columns")
@@ -44,11 +64,24 @@ def read_index_columns(reader: TokenReader) -> list[str]:
     reader.expect("(")
     names = []
     while not reader.skip(")"):
-        names.append(reader.parenthesized() if reader.at("(") else reader.identifier())
+        name = reader.parenthesized() if reader.at("(") else reader.identifier()
+        names += _period(reader.sql, name) if reader.skip("WITHOUT", "OVERLAPS") else [name]
         reader.skip_item()
         reader.skip(",")
     reader.skip_item()
     return names
+
+
+def _period(sql: str, name: str) -> list[str]:
+    """Return the columns of a period of a statement, as an index has them."""
+    reader = TokenReader(sql)
+    while not reader.at_end:
+        if reader.take().upper == "PERIOD" and reader.skip("FOR") and reader.identifier().lower() == name.lower():
+            reader.expect("(")
+            start = reader.identifier()
+            reader.expect(",")
+            return [reader.identifier(), start]
+    raise NotUnderstoodError(f"the statement does not define the period {name}")
 
 
 def _specification(table: TableDefinition, reader: TokenReader, tables: Tables) -> TableDefinition:
@@ -74,47 +107,50 @@ def _skip_other(reader: TokenReader) -> None:
 
 
 def _add(table: TableDefinition, reader: TokenReader) -> TableDefinition:
-    if reader.skip("COLUMN"):
-        return _add_columns(table, reader)
+    changed = None if reader.skip("COLUMN") else _add_key(table, reader)
+    return _add_columns(table, reader) if changed is None else changed
+
+
+def _add_key(table: TableDefinition, reader: TokenReader) -> TableDefinition | None:
+    """Return the table with the key, constraint, or partition that is next; None if it is a column."""
     if reader.skip("CONSTRAINT") and not reader.at_any(("PRIMARY", "UNIQUE", "CHECK", "FOREIGN")):
+        reader.skip("IF", "NOT", "EXISTS")
         reader.identifier()
     if reader.skip("PRIMARY", "KEY"):
-        return table.with_key(read_index_columns(reader))
+        table = table.with_key(read_index_columns(reader))
+        return replace(table, primary_key=tuple(map(_NewName, table.primary_key)))
     if reader.skip("UNIQUE"):
         return table.with_unique_key(read_index_columns(reader))
     if _names_no_column(reader):
         _skip_other(reader)
         return table
-    return _add_columns(table, reader)
+    return None
 
 
 def _add_columns(table: TableDefinition, reader: TokenReader) -> TableDefinition:
     exists_checked = reader.skip("IF", "NOT", "EXISTS")
     if reader.skip("("):
-        return _add_all(table, reader)
-    name = reader.identifier()
+        return _add_all(table, reader, exists_checked=exists_checked)
+    return _add_column(table, reader, exists_checked=exists_checked)
+
+
+def _add_column(table: TableDefinition, reader: TokenReader, *, exists_checked: bool) -> TableDefinition:
+    name = _NewName(reader.identifier())
     parsed = read_column(reader, name)
     if exists_checked and table.position(name) is not None:
         _skip_place(reader)
         return table
-    return _placed(_with_key(_put(table, parsed.definition), parsed), reader, name)
+    table = replace(table, columns=(*table.columns, parsed.definition))
+    return _placed(_with_key(table, parsed), reader, name)
 
 
-def _add_all(table: TableDefinition, reader: TokenReader) -> TableDefinition:
+def _add_all(table: TableDefinition, reader: TokenReader, *, exists_checked: bool) -> TableDefinition:
     while not reader.skip(")"):
-        parsed = read_column(reader, reader.identifier())
-        table = _with_key(_put(table, parsed.definition), parsed)
+        changed = _add_key(table, reader)
+        table = _add_column(table, reader, exists_checked=exists_checked) if changed is None else changed
         if not reader.skip(",") and not reader.at(")"):
             raise NotUnderstoodError(f"comma expected at {reader.next.text!r}")
     return table
-
-
-def _put(table: TableDefinition, column: ColumnDefinition) -> TableDefinition:
-    """Replace the column of that name, or append it."""
-    position = table.position(column.name)
-    if position is None:
-        return replace(table, columns=(*table.columns, column))
-    return replace(table, columns=(*table.columns[:position], column, *table.columns[position + 1 :]))
 
 
 def _with_key(table: TableDefinition, parsed: ParsedColumn) -> TableDefinition:
@@ -137,13 +173,9 @@ def _placed(table: TableDefinition, reader: TokenReader, name: str) -> TableDefi
         after = reader.identifier()
     else:
         return table
-    column = table.column(name)
-    if column is None:
-        raise NotUnderstoodError(f"unknown column {name}")
+    column = table.columns[_position(table, name)]
     rest = replace(table, columns=tuple(each for each in table.columns if each is not column))
-    position = -1 if after is None else rest.position(after)
-    if position is None:
-        raise NotUnderstoodError(f"unknown column {after}")
+    position = -1 if after is None else _position(rest, after)
     return replace(rest, columns=(*rest.columns[: position + 1], column, *rest.columns[position + 1 :]))
 
 
@@ -161,21 +193,31 @@ def _change(table: TableDefinition, reader: TokenReader) -> TableDefinition:
 
 
 def _redefine(table: TableDefinition, reader: TokenReader, old: str, new: str | None) -> TableDefinition:
-    position = table.position(old)
-    if position is None:
-        raise NotUnderstoodError(f"unknown column {old}")
+    position = _position(table, old, former=True)
     existing = table.columns[position]
-    parsed = read_column(reader, new or existing.name)
+    parsed = read_column(reader, existing.name if new is None else _NewName(new))
     definition = parsed.definition
-    if existing.name in table.primary_key:
+    if any(_is_former(name, existing.name) for name in table.primary_key):
         definition = definition.required()
     table = replace(table, columns=(*table.columns[:position], definition, *table.columns[position + 1 :]))
     table = _renamed_in_key(table, existing.name, definition.name)
     return _placed(_with_key(table, parsed), reader, definition.name)
 
 
+def _position(table: TableDefinition, name: str, *, former: bool = False) -> int:
+    """Return the index of the column of a name after the statement, or of the one that had it before."""
+    found = [index for index, column in enumerate(table.columns) if column.name.lower() == name.lower()]
+    if not found:
+        raise NotUnderstoodError(f"unknown column {name}")
+    return next((index for index in found if isinstance(table.columns[index].name, _NewName) != former), found[0])
+
+
+def _is_former(name: str, wanted: str) -> bool:
+    return name.lower() == wanted.lower() and not isinstance(name, _NewName)
+
+
 def _renamed_in_key(table: TableDefinition, old: str, new: str) -> TableDefinition:
-    return replace(table, primary_key=tuple(new if name == old else name for name in table.primary_key))
+    return replace(table, primary_key=tuple(new if _is_former(name, old) else name for name in table.primary_key))
 
 
 def _drop(table: TableDefinition, reader: TokenReader) -> TableDefinition:
@@ -190,13 +232,14 @@ def _drop(table: TableDefinition, reader: TokenReader) -> TableDefinition:
         return table
     reader.skip("COLUMN")
     exists_checked = reader.skip("IF", "EXISTS")
-    name = reader.identifier().lower()
+    name = reader.identifier()
     if not reader.skip("RESTRICT"):
         reader.skip("CASCADE")
-    if table.position(name) is None and not exists_checked:
-        raise NotUnderstoodError(f"unknown column {name}")
-    columns = tuple(column for column in table.columns if column.name.lower() != name)
-    return replace(table, columns=columns, primary_key=tuple(key for key in table.primary_key if key.lower() != name))
+    if exists_checked and table.position(name) is None:
+        return table
+    dropped = table.columns[_position(table, name, former=True)]
+    columns = tuple(column for column in table.columns if column is not dropped)
+    return replace(table, columns=columns, primary_key=tuple(key for key in table.primary_key if not _is_former(key, name)))
 
 
 def without_index(table: TableDefinition, name: str) -> TableDefinition:
@@ -210,12 +253,10 @@ def _rename(table: TableDefinition, reader: TokenReader) -> TableDefinition:
         return table
     if reader.skip("COLUMN"):
         reader.skip("IF", "EXISTS")
-        position = table.position(reader.identifier())
+        position = _position(table, reader.identifier(), former=True)
         reader.expect("TO")
-        if position is None:
-            raise NotUnderstoodError("unknown column")
         existing = table.columns[position]
-        renamed = replace(existing, name=reader.identifier())
+        renamed = replace(existing, name=_NewName(reader.identifier()))
         table = replace(table, columns=(*table.columns[:position], renamed, *table.columns[position + 1 :]))
         return _renamed_in_key(table, existing.name, renamed.name)
     if not reader.skip("TO") and not reader.skip("AS"):

@@ -85,6 +85,7 @@ class _Statement:
         self.database = database
         self.sql = reader.sql
         self._known = frozenset(tables.tables)
+        self._primary_key: list[str] = []
 
     def table_id(self) -> TableId:
         return TableId(*self.reader.qualified(self.database))
@@ -151,6 +152,8 @@ class _Statement:
             result = self._table_item(result)
             if not reader.skip(",") and not reader.at(")"):
                 raise NotUnderstoodError(f"comma expected at {reader.next.text!r}")
+        if self._primary_key:
+            result = result.with_key(self._primary_key)
         charset, comment, has_query = self._options()
         if has_query:
             return None
@@ -164,7 +167,8 @@ class _Statement:
             if reader.skip("CONSTRAINT") and not reader.at_any(("PRIMARY", "UNIQUE", "CHECK", "FOREIGN")):
                 reader.identifier()
             if reader.skip("PRIMARY", "KEY"):
-                return table.with_key(read_index_columns(reader))
+                self._primary_key = read_index_columns(reader)  # its columns may follow
+                return table
             if reader.at("UNIQUE"):
                 reader.take()
                 return table.with_unique_key(read_index_columns(reader))
@@ -180,22 +184,9 @@ class _Statement:
         return table
 
     def _is_key(self) -> bool:
-        """Tell a key from a column with a keyword's name: a column's name is followed by its type."""
-        following = self.reader.peek()
-        if self.reader.at("PERIOD"):
-            return following.upper == "FOR"
-        return (
-            self.reader.at_any(("FOREIGN", "FULLTEXT", "SPATIAL"))
-            or following.kind is Kind.NAME
-            or (
-                following.text == "("
-                or (
-                    self.reader.peek(2).text == "("
-                    and following.kind is Kind.WORD
-                    and self.reader.peek(3).kind is not Kind.NUMBER
-                )
-            )
-        )
+        """Tell a key from a column with the name of a keyword that is not reserved."""
+        following = self.reader.peek().upper
+        return {"PERIOD": following == "FOR", "VECTOR": following in ("INDEX", "KEY")}.get(self.reader.next.upper, True)
 
     def _options(self) -> tuple[str | None, str | None, bool]:
         """Read the table options; return charset, comment, and whether a query follows."""

@@ -93,6 +93,43 @@ def test_alter_table(statement: str, columns: list[str]) -> None:
     assert _names(_table("create table t (a int primary key, b int, c int)", statement)) == columns
 
 
+@pytest.mark.parametrize(
+    ("statement", "columns", "key"),
+    [
+        ("rename column a to b, rename column b to a", ["b int", "a bigint", "c char"], ["b", "a"]),
+        ("change a b smallint, change b a date after c", ["b smallint", "c char", "a date"], ["b", "a"]),
+        ("rename column a to b, rename column b to c, rename column c to a", ["b int", "c bigint", "a char"], ["b", "c"]),
+        ("rename column a to b, drop b", ["b int", "c char"], ["b"]),
+        ("drop b, rename column a to b", ["b int", "c char"], ["b"]),
+        ("add b date first, drop b", ["b date", "a int", "c char"], ["a"]),
+        ("add b date, change b bb int, add d int after b", ["a int", "bb int", "c char", "b date", "d int"], ["a", "bb"]),
+        ("rename column A to B, rename column B to A", ["B int", "A bigint", "c char"], ["B", "A"]),
+        (
+            "drop primary key, add primary key (b), rename column a to b, rename column b to a",
+            ["b int", "a bigint", "c char"],
+            ["b"],
+        ),
+        ("add d int, modify d date first", ["d date", "a int", "b bigint", "c char"], ["a", "b"]),
+        ("add column if not exists (b date, d date)", ["a int", "b bigint", "c char", "d date"], ["a", "b"]),
+    ],
+)
+def test_a_statement_means_columns_by_their_names_before_it(statement: str, columns: list[str], key: list[str]) -> None:
+    """The columns and keys are those of MariaDB 10.11 and MySQL 9.7 after these statements."""
+    table = _table("create table t (a int, b bigint, c char, primary key (a, b))", f"alter table t {statement}")
+
+    assert [f"{column.name} {column.type_name.lower()}" for column in table.columns] == columns
+    assert list(table.primary_key) == key
+    assert {type(name) for name in (*table.primary_key, *_names(table))} == {str}
+
+
+def test_a_period_in_a_key_stands_for_its_columns_which_may_follow() -> None:
+    """MariaDB's index has the last column of the period before the first."""
+    table = _table("create table t (id int, primary key (id, p without overlaps), s date, e date, period for p (s, e))")
+
+    assert table.primary_key == ("id", "e", "s")
+    assert [column.optional for column in table.columns] == [False, False, False]
+
+
 def test_renames_keep_the_definition_and_name_the_table_before() -> None:
     tables = _tables("create table t (a int)", "create table u (b int)")
 
