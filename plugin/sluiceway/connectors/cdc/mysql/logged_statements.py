@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from sluiceway.connectors.cdc.filters import TableId
 from sluiceway.connectors.cdc.mysql.config import SourceConfig
 from sluiceway.connectors.cdc.mysql.ddl.model import Tables
-from sluiceway.connectors.cdc.mysql.ddl.tokens import Kind, NotUnderstoodError, Token, TokenReader, tokens
+from sluiceway.connectors.cdc.mysql.ddl.tokens import Kind, NotUnderstoodError, Token, TokenReader, named_tables, tokens
 from sluiceway.errors import ConnectError
 
 log = logging.getLogger(__name__)
@@ -27,6 +27,7 @@ class LoggedStatements:
         self._config = config
         self._tables = tables
         self._fails = config.choice("sluiceway.cdc.statements") == "fail"
+        self._temporary: set[TableId] = set()
         self.count = 0
 
     def handle(self, sql: str, database: str, place: str) -> bool:
@@ -39,11 +40,35 @@ class LoggedStatements:
         creates = _creates_from_query(reader, sql)
         word = reader.next.upper
         if not creates and word not in _CHANGES:
+            self._note_temporary(reader, database)
             return False
-        changed = [table for table in self._changed(reader, sql, database) if self._config.captures(table)]
-        if changed or (word == "SELECT" and self._config.captures_database(database)):
-            self._report(", ".join(map(str, changed)) or f"tables of {database}", sql, place)
+        target = _target(reader, database)
+        known = self._tables.tables.keys() | self._temporary
+        named = sorted(known.intersection(_named(sql, database))) if target is None else [target]
+        captured = [each for each in named if self._config.captures(each) and each not in self._temporary]
+        hides = word == "SELECT" or not (creates or self._config.only_captured_tables or known.intersection(named))
+        schema = database if target is None else target.schema
+        if captured:
+            self._report(", ".join(map(str, captured)), sql, place)
+        elif hides and self._config.captures_database(schema):
+            self._report(f"tables of {schema}", sql, place)  # by a function, or by a view
         return not creates
+
+    def _note_temporary(self, reader: TokenReader, database: str) -> None:
+        """Note temporary tables, of which a log without rows has the statements, too."""
+        if reader.skip("CREATE"):
+            reader.skip("OR", "REPLACE")
+            note = self._temporary.add
+        else:
+            reader.skip("DROP")
+            note = self._temporary.discard
+        if not reader.skip("TEMPORARY", "TABLE"):
+            return
+        while reader.at_any(_CREATION):
+            reader.take()
+        note(TableId(*reader.qualified(database)))
+        while reader.skip(","):
+            note(TableId(*reader.qualified(database)))
 
     def _report(self, changed: str, sql: str, place: str) -> None:
         self.count += 1
@@ -55,21 +80,14 @@ class LoggedStatements:
             raise ConnectError(f"{message} To go on without these changes, set sluiceway.cdc.statements=warn.")
         log.warning("%s The changes have no records.", message)
 
-    def _changed(self, reader: TokenReader, sql: str, database: str) -> Iterator[TableId]:
-        """Yield the table that a statement names as its target; of others, all known tables that it names."""
-        target = _target(reader, database)
-        if target is not None:
-            yield target
-            return
-        found = set(_named(sql, database))
-        yield from sorted(table for table in self._tables.tables if table in found)
-
 
 def _reader(sql: str) -> TokenReader:
     reader = TokenReader(sql)
     if reader.skip("SET", "STATEMENT"):
         while not reader.at_end and not reader.skip("FOR"):
             reader.take()
+    if reader.skip("ANALYZE") and reader.skip("FORMAT", "="):
+        reader.take()
     while reader.skip("("):
         pass
     return reader
@@ -78,7 +96,16 @@ def _reader(sql: str) -> TokenReader:
 def _creates_from_query(reader: TokenReader, sql: str) -> bool:
     """Whether CREATE TABLE fills the table by a query: with rows in the log, it would be there without the query."""
     creates = reader.at("CREATE", "TABLE") or reader.at("CREATE", "OR", "REPLACE", "TABLE")
-    return creates and any(token.kind is Kind.WORD and token.upper == "SELECT" for token in tokens(sql))
+    return creates and any(map(_begins_query, *(tokens(sql)[index:] for index in range(3))))
+
+
+def _begins_query(before: Token, token: Token, after: Token) -> bool:
+    """Whether a token of CREATE TABLE begins a query. VALUES of partitions stand before LESS or IN."""
+    if token.kind is not Kind.WORD:
+        return False
+    if token.upper == "TABLE":
+        return before.upper not in ("CREATE", "REPLACE")
+    return token.upper == "SELECT" or (token.upper == "VALUES" and after.upper in ("(", "ROW"))
 
 
 def _target(reader: TokenReader, database: str) -> TableId | None:
@@ -101,10 +128,4 @@ def _target(reader: TokenReader, database: str) -> TableId | None:
 
 
 def _named(sql: str, database: str) -> Iterator[TableId]:
-    names: list[Token] = [each for each in tokens(sql) if each.kind in (Kind.NAME, Kind.WORD) or each.text == "."]
-    for index, token in enumerate(names):
-        if token.text == ".":
-            continue
-        yield TableId(database, token.name)
-        if index > 1 and names[index - 1].text == ".":
-            yield TableId(names[index - 2].name, token.name)
+    return (TableId(*each) for each in named_tables(sql, database))

@@ -11,7 +11,7 @@ from sluiceway.connectors.cdc.mysql.ddl.alter import alter_table, read_index_col
 from sluiceway.connectors.cdc.mysql.ddl.clauses import skip_option, skip_wait
 from sluiceway.connectors.cdc.mysql.ddl.columns import charset_of, read_column
 from sluiceway.connectors.cdc.mysql.ddl.model import TableDefinition, Tables
-from sluiceway.connectors.cdc.mysql.ddl.tokens import Kind, NotUnderstoodError, TokenReader, tokens
+from sluiceway.connectors.cdc.mysql.ddl.tokens import Kind, NotUnderstoodError, TokenReader, named_tables
 
 _QUERIES = frozenset({"SELECT", "WITH", "VALUES", "AS", "IGNORE", "REPLACE"})
 _KEYS = frozenset({"KEY", "INDEX", "FULLTEXT", "SPATIAL", "CHECK", "FOREIGN", "PERIOD", "LIKE", "VECTOR"})
@@ -99,14 +99,8 @@ class _Statement:
         return Outcome(changes, named)
 
     def _named_tables(self) -> tuple[TableId, ...]:
-        names = [token for token in tokens(self.sql) if token.kind in (Kind.NAME, Kind.WORD) or token.text == "."]
-        found: dict[TableId, None] = {}
-        for index, token in enumerate(names):
-            qualified = index > 1 and names[index - 1].text == "."
-            table = TableId(names[index - 2].name if qualified else self.database, token.name)
-            if table in self._known:
-                found[table] = None
-        return tuple(found)
+        named = (TableId(*each) for each in named_tables(self.sql, self.database))
+        return tuple(dict.fromkeys(table for table in named if table in self._known))
 
     def create(self) -> Outcome:
         reader = self.reader

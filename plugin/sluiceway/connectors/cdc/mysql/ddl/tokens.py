@@ -77,6 +77,19 @@ def _tokens(sql: str) -> Iterator[Token]:
             yield Token(kind, text, text.upper() if kind is Kind.WORD else text, match.start(), match.end())
 
 
+def named_tables(sql: str, database: str) -> Iterator[tuple[str, str]]:
+    """Yield the database and the table that each name of a statement may mean.
+
+    With the SQL mode ANSI_QUOTES, a text in double quotes is a name.
+    """
+    found = tokens(sql)
+    names = [each for each in found if each.kind in (Kind.NAME, Kind.WORD) or each.text == "." or each.text.startswith('"')]
+    for index, token in enumerate(names):
+        qualified = index > 1 and names[index - 1].text == "."
+        if token.text != ".":
+            yield names[index - 2].name if qualified else database, token.name
+
+
 class NotUnderstoodError(Exception):
     """The parser does not understand a statement."""
 

@@ -245,3 +245,8 @@ def _takes_the_rest(statement: str) -> bool:
 @pytest.mark.parametrize("statement", ["drop table t", "truncate table t", "rename table t to u", "alter table t rename u"])
 def test_unknown_words_behind_other_statements_are_never_lost(statement: str, word: str) -> None:
     assert T in apply_statement(_tables("create table t (a int)"), f"{statement} {word}", "db").unread
+
+
+@pytest.mark.parametrize("name", ["t", "`t`", '"t"', "db.t", '"db"."t"', "db . `t`"])
+def test_an_unknown_clause_is_told_of_a_table_with_any_quotes(name: str) -> None:
+    assert apply_statement(_tables("create table t (a int)"), f"alter table {name} frobnicate", "db").unread == (T,)
