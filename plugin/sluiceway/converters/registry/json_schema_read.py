@@ -351,15 +351,28 @@ def _expect(value: Any, kind: type, what: str) -> Any:
 
 
 def _one_of(schema: Schema, keep_nulls: bool) -> Convert:
-    converts = [(field.name, field.schema, reader(field.schema, keep_nulls=keep_nulls)) for field in schema.fields]
+    converts = [reader(field.schema, keep_nulls=keep_nulls) for field in schema.fields]
 
     def read(value: Any) -> Struct:
-        for name, inner, convert in converts:
-            if _is_instance(inner, value):
-                return Struct(schema, {name: convert(value)})
-        raise DataError(f"Did not find matching oneof field for data of type {type(value).__name__}")
+        branch = _branch(schema, value)
+        if branch is None:
+            raise DataError(f"Did not find matching oneof field for data of type {type(value).__name__}")
+        return Struct.of(schema, [convert(value) if index == branch else None for index, convert in enumerate(converts)])
 
     return read
+
+
+def _branch(schema: Schema, value: Any) -> int | None:
+    """Return the index of the first branch of a value's type; of structs, that with most of the object's properties."""
+    found, most = None, -1
+    for index, field in enumerate(schema.fields):
+        if field.schema.type is Type.STRUCT and isinstance(value, dict):
+            matching = sum(inner.name in value for inner in field.schema.fields)
+            if matching > most:
+                found, most = index, matching
+        elif _is_instance(field.schema, value):
+            return index
+    return found
 
 
 def _is_instance(schema: Schema, value: Any) -> bool:
@@ -367,8 +380,6 @@ def _is_instance(schema: Schema, value: Any) -> bool:
         return type(value) is int
     if schema.type in _FLOATS:
         return isinstance(value, (int, float, Decimal)) and not isinstance(value, bool)
-    if schema.type is Type.STRUCT:
-        return isinstance(value, dict) and all(schema.field(name) is not None for name in value)
     if schema.type is Type.BYTES:
         return isinstance(value, (float, Decimal))
     expected: Mapping[Type, type | tuple[type, ...]] = {
@@ -376,6 +387,7 @@ def _is_instance(schema: Schema, value: Any) -> bool:
         Type.STRING: str,
         Type.ARRAY: list,
         Type.MAP: (dict, list),
+        Type.STRUCT: (),
     }
     return isinstance(value, expected[schema.type])
 

@@ -16,6 +16,10 @@ from sluiceway.data.logical import DECIMAL, decimal_schema, timestamp_schema
 from sluiceway.errors import DataError
 from unit.converters.registry.data_strategies import pairs
 
+INTEGER, TEXT, NUMBER = {"type": "integer"}, {"type": "string"}, {"type": "number"}
+BASE = {"type": "object", "properties": {"id": INTEGER}, "required": ["id"]}
+MORE = {"type": "object", "properties": {"name": TEXT}}
+
 
 def converter(**options: str) -> JsonSchemaConverter:
     made = JsonSchemaConverter()
@@ -197,6 +201,35 @@ def test_one_of_becomes_a_struct_and_is_read_back() -> None:
     assert [branch["type"] for branch in again] == ["null", "string", "integer", "object"]
 
 
+def _object(required: list[str], **properties: Any) -> dict[str, Any]:
+    return {"type": "object", "properties": properties, "required": required}
+
+
+@pytest.mark.parametrize(
+    ("branches", "data", "index", "read"),
+    [
+        ([_object(["a"], a=INTEGER), _object(["b"], a=INTEGER, b=INTEGER)], '{"b":1}', 1, {"a": None, "b": 1}),
+        ([_object(["a"], a=INTEGER), _object(["b"], b=TEXT)], '{"b":"x","more":true}', 1, {"b": "x"}),
+        ([_object([], a=INTEGER), _object([], a=INTEGER, b=TEXT)], '{"a":1,"b":"x"}', 1, {"a": 1, "b": "x"}),
+        ([_object([], a=INTEGER, b=TEXT), _object([], a=INTEGER)], '{"a":1}', 0, {"a": 1, "b": None}),
+        ([_object([], a=INTEGER), _object([], b=TEXT)], '{"other":1}', 0, {"a": None}),
+        ([{"allOf": [_object([], a=INTEGER), _object([], b=TEXT)]}, _object([], b=TEXT)], '{"b":"x"}', 0, {"a": None, "b": "x"}),
+        ([TEXT, _object(["c"], a=INTEGER, c=TEXT)], '{"c":"x"}', 1, {"a": None, "c": "x"}),
+    ],
+)
+def test_an_object_is_of_the_branch_with_most_of_its_properties(
+    branches: list[Any], data: str, index: int, read: dict[str, Any]
+) -> None:
+    """Confluent's converter chooses so, and takes further properties, and absent ones that are not required."""
+    for node in ({"oneOf": branches}, {"anyOf": branches}, {"type": "array", "items": {"oneOf": branches}}):
+        is_array = "items" in node
+        value = decode(node, f"[{data}]" if is_array else data)[1]
+        union = value[0] if is_array else value
+        (name, struct), *others = [(key, each) for key, each in union.items() if each is not None]
+        assert (name, others) == (f"{ONE_OF}.field.{index}", [])
+        assert dict(struct.items()) == read
+
+
 def test_decimals_keep_their_digits_in_both_formats() -> None:
     schema, value = decimal_schema(20), Decimal("0.12345678901234567891")
     assert encode(schema, value, converter(**{"decimal.format": "numeric"})) == b"0.12345678901234567891"
@@ -258,11 +291,6 @@ def test_values_that_cannot_be_written_are_refused() -> None:
         encode(schema, Struct(schema))
     closed = to_json_schema(schema, JsonOptions(additional_properties=False))
     assert closed["additionalProperties"] is False
-
-
-INTEGER, TEXT, NUMBER = {"type": "integer"}, {"type": "string"}, {"type": "number"}
-BASE = {"type": "object", "properties": {"id": INTEGER}, "required": ["id"]}
-MORE = {"type": "object", "properties": {"name": TEXT}}
 
 
 @pytest.mark.parametrize(
