@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from cdc.captured import Captured
+from sluiceway.connectors.cdc import missing_tables
 from sluiceway.connectors.cdc.mysql.connector import MariaDbConnector
 from sluiceway.connectors.cdc.mysql.task import MariaDbSourceTask
 from sluiceway.connectors.cdc.postgres.connector import PostgresConnector
@@ -97,3 +98,21 @@ def test_a_server_that_cannot_be_reached_is_tried_again_and_shown(source: Captur
     with TaskRun(source.task, config) as run:
         assert eventually(shown)
         assert eventually(shown)
+
+
+def test_a_table_that_does_not_exist_is_shown_until_it_does_at_each_start(
+    source: Captured, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(missing_tables, "_SECONDS", 0.1)
+    source.fill("t", 3)
+    config = {**source.config, "table.include.list": f"{source.schema}.t,{source.schema}.late"}
+    offset = None
+    for _ in range(2):  # the second start has an offset, and reads no tables for a snapshot
+        with TaskRun(source.task, config, offset) as run:
+            eventually(lambda run=run: not run.poll() and run.offset and run.waits_for, what="the wait, and an offset")
+            assert f"no table fits {source.schema}.late. " in str(run.waits_for[-1])
+            offset = run.offset
+    with TaskRun(source.task, config, offset) as run:
+        eventually(lambda: run.poll() or run.waits_for, what="the wait")
+        source.fill("late", 1)
+        eventually(lambda: run.poll() is not None and run.waits_for[-1] is None, what="the end of the wait")

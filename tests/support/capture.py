@@ -63,6 +63,11 @@ class TaskRun:
     def __exit__(self, *_: object) -> None:
         self._task.stop()
 
+    @property
+    def waits_for(self) -> list[str | None]:
+        """The reasons of the task's waits, and None for each end of a wait."""
+        return self._context.waits_for
+
     def poll(self) -> list[SourceRecord]:
         records = list(self._task.poll() or ())
         if records:

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 
 from sluiceway.config.definition import ConfigDef
-from sluiceway.connectors.cdc.filters import TableId, compile_anchored, split_list
+from sluiceway.connectors.cdc.filters import split_list
 from sluiceway.connectors.cdc.naming_strategies import NAMING_STRATEGY, REGEX_OPTIONS, has_regex
 
 log = logging.getLogger(__name__)
 
 Config = Mapping[str, str]
-
-_TABLES = "table.include.list"
 
 WITHOUT_EFFECT = frozenset(
     {
@@ -78,19 +76,6 @@ def warn_of_ignored(config: Config, definition: ConfigDef, *, postgresql: bool) 
     names = ignored_options(config, definition, postgresql=postgresql)
     if names:
         log.warning("[%s] These options have no effect here: %s", config.get("name", ""), ", ".join(names))
-
-
-def warn_of_missing_tables(config: Config, tables: Iterable[TableId]) -> None:
-    """Log the expressions of ``table.include.list`` that fit none of the database's tables."""
-    names = [str(table) for table in tables]
-    missing = [each for each in split_list(config.get(_TABLES)) if not any(map(compile_anchored(each).matches, names))]
-    if missing:
-        log.warning(
-            "[%s] %s: no table fits %s. Check the name, which has the schema or database, and the user's privileges.",
-            config.get("name", ""),
-            _TABLES,
-            ", ".join(missing),
-        )
 
 
 def ignored_options(config: Config, definition: ConfigDef, *, postgresql: bool) -> list[str]:

@@ -11,8 +11,7 @@ import pytest
 from sluiceway.config.definition import ConfigDef
 from sluiceway.connectors.cdc import ignored_options as ignored
 from sluiceway.connectors.cdc import option_checks
-from sluiceway.connectors.cdc.filters import TableId
-from sluiceway.connectors.cdc.ignored_options import ignored_options, warn_of_ignored, warn_of_missing_tables
+from sluiceway.connectors.cdc.ignored_options import ignored_options, warn_of_ignored
 from sluiceway.connectors.cdc.mysql.config import DEFINITION
 from sluiceway.connectors.cdc.naming_strategies import STRATEGIES
 from sluiceway.connectors.cdc.option_checks import add_problems
@@ -267,26 +266,6 @@ def test_options_that_something_reads_are_not_warned_about(database: str, key: s
 )
 def test_keys_and_values_without_effect_are_named(changes: dict[str, str], told: list[str]) -> None:
     assert ignored_options({**MARIADB, **changes}, DEFINITION, postgresql=False) == told
-
-
-@pytest.mark.parametrize(
-    ("include", "missing"),
-    [
-        ("", None),
-        ("public.orders", None),
-        ("PUBLIC.ord.*", None),
-        ("public.ordrs", "public.ordrs"),
-        ("orders, public.customers, public.o{3}", "orders, public.o{3}"),
-    ],
-)
-def test_expressions_of_the_include_list_that_fit_no_table_are_named(
-    include: str, missing: str | None, caplog: pytest.LogCaptureFixture
-) -> None:
-    warn_of_missing_tables(
-        {"name": "c", "table.include.list": include}, [TableId("public", "orders"), TableId("public", "customers")]
-    )
-    expected = f"[c] table.include.list: no table fits {missing}. Check the name, which has the schema or database, and the "
-    assert [message.startswith(expected) for message in caplog.messages] == ([] if missing is None else [True])
 
 
 def _without_definitions(text: str) -> str:

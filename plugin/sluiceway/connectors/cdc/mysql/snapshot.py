@@ -11,7 +11,6 @@ from typing import Any
 from sluiceway.api import SourceRecord
 from sluiceway.connectors.cdc.emitter import FEWEST_ROWS, Emitter
 from sluiceway.connectors.cdc.filters import TableId
-from sluiceway.connectors.cdc.ignored_options import warn_of_missing_tables
 from sluiceway.connectors.cdc.known_tables import known_tables
 from sluiceway.connectors.cdc.mysql.binlog.stream import StartPosition
 from sluiceway.connectors.cdc.mysql.buffer import RecordBuffer
@@ -120,7 +119,6 @@ class Snapshot:
             if config.captures_database(database) or not config.only_captured_databases
             for table in self.server.tables(database)
         ]
-        warn_of_missing_tables(config.common.config, found)
         captured = [table for table in found if config.captures(table)]
         self._report_structures(captured if config.only_captured_tables else found)
         return captured

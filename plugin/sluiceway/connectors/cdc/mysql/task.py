@@ -12,6 +12,7 @@ from sluiceway.api import EncodedRecords, Offset, Partition, SourceLag, SourceRe
 from sluiceway.connectors.cdc.catch_up import CatchUp
 from sluiceway.connectors.cdc.emitter import Emitter
 from sluiceway.connectors.cdc.interval import Interval
+from sluiceway.connectors.cdc.missing_tables import MissingTables
 from sluiceway.connectors.cdc.mysql.buffer import RecordBuffer
 from sluiceway.connectors.cdc.mysql.config import SourceConfig, source_config
 from sluiceway.connectors.cdc.mysql.connection import Server
@@ -43,6 +44,7 @@ class BinlogSourceTask(SourceTask):
         self._buffer = RecordBuffer(common.queue_size, common.queue_bytes, self.context.wake)
         self._heartbeats = Interval(common.heartbeat_interval)
         self._watch = LogWatch()
+        self._missing = MissingTables(config, self.context.waiting)
         self._delay = SourceDelay()
         self._idle = Interval(_IDLE_SECONDS)
         self._newest: Offset | None = None
@@ -78,6 +80,8 @@ class BinlogSourceTask(SourceTask):
                 records += self._heartbeat()
         if self._watch.due():
             self._check_log()
+        if self._missing.due():
+            self._check_tables()
         if len(records):
             last = records if isinstance(records, EncodedRecords) else records[-1]
             self._newest = offset = last.source_offset or {}
@@ -117,6 +121,16 @@ class BinlogSourceTask(SourceTask):
             self._watch.check(self._open_server(), *self._reader.reached)
         except Exception as error:  # noqa: BLE001 (the driver's errors and lost connections)
             log.debug("The state of the binary log is unknown: %s", error)
+            self._close_server()
+
+    def _check_tables(self) -> None:
+        """Show which tables the config names that the server does not have."""
+        try:
+            server = self._open_server()
+            databases = filter(self._missing.concerns, server.databases())
+            self._missing.check([table for database in databases for table in server.tables(database)])
+        except Exception as error:  # noqa: BLE001 (the driver's errors and lost connections)
+            log.warning("Cannot check the tables of the config, trying again: %s", error)
             self._close_server()
 
     def commit(self) -> None:

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 from sluiceway.connectors.cdc.config import CommonConfig, Values, common_config
 from sluiceway.connectors.cdc.filters import Matcher, TableId, compile_anchored, filter_of, split_list, table_filter_of
-from sluiceway.connectors.cdc.ignored_options import warn_of_missing_tables
 from sluiceway.connectors.cdc.postgres.connection import Address
 from sluiceway.connectors.cdc.postgres.keys import CONFIG
 from sluiceway.connectors.cdc.postgres.type_info import Settings
@@ -46,11 +45,6 @@ class PostgresConfig:
     def captured(self, table: TableId) -> bool:
         """Tell whether a table's changes have records."""
         return self.schemas(table.schema) and self.tables(str(table))
-
-    def captured_of(self, tables: Sequence[TableId]) -> list[TableId]:
-        """Return the captured ones of the database's tables. Logs what ``table.include.list`` names and is not among them."""
-        warn_of_missing_tables(self.common.config, tables)
-        return [table for table in tables if self.captured(table)]
 
     def in_list_order(self, tables: Sequence[TableId]) -> list[TableId]:
         """Return tables in the order of ``table.include.list``, as snapshots read them."""

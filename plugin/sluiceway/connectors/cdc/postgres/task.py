@@ -11,6 +11,7 @@ from sluiceway.connectors.cdc.catch_up import CatchUp
 from sluiceway.connectors.cdc.emitter import Emitter
 from sluiceway.connectors.cdc.filters import TableId
 from sluiceway.connectors.cdc.interval import Interval
+from sluiceway.connectors.cdc.missing_tables import MissingTables
 from sluiceway.connectors.cdc.notifications import Notifications
 from sluiceway.connectors.cdc.postgres.catalog import Catalog
 from sluiceway.connectors.cdc.postgres.config import postgres_config
@@ -75,6 +76,7 @@ class PostgresTask(SourceTask):
         self._heartbeats = Interval(common.heartbeat_interval)
         self._notifications = Notifications(common, self._emitter)
         self._watch = SlotWatch(self._config)
+        self._missing = MissingTables(config, self.context.waiting)
         self._delay = SourceDelay()
         self._pending: list[SourceRecord] = []
         self._encoded: EncodedRecords | None = None  # the records that the next poll returns
@@ -166,7 +168,7 @@ class PostgresTask(SourceTask):
         if plan.snapshot and plan.stream and slot is not None and slot.lost:
             drop_slot(connection, config.slot)
             slot = None
-        tables = config.captured_of(Catalog(connection).tables())
+        tables = list(filter(config.captured, self._checked_tables(connection)))
         if plan.stream:
             ensure_publication(connection, config, tables)
         chosen = list(filter(config.common.has_snapshot, config.in_list_order(tables)))
@@ -180,6 +182,12 @@ class PostgresTask(SourceTask):
             self._notifications.snapshot("SKIPPED")
             self._pending = self._notifications.take(None)
         self._start_stream(position, offset)
+
+    def _checked_tables(self, connection: Connection) -> list[TableId]:
+        """Return the database's tables; show which ones the config names that are not there."""
+        tables = Catalog(connection).tables()
+        self._missing.check(tables)
+        return tables
 
     def _gap(self, position: Position | None, slot: Slot | None) -> str | None:
         """Return what the log lacks behind a stored position, or None."""
@@ -283,6 +291,8 @@ class PostgresTask(SourceTask):
             self._read_offset = self._offset = offset
         if self._watch.due():
             self._watch.check(self._session)
+        if self._missing.due():
+            self._checked_tables(self._session)
         if encoded is not None:
             self._pending = later
             return self._in_order(records, encoded)
