@@ -136,20 +136,23 @@ class ConnectorDagBundle(BaseDagBundle):
     def _taken(self, state: ClusterState, *, ask_airflow: bool) -> dict[str, str]:
         """Return the other bundles that define DAGs of the connectors' ids, by DAG.
 
-        Only the DAG processor has Airflow's database. A task's process uses what that has found last.
+        Only the DAG processor has Airflow's database. A task's process, and a DAG processor whose database does not answer, use
+        what was found last: otherwise a connector would replace somebody's DAG, or lose its own.
         """
         known = self.base_dir / _TAKEN
-        try:
-            if ask_airflow:
-                from sluiceway.provider.pause_sync.airflow_db import AirflowDatabase
+        if ask_airflow:
+            from sluiceway.provider.pause_sync.airflow_db import AirflowDatabase
 
+            try:
                 found = AirflowDatabase().other_bundles(list(generated(state)), self.name)
+            except Exception as error:  # noqa: BLE001 (a database's driver raises any)
+                log.warning("Bundle %s cannot read whether other bundles have DAGs of its connectors' ids: %s", self.name, error)
+            else:
                 write_atomically(known, json.dumps(found))
+                return found
+        try:
             return dict(json.loads(known.read_text(encoding="utf-8")))
         except FileNotFoundError:
-            return {}
-        except Exception as error:  # noqa: BLE001 (without the database, connectors must keep their DAGs)
-            log.warning("Bundle %s cannot read whether other bundles have DAGs of its connectors' ids: %s", self.name, error)
             return {}
 
     def _is_fresh(self) -> bool:

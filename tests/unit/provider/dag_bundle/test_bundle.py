@@ -51,7 +51,9 @@ def test_a_task_beside_a_dag_processor_does_not_read_kafka(tmp_path: Path) -> No
     assert (processor.reads, task.reads) == (1, 0)
 
 
-def test_a_task_knows_the_dags_of_other_bundles_from_the_dag_processor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_dags_of_other_bundles_are_known_to_tasks_and_while_airflows_database_is_away(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def other_bundles(_: AirflowDatabase, dags: list[str], bundle: str) -> dict[str, str]:
         assert (dags, bundle) == (["a"], "connectors")
         return {"a": "team"}
@@ -64,7 +66,8 @@ def test_a_task_knows_the_dags_of_other_bundles_from_the_dag_processor(tmp_path:
     monkeypatch.undo()
     assert task._taken(state, ask_airflow=False) == {"a": "team"}
     monkeypatch.setattr(AirflowDatabase, "other_bundles", lambda *_: 1 / 0)
-    assert processor._taken(state, ask_airflow=True) == {}  # connectors keep their DAGs
+    assert processor._taken(state, ask_airflow=True) == {"a": "team"}
+    assert Bundle(tmp_path / "new")._taken(state, ask_airflow=True) == {}, "nothing was ever found"
 
 
 def test_a_task_without_a_dag_processor_reads_kafka_each_time(tmp_path: Path) -> None:
