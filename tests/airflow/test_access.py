@@ -163,3 +163,19 @@ def test_a_connector_cannot_take_over_another_users_hand_written_dag(guard: acce
     with pytest.raises(HTTPException) as caught:
         guard.check_config("a", {"airflow.dag": "theirs"})
     assert caught.value.status_code == 403
+
+
+@pytest.mark.parametrize(
+    ("name", "stored", "asked"), [("new", None, ("POST", "new")), ("c", {"airflow.dag": "mine"}, ("PUT", "mine"))]
+)
+def test_a_preview_needs_the_right_to_run_the_connector(
+    monkeypatch: pytest.MonkeyPatch, name: str, stored: dict[str, str] | None, asked: tuple[str, str]
+) -> None:
+    seen: list[tuple[str, str | None]] = []
+    monkeypatch.setattr(access.DagGuard, "require", lambda _self, method, dag: seen.append((method, dag)))
+    guard = access.DagGuard(SimpleNamespace())  # type: ignore[arg-type]
+    guard.check_preview(name, stored)
+    assert seen == [asked]
+    monkeypatch.setenv("AIRFLOW__SLUICEWAY__PREVIEW_ENABLED", "False")
+    with pytest.raises(HTTPException, match="preview_enabled"):
+        guard.check_preview(name, stored)

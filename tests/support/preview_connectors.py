@@ -33,6 +33,7 @@ class OddSourceTask(SourceTask):
     def start(self, config: Mapping[str, str]) -> None:
         self._behavior = config.get("behavior", "")
         self._trace = Path(config["trace"]) if "trace" in config else None
+        self._secret = config.get("secret", "")
         offset = self.context.offset_storage_reader.offset(PARTITION)
         self._next = 1 if offset is None else int(offset["n"]) + 1
 
@@ -45,6 +46,13 @@ class OddSourceTask(SourceTask):
                 os.kill(os.getpid(), signal.SIGSEGV)
         if self._behavior == "nothing":
             return None
+        if self._behavior == "write":
+            self._did("poll")
+        if self._behavior == "tell":
+            raise ConnectError(f"the secret is {self._secret}")
+        if self._behavior == "environment":
+            shown = [f"{name}={value}" for name, value in os.environ.items()]
+            return [SourceRecord(PARTITION, {"n": 1}, "odd", text, STRING_SCHEMA) for text in shown]
         if self._behavior == "retry" and self._next == 1:
             self._next = 2
             raise RetriableError("away")

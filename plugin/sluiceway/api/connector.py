@@ -98,6 +98,15 @@ class Connector(abc.ABC):
     @classmethod
     def validate(cls, config: Mapping[str, str]) -> dict[str, ValidatedValue]:
         """Validate the connector's own keys. Must have no side effects; may query the other system for recommended values."""
+        return cls.check(config)
+
+    @classmethod
+    def check(cls, config: Mapping[str, str]) -> dict[str, ValidatedValue]:
+        """Validate the connector's own keys as far as that needs no connection and no file.
+
+        Airflow's API server calls this instead of ``validate``, with references that are not resolved. A preview calls
+        ``validate``, in a process of its own.
+        """
         return cls.config_def().validate(config)
 
 

@@ -48,7 +48,8 @@ class Herder:
 
     Has no state of its own, so any number of herders may exist. Thread-safe if the stores are. Reads do not wait for Kafka.
     Writes wait up to the stores' timeouts and raise the stores' errors. ``clock`` returns seconds since the epoch. ``admit`` is
-    called with a new connector's name and valid config, and raises ConflictError if it cannot be created here.
+    called with a new connector's name and valid config, and raises ConflictError if it cannot be created here. ``offline``: a
+    validation resolves no reference and connects to nothing, because this process has rights that connectors' authors have not.
     """
 
     def __init__(
@@ -61,6 +62,7 @@ class Herder:
         clock: Callable[[], float] = time.time,
         open_groups: OpenGroups = kafka_groups,
         admit: Callable[[str, Mapping[str, str]], None] = _admit_all,
+        offline: bool = False,
     ) -> None:
         self._worker = worker
         self._config = config
@@ -69,6 +71,7 @@ class Herder:
         self._clock = clock
         self._open_groups = open_groups
         self._admit = admit
+        self.offline = offline
         self._origin: Origin | None = None
 
     def acting_for(self, origin: Origin) -> Herder:
@@ -173,14 +176,14 @@ class Herder:
 
     def validate(self, config: Config) -> ConfigInfos:
         """Return all keys of a config with their definitions and errors. Raises BadRequestError or ConfigError."""
-        return validation.validate_config(config, self._worker)
+        return validation.validate_config(config, self._worker, offline=self.offline)
 
     def create(self, name: str, config: Config, initial_state: TargetState | None = None) -> ConnectorInfo:
         """Create a connector if its config is valid, and return its info.
 
         Otherwise raises BadRequestError, AlreadyExistsError, or ConflictError, and stores nothing.
         """
-        stored, secrets = validation.checked(validation.named(name, config), self._worker)
+        stored, secrets = self._checked(validation.named(name, config))
 
         def refuse_existing(newest: ClusterState) -> None:
             if newest.entry(name) is not None:
@@ -201,7 +204,7 @@ class Herder:
         Otherwise raises BadRequestError, or ConflictError for a new connector, and for a config that an Airflow task sets unless
         it is ``by_task``; and stores nothing. A running driver applies the new config by itself.
         """
-        stored, secrets = validation.checked(validation.named(name, config), self._worker)
+        stored, secrets = self._checked(validation.named(name, config))
         created = False
 
         def note_existence(newest: ClusterState) -> None:
@@ -228,7 +231,7 @@ class Herder:
             entry = self._existing(name)
             before = entry.config or {}
             after = _patched(validation.named(name, before), validation.named(name, patch) if patch.get(NAME) else patch)
-            stored, secrets = validation.checked(after, self._worker)
+            stored, secrets = self._checked(after)
             task_configs.refuse_change(name, entry, stored)
             unchanged = functools.partial(_refuse_changed, name, before)
             try:
@@ -375,6 +378,9 @@ class Herder:
                 self._status.put_task(TaskId(name, number), replace(status, generation=task.generation))
 
     # Helpers.
+
+    def _checked(self, config: Config) -> validation.Checked:
+        return validation.checked(config, self._worker, offline=self.offline)
 
     def _existing(self, name: str) -> ConnectorEntry:
         entry = self._config.snapshot().entry(name)

@@ -6,6 +6,7 @@ Calls the worker's config providers; no other I/O.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 
 from sluiceway.config.password import HIDDEN
@@ -32,20 +33,31 @@ class References:
     errors: Mapping[str, list[str]] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, config: Mapping[str, str | None], worker: WorkerConfig) -> References:
-        """Resolve the references of a config. Raises ConfigError if the worker's config providers cannot be created."""
+    def of(cls, config: Mapping[str, str | None], worker: WorkerConfig, *, offline: bool = False) -> References:
+        """Resolve the references of a config. Raises ConfigError if the worker's config providers cannot be created.
+
+        ``offline``: read no value and leave all references as they are; ``errors`` are then those of their form.
+        """
         written = {key: value for key, value in config.items() if value is not None and "${" in value}
         if not written:
             return cls(config, {}, frozenset())
-        providers = resolver(worker)
-        try:
-            errors = {key: found for key, value in written.items() if (found := _errors(providers, value, worker))}
+        reads = not offline and bool(worker.values[VALIDATES_REFERENCES])
+        with closing(resolver(worker)) as providers:
+            errors = {key: found for key, value in written.items() if (found := _errors(providers, value, reads=reads))}
             keys = referring_keys(written)
-            resolved = {key: None if key in errors else _resolved(providers, written[key]) for key in keys}
-        finally:
-            providers.close()
+            resolved = {key: None if offline or key in errors else _resolved(providers, written[key]) for key in keys}
         known = {key: value for key, value in resolved.items() if value is not None}
         return cls({**config, **known}, {key: written[key] for key in keys}, frozenset(keys - known.keys()), errors)
+
+    @property
+    def known(self) -> dict[str, str]:
+        """The config without null values. It contains secrets: do not log or store it."""
+        return {key: value for key, value in self.config.items() if value is not None}
+
+    @property
+    def warnings(self) -> list[str]:
+        """Which values cannot be resolved here."""
+        return [f"The value of {key} cannot be resolved on this machine: {self.config[key]}" for key in sorted(self.unknown)]
 
     def shown(self, infos: ConfigInfos) -> ConfigInfos:
         """Return the result with references instead of resolved values, and of unresolved ones with only their own errors."""
@@ -81,8 +93,8 @@ class References:
         return value.value if written is None or value.value == HIDDEN else written
 
 
-def _errors(providers: Resolver, text: str, worker: WorkerConfig) -> list[str]:
-    return providers.errors(text) or (providers.missing(text) if worker.values[VALIDATES_REFERENCES] else [])
+def _errors(providers: Resolver, text: str, *, reads: bool) -> list[str]:
+    return providers.errors(text) or (providers.missing(text) if reads else [])
 
 
 def _resolved(providers: Resolver, text: str) -> str | None:

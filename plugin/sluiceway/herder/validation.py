@@ -80,34 +80,35 @@ class Checked(NamedTuple):
     secrets: frozenset[str]
 
 
-def checked(config: Config, worker: WorkerConfig) -> Checked:
-    """Return a valid config.
+def checked(config: Config, worker: WorkerConfig, *, offline: bool = False) -> Checked:
+    """Return a valid config. ``offline`` as in ``validate_config``.
 
     Raises InvalidConfigError with all errors, and the errors of ``validate_config``.
     """
-    found = validate_config(config, worker)
+    found = validate_config(config, worker, offline=offline)
     if found.error_count:
         raise InvalidConfigError(found.errors)
     return Checked({key: value for key, value in config.items() if value is not None}, found.password_keys)
 
 
-def validate_config(config: Config, worker: WorkerConfig) -> ConfigInfos:
+def validate_config(config: Config, worker: WorkerConfig, *, offline: bool = False) -> ConfigInfos:
     """Return the result of PUT /connector-plugins/{connector}/config/validate.
 
+    ``offline``: resolve no reference and connect to nothing, so that a key with a reference has no errors but those of its form.
     A value of None (JSON's null) is an error of its key. Raises BadRequestError if the connector class is missing, and
     ConfigError for a client override that does not have its type. Hides secret values, and shows references
     (``${provider:path:key}``) instead of the values they resolve to.
     """
-    references = References.of(config, worker)
+    references = References.of(config, worker, offline=offline)
     try:
-        return references.shown(_validate(references.config, worker))
+        return references.shown(_validate(references.config, worker, offline=offline))
     except ConfigError as error:
         raise ConfigError(references.hidden(str(error))) from None
     except BadRequestError as error:
         raise BadRequestError(references.hidden(str(error))) from None
 
 
-def _validate(config: Config, worker: WorkerConfig) -> ConfigInfos:
+def _validate(config: Config, worker: WorkerConfig, *, offline: bool) -> ConfigInfos:
     connector = _named_class(config)
     name = str(config[CONNECTOR_CLASS])
     if version_mismatch(connector, _wanted_version(config)):
@@ -128,7 +129,7 @@ def _validate(config: Config, worker: WorkerConfig) -> ConfigInfos:
     own = connector.config_def()
     # The connector's definition wins for keys that both define.
     definition = framework.replace(*own).define(*(key for key in own if key.name not in framework))
-    found |= connector.validate(cast(Mapping[str, str], config))
+    found |= (connector.check if offline else connector.validate)(cast(Mapping[str, str], config))
     infos = _infos(name, definition, found.values())
     infos = replace(infos, groups=tuple(dict.fromkeys([*framework.groups, *own.groups])))
     infos += override_infos(config, policy, sink=sink)

@@ -7,14 +7,22 @@ from typing import Any
 
 from sluiceway.preview.request import Event
 
+Hide = Callable[[str], str]
+"""Replaces secrets in a text."""
+
 _WARNINGS = 20
 
 
 class Answer:
-    """The answer so far. ``hide`` replaces secrets in messages."""
+    """The answer so far. ``hide`` replaces secrets in messages.
 
-    def __init__(self, hide: Callable[[str], str] = lambda text: text) -> None:
+    ``shows_log``: whether the answer has the end of the log of a process that crashed, in which ``hide`` finds all secrets.
+    """
+
+    def __init__(self, hide: Hide = lambda text: text, *, shows_log: bool = True) -> None:
         self._hide = hide
+        self._shows_log = shows_log
+        self.validation: dict[str, Any] | None = None
         self.ready = False
         self.ended = False
         self.phase = ""
@@ -26,21 +34,24 @@ class Answer:
 
     def add(self, event: Event) -> None:
         """Add one event."""
+        event = hidden(event, self._hide)
         kind = event.pop("event")
         if kind == "ready":
             self.ready = True
         elif kind == "phase":
             self.phase = event["phase"]
         elif kind == "record":
-            self.records.append(self._hidden(event))
+            self.records.append(event)
         elif kind == "target":
-            self.target = self._hidden(event)
+            self.target = event
+        elif kind == "invalid":
+            self.validation = event["validation"]
         elif kind == "warning" and len(self.warnings) < _WARNINGS:
-            self.warnings.append(self._hide(event["text"]))
+            self.warnings.append(event["text"])
         elif kind == "end":
             self.ended = True
             self.note = event.get("note", "")
-            self.error = self._hidden(event).get("error")
+            self.error = event.get("error")
 
     def stopped(self, seconds: float) -> None:
         """Note that the process was ended, because its time was over."""
@@ -54,7 +65,10 @@ class Answer:
         """Note that the process ended by itself without an answer; ``code`` as ``Popen.returncode``."""
         how = f"by signal {-code}" if code < 0 else f"with exit code {code}"
         where = self.phase or "its start"
-        self.error = {"message": f"The preview's process ended {how} in {where}.", "trace": self._hide(log)}
+        self.error = {
+            "message": f"The preview's process ended {how} in {where}.",
+            "trace": self._hide(log) if self._shows_log else "",
+        }
 
     def to_json(self) -> dict[str, Any]:
         """Return the answer without what the request says."""
@@ -66,11 +80,12 @@ class Answer:
             "error": self.error,
         }
 
-    def _hidden(self, event: Event) -> Event:
-        """Hide secrets in the messages of an error; the data of records is shown as it would be written."""
-        error = event.get("error")
-        if isinstance(error, str):
-            event["error"] = self._hide(error)
-        elif isinstance(error, dict):
-            event["error"] = {key: self._hide(value) if isinstance(value, str) else value for key, value in error.items()}
-        return event
+
+def hidden(event: Event, hide: Hide) -> Event:
+    """Return an event without secrets in its messages. The data of records is shown as it would be written."""
+    error = event.get("error")
+    if isinstance(error, str):
+        return {**event, "error": hide(error)}
+    if isinstance(error, dict):
+        return {**event, "error": {key: hide(value) if isinstance(value, str) else value for key, value in error.items()}}
+    return {**event, "text": hide(event["text"])} if event["event"] == "warning" else dict(event)

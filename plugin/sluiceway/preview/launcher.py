@@ -10,12 +10,14 @@ import selectors
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from sluiceway.errors import ConflictError
 from sluiceway.preview.answer import Answer
+from sluiceway.preview.isolation import variables
 from sluiceway.preview.request import PreviewRequest
 
 _START_SECONDS = 60.0  # until the process has imported what it needs, on a busy machine
@@ -33,34 +35,40 @@ def run_preview(request: PreviewRequest, answer: Answer) -> None:
     if not _turns.acquire(timeout=_TURN_SECONDS):
         raise ConflictError(f"{_MOST_AT_ONCE} previews run already. Try again in some seconds.")
     try:
-        with _process() as process:
+        with _process(request) as process:
             _Exchange(process, request, answer).run()
     finally:
         _turns.release()
 
 
 @contextlib.contextmanager
-def _process() -> Iterator[subprocess.Popen[bytes]]:
-    """Start a process in a session of its own; at the end, kill the session."""
-    path = os.pathsep.join(each for each in sys.path if each)
-    environment = {**os.environ, "PYTHONPATH": path, "PYTHONSAFEPATH": "1", "PYTHONUNBUFFERED": "1"}
-    process = subprocess.Popen(
-        [sys.executable, "-m", "sluiceway.preview.process"],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        env=environment,
-        start_new_session=True,
-    )
-    try:
-        yield process
-    finally:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
-        for stream in (process.stdin, process.stdout, process.stderr):
-            if stream is not None:
-                stream.close()
+def _process(request: PreviewRequest) -> Iterator[subprocess.Popen[bytes]]:
+    """Start a process in a session of its own, with a folder for temporary files; at the end, kill the session."""
+    with tempfile.TemporaryDirectory(prefix="sluiceway-preview-", ignore_cleanup_errors=True) as folder:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "sluiceway.preview.process"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env={**_environment(request, folder), "PYTHONSAFEPATH": "1", "PYTHONUNBUFFERED": "1"},
+            cwd=folder if request.isolated else None,
+            start_new_session=True,
+        )
+        try:
+            yield process
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+            for stream in (process.stdin, process.stdout, process.stderr):
+                if stream is not None:
+                    stream.close()
+
+
+def _environment(request: PreviewRequest, folder: str) -> Mapping[str, str]:
+    if request.isolated:
+        return {**variables(request.worker.raw), "TMPDIR": folder}
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(each for each in sys.path if each)}
 
 
 class _Exchange:

@@ -8,6 +8,9 @@ import os
 import pickle
 import signal
 import sys
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
 from typing import IO
 
 from sluiceway.api import SinkConnector, SourceConnector
@@ -15,6 +18,10 @@ from sluiceway.config.connector import CONNECTOR_CLASS, CONNECTOR_VERSION
 from sluiceway.discovery import connector_class, plugins
 from sluiceway.errors import ConnectError, java_text_of, trace_of
 from sluiceway.herder.plugin_path import use_plugin_path
+from sluiceway.herder.references import References
+from sluiceway.herder.validation import validate_config
+from sluiceway.preview.answer import Hide, hidden
+from sluiceway.preview.isolation import limit_files, unreadable
 from sluiceway.preview.request import Event, PreviewRequest, Tell
 from sluiceway.preview.sink import preview_sink
 from sluiceway.preview.source import preview_source
@@ -30,35 +37,67 @@ def main() -> None:
     request: PreviewRequest = pickle.loads(sys.stdin.buffer.read())  # noqa: S301 (written by the process that started this one)
     with _own_stdout() as answers:
 
-        def tell(event: Event) -> None:
+        def write(event: Event) -> None:
             answers.write(json.dumps(event).encode() + b"\n")
             answers.flush()
 
+        tell = Teller(write)
         logging.basicConfig(stream=sys.stderr, level=logging.WARNING)
         logging.getLogger().addHandler(_Warnings(tell))
         _bound(request.limits.seconds)
+        if request.isolated:
+            limit_files(request.worker.raw, Path(tempfile.gettempdir()))
         use_plugin_path(request.worker.raw)
         run(request, tell)
 
 
-def run(request: PreviewRequest, tell: Tell) -> None:
+class Teller:
+    """Tells events, with what ``hide`` leaves of their messages."""
+
+    def __init__(self, tell: Tell) -> None:
+        self._tell = tell
+        self.hide: Hide = lambda text: text
+
+    def __call__(self, event: Event) -> None:
+        self._tell(hidden(event, self.hide))
+
+
+def run(request: PreviewRequest, tell: Teller) -> None:
     """Run a preview. Failures are told, not raised. Its time begins when the plugins are loaded."""
     try:
         for group in _GROUPS:
             plugins(group)
         tell({"event": "ready"})
-        config = request.config
-        cls = connector_class(config[CONNECTOR_CLASS], config.get(CONNECTOR_VERSION))
-        if issubclass(cls, SinkConnector):
-            note = preview_sink(cls, config, request, tell)
-        elif issubclass(cls, SourceConnector):
-            note = preview_source(cls, config, request, tell)
-        else:
-            raise ConnectError(f"{cls.__name__} is neither a source nor a sink connector.")
+        config = _prepared(request, tell) if request.isolated else request.config
+        note = "" if config is None else _preview(config, request, tell)
     except Exception as error:  # noqa: BLE001 (the outermost boundary of the connector's code)
         tell({"event": "end", "error": {"message": java_text_of(error), "trace": trace_of(error)}})
     else:
         tell({"event": "end", "note": note})
+
+
+def _preview(config: Mapping[str, str], request: PreviewRequest, tell: Tell) -> str:
+    """Tell records of a config without references. Return why there are not more."""
+    cls = connector_class(config[CONNECTOR_CLASS], config.get(CONNECTOR_VERSION))
+    if issubclass(cls, SinkConnector):
+        return preview_sink(cls, config, request, tell)
+    if issubclass(cls, SourceConnector):
+        return preview_source(cls, config, request, tell)
+    raise ConnectError(f"{cls.__name__} is neither a source nor a sink connector.")
+
+
+def _prepared(request: PreviewRequest, tell: Teller) -> Mapping[str, str] | None:
+    """Return the config with its references resolved as on a driver; None if it has errors, which are told."""
+    references = References.of(request.config, request.worker)
+    tell.hide = references.hidden
+    tell({"event": "phase", "phase": "the validation of the config"})
+    found = validate_config(request.config, request.worker)
+    if found.error_count:
+        tell({"event": "invalid", "validation": found.to_json()})
+        return None
+    for warning in (*references.warnings, *unreadable(request.config, request.worker.raw)):
+        tell({"event": "warning", "text": warning})
+    return references.known
 
 
 def _own_stdout() -> IO[bytes]:

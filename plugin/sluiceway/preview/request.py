@@ -13,7 +13,7 @@ MOST_RECORDS = 100
 MOST_SECONDS = 60.0
 
 Event = dict[str, Any]
-"""A JSON object with its kind in ``event``: ``ready``, ``phase``, ``record``, ``target``, ``warning`` or ``end``."""
+"""A JSON object with its kind in ``event``: ``ready``, ``phase``, ``record``, ``target``, ``warning``, ``invalid`` or ``end``."""
 
 Tell = Callable[[Event], None]
 """Sends an event to the process that asked for the preview."""
@@ -32,10 +32,12 @@ class PreviewRequest:
     """One preview. Picklable, because it is sent to a process.
 
     ``config`` is the connector's, with references resolved: it contains secrets. ``offsets`` are the stored ones from which the
-    connector would continue; None for the beginning.
+    connector would continue; None for the beginning. ``isolated``: the process reaches nothing of the server that starts it; it
+    resolves the references, and validates the config first with what needs a connection.
     """
 
     config: Mapping[str, str] = field(repr=False)
     worker: WorkerConfig = field(repr=False)
     offsets: Sequence[OffsetEdit] | None
     limits: Limits
+    isolated: bool = False

@@ -8,13 +8,15 @@ from typing import Any
 from sluiceway.config.connector import CONNECTOR_CLASS, CONNECTOR_VERSION, NAME
 from sluiceway.config.source_keys import OFFSETS_TOPIC
 from sluiceway.discovery import connector_class, is_sink, java_name
-from sluiceway.errors import NotFoundError
+from sluiceway.errors import ConnectError, NotFoundError
 from sluiceway.herder import Herder
 from sluiceway.herder.offset_edits import OffsetEdit
 from sluiceway.herder.references import References
 from sluiceway.kafka.admin import partition_count
 from sluiceway.kafka.clients import admin_client
+from sluiceway.preview import landlock
 from sluiceway.preview.answer import Answer
+from sluiceway.preview.isolation import without_servers_keys
 from sluiceway.preview.launcher import run_preview
 from sluiceway.preview.request import Limits, PreviewRequest
 
@@ -28,9 +30,10 @@ def preview(
 ) -> dict[str, Any]:
     """Return a preview of a config as JSON.
 
-    A config with errors is not run; the result of its validation is in ``validation``. The connector starts at the stored offsets
-    of the connector with its name, if there is one. Raises BadRequestError and ConfigError as validation does, and ConflictError
-    if too many previews run.
+    A config with errors is not run; the result of its validation is in ``validation``. If this process is not to resolve
+    references (``Herder.offline``), the preview's process does so, and tries what needs a connection. The connector starts at
+    the stored offsets of the connector with its name, if there is one. Raises BadRequestError and ConfigError as validation
+    does, and ConflictError if too many previews run.
     """
     named = config if config.get(NAME) else {**config, NAME: _UNNAMED}
     found = herder.validate(named)
@@ -40,20 +43,40 @@ def preview(
     known = {key: value for key, value in named.items() if value is not None}
     cls = connector_class(known[CONNECTOR_CLASS], known.get(CONNECTOR_VERSION))
     offsets = None if from_beginning else _stored_offsets(herder, known[NAME], sink=is_sink(cls))
-    references = References.of(known, herder.worker)  # here, because only this process may know Airflow's connections
-    answer = Answer(references.hidden)
-    for key in sorted(references.unknown):
-        answer.add({"event": "warning", "text": f"The value of {key} cannot be resolved on this machine: {known[key]}"})
-    resolved = {key: value for key, value in references.config.items() if value is not None}
-    run(PreviewRequest(resolved, herder.worker, offsets, limits), answer)
+    answer, request = _isolated(known, herder, offsets, limits) if herder.offline else _plain(known, herder, offsets, limits)
+    run(request, answer)
     return {
         "name": known[NAME],
         "class": java_name(cls),
         "type": "sink" if is_sink(cls) else "source",
         "start": "beginning" if offsets is None else "stored offsets",
-        "validation": None,
+        "validation": answer.validation,
         **answer.to_json(),
     }
+
+
+def _plain(
+    config: Mapping[str, str], herder: Herder, offsets: Sequence[OffsetEdit] | None, limits: Limits
+) -> tuple[Answer, PreviewRequest]:
+    """Return a request for a process with the rights and references of this one."""
+    references = References.of(config, herder.worker)
+    answer = Answer(references.hidden)
+    for text in references.warnings:
+        answer.add({"event": "warning", "text": text})
+    return answer, PreviewRequest(references.known, herder.worker, offsets, limits)
+
+
+def _isolated(
+    config: Mapping[str, str], herder: Herder, offsets: Sequence[OffsetEdit] | None, limits: Limits
+) -> tuple[Answer, PreviewRequest]:
+    """Return a request for a process that reaches nothing of this one. Raises ConnectError if the system has no means for it."""
+    if not landlock.available():
+        raise ConnectError(
+            "Previews in Airflow need Linux 5.13 or newer with Landlock, which limits the files that they read. "
+            "Run `sluiceway preview` with a REST API outside of Airflow instead."
+        )
+    worker = without_servers_keys(herder.worker)
+    return Answer(shows_log=False), PreviewRequest(config, worker, offsets, limits, isolated=True)
 
 
 def _stored_offsets(herder: Herder, name: str, *, sink: bool) -> Sequence[OffsetEdit] | None:

@@ -7,11 +7,12 @@ executors have no Airflow, so the task that submits a driver resolves the refere
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from sluiceway.config.environment import HANDED_OVER
+from sluiceway.config.environment import HANDED_OVER, ISOLATED
 from sluiceway.config.parsing import parse_list
 from sluiceway.config.password import Password
 from sluiceway.config.providers import ConfigData, ConfigProvider
@@ -48,6 +49,8 @@ class AirflowConfigProvider(ConfigProvider):
             self.check(path, "")
         if path == RUN:
             raise _no_run(keys)
+        if ISOLATED in os.environ:
+            raise ConfigError("A preview knows no connections and variables of Airflow.")
         if path == VARIABLE:
             found: dict[str, str | None] = {key: _variable(key) for key in keys}
         else:

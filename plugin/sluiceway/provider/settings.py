@@ -74,6 +74,13 @@ OPTIONS = (
     Option("progress_interval", "30.0", "float", "Seconds between two progress lines in the log of a connector's task."),
     Option("sensor_interval", "5.0", "float", "Seconds between two polls of Kafka for a deferred task."),
     Option(
+        "preview_enabled",
+        "True",
+        "boolean",
+        "Whether who may run a connector may preview it. A preview connects to other systems from the API server's machine, in a "
+        "process without Airflow's settings and secrets.",
+    ),
+    Option(
         "callbacks",
         "",
         "string",
@@ -105,6 +112,7 @@ class Settings:
     drain_timeout: float = 15.0
     progress_interval: float = 30.0
     sensor_interval: float = 5.0
+    preview_enabled: bool = True
     callbacks: tuple[str, ...] = ()
     spark_ui_url: str = ""
     settle_time: float = 10.0
@@ -125,6 +133,7 @@ class Settings:
             drain_timeout=_seconds("drain_timeout", texts["drain_timeout"]),
             progress_interval=_seconds("progress_interval", texts["progress_interval"]),
             sensor_interval=_seconds("sensor_interval", texts["sensor_interval"]),
+            preview_enabled=_boolean("preview_enabled", texts["preview_enabled"]),
             callbacks=tuple(parse_list(texts["callbacks"])),
             spark_ui_url=texts["spark_ui_url"],
         )

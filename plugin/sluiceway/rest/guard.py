@@ -17,6 +17,9 @@ class Guard(Protocol):
     def check_config(self, name: str, config: Mapping[str, str | None]) -> None:
         """Raise HTTPException (403) if the user may not set this config for the connector."""
 
+    def check_preview(self, name: str, config: Mapping[str, str] | None) -> None:
+        """Raise HTTPException (403) if the user may not run this connector. ``config`` is the stored one; None for a new one."""
+
 
 class AllowAll:
     """The guard of an app without permissions."""
@@ -26,6 +29,9 @@ class AllowAll:
 
     def check_config(self, name: str, config: Mapping[str, str | None]) -> None:
         """Allow every config."""
+
+    def check_preview(self, name: str, config: Mapping[str, str] | None) -> None:
+        """Allow every preview."""
 
 
 _ALLOW_ALL = AllowAll()

@@ -4,7 +4,7 @@
 import functools
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, HTTPException, Query, Request
+from fastapi import APIRouter, Depends, Query, Request
 from fastapi.responses import Response
 
 from sluiceway.config.connector import NAME
@@ -16,6 +16,9 @@ from sluiceway.rest.bodies import JsonResponse
 from sluiceway.rest.conventions import json_only, readable
 from sluiceway.rest.guard import guard_of
 from sluiceway.rest.requests import Body, TheHerder, json_body
+
+PREVIEW_PATH = "/connector-plugins/{plugin}/config/preview"
+"""The path that runs a config. Whether the user may do so is for the endpoint to ask: the connector's name is in the body."""
 
 _CONFIG = {"connector.class": "FileStreamSource", "name": "a", "topic": "lines"}
 
@@ -47,7 +50,7 @@ def validate(plugin: str, body: Body, herder: TheHerder) -> Response:
 
 
 @router.post(
-    "/connector-plugins/{plugin}/config/preview",
+    PREVIEW_PATH,
     summary="Run a config on a few records without writing anything",
     openapi_extra=json_body(_CONFIG),
 )
@@ -65,7 +68,6 @@ def preview_config(
     name = config.get(NAME) or ""
     guard = guard_of(request)
     guard.check_config(name, config)
-    if name in herder.connectors() and not guard.visible({name: herder.info(name).config}):
-        raise HTTPException(403, "Forbidden")
+    guard.check_preview(name, herder.info(name).config if name in herder.connectors() else None)
     limits = Limits(records, seconds)
     return JsonResponse(preview(herder, config, limits, from_beginning=from_beginning.lower() == "true"))

@@ -9,7 +9,7 @@ import pytest
 
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.preview import source
-from sluiceway.preview.process import run
+from sluiceway.preview.process import Teller, run
 from sluiceway.preview.request import Limits, PreviewRequest
 from support.preview_connectors import PARTITION, SOURCE
 
@@ -26,7 +26,7 @@ def previewed(limits: Limits = THREE, offsets: Any = None, **config: str) -> lis
     """Return the events of a preview."""
     events: list[dict[str, Any]] = []
     full = {"name": "odd", "connector.class": SOURCE, **{key.replace("_", "."): value for key, value in config.items()}}
-    run(PreviewRequest(full, WORKER, offsets, limits), events.append)
+    run(PreviewRequest(full, WORKER, offsets, limits), Teller(events.append))
     return events
 
 

@@ -232,8 +232,8 @@ def test_a_patch_keeps_what_others_changed_while_it_was_being_checked(connect: C
     checked = validation.checked
     interfered: list[bool] = []
 
-    def check_slowly(config: Any, worker: Any) -> Any:
-        stored = checked(config, worker)
+    def check_slowly(config: Any, worker: Any, **more: Any) -> Any:
+        stored = checked(config, worker, **more)
         if not interfered:
             interfered.append(True)
             connect.config.put_connector("s", SOURCE | {"name": "s", "other": "1"})
@@ -253,7 +253,7 @@ def test_a_patch_gives_up_where_others_never_stop_changing_the_config(connect: C
     connect.make("s", SOURCE, State.RUNNING)
     changes = iter(range(1000))
 
-    def check_slowly(*_: Any) -> Any:
+    def check_slowly(*_: Any, **_more: Any) -> Any:
         connect.config.put_connector("s", SOURCE | {"name": "s", "n": str(next(changes))})
         return SOURCE, frozenset()
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -62,18 +62,21 @@ def test_another_class_than_that_of_the_path_is_refused(http: TestClient, calls:
     assert calls == []
 
 
-class _SeesNothing:
-    def visible(self, configs: Mapping[str, Mapping[str, str]]) -> Sequence[str]:
-        return []
+class _CreatesOnly:
+    """A guard of a user who may create connectors, and change none."""
 
     def check_config(self, name: str, config: Mapping[str, str | None]) -> None:
         if "airflow.dag" in config:
             raise HTTPException(403, "Forbidden")
 
+    def check_preview(self, name: str, config: Mapping[str, str] | None) -> None:
+        if config is not None:
+            raise HTTPException(403, "Forbidden")
 
-def test_a_connector_that_the_user_may_not_see_is_not_previewed(herder: Herder, calls: Calls) -> None:
+
+def test_a_connector_that_the_user_may_not_run_is_not_previewed(herder: Herder, calls: Calls) -> None:
     def guard(request: Request) -> None:
-        request.state.guard = _SeesNothing()
+        request.state.guard = _CreatesOnly()
 
     http = TestClient(make_app(lambda: herder, dependencies=[Depends(guard)]))
     assert http.post(PATH, json=CONFIG).status_code == 200

@@ -42,12 +42,16 @@ class FileSinkConnector(SinkConnector):
 
         No answer within seconds is not an error.
         """
-        found = add_conflicts(cls.kind.definition.validate(config), cls.kind)
+        found = cls.check(config)
         if not any(each.errors for each in found.values()):
             options = FileOptions.of(config, cls.kind)
             for key, message in [*_refusals(options.store, options.names.topics_dir), *_metastore_refusals(options.hive)]:
                 found[key].errors.append(message)
         return found
+
+    @classmethod
+    def check(cls, config: Mapping[str, str]) -> dict[str, ValidatedValue]:
+        return add_conflicts(cls.kind.definition.validate(config), cls.kind)
 
     @classmethod
     def preview(cls, config: Mapping[str, str], records: Sequence[SinkRecord]) -> Sequence[str]:

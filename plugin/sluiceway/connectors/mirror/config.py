@@ -24,7 +24,7 @@ _NOT_EXACTLY_ONCE = (
 _NO_OFFSET_SYNCS = "MirrorSourceConnector can't setup offset-syncs feature while emit.offset-syncs.enabled set to false"
 
 
-def validate(config: Mapping[str, str]) -> dict[str, ValidatedValue]:
+def check(config: Mapping[str, str]) -> dict[str, ValidatedValue]:
     """Validate each key, and keys that depend on each other."""
     found = CONFIG.validate(config)
     if config.get(_EXACTLY_ONCE) == "required" and not reads_committed(config):

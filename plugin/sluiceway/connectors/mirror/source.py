@@ -205,8 +205,8 @@ class MirrorSourceConnector(SourceConnector):
         return records
 
     @classmethod
-    def validate(cls, config: Mapping[str, str]) -> dict[str, ValidatedValue]:
-        return mirror_config.validate(config)
+    def check(cls, config: Mapping[str, str]) -> dict[str, ValidatedValue]:
+        return mirror_config.check(config)
 
     def start(self, config: Mapping[str, str]) -> None:
         from sluiceway.connectors.mirror.replicator import Replicator

@@ -63,7 +63,7 @@ class SparkSinkConnector(SinkConnector):
         return keys.SINK
 
     @classmethod
-    def validate(cls, config: Mapping[str, str]) -> dict[str, ValidatedValue]:
+    def check(cls, config: Mapping[str, str]) -> dict[str, ValidatedValue]:
         found = keys.SINK.validate(config)
         if not _has_one_place(config):
             found[keys.PATH].errors.append(_ONE_PLACE)

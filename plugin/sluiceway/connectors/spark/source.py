@@ -25,7 +25,7 @@ class SparkSourceConnector(SourceConnector):
         return keys.SOURCE
 
     @classmethod
-    def validate(cls, config: Mapping[str, str]) -> dict[str, ValidatedValue]:
+    def check(cls, config: Mapping[str, str]) -> dict[str, ValidatedValue]:
         found = keys.SOURCE.validate(config)
         if sum(bool(config.get(key)) for key in _PLACES) != 1:
             found[keys.PATH].errors.append(f"Exactly one of {', '.join(_PLACES)} must be set.")

@@ -68,8 +68,8 @@ class CompactionConnector(WritingConnector, SourceConnector):
     """Starts one task for all tables."""
 
     @classmethod
-    def validate(cls, config: Mapping[str, str]) -> dict[str, ValidatedValue]:
-        found = super().validate(config)
+    def check(cls, config: Mapping[str, str]) -> dict[str, ValidatedValue]:
+        found = super().check(config)
         age, orphans = found[HISTORY_AGE_MS].value, found[ORPHAN_AGE_MS].value
         if isinstance(age, int) and isinstance(orphans, int) and age >= 0 and not 0 <= orphans <= age:
             text = f"must be at least {ORPHAN_AGE_MS}, or files may be deleted before their commit"

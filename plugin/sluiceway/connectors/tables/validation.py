@@ -38,6 +38,13 @@ class TableConnector(TableFormat[OptionsT, StoreT], Connector):
     @classmethod
     def validate(cls, config: Mapping[str, str]) -> dict[str, ValidatedValue]:
         """Check the keys, the login and the tables. An unreachable catalog is not an error, because tasks wait for it."""
+        found = cls.check(config)
+        if not any(each.errors for each in found.values()):
+            cls._connect(config, found)
+        return found
+
+    @classmethod
+    def check(cls, config: Mapping[str, str]) -> dict[str, ValidatedValue]:
         found = cls.definition.validate(config)
         if not any(found[key.name].errors for key in cls.definition):
             values = {key.name: found[key.name].value for key in cls.definition}
@@ -48,8 +55,6 @@ class TableConnector(TableFormat[OptionsT, StoreT], Connector):
         for name, message in cls.own_problems(config).items():
             key = name if name in found else cls.location_key
             found[key].errors.append(message if name not in found else str(ConfigError(name, config.get(name), message)))
-        if not any(each.errors for each in found.values()):
-            cls._connect(config, found)
         return found
 
     @classmethod

@@ -15,7 +15,9 @@ from sluiceway.errors import ConfigError, ConnectError
 from sluiceway.provider.dag_bundle.dag_ids import dag_id
 from sluiceway.provider.dag_bundle.dag_keys import DAG, dag_of
 from sluiceway.provider.pause_sync.airflow_db import team_names
+from sluiceway.provider.settings import read_settings
 from sluiceway.rest.dead_letter_routes import DATA_PATH
+from sluiceway.rest.plugin_routes import PREVIEW_PATH
 
 _METHODS: dict[str, ResourceMethod] = {"GET": "GET", "HEAD": "GET", "POST": "POST", "DELETE": "DELETE"}
 _OFFSETS_PATH = "/offsets"  # DELETE there deletes offsets, not the connector
@@ -59,6 +61,18 @@ class DagGuard:
         if dag:
             self.require("PUT", dag)
 
+    def check_preview(self, name: str, config: Mapping[str, str] | None) -> None:
+        """Raise HTTPException (403) unless the user may edit the connector's DAG, or create the DAG of a new connector.
+
+        Both lets the config run on a driver too.
+        """
+        if not read_settings().preview_enabled:
+            raise HTTPException(403, "Previews are switched off ([sluiceway] preview_enabled in Airflow's configuration).")
+        if config is None:
+            self.require("POST", dag_id(name) if name else None)
+        else:
+            self.require("PUT", dag_of(name, config))
+
     def require(self, method: ResourceMethod, dag: str | None) -> None:
         """Raise HTTPException (403) unless the user has the right on this DAG, or with None on DAGs in general."""
         team = _teams([dag]).get(dag) if dag else None
@@ -81,7 +95,8 @@ def authorize(request: Request, user: GetUserDep) -> None:
     if dag is not None and (method == "POST" or (method == "DELETE" and path.endswith(_OFFSETS_PATH)) or path == DATA_PATH):
         method = "PUT"
     guard = DagGuard(user)
-    guard.require(method, dag)
+    if path != PREVIEW_PATH:
+        guard.require(method, dag)
     request.state.guard = guard
     request.state.user = user.get_name()
 

@@ -4,7 +4,7 @@ import pytest
 
 from sluiceway.api import ExactlyOnceSupport
 from sluiceway.connectors.mirror.client_properties import client_properties
-from sluiceway.connectors.mirror.config import MirrorConfig, OffsetSyncsConfig, validate
+from sluiceway.connectors.mirror.config import MirrorConfig, OffsetSyncsConfig, check
 from sluiceway.connectors.mirror.policy import DefaultReplicationPolicy
 from sluiceway.connectors.mirror.source import MirrorSourceConnector
 from sluiceway.discovery import connector_class
@@ -30,7 +30,7 @@ def config(**more: str) -> dict[str, str]:
 
 
 def errors(**more: str) -> dict[str, list[str]]:
-    return {name: result.errors for name, result in validate(config(**more)).items() if result.errors}
+    return {name: result.errors for name, result in check(config(**more)).items() if result.errors}
 
 
 def test_the_connector_is_found_by_alias_class_name_and_java_class() -> None:
@@ -56,9 +56,9 @@ def test_exactly_once_requires_read_committed() -> None:
 
 def test_offset_sync_keys_conflict_with_disabled_offset_syncs() -> None:
     off = {"emit.offset-syncs.enabled": "false"}
-    found = validate({**BASE, **off, "offset-syncs.topic.location": "target"})["emit.offset-syncs.enabled"].errors
+    found = check({**BASE, **off, "offset-syncs.topic.location": "target"})["emit.offset-syncs.enabled"].errors
     assert found == ["MirrorSourceConnector can't setup offset-syncs feature while emit.offset-syncs.enabled set to false"]
-    assert not validate({**BASE, **off})["emit.offset-syncs.enabled"].errors
+    assert not check({**BASE, **off})["emit.offset-syncs.enabled"].errors
 
 
 @pytest.mark.parametrize(

@@ -30,7 +30,18 @@ class BinlogConnector(SourceConnector):
 
     @classmethod
     def validate(cls, config: Mapping[str, str]) -> dict[str, ValidatedValue]:
-        values = super().validate(config)
+        values = cls.check(config)
+        if not any(value.errors for value in values.values()):
+            try:
+                Server(source_config(config).connection).close()
+            except ConnectError as error:
+                text = f"Unable to connect: {error}"
+                values["database.hostname"].errors.append(TemporaryProblem(text) if isinstance(error, RetriableError) else text)
+        return values
+
+    @classmethod
+    def check(cls, config: Mapping[str, str]) -> dict[str, ValidatedValue]:
+        values = super().check(config)
         for include, exclude in _EXCLUSIVE:
             if config.get(include) and config.get(exclude):
                 values[exclude].errors.append(f"The '{exclude}' value is invalid: \"{include}\" is already specified")
@@ -39,12 +50,6 @@ class BinlogConnector(SourceConnector):
         except ConfigError as error:
             values["converters"].errors.append(str(error))
         add_problems(values, config, postgresql=False)
-        if not any(value.errors for value in values.values()):
-            try:
-                Server(source_config(config).connection).close()
-            except ConnectError as error:
-                text = f"Unable to connect: {error}"
-                values["database.hostname"].errors.append(TemporaryProblem(text) if isinstance(error, RetriableError) else text)
         return values
 
     @classmethod

@@ -35,9 +35,18 @@ class PostgresConnector(SourceConnector):
 
     @classmethod
     def validate(cls, config: Mapping[str, str]) -> dict[str, ValidatedValue]:
-        from sluiceway.connectors.cdc.postgres.validation import validate
+        from sluiceway.connectors.cdc.postgres.validation import check_login
 
-        return validate(config)
+        found = cls.check(config)
+        if not any(value.errors for value in found.values()):
+            check_login(config, found)
+        return found
+
+    @classmethod
+    def check(cls, config: Mapping[str, str]) -> dict[str, ValidatedValue]:
+        from sluiceway.connectors.cdc.postgres.validation import checked
+
+        return checked(config)
 
     @classmethod
     def start_effects(cls, config: Mapping[str, str]) -> str:

@@ -17,20 +17,18 @@ _LOGIN_KEYS = "database.user, database.password, and database.dbname"
 _SERVER_KEYS = "database.hostname and database.port"
 
 
-def validate(config: Mapping[str, str]) -> dict[str, ValidatedValue]:
-    """Return each key's value and errors. Connects to the database if the keys are valid."""
+def checked(config: Mapping[str, str]) -> dict[str, ValidatedValue]:
+    """Return each key's value and errors. No I/O."""
     found = CONFIG.validate(config)
     for kind in ("schema", "table", "column"):
         include, exclude = f"{kind}.include.list", f"{kind}.exclude.list"
         if config.get(include) and config.get(exclude):
             found[exclude].errors.append(str(invalid(exclude, f'"{include}" is already specified')))
     add_problems(found, config, postgresql=True)
-    if not any(value.errors for value in found.values()):
-        _check_login(config, found)
     return found
 
 
-def _check_login(config: Mapping[str, str], found: dict[str, ValidatedValue]) -> None:
+def check_login(config: Mapping[str, str], found: dict[str, ValidatedValue]) -> None:
     """Connect once; a refused login is an error of the host name's key, as in Debezium."""
     key = found["database.hostname"]
     try:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from sluiceway.api import SinkRecord, TopicPartition
 from sluiceway.config.definition import ConfigDef, ConfigKey, ConfigValue, Importance, Type, ValidatedValue
@@ -208,11 +208,22 @@ class DebeziumJdbcSinkConnector(JdbcSinkConnector):
 
     @classmethod
     def validate(cls, config: Mapping[str, str]) -> dict[str, ValidatedValue]:
+        return cls._translated(config, JdbcSinkConnector.validate)
+
+    @classmethod
+    def check(cls, config: Mapping[str, str]) -> dict[str, ValidatedValue]:
+        return cls._translated(config, JdbcSinkConnector.check)
+
+    @classmethod
+    def _translated(
+        cls, config: Mapping[str, str], validate: Callable[[Mapping[str, str]], dict[str, ValidatedValue]]
+    ) -> dict[str, ValidatedValue]:
+        """Validate Debezium's keys, then JdbcSink's, and return the errors at Debezium's keys."""
         found = DEBEZIUM.validate(config)
         if any(each.errors for each in found.values()):
             return found
         try:
-            checked = JdbcSinkConnector.validate(translate(config))
+            checked = validate(translate(config))
         except ConfigError as error:
             found[FIELD_EXCLUDE_LIST].errors.append(str(error))
             return found

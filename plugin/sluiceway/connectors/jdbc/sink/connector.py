@@ -35,13 +35,17 @@ class JdbcSinkConnector(SinkConnector):
         """Check the keys and the login. An unreachable database is not an error, because tasks wait for it."""
         from sluiceway.connectors.jdbc.login_check import check_login
 
-        found = add_conflicts(SINK.validate(config))
+        found = cls.check(config)
         if any(each.errors for each in found.values()):
             return found
         connection = SinkOptions.of(config).connection
         if not dialect_class(connection.url.dialect).local_file:
             check_login(connection, found, (CONNECTION_URL, CONNECTION_USER, CONNECTION_PASSWORD), may_be_unreachable=True)
         return found
+
+    @classmethod
+    def check(cls, config: Mapping[str, str]) -> dict[str, ValidatedValue]:
+        return add_conflicts(SINK.validate(config))
 
     @classmethod
     def preview(cls, config: Mapping[str, str], records: Sequence[SinkRecord]) -> Sequence[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping as Config
 from dataclasses import dataclass
 
-from sluiceway.config.definition import ConfigValue
+from sluiceway.config.definition import ConfigValue, ValidatedValue
 from sluiceway.connectors.jdbc.columns import Granularity, Mapping, NumericMapping
 from sluiceway.connectors.jdbc.connection_keys import ConnectionSettings
 from sluiceway.connectors.jdbc.source.keys import (
@@ -114,6 +114,15 @@ def source_config(config: Config[str, str]) -> SourceConfig:
         range_column=_text(values[SNAPSHOT_COLUMN]),
         deletes_interval=int(str(values[DELETES_INTERVAL_MS])) / 1000,
     )
+
+
+def checked(config: Config[str, str]) -> dict[str, ValidatedValue]:
+    """Return each key's value and errors, those of conflicts included. No I/O."""
+    found = CONFIG.validate(config)
+    errors = {} if found[MODE].errors else conflicts({name: each.value for name, each in found.items()})
+    for key, message in errors.items():
+        found[key].errors.append(str(ConfigError(key, config.get(key, ""), message)))
+    return found
 
 
 def conflicts(values: Config[str, ConfigValue]) -> dict[str, str]:

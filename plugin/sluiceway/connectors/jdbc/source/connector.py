@@ -11,7 +11,7 @@ from sluiceway.config.definition import ConfigDef, ValidatedValue
 from sluiceway.connectors.jdbc.connection import Database
 from sluiceway.connectors.jdbc.dialects import dialect_of
 from sluiceway.connectors.jdbc.dialects.sql import TableId
-from sluiceway.connectors.jdbc.source.config import SourceConfig, source_config
+from sluiceway.connectors.jdbc.source.config import SourceConfig, checked, source_config
 from sluiceway.connectors.jdbc.source.keys import (
     BULK,
     CONFIG,
@@ -57,7 +57,11 @@ class JdbcSourceConnector(SourceConnector):
     def validate(cls, config: Mapping[str, str]) -> dict[str, ValidatedValue]:
         from sluiceway.connectors.jdbc.source.validation import validate
 
-        return validate(config)
+        return validate(config, cls.check(config))
+
+    @classmethod
+    def check(cls, config: Mapping[str, str]) -> dict[str, ValidatedValue]:
+        return checked(config)
 
     def start(self, config: Mapping[str, str]) -> None:
         self._properties = dict(config)

@@ -1,6 +1,6 @@
-"""Validates a JDBC source's config beyond single keys: conflicts, the login, tables and columns.
+"""Validates a JDBC source's config against the database: the login, tables and columns.
 
-Runs on the API server and on the driver.
+Runs on the REST API and on the driver.
 """
 
 from __future__ import annotations
@@ -17,19 +17,17 @@ from sluiceway.connectors.jdbc.dialects import dialect_class
 from sluiceway.connectors.jdbc.dialects.sql import TableId
 from sluiceway.connectors.jdbc.login_check import check_login
 from sluiceway.connectors.jdbc.source.columns import check_not_null, check_types, find_column, incrementing_column
-from sluiceway.connectors.jdbc.source.config import SourceConfig, conflicts, source_config
+from sluiceway.connectors.jdbc.source.config import SourceConfig, source_config
 from sluiceway.connectors.jdbc.source.errors import as_connect_error
 from sluiceway.connectors.jdbc.source.keys import (
-    CONFIG,
     INCREMENTING_COLUMN_NAME,
-    MODE,
     QUERY,
     TABLE_BLACKLIST,
     TABLE_WHITELIST,
     TIMESTAMP_COLUMN_NAME,
 )
 from sluiceway.connectors.jdbc.url import CONNECTION_URL
-from sluiceway.errors import ConfigError, ConnectError
+from sluiceway.errors import ConnectError
 
 if TYPE_CHECKING:
     import sqlalchemy as sa
@@ -37,12 +35,8 @@ if TYPE_CHECKING:
 _MAX_TABLES = 100  # whose columns are checked
 
 
-def validate(config: Mapping[str, str]) -> dict[str, ValidatedValue]:
-    """Return each key's value, errors and recommended values: the tables of the database."""
-    found = CONFIG.validate(config)
-    errors = {} if found[MODE].errors else conflicts({name: each.value for name, each in found.items()})
-    for key, message in errors.items():
-        found[key].errors.append(str(ConfigError(key, config.get(key, ""), message)))
+def validate(config: Mapping[str, str], found: dict[str, ValidatedValue]) -> dict[str, ValidatedValue]:
+    """Return each key's value, errors and recommended values: the tables of the database. ``found`` is from ``checked``."""
     if not any(each.errors for each in found.values()):
         source = source_config(config)
         if missing := _missing_file(source):
