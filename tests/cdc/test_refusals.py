@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 
 from cdc.captured import Captured
@@ -100,6 +102,10 @@ def test_a_server_that_cannot_be_reached_is_tried_again_and_shown(source: Captur
         assert eventually(shown)
 
 
+def _waits_with_an_offset(run: TaskRun) -> bool:
+    return not run.poll() and bool(run.offset and run.waits_for)
+
+
 def test_a_table_that_does_not_exist_is_shown_until_it_does_at_each_start(
     source: Captured, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -109,7 +115,7 @@ def test_a_table_that_does_not_exist_is_shown_until_it_does_at_each_start(
     offset = None
     for _ in range(2):  # the second start has an offset, and reads no tables for a snapshot
         with TaskRun(source.task, config, offset) as run:
-            eventually(lambda run=run: not run.poll() and run.offset and run.waits_for, what="the wait, and an offset")
+            eventually(partial(_waits_with_an_offset, run), what="the wait, and an offset")
             assert f"no table fits {source.schema}.late. " in str(run.waits_for[-1])
             offset = run.offset
     with TaskRun(source.task, config, offset) as run:
