@@ -35,8 +35,8 @@ MUTANTS = (
     Mutant(
         "airflow-sync-clear",
         "provider/pause_sync/rules.py",
-        "and asked >= names.keys() and not flags[dag].paused)",
-        "and asked >= names.keys())",
+        "if asked & names.keys() and not flags[dag].paused",
+        "if asked & names.keys()",
         "A restart request clears the run of a paused DAG.",
     ),
     Mutant(
