@@ -20,6 +20,7 @@ from sluiceway.operators.driver_operator import (
     with_report,
 )
 from sluiceway.operators.given_config import check_given, check_kind, given_mode, given_name, named_config
+from sluiceway.operators.masked_config import MaskedConfig
 from sluiceway.provider.compat import AirflowException, AirflowFailException, conf
 from sluiceway.provider.dag_bundle.dag_keys import DAG, LONG_RUNNING, MICRO_BATCH, DagKeys
 from sluiceway.provider.driver.backfill import Backfill
@@ -38,6 +39,7 @@ from sluiceway.provider.lineage.datasets import Lineage
 from sluiceway.provider.lineage.observed import observed_lineage
 from sluiceway.provider.lineage.openlineage import LineageMixin
 from sluiceway.provider.links import ConnectorRestLink, publish
+from sluiceway.provider.masks import mask_config
 from sluiceway.provider.mistakes import mistakes_are_final
 from sluiceway.provider.progress.cluster_view import DriverSeen
 from sluiceway.provider.progress.connector_progress import ConnectorProgress
@@ -56,7 +58,7 @@ _DEFERRABLE_IN_CLIENT_MODE = (
 _SUBMIT_TIMEOUT_SECONDS = 300.0  # a driver submitted to a cluster may have to wait for resources
 
 
-class ConnectorOperator(LineageMixin, ClaimedConnector):
+class ConnectorOperator(MaskedConfig, LineageMixin, ClaimedConnector):
     """Runs a connector until it is paused, stopped or deleted; in micro-batch mode until it has moved the available records.
 
     When the DAG or the connector is paused, the driver drains. The task waits some seconds for a resume (``[sluiceway]
@@ -135,6 +137,7 @@ class ConnectorOperator(LineageMixin, ClaimedConnector):
         is_paused = paused_flag(context)
         entry = self._await_started(context, settings, topics, is_paused)
         config = dict(entry.config or {})
+        mask_config(config)
         mode = self.mode or DagKeys.parse(config).mode
         if entry.application and mode == LONG_RUNNING and not is_backfill(context):
             publish(self, context["ti"])

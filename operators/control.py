@@ -19,7 +19,9 @@ from sluiceway.herder import Herder
 from sluiceway.herder.plugin_path import use_plugin_path
 from sluiceway.kafka.reachability import check_brokers
 from sluiceway.operators.given_config import check_given, given_name, named_config
+from sluiceway.operators.masked_config import MaskedConfig
 from sluiceway.provider.hooks.kafka_connect import kafka_overrides
+from sluiceway.provider.masks import mask_config
 from sluiceway.provider.mistakes import task_error
 from sluiceway.provider.settings import read_settings
 from sluiceway.storage.factory import open_stores
@@ -73,7 +75,7 @@ class ConnectorControlOperator(BaseOperator):
             yield Herder(worker, stores.config, stores.status, stores.offsets)
 
 
-class CreateConnectorOperator(ConnectorControlOperator):
+class CreateConnectorOperator(MaskedConfig, ConnectorControlOperator):
     """Creates a connector, or changes its config. Returns ``created``, ``changed`` or ``unchanged``, as XCom.
 
     Args:
@@ -96,6 +98,7 @@ class CreateConnectorOperator(ConnectorControlOperator):
 
     def request(self, herder: Herder) -> str:
         config = named_config(self.connector, self.config) or {}
+        mask_config(config)
         name = config[NAME]
         entry = herder.overview().state.entry(name)
         if entry is None:

@@ -37,12 +37,12 @@ def register(subparsers: Subparsers) -> None:
 
 
 def run_connector(options: argparse.Namespace) -> int:
-    from sluiceway.cli.secrets import masked
+    from sluiceway.cli.secrets import masked_by_type
 
     if options.timing:
         return _print_times(options)
     with client(options) as api:
-        document = {**_described(api, options.name), "config": masked(api.config(options.name))}
+        document = {**_described(api, options.name), "config": masked_by_type(api, api.config(options.name))}
     if options.output != "table":
         print(text(document, options.output))
         return 0

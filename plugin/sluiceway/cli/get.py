@@ -109,25 +109,24 @@ def _pairs(values: dict[str, Any] | None) -> str:
 
 
 def _config(api: ConnectClient, options: argparse.Namespace) -> dict[str, str]:
-    from sluiceway.cli.secrets import masked
+    from sluiceway.cli.secrets import masked_by_type
 
     config = api.config(options.name)
-    return config if options.show_secrets else masked(config)
+    return config if options.show_secrets else masked_by_type(api, config)
 
 
 def _task_rows(tasks: list[dict[str, Any]], _options: argparse.Namespace) -> Rows:
-    from sluiceway.cli.secrets import masked
-
     rows = [("TASK", "CONFIG")]
     for task in tasks:
-        rows.append((f"{task['id']['connector']}-{task['id']['task']}", _pairs(masked(task["config"]))))
+        rows.append((f"{task['id']['connector']}-{task['id']['task']}", _pairs(task["config"])))
     return rows
 
 
 def _tasks(api: ConnectClient, options: argparse.Namespace) -> list[dict[str, Any]]:
-    from sluiceway.cli.secrets import masked
+    from sluiceway.cli.secrets import masked, password_keys
 
-    return [{**task, "config": masked(task["config"])} for task in api.tasks(options.name)]
+    passwords = password_keys(api, api.config(options.name))
+    return [{**task, "config": masked(task["config"], passwords)} for task in api.tasks(options.name)]
 
 
 _KINDS = {

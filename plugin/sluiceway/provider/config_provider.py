@@ -19,6 +19,7 @@ from sluiceway.config.providers import ConfigData, ConfigProvider
 from sluiceway.config.variables import WORKER_OVERRIDE, Resolver, references, resolver
 from sluiceway.errors import ConfigError
 from sluiceway.provider.driver.run_variables import NAMES, RUN
+from sluiceway.provider.masks import mask
 
 if TYPE_CHECKING:
     from sluiceway.config.worker import WorkerConfig
@@ -94,7 +95,7 @@ def environment(
         if value != text:
             found[":".join(reference)] = value
     text = json.dumps({**passed, **found})
-    _mask([*found.values(), text] if found or overrides else [])  # values of the DAG run are not secret
+    mask([*found.values(), text] if found or overrides else [])  # values of the DAG run are not secret
     return {HANDED_OVER: text}
 
 
@@ -189,11 +190,3 @@ def _no_airflow(what: str) -> ConfigError:
         f"Cannot resolve ${{airflow:{what}}}: this process has no Airflow. Run the connector by its DAG, whose task resolves "
         "the reference and passes on the value."
     )
-
-
-def _mask(values: Collection[str]) -> None:
-    """Mask values in the task's log."""
-    from airflow.sdk.log import mask_secret
-
-    for value in values:
-        mask_secret(value)

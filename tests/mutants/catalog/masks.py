@@ -13,15 +13,15 @@ MUTANTS = (
     Mutant(
         "mask-user-info",
         "config/masking.py",
-        "return _hidden(value) if is_secret(key) else _USER_INFO.sub(HIDDEN, value)",
-        "return _hidden(value) if is_secret(key) else value",
+        "return _merged(sorted([*spans, *_user_infos(text)]))",
+        "return _merged(sorted(spans))",
         "The password in a URL is shown.",
     ),
     Mutant(
         "mask-typed-password",
         "config/masking.py",
-        "_hidden(value) if key in passwords else shown(key, value)",
-        "shown(key, value)",
+        "if key in passwords or is_secret(key):",
+        "if is_secret(key):",
         "The value of a key of type password is shown if its name does not say so.",
     ),
     Mutant(
@@ -30,6 +30,14 @@ MUTANTS = (
         "_ONLY_REFERENCES.fullmatch(value)",
         "_ONLY_REFERENCES.match(value)",
         "A secret behind a reference is shown.",
+        tests=("tests/unit/config/test_masking.py",),
+    ),
+    Mutant(
+        "mask-assigned",
+        "config/masking.py",
+        "spans = list(_assigned(text))",
+        "spans: list[_Span] = []",
+        "The password in a connection string is shown.",
         tests=("tests/unit/config/test_masking.py",),
     ),
     Mutant(
@@ -77,7 +85,7 @@ MUTANTS = (
     Mutant(
         "mask-get",
         "cli/get.py",
-        "return config if options.show_secrets else masked(config)",
+        "return config if options.show_secrets else masked_by_type(api, config)",
         "return config",
         "sluiceway get shows secrets.",
     ),

@@ -46,7 +46,7 @@ def connector_dag(
 
     Args:
         name: the connector's name.
-        config: its config; values of secrets may be masked.
+        config: its class, its topics if it is a sink, and its ``airflow.*`` keys.
         source_operator: the operator class for a source. Passed in, because the layer of operators is above this one.
         sink_operator: the operator class for a sink.
         application: the shared application that runs it; None for one of its own.

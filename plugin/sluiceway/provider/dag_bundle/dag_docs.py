@@ -1,4 +1,7 @@
-"""Renders the documentation page (Markdown) of a generated DAG. No I/O; secrets in the config are masked already."""
+"""Renders the documentation page (Markdown) of a generated DAG. No I/O.
+
+The page has no config: Airflow stores it, and shows it to everybody who may read the DAG.
+"""
 
 from __future__ import annotations
 
@@ -15,13 +18,11 @@ def connector_page(name: str, config: Mapping[str, str], keys: DagKeys, applicat
     """Return the page of a connector's DAG. ``application`` is the shared application that runs it, if any."""
     path = f"{_REST}/{quote(name, safe='')}"
     links = " · ".join(f"[{each}]({path}/{each})" for each in ("status", "config", "offsets", "topics"))
-    lines = "\n".join(f"{key}={value}" for key, value in sorted(config.items()))
     return (
         f"Connector `{name}` (`{config.get(CONNECTOR_CLASS, '')}`) {_schedule(keys, application)}.\n\n"
         "Kafka stores its config, offsets and status in Kafka Connect's format. Pausing this DAG pauses the connector, and "
         "pausing the connector pauses this DAG. This DAG is generated from the connector's config: change it there.\n\n"
-        f"REST: {links}\n\n"
-        f"```properties\n{lines.replace('```', '` ` `')}\n```\n"
+        f"REST: {links}\n"
     )
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from sluiceway.config.connector import CALLBACKS, CONNECTOR_CLASS, TOPICS, TOPICS_REGEX
+from sluiceway.config.masking import masked
 from sluiceway.config.parsing import parse_list
 from sluiceway.config.schedules import (
     CATCHUP,
@@ -27,8 +28,10 @@ from sluiceway.discovery import connector_class, is_sink
 from sluiceway.errors import ConfigError, NotFoundError
 from sluiceway.provider.dag_bundle.dag_ids import dag_id
 
-__all__ = ["DAG", "LONG_RUNNING", "MICRO_BATCH", "MODE", "DagKeys", "dag_of", "is_generated", "is_sink_config"]
+__all__ = ["DAG", "LONG_RUNNING", "MICRO_BATCH", "MODE", "DagKeys", "dag_config", "dag_of", "is_generated", "is_sink_config"]
 
+_AIRFLOW = "airflow."
+_OF_DAG = (CONNECTOR_CLASS, TOPICS, TOPICS_REGEX)
 RETRIES = "airflow.retries"
 OWNER = "airflow.owner"
 TAGS = "airflow.tags"
@@ -79,6 +82,14 @@ class DagKeys:
             start_date=moment(START_DATE, config.get(START_DATE)),
             callbacks={key: names for key in CALLBACKS if (names := _list(config.get(key)))},
         )
+
+
+def dag_config(config: Mapping[str, str]) -> dict[str, str]:
+    """Return the keys that a connector's generated DAG depends on, without secrets: its class, its kind, and ``airflow.*``.
+
+    Airflow shows a DAG's file, and stores the DAG, for everybody who may read it.
+    """
+    return masked({key: value for key, value in config.items() if key in _OF_DAG or key.startswith(_AIRFLOW)})
 
 
 def is_sink_config(config: Mapping[str, str]) -> bool:

@@ -20,7 +20,7 @@ from sluiceway.provider.dag_bundle.dag_ids import (
     is_stub_file,
     stub_file,
 )
-from sluiceway.provider.dag_bundle.dag_keys import is_generated
+from sluiceway.provider.dag_bundle.dag_keys import dag_config, is_generated
 from sluiceway.provider.dag_bundle.taken_ids import refusal, reserved
 from sluiceway.storage.model import ClusterState, TargetState
 
@@ -64,12 +64,12 @@ raise ConfigError({message!r})
 
 
 def stub(name: str, config: Mapping[str, str], *, application: str | None = None, paused: bool = False) -> str:
-    """Return a connector's stub, with secrets masked. Deterministic, so that an unchanged config changes no file.
+    """Return a connector's stub. Deterministic, so that an unchanged config changes no file.
 
     ``application`` is the shared application that runs it, None for one of its own.
     """
     shared = _SHARED.format(name=application) if application is not None else ""
-    return _CONNECTOR.format(name=name, config=_literal(masked(config)), application=shared, paused=_PAUSED if paused else "")
+    return _CONNECTOR.format(name=name, config=_literal(dag_config(config)), application=shared, paused=_PAUSED if paused else "")
 
 
 def application_stub(name: str) -> str:

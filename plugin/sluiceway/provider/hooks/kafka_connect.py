@@ -9,10 +9,11 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from sluiceway import __version__
-from sluiceway.config.masking import is_secret
+from sluiceway.config.masking import is_secret, literal_secrets
 from sluiceway.errors import ConfigError, ConnectError
 from sluiceway.provider.compat import BaseHook
 from sluiceway.provider.hooks.connection_type import CONN_TYPE, DEFAULT_CONN_ID, HOOK_NAME, KAFKA_CONN_TYPE, ConnectConnection
+from sluiceway.provider.masks import mask
 
 if TYPE_CHECKING:
     from sluiceway.config.worker import WorkerConfig
@@ -57,12 +58,12 @@ class KafkaConnectHook(BaseHook):
         if found.conn_type not in (CONN_TYPE, KAFKA_CONN_TYPE):
             needed = f"{CONN_TYPE!r} or {KAFKA_CONN_TYPE!r}"
             raise ConfigError(f"The Airflow connection {conn_id!r} is of type {found.conn_type!r}; it must be {needed}.")
-        _mask(found.password, *(value for key, value in extra.items() if is_secret(key)))
+        mask((found.password, *(value for key, value in extra.items() if is_secret(key))))
         if found.conn_type == KAFKA_CONN_TYPE:
             parsed = ConnectConnection.of_kafka(extra)
         else:
             parsed = ConnectConnection.parse(found.host, found.login, found.password, extra, port=found.port)
-        _mask(*(value for key, value in parsed.properties.items() if is_secret(key)))
+        mask(literal_secrets(parsed.properties))
         return parsed
 
     def get_conn(self, *, timeout: float = 60.0) -> ConnectClient:
@@ -138,11 +139,3 @@ def _test_kafka(worker: WorkerConfig) -> str:
     if missing:
         return f"Kafka {worker.bootstrap_servers}: no topic {', '.join(missing)} yet (created with the first connector)"
     return f"Kafka {worker.bootstrap_servers}: topics {', '.join(topics)}"
-
-
-def _mask(*secrets: Any) -> None:
-    from airflow.sdk.log import mask_secret
-
-    for secret in secrets:
-        if secret:
-            mask_secret(str(secret))

@@ -14,10 +14,9 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from sluiceway.config.connector import CONFIG_TASK, NAME
-from sluiceway.config.masking import masked
 from sluiceway.errors import ConfigError
 from sluiceway.provider.dag_bundle.dag_ids import application_dag_id, dag_id
-from sluiceway.provider.dag_bundle.dag_keys import dag_of, is_generated
+from sluiceway.provider.dag_bundle.dag_keys import dag_config, dag_of, is_generated
 from sluiceway.storage.model import ClusterState, RestartRequest, TargetState
 
 
@@ -170,7 +169,7 @@ def generated(state: ClusterState) -> dict[str, Mapping[str, str]]:
             if entry is not None and entry.application:
                 found[application_dag_id(entry.application)] = {}
             if is_generated(config):
-                found[dag_id(name)] = masked(config)
+                found[dag_id(name)] = dag_config(config)
     return found
 
 

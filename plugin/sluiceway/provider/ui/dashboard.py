@@ -6,13 +6,12 @@ import time
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any, Protocol
 
-from sluiceway.config.connector import CONNECTOR_CLASS, DLQ_TOPIC
-from sluiceway.config.definition import Type
+from sluiceway.config.connector import DLQ_TOPIC
 from sluiceway.config.worker import WorkerConfig
-from sluiceway.discovery import connector_class
 from sluiceway.errors import ConfigError, NotFoundError
 from sluiceway.herder import Herder
 from sluiceway.herder.overview import Overview, PerConnector
+from sluiceway.herder.passwords import password_keys
 from sluiceway.provider.dag_bundle.dag_keys import dag_of
 from sluiceway.provider.progress.connector_progress import ConnectorProgress, OffsetsSnapshot
 from sluiceway.provider.progress.probe_request import ProbeRequest, probe_requests
@@ -101,7 +100,7 @@ class Dashboard:
         overview = self._herder.overview()
         entry = overview.entry(name, f"Connector {name} not found")
         progress = latest.connectors.get(name, _NOT_MEASURED)
-        passwords = password_keys(entry.config or {})
+        passwords = password_keys(entry.config or {}, self._worker)
         detail = views.details(entry, overview.status(name), progress, self._herder.topics(name), passwords)
         part, now = _describe(overview, name), time.time()
         dag, task = part["dag"], part["config_task"]
@@ -132,15 +131,6 @@ class Dashboard:
 def _describe(overview: Overview, name: str) -> dict[str, Any]:
     entry = overview.entry(name, f"Connector {name} not found")
     return views.described(entry, overview.status(name), _dag(entry))
-
-
-def password_keys(config: Mapping[str, str]) -> set[str]:
-    """Return the keys that the connector's class declares with type password; none if the class is not installed here."""
-    try:
-        declared = connector_class(config.get(CONNECTOR_CLASS, "")).config_def()
-    except (NotFoundError, ConfigError):
-        return set()
-    return {key.name for key in declared if key.type is Type.PASSWORD}
 
 
 def _dag(entry: ConnectorEntry) -> str | None:

@@ -7,7 +7,6 @@ import pytest
 
 from sluiceway.api import TopicPartition
 from sluiceway.errors import NotFoundError
-from sluiceway.provider.ui.dashboard import password_keys
 from sluiceway.storage.model import State, TargetState
 from support.dashboard import SINK, MemoryConnectors
 
@@ -87,7 +86,3 @@ def test_a_java_trace_is_summarized_by_its_first_line_and_a_long_one_shortened(c
     found = connectors.dashboard.connector("java", True)
     assert found["error"] == "org.apache.X: no"
     assert len(found["trace"]) < 21_000
-
-
-def test_a_class_that_is_not_installed_declares_no_passwords() -> None:
-    assert password_keys({"connector.class": "org.example.NotHere"}) == set()

@@ -1,12 +1,8 @@
 // Compares, groups and reads connector configs. A config is an object of strings. No I/O.
 
 import { JsonError, parse } from "./json.js";
+import { SHOWN_NAMES, HIDDEN_NAMES, USER_INFO } from "./masking.js"; // made by the server
 
-
-// As in sluiceway.config.masking.
-const SECRET = /passw|secret|token|credential|jaas|passphrase|(private|api|access)[._-]?key|(^|[._-])key\.pem$|ssl\.keystore\.key$|basic\.auth\.user\.info/i;
-const NOT_SECRET = /\.(url|uri|location|class|file|method|name)$|token\.endpoint/i;
-const USER_INFO = /(?<=:\/\/)[^/@\s]*:[^/@\s]*(?=@)/;
 const REFERENCES = /^(\$\{[^}]*\})+$/;
 export const HIDDEN = "[hidden]";
 const CONVERTER = /^(key|value|header)\.converter\./;
@@ -25,12 +21,12 @@ export function changes(before, after) {
 
 /** Return whether a key holds a secret, by its definition or its name. */
 export function isSecret(key, type) {
-  return type === "PASSWORD" || (SECRET.test(key) && !NOT_SECRET.test(key));
+  return type === "PASSWORD" || (HIDDEN_NAMES.test(key) && !SHOWN_NAMES.test(key));
 }
 
 /** Return a value as it may be shown, without a secret in it. */
 export function shown(key, value, type) {
-  return value && hides(key, value, type) ? HIDDEN : value?.replace(USER_INFO, HIDDEN);
+  return value && hides(key, value, type) ? HIDDEN : value?.replace(USER_INFO, `$1${HIDDEN}`);
 }
 
 /** Return a config as text. Secrets are hidden, and ``withSecrets`` puts them back. */

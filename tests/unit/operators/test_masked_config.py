@@ -1,0 +1,42 @@
+"""Literal secrets of a config that a DAG passes are masked before Airflow stores the rendered fields."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from airflow.sdk import DAG
+
+from sluiceway.operators import SinkConnectorOperator, SourceConnectorOperator
+from sluiceway.operators.control import CreateConnectorOperator
+
+CONFIG = {
+    "name": "c",
+    "connector.class": "AzureBlobStorageSink",
+    "topics": "t",
+    "azblob.account.key": "hunter2-by-type",
+    "my.password": "{{ 'hunter2-rendered' }}",
+    "store.url": "https://me:hunter2-in-url@host",
+    "other.password": "${env:CONNECTOR_P}",
+    "errors.log.enable": True,
+}
+
+
+@pytest.mark.parametrize("operator", [SourceConnectorOperator, SinkConnectorOperator, CreateConnectorOperator])
+def test_what_is_rendered_is_masked(operator: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    masked: list[str] = []
+    monkeypatch.setattr("airflow.sdk.log.mask_secret", lambda secret, name=None: masked.append(secret))
+    dag = DAG("d", schedule=None)
+    task = operator(task_id="t", config=CONFIG, dag=dag)
+    task.render_template_fields({}, dag.get_template_env())
+    assert sorted(masked) == ["hunter2-by-type", "hunter2-rendered", "me:hunter2-in-url"]
+    assert task.config["my.password"] == "hunter2-rendered"
+
+
+def test_a_file_has_nothing_to_mask_until_it_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("airflow.sdk.log.mask_secret", lambda *_: pytest.fail("nothing is known yet"))
+    dag = DAG("d", schedule=None)
+    SinkConnectorOperator(task_id="t", connector="c", config="/c.json", dag=dag).render_template_fields(
+        {}, dag.get_template_env()
+    )
