@@ -102,7 +102,7 @@ def environment(
 def resolve_masked(worker: WorkerConfig, config: Mapping[str, str]) -> dict[str, str]:
     """Return settings with references resolved by a worker's providers; mask the values in the task's log. Raises ConfigError."""
     found = resolver(worker).resolve(config)
-    _mask([value for key, value in found.items() if value != config[key]])
+    mask([value for key, value in found.items() if value != config[key]])
     return found
 
 

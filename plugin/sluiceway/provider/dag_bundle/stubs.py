@@ -9,7 +9,6 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
-from sluiceway.config.masking import masked
 from sluiceway.errors import ConfigError
 from sluiceway.folders import write_atomically
 from sluiceway.provider.dag_bundle.dag_ids import (
