@@ -135,9 +135,13 @@ class Commands(Protocol):
     def save(self, name: str, text: str) -> None: ...
 
 
+_ANY_LINES = f"{re.escape(chr(10))}.*?{re.escape(chr(10))}"
+
+
 def matches(found: str, shown: str) -> bool:
-    """Return True if a command printed what the page shows, where ``...`` stands for any text."""
-    return re.fullmatch(".*?".join(map(re.escape, shown.strip().split("..."))), found.strip(), re.DOTALL) is not None
+    """Return True if a command printed what the page shows: ``...`` stands for any text, and alone on a line for any lines."""
+    pattern = ".*?".join(map(re.escape, shown.strip().split("..."))).replace(_ANY_LINES, r"\n(?:.*?\n)?")
+    return re.fullmatch(pattern, found.strip(), re.DOTALL) is not None
 
 
 def run_page(page: str, shell: Commands, *, within: float = LIMIT) -> None:

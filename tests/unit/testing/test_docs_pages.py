@@ -48,6 +48,8 @@ def test_a_page_that_is_run_names_nothing_of_one_machine(page: str) -> None:
         ("20 passed in 0.93s\n", "21 passed in ...s", False),
         ("a (b) [c]\n", "a (b) [c]", True),
         ("a\nx\ny\nb\n", "a\n...\nb", True),
+        ("a\nb\n", "a\n...\nb", True),
+        ("ab\n", "a\n...\nb", False),
     ],
 )
 def test_output_is_compared_with_the_page(found: str, shown: str, equal: bool) -> None:
