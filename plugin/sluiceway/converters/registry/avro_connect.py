@@ -124,7 +124,7 @@ def only_branch(types: AvroTypes, resolved: Resolved) -> Any:
 def branch_name(types: AvroTypes, branch: Any, namespace: str, options: AvroOptions) -> str:
     """Return the name of the struct field for a branch of a union."""
     resolved = types.resolve(branch, namespace)
-    if resolved.kind in ("record", "enum") and resolved.name is not None:
+    if resolved.kind in ("record", "enum", "fixed") and resolved.name is not None:
         return resolved.name if options.enhanced else resolved.name.rpartition(".")[2]
     return resolved.kind
 

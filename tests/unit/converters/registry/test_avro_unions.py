@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import struct
 from collections.abc import Callable, Iterator
+from decimal import Decimal
 from random import Random
 from typing import Any
 
@@ -112,8 +113,8 @@ class Types:
 
     def _union(self, depth: int) -> tuple[Any, Write]:
         nested = ["record", "record", "array", "map"] if depth > 1 else []
-        # One branch of each unnamed type, and one fixed type, as Connect's struct has one field for all of them.
-        kinds = [*self._simple, "enum", "enum", "fixed", *nested]
+        # One branch of each unnamed type.
+        kinds = [*self._simple, "enum", "enum", "fixed", "fixed", *nested]
         branches = [self.of(kind, depth - 1) for kind in self.rng.sample(kinds, self.rng.randrange(1, 5))]
         if self.rng.random() < 0.5:
             branches.insert(0, ("null", lambda: b""))
@@ -151,6 +152,8 @@ def test_random_unions_are_written_as_they_were_read(registry: Registry, seed: i
 A = {"type": "record", "name": "A", "namespace": "x", "fields": [{"name": "s", "type": ["null", "string"]}]}
 COLOR = {"type": "enum", "name": "Color", "namespace": "x", "symbols": ["RED", "BLUE"]}
 MD5 = {"type": "fixed", "name": "Md5", "namespace": "x", "size": 2}
+MAC = {"type": "fixed", "name": "Mac", "namespace": "x", "size": 2}
+PRICE = {"type": "fixed", "name": "Price", "namespace": "x", "size": 2, "logicalType": "decimal", "precision": 4, "scale": 2}
 A_DATA = long(1) + sized(b"y")
 
 
@@ -161,8 +164,11 @@ A_DATA = long(1) + sized(b"y")
         (["null", A, "string"], long(2) + sized(b"RED"), "string", "RED"),
         ([COLOR, "string"], long(0) + long(1), "x.Color", "BLUE"),
         ([COLOR, "string"], long(1) + sized(b"BLUE"), "string", "BLUE"),
-        ([MD5, "string"], long(0) + b"ab", "fixed", b"ab"),
-        ([MD5, "bytes"], long(0) + b"ab", "fixed", b"ab"),
+        ([MD5, "string"], long(0) + b"ab", "x.Md5", b"ab"),
+        ([MD5, "bytes"], long(0) + b"ab", "x.Md5", b"ab"),
+        ([MD5, MAC], long(1) + b"ab", "x.Mac", b"ab"),
+        (["null", MD5, PRICE], long(2) + b"\x01\x02", "x.Price", Decimal("2.58")),
+        ([PRICE, MD5, "bytes"], long(1) + b"\x01\x02", "x.Md5", b"\x01\x02"),
         ([MD5, "bytes"], long(1) + sized(b"ab"), "bytes", b"ab"),
         ([A, {"type": "map", "values": "string"}], long(0) + A_DATA, "x.A", {"s": "y"}),
         ([A, {"type": "map", "values": "string"}], long(1) + b"\x02" + sized(b"s") + sized(b"y") + b"\x00", "map", {"s": "y"}),
