@@ -41,6 +41,27 @@ def test_upserts_by_other_keys_than_the_primary_one(mariadb: DatabaseForTest, ke
         assert made.context.reported == []
 
 
+@pytest.mark.parametrize(
+    ("ddl", "key"),
+    [
+        ("create table people (id bigint null, name varchar(20), unique (id), unique (name))", "id"),
+        ("create table people (id bigint, name varchar(20) not null, unique (name(3)))", "name"),
+        ("create table own (id bigint primary key, name varchar(20) unique); create view people as select * from own", "id"),
+    ],
+    ids=["nullable", "beginning", "view"],
+)
+def test_no_other_row_changes_whatever_its_key(mariadb: DatabaseForTest, ddl: str, key: str) -> None:
+    for sql in (*ddl.split(";"), "insert into people values (1, 'Anna')"):
+        mariadb.execute(sql)
+    config = {"pk.mode": "record_value", "pk.fields": key, "insert.mode": "upsert", "table.types": "TABLE,VIEW"}
+    with sink(mariadb, config, reports=True) as made:
+        made.put(person(0, 3, "Anna" if key == "id" else "Annabel"), person(1, 2, "Bob"), person(2, 2, "Bob"))
+        assert made.rows(PEOPLE) == [(1, "Anna"), (2, "Bob")]
+        [(bad, error)] = made.context.reported
+    assert bad.kafka_offset == 0
+    assert f"the same value in a unique key other than {key}" in str(error)
+
+
 def test_rows_of_partitions_and_of_their_table_are_read_once(postgresql: DatabaseForTest) -> None:
     postgresql.execute("create table events (id int primary key) partition by range (id)")
     postgresql.execute("create table events_low partition of events for values from (0) to (10) partition by range (id)")

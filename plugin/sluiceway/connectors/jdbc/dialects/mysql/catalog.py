@@ -119,15 +119,19 @@ def _described(field: Any) -> Column:
 
 
 def unique_keys(connection: sa.Connection, table: TableId) -> list[frozenset[str]]:
-    """Return the columns of each unique key of a table."""
+    """Return the columns of each unique key of a table, of which one with a beginning alone is none of the table's columns.
+
+    A view shows none of the keys of its table, and has an unknown one.
+    """
     sql = (
-        "select index_name, column_name from information_schema.statistics where non_unique = 0 "
+        "select index_name, concat(column_name, ifnull(concat('(', sub_part, ')'), '')) "
+        "from information_schema.statistics where non_unique = 0 "
         "and table_schema = coalesce(%s, database()) and table_name = %s"
     )
     keys: dict[str, set[str]] = {}
     for name, column in connection.exec_driver_sql(sql, (table.catalog, table.table)):
         keys.setdefault(name, set()).add(str(column))
-    return [frozenset(key) for key in keys.values()]
+    return [frozenset(key) for key in keys.values()] or [frozenset()]
 
 
 def table_kind(connection: sa.Connection, table: TableId) -> TableKind:

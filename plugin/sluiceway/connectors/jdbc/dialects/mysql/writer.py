@@ -22,7 +22,9 @@ _KEYS_AT_ONCE = 1000
 _LONGEST_STATEMENT = 4 << 20  # bytes
 _PACKET_OVERHEAD = 4096  # bytes
 _UNKNOWN_ZONE = 1298
-_NULL_IN_COLUMN = 1048
+_SEVERAL_ROWS = 1242
+# An error when it is evaluated, whatever the column and the SQL mode.
+_REFUSAL = "(SELECT NULL UNION ALL SELECT NULL)"
 
 
 class MySqlWriter(Writer):
@@ -77,7 +79,7 @@ class MySqlWriter(Writer):
         try:
             self.execute_many(guarded_upsert(self.dialect, target.sql_name, target.columns, target.keys), rows)
         except Exception as error:
-            if error.args[:1] != (_NULL_IN_COLUMN,) or any(None in row[: target.keys] for row in rows):
+            if error.args[:1] != (_SEVERAL_ROWS,):
                 raise
             key = ", ".join(target.columns[: target.keys])
             raise DataError(
@@ -92,14 +94,11 @@ class MySqlWriter(Writer):
 
 
 def guarded_upsert(dialect: SqlBuilder, table: str, columns: Sequence[str], keys: int) -> str:
-    """Return an upsert that fails where the row with the same unique key has another primary key.
-
-    It then sets a column of the primary key to null, which is an error in strict mode.
-    """
+    """Return an upsert that fails where the row with the same unique key has other values in the key columns."""
     own = " AND ".join(f"{name} <=> VALUES({name})" for name in map(dialect.quote, columns[:keys]))
     first = dialect.quote(columns[0])
     changes = [
-        f"{first} = IF({own}, {first}, NULL)",
+        f"{first} = IF({own}, {first}, {_REFUSAL})",
         *(f"{name} = VALUES({name})" for name in map(dialect.quote, columns[keys:])),
     ]
     insert = f"INSERT INTO {table} ({dialect.names(columns)}) VALUES ({', '.join([MARK] * len(columns))})"
