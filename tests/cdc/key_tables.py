@@ -256,7 +256,8 @@ def wide_tables(*, postgres: bool) -> list[KeyTable]:
     texts = [f"'{_ALIKE}{letter}'" for letter in "fcaebd"]
     documents = [f"'{document}'" for document in ('{"a": 1}', '{"a": 2}', '[1, "b"]', "1", '"x"', "null", '{"b": {}}')]
     keys = ["varchar(700)", "varchar(700) collate utf8mb4_bin", "varbinary(3000)", "text", "blob"]
-    others = {"longtext": texts, "json": documents, "blob": texts, "varchar(9000)": texts}
+    shapes = [f"st_geomfromtext('{shape}')" for shape in ("point(1 -2)", "linestring(0 0, 1 -1)", "point(-1 2)", "point(0.1 0)")]
+    others = {"longtext": texts, "json": documents, "blob": texts, "varchar(9000)": texts, "geometry": shapes}
     if postgres:
         keys = ["varchar(700)", 'text collate "C"', "bytea"]
         others = {"text": texts, "jsonb": documents, "bytea": texts}

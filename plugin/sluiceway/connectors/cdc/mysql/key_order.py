@@ -14,6 +14,7 @@ from sluiceway.connectors.cdc.mysql.fields import options
 from sluiceway.errors import ConnectError
 
 _ENUM, _SET, _YEAR, _JSON = "ENUM", "SET", "YEAR", "JSON"
+_COMPARED = frozenset({_JSON, "UUID", "INET4", "INET6"})  # of the types that JDBC has no code for
 
 _INTEGERS = frozenset({JdbcType.SMALLINT, JdbcType.INTEGER, JdbcType.BIGINT})
 _DECIMALS = frozenset({*_INTEGERS, JdbcType.BOOLEAN, JdbcType.DECIMAL, JdbcType.NUMERIC})
@@ -46,7 +47,7 @@ def java_class(column: ColumnDefinition) -> str:
 
 def may_be_long(column: ColumnDefinition) -> bool:
     """Tell whether a column may have longer values than a whole index, which the server would have to sort."""
-    sized = column.uses_charset or column.jdbc_type in _BYTES or _word(column) == _JSON
+    sized = column.uses_charset or column.jdbc_type in _BYTES or _word(column) == _JSON or _is_opaque(column)
     return sized and (column.length is None or column.length > _MOST_INDEXED)
 
 
@@ -104,6 +105,9 @@ def _key_column(column: ColumnDefinition, prefixed: Collection[str]) -> KeyColum
     elif _word(column) == _JSON:  # MySQL compares a document with a text by their types, and does not sort documents
         value = sorted_by = f"cast({found} as char)"
         compare = _operators(value, literal)
+    elif _is_opaque(column):  # MySQL sorts them, and refuses to compare them
+        value = sorted_by = f"hex({found})"
+        compare = _operators(value, literal)
     elif column.jdbc_type == JdbcType.BIT:
         value, compare = f"cast({found} as unsigned)", _operators(found, _bits)
     elif column.jdbc_type in _FLOATS:
@@ -116,6 +120,11 @@ def _key_column(column: ColumnDefinition, prefixed: Collection[str]) -> KeyColum
     elif column.jdbc_type in _DECIMALS:  # the server compares a text with them as inexact floats
         compare = _operators(found, _decimal)
     return KeyColumn(found, value, compare, optional=column.optional, sorted_by=sorted_by)
+
+
+def _is_opaque(column: ColumnDefinition) -> bool:
+    """Whether a column has geometries or vectors."""
+    return column.jdbc_type == JdbcType.OTHER and _word(column) not in _COMPARED
 
 
 def _word(column: ColumnDefinition) -> str:

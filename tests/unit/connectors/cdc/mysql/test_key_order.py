@@ -27,6 +27,8 @@ _TABLE = TableDefinition(
         ColumnDefinition("y", JdbcType.INTEGER, "YEAR", optional=False),
         ColumnDefinition("o", JdbcType.INTEGER, "INT"),
         ColumnDefinition("j", JdbcType.OTHER, "JSON", optional=False),
+        ColumnDefinition("p", JdbcType.OTHER, "POINT", optional=False),
+        ColumnDefinition("u", JdbcType.OTHER, "UUID", optional=False),
     ),
 )
 
@@ -77,6 +79,8 @@ def test_a_key_with_fewer_values_stands_for_all_that_begin_with_it() -> None:
         ("g", "true", "`g` > 1"),
         ("y", "1970", "`y` > 1970"),
         ("j", "1", "cast(`j` as char) > '1'"),
+        ("p", "000A", "hex(`p`) > '000A'"),  # MySQL compares no geometries
+        ("u", "0-1", "`u` > '0-1'"),
         ("b", "a'\\%", "`b` > _utf8mb4 x'61275c25'"),
         ("b", b"\xff", "`b` > x'ff'"),
         ("a", "18446744073709551615", "`a` > 18446744073709551615"),
@@ -121,6 +125,7 @@ def test_a_year_is_no_integer_because_70_means_1970() -> None:
         (JdbcType.VARBINARY, "VARBINARY", 9000, True),
         (JdbcType.BLOB, "BLOB", None, True),
         (JdbcType.OTHER, "JSON", None, True),
+        (JdbcType.OTHER, "GEOMETRY", None, True),
         (JdbcType.OTHER, "UUID", None, False),
         (JdbcType.CHAR, "ENUM", 1, False),
         (JdbcType.DECIMAL, "DECIMAL", 65, False),
@@ -132,4 +137,5 @@ def test_values_of_an_index_are_never_too_long(jdbc_type: int, declared: str, le
 
 
 def test_the_length_of_what_is_sorted_counts() -> None:
+    assert "char_length(hex(`g`))" in too_long(ColumnDefinition("g", JdbcType.OTHER, "GEOMETRY"))
     assert "char_length(cast(`j` as char))" in too_long(ColumnDefinition("j", JdbcType.OTHER, "JSON"))
