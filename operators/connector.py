@@ -38,7 +38,7 @@ from sluiceway.provider.lineage.assets import connector_alias
 from sluiceway.provider.lineage.datasets import Lineage
 from sluiceway.provider.lineage.observed import observed_lineage
 from sluiceway.provider.lineage.openlineage import LineageMixin
-from sluiceway.provider.links import ConnectorRestLink, publish
+from sluiceway.provider.links import CONNECTOR_LINKS, publish
 from sluiceway.provider.masks import mask_config
 from sluiceway.provider.mistakes import mistakes_are_final
 from sluiceway.provider.progress.cluster_view import DriverSeen
@@ -89,7 +89,7 @@ class ConnectorOperator(MaskedConfig, LineageMixin, ClaimedConnector):
 
     template_fields: Sequence[str] = (*DriverOperator.template_fields, "connector", "config")
     template_fields_renderers: ClassVar[dict[str, str]] = {"config": "json"}
-    operator_extra_links = (ConnectorRestLink(), *DriverOperator.operator_extra_links)
+    operator_extra_links = (*CONNECTOR_LINKS, *DriverOperator.operator_extra_links)
     sink: ClassVar[bool | None] = None
     """True if only sinks may be run, False if only sources."""
 

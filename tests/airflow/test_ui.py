@@ -23,9 +23,11 @@ from sluiceway.api import TopicPartition
 from sluiceway.errors import ConnectError
 from sluiceway.herder import Herder
 from sluiceway.provider.api import app as api
+from sluiceway.provider.links import page_url
 from sluiceway.provider.ui.dashboard import Dashboard
 from sluiceway.stack import demo, demo_shop
 from sluiceway.storage.model import State, TargetState
+from support.axe import axe_script, violations
 from support.browser import chromium, context, screenshot
 from support.dashboard import SINK, SOURCE, MemoryConnectors
 from support.eventually import LIMIT, eventually
@@ -177,11 +179,14 @@ def test_the_page_has_airflows_style(team: MemoryConnectors, open_ui: OpenUi, da
     ground = "element => getComputedStyle(element).backgroundColor"
     assert ui.frame.locator("body").evaluate(ground) == ui.page.locator("html").evaluate(ground)
     screenshot(ui.page, f"connectors-{theme}")
+    axe = axe_script()
+    assert violations(ui.page.frames[1], axe) == []
     ui.row("clicks-archive").get_by_role("link").first.click()
     expect(ui.frame.locator(".errors pre")).to_contain_text('column "amount" does not exist')
     ui.frame.get_by_text("Offsets", exact=True).click()
     expect(ui.frame.get_by_role("cell", name="clicks-archive-0")).to_be_visible()
     screenshot(ui.page, f"connector-{theme}")
+    assert violations(ui.page.frames[1], axe) == []
 
 
 @pytest.mark.long
@@ -193,8 +198,8 @@ def test_pictures_for_the_readme(connectors: MemoryConnectors, open_ui: OpenUi, 
         connectors.config.put_connector(name, {"name": name, **config}, None)
     connectors.probe.ends[TopicPartition(demo_shop.QUEUE, 0)] = 180
     connectors.pretend_an_hour({demo.SOURCE: 40, demo.SINK: 40, demo_shop.ORDERS: 1, demo_shop.EVENTS: 2, demo_shop.ARCHIVE: 3})
-    ui = open_ui(width=1200)
-    ui.page.set_viewport_size({"width": 1200, "height": 520})
+    ui = open_ui(width=1440)
+    ui.page.set_viewport_size({"width": 1440, "height": 520})
     expect(ui.row(demo_shop.ARCHIVE)).to_contain_text("180")
     for name in configs:
         expect(ui.row(name).locator(".badge")).to_have_text("Running")
@@ -228,6 +233,26 @@ def test_the_pause_and_resume_buttons_change_the_connector_and_its_row(team: Mem
         team.follow("orders-jdbc-in")
         expect(ui.row("orders-jdbc-in").locator(".badge")).to_have_text(state)
     expect(ui.button("orders-jdbc-in", "pause")).to_be_enabled()
+
+
+def test_airflows_address_names_what_is_shown(team: MemoryConnectors, open_ui: OpenUi) -> None:
+    ui = open_ui()
+    expect(ui.row("orders-warehouse")).to_be_visible()
+    address = ui.page.url
+    ui.row("orders-warehouse").get_by_role("link").first.click()
+    title = ui.frame.get_by_role("heading", level=1)
+    expect(title).to_have_text("orders-warehouse")
+    expect(ui.page).to_have_url(f"{address}#orders-warehouse")
+    ui.frame.get_by_role("button", name="History", exact=True).click()
+    expect(ui.page).to_have_url(f"{address}#orders-warehouse/history")
+    ui.page.go_back()
+    expect(ui.page).to_have_url(f"{address}#orders-warehouse")
+    expect(title).to_have_text("orders-warehouse")
+    ui.page.reload()
+    expect(title).to_have_text("orders-warehouse")
+    tab = ui.page.context.new_page()  # as the link of a task opens
+    tab.goto(f"{ui.server.url}{page_url('clicks-archive')}")
+    expect(tab.frame_locator("iframe").get_by_role("heading", level=1)).to_have_text("clicks-archive")
 
 
 @pytest.mark.long

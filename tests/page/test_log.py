@@ -38,6 +38,21 @@ def test_the_lines_of_each_task_are_shown_alone(browser: Browser, connectors: Me
         expect(log).not_to_contain_text("worker")
 
 
+def test_the_newest_lines_are_visible_without_the_marks_of_groups_in_airflows_zone(
+    browser: Browser, connectors: MemoryConnectors
+) -> None:
+    with PageServer(connectors.herder, connectors.dashboard) as server, opened(browser, server.url, "#orders") as ui:
+        ui.page.evaluate("localStorage.setItem('timezone', '\"Asia/Kolkata\"')")
+        many = [f"[orders|worker] {number}" for number in range(200)]
+        answer_for_airflow(ui, lines=("::group::Log message source details", "::endgroup::", *many, "::endgroup::"))
+        open_log(ui)
+        log = ui.page.get_by_label("End of the log")
+        expect(log).to_have_text("\n".join(f"2026-01-02 08:34:05 INFO {each}" for each in many))
+        below = "log => new Promise(requestAnimationFrame).then(() => log.scrollHeight - log.clientHeight - log.scrollTop)"
+        assert log.evaluate(below) < 2
+        assert log.evaluate("log => log.scrollTop") > 0, "there are more lines than fit"
+
+
 def test_a_link_leads_to_the_logs_of_executors(browser: Browser, connectors: MemoryConnectors) -> None:
     with PageServer(connectors.herder, connectors.dashboard) as server, opened(browser, server.url, "#orders") as ui:
         ui.page.context.route("http://spark:4040/**", lambda route: route.fulfill(body="Executors", content_type="text/html"))

@@ -142,6 +142,17 @@ def test_times_are_in_airflows_zone_and_format(browser: Browser, server: PageSer
         assert len(ui.evaluated("format", "({ time }) => time(1)")) == len(shown)
 
 
+# Airflow's navigation takes 64 of 1440, 1280, and 1200.
+@pytest.mark.parametrize("width", [1610, 1376, 1350, 1216, 1136, 1110, 1100, 960, 560])
+def test_nothing_of_the_list_is_wider_than_the_page(browser: Browser, server: PageServer, width: int) -> None:
+    with opened(browser, server.url, width=width) as ui:
+        expect(_row(ui, "idle")).to_be_visible()
+        assert ui.page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
+        stop = _row(ui, "idle").get_by_role("button", name="Stop")
+        stop.scroll_into_view_if_needed()
+        expect(stop).to_be_in_viewport(ratio=1)
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 def test_states_can_be_read_by_everyone(browser: Browser, server: PageServer, dark: bool) -> None:

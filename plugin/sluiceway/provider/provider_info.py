@@ -54,6 +54,7 @@ def get_provider_info() -> dict[str, Any]:
             }
         ],
         "extra-links": [
+            "sluiceway.provider.links.ConnectorPageLink",
             "sluiceway.provider.links.ConnectorRestLink",
             "sluiceway.provider.links.SparkUiLink",
         ],

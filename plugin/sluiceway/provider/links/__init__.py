@@ -1,4 +1,4 @@
-"""Extra links of a connector's task in Airflow's UI: to the REST API and to the Spark UI.
+"""Extra links of a connector's task in Airflow's UI: to the connector's page, the REST API, and the Spark UI.
 
 Airflow stores a link as an XCom of the task when the task ends. A connector's task may run for weeks, so its operator calls
 ``publish`` when the task starts and when the Spark UI's address is known.
@@ -24,6 +24,16 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 _MOUNTED = "/sluiceway"
+_PAGE = "/plugin/connectors"
+
+
+class ConnectorPageLink(BaseOperatorLink):
+    """Link to the connector in the page of all connectors in Airflow's UI. Airflow stores the class's name."""
+
+    name = "Connector"
+
+    def get_link(self, operator: BaseOperator, *, ti_key: TaskInstanceKey) -> str:
+        return page_url(str(getattr(operator, "connector", "")))
 
 
 class ConnectorRestLink(BaseOperatorLink):
@@ -35,6 +45,10 @@ class ConnectorRestLink(BaseOperatorLink):
         return rest_url(str(getattr(operator, "connector", "")))
 
 
+CONNECTOR_LINKS = (ConnectorPageLink(), ConnectorRestLink())
+"""The links of tasks that run one connector."""
+
+
 class SparkUiLink(BaseOperatorLink):
     """Link to the Spark application's UI, else to ``[sluiceway] spark_ui_url``. Airflow stores the class's name."""
 
@@ -44,12 +58,20 @@ class SparkUiLink(BaseOperatorLink):
         return getattr(operator, "driver_ui_url", None) or read_settings().spark_ui_url
 
 
+def page_url(connector: str) -> str:
+    """Return the address of a connector's page in Airflow's UI."""
+    return f"{_base_url()}{_PAGE}#{quote(connector, safe='')}"
+
+
 def rest_url(connector: str) -> str:
-    """Return the address of a connector's status for a browser, from ``[api] base_url``."""
+    """Return the address of a connector's status for a browser."""
+    return f"{_base_url()}{_MOUNTED}/connectors/{quote(connector, safe='')}/status"
+
+
+def _base_url() -> str:
     from airflow.configuration import conf
 
-    base = conf.get("api", "base_url", fallback="").rstrip("/")
-    return f"{base}{_MOUNTED}/connectors/{quote(connector, safe='')}/status"
+    return conf.get("api", "base_url", fallback="").rstrip("/")
 
 
 def publish(operator: Any, ti: Any) -> None:
@@ -65,7 +87,7 @@ def publish_from_triggerer(operator: Any, ti: Any) -> None:
     from airflow.sdk.execution_time.xcom import XCom
 
     push = functools.partial(XCom.set, dag_id=ti.dag_id, task_id=ti.task_id, run_id=ti.run_id, map_index=ti.map_index)
-    _store((ConnectorRestLink(), SparkUiLink()), operator, ti, push)
+    _store((*CONNECTOR_LINKS, SparkUiLink()), operator, ti, push)
 
 
 def _store(links: Iterable[BaseOperatorLink], operator: Any, ti: Any, push: Callable[..., None]) -> None:

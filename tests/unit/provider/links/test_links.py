@@ -12,7 +12,7 @@ from airflow.sdk.execution_time.comms import ErrorResponse
 from sluiceway.operators import SinkConnectorOperator
 from sluiceway.provider.driver.submission import Submission
 from sluiceway.provider.hooks.spark_submit import ConnectorSubmitHook
-from sluiceway.provider.links import ConnectorRestLink, SparkUiLink, publish
+from sluiceway.provider.links import ConnectorPageLink, ConnectorRestLink, SparkUiLink, publish
 
 
 class _TaskInstance:
@@ -36,6 +36,7 @@ def test_links_are_stored_at_the_start_and_updated_with_the_spark_uis_address(op
     rest, spark = ConnectorRestLink().xcom_key, SparkUiLink().xcom_key
     assert ti.xcoms[rest] == "https://air.example/flow/sluiceway/connectors/right%3A%20of%2Fway/status"
     assert ti.xcoms[spark] == "https://spark.example"
+    assert ti.xcoms[ConnectorPageLink().xcom_key] == "https://air.example/flow/plugin/connectors#right%3A%20of%2Fway"
     operator._submit_hook = type("Hook", (), {"ui_url": "http://driver:4040"})()
     publish(operator, ti)
     assert ti.xcoms[spark] == "http://driver:4040"

@@ -2,6 +2,7 @@
 
 import { RequestError, dagRuns, taskInstances, taskLinks, taskLog } from "./api.js";
 import { h, replace } from "./dom.js";
+import { time } from "./format.js";
 
 const LINES = 500;
 const SPARK_UI = "Spark UI"; // the name of the operators' link
@@ -46,7 +47,7 @@ export class Log {
     return this.attempt(async () => {
       const [texts, links] = await Promise.all([taskLog(this.dag, this.run, task, LINES), this.links(task)]);
       this.showSparkUi(links[SPARK_UI]);
-      this.lines = byPart(texts.map(line), this.name);
+      this.lines = byPart(texts.map(line).filter((text) => text !== null), this.name);
       this.offerParts();
       this.draw();
     });
@@ -80,7 +81,7 @@ export class Log {
     const shown = this.lines.filter((each) => part === "" || each.part === part).map(({ text }) => text);
     const text = h("pre.log", { tabindex: "0", "aria-label": "End of the log" }, shown.join("\n"));
     replace(this.body, text);
-    text.scrollTop = text.scrollHeight;
+    requestAnimationFrame(() => { text.scrollTop = text.scrollHeight; }); // the section is opened after this
   }
 
   async attempt(action) {
@@ -93,11 +94,12 @@ export class Log {
   }
 }
 
-/** Return a line of Airflow's structured log as text. */
+/** Return a line of Airflow's structured log as text; null for the marks by which Airflow's UI folds lines. */
 export function line(text) {
   try {
     const { timestamp, level, event } = JSON.parse(text);
-    return [timestamp?.slice(0, 19).replace("T", " "), level?.toUpperCase(), event].filter(Boolean).join(" ");
+    if (/^::(end)?group::/.test(event)) return null;
+    return [timestamp && time(Date.parse(timestamp)), level?.toUpperCase(), event].filter(Boolean).join(" ");
   } catch {
     return text;
   }

@@ -1,6 +1,7 @@
 // Shows the part of the page that the URL names. Refreshes the list and a connector's details every few seconds while they are
 // visible, and every second after an action.
 
+import { adoptAddress, publishAddress } from "./address.js";
 import { RequestError, details, history, overview } from "./api.js";
 import { Detail } from "./detail.js";
 import { h } from "./dom.js";
@@ -115,6 +116,7 @@ function go(hash) {
 }
 
 function follow() {
+  publishAddress();
   const route = parsed(window.location.hash);
   isStill = route.view !== "list" && route.view !== "detail";
   if (route.view !== "detail") detail = null;
@@ -159,6 +161,7 @@ function goTo(path) {
 }
 
 followTheme();
+adoptAddress();
 window.addEventListener("hashchange", follow);
 document.addEventListener("visibilitychange", () => (document.hidden ? clearTimeout(timer) : refresh()));
 follow();

@@ -3,7 +3,8 @@
 
 const ADOPTED = {
   "--bg": "--chakra-colors-bg", "--fg": "--chakra-colors-fg", "--fg-muted": "--chakra-colors-fg-muted", "--border": "--chakra-colors-border",
-  "--accent": "--chakra-colors-brand-solid", "--accent-fg": "--chakra-colors-fg-info", "--font": "--chakra-fonts-body",
+  "--accent": "--chakra-colors-brand-solid", "--on-accent": "--chakra-colors-brand-contrast",
+  "--accent-fg": "--chakra-colors-fg-info", "--font": "--chakra-fonts-body",
   "--mono": "--chakra-fonts-mono",
 };
 
