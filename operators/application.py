@@ -11,7 +11,7 @@ from sluiceway.operators.driver_operator import DAG_PAUSED, DriverEnd, DriverOpe
 from sluiceway.provider.compat import AirflowFailException
 from sluiceway.provider.dag_bundle.dag_keys import LONG_RUNNING
 from sluiceway.provider.driver.submission import Submission
-from sluiceway.provider.driver.waits import interrupts
+from sluiceway.provider.driver.waits import interruption
 from sluiceway.provider.mistakes import mistakes_are_final
 from sluiceway.provider.settings import Settings
 
@@ -107,6 +107,7 @@ class ApplicationOperator(DriverOperator):
             topics.mark_hosted_unassigned(self.application_name, notice)
         except ConnectError as error:  # the restart is more important than the status
             self.log.warning("[%s|worker] Cannot write the status of its connectors: %s", self.application_name, error)
-        while (left := deadline - time.monotonic()) > 0 and not interrupts(is_paused, lambda: self._killed):
+        interrupted = interruption(is_paused, lambda: self._killed)
+        while (left := deadline - time.monotonic()) > 0 and not interrupted():
             time.sleep(min(left, settings.pause_poll_interval))
         self._raise_if_killed()

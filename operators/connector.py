@@ -31,7 +31,7 @@ from sluiceway.provider.driver.outcome import NextAction, after_end, before_star
 from sluiceway.provider.driver.restarts import Restarts
 from sluiceway.provider.driver.run_variables import is_backfill, run_variables
 from sluiceway.provider.driver.submission import Submission
-from sluiceway.provider.driver.waits import await_resume, interrupts
+from sluiceway.provider.driver.waits import await_resume, interruption
 from sluiceway.provider.driver.warm_batch import RequestedBatch
 from sluiceway.provider.hooks.spark_submit import ConnectorSubmitHook
 from sluiceway.provider.lineage.assets import connector_alias
@@ -334,7 +334,7 @@ class ConnectorOperator(MaskedConfig, LineageMixin, ClaimedConnector):
         """Wait before the restart of a driver that ended by itself, or until the connector is changed or must restart."""
         delay, notice = self._plan_restart(end)
         topics.mark_unassigned(name, notice)
-        topics.await_change(name, delay, lambda: interrupts(paused_flag(context), lambda: self._killed))
+        topics.await_change(name, delay, interruption(paused_flag(context), lambda: self._killed))
         self._raise_if_killed()
 
     def _after_end(

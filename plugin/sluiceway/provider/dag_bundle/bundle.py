@@ -6,10 +6,12 @@ import gc
 import importlib
 import json
 import logging
+import os
 import time
 from pathlib import Path
 from typing import Any
 
+from airflow.configuration import AIRFLOW_HOME, conf
 from airflow.dag_processing.bundles.base import BaseDagBundle
 
 from sluiceway.errors import ConnectError
@@ -53,6 +55,7 @@ class ConnectorDagBundle(BaseDagBundle):
 
     def __init__(self, *, worker_properties: str | None = None, max_age: float | None = None, **kwargs: Any) -> None:
         super().__init__(**kwargs)
+        self.base_dir = _own_folder(self.base_dir, self.name)
         self._worker_properties = worker_properties
         self._max_age = 3.0 * self.refresh_interval if max_age is None else max_age
         self._problem: str | None = None
@@ -161,6 +164,18 @@ class ConnectorDagBundle(BaseDagBundle):
         except OSError:
             return False
         return age < self._max_age
+
+
+def _own_folder(airflows: Path, name: str) -> Path:
+    """Return the bundle's folder: below Airflow's home, unless ``[dag_processor] dag_bundle_storage_path`` is set.
+
+    Airflow's default is below the system's temporary folder. Two Airflows on one host would share it, and each would delete the
+    DAGs of the other's connectors. It is used if the home cannot be written, as in a container with a read-only root.
+    """
+    home = Path(AIRFLOW_HOME)
+    if conf.get("dag_processor", "dag_bundle_storage_path", fallback=None) or not os.access(home, os.W_OK):
+        return airflows
+    return home / "dag_bundles" / name
 
 
 def import_for_parsing() -> None:

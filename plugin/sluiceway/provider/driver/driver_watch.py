@@ -9,6 +9,8 @@ import time
 from collections.abc import Callable
 from typing import Protocol
 
+from sluiceway.provider.driver.outage import Outage
+
 log = logging.getLogger(__name__)
 
 _JVM_GRACE_SECONDS = 5.0
@@ -96,11 +98,14 @@ class DriverWatch:
         self._thread.join(timeout=30)
 
     def _run(self) -> None:
+        outage = Outage(f"[{self._name}|worker] Cannot check the driver and its DAG's paused flag")
         while not self._end.wait(self._interval):
             try:
                 self.check()
-            except Exception:  # an outage of the API server or of Kafka must not end a running driver
-                log.exception("[%s|worker] Checking the driver failed; trying again in %g s", self._name, self._interval)
+            except Exception as error:  # noqa: BLE001 (an outage of the API server or of Kafka must not end a running driver)
+                outage.failed(error)
+            else:
+                outage.answered()
 
     def check(self) -> None:
         """Check flag and processes once. The thread calls this at each interval."""

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 
 from sluiceway.provider.driver.internal_topics import InternalTopics
+from sluiceway.provider.driver.outage import Outage
 from sluiceway.provider.driver.outcome import NextAction, before_start
 from sluiceway.provider.settings import Settings
 
@@ -47,10 +48,17 @@ def await_resume(
     return False
 
 
-def interrupts(is_paused: Callable[[], bool], is_killed: Callable[[], bool]) -> bool:
-    """Return whether the wait before a restart must end: the DAG is paused, or Airflow ends the task."""
-    try:
-        return is_killed() or is_paused()
-    except Exception as error:  # noqa: BLE001 (an outage of Airflow must not keep a connector from running)
-        log.warning("Cannot read whether the DAG is paused: %s", error)
-        return False
+def interruption(is_paused: Callable[[], bool], is_killed: Callable[[], bool]) -> Callable[[], bool]:
+    """Return a function that tells whether the wait before a restart must end: the DAG is paused, or Airflow ends the task."""
+    outage = Outage("Cannot read whether the DAG is paused")
+
+    def interrupted() -> bool:
+        try:
+            found = is_killed() or is_paused()
+        except Exception as error:  # noqa: BLE001 (an outage of Airflow must not keep a connector from running)
+            outage.failed(error)
+            return False
+        outage.answered()
+        return found
+
+    return interrupted

@@ -6,6 +6,7 @@ import ast
 import os
 import subprocess
 import sys
+import tempfile
 import time
 from datetime import timedelta
 from pathlib import Path
@@ -18,6 +19,7 @@ from airflow.sdk import DAG
 from sluiceway.errors import ConfigError, KafkaClientError
 from sluiceway.operators import SinkConnectorOperator, SourceConnectorOperator
 from sluiceway.provider.compat import CronDataIntervalTimetable, backoff
+from sluiceway.provider.dag_bundle import bundle as bundle_module
 from sluiceway.provider.dag_bundle.bundle import ConnectorDagBundle
 from sluiceway.provider.dag_bundle.connector_dag import connector_dag
 from sluiceway.provider.dag_bundle.stubs import stub
@@ -68,6 +70,25 @@ def test_the_dags_of_other_bundles_are_known_to_tasks_and_while_airflows_databas
     monkeypatch.setattr(AirflowDatabase, "other_bundles", lambda *_: 1 / 0)
     assert processor._taken(state, ask_airflow=True) == {"a": "team"}
     assert Bundle(tmp_path / "new")._taken(state, ask_airflow=True) == {}, "nothing was ever found"
+
+
+@pytest.mark.parametrize(
+    ("storage", "writable", "below"),
+    [(None, True, "home"), (None, False, "shared"), ("given", True, "given"), ("given", False, "given")],
+)
+def test_two_airflows_of_a_host_have_a_folder_each_unless_one_is_given(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, storage: str | None, writable: bool, below: str
+) -> None:
+    monkeypatch.setattr(bundle_module, "AIRFLOW_HOME", str(tmp_path / "home"))
+    monkeypatch.setattr(tempfile, "gettempdir", lambda: str(tmp_path / "shared"))
+    monkeypatch.setattr(os, "access", lambda path, mode: (path, mode, writable) == (tmp_path / "home", os.W_OK, True))
+    if storage is None:
+        monkeypatch.delenv("AIRFLOW__DAG_PROCESSOR__DAG_BUNDLE_STORAGE_PATH")
+    else:
+        monkeypatch.setenv("AIRFLOW__DAG_PROCESSOR__DAG_BUNDLE_STORAGE_PATH", str(tmp_path / storage))
+    made = ConnectorDagBundle(name="connectors", refresh_interval=30)
+    assert made.path.relative_to(tmp_path).parts[0] == below
+    assert made.path.parts[-2:] == ("connectors", "dags")
 
 
 def test_a_task_without_a_dag_processor_reads_kafka_each_time(tmp_path: Path) -> None:
