@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from sluiceway import exit_codes
 from sluiceway.config.connector import CONFIG_TASK, CONNECTOR_CLASS, NAME
 from sluiceway.errors import BadRequestError, ConfigError
+from sluiceway.folders import scratch_folder
 from sluiceway.operators.claims import ClaimedConnector
 from sluiceway.operators.driver_operator import (
     DAG_PAUSED,
@@ -16,7 +17,6 @@ from sluiceway.operators.driver_operator import (
     DriverOperator,
     PausedFlag,
     paused_flag,
-    report_folder,
     with_report,
 )
 from sluiceway.operators.given_config import check_given, check_kind, given_mode, given_name, named_config
@@ -151,7 +151,7 @@ class ConnectorOperator(MaskedConfig, LineageMixin, ClaimedConnector):
         if batch := self._warm_batch(settings, name, application, used_config, MICRO_BATCH if bounded else mode):
             self._run_batch(context, settings, topics, batch)
             return self._after_batch(context, settings, topics, batch, None)
-        with report_folder() as folder:
+        with scratch_folder("report") as folder:
             worker_file = settings.worker_file(self.worker_properties)
             ran = Submission(name, worker_file, MICRO_BATCH if bounded else mode, used_config, owner=owner_of(context))
             submission = with_report(ran, folder)

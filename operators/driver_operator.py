@@ -6,7 +6,6 @@ The task runs on an Airflow worker. In client mode the driver is the task's chil
 from __future__ import annotations
 
 import json
-import tempfile
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
@@ -377,14 +376,9 @@ def paused_flag(context: Context) -> PausedFlag:
     return (lambda: bool(ti.get_dag(ti.dag_id).is_paused)) if tells_pauses(context) else lambda: False
 
 
-def with_report(submission: Submission, folder: str) -> Submission:
+def with_report(submission: Submission, folder: Path) -> Submission:
     """Return a submission whose driver, if it runs on this machine, writes its number of records to a file in ``folder``."""
-    return replace(submission, report=Path(folder) / "report.json")
-
-
-def report_folder() -> tempfile.TemporaryDirectory[str]:
-    """Return a temporary folder for ``with_report``."""
-    return tempfile.TemporaryDirectory(prefix="sluiceway-")
+    return replace(submission, report=folder / "report.json")
 
 
 def _reported_records(submission: Submission | None) -> int | None:

@@ -5,9 +5,12 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
+import shutil
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+
+_LOCK = ".lock"
 
 
 def state_home() -> Path:
@@ -33,6 +36,41 @@ def file_lock(path: Path) -> Iterator[None]:
     with path.open("a") as handle:
         fcntl.flock(handle, fcntl.LOCK_EX)
         yield
+
+
+@contextlib.contextmanager
+def scratch_folder(kind: str) -> Iterator[Path]:
+    """Yield a temporary folder that only this user can read, and remove it in the end.
+
+    A process that is killed removes nothing, and such a folder may hold secrets. So each holds a lock, which the kernel releases,
+    and the next use of ``kind`` on the machine removes the folders whose locks are free.
+
+    Raises:
+        OSError: the folder cannot be created.
+    """
+    prefix = f"sluiceway-{kind}-"
+    parent = Path(tempfile.gettempdir())
+    for left in parent.glob(f"{prefix}*"):
+        _remove_if_left(left)
+    # Others see the folder under this name once it has its lock.
+    made = Path(tempfile.mkdtemp(prefix=f".{prefix}"))
+    with (made / _LOCK).open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        folder = made.rename(parent / made.name.removeprefix("."))
+        try:
+            yield folder
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _remove_if_left(folder: Path) -> None:
+    """Remove a scratch folder of this user whose process has ended."""
+    with contextlib.suppress(OSError):  # it is removed by another process, or is not ours
+        if folder.is_symlink() or folder.stat().st_uid != os.getuid():
+            return
+        with (folder / _LOCK).open() as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def write_atomically(path: Path, content: str | bytes, mode: int = 0o644) -> None:

@@ -10,7 +10,6 @@ import hashlib
 import io
 import shutil
 import subprocess
-import tempfile
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from importlib.resources import files
@@ -18,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sluiceway.errors import MissingToolError
-from sluiceway.folders import cache_home, file_lock, write_atomically
+from sluiceway.folders import cache_home, file_lock, scratch_folder, write_atomically
 from sluiceway.java_runtime import find_java
 
 if TYPE_CHECKING:
@@ -63,8 +62,8 @@ def jar_name() -> str:
 
 def compiled(class_path: Sequence[Path]) -> bytes:
     """Return the jar of the compiled classes; equal sources give equal bytes. Raises MissingToolError without a compiler."""
-    with tempfile.TemporaryDirectory(prefix="sluiceway-javac-") as folder:
-        sources, classes = Path(folder, "sources"), Path(folder, "classes")
+    with scratch_folder("javac") as folder:
+        sources, classes = folder / "sources", folder / "classes"
         resources: dict[str, bytes] = {}
         for name, content in _sources().items():
             if name.endswith(".java"):

@@ -15,7 +15,6 @@ import re
 import signal
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -27,6 +26,7 @@ from typing import Any, BinaryIO, cast
 
 from sluiceway.config.environment import for_configs
 from sluiceway.errors import ConnectError, java_text_of
+from sluiceway.folders import scratch_folder
 from sluiceway.java_plugins.class_archive import ClassArchive
 from sluiceway.java_plugins.errors import JavaProcessError, java_error
 from sluiceway.java_plugins.frames import ANSWER, ERROR, REQUEST, Frame, encode, read_frame
@@ -174,8 +174,8 @@ class JavaHost:
     # On the host's thread.
 
     def _run(self, started: Future[subprocess.Popen[bytes]]) -> None:
-        with tempfile.TemporaryDirectory(prefix="sluiceway-java-", ignore_cleanup_errors=True) as folder:
-            crash_file = Path(folder, "hs_err.log")
+        with scratch_folder("java") as folder:
+            crash_file = folder / "hs_err.log"
             reading, writing = os.pipe()
             _enlarge(writing)
             with os.fdopen(reading, "rb", buffering=_BUFFER) as frames:

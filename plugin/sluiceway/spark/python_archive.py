@@ -11,13 +11,13 @@ import json
 import re
 import subprocess
 import sys
-import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib.metadata import Distribution, PackageNotFoundError, distributions, requires
 from pathlib import Path
 
 from sluiceway.errors import ConfigError, MissingToolError
+from sluiceway.folders import scratch_folder
 from sluiceway.installation import install_command, is_editable, origin
 
 REQUIREMENTS = ("confluent-kafka", "cryptography", "javaproperties", "orjson", "prometheus-client", "regex")
@@ -73,8 +73,8 @@ def pack_new(
     """
     wanted = [*REQUIREMENTS, *(each for extra in extras for each in _extra(extra)), *requirements]
     _require_venv_pack()
-    with tempfile.TemporaryDirectory(prefix="sluiceway-package-") as work:
-        environment, constraints = Path(work) / "environment", Path(work) / "constraints.txt"
+    with scratch_folder("package") as work:
+        environment, constraints = work / "environment", work / "constraints.txt"
         constraints.write_text("\n".join(_constraints(requirements)) + "\n", encoding="utf-8")
         progress(f"Installing {', '.join(wanted)} ...")
         _run([python, "-m", "venv", "--without-pip", str(environment)])

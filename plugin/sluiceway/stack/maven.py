@@ -12,14 +12,13 @@ import json
 import logging
 import os
 import subprocess
-import tempfile
 import zipfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from xml.sax.saxutils import quoteattr
 
 from sluiceway.errors import ConfigError, MissingToolError
-from sluiceway.folders import cache_home, file_lock, write_atomically
+from sluiceway.folders import cache_home, file_lock, scratch_folder, write_atomically
 from sluiceway.java_runtime import find_java
 from sluiceway.stack import truststore
 
@@ -176,8 +175,8 @@ def _run_ivy(request: str, folder: Path, repository: str, log_file: Path) -> lis
     runtime = find_java()
     base = [str(runtime.executable), "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Djava.net.useSystemProxies=true"]
     log_file.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix="sluiceway-ivy-") as work:
-        settings, module, out = Path(work, "ivysettings.xml"), Path(work, "ivy.xml"), Path(work, "classpath")
+    with scratch_folder("ivy") as work:
+        settings, module, out = work / "ivysettings.xml", work / "ivy.xml", work / "classpath"
         root = f" root={quoteattr(repository.rstrip('/') + '/')}" if repository else ""  # Maven Central is Ivy's default
         settings.write_text(_SETTINGS.format(cache=quoteattr(str(folder / "jars")), root=root))
         module.write_text(request)

@@ -9,13 +9,13 @@ import os
 import re
 import socket
 import subprocess
-import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from sluiceway.config.environment import HANDED_OVER
+from sluiceway.folders import scratch_folder
 from sluiceway.provider.compat import AirflowNotFoundException, BaseHook
 from sluiceway.provider.driver.cluster_trackers import KubernetesTracker, StandaloneTracker, Tracker, YarnTracker, await_end
 from sluiceway.provider.driver.kubernetes import SECRET_PREFIX, DriverSecret
@@ -212,9 +212,9 @@ class ConnectorSubmitHook(BaseHook):
 
     def _run(self, application: str, plan: SubmitPlan) -> None:
         """Run spark-submit to its end; raises AirflowException if it or, where it waits for the driver, the driver has failed."""
-        with tempfile.TemporaryDirectory(prefix="sluiceway-submit-") as folder:
+        with scratch_folder("submit") as folder:
             if needs_settings_file(plan):
-                plan = with_settings_file(plan, Path(folder) / "spark.properties", self._resolve)
+                plan = with_settings_file(plan, folder / "spark.properties", self._resolve)
             self._await(application, plan)
 
     def _await(self, application: str, plan: SubmitPlan) -> None:
