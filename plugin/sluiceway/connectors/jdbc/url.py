@@ -15,6 +15,9 @@ from sluiceway.errors import ConfigError
 
 CONNECTION_URL = "connection.url"
 
+# Such a character in a password makes its rest look like a port, a host, a database, or a parameter: messages show none of them.
+_ESCAPES = "in a password of the URL, / ? , and @ are written %2F %3F %2C and %40"
+
 Translation = Callable[[str], Mapping[str, object]]
 """Returns the Python driver's arguments for the value of a Java parameter; raises ValueError for an unusable value."""
 
@@ -54,19 +57,24 @@ class Parameters(NamedTuple):
     translated: Mapping[str, Translation]
     ignored: frozenset[str]
 
-    def options(self, values: Mapping[str, str]) -> dict[str, object]:
-        """Return the Python driver's arguments. Raises ConfigError for unknown parameters and unusable values."""
+    def options(self, values: Mapping[str, str], *, beside_password: bool = False) -> dict[str, object]:
+        """Return the Python driver's arguments. Raises ConfigError for unknown parameters and unusable values.
+
+        The error shows no value, and the name of a parameter only if it cannot be the end of a password with a separator in it:
+        not ``beside_password``, and without the at sign before a host.
+        """
         options: dict[str, object] = {}
         for name, value in values.items():
             if name in self.translated:
                 try:
                     options.update(self.translated[name](value))
                 except ValueError as error:
-                    raise ConfigError(CONNECTION_URL, f"...{name}={value}", str(error)) from error
+                    raise ConfigError(CONNECTION_URL, f"...{name}=...", str(error)) from error
             elif name not in self.ignored:
                 known = ", ".join(sorted(self.translated))
                 message = f"has a parameter without a counterpart in the Python driver; supported are {known}"
-                raise ConfigError(CONNECTION_URL, f"...{name}=...", message)
+                is_shown = not beside_password and "@" not in name + value
+                raise ConfigError(CONNECTION_URL, f"...{name}=..." if is_shown else "//...", message)
         return options
 
 
@@ -78,8 +86,10 @@ def server_url(dialect: str, text: str, default_port: int, parameters: Parameter
     location, _, query = text.partition("?")
     values = dict(parse_qsl(query.replace(";", "&"), keep_blank_values=True))
     in_url, host, port, database = _location(location, default_port)
-    login = login.or_else(values.pop("user", None), values.pop("password", None)).or_else(*in_url)
-    return DatabaseUrl(dialect, host, port, database, login.user, login.password, parameters.options(values))
+    password = values.pop("password", None)
+    login = login.or_else(values.pop("user", None), password).or_else(*in_url)
+    options = parameters.options(values, beside_password=password is not None)
+    return DatabaseUrl(dialect, host, port, database, login.user, login.password, options)
 
 
 def _location(text: str, default_port: int) -> tuple[Login, str, int, str]:
@@ -87,6 +97,8 @@ def _location(text: str, default_port: int) -> tuple[Login, str, int, str]:
         return Login(), "localhost", default_port, unquote(text.removeprefix("/"))
     authority, _, database = text[2:].partition("/")
     credentials, _, address = authority.rpartition("@")
+    if "@" in database and not credentials:
+        raise ConfigError(CONNECTION_URL, "//...", f"has a database with @ ({_ESCAPES})")
     user, _, password = credentials.partition(":")
     host, port = host_and_port(address, default_port)
     return Login(unquote(user) or None, unquote(password) if password else None), host, port, unquote(database)
@@ -95,7 +107,8 @@ def _location(text: str, default_port: int) -> tuple[Login, str, int, str]:
 def host_and_port(address: str, default_port: int) -> tuple[str, int]:
     """Return the parts of ``host``, ``host:port`` or ``[address]:port``. Raises ConfigError for several hosts or a bad port."""
     if "," in address:
-        raise ConfigError(CONNECTION_URL, address, "names several hosts; name one, or a virtual address in front of them")
+        reason = f"names several hosts; name one, or a virtual address in front of them ({_ESCAPES})"
+        raise ConfigError(CONNECTION_URL, "//...", reason)
     host, port = address, ""
     if address.startswith("["):
         host, _, port = address[1:].partition("]")
@@ -103,9 +116,7 @@ def host_and_port(address: str, default_port: int) -> tuple[str, int]:
     elif ":" in address:
         host, _, port = address.partition(":")
     if port and not port.isdigit():
-        # An unescaped slash in a password makes the rest of it look like the port, so the message shows nothing of it.
-        reason = "has a port that is not a number (in a password of the URL, / ? and @ are written %2F %3F and %40)"
-        raise ConfigError(CONNECTION_URL, "//...", reason)
+        raise ConfigError(CONNECTION_URL, "//...", f"has a port that is not a number ({_ESCAPES})")
     return host or "localhost", int(port or default_port)
 
 

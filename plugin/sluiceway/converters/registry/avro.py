@@ -11,6 +11,7 @@ from sluiceway.config.definition import ConfigDef, ConfigValue
 from sluiceway.converters.registry import serdes
 from sluiceway.converters.registry.avro_branches import parsed_with_branches, untagged
 from sluiceway.converters.registry.avro_connect import AvroTypes, ToConnect
+from sluiceway.converters.registry.avro_limits import check_of
 from sluiceway.converters.registry.avro_read import Reader, read_anything
 from sluiceway.converters.registry.avro_schema import ANYTHING, VALUE, AvroOptions, has_union, to_avro
 from sluiceway.converters.registry.avro_write import writer
@@ -95,6 +96,9 @@ class AvroConverter(RegistryConverter):
         connect = ToConnect(types, self._avro).schema(node, version=schema.version)
         reader = Reader(types, self._avro)
         convert = reader.reader(node, connect)
+        check = check_of(types, node)
+        if check is not None:
+            read = _checked(read, check)
         if resolved.kind == "bytes":
             return Deserialization(connect, convert or bytes)
         if convert is None:
@@ -121,6 +125,16 @@ class AvroConverter(RegistryConverter):
 
     def _record_name(self, schema_text: str) -> str | None:
         return _name(json.loads(schema_text))
+
+
+def _checked(read: Callable[..., Any], check: Callable[[bytes], None]) -> Callable[..., Any]:
+    """Return fastavro's reader after a check of the bytes."""
+
+    def checked(source: io.BytesIO, *arguments: Any, **options: Any) -> Any:
+        check(source.getvalue())
+        return read(source, *arguments, **options)
+
+    return checked
 
 
 def _types_of(schema: WriterSchema, node: Any) -> AvroTypes:

@@ -28,6 +28,7 @@ from sluiceway.converters.registry.avro_schema import (
     VALUE,
     AvroOptions,
 )
+from sluiceway.converters.registry.limits import Budget
 from sluiceway.data import STRING_SCHEMA, Schema, Struct, Type
 from sluiceway.data.logical import SCALE, TO_LOGICAL, date_schema, decimal_schema, time_schema, timestamp_schema
 from sluiceway.errors import DataError
@@ -151,11 +152,13 @@ class ToConnect:
         self._types = types
         self._options = options
         self._open: list[str] = []
+        self._budget = Budget()
 
     def schema(
         self, node: Any, namespace: str = "", *, optional: bool = False, default: Any = _NO_DEFAULT, version: int | None = None
     ) -> Schema:
         """Return the Connect schema; ``default`` is the default of the Avro field, ``version`` the version in the registry."""
+        self._budget.spend()
         resolved = self._types.resolve(node, namespace)
         if resolved.kind == "union":
             branch = only_branch(self._types, resolved)

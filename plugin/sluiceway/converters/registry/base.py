@@ -258,8 +258,11 @@ class RegistryConverter(Converter):
                 "wire format. Use the converter with which it was written."
             )
         schema = self._writer_schema(topic, prefix)
-        with packages(), self._registry.errors(self._deserializing(topic, prefix), topic):
-            return self._deserialization(topic, schema)
+        try:
+            with packages(), self._registry.errors(self._deserializing(topic, prefix), topic):
+                return self._deserialization(topic, schema)
+        except RecursionError:
+            raise DataError(f"{self._deserializing(topic, prefix)}: the schema is nested too deeply.") from None
 
     def _writer_schema(self, topic: str, prefix: bytes) -> WriterSchema:
         schema_id = int.from_bytes(prefix[1:], "big")

@@ -14,6 +14,7 @@ from decimal import Decimal
 from typing import Any, NamedTuple
 
 from sluiceway.converters.registry.json_schema_write import ENUM, ENUM_PREFIX, KEY, ONE_OF, VALUE, JsonOptions, has_string_keys
+from sluiceway.converters.registry.limits import Budget
 from sluiceway.data import STRING_SCHEMA, Schema, Struct, Type
 from sluiceway.data.logical import DECIMAL, TO_LOGICAL
 from sluiceway.data.null_values import null_value
@@ -59,9 +60,11 @@ class ToConnect:
         self._references = references
         self._options = options
         self._open: list[str] = []
+        self._budget = Budget()
 
     def schema(self, node: Any = None, *, version: int | None = None, optional: bool = False) -> Schema:
         """Return the Connect schema of a part of the document (None: the whole document)."""
+        self._budget.spend()
         node = self._document if node is None else node
         if not isinstance(node, Mapping):
             raise DataError(f"Unsupported schema type: {node!r} does not define a type.")

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
+from sluiceway.converters.registry.limits import Budget
 from sluiceway.converters.registry.protobuf_schema import (
     ENUM,
     ENUM_PREFIX,
@@ -85,17 +86,25 @@ def union_name(oneof: Any, options: ProtobufOptions) -> str:
     return f"{oneof.name}_{oneof.index}" if options.index_unions else str(oneof.name)
 
 
+class _Within(NamedTuple):
+    """The messages around a field, and what is left of the whole schema's parts."""
+
+    names: tuple[str, ...]
+    budget: Budget
+
+
 def to_connect(message: Any, options: ProtobufOptions, version: int | None = None) -> Schema:
     """Return the Connect schema of a message descriptor. Oneofs come first, then the other fields in their order."""
     if options.wrap_primitives and message.full_name in WRAPPED:
         return Schema(WRAPPED[message.full_name], version=version)
-    return _message(message, options, (), version=version)
+    return _message(message, options, _Within((), Budget()), version=version)
 
 
-def _message(message: Any, options: ProtobufOptions, within: tuple[str, ...], **attributes: Any) -> Schema:
-    if message.full_name in within:
+def _message(message: Any, options: ProtobufOptions, within: _Within, **attributes: Any) -> Schema:
+    within.budget.spend()
+    if message.full_name in within.names:
         raise DataError(f"The Protobuf message {message.full_name} contains itself; recursive schemas are not supported.")
-    within = (*within, message.full_name)
+    within = within._replace(names=(*within.names, message.full_name))
     fields: list[tuple[str, Schema]] = []
     for oneof in message.oneofs:
         if not _is_synthetic(oneof):
@@ -111,7 +120,8 @@ def _message(message: Any, options: ProtobufOptions, within: tuple[str, ...], **
     return Schema(Type.STRUCT, name=name, fields=fields, **attributes)
 
 
-def _field(part: Any, options: ProtobufOptions, within: tuple[str, ...]) -> Schema:
+def _field(part: Any, options: ProtobufOptions, within: _Within) -> Schema:
+    within.budget.spend()
     tag = {TAG: str(part.number)}
     optional = _is_optional(part, options)
     if part.message_type is not None and is_map(part.message_type) and is_repeated(part):
@@ -136,7 +146,7 @@ def _is_optional(part: Any, options: ProtobufOptions) -> bool:
     return not options.wrappers
 
 
-def _single(part: Any, options: ProtobufOptions, within: tuple[str, ...], tag: dict[str, str], *, optional: bool) -> Schema:
+def _single(part: Any, options: ProtobufOptions, within: _Within, tag: dict[str, str], *, optional: bool) -> Schema:
     if part.enum_type is not None:
         enum = part.enum_type
         symbols = {ENUM_PREFIX + value.name: str(value.number) for value in enum.values}

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import strategies as st
 
 from sluiceway.connectors.jdbc.dialects import parse_url
 from sluiceway.connectors.jdbc.source.connector import JdbcSourceConnector
 from sluiceway.errors import ConfigError
+from support.fuzz import fuzz
 
 
 @pytest.mark.parametrize(
@@ -81,3 +83,27 @@ def test_the_error_of_a_refused_url_does_not_show_its_password(url: str) -> None
         parse_url(url)
     assert "hunter2" not in str(caught.value)
     assert "hunter2" not in " ".join(JdbcSourceConnector.validate({"connection.url": url})["connection.url"].errors)
+
+
+SEPARATED = st.lists(st.sampled_from(["hunter2", "12345", *"/?@,;&=#:[]{}%"]), min_size=1, max_size=6).map("".join)
+FORMS = [
+    "jdbc:postgresql://user:{}@h/d",
+    "jdbc:mysql://h/d?user=u&password={}",
+    "jdbc:mariadb://user:{}@h:3306/d?connectTimeout=1",
+    "jdbc:sqlserver://h:1433;user=sa;password={};databaseName=d",
+    "jdbc:postgresql://user:{}@a,b/d",
+    "jdbc:mysql://user:{}@h/d?sslMode=maybe",
+]
+
+
+@pytest.mark.parametrize("form", FORMS)
+@fuzz("password", password=SEPARATED)
+def test_no_error_shows_a_part_of_a_password_with_separators(form: str, password: str) -> None:
+    try:
+        found = parse_url(form.format(password))
+    except ConfigError as error:
+        shown = str(error)
+    else:
+        shown = found.location
+    assert "hunter2" not in shown
+    assert "12345" not in shown

@@ -175,7 +175,8 @@ class SqlServerDialect(Dialect):
         password = values.pop("password") if "password" in values else None
         login = login.or_else(_taken(values, _USER_PROPERTIES), password)
         host, port = host_and_port(values.pop("serverName", "") or address, _port(values.pop("portNumber", "")))
-        return DatabaseUrl(cls.name, host, port, database or "", login.user, login.password, _PARAMETERS.options(values))
+        options = _PARAMETERS.options(values, beside_password=password is not None)
+        return DatabaseUrl(cls.name, host, port, database or "", login.user, login.password, options)
 
     def connect_arguments(self, url: DatabaseUrl) -> dict[str, object]:
         return {"login_timeout": _CONNECT_SECONDS, **url.options}
