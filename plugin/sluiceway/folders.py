@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import os
 import shutil
+import stat
 import tempfile
+import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -23,6 +26,24 @@ def cache_home() -> Path:
     base = os.environ.get("XDG_CACHE_HOME", "")
     # The XDG Base Directory specification ignores relative paths.
     return (Path(base) if Path(base).is_absolute() else Path.home() / ".cache") / "sluiceway"
+
+
+def private_folder(path: Path) -> Path:
+    """Create a folder that only this user can enter, or make an existing one so.
+
+    Raises:
+        PermissionError: another user owns it, or it is a link: in a shared folder such as ``/tmp``, anybody can make it first.
+        OSError: it cannot be created.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with contextlib.suppress(FileExistsError):
+        path.mkdir(mode=0o700)
+    found = path.lstat()
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid():
+        raise PermissionError(errno.EPERM, "It is a link or belongs to another user. Remove it, or use another folder", str(path))
+    if stat.S_IMODE(found.st_mode) & 0o077:
+        path.chmod(0o700)
+    return path
 
 
 @contextlib.contextmanager
@@ -76,16 +97,17 @@ def _remove_if_left(folder: Path) -> None:
 def write_atomically(path: Path, content: str | bytes, mode: int = 0o644) -> None:
     """Replace a file so that other processes see either the old content or the new content, never a part.
 
+    The process's umask restricts ``mode``, as for any new file.
+
     Raises:
         OSError: the folder cannot be created or written.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    new = path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}")
     try:
-        with os.fdopen(descriptor, "wb") as handle:
+        with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode), "wb") as handle:
             handle.write(content.encode() if isinstance(content, str) else content)
-        Path(name).chmod(mode)
-        Path(name).replace(path)
+        new.replace(path)
     except OSError:
-        Path(name).unlink(missing_ok=True)
+        new.unlink(missing_ok=True)
         raise

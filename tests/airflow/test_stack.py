@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sqlite3
+import stat
 import threading
 from contextlib import closing
 from pathlib import Path
@@ -55,6 +56,22 @@ def _session(process: psutil.Process) -> int:
 
 def _alive(processes: list[psutil.Process]) -> list[psutil.Process]:
     return [each for each in processes if each.is_running() and each.status() != psutil.STATUS_ZOMBIE]
+
+
+def test_other_users_and_machines_reach_no_port_and_no_file(stack: RunningStack, files: tuple[Path, Path]) -> None:
+    listening = {
+        connection.laddr.ip
+        for process in _family(stack)
+        for connection in process.net_connections("inet")
+        if connection.status == psutil.CONN_LISTEN
+    }
+    assert listening <= {"127.0.0.1", "::1", "::ffff:127.0.0.1"}
+    assert stat.S_IMODE(stack.home.stat().st_mode) == 0o700
+    made = [path for path in stack.home.rglob("*") if path.is_file() and path.suffix != ".lock"]
+    assert {path.name: oct(path.stat().st_mode) for path in made if path.stat().st_mode & 0o077} == {}
+    run = next(stack.home.glob("airflow/logs/dag_id=*/run_id=*"))
+    address = f"/dags/{SOURCE}/dagRuns/{run.name.removeprefix('run_id=')}/taskInstances/run/logs/1"
+    assert "Could not read served logs" not in str(stack.airflow.get(address).raise_for_status().json())
 
 
 def test_airflow_reports_no_import_error_of_a_plugin(stack: RunningStack) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -127,6 +128,22 @@ def test_sigterm_to_the_driver_drains_it_and_sets_the_status_to_unassigned(runni
     python.terminate()
     eventually(lambda: not running.driver.is_running(), what="the driver's end")
     running.eventually_states(("UNASSIGNED", ["UNASSIGNED"]))
+
+
+def test_other_users_cannot_call_the_driver(running: Running) -> None:
+    _, python = running.processes()
+    call = b"c\np0\nrun\ne\n"  # by Py4J's protocol: the first of the driver's objects, which drains it
+    ports = [each.laddr.port for each in python.net_connections("tcp") if each.status == psutil.CONN_LISTEN]
+    answers = []
+    for port in ports:
+        with socket.create_connection(("127.0.0.1", port), timeout=LIMIT) as client, contextlib.suppress(ConnectionError):
+            client.sendall(call)
+            client.shutdown(socket.SHUT_WR)
+            answers.append(client.recv(100))
+    assert len(ports) >= 2, "callbacks and metrics"
+    assert not any(answer.startswith(b"!y") for answer in answers), "Py4J's word for a call that has returned"
+    assert "Stopping" not in running.driver.log_tail(100)
+    assert running.states() == ("RUNNING", ["RUNNING"])
 
 
 @pytest.mark.long

@@ -10,6 +10,7 @@ from pathlib import Path
 if sys.path and Path(sys.path[0]) == Path(__file__).parent:
     del sys.path[0]  # spark-submit puts this folder first; its modules must not shadow others
 
+from sluiceway.spark.jvm_shutdown import accept_callbacks
 from sluiceway.spark.session import slots, spark_context
 
 # Classes that only the JVMs of a cluster load. Loading one loads those that it extends.
@@ -26,13 +27,12 @@ def _same(numbers: Iterable[int]) -> Iterable[int]:
 def main() -> None:
     """Run one job of one task with the same calls of Spark that a driver makes."""
     from py4j.protocol import Py4JError
-    from pyspark.java_gateway import ensure_callback_server_started
 
     context = spark_context("sluiceway-class-archive")
     for name in _ON_CLUSTERS:
         with contextlib.suppress(Py4JError):  # this Spark was built without it
             context._jvm.java.lang.Class.forName(name)  # type: ignore[union-attr]
-    ensure_callback_server_started(context._gateway)
+    accept_callbacks(context)
     slots(context)
     context.setJobGroup("archive", "Class archive", interruptOnCancel=True)
     context.parallelize([1], 1).mapPartitions(_same).collect()

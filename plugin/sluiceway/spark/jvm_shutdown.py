@@ -6,7 +6,7 @@ import contextlib
 import logging
 import threading
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sluiceway.errors import ConnectError
 from sluiceway.worker.driver import Driver
@@ -43,6 +43,18 @@ class Shutdown:
             log.error("The connectors have not drained within %g s; Spark kills their tasks", self._seconds)
 
 
+def accept_callbacks(context: SparkContext) -> None:
+    """Let the JVM call Python objects, over a port that asks for the gateway's secret.
+
+    Without it, any user of the machine could call the driver's objects. The JVM sends its secret if it is asked.
+    """
+    from pyspark.java_gateway import ensure_callback_server_started
+
+    gateway: Any = context._gateway
+    gateway.callback_server_parameters.auth_token = gateway.gateway_parameters.auth_token
+    ensure_callback_server_started(gateway)
+
+
 @contextlib.contextmanager
 def drained_before_spark(context: SparkContext, driver: Driver, seconds: float) -> Iterator[Shutdown]:
     """Make a JVM that receives SIGTERM wait up to ``seconds`` for the driver to drain before Spark kills its tasks.
@@ -50,13 +62,12 @@ def drained_before_spark(context: SparkContext, driver: Driver, seconds: float) 
     Without this hook, Spark kills them at once, before their last commit. Runs on the driver.
     """
     from py4j.protocol import Py4JError
-    from pyspark.java_gateway import ensure_callback_server_started
 
     jvm = context._jvm
     if jvm is None:
         raise ConnectError("The Spark context has been stopped, so its JVM cannot be watched.")
     shutdown = Shutdown(driver, seconds)
-    ensure_callback_server_started(context._gateway)
+    accept_callbacks(context)
     # Never started. A Java object, unlike the Python one, keeps its identity, which removeShutdownHook needs.
     hook = jvm.java.lang.Thread(shutdown)
     manager = jvm.org.apache.hadoop.util.ShutdownHookManager.get()

@@ -27,7 +27,7 @@ class Addresses:
 
 def record(folder: Path, addresses: Addresses) -> None:
     """Write the addresses of the stack of a state folder."""
-    write_atomically(_file(folder), json.dumps(asdict(addresses), indent=1))
+    write_atomically(_file(folder), json.dumps(asdict(addresses), indent=1), mode=0o600)
 
 
 def recorded(folder: Path) -> Addresses | None:

@@ -20,11 +20,12 @@ from typing import Any
 from sluiceway.errors import ConnectError
 from sluiceway.folders import file_lock, write_atomically
 from sluiceway.java_runtime import find_java
+from sluiceway.provider import local_component
 from sluiceway.provider.settings import airflow_settings
-from sluiceway.stack.process import BackgroundProcess
+from sluiceway.stack.process import PRIVATE_UMASK, BackgroundProcess
 
 COMPONENTS = ("api-server", "scheduler", "dag-processor", "triggerer")
-HOST = "127.0.0.1"
+HOST = local_component.HOST
 PREFERRED_PORT = 8080
 
 MARKER_VARIABLE = "SLUICEWAY_STACK"
@@ -86,12 +87,19 @@ class LocalAirflow:
             command = [sys.executable, "-m", "airflow", "db", "migrate"]
             environment = {**os.environ, **self.environment()}
             done = subprocess.run(
-                command, env=environment, capture_output=True, text=True, errors="replace", cwd=self.home, check=False
+                command,
+                env=environment,
+                capture_output=True,
+                text=True,
+                errors="replace",
+                cwd=self.home,
+                check=False,
+                umask=PRIVATE_UMASK,
             )
             if done.returncode != 0:
                 tail = "\n".join((done.stdout + done.stderr).splitlines()[-20:])
                 raise ConnectError(f"'airflow db migrate' failed with exit code {done.returncode}:\n{tail}")
-            write_atomically(marker, version)
+            write_atomically(marker, version, mode=0o600)
             return True
 
     def process(self, component: str) -> BackgroundProcess:
@@ -137,8 +145,10 @@ class LocalAirflow:
 
 def airflow_process(component: str, state_dir: Path, environment: Mapping[str, str] | None = None) -> BackgroundProcess:
     """Return a component's background process. Without ``environment`` it can be watched and stopped, but not started."""
-    command = [sys.executable, "-m", "airflow", component]
-    return BackgroundProcess(f"airflow-{component}", command, state_dir, env=environment)
+    command = [sys.executable, "-m", local_component.__name__, component]
+    # Below the scheduler, connectors write files for others, too.
+    private = component != "scheduler"
+    return BackgroundProcess(f"airflow-{component}", command, state_dir, env=environment, private=private)
 
 
 def unhealthy(health: Mapping[str, Any], since: float) -> list[str]:
@@ -173,9 +183,12 @@ def _settings(home: Path, ports: Mapping[str, int], secret: str) -> dict[str, st
         "API__BASE_URL": url,
         "API__WORKERS": "1",
         "API_AUTH__JWT_SECRET": secret,
+        "CORE__HOSTNAME_CALLABLE": f"{local_component.__name__}.{local_component.host.__name__}",
         "LOGGING__WORKER_LOG_SERVER_PORT": str(ports["worker-logs"]),
         "LOGGING__TRIGGER_LOG_SERVER_PORT": str(ports["trigger-logs"]),
         "LOGGING__BASE_LOG_FOLDER": str(home / "logs"),
+        "LOGGING__FILE_TASK_HANDLER_NEW_FOLDER_PERMISSIONS": "0o700",
+        "LOGGING__FILE_TASK_HANDLER_NEW_FILE_PERMISSIONS": "0o600",
         # Instead of the system's temporary folder.
         "DAG_PROCESSOR__DAG_BUNDLE_STORAGE_PATH": str(home / "bundles"),
         # Seconds until a new file in the DAGs folder is found; the default is 5 minutes.

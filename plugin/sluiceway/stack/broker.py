@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sluiceway.errors import ConnectError, MissingToolError
-from sluiceway.folders import file_lock, write_atomically
+from sluiceway.folders import file_lock, private_folder, write_atomically
 from sluiceway.java_runtime import find_java
 from sluiceway.stack import maven
 from sluiceway.stack.ports import can_bind, free_port, port_is_open, port_owner, preferred_port, release_port
-from sluiceway.stack.process import BackgroundProcess
+from sluiceway.stack.process import PRIVATE_UMASK, BackgroundProcess
 
 log = logging.getLogger(__name__)
 
@@ -117,17 +117,18 @@ class EmbeddedBroker:
             MissingToolError: no Java was found, the download failed, or the port is in use.
             ConnectError: the broker ended during its start, was not ready in time, or already runs on another port.
         """
+        private_folder(self.state_dir)
         with file_lock(self.state_dir / "start.lock"):
             if self._process.is_running():
                 return self._running_address(timeout)
             jars = maven.resolve(COORDINATES, title=f"Apache Kafka {KAFKA_VERSION} (about 50 MB)", progress=progress)
             port = self._choose_port()
             java = [str(find_java().executable), *_JVM_FLAGS, "-cp", maven.classpath(jars)]
-            write_atomically(self._config, self._settings(port))
+            write_atomically(self._config, self._settings(port), mode=0o600)
             log4j = self.state_dir / "log4j2.properties"
-            write_atomically(log4j, _LOG4J)
+            write_atomically(log4j, _LOG4J, mode=0o600)
             self._format(java)
-            write_atomically(self._port_file, str(port))
+            write_atomically(self._port_file, str(port), mode=0o600)
             command = [*java, f"-Dlog4j2.configurationFile={log4j}", "kafka.Kafka", str(self._config)]
             self._process = BackgroundProcess("kafka", command, self.state_dir)
             self._process.start()
@@ -214,7 +215,15 @@ class EmbeddedBroker:
         arguments = ["format", "--ignore-formatted", f"--cluster-id={cluster_id}", "--config", str(self._config)]
         command = [*java, "-XX:TieredStopAtLevel=1", "-Dlog4j2.level=ERROR", "kafka.tools.StorageTool", *arguments]
         try:
-            done = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=_FORMAT_SECONDS, check=False)
+            done = subprocess.run(
+                command,
+                capture_output=True,
+                text=True,
+                errors="replace",
+                timeout=_FORMAT_SECONDS,
+                check=False,
+                umask=PRIVATE_UMASK,
+            )
         except subprocess.TimeoutExpired as error:
             msg = f"Formatting Kafka's data folder {self.data} did not end within {_FORMAT_SECONDS} s. Try again."
             raise ConnectError(msg) from error

@@ -31,6 +31,14 @@ _START_TOLERANCE_SECONDS = 0.5
 _children: dict[int, subprocess.Popen[bytes]] = {}
 
 
+PRIVATE_UMASK = 0o077
+"""Lets only this user read what a process writes."""
+
+
+def _private(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)
+
+
 @dataclass(frozen=True, slots=True)
 class ProcessStatus:
     """State of a background process at one moment; ``pid`` and ``started`` are None while it does not run."""
@@ -51,6 +59,7 @@ class BackgroundProcess:
         state_dir: the folder of the files; created if necessary.
         env: environment variables in addition to those of this process.
         cwd: the working directory; default ``state_dir``.
+        private: whether only this user can read the files that the process creates.
     """
 
     def __init__(
@@ -61,12 +70,14 @@ class BackgroundProcess:
         *,
         env: Mapping[str, str] | None = None,
         cwd: Path | None = None,
+        private: bool = True,
     ) -> None:
         self.name = name
         self.command = [str(part) for part in command]
         self.state_dir = state_dir.absolute()
         self.env = dict(env or {})
         self.cwd = cwd
+        self.private = private
         self.log = self.state_dir / f"{name}.log"
         self.pid_file = self.state_dir / f"{name}.pid"
 
@@ -83,7 +94,7 @@ class BackgroundProcess:
                 return self.status()
             if self.log.exists():
                 self.log.replace(self.log.with_suffix(".log.1"))
-            with self.log.open("wb") as output:
+            with open(self.log, "wb", opener=_private) as output:
                 try:
                     child = subprocess.Popen(
                         self.command,
@@ -93,6 +104,7 @@ class BackgroundProcess:
                         env={**os.environ, **self.env},
                         cwd=self.cwd or self.state_dir,
                         start_new_session=True,
+                        umask=PRIVATE_UMASK if self.private else -1,
                     )
                 except OSError as error:
                     msg = f"{self.name} cannot be started: {self.command[0]}: {error.strerror}. Check that it is installed."
@@ -188,7 +200,7 @@ class BackgroundProcess:
             record = {"pid": pid, "started": _seconds_after_boot(process), "command": self.command[0]}
         except psutil.NoSuchProcess:
             return  # it has already ended, so nobody needs to find it
-        write_atomically(self.pid_file, json.dumps(record))
+        write_atomically(self.pid_file, json.dumps(record), mode=0o600)
 
     def _read_pid_file(self) -> tuple[int, float] | None:
         try:

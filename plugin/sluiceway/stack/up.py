@@ -16,7 +16,7 @@ from pathlib import Path
 
 from sluiceway.config.properties import read_properties
 from sluiceway.errors import ConnectError
-from sluiceway.folders import file_lock, state_home
+from sluiceway.folders import file_lock, private_folder, state_home
 from sluiceway.stack import demo_shop, leftovers
 from sluiceway.stack.addresses import REST, Addresses, record, recorded
 from sluiceway.stack.airflow import COMPONENTS, HOST, MARKER_VARIABLE, PREFERRED_PORT, LocalAirflow, airflow_process
@@ -61,7 +61,7 @@ def up(
 
     Raises ConnectError or MissingToolError; processes that run already keep running.
     """
-    stack = Stack(home or state_home(), airflow)
+    stack = Stack(_own(home or state_home()), airflow)
     with file_lock(stack.folder / "up.lock"):
         try:
             return stack.up(read_properties(worker_file) if worker_file else None, progress)
@@ -85,6 +85,14 @@ def ps(progress: Progress = print, *, home: Path | None = None) -> int:
     for line in lines:
         progress("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())
     return 0 if all(row.running for row in rows) else 1
+
+
+def _own(folder: Path) -> Path:
+    """Return the state folder after closing it for other users: it holds logs, databases, and the brokers' data."""
+    try:
+        return private_folder(folder)
+    except OSError as error:
+        raise ConnectError(f"The state folder {folder} cannot be used: {error.strerror}. Set SLUICEWAY_HOME.") from error
 
 
 class Stack:

@@ -16,6 +16,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from sluiceway.folders import private_folder
+
 log = logging.getLogger(__name__)
 
 _POLL_SECONDS = 0.05
@@ -88,7 +90,7 @@ class StartGate:
 
     def _try_lock(self) -> int:
         """Return the descriptor of a locked file, -1 if all are locked."""
-        self._folder.mkdir(mode=0o700, exist_ok=True)
+        private_folder(self._folder)
         for number in range(self._limit):
             path = self._folder / f"{self._kind}-{number}"
             descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)

@@ -221,3 +221,16 @@ def test_listens_on_is_true_only_for_the_process_that_listens(tmp_path: Path) ->
             assert not process.listens_on(taken)
         finally:
             process.stop()
+
+
+@pytest.mark.parametrize(("private", "mode"), [(True, 0o600), (False, 0o644)])
+def test_only_this_user_reads_what_a_process_writes(make: Make, tmp_path: Path, *, private: bool, mode: int) -> None:
+    made = tmp_path / "made"
+    before = os.umask(0o022)
+    try:
+        process = make(f"open({str(made)!r}, 'w')\n{WAIT}", private=private)
+        started(process)
+    finally:
+        os.umask(before)
+    assert made.stat().st_mode & 0o777 == mode
+    assert {path.stat().st_mode & 0o777 for path in (process.log, process.pid_file)} == {0o600}

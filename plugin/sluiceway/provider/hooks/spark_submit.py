@@ -11,7 +11,6 @@ import socket
 import subprocess
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 from sluiceway.config.environment import HANDED_OVER
