@@ -26,6 +26,7 @@ log = logging.getLogger(__name__)
 LISTENER = "sluiceway.metrics.listener"
 _PUBLISH, _BEANS, _METRICS = "/publish", "/metrics/beans", "/metrics"
 _LARGEST_BODY = 64 * 1024 * 1024
+_MOST_DIGITS = 12
 _TIMEOUT_SECONDS = 10.0
 
 
@@ -62,13 +63,12 @@ class MetricsServer:
         """Return the server's URL for others that reach the driver as ``host``."""
         return f"http://{f'[{host}]' if ':' in host else host}:{self.port}"
 
-    def receive(self, process: str, token: str, body: bytes) -> float | None:
-        """Take metrics in. Return the seconds until the process should send others, None without the right token.
+    def accepts(self, token: str) -> bool:
+        """Return whether a token is that of this driver's tasks."""
+        return hmac.compare_digest(token.encode(errors="replace"), self._token.encode())
 
-        Raises DataError.
-        """
-        if not hmac.compare_digest(token.encode(), self._token.encode()):
-            return None
+    def receive(self, process: str, body: bytes) -> float:
+        """Take metrics in. Return the seconds until the process should send others. Raises DataError."""
         return self._collector.receive(process, decode_beans(body))
 
     def beans(self) -> list[Bean]:
@@ -119,18 +119,19 @@ class _Handler(BaseHTTPRequestHandler):
         self._answer(HTTPStatus.OK, body, content_type)
 
     def do_POST(self) -> None:
-        length = int(self.headers.get("Content-Length") or 0)
+        self.close_connection = True  # a body that is not read would be taken for the next request
+        text = self.headers.get("Content-Length") or ""
+        length = int(text) if text.isdecimal() and len(text) < _MOST_DIGITS else 0
         if self.path != _PUBLISH or not 0 < length <= _LARGEST_BODY:
             self._answer(HTTPStatus.NOT_FOUND, b"")
             return
-        token = self.headers.get("Authorization", "").removeprefix("Bearer ")
+        if not self.server.metrics.accepts(self.headers.get("Authorization", "").removeprefix("Bearer ")):
+            self._answer(HTTPStatus.FORBIDDEN, b"")  # before the body: anyone may send one
+            return
         try:
-            seconds = self.server.metrics.receive(self.headers.get(PROCESS_HEADER, ""), token, self.rfile.read(length))
+            seconds = self.server.metrics.receive(self.headers.get(PROCESS_HEADER, ""), self.rfile.read(length))
         except DataError as error:
             self._answer(HTTPStatus.BAD_REQUEST, f"{error}\n".encode())
-            return
-        if seconds is None:
-            self._answer(HTTPStatus.FORBIDDEN, b"")
         else:
             self._answer(HTTPStatus.OK, f"{seconds:g}".encode())
 

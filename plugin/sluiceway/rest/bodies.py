@@ -24,6 +24,7 @@ from sluiceway.kafka.dead_letter_topic import Position
 from sluiceway.storage.history import Change, ChangeKind
 from sluiceway.storage.model import INITIAL_STATES, Status, TargetState, TaskId
 
+_MOST_KEYS = 10_000
 _REQUEST_FIELDS = ("name", "config", "initial_state")
 
 
@@ -286,6 +287,8 @@ def _refuse_constant(name: str) -> None:
 
 
 def _texts(pairs: Mapping[str, Any]) -> dict[str, str | None]:
+    if len(pairs) > _MOST_KEYS:
+        raise UnreadableBodyError(f"The config has {len(pairs)} keys. At most {_MOST_KEYS} are allowed.")
     nested = [key for key, value in pairs.items() if isinstance(value, (dict, list))]
     if nested:
         raise UnreadableBodyError(f"The value of {nested[0]!r} in the config must be a string, a number or a boolean.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
 import ssl
 import threading
@@ -10,8 +11,10 @@ from typing import Any
 
 import uvicorn
 from fastapi import FastAPI
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from sluiceway.errors import ConnectError, MissingToolError
+from sluiceway.rest.requests import IDLE_SECONDS
 from sluiceway.rest.settings import Listener
 
 _START_SECONDS = 30.0
@@ -29,7 +32,8 @@ class ListenerGroup:
             _Config(
                 app,
                 context,
-                http="h11",  # httptools rejects unknown methods itself, without Connect's error body
+                http=_Protocol,
+                timeout_keep_alive=int(IDLE_SECONDS),
                 lifespan="off",
                 log_config=None,
                 access_log=False,
@@ -73,6 +77,38 @@ class ListenerGroup:
 
     def _serve(self) -> None:
         self._server.run(sockets=list(self._sockets))
+
+
+class _Protocol(H11Protocol):
+    """Closes connections on which no whole request head arrives in time.
+
+    Of h11, because httptools rejects unknown methods itself, without Connect's error body.
+    """
+
+    _waiting: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: Any) -> None:
+        super().connection_made(transport)
+        self._watch()
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        self._watch()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        super().connection_lost(exc)
+        self._end_wait()
+
+    def _watch(self) -> None:
+        if self.cycle is not None and not self.cycle.response_complete:  # a request is being served
+            self._end_wait()
+        elif self._waiting is None:
+            self._waiting = self.loop.call_later(IDLE_SECONDS, self.transport.close)
+
+    def _end_wait(self) -> None:
+        if self._waiting is not None:
+            self._waiting.cancel()
+            self._waiting = None
 
 
 class _Config(uvicorn.Config):

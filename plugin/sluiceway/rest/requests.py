@@ -1,6 +1,7 @@
 """FastAPI dependencies of the endpoints: the request body, the herder and the loggers."""
 # No ``from __future__ import annotations``: FastAPI reads the parameters' types when the module is loaded.
 
+import asyncio
 import re
 from typing import Annotated, Any
 
@@ -12,11 +13,34 @@ from sluiceway.herder.loggers import Loggers
 from sluiceway.rest.errors import AMBIGUOUS, AMBIGUOUS_SCOPE
 from sluiceway.rest.origins import origin_of
 
+MOST_BYTES = 1 << 20
+"""The largest body of a request."""
+IDLE_SECONDS = 30.0
+"""How long a client may pause within a request or between two, as in Kafka Connect's server."""
+
+_MOST_DIGITS = 12  # Python converts no number of thousands of digits
 _MAX_TASK = 2**31 - 1
 
 
 async def _body(request: Request) -> bytes:
-    return await request.body()
+    """Return a body of at most ``MOST_BYTES``. Raises HTTPException: 413 for a larger one, 408 for one that does not arrive."""
+    length = request.headers.get("content-length", "0")
+    if length.isdecimal() and int(length[:_MOST_DIGITS]) > MOST_BYTES:
+        raise _too_large()
+    body = bytearray()
+    chunks = request.stream()
+    try:
+        while (chunk := await asyncio.wait_for(anext(chunks, None), IDLE_SECONDS)) is not None:
+            body += chunk
+            if len(body) > MOST_BYTES:
+                raise _too_large()
+    except asyncio.TimeoutError:
+        raise HTTPException(408, f"The body did not arrive: nothing was received for {IDLE_SECONDS:g} s.") from None
+    return bytes(body)
+
+
+def _too_large() -> HTTPException:
+    return HTTPException(413, f"The request body is larger than {MOST_BYTES} bytes.", {"Connection": "close"})
 
 
 def _herder(request: Request) -> Herder:

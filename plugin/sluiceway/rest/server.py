@@ -22,6 +22,7 @@ from sluiceway.rest.authentication import Authentication
 from sluiceway.rest.cluster_id import ClusterId
 from sluiceway.rest.credentials import Authenticator
 from sluiceway.rest.headers import Cors, ExtraHeaders
+from sluiceway.rest.hosts import OwnHosts, is_loopback
 from sluiceway.rest.listening import ListenerGroup
 from sluiceway.rest.settings import Listener, RestSettings
 from sluiceway.rest.tls import ADMIN_PREFIX, PREFIX, server_context
@@ -100,10 +101,12 @@ class RestServer:
             prefix = ADMIN_PREFIX if resources is Resources.ADMIN else PREFIX
             context = server_context(self._worker.raw, prefix) if scheme == "https" else None
             same = [listener for listener in listeners if listener.scheme == scheme]
-            groups.append(ListenerGroup(same, self._app(resources), context))
+            own = all(is_loopback(listener.host) for listener in same)
+            groups.append(ListenerGroup(same, self._app(resources, own=own), context))
         return groups
 
-    def _app(self, resources: Resources) -> FastAPI:
+    def _app(self, resources: Resources, *, own: bool) -> FastAPI:
+        """Return the app for listeners; ``own``: only this machine reaches them."""
         app = make_app(
             self._herder_provider,
             kafka_cluster_id=ClusterId(self._worker),
@@ -115,6 +118,9 @@ class RestServer:
         app.add_middleware(Authentication, authenticator=self._authenticator)
         if self._settings.cors.origins:
             app.add_middleware(Cors, rules=self._settings.cors)
+        if own:
+            advertised = self._worker.raw.get("rest.advertised.host.name", "").strip().lower()
+            app.add_middleware(OwnHosts, names=frozenset({advertised} - {""}), origins=self._settings.cors.origins)
         if self._settings.headers:
             app.add_middleware(ExtraHeaders, rules=self._settings.headers)
         return app

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -17,7 +18,7 @@ from sluiceway.metrics.registry import registry
 from sluiceway.metrics.server import MetricsServer
 from sluiceway.metrics.task_metrics import TaskMetrics
 from sluiceway.storage.model import TaskId
-from support.eventually import eventually
+from support.eventually import LIMIT, eventually
 
 OF_DRIVER = Bean(OWN, "task-launch-metrics", {"connector": "c", "task": "0"}, {"restarts-total": 2.0})
 
@@ -87,3 +88,19 @@ def test_an_address_in_use_is_a_config_error(server: MetricsServer) -> None:
 
 def test_an_ipv6_address_is_in_brackets(server: MetricsServer) -> None:
     assert server.url("::1") == f"http://[::1]:{server.port}"
+
+
+def test_a_body_is_not_read_without_the_token(server: MetricsServer) -> None:
+    """The answer comes although the body never does."""
+    target = server.target("127.0.0.1")
+    for token, status in (("wrong", 403), ("", 403), ("\u00fc", 403)):
+        with socket.create_connection(("127.0.0.1", server.port), timeout=LIMIT) as client:
+            head = f"POST /publish HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer {token}\r\nContent-Length: 60000000\r\n\r\n"
+            client.sendall(head.encode("latin-1"))
+            answer = client.makefile("rb").read()
+            assert answer.startswith(f"HTTP/1.0 {status} ".encode())
+    assert post(target, encode_beans([])) == 200
+    for length in ("-1", "x", "9" * 5000):
+        with socket.create_connection(("127.0.0.1", server.port), timeout=LIMIT) as client:
+            client.sendall(f"POST /publish HTTP/1.1\r\nHost: h\r\nContent-Length: {length}\r\n\r\n".encode())
+            assert client.makefile("rb").read().startswith(b"HTTP/1.0 404 ")

@@ -3,6 +3,7 @@
 # No "from __future__ import annotations": FastAPI resolves the annotations of a dependency when it is used.
 
 from collections.abc import Iterable, Mapping, Sequence
+from urllib.parse import urlsplit
 
 from airflow.api_fastapi.app import get_auth_manager
 from airflow.api_fastapi.auth.managers.base_auth_manager import ResourceMethod
@@ -20,6 +21,7 @@ from sluiceway.rest.dead_letter_routes import DATA_PATH
 from sluiceway.rest.plugin_routes import PREVIEW_PATH
 
 _METHODS: dict[str, ResourceMethod] = {"GET": "GET", "HEAD": "GET", "POST": "POST", "DELETE": "DELETE"}
+_CREATING = ("/config", "/rollback")
 _OFFSETS_PATH = "/offsets"  # DELETE there deletes offsets, not the connector
 
 
@@ -88,7 +90,8 @@ def authorize(request: Request, user: GetUserDep) -> None:
     on the Spark cluster.
     """
     name = request.path_params.get("name")
-    dag = _dag_of(request, name) if name else None
+    stored = _stored(request, name) if name else None
+    dag = _dag_of(name, stored) if name else None
     # Every change of an existing connector except its deletion requires the right to edit its DAG, and so does seeing records.
     method = _METHODS.get(request.method, "PUT")
     path = _route_path(request)
@@ -97,6 +100,8 @@ def authorize(request: Request, user: GetUserDep) -> None:
     guard = DagGuard(user)
     if path != PREVIEW_PATH:
         guard.require(method, dag)
+    if name and stored is None and request.method in ("PUT", "POST") and path.endswith(_CREATING):
+        guard.require("POST", dag)  # it creates the connector
     request.state.guard = guard
     request.state.user = user.get_name()
 
@@ -105,11 +110,23 @@ def refuse_other_sites(request: Request) -> None:
     """Refuse with 403 a change that another site's page sends with the cookie of a logged-in user (CSRF).
 
     Browsers send Airflow's SameSite cookie from other hosts of the same domain too, and a simple POST has no preflight request.
-    A request with a token is allowed: other sites cannot read the token.
+    Browsers without ``Sec-Fetch-Site`` (before 2023) name the page's site in ``Origin``. A request with a token is allowed: other
+    sites cannot read the token.
     """
-    site = request.headers.get("sec-fetch-site", "none")
-    if request.method not in ("GET", "HEAD") and site not in ("none", "same-origin") and "authorization" not in request.headers:
+    headers = request.headers
+    if request.method in ("GET", "HEAD") or "authorization" in headers:
+        return
+    site = headers.get("sec-fetch-site")
+    if site is None and "cookie" in headers:
+        site = "same-origin" if _is_own_origin(headers.get("origin", ""), headers.get("host", "")) else "unknown"
+    if site not in (None, "none", "same-origin"):
         raise HTTPException(403, "Forbidden: a change with a browser's cookie must come from Airflow's own pages. Send a token.")
+
+
+def _is_own_origin(origin: str, host: str) -> bool:
+    """Return whether an origin is this server, as the request names it or as ``[api] base_url`` does."""
+    site = urlsplit(origin).netloc
+    return bool(site) and site in (host, urlsplit(conf.get("api", "base_url", fallback="")).netloc)
 
 
 def _teams(dags: Iterable[str]) -> dict[str, str | None]:
@@ -121,14 +138,19 @@ def _route_path(request: Request) -> str:
     return str(getattr(request.scope.get("route"), "path", ""))
 
 
-def _dag_of(request: Request, name: str) -> str:
+def _stored(request: Request, name: str) -> Mapping[str, str] | None:
+    """Return the config of a connector; None if there is none, or no Kafka, which the endpoint reports."""
+    try:
+        config: Mapping[str, str] = request.app.state.herder_provider().info(name).config
+    except ConnectError:
+        return None
+    return config
+
+
+def _dag_of(name: str, config: Mapping[str, str] | None) -> str:
     """Return the id of the DAG that runs the connector, or of the one that would be generated if it does not exist."""
     try:
-        return dag_of(name, request.app.state.herder_provider().info(name).config)
-    except ConnectError:  # no such connector, or no Kafka: the endpoint reports it
-        pass
-    try:
-        return dag_id(name)
+        return dag_id(name) if config is None else dag_of(name, config)
     except ConfigError as error:
         raise HTTPException(404, str(error)) from error
 

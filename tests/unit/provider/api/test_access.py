@@ -11,6 +11,7 @@ from fastapi.testclient import TestClient
 from sluiceway.provider.api.access import refuse_other_sites
 
 _TOKEN = {"Authorization": "Bearer x"}
+_COOKIE = {"Cookie": "_token=x"}
 
 
 @pytest.mark.parametrize(
@@ -22,6 +23,13 @@ _TOKEN = {"Authorization": "Bearer x"}
         ("POST", {"Sec-Fetch-Site": "same-origin"}, 200),
         ("POST", {"Sec-Fetch-Site": "none"}, 200),
         ("POST", {}, 200),
+        ("POST", _COOKIE, 403),
+        ("PUT", {**_COOKIE, "Origin": "https://evil.example"}, 403),
+        ("PUT", {**_COOKIE, "Origin": "null"}, 403),
+        ("POST", {**_COOKIE, "Origin": "http://testserver"}, 200),
+        ("POST", {**_COOKIE, "Sec-Fetch-Site": "same-origin"}, 200),
+        ("POST", {**_COOKIE, **_TOKEN}, 200),
+        ("GET", _COOKIE, 200),
         ("POST", {"Sec-Fetch-Site": "cross-site", **_TOKEN}, 200),
         ("GET", {"Sec-Fetch-Site": "cross-site"}, 200),
     ],
