@@ -69,6 +69,16 @@ def test_tables_without_key_are_read_again_even_after_two_crashes(source: Captur
     assert sorted(taken) == list(range(500))
 
 
+@pytest.mark.parametrize("end", [";", " -- three rows", " ;\n"], ids=["semicolon", "comment", "both"])
+def test_a_statement_of_a_table_may_end_in_a_comment(source: Captured, end: str) -> None:
+    source.fill("t", 10)
+    key, table = "snapshot.select.statement.overrides", f"{source.schema}.t"
+    config = {**source.config, "include.schema.changes": "false", key: table}
+    with TaskRun(source.task, {**config, f"{key}.{table}": f"select v, id from {table} where id < 4{end}"}) as run:
+        found = [record.value["after"]["id"] for record in run.take(3)]
+    assert sorted(found) == [1, 2, 3]
+
+
 def test_an_incremental_snapshot_needs_no_writes(source: Captured, tmp_path: Path) -> None:
     source.fill("t", _ROWS)
     signals = tmp_path / "signals"

@@ -10,9 +10,10 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from sluiceway.connectors.cdc.filters import Matcher, matcher
+from sluiceway.connectors.cdc.filters import Matcher, check_patterns, matcher
 from sluiceway.connectors.cdc.json_forms import JsonForm
 from sluiceway.data import Schema, Struct, Type
+from sluiceway.errors import ConfigError
 from sluiceway.java.serialization import serialized_string
 
 log = logging.getLogger(__name__)
@@ -150,6 +151,23 @@ def _rules(config: Mapping[str, str]) -> Iterator[_Rule]:
                 yield rule(names, *found.groups())
 
 
+def is_rule(key: str) -> bool:
+    """Tell whether a key of a config is one that changes columns."""
+    return any(re.fullmatch(_pattern(option), key) for option, _ in _KINDS)
+
+
+def rule_problem(key: str, value: str) -> str | None:
+    """Return what is wrong with a key that begins like one that cuts or masks columns, which would have their whole values."""
+    if not key.startswith(("column.mask.", "column.truncate.")):
+        return None
+    try:
+        check_patterns(key, value)
+        list(_rules({key: value}))
+    except ConfigError as error:
+        return str(error)
+    return None if is_rule(key) else f"There is no such option. Use one of {', '.join(option for option, _ in _KINDS)}"
+
+
 def _truncation(names: Matcher, length: str) -> _Rule:
     most = int(length)
 
@@ -175,7 +193,7 @@ def _asterisks(names: Matcher, length: str) -> _Rule:
 
 
 def _hashing(names: Matcher, algorithm: str, salt: str, *, plain: bool = False) -> _Rule:
-    name = algorithm.replace("-", "").lower()
+    name = _digest_name(algorithm)
 
     def hashed(value: Any) -> Any:
         if value is None:
@@ -189,6 +207,15 @@ def _hashing(names: Matcher, algorithm: str, salt: str, *, plain: bool = False) 
         return lambda value: None if value is None else hashed(value)[:length]
 
     return _mask(names, lambda column: cut(column.length) if column.length else hashed)
+
+
+def _digest_name(algorithm: str) -> str:
+    """Return Python's name of a digest of Java's. Raises ConfigError for an unknown one."""
+    found = algorithm.lower().replace("/", "_")
+    name = found.replace("-", "_") if found.startswith("sha3") else _ALIASES.get(found, found.replace("-", ""))
+    if name not in hashlib.algorithms_available or name.startswith("shake"):
+        raise ConfigError(f"Unknown algorithm {algorithm} of a mask. Use one such as SHA-256, SHA-512, SHA3-256, or MD5.")
+    return name
 
 
 def _mask(names: Matcher, convert: Callable[[Column], Convert]) -> _Rule:
@@ -212,6 +239,7 @@ _KINDS: tuple[tuple[str, Callable[..., _Rule]], ...] = (
     ("column.mask.hash.{algorithm}.with.salt.{salt}", _hashing),
     ("column.mask.hash.v2.{algorithm}.with.salt.{salt}", partial(_hashing, plain=True)),
 )
+_ALIASES = {"sha": "sha1"}
 _PARTS = {"length": r"(\d+)", "algorithm": r"([^.]+)", "salt": "(.+)"}
 
 

@@ -9,6 +9,7 @@ from sluiceway.config.definition import ConfigDef, ConfigValue
 from sluiceway.config.password import Password
 from sluiceway.connectors.cdc.columns import ColumnRules
 from sluiceway.connectors.cdc.filters import KeyColumns, Matcher, TableId, filter_of, matcher, split_list
+from sluiceway.connectors.cdc.keys import OVERRIDES
 from sluiceway.connectors.cdc.naming import Adjuster, TopicNames, adjuster, field_adjuster
 from sluiceway.connectors.cdc.naming_strategies import NAMING_STRATEGY, topic_names
 from sluiceway.connectors.cdc.tables import TableSchemas
@@ -198,7 +199,6 @@ def _placeholder(text: str) -> bytes:
 
 
 def _overrides(config: Mapping[str, str]) -> dict[str, str]:
-    """Return the statements that read tables in snapshots, by table."""
-    key = "snapshot.select.statement.overrides"
-    names = split_list(config.get(key))
-    return {name: config[f"{key}.{name}"] for name in names if f"{key}.{name}" in config}
+    """Return the statements that read tables in snapshots, by table. They may end in a semicolon, or a comment."""
+    keys = {name: f"{OVERRIDES}.{name}" for name in split_list(config.get(OVERRIDES))}
+    return {name: config[key].strip().rstrip(";") + "\n" for name, key in keys.items() if key in config}

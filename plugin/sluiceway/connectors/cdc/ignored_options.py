@@ -6,7 +6,9 @@ import logging
 from collections.abc import Iterator, Mapping
 
 from sluiceway.config.definition import ConfigDef
+from sluiceway.connectors.cdc.columns import is_rule
 from sluiceway.connectors.cdc.filters import split_list
+from sluiceway.connectors.cdc.keys import OVERRIDES
 from sluiceway.connectors.cdc.naming_strategies import NAMING_STRATEGY, REGEX_OPTIONS, has_regex
 
 log = logging.getLogger(__name__)
@@ -53,9 +55,8 @@ WITHOUT_EFFECT_IN_POSTGRESQL = frozenset(
 )
 WITHOUT_EFFECT_IN_BINLOG = frozenset({"snapshot.lock.timeout.ms", "snapshot.locking.mode"})
 
-_READ = ("signal.consumer.", "snapshot.select.statement.overrides.", "topic.creation.")
+_READ = ("signal.consumer.", "topic.creation.")
 _READ_IN_BINLOG = ("schema.history.internal.producer.", "schema.history.internal.consumer.")
-_MASKS = ("column.mask.", "column.truncate.")
 _NAMESPACES = (
     *("binlog", "column", "connect", "connection", "database", "driver", "errors", "event", "executor", "field", "guardrail"),
     *("gtid", "heartbeat", "incremental", "internal", "include", "lsn", "max", "message", "min", "notification", "offset"),
@@ -97,11 +98,13 @@ def _differs(value: str | None, default: object) -> bool:
 
 def _unknown(config: Config, definition: ConfigDef, *, postgresql: bool) -> Iterator[str]:
     """Yield keys that begin like Debezium's and that nothing reads: options of other versions, and misspelled ones."""
-    read = (*_READ, *_MASKS, *_OF_CONNECT) if postgresql else (*_READ, *_READ_IN_BINLOG, *_MASKS, *_OF_CONNECT)
+    read = (*_READ, *_OF_CONNECT) if postgresql else (*_READ, *_READ_IN_BINLOG, *_OF_CONNECT)
+    statements = {f"{OVERRIDES}.{table}" for table in split_list(config.get(OVERRIDES))}
     names = split_list(config.get("converters"))  # each has options of its own
     for key in config:
         first = key.partition(".")[0]
-        if key not in definition and first in _NAMESPACES and first not in names and not key.startswith(read):
+        known = key in definition or key in statements or is_rule(key) or key.startswith(read)
+        if not known and first in _NAMESPACES and first not in names:
             yield key
 
 

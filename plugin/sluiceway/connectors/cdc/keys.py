@@ -14,6 +14,8 @@ from sluiceway.java.hash_map import hash_map_order
 HIGH, MEDIUM, LOW = Importance.HIGH, Importance.MEDIUM, Importance.LOW
 STRING, INT, LONG, BOOLEAN, PASSWORD = Type.STRING, Type.INT, Type.LONG, Type.BOOLEAN, Type.PASSWORD
 
+OVERRIDES = "snapshot.select.statement.overrides"
+
 Entry = tuple[str, Type, object, Importance, str]
 """A key: name, type, default, importance and documentation."""
 
@@ -147,7 +149,7 @@ _COMMON: list[Entry] = [
     ("snapshot.lock.timeout.ms", LONG, 10000, MEDIUM, "Milliseconds to wait for table locks in a snapshot."),
     ("snapshot.include.collection.list", STRING, None, MEDIUM, "Regular expressions of the captured tables that snapshots read."),
     (
-        "snapshot.select.statement.overrides",
+        OVERRIDES,
         STRING,
         None,
         MEDIUM,

@@ -10,8 +10,9 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 
 from sluiceway.config.definition import ValidatedValue
+from sluiceway.connectors.cdc.columns import rule_problem
 from sluiceway.connectors.cdc.filters import check_patterns, split_list
-from sluiceway.connectors.cdc.keys import invalid
+from sluiceway.connectors.cdc.keys import OVERRIDES, invalid
 from sluiceway.connectors.cdc.naming_strategies import naming_problems
 from sluiceway.errors import ConfigError
 
@@ -28,9 +29,11 @@ _VERIFIED = frozenset({"verify_ca", "verify_identity", "verify-ca", "verify-full
 _LARGEST_SERVER_ID = (1 << 32) - 1
 
 
-def add_problems(found: Mapping[str, ValidatedValue], config: Config, *, postgresql: bool) -> None:
+def add_problems(found: dict[str, ValidatedValue], config: Config, *, postgresql: bool) -> None:
     """Add the errors of keys that have no error of their own."""
     for name, problem in _problems(config, postgresql=postgresql):
+        if name in config:
+            found.setdefault(name, ValidatedValue(name, config[name]))  # the names of masks have parameters
         if name in found and not found[name].errors:
             found[name].errors.append(str(invalid(name, problem)))
 
@@ -40,6 +43,10 @@ def _problems(config: Config, *, postgresql: bool) -> Iterator[tuple[str, str]]:
     for name, check in checks.items():
         value = config.get(name)
         problem = None if value is None else check(value, config)
+        if problem:
+            yield name, problem
+    for name, value in config.items():
+        problem = rule_problem(name, value)
         if problem:
             yield name, problem
     yield from naming_problems(config)
@@ -94,6 +101,11 @@ def _replica_identities(value: str, _config: Config) -> str | None:
     if not value.strip() or all(_REPLICA_IDENTITY.fullmatch(part) for part in value.split(",")):
         return None
     return f"{value} has an invalid format: expecting schema.table:FULL,schema.table:INDEX name, and so on"
+
+
+def _overrides(value: str, config: Config) -> str | None:
+    missing = [f"{OVERRIDES}.{name}" for name in split_list(value) if not config.get(f"{OVERRIDES}.{name}", "").strip()]
+    return f"The statement is missing: set {', '.join(missing)}" if missing else None
 
 
 def _server_id(value: str, _config: Config) -> str | None:
@@ -161,6 +173,7 @@ _CHECKS: dict[str, Check] = {
     "snapshot.mode": _no_custom,
     "snapshot.locking.mode": _no_custom,
     "snapshot.query.mode": _only("select_all"),
+    OVERRIDES: _overrides,
     "snapshot.tables.order.by.row.count": _only("disabled", "ascending", "descending"),
     "notification.enabled.channels": _channels("sink", "log", "jmx"),
     "signal.enabled.channels": _channels("source", "kafka", "file", "in-process", "jmx"),

@@ -6,6 +6,7 @@ import pytest
 
 from sluiceway.connectors.cdc import missing_tables
 from sluiceway.connectors.cdc.filters import TableId
+from sluiceway.connectors.cdc.keys import OVERRIDES
 from sluiceway.connectors.cdc.missing_tables import MissingTables
 from sluiceway.runtime.waits import Waits
 
@@ -47,6 +48,13 @@ def test_a_name_that_is_written_out_is_awaited_and_an_expression_is_logged(
     assert awaited is None or f"no table fits {awaited}. " in str(error)
     missing.check(TABLES)
     assert len(caplog.messages) == (0 if logged is None else 1), "the log has it once"
+
+
+def test_a_missing_table_with_a_statement_of_its_own_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    missing = MissingTables({"name": "c", OVERRIDES: "public.orders,public.ordrs"}, lambda *_: None)
+    assert missing.concerns("public")
+    missing.check(TABLES)
+    assert [each.partition(". ")[0] for each in caplog.messages] == [f"[c] {OVERRIDES}: no table fits public.ordrs"]
 
 
 def test_the_wait_ends_when_the_last_table_is_there(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,6 +12,7 @@ from sluiceway.config.definition import ConfigDef
 from sluiceway.connectors.cdc import ignored_options as ignored
 from sluiceway.connectors.cdc import option_checks
 from sluiceway.connectors.cdc.ignored_options import ignored_options, warn_of_ignored
+from sluiceway.connectors.cdc.keys import OVERRIDES
 from sluiceway.connectors.cdc.mysql.config import DEFINITION
 from sluiceway.connectors.cdc.naming_strategies import STRATEGIES
 from sluiceway.connectors.cdc.option_checks import add_problems
@@ -68,6 +69,22 @@ REFUSED = [
     ({"signal.enabled.channels": "source,pigeon"}, "signal.enabled.channels", "pigeon"),
     ({"unavailable.value.placeholder": "hex:zz"}, "unavailable.value.placeholder", "hexadecimal"),
     ({"snapshot.tables.order.by.row.count": "up"}, "snapshot.tables.order.by.row.count", "disabled, ascending, descending"),
+    (
+        {"column.mask.with.x.chars": "a.b.c"},
+        "column.mask.with.x.chars",
+        "There is no such option. Use one of column.truncate.to.",
+    ),
+    ({"column.mask.hash.SHA-256.salt.x": "a.b.c"}, "column.mask.hash.SHA-256.salt.x", "column.mask.hash.{algorithm}.with.salt."),
+    ({"column.truncate.to.chars": "a.b.c"}, "column.truncate.to.chars", "There is no such option"),
+    ({"column.mask.hash.CRC.with.salt.x": "a.b.c"}, "column.mask.hash.CRC.with.salt.x", "Unknown algorithm CRC of a mask."),
+    (
+        {"column.mask.hash.v2.SHA-3.with.salt.x": "a.b.c"},
+        "column.mask.hash.v2.SHA-3.with.salt.x",
+        "Unknown algorithm SHA-3 of a mask.",
+    ),
+    ({"column.mask.with.3.chars": "("}, "column.mask.with.3.chars", "("),
+    ({OVERRIDES: "a.t"}, OVERRIDES, f"The statement is missing: set {OVERRIDES}.a.t"),
+    ({OVERRIDES: "a.t,a.u", f"{OVERRIDES}.a.t": "select 1", f"{OVERRIDES}.a.u": " "}, OVERRIDES, f"set {OVERRIDES}.a.u"),
     ({"sourceinfo.struct.maker": "com.acme.Maker"}, "sourceinfo.struct.maker", "Debezium's form"),
     ({"transaction.metadata.factory": "com.acme.Factory"}, "transaction.metadata.factory", "DefaultTransactionMetadataFactory"),
     ({"event.processing.failure.handling.mode": "cry"}, "event.processing.failure.handling.mode", "fail"),
@@ -113,6 +130,11 @@ def test_an_option_is_refused_with_its_key(database: str, changes: dict[str, str
         {"unavailable.value.placeholder": "hex:deadbeef"},
         {"unavailable.value.placeholder": "gone"},
         {"max.queue.size": "2049"},
+        {
+            f"column.mask.hash.{each}.with.salt.x": "a.b.c"
+            for each in ("MD5", "SHA", "SHA-1", "sha256", "SHA-512/256", "SHA3-256", "v2.SHA-384")
+        },
+        {OVERRIDES: "a.t, a.u", f"{OVERRIDES}.a.t": "select 1", f"{OVERRIDES}.a.u": "select 2"},
         *({"topic.naming.strategy": each} for each in STRATEGIES if "Regex" not in each),
         {**REGEX_NAMES, "topic.regex": r"(.*)\.ord_(?<n>.*)", "topic.replacement": "$1.${n}"},
     ],
@@ -222,7 +244,7 @@ _DOCUMENTED_OF = {
 }
 _READ_BY_PREFIX = """
     column.mask.with.3.chars column.mask.hash.SHA-256.with.salt.x column.mask.hash.v2.SHA-256.with.salt.x
-    column.truncate.to.2.chars snapshot.select.statement.overrides.public.t signal.consumer.security.protocol
+    column.truncate.to.2.chars signal.consumer.security.protocol
 """
 _OF_CONNECT = """
     name connector.class tasks.max key.converter value.converter.schemas.enable transforms transforms.a.type predicates
@@ -253,6 +275,9 @@ def test_options_that_something_reads_are_not_warned_about(database: str, key: s
     ("changes", "told"),
     [
         ({"snapshot.mod": "initial"}, ["snapshot.mod"]),
+        ({"column.mask.with.chars": "a.b.c", "column.truncate.to.3.chars": "a.b.c"}, ["column.mask.with.chars"]),
+        ({OVERRIDES: "a.t", f"{OVERRIDES}.a.t": "select 1", f"{OVERRIDES}.a.u": "select 2"}, [f"{OVERRIDES}.a.u"]),
+        ({f"{OVERRIDES}.a.t": "select 1"}, [f"{OVERRIDES}.a.t"]),
         ({"signal.enabled.channels": "source,jmx"}, ["signal.enabled.channels=jmx"]),
         ({"notification.enabled.channels": "JMX, log"}, ["notification.enabled.channels=JMX"]),
         ({"converters": "slot", "slot.type": "x", "slot.more": "y"}, []),
