@@ -19,6 +19,7 @@ from unit.connectors.cdc.test_option_checks import MARIADB
 _err = pymysql.err
 _TRANSIENT = (0, 1040, 1053, 1152, 1158, 1159, 1160, 1161, 1205, 1213, 1317, 1927, 1969, 2002, 2003, 2006, 2013, 2055, 3024)
 _PERMANENT = {
+    1038: "out of sort memory",
     1044: "access to a database",
     1045: "access denied",
     1049: "unknown database",

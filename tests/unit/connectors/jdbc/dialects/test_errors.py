@@ -64,6 +64,7 @@ def mysql(error: Exception, sqlstate: str) -> Exception:
         ("mysql", OperationalError(1142, "denied"), ErrorKind.DENIED),
         ("mysql", OperationalError(1305, "FUNCTION x does not exist"), ErrorKind.DENIED),
         ("mysql", OperationalError(1242, "Subquery returns more than 1 row"), ErrorKind.DENIED),
+        ("mysql", OperationalError(1038, "Out of sort memory, consider increasing server sort buffer size"), ErrorKind.DENIED),
         ("mysql", OperationalError(1047, "WSREP has not yet prepared node for application use"), ErrorKind.AGAIN),
         ("mysql", OperationalError(2999, "a client library's error"), ErrorKind.UNREACHABLE),
         ("sqlserver", OperationalError(209, b"Ambiguous column name"), ErrorKind.DENIED),
