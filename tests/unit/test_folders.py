@@ -19,6 +19,7 @@ from sluiceway.worker.start_gate import StartGate
 
 _HOLDS = """
 import sys
+from sluiceway.folders import scratch_folder
 with scratch_folder(sys.argv[1]) as folder:
     (folder / "secret").write_text("s")
     print(folder, flush=True)
