@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator, Mapping
 
 from sluiceway.config.connector import CONNECTOR_CLASS, CONNECTOR_VERSION
@@ -13,7 +14,7 @@ from sluiceway.herder.enrichment import CONVERTERS, framework_def
 from sluiceway.herder.plugin_classes import plugin_class
 
 
-def password_keys(config: Mapping[str, str], worker: WorkerConfig) -> frozenset[str]:
+def password_keys(config: Mapping[str, str]) -> frozenset[str]:
     """Return the keys that the connector and its transforms, predicates, and converters declare with type password.
 
     Of a class that is not installed here, none are known.
@@ -22,7 +23,7 @@ def password_keys(config: Mapping[str, str], worker: WorkerConfig) -> frozenset[
     try:
         connector = connector_class(config.get(CONNECTOR_CLASS, ""), config.get(CONNECTOR_VERSION))
         found.update(_passwords(connector.config_def()))
-        found.update(_passwords(framework_def(connector, config, worker)))
+        found.update(_passwords(framework_def(connector, config, _worker())))
     except (ConnectError, ValueError):  # not installed, a jar that is broken, or no version
         pass
     for key in CONVERTERS.keys() & config.keys():
@@ -32,6 +33,12 @@ def password_keys(config: Mapping[str, str], worker: WorkerConfig) -> frozenset[
             continue
         found.update(f"{key}.{name}" for name in _passwords(getattr(cls, "config_def", ConfigDef)()))
     return frozenset(found)
+
+
+@functools.cache
+def _worker() -> WorkerConfig:
+    """Return a worker with the defaults: its own converters have no keys in a connector's config."""
+    return WorkerConfig.of({})
 
 
 def _passwords(definition: ConfigDef) -> Iterator[str]:

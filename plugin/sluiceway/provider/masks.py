@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from sluiceway.config.masking import literal_secrets
-from sluiceway.config.worker import WorkerConfig
 from sluiceway.herder.passwords import password_keys
 
 
@@ -20,4 +19,4 @@ def mask(secrets: Iterable[object]) -> None:
 
 def mask_config(config: Mapping[str, str]) -> None:
     """Mask the literal secrets of a connector's config."""
-    mask(literal_secrets(config, password_keys(config, WorkerConfig.of({}))))
+    mask(literal_secrets(config, password_keys(config)))

@@ -13,13 +13,15 @@ from fastapi.responses import Response
 
 from sluiceway.errors import BadRequestError
 from sluiceway.herder import Herder
+from sluiceway.herder.discretion import discreet, discreet_info, discreet_status, discreet_tasks
+from sluiceway.herder.model import ConnectorInfo
 from sluiceway.herder.offset_targets import PartitionChoice, parse_target
 from sluiceway.herder.validation import trimmed
 from sluiceway.rest import bodies
 from sluiceway.rest.bodies import JsonResponse
 from sluiceway.rest.connector_details import ConnectorDetails
 from sluiceway.rest.conventions import json_only, location, readable
-from sluiceway.rest.guard import guard_of
+from sluiceway.rest.guard import guard_of, may_edit
 from sluiceway.rest.origins import origin_of
 from sluiceway.rest.requests import Body, TheHerder, json_body, names_a_connector, task_number
 from sluiceway.storage.model import TaskId
@@ -35,14 +37,16 @@ get = functools.partial(readable, router)
 @get("/connectors", summary="List connectors; expand=info and expand=status add these to each")
 def list_connectors(request: Request, herder: TheHerder, expand: Annotated[list[str] | None, Query()] = None) -> Response:
     overview = herder.overview()
-    names = guard_of(request).visible(overview.configs())
+    configs = overview.configs()
+    names = guard_of(request).visible(configs)
     if expand is None:
         return JsonResponse(names)
     details: ConnectorDetails = request.app.state.connector_details
+    editable = set(guard_of(request).editable({name: configs[name] for name in names}))
     if request.app.state.gzips and "gzip" in request.headers.get("accept-encoding", ""):
         headers = {"Content-Encoding": "gzip", "Vary": "Accept-Encoding"}
-        return Response(details.gzipped(overview, names, expand), headers=headers, media_type=JsonResponse.media_type)
-    return Response(details.listed(overview, names, expand), media_type=JsonResponse.media_type)
+        return Response(details.gzipped(overview, names, expand, editable), headers=headers, media_type=JsonResponse.media_type)
+    return Response(details.listed(overview, names, expand, editable), media_type=JsonResponse.media_type)
 
 
 @router.post(
@@ -59,8 +63,8 @@ def create_connector(request: Request, body: Body, herder: TheHerder) -> Respons
 
 
 @get("/connectors/{name:segment}", summary="Get a connector's config and tasks")
-def get_connector(name: str, herder: TheHerder) -> Response:
-    return JsonResponse(bodies.info_json(herder.info(name)))
+def get_connector(request: Request, name: str, herder: TheHerder) -> Response:
+    return JsonResponse(bodies.info_json(_info(request, herder, name)))
 
 
 @router.delete("/connectors/{name:segment}", summary="Delete a connector; keep its offsets")
@@ -70,8 +74,14 @@ def delete_connector(name: str, herder: TheHerder) -> Response:
 
 
 @get("/connectors/{name:segment}/config", summary="Get a connector's config")
-def get_config(name: str, herder: TheHerder) -> Response:
-    return JsonResponse(herder.info(name).config)
+def get_config(request: Request, name: str, herder: TheHerder) -> Response:
+    return JsonResponse(_info(request, herder, name).config)
+
+
+def _info(request: Request, herder: Herder, name: str) -> ConnectorInfo:
+    """Return a connector's info as the user may see it."""
+    info = herder.info(name)
+    return info if may_edit(request, name, info.config) else discreet_info(info)
 
 
 @router.put(
@@ -116,8 +126,10 @@ def roll_back(request: Request, name: str, body: Body, herder: TheHerder) -> Res
 
 
 @get("/connectors/{name:segment}/status", summary="Get the status of a connector and its tasks")
-def get_status(name: str, herder: TheHerder) -> Response:
-    return JsonResponse(bodies.connector_status_json(herder.status(name)))
+def get_status(request: Request, name: str, herder: TheHerder) -> Response:
+    status = herder.status(name)
+    shown = status if may_edit(request, name, herder.info(name).config) else discreet_status(status)
+    return JsonResponse(bodies.connector_status_json(shown))
 
 
 @get("/connectors/{name:segment}/application", summary="Get the Spark application that a connector shares, null for its own")
@@ -127,14 +139,18 @@ def get_application(name: str, herder: TheHerder) -> Response:
 
 
 @get("/connectors/{name:segment}/tasks", summary="Get a connector's tasks and their configs")
-def get_tasks(name: str, herder: TheHerder) -> Response:
-    return JsonResponse([bodies.task_info_json(task) for task in herder.task_infos(name)])
+def get_tasks(request: Request, name: str, herder: TheHerder) -> Response:
+    tasks, info = herder.task_infos(name), herder.info(name)
+    shown = tasks if may_edit(request, name, info.config) else discreet_tasks(info, tasks)
+    return JsonResponse([bodies.task_info_json(task) for task in shown])
 
 
 @get("/connectors/{name:segment}/tasks/{task}/status", summary="Get the status of a task")
-def get_task_status(name: str, task: str, herder: TheHerder) -> Response:
+def get_task_status(request: Request, name: str, task: str, herder: TheHerder) -> Response:
     number = task_number(task)
-    return JsonResponse({"id": number, **bodies.status_json(herder.task_status(TaskId(name, number)))})
+    status = herder.task_status(TaskId(name, number))
+    shown = status if may_edit(request, name, herder.info(name).config) else discreet(status)
+    return JsonResponse({"id": number, **bodies.status_json(shown)})
 
 
 @router.put("/connectors/{name:segment}/pause", summary="Pause a connector", status_code=202)

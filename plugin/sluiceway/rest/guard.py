@@ -14,6 +14,9 @@ class Guard(Protocol):
     def visible(self, configs: Mapping[str, Mapping[str, str]]) -> Sequence[str]:
         """Return the names of the connectors that the user may see, in the given order."""
 
+    def editable(self, configs: Mapping[str, Mapping[str, str]]) -> Sequence[str]:
+        """Return the names of the connectors that the user may edit, in the given order. Others are shown with discretion."""
+
     def check_config(self, name: str, config: Mapping[str, str | None]) -> None:
         """Raise HTTPException (403) if the user may not set this config for the connector."""
 
@@ -25,6 +28,9 @@ class AllowAll:
     """The guard of an app without permissions."""
 
     def visible(self, configs: Mapping[str, Mapping[str, str]]) -> Sequence[str]:
+        return list(configs)
+
+    def editable(self, configs: Mapping[str, Mapping[str, str]]) -> Sequence[str]:
         return list(configs)
 
     def check_config(self, name: str, config: Mapping[str, str | None]) -> None:
@@ -41,3 +47,8 @@ def guard_of(request: Request) -> Guard:
     """Return the guard of a request."""
     guard: Guard = getattr(request.state, "guard", _ALLOW_ALL)
     return guard
+
+
+def may_edit(request: Request, name: str, config: Mapping[str, str]) -> bool:
+    """Return whether the user of a request may edit a connector, and so see its secrets and the messages of its errors."""
+    return name in guard_of(request).editable({name: config})

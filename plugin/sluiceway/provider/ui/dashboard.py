@@ -10,6 +10,7 @@ from sluiceway.config.connector import DLQ_TOPIC
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import ConfigError, NotFoundError
 from sluiceway.herder import Herder
+from sluiceway.herder.discretion import discreet_status
 from sluiceway.herder.overview import Overview, PerConnector
 from sluiceway.herder.passwords import password_keys
 from sluiceway.provider.dag_bundle.dag_keys import dag_of
@@ -100,8 +101,9 @@ class Dashboard:
         overview = self._herder.overview()
         entry = overview.entry(name, f"Connector {name} not found")
         progress = latest.connectors.get(name, _NOT_MEASURED)
+        status = overview.status(name) if editable else discreet_status(overview.status(name))
         passwords = password_keys(entry.config or {}, self._worker)
-        detail = views.details(entry, overview.status(name), progress, self._herder.topics(name), passwords)
+        detail = views.details(entry, status, progress, self._herder.topics(name), passwords)
         part, now = _describe(overview, name), time.time()
         dag, task = part["dag"], part["config_task"]
         given = self._airflow.given_config(dag, task) if dag is not None and task is not None else None
@@ -114,8 +116,11 @@ class Dashboard:
             "problem": latest.problem,
         }
 
-    def dead_letters(self, name: str) -> dict[str, Any]:
-        """Return the newest DLQ records of a connector, read from Kafka by this call; raises NotFoundError."""
+    def dead_letters(self, name: str, editable: bool) -> dict[str, Any]:
+        """Return the newest DLQ records of a connector, read from Kafka by this call; raises NotFoundError.
+
+        ``editable``: the user may change the connector, and so see the messages of errors.
+        """
         from sluiceway.kafka.dead_letter_topic import DeadLetterTopic
 
         topic = self._herder.info(name).config.get(DLQ_TOPIC, "").strip()
@@ -125,7 +130,7 @@ class Dashboard:
             queue = DeadLetterTopic(self._worker, topic, name)
         except NotFoundError:  # the first DLQ record creates the topic
             return views.dead_letters(topic, 0, ())
-        return views.dead_letters(topic, queue.count(), queue.newest(_DEAD_LETTERS))
+        return views.dead_letters(topic, queue.count(), queue.newest(_DEAD_LETTERS), may_edit=editable)
 
 
 def _describe(overview: Overview, name: str) -> dict[str, Any]:

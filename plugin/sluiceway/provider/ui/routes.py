@@ -62,9 +62,12 @@ def history(dashboard: TheDashboard, guard: TheGuard, name: Annotated[list[str] 
 
 @get("/connectors/{name:segment}")
 def connector(name: str, dashboard: TheDashboard, guard: TheGuard) -> Response:
+    return _json({**dashboard.connector(name, _may_edit(name, dashboard, guard)), "may_create": guard.may_create()})
+
+
+def _may_edit(name: str, dashboard: Dashboard, guard: DagGuard) -> bool:
     configs = dashboard.configs()
-    own = {name: configs[name]} if name in configs else {}
-    return _json({**dashboard.connector(name, name in guard.editable(own)), "may_create": guard.may_create()})
+    return name in guard.editable({name: configs[name]} if name in configs else {})
 
 
 @get("/keys")
@@ -77,8 +80,8 @@ def keys() -> Response:
 
 
 @get("/connectors/{name:segment}/dead-letters")
-def dead_letters(name: str, dashboard: TheDashboard) -> Response:
-    return _json(dashboard.dead_letters(name))
+def dead_letters(name: str, dashboard: TheDashboard, guard: TheGuard) -> Response:
+    return _json(dashboard.dead_letters(name, _may_edit(name, dashboard, guard)))
 
 
 def install(app: FastAPI, dashboard_provider: Callable[[], Dashboard]) -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from sluiceway.config.connector import CONFIG_TASK, CONNECTOR_CLASS
 from sluiceway.config.masking import masked
 from sluiceway.herder import ConnectorStatus
+from sluiceway.herder.discretion import discreet_trace
 from sluiceway.provider.progress.connector_progress import ConnectorProgress
 from sluiceway.provider.ui.dag_facts import DagFacts, shown_state
 from sluiceway.provider.ui.series import Series
@@ -46,13 +47,19 @@ def described(entry: ConnectorEntry, status: ConnectorStatus, dag: str | None) -
         "target": entry.target_state.value,
         "tasks": dict(Counter(task.state.value for task in status.tasks.values())),
         "error": next((_first_line(trace) for trace in _traces(status)), None),
+        "discreet_error": next((_first_line(discreet_trace(trace)) for trace in _traces(status)), None),
     }
 
 
 def row(part: Mapping[str, Any], progress: ConnectorProgress, rate: float | None, *, may_edit: bool) -> dict[str, Any]:
-    """Return a connector's row in the list, given the part of ``described``; null stands for a value that is not known."""
+    """Return a connector's row in the list, given the part of ``described``; null stands for a value that is not known.
+
+    Without the right to edit it, the error has no message, which may quote a record.
+    """
+    shown = {key: value for key, value in part.items() if key != "discreet_error"}
     return {
-        **part,
+        **shown,
+        "error": part["error"] if may_edit else part["discreet_error"],
         "rate": None if rate is None else round(rate, 2),
         "lag": progress.lag,
         "dead_letters": progress.dead_letters,
@@ -110,8 +117,13 @@ def details(
     }
 
 
-def dead_letters(topic: str | None, count: int | None, newest: Iterable[DeadLetterRecord]) -> dict[str, Any]:
-    """Return DLQ records without their keys and values: seeing a connector does not include seeing its data."""
+def dead_letters(
+    topic: str | None, count: int | None, newest: Iterable[DeadLetterRecord], *, may_edit: bool = False
+) -> dict[str, Any]:
+    """Return DLQ records without their keys and values: seeing a connector does not include seeing its data.
+
+    Nor the messages of errors, which may quote it: only users who may edit the connector see these.
+    """
     return {
         "topic": topic,
         "count": count,
@@ -120,11 +132,19 @@ def dead_letters(topic: str | None, count: int | None, newest: Iterable[DeadLett
                 "at": letter.timestamp,
                 "position": f"{letter.partition}:{letter.offset}",
                 "replayed": letter.replayed,
-                **{name: _shortened(letter.context(header)) for name, header in _HEADERS.items()},
+                **_context(letter, may_edit=may_edit),
             }
             for letter in newest
         ],
     }
+
+
+def _context(letter: DeadLetterRecord, *, may_edit: bool) -> dict[str, str | None]:
+    found = {name: letter.context(header) for name, header in _HEADERS.items()}
+    if not may_edit:
+        trace = found["trace"]
+        found |= {"message": None, "trace": None if trace is None else discreet_trace(trace)}
+    return {name: _shortened(text) for name, text in found.items()}
 
 
 def _traces(status: ConnectorStatus) -> Iterable[str]:
