@@ -32,11 +32,24 @@ UNWRITABLE: dict[str, tuple[Schema, Any, str]] = {
     "empty struct in an empty array": (Schema.array(EMPTY), [], "odd"),
     "empty struct in a map": (Schema.map(STRING_SCHEMA, EMPTY), {"k": Struct(EMPTY)}, "odd"),
 }
+TEXTS = Schema.array(STRING_SCHEMA)
+INNER = Schema.struct({"in": INT32_SCHEMA}, name="Inner")
+# What no format holds, although Connect does: converters leave out what is absent, and JSON has halves of pairs.
+UNFIT: dict[str, tuple[Schema, Any, str]] = {
+    "null": (STRING_SCHEMA, None, "odd"),
+    "null struct": (INNER, None, "odd"),
+    "null in a struct": (INNER, Struct.of(INNER, [None]), "odd.in"),
+    "null in an array": (TEXTS, ["a", None], "odd"),
+    "null in a map": (Schema.map(STRING_SCHEMA, STRING_SCHEMA), {"k": None}, "odd"),
+    "half of a pair": (STRING_SCHEMA, "a\ud800", "odd"),
+    "half of a pair in an array": (TEXTS, ["\udc00"], "odd"),
+    "half of a pair in a key": (Schema.map(STRING_SCHEMA, STRING_SCHEMA), {"\ud800": "v"}, "odd"),
+}
 WIDE_DECIMAL = (WIDE, Decimal("1.00"), "odd")
 
 
 def odd(schema: Schema, value: Any) -> Struct:
-    return Struct(Schema.struct({"id": INT32_SCHEMA, "odd": schema}, name="row"), {"id": 2, "odd": value})
+    return Struct.of(Schema.struct({"id": INT32_SCHEMA, "odd": schema}, name="row"), [2, value])
 
 
 def record(offset: int, value: Struct) -> SinkRecord:
@@ -57,6 +70,20 @@ def test_a_file_does_not_hold_the_field(tmp_path: Path, connector: str, case: st
     assert (bad.kafka_offset, type(error)) == (1, DataError)
     assert f"{connector[:3].upper()}" in str(error).upper()
     assert f"the field {field.replace(chr(92), '').split('.')[0]}" in str(error)
+    assert [int(row["id"]) for row in all_rows(tmp_path)] == [1, 1]
+
+
+@pytest.mark.parametrize("columns", [False, True], ids=["rows", "columns"])
+@pytest.mark.parametrize("connector", ["ParquetSink", "OrcSink", "AvroFileSink"])
+@pytest.mark.parametrize("case", UNFIT)
+def test_a_value_that_fits_no_file_is_a_bad_record(tmp_path: Path, connector: str, case: str, columns: bool) -> None:
+    schema, value, field = UNFIT[case]
+    with file_sink(tmp_path, connector) as sink:
+        sink.put([record(0, GOOD), record(1, odd(schema, value)), record(2, GOOD)], columns=columns)
+        assert sink.end() == {TopicPartition("orders", 0): 3}
+    [(bad, error)] = sink.context.reported
+    assert (bad.kafka_offset, type(error)) == (1, DataError)
+    assert connector != "AvroFileSink" or f"Avro files cannot hold the field {field}: " in str(error)
     assert [int(row["id"]) for row in all_rows(tmp_path)] == [1, 1]
 
 

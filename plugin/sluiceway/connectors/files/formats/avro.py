@@ -83,22 +83,41 @@ class AvroFormat(Format):
         return self._schemas[schema]
 
 
-def _converter(schema: Schema) -> Callable[[Any], Any]:
-    """Return the function from Connect's values to fastavro's. Nulls become the schema's defaults."""
-    convert = _NESTED.get(schema.type, _leaf)(schema)
+def _converter(schema: Schema, path: str = "") -> Callable[[Any], Any]:
+    """Return the function from Connect's values to fastavro's. Nulls become the schema's defaults.
+
+    It raises DataError, which names the field's ``path``, for what fastavro would find after it has written a part of the record.
+    """
+    convert = _NESTED.get(schema.type, _leaf)(schema, path)
     default = None if schema.default is None else convert(schema.default)
-    return lambda value: default if value is None else convert(value)
+    if default is not None or schema.optional:
+        return lambda value: default if value is None else convert(value)
+    return lambda value: convert(value) if value is not None else _refuse(path, "it is required, and the value is null")
 
 
-def _leaf(schema: Schema) -> Callable[[Any], Any]:
+def _leaf(schema: Schema, path: str) -> Callable[[Any], Any]:
     if schema.name in FROM_LOGICAL:  # written as numbers and bytes: fastavro would check the precision of decimals
         primitive, name = FROM_LOGICAL[schema.name], schema.name
-        return lambda value: primitive(schema, value) if isinstance(value, _LOGICAL_VALUES) else _refuse(name, value)
+        return lambda value: (
+            primitive(schema, value) if isinstance(value, _LOGICAL_VALUES) else _refuse(path, f"{value!r} is no value of {name}")
+        )
     return lambda value: value
 
 
-def _struct(schema: Schema) -> Callable[[Any], Any]:
-    fields = [(field.name, field.index, _converter(field.schema)) for field in schema.fields]
+def _text(_schema: Schema, path: str) -> Callable[[Any], Any]:
+    def convert(value: str) -> str:
+        if not value.isascii():
+            try:
+                value.encode()
+            except UnicodeEncodeError as error:
+                _refuse(path, str(error))
+        return value
+
+    return convert
+
+
+def _struct(schema: Schema, path: str) -> Callable[[Any], Any]:
+    fields = [(field.name, field.index, _converter(field.schema, f"{path}.{field.name}")) for field in schema.fields]
 
     def convert(value: Struct) -> dict[str, Any]:
         values = value.values_
@@ -107,31 +126,33 @@ def _struct(schema: Schema) -> Callable[[Any], Any]:
     return convert
 
 
-def _array(schema: Schema) -> Callable[[Any], Any]:
+def _array(schema: Schema, path: str) -> Callable[[Any], Any]:
     assert schema.value_schema is not None  # noqa: S101 (an array schema has one)
-    item = _converter(schema.value_schema)
+    item = _converter(schema.value_schema, path)
     return lambda values: [item(value) for value in values]
 
 
-def _map(schema: Schema) -> Callable[[Any], Any]:
+def _map(schema: Schema, path: str) -> Callable[[Any], Any]:
     keys, items = schema.key_schema, schema.value_schema
     assert keys is not None  # noqa: S101 (a map schema has both)
     assert items is not None  # noqa: S101
-    key, item = _converter(keys), _converter(items)
+    key, item = _converter(keys, path), _converter(items, path)
     if keys.type is Type.STRING and not keys.optional:
         return lambda values: {key(name): item(value) for name, value in values.items()}
     return lambda values: [{"key": key(name), "value": item(value)} for name, value in values.items()]
 
 
-_NESTED: dict[Type, Callable[[Schema], Callable[[Any], Any]]] = {
+_NESTED: dict[Type, Callable[[Schema, str], Callable[[Any], Any]]] = {
     Type.STRUCT: _struct,
     Type.ARRAY: _array,
     Type.MAP: _map,
-    Type.BYTES: lambda schema: _leaf(schema) if schema.name in FROM_LOGICAL else bytes,
+    Type.STRING: _text,
+    Type.BYTES: lambda schema, path: _leaf(schema, path) if schema.name in FROM_LOGICAL else bytes,
 }
 
 _LOGICAL_VALUES = (Decimal, dt.date, dt.time, dt.datetime, Instant)
 
 
-def _refuse(name: str, value: Any) -> Any:
-    raise DataError(f"{value!r} is not a value of {name}")
+def _refuse(path: str, reason: str) -> Any:
+    where = f"the field {path.removeprefix('.')}" if path else "the value"
+    raise DataError(f"Avro files cannot hold {where}: {reason}.")
