@@ -105,11 +105,7 @@ class Signals:
 
     def _execute(self, signal: Signal) -> None:
         tables = self._tables(_names(signal))
-        conditions: dict[str, str] = {}
-        for entry in signal.data.get("additional-conditions") or ():
-            if isinstance(entry, dict) and entry.get("filter"):
-                for table in self._tables([str(entry.get("data-collection"))]):
-                    conditions.setdefault(str(table), str(entry["filter"]))
+        conditions = self._conditions(signal)
         kind = str(signal.data.get("type") or "incremental").lower()
         surrogate = signal.data.get("surrogate-key") or None
         if not tables:
@@ -124,6 +120,22 @@ class Signals:
             self._incremental.add(signal.id, tables, conditions, surrogate)
         else:
             self.refuse(signal.id, f"its type of snapshot, {kind}, is unknown")
+
+    def _conditions(self, signal: Signal) -> dict[str, str]:
+        """Return the conditions by table. Raises DataError for what is none: without it, more rows would be read."""
+        entries = signal.data.get("additional-conditions") or []
+        if "additional-condition" in signal.data or not isinstance(entries, list):
+            raise DataError("its conditions must be additional-conditions: a list of objects with data-collection and filter")
+        found: dict[str, str] = {}
+        for entry in entries:
+            condition = (entry.get("filter") or "") if isinstance(entry, dict) else None
+            if not isinstance(condition, str):
+                raise DataError(f"{entry!r:.200} of its additional-conditions is no object with data-collection and filter")
+            tables = self._tables([str(entry.get("data-collection"))]) if condition else []
+            if condition and not tables:
+                raise DataError(f"{entry!r:.200} of its additional-conditions matches no captured table")
+            found = {**dict.fromkeys(map(str, tables), condition), **found}
+        return found
 
     def _stop(self, signal: Signal) -> None:
         names = _names(signal)

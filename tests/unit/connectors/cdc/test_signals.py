@@ -118,7 +118,12 @@ def test_ids_of_snapshots_that_no_signal_has_requested_are_refused(identifier: s
 
 def test_conditions_belong_to_their_tables() -> None:
     task = _Task()
-    conditions = [{"data-collection": "public.u", "filter": "id > 1"}, {"data-collection": "public.*", "filter": "id > 2"}]
+    conditions = [
+        {"data-collection": "public.u", "filter": "id > 1"},
+        {"data-collection": "public.*", "filter": "id > 2"},
+        {"data-collection": "public.t", "filter": None},
+        {"data-collection": "nothing"},
+    ]
     task.signal("execute-snapshot", **{"data-collections": ["public.*"], "type": "BLOCKING", "additional-conditions": conditions})
     assert task.blocking == [("s1", _TABLES[:2], {"public.u": "id > 1", "public.t": "id > 2"})]
 
@@ -142,6 +147,18 @@ _REFUSED: dict[str, dict[str, Any]] = {
     "wrong pattern": {"data-collections": ["["]},
     "surrogate": {"data-collections": ["public.t"], "surrogate-key": ["id"]},
     "conditions": {"data-collections": ["public.t"], "additional-conditions": 5},
+    "condition of earlier versions": {"data-collections": ["public.t"], "additional-condition": "id > 1"},
+    "condition without a list": {"data-collections": ["public.t"], "additional-conditions": {"data-collection": "public.t"}},
+    "condition without an object": {"data-collections": ["public.t"], "additional-conditions": ["id > 1"]},
+    "number as condition": {
+        "data-collections": ["public.t"],
+        "additional-conditions": [{"data-collection": "public.t", "filter": 5}],
+    },
+    "condition of no table": {
+        "data-collections": ["public.t"],
+        "additional-conditions": [{"data-collection": "public.tt", "filter": "id > 1"}],
+    },
+    "condition of nothing": {"data-collections": ["public.t"], "additional-conditions": [{"filter": "id > 1"}]},
 }
 
 
