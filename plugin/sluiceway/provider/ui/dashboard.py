@@ -102,7 +102,7 @@ class Dashboard:
         entry = overview.entry(name, f"Connector {name} not found")
         progress = latest.connectors.get(name, _NOT_MEASURED)
         status = overview.status(name) if editable else discreet_status(overview.status(name))
-        passwords = password_keys(entry.config or {}, self._worker)
+        passwords = password_keys(entry.config or {})
         detail = views.details(entry, status, progress, self._herder.topics(name), passwords)
         part, now = _describe(overview, name), time.time()
         dag, task = part["dag"], part["config_task"]
