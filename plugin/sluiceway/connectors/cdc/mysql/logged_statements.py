@@ -54,6 +54,18 @@ class LoggedStatements:
             self._report(f"tables of {schema}", sql, place)  # by a function, or by a view
         return not creates
 
+    def take_back(self, sql: str, place: str) -> None:
+        """Report a ROLLBACK at a place of the log behind rows of captured tables, which have records by then.
+
+        MariaDB logs such rows of transactions that create temporary tables, or change tables without transactions, too.
+        """
+        log.warning(
+            "The statement '%.200s' in the binary log at %s takes changes back that have records. Take a snapshot of the tables "
+            "of the transaction.",
+            sql,
+            place,
+        )
+
     def _note_temporary(self, reader: TokenReader, database: str) -> None:
         """Note temporary tables, of which a log without rows has the statements, too."""
         if reader.skip("CREATE"):

@@ -60,7 +60,7 @@ class Streaming:
         self._withheld = False  # whether the current transaction's rows wait for its commit
         self._foreign = False  # whether the current transaction's source is left out
         self._skip_events, self._skip_rows = parts.position.skips
-        self._transaction_size = 0
+        self._has_rows = False  # whether the current transaction has rows of captured tables
         self._transactions = LogTransactions(
             parts.counter, parts.emitter, parts.position, enabled=self._common.transaction_metadata
         )
@@ -167,7 +167,7 @@ class Streaming:
 
     def _begin(self, gtid: str | None) -> None:
         self._position.begin(gtid, self._position.position)
-        self._transaction_size = 0
+        self._has_rows = False
         keep = self._parts.config.gtid_sources if self._parts.config.filters_rows else None
         self._foreign = keep is not None and gtid is not None and not keep(source_of(gtid))
 
@@ -312,8 +312,11 @@ class Streaming:
             if not self._parts.mariadb:
                 self._position.thread = query.thread
                 self._report_begin(header)
-        elif start.startswith(("COMMIT", "ROLLBACK")) and not start.startswith("ROLLBACK T"):
-            self._on_commit(header, memoryview(b""))
+        elif start.startswith(("COMMIT", "ROLLBACK")):
+            if start[0] == "R" and self._has_rows and not self._skipped:
+                self._parts.statements.take_back(sql, self._place)
+            if not start.startswith("ROLLBACK T"):
+                self._on_commit(header, memoryview(b""))
         elif start.startswith("XA "):
             self._on_xa(header, sql)
         elif not self._changes_rows(query):
@@ -324,8 +327,11 @@ class Streaming:
 
     def _changes_rows(self, query: Query) -> bool:
         """Handle a statement that is in the log instead of the rows that it changes."""
-        place = f"{self._position.file}:{self._position.position}"
-        return not self._skipped and self._parts.statements.handle(query.sql, query.database, place)
+        return not self._skipped and self._parts.statements.handle(query.sql, query.database, self._place)
+
+    @property
+    def _place(self) -> str:
+        return f"{self._position.file}:{self._position.position}"
 
     def _on_ddl(self, header: Header, query: Query) -> None:
         parts = self._parts
@@ -369,6 +375,7 @@ class Streaming:
         table = self._tables.get(event.table_id)
         if table is None or table.schema is None or table.readers is None or table.definition is None:
             return
+        self._has_rows = self._has_rows or table.captured
         if not self._skip_events and self._collect(table, table.schema, table.readers, event, header.size):
             return
         pairs = table.readers.read(event)

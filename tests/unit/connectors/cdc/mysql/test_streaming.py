@@ -463,6 +463,28 @@ def test_a_restart_goes_on_counting_and_loses_no_part_of_a_changed_key(log: _Log
     assert again[-1].value["event_count"] == 4
 
 
+@pytest.mark.parametrize("statement", ["ROLLBACK TO `a`", "SAVEPOINT `a`", "ROLLBACK"])
+def test_changes_that_are_taken_back_are_logged_and_a_savepoint_ends_no_transaction(
+    log: _Log, caplog: pytest.LogCaptureFixture, statement: str
+) -> None:
+    log.config["provide.transaction.metadata"] = "true"
+    whole = statement == "ROLLBACK"
+
+    records = log.records(
+        *TRANSACTION[:-1], _statement(statement), *(() if whole else (events.TABLE_MAP, events.INSERT, events.XID))
+    )
+
+    assert _counts(records) == [("c", number, number) for number in range(1, 3 if whole else 5)]
+    assert [each.value["event_count"] for each in records if each.topic == "p.transaction"] == [None, 2 if whole else 4]
+    assert (f"The statement '{statement}' in the binary log" in caplog.text) == statement.startswith("ROLLBACK")
+
+
+def test_a_rollback_without_captured_rows_is_not_logged(log: _Log, caplog: pytest.LogCaptureFixture) -> None:
+    log.config["database.include.list"] = "other"
+    log.records(*TRANSACTION[:-1], _statement("ROLLBACK"))
+    assert "takes changes back" not in caplog.text
+
+
 def test_statements_instead_of_rows_are_reported(log: _Log, caplog: pytest.LogCaptureFixture) -> None:
     load = _statement("load data infile '/tmp/x' into table t", load=True)
 
