@@ -89,7 +89,7 @@ def test_a_partition_that_is_listed_alone_is_read(postgresql: DatabaseForTest, o
     assert [record.topic for record in batch] == [f"t-{only}"]  # type: ignore[union-attr]
 
 
-@pytest.mark.parametrize("end", [" -- the newest", ";", " ; ", "\n-- a comment\n", " /* a comment */"])
+@pytest.mark.parametrize("end", [" -- the newest", ";", " ; ", "\n-- a comment\n", " /* a comment */", "; -- the newest; really"])
 @pytest.mark.parametrize("mode", [{"mode": "bulk"}, {"mode": "incrementing", "incrementing.column.name": "id"}])
 def test_a_query_may_end_in_a_comment(database: DatabaseForTest, end: str, mode: dict[str, str]) -> None:
     database.execute("create table people (id integer not null primary key, name varchar(20))")

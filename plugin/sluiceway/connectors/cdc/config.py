@@ -13,6 +13,7 @@ from sluiceway.connectors.cdc.keys import OVERRIDES
 from sluiceway.connectors.cdc.naming import Adjuster, TopicNames, adjuster, field_adjuster
 from sluiceway.connectors.cdc.naming_strategies import NAMING_STRATEGY, topic_names
 from sluiceway.connectors.cdc.tables import TableSchemas
+from sluiceway.connectors.jdbc.dialects.sql import without_end
 from sluiceway.data import Schema
 
 _QUEUE_BYTES = 32 << 20
@@ -201,4 +202,4 @@ def _placeholder(text: str) -> bytes:
 def _overrides(config: Mapping[str, str]) -> dict[str, str]:
     """Return the statements that read tables in snapshots, by table. They may end in a semicolon, or a comment."""
     keys = {name: f"{OVERRIDES}.{name}" for name in split_list(config.get(OVERRIDES))}
-    return {name: config[key].strip().rstrip(";") + "\n" for name, key in keys.items() if key in config}
+    return {name: without_end(config[key]) + "\n" for name, key in keys.items() if key in config}

@@ -7,6 +7,7 @@ No I/O.
 from __future__ import annotations
 
 import abc
+import re
 from collections.abc import Sequence
 from typing import Any, ClassVar, NamedTuple
 
@@ -14,6 +15,8 @@ from sluiceway.errors import ConfigError
 
 MARK = "\0"
 """Stands for a parameter in SQL that is still being built. No SQL contains this character."""
+
+_PARTS = re.compile(r"""'[^']*'|"[^"]*"|`[^`]*`|--[^\n]*|/\*.*?\*/|;|\s+|.""", re.DOTALL)
 
 
 class TableId(NamedTuple):
@@ -215,4 +218,15 @@ def split_name(text: str, quotes: tuple[str, str]) -> list[str]:
 
 def subquery(query: str, alias: str) -> str:
     """Return what follows FROM to read a user's query, which may end in a comment or a semicolon."""
-    return f"({query.strip().rstrip(';')}\n) as {alias}"
+    return f"({without_end(query)}\n) as {alias}"
+
+
+def without_end(query: str) -> str:
+    """Return a query without its last semicolon, and the comments behind that."""
+    end = len(query)
+    for part in _PARTS.finditer(query):
+        if part[0] == ";":
+            end = min(end, part.start())
+        elif not (part[0].isspace() or part[0].startswith(("--", "/*"))):
+            end = len(query)
+    return query[:end].strip()

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from sluiceway.config.definition import ConfigValue, ValidatedValue
 from sluiceway.connectors.jdbc.columns import Granularity, Mapping, NumericMapping
 from sluiceway.connectors.jdbc.connection_keys import ConnectionSettings
+from sluiceway.connectors.jdbc.dialects.sql import without_end
 from sluiceway.connectors.jdbc.source.keys import (
     BATCH_MAX_ROWS,
     CATALOG_PATTERN,
@@ -103,7 +104,7 @@ def source_config(config: Config[str, str]) -> SourceConfig:
         timestamp_initial=None if initial is None else int(str(initial)),
         timestamp_delay=int(str(values[TIMESTAMP_DELAY_INTERVAL_MS])) / 1000,
         validate_non_null=values[VALIDATE_NON_NULL] is True,
-        query=_text(values[QUERY]).strip().rstrip(";"),
+        query=without_end(_text(values[QUERY])),
         query_suffix=_text(values[QUERY_SUFFIX]).strip(),
         horizon=_text(values[HORIZON]).lower(),
         topic_prefix=_text(values[TOPIC_PREFIX]),
