@@ -1,0 +1,188 @@
+"""Which user may make which request to the REST API and the page under Airflow's API server, as one table.
+
+In this process, with Airflow's SimpleAuthManager. A route without a row fails. Airflow's FAB auth manager is not among our
+requirements; it is asked the same questions (``is_authorized_dag``), which ``tests/airflow/test_access.py`` compares.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from airflow.api_fastapi.app import create_app, get_auth_manager
+from airflow.api_fastapi.auth.managers.models.resource_details import DagDetails
+from airflow.api_fastapi.auth.managers.simple.simple_auth_manager import SimpleAuthManager
+from airflow.api_fastapi.auth.managers.simple.user import SimpleAuthManagerUser
+from airflow.utils.db import initdb
+from fastapi import FastAPI
+from fastapi.testclient import TestClient
+from starlette.routing import Mount
+
+from sluiceway.errors import ConnectError
+from sluiceway.herder import Herder
+from support.dashboard import MemoryConnectors
+
+pytestmark = pytest.mark.airflow
+
+# Who may do what. "one" sees all DAGs, and may edit and delete the DAG "mine" only.
+EVERYBODY = {"nobody", "wrong token", "viewer", "user", "op", "admin", "one"}
+SEE = EVERYBODY - {"nobody", "wrong token"}
+DAGS = SEE - {"viewer", "one"}  # create, edit, and delete DAGS
+MINE, THEIRS = DAGS | {"one"}, DAGS
+RIGHTS = {
+    "open": {"mine": EVERYBODY, "theirs": EVERYBODY},
+    "see": {"mine": SEE, "theirs": SEE},
+    "edit": {"mine": MINE, "theirs": THEIRS},
+    "delete": {"mine": MINE, "theirs": THEIRS},
+    "dags": {"mine": DAGS, "theirs": DAGS},
+}
+
+CONNECTOR = "/connectors/{name:segment}"
+TABLE = {
+    ("GET", "/openapi.json"): "open",
+    ("GET", "/docs"): "open",
+    ("GET", "/docs/oauth2-redirect"): "open",
+    ("GET", "/ui"): "open",  # the page's files, without data
+    ("GET", "/"): "see",
+    ("GET", "/health"): "see",
+    ("GET", "/metrics"): "see",
+    ("GET", "/connectors"): "see",
+    ("POST", "/connectors"): "dags",
+    ("GET", CONNECTOR): "see",
+    ("DELETE", CONNECTOR): "delete",
+    ("GET", f"{CONNECTOR}/config"): "see",
+    ("PUT", f"{CONNECTOR}/config"): "edit",
+    ("PATCH", f"{CONNECTOR}/config"): "edit",
+    ("GET", f"{CONNECTOR}/history"): "see",
+    ("POST", f"{CONNECTOR}/rollback"): "edit",
+    ("GET", f"{CONNECTOR}/status"): "see",
+    ("GET", f"{CONNECTOR}/application"): "see",
+    ("GET", f"{CONNECTOR}/tasks"): "see",
+    ("POST", f"{CONNECTOR}/tasks"): "edit",
+    ("GET", f"{CONNECTOR}/tasks/{{task}}/status"): "see",
+    ("POST", f"{CONNECTOR}/tasks/{{task}}/restart"): "edit",
+    ("PUT", f"{CONNECTOR}/pause"): "edit",
+    ("PUT", f"{CONNECTOR}/resume"): "edit",
+    ("PUT", f"{CONNECTOR}/stop"): "edit",
+    ("PUT", f"{CONNECTOR}/fence"): "edit",
+    ("POST", f"{CONNECTOR}/restart"): "edit",
+    ("GET", f"{CONNECTOR}/topics"): "see",
+    ("PUT", f"{CONNECTOR}/topics/reset"): "edit",
+    ("GET", f"{CONNECTOR}/offsets"): "see",
+    ("GET", f"{CONNECTOR}/offsets/find"): "see",
+    ("PATCH", f"{CONNECTOR}/offsets"): "edit",
+    ("DELETE", f"{CONNECTOR}/offsets"): "edit",
+    ("GET", f"{CONNECTOR}/dead-letters"): "edit",  # its records
+    ("POST", f"{CONNECTOR}/dead-letters/replay"): "edit",
+    ("POST", f"{CONNECTOR}/signals"): "edit",
+    ("GET", "/connector-plugins"): "see",
+    ("GET", "/connector-plugins/{plugin}/config"): "see",
+    ("GET", "/connector-plugins/{plugin}/implementation"): "see",
+    ("PUT", "/connector-plugins/{plugin}/config/validate"): "dags",
+    ("POST", "/connector-plugins/{plugin}/config/preview"): "edit",  # of the connector in the body
+    ("GET", "/admin/loggers"): "see",
+    ("GET", "/admin/loggers/{logger:segment}"): "see",
+    ("PUT", "/admin/loggers/{logger:segment}"): "dags",
+    ("GET", "/ui/api/overview"): "see",
+    ("GET", "/ui/api/history"): "see",
+    ("GET", "/ui/api/keys"): "see",
+    ("GET", "/ui/api/connectors/{name:segment}"): "see",
+    ("GET", "/ui/api/connectors/{name:segment}/dead-letters"): "see",  # without records
+}
+CONFIG = {"connector.class": "FileStreamSource", "topic": "t", "file": "/f"}
+
+
+class WithoutKafka:
+    """A herder whose requests to Kafka fail at once."""
+
+    def __init__(self, herder: Herder) -> None:
+        self._herder = herder
+
+    def acting_for(self, _origin: object) -> WithoutKafka:
+        return self
+
+    def __getattr__(self, name: str) -> Any:
+        if name in ("info", "connectors", "overview", "status", "topic_tracking", "topics", "worker"):
+            return getattr(self._herder, name)
+        return self._fail
+
+    def _fail(self, *_: object, **_more: object) -> None:
+        raise ConnectError("There is no Kafka.")
+
+
+@pytest.fixture(scope="module")
+def client() -> Iterator[TestClient]:
+    initdb()
+    connectors = MemoryConnectors()
+    for name in ("mine", "theirs"):
+        connectors.add(name)
+    with TestClient(create_app(), base_url="http://testserver/sluiceway", raise_server_exceptions=False) as client:
+        app = mounted(client)
+        app.state.herder_provider = lambda: WithoutKafka(connectors.herder)
+        app.state.dashboard_provider = lambda: connectors.dashboard
+        yield client
+
+
+def mounted(client: TestClient) -> FastAPI:
+    """Return our app in Airflow's."""
+    airflow: Any = client.app
+    found = next(each.app for each in airflow.routes if isinstance(each, Mount) and each.path == "/sluiceway")
+    assert isinstance(found, FastAPI)
+    return found
+
+
+@pytest.fixture(autouse=True)
+def one_may_edit_one_dag(monkeypatch: pytest.MonkeyPatch) -> None:
+    everyones = SimpleAuthManager.is_authorized_dag
+
+    def is_authorized_dag(self: Any, *, method: str, user: Any, details: DagDetails | None = None, **more: Any) -> bool:
+        if user.username == "one":
+            return method == "GET" or (method in ("PUT", "DELETE") and details is not None and details.id == "mine")
+        return everyones(self, method=method, user=user, details=details, **more)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(SimpleAuthManager, "is_authorized_dag", is_authorized_dag)
+    monkeypatch.setattr("sluiceway.rest.plugin_routes.preview", WithoutKafka._fail)
+
+
+def credentials(identity: str) -> dict[str, str]:
+    if identity in ("nobody", "wrong token"):
+        return {} if identity == "nobody" else {"Authorization": "Bearer eyJhbGciOiJIUzI1NiJ9.e30.wrong"}
+    role = "viewer" if identity == "one" else identity
+    token = get_auth_manager().generate_jwt(SimpleAuthManagerUser(username=identity, role=role))
+    return {"Authorization": f"Bearer {token}"}
+
+
+def may(client: TestClient, identity: str, method: str, path: str, name: str) -> bool:
+    """Return whether a request is let through: whatever it is answered then, it is not 401 or 403."""
+    for parameter, value in (("name:segment", name), ("task", "0"), ("plugin", "FileStreamSource"), ("logger:segment", "a.b")):
+        path = path.replace(f"{{{parameter}}}", value)
+    body = {"name": name, "config": CONFIG} if path == "/connectors" else {**CONFIG, "name": name}
+    given = {} if method in ("GET", "HEAD", "DELETE") else {"json": body}
+    path = "/ui/index.html" if path == "/ui" else path
+    status = client.request(method, path, headers=credentials(identity), **given).status_code
+    assert status != 401 or identity in ("nobody", "wrong token")
+    return status not in (401, 403)
+
+
+def test_every_route_has_a_row(client: TestClient) -> None:
+    found = set()
+    for route in mounted(client).routes:
+        methods = getattr(route, "methods", None) or {"GET"}
+        found |= {(method, getattr(route, "path", "")) for method in methods if method != "HEAD"}
+    assert found == set(TABLE)
+
+
+@pytest.mark.parametrize(("method", "path"), TABLE)
+def test_a_request_is_for_those_who_have_the_right(client: TestClient, method: str, path: str) -> None:
+    for name in ("mine", "theirs") if "{name" in path or path.endswith("/preview") else ("mine",):
+        for each in (method, "HEAD") if method == "GET" and path != "/metrics" else (method,):
+            allowed = {identity for identity in EVERYBODY if may(client, identity, each, path, name)}
+            assert allowed == RIGHTS[TABLE[method, path]][name], (each, name)
+
+
+def test_a_new_connector_needs_the_right_to_create_it(client: TestClient) -> None:
+    for method, path in (("PUT", f"{CONNECTOR}/config"), ("POST", f"{CONNECTOR}/rollback")):
+        assert {identity for identity in EVERYBODY if may(client, identity, method, path, "new")} == DAGS
+    preview = "/connector-plugins/{plugin}/config/preview"
+    assert {identity for identity in EVERYBODY if may(client, identity, "POST", preview, "new")} == DAGS
