@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -94,10 +94,11 @@ class Ui:
     def button(self, name: str, action: str) -> Locator:
         return self.row(name).locator(f'[data-action="{action}"]')
 
-    def fetched(self, method: str, path: str) -> int:
-        """Return the HTTP status of a request from the page's origin."""
-        ask = "([method, path]) => fetch(new URL(path, document.baseURI), {method}).then((answer) => answer.status)"
-        return int(self.frame.locator("html").evaluate(f"(_, asked) => ({ask})(asked)", [method, path]))
+    def fetched(self, method: str, path: str, config: Mapping[str, str] | None = None) -> int:
+        """Return the HTTP status of a request from the page's origin, with a config as its body."""
+        options = "config ? {method, body: JSON.stringify(config), headers: {'Content-Type': 'application/json'}} : {method}"
+        ask = f"([method, path, config]) => fetch(new URL(path, document.baseURI), {options}).then((answer) => answer.status)"
+        return int(self.frame.locator("html").evaluate(f"(_, asked) => ({ask})(asked)", [method, path, config]))
 
 
 OpenUi = Callable[..., Ui]
@@ -287,7 +288,8 @@ def test_a_viewer_reads_everything_and_changes_nothing(team: MemoryConnectors, o
     assert ui.fetched("POST", "../connectors/orders-jdbc-in/restart?includeTasks=true") == 403
     assert ui.fetched("GET", "../connectors/orders-jdbc-in/history") == 200
     assert ui.fetched("POST", "../connectors/orders-jdbc-in/rollback") == 403
-    assert ui.fetched("POST", "../connector-plugins/FileStreamSource/config/preview") == 403
+    config = {"name": "lines", "connector.class": "FileStreamSource", "topic": "lines"}
+    assert ui.fetched("POST", "../connector-plugins/FileStreamSource/config/preview", config) == 403
     assert team.target("orders-jdbc-in") is TargetState.STARTED
 
 

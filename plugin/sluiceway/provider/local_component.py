@@ -7,6 +7,7 @@ server is another one, they still do.
 from __future__ import annotations
 
 import functools
+import runpy
 from typing import Any
 
 HOST = "127.0.0.1"
@@ -28,11 +29,10 @@ def _serve_logs(serve: Any, port: int | None = None) -> None:
 
 def main() -> None:
     """Run the command line of Airflow."""
-    from airflow.__main__ import main as airflow
     from airflow.utils import serve_logs as module
 
     module.serve_logs = functools.partial(_serve_logs, module.serve_logs)
-    airflow()
+    runpy.run_module("airflow", run_name="__main__", alter_sys=True)
 
 
 if __name__ == "__main__":
