@@ -163,7 +163,17 @@ def _without(other: str) -> Check:
 
 
 _CHECKS: dict[str, Check] = {
-    "topic.prefix": _topic,
+    **dict.fromkeys(
+        (
+            "topic.prefix",
+            "topic.delimiter",
+            "topic.heartbeat.prefix",
+            "topic.transaction",
+            "notification.sink.topic.name",
+            "signal.kafka.topic",
+        ),
+        _topic,
+    ),
     "message.key.columns": _key_columns,
     "skipped.operations": _operations,
     "unavailable.value.placeholder": _placeholder,
@@ -188,6 +198,7 @@ _BINLOG_CHECKS: dict[str, Check] = {
     "converters": lambda value, _config: None if split_list(value) else "It names no converter",
     "database.server.id": _server_id,
     "database.ssl.mode": _ssl_mode,
+    "schema.history.internal.kafka.topic": _topic,
     "schema.history.internal": _default_class("io.debezium.storage.kafka.history.KafkaSchemaHistory"),
     "gtid.source.excludes": _without("gtid.source.includes"),
     "inconsistent.schema.handling.mode": _only("fail", "warn", "skip"),

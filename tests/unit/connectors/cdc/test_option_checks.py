@@ -44,6 +44,29 @@ REFUSED = [
     ({"message.key.columns": "nonsense"}, "message.key.columns", "invalid format"),
     ({"message.key.columns": "t:"}, "message.key.columns", "invalid format"),
     ({"message.key.columns": "(:a"}, "message.key.columns", "("),
+    *(
+        ({name: "bad name*"}, name, "has invalid format (only the underscore")
+        for name in (
+            "topic.delimiter",
+            "topic.heartbeat.prefix",
+            "topic.transaction",
+            "notification.sink.topic.name",
+            "signal.kafka.topic",
+        )
+    ),
+    *(
+        ({name: "-5"}, name, "integer is expected")
+        for name in (
+            "max.queue.size.in.bytes",
+            "signal.poll.interval.ms",
+            "retriable.restart.connector.wait.ms",
+            "streaming.delay.ms",
+        )
+    ),
+    ({"incremental.snapshot.chunk.size": "0"}, "incremental.snapshot.chunk.size", "A positive, non-zero integer"),
+    ({"errors.max.retries": "-2"}, "errors.max.retries", "-1 for no limit"),
+    ({"column.propagate.source.type": "("}, "column.propagate.source.type", "("),
+    ({"datatype.propagate.source.type": "["}, "datatype.propagate.source.type", "["),
     ({"post.processors": "reselector"}, "post.processors", "no post processors"),
     ({"converters": ""}, "converters", "converter"),
     ({"topic.naming.strategy": "com.acme.Names"}, "topic.naming.strategy", "io.debezium.schema.SchemaRegexTopicNamingStrategy"),
@@ -101,6 +124,8 @@ ONLY: dict[str, list[tuple[dict[str, str], str, str]]] = {
         ({"database.server.id": "0"}, "database.server.id", "positive number"),
         ({"database.server.id": "4294967296"}, "database.server.id", "positive number"),
         ({"database.ssl.mode": "perhaps"}, "database.ssl.mode", "verify_identity"),
+        ({f"{HISTORY}topic": "bad*"}, f"{HISTORY}topic", "has invalid format"),
+        ({"schema.history.internal.ddl.filter": "("}, "schema.history.internal.ddl.filter", "("),
         ({"gtid.source.includes": "("}, "gtid.source.includes", "regular expressions"),
         ({"gtid.source.excludes": "["}, "gtid.source.excludes", "regular expressions"),
         ({"gtid.source.includes": "a", "gtid.source.excludes": "b"}, "gtid.source.excludes", '"gtid.source.includes" is already'),
