@@ -8,7 +8,7 @@ unexport PYTHONDONTWRITEBYTECODE
 .DEFAULT_GOAL := help
 .PHONY: help demo demo-hdfs down test check proof lint style types imports site format docs test-airflow test-clusters build-kubernetes test-kubernetes
 .PHONY: faults bench bench-airflow bench-frames bench-many bench-scaling clean test-columns test-frames bench-rest
-.PHONY: test-docs test-preview test-stores test-plugins test-plugins-cdc test-plugins-kills bench-plugins test-cdc test-page
+.PHONY: test-docs test-preview test-security test-stores test-plugins test-plugins-cdc test-plugins-kills bench-plugins test-cdc test-page
 .PHONY: test-matrix test-airflow-versions test-own-airflow bench-metrics test-lineage test-metrics test-cdc-keys test-cdc-kills bench-cdc screenshots mutants mutants-map
 
 help:  ## list the targets
@@ -102,6 +102,11 @@ test-frames: $(VENV)/.ready  ## kill sinks to files and tables, and SparkSource,
 	$(BIN)/python -m pytest tests/integration/test_table_compaction.py tests/integration/test_table_sinks_spark.py \
 		tests/integration/test_spark_formats.py -m long -p no:cacheprovider
 	$(BIN)/python -m pytest tests/frames -v -s -p no:cacheprovider
+
+test-security: $(VENV)/.ready  ## names, records, configs, bytes of protocols, and REST bodies with generated content, and canaries; hours (CASES=1000000)
+	CASES=$${CASES:-1000000} SLUICEWAY_FUZZ_REQUESTS=$${CASES:-1000000} $(BIN)/python -m pytest tests/unit/security \
+		tests/unit/connectors/test_path_elements.py tests/unit/connectors/jdbc/test_url.py tests/unit/rest/test_fuzz.py \
+		tests/integration/test_spark_secrets.py --timeout 0 -v -p no:cacheprovider
 
 test-preview: $(VENV)/.ready  ## previews of every built-in connector on a real broker, PostgreSQL and MariaDB write nothing; 5 minutes
 	$(BIN)/python -m pytest tests/integration/test_preview.py -v -p no:cacheprovider

@@ -17,7 +17,7 @@ import pytest
 from hypothesis import settings
 from xdist.scheduler import LoadScopeScheduling
 
-from support import explain
+from support import explain, fuzz
 from support.broker import SharedBrokers, shared_bootstrap
 from support.databases import (  # noqa: F401 (fixtures)
     database,
@@ -108,6 +108,12 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
         known = {name: taken for name, taken in json.loads(DURATIONS.read_text()).items() if Path(name).exists()}
         new = {name: round(taken, 1) for name, taken in _seconds.items()}
         DURATIONS.write_text(json.dumps({**known, **new}, indent=0, sort_keys=True) + "\n")
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Print the figures of tests with generated arguments, if ``CASES`` was set."""
+    for figure in fuzz.FIGURES:
+        terminalreporter.write_line(figure)
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:

@@ -8,11 +8,11 @@ tried; the figures are printed.
 from __future__ import annotations
 
 import inspect
+import logging
 import os
 import random
 import resource
 import signal
-import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -24,8 +24,11 @@ from hypothesis import HealthCheck, given, seed, settings
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
+FIGURES: list[str] = []
+"""What ran, for the end of the run."""
+
 CASES = int(os.environ.get("CASES", "0"))
-_SLICE = 8
+_SLICE = 4
 _ROUND = 1_000
 _VARIATIONS = 50
 _SECONDS = 1.0 if CASES else 10.0  # looking for garbage in a process with all unit tests takes a second, too
@@ -79,7 +82,7 @@ def fuzz(
     def decorate(test: Callable[..., None]) -> Callable[..., None]:
         def examples(count: int, number: int, fixed: dict[str, Any]) -> None:
             def case(dice: random.Random, **arguments: Any) -> None:
-                with memory():
+                with memory(), _no_log():
                     for repeat in range(_VARIATIONS):
                         value = arguments[varied]
                         given_ones = arguments if not repeat else {**arguments, varied: vary(dice, value)}
@@ -100,7 +103,7 @@ def fuzz(
                 examples(min(_ROUND, wanted - number * _ROUND), number, fixed)
             took = time.monotonic() - began
             what = ", ".join([test.__name__, *map(str, fixed.values())])
-            print(f"\nfuzz: {wanted * _VARIATIONS:>9,} cases in {took:5.0f} s: {what}", file=sys.__stderr__)
+            FIGURES.append(f"{wanted * _VARIATIONS:>11,} cases in {took:5,.0f} s: {what}")
 
         fuzzed.__name__, fuzzed.__doc__, fuzzed.__module__ = test.__name__, test.__doc__, test.__module__
         fixtures = [each for name, each in inspect.signature(test).parameters.items() if name not in strategies]
@@ -163,6 +166,17 @@ def processor_time() -> Iterator[None]:
     finally:
         signal.setitimer(signal.ITIMER_VIRTUAL, 0)
         signal.signal(signal.SIGVTALRM, before)
+
+
+@contextmanager
+def _no_log() -> Iterator[None]:
+    """Log nothing in a block: xdist cannot send half a surrogate pair."""
+    before = logging.root.manager.disable
+    logging.disable(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        logging.disable(before)
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from sluiceway.config.password import HIDDEN, Password
 from sluiceway.errors import ConfigError
 from sluiceway.java.blanks import trim
-from sluiceway.java.numbers import java_double, parse_double
+from sluiceway.java.numbers import java_double, parse_double, whole_number
 
 
 class Type(enum.Enum):
@@ -139,8 +139,8 @@ def _parse_whole_number(value: object, type_: Type) -> ConfigValue:
         number = value
     elif not isinstance(value, str):
         raise _wrong_type(value, type_)
-    elif (value[1:] if value[:1] in ("+", "-") else value).isdecimal():
-        number = int(value)
+    elif (digits := whole_number(value[1:] if value[:1] in ("+", "-") else value)) is not None:
+        number = -digits if value[0] == "-" else digits
     if number is None or not low <= number <= high:
         raise _UnreadableError(f"Not a number of type {type_.value}")
     return number

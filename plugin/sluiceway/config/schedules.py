@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 
 from sluiceway.config.definition import ConfigValue
 from sluiceway.errors import ConfigError
+from sluiceway.java.numbers import whole_number
 
 MODE = "airflow.mode"
 """Key of the choice between a connector that runs all the time and one that runs by a schedule."""
@@ -65,12 +66,12 @@ def lag_of(schedule: str | None, *, is_sink: bool) -> int | None:
     """Return the number in ``lag:<n>``. Raises ConfigError."""
     if schedule is None or not schedule.startswith(_LAG):
         return None
-    text = schedule[len(_LAG) :].strip()
-    if not text.isdecimal() or int(text) == 0:
+    number = whole_number(schedule[len(_LAG) :].strip())
+    if not number:
         raise ConfigError(SCHEDULE, schedule, f"after {_LAG} comes how many records there must be, such as {_LAG}1000")
     if not is_sink:
         raise ConfigError(SCHEDULE, schedule, "only a sink has a lag: Kafka does not know how much a source has left")
-    return int(text)
+    return number
 
 
 def check_times(schedule: str | None) -> None:

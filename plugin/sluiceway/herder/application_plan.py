@@ -11,6 +11,7 @@ from collections.abc import Collection, Mapping
 from sluiceway.config.application import Applications, number_of, numbered
 from sluiceway.config.connector import TASKS_MAX
 from sluiceway.herder.states import Clock, driver_is_alive
+from sluiceway.java.numbers import whole_number
 from sluiceway.storage.model import ClusterState, ConnectorEntry, ConnectorStatuses, State, TargetState
 
 _ACTIVE = (State.RUNNING, State.RESTARTING)
@@ -84,6 +85,5 @@ def gone(entries: Collection[ConnectorEntry], statuses: Mapping[str, ConnectorSt
 
 def _tasks(entry: ConnectorEntry) -> int:
     """Return the number of a connector's tasks, as far as it is known."""
-    text = (entry.config or {}).get(TASKS_MAX, "1").strip()
-    most = int(text) if text.isdecimal() else 1
+    most = whole_number((entry.config or {}).get(TASKS_MAX, "1").strip()) or 1
     return max(len(entry.task_configs) if entry.applied_config is not None else most, 1)

@@ -34,6 +34,11 @@ def parse_integer(text: str, bits: int) -> int:
     return value
 
 
+def whole_number(text: str) -> int | None:
+    """Return the number that digits write; None for other text, and for more digits than ``int`` takes."""
+    return int(text) if text.isdecimal() and len(text) <= _MANY_DIGITS else None
+
+
 def parse_double(text: str) -> float:
     """Parse a double as ``Double.parseDouble`` does: trimmed, with ``1f``, ``0x1p3``, ``NaN`` and ``Infinity``."""
     sign, magnitude = _magnitude(text)

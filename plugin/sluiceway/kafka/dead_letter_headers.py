@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import KafkaClientError
+from sluiceway.java.numbers import whole_number
 from sluiceway.kafka.admin import create_topic, partition_count
 from sluiceway.kafka.clients import ConsumedMessage, admin_client
 
@@ -83,8 +84,7 @@ class DeadLetterRecord:
     @property
     def replayed(self) -> int:
         """The number of times that the record was replayed."""
-        text = self.header(REPLAYED) or ""
-        return int(text) if text.isdecimal() else 0
+        return whole_number(self.header(REPLAYED) or "") or 0
 
     @property
     def is_from_source(self) -> bool:

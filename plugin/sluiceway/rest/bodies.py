@@ -20,6 +20,7 @@ from sluiceway.herder.loggers import LoggerLevel
 from sluiceway.herder.offset_edits import OffsetEdit
 from sluiceway.herder.offset_targets import FoundOffset
 from sluiceway.herder.validation import InstalledPlugin, PluginImplementation
+from sluiceway.java.numbers import whole_number
 from sluiceway.kafka.dead_letter_topic import Position
 from sluiceway.storage.history import Change, ChangeKind
 from sluiceway.storage.model import INITIAL_STATES, Status, TargetState, TaskId
@@ -161,9 +162,10 @@ def read_level(body: bytes) -> str:
 def read_version(body: bytes) -> int:
     """Return the version in a body. Raises UnreadableBodyError."""
     version = _read_object(body).get("version")
-    if not isinstance(version, str) or not version.isdecimal():
+    number = whole_number(version) if isinstance(version, str) else None
+    if number is None:
         raise UnreadableBodyError('"version" must be the number of a version in the connector\'s history.')
-    return int(version)
+    return number
 
 
 def read_offsets(body: bytes) -> list[OffsetEdit]:

@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
+from sluiceway.java.numbers import whole_number
 from sluiceway.spark.elastic import DYNAMIC, INITIAL
 
 if TYPE_CHECKING:
@@ -76,5 +77,5 @@ def request_executors(context: SparkContext, total: int) -> None:
 
 
 def _number(conf: Mapping[str, str], key: str, default: int) -> int:
-    text = conf.get(key, "").strip()
-    return int(text) if text.isdecimal() else default
+    number = whole_number(conf.get(key, "").strip())
+    return default if number is None else number

@@ -15,6 +15,7 @@ from sluiceway.config.connector import TASK_CLASS
 from sluiceway.config.connector_files import to_text
 from sluiceway.errors import TRACE_BYTES, DataError, shortened
 from sluiceway.java.hash_map import task_config_order
+from sluiceway.java.numbers import whole_number
 from sluiceway.storage.connect_json import dumps, loads
 from sluiceway.storage.model import RestartRequest, State, Status, TargetState, TaskId
 
@@ -197,8 +198,8 @@ def _decode_config(key: str, value: bytes | None) -> ConfigRecord | None:
 
 def _restart(name: str, fields: Mapping[str, object]) -> RestartRequest:
     connector, separator, task = name.rpartition(_RESTART_TASK)
-    if separator and task.isdecimal():
-        return RestartRequest(connector, task=int(task))
+    if separator and (number := whole_number(task)) is not None:
+        return RestartRequest(connector, task=number)
     return RestartRequest(name, fields.get("only-failed") is True, fields.get("include-tasks") is True)
 
 
@@ -388,7 +389,8 @@ def _whole_number(fields: Mapping[str, object], name: str) -> int:
 
 
 def _task_id(text: str) -> TaskId:
-    connector, separator, number = text.rpartition("-")
-    if not separator or not number.isdecimal():
+    connector, separator, digits = text.rpartition("-")
+    number = whole_number(digits)
+    if not separator or number is None:
         raise DataError("its key does not end in a task number")
-    return TaskId(connector, int(number))
+    return TaskId(connector, number)

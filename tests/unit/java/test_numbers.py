@@ -7,6 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sluiceway.config.parsing import Type as ConfigType
+from sluiceway.config.parsing import parse_value
+from sluiceway.errors import ConfigError
 from sluiceway.java.numbers import (
     _java_text,
     decimal_text,
@@ -18,7 +21,9 @@ from sluiceway.java.numbers import (
     parse_float32,
     parse_integer,
     to_float32,
+    whole_number,
 )
+from sluiceway.storage.codec import decode_config_record, decode_status_record
 
 # Every expectation here is JDK 17's.
 
@@ -217,3 +222,19 @@ def test_sums_that_overflow_in_java_do_so_here() -> None:
 def test_usual_floats_have_the_digits_of_the_general_algorithm(value: float) -> None:
     assert java_float(value) == _java_text(value, 24)
     assert java_float(-value) == _java_text(-value, 24)
+
+
+@pytest.mark.parametrize(
+    ("text", "number"), [("0", 0), ("17", 17), ("٣", 3), ("²", None), ("", None), ("-1", None), ("1 ", None)]
+)
+def test_whole_numbers(text: str, number: int | None) -> None:
+    assert whole_number(text) == number
+
+
+def test_more_digits_than_python_takes_are_no_number() -> None:
+    digits = "9" * 5000
+    assert whole_number(digits) is None
+    assert decode_config_record(f"task-c-{digits}".encode(), b'{"properties": {}}') is None
+    assert decode_status_record(f"status-task-c-{digits}".encode(), b"{}") is None
+    with pytest.raises(ConfigError, match="Not a number of type INT"):
+        parse_value("tasks.max", digits, ConfigType.INT)

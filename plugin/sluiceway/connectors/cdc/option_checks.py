@@ -15,6 +15,7 @@ from sluiceway.connectors.cdc.filters import check_patterns, split_list
 from sluiceway.connectors.cdc.keys import OVERRIDES, invalid
 from sluiceway.connectors.cdc.naming_strategies import naming_problems
 from sluiceway.errors import ConfigError
+from sluiceway.java.numbers import whole_number
 
 Config = Mapping[str, str]
 Check = Callable[[str, Config], "str | None"]
@@ -61,8 +62,8 @@ def _problems(config: Config, *, postgresql: bool) -> Iterator[tuple[str, str]]:
 
 
 def _number(config: Config, name: str, default: int) -> int:
-    text = config.get(name, "").strip()
-    return int(text) if text.isdecimal() else default
+    number = whole_number(config.get(name, "").strip())
+    return default if number is None else number
 
 
 def _topic(value: str, _config: Config) -> str | None:
@@ -109,8 +110,7 @@ def _overrides(value: str, config: Config) -> str | None:
 
 
 def _server_id(value: str, _config: Config) -> str | None:
-    text = value.strip()
-    if text.isdecimal() and 0 < int(text) <= _LARGEST_SERVER_ID:
+    if 0 < (whole_number(value.strip()) or 0) <= _LARGEST_SERVER_ID:
         return None
     return f"A positive number of {_LARGEST_SERVER_ID} at most is expected"
 

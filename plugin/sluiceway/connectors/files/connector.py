@@ -20,6 +20,7 @@ from sluiceway.connectors.files.partition_writer import commit_folder, connector
 from sluiceway.connectors.files.store import Store, azure_store, gcs_store, hdfs_store, path_store, s3_store
 from sluiceway.connectors.files.task import FileSinkTask
 from sluiceway.errors import ConnectError, MissingToolError
+from sluiceway.java.numbers import whole_number
 
 log = logging.getLogger(__name__)
 
@@ -88,10 +89,10 @@ def _logged(fs: FileSystem, options: FileOptions) -> list[TopicPartition]:
     """Return the topic partitions that have a commit log."""
     base = connector_folder(options)
     return [
-        TopicPartition(topic, int(number))
+        TopicPartition(topic, number)
         for topic in fs.folders(base)
-        for number in fs.folders(f"{base}/{topic}")
-        if number.isdigit()
+        for folder in fs.folders(f"{base}/{topic}")
+        if (number := whole_number(folder)) is not None
     ]
 
 

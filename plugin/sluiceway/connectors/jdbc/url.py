@@ -12,6 +12,7 @@ from typing import NamedTuple
 from urllib.parse import parse_qsl, unquote
 
 from sluiceway.errors import ConfigError
+from sluiceway.java.numbers import whole_number
 
 CONNECTION_URL = "connection.url"
 
@@ -115,9 +116,10 @@ def host_and_port(address: str, default_port: int) -> tuple[str, int]:
         port = port.removeprefix(":")
     elif ":" in address:
         host, _, port = address.partition(":")
-    if port and not port.isdigit():
+    number = whole_number(port) if port else default_port
+    if number is None:
         raise ConfigError(CONNECTION_URL, "//...", f"has a port that is not a number ({_ESCAPES})")
-    return host or "localhost", int(port or default_port)
+    return host or "localhost", number
 
 
 def renamed(name: str, change: Callable[[str], object] = str) -> Translation:

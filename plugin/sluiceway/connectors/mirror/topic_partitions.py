@@ -7,6 +7,7 @@ from collections.abc import Collection, Sequence
 from sluiceway.api import Offset, Partition, TopicPartition
 from sluiceway.data import java_text
 from sluiceway.errors import ConfigError, ConnectError
+from sluiceway.java.numbers import whole_number
 
 ASSIGNED_PARTITIONS = "task.assigned.partitions"
 TASK_INDEX = "task.index"
@@ -72,10 +73,11 @@ def check_offset(partition: Partition, offset: Offset | None) -> None:
 
 
 def _parse_topic_partition(text: str) -> TopicPartition:
-    topic, dash, number = text.rpartition("-")
-    if not (dash and topic and number.isdecimal()):
+    topic, dash, digits = text.rpartition("-")
+    number = whole_number(digits)
+    if not (dash and topic) or number is None:
         raise ConfigError(ASSIGNED_PARTITIONS, text, "must be a list of <topic>-<partition>, separated by commas")
-    return TopicPartition(topic, int(number))
+    return TopicPartition(topic, number)
 
 
 def _check_number(found: Partition | Offset, key: str, where: str, valid: range | None) -> None:

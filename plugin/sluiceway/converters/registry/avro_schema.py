@@ -16,6 +16,7 @@ from sluiceway.converters.registry.names import scrub, split_name
 from sluiceway.data import Schema, Type
 from sluiceway.data.logical import DATE, DECIMAL, FROM_LOGICAL, SCALE, TIME, TIMESTAMP
 from sluiceway.errors import DataError
+from sluiceway.java.numbers import whole_number
 
 NAMESPACE = "io.confluent.connect.avro"
 DEFAULT_NAME = "ConnectDefault"
@@ -225,9 +226,10 @@ def _enum(schema: Schema, options: AvroOptions) -> dict[str, Any]:
 def fixed_size(schema: Schema) -> int | None:
     """Return the number of bytes of each value of a fixed type, None for other types. Raises DataError for an invalid size."""
     given = schema.parameters.get(FIXED_SIZE) if schema.type is Type.BYTES else None
-    if given is not None and not given.isdecimal():
+    size = None if given is None else whole_number(given)
+    if given is not None and size is None:
         raise DataError(f"Invalid fixed schema: {FIXED_SIZE} is not a number.")
-    return None if given is None else int(given)
+    return size
 
 
 def _fixed(schema: Schema, size: int, options: AvroOptions) -> dict[str, Any]:

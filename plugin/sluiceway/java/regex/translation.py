@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from sluiceway.java.regex import properties
 from sluiceway.java.regex.classes import literal, read_class, read_escape
-from sluiceway.java.regex.cursor import Cursor
+from sluiceway.java.regex.cursor import Cursor, RegexError
 from sluiceway.java.regex.properties import Flags
 
 _LINE_ENDS = r"\n\r\x85\u2028\u2029"
@@ -39,7 +39,10 @@ class Translation(NamedTuple):
 def translate(pattern: str) -> Translation:
     """Translate a Java pattern. Raises RegexError for one that Java refuses."""
     translator = _Translator(pattern)
-    return Translation(translator.whole(), translator.names)
+    try:
+        return Translation(translator.whole(), translator.names)
+    except RecursionError:
+        raise RegexError("It is nested too deeply", pattern) from None
 
 
 class _Translator:

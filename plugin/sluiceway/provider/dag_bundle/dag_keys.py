@@ -26,6 +26,7 @@ from sluiceway.config.schedules import (
 )
 from sluiceway.discovery import connector_class, is_sink
 from sluiceway.errors import ConfigError, NotFoundError
+from sluiceway.java.numbers import whole_number
 from sluiceway.provider.dag_bundle.dag_ids import dag_id
 
 __all__ = ["DAG", "LONG_RUNNING", "MICRO_BATCH", "MODE", "DagKeys", "dag_config", "dag_of", "is_generated", "is_sink_config"]
@@ -119,9 +120,10 @@ def is_generated(config: Mapping[str, str]) -> bool:
 def _count(key: str, text: str | None) -> int | None:
     if text is None:
         return None
-    if not text.strip().isdigit():
+    number = whole_number(text.strip())
+    if number is None:
         raise ConfigError(key, text, "Not a number of retries")
-    return int(text)
+    return number
 
 
 def _list(text: str | None) -> tuple[str, ...]:

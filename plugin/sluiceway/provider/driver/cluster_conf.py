@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+from sluiceway.java.numbers import whole_number
 from sluiceway.spark.elastic import CLUSTERS, INITIAL, INSTANCES, elastic_conf, is_elastic, is_standalone
 from sluiceway.spark.jvm_options import light_jvms
 
@@ -128,8 +129,8 @@ def _megabytes(text: str) -> int | None:
 
 def _count(settings: Mapping[str, str], key: str, default: int) -> int:
     """Return a setting that is a positive number; the default for anything else, which Spark itself rejects."""
-    text = str(settings.get(key, "")).strip()
-    return max(int(text), 1) if text.isdecimal() else default
+    number = whole_number(str(settings.get(key, "")).strip())
+    return default if number is None else max(number, 1)
 
 
 def _divided(amount: int, by: int) -> int:

@@ -15,6 +15,7 @@ from typing import Any
 
 from sluiceway.config.connector import CONNECTOR_CLASS, TASKS_MAX
 from sluiceway.errors import ConnectError
+from sluiceway.java.numbers import whole_number
 from sluiceway.spark.jvm_options import LIGHT
 from sluiceway.storage.model import LeaseOwner
 
@@ -74,8 +75,7 @@ class Submission:
         """Return the connector's ``tasks.max``; None for a shared application, whose connectors are not known at its start."""
         if self.shared:
             return None
-        text = self.config.get(TASKS_MAX, "1").strip()
-        return max(int(text) if text.isdigit() else 1, 1)
+        return max(whole_number(self.config.get(TASKS_MAX, "1").strip()) or 1, 1)
 
     @property
     def data_frames(self) -> bool:

@@ -17,6 +17,7 @@ from sluiceway.data import Instant, Schema, Type, millis_of
 from sluiceway.data.instant import date_of, time_of, timestamp_of
 from sluiceway.data.logical import DATE, DECIMAL, TIME, TIMESTAMP, decimal_scale
 from sluiceway.errors import DataError
+from sluiceway.java.numbers import whole_number
 
 _ADVICE = (
     "Flatten it, replace it or leave it out with a transform (Flatten, ReplaceField), or leave it out with fields.whitelist."
@@ -47,8 +48,8 @@ def column_type(dialect: Dialect, name: str, schema: Schema, *, key: bool = Fals
 
 def _decimal_type(dialect: Dialect, schema: Schema) -> str:
     scale = max(decimal_scale(schema), 0)
-    given = schema.parameters.get(_PRECISION, "")
-    return dialect.decimal_type(max(int(given), scale) if given.isdecimal() and int(given) else None, scale)
+    given = whole_number(schema.parameters.get(_PRECISION, ""))
+    return dialect.decimal_type(max(given, scale) if given else None, scale)
 
 
 def column_definition(dialect: Dialect, name: str, schema: Schema, *, key: bool = False) -> str:

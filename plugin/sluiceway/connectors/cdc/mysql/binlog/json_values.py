@@ -22,26 +22,60 @@ _INLINE_LARGE = _INLINE_SMALL | {_INT32, _UINT32}
 
 def json_text(data: bytes) -> str:
     """Return the JSON text of a binary document; ``{}`` for the empty value of a column that was added without a default."""
-    return _value(data[0], data, 1) if data else "{}"
+    return _Document(len(data)).value(data[0], data, 1) if data else "{}"
 
 
-def _value(kind: int, data: bytes, at: int) -> str:
-    if kind in (_SMALL_OBJECT, _LARGE_OBJECT):
-        return "{" + ",".join(_members(data[at:], large=kind == _LARGE_OBJECT)) + "}"
-    if kind in (_SMALL_ARRAY, _LARGE_ARRAY):
-        return "[" + ",".join(_elements(data[at:], large=kind == _LARGE_ARRAY)) + "]"
-    if kind == _LITERAL:
-        return _LITERALS[data[at]]
-    if kind in _NUMBERS:
-        (number,) = struct.unpack_from(_NUMBERS[kind], data, at)
-        return str(number)
-    if kind == _STRING:
-        length, at = _variable_length(data, at)
-        return _quoted(data[at : at + length].decode("utf_8", "replace"))
-    if kind == _OPAQUE:
-        length, start = _variable_length(data, at + 1)
-        return _opaque(data[at], data[start : start + length])
-    raise ConnectError(f"A JSON document in the binary log has the unknown type {kind}.")
+class _Document:
+    """Reads the values of a document of ``size`` bytes."""
+
+    def __init__(self, size: int) -> None:
+        self._left = size  # each value takes a byte of its own at least
+
+    def value(self, kind: int, data: bytes, at: int) -> str:
+        self._left -= 1
+        if self._left < 0:
+            raise ConnectError("A JSON document in the binary log has values that contain each other. The binary log is damaged.")
+        if kind in (_SMALL_OBJECT, _LARGE_OBJECT):
+            return "{" + ",".join(self._members(data[at:], large=kind == _LARGE_OBJECT)) + "}"
+        if kind in (_SMALL_ARRAY, _LARGE_ARRAY):
+            return "[" + ",".join(self._elements(data[at:], large=kind == _LARGE_ARRAY)) + "]"
+        if kind == _LITERAL:
+            return _LITERALS[data[at]]
+        if kind in _NUMBERS:
+            (number,) = struct.unpack_from(_NUMBERS[kind], data, at)
+            return str(number)
+        if kind == _STRING:
+            length, at = _variable_length(data, at)
+            return _quoted(data[at : at + length].decode("utf_8", "replace"))
+        if kind == _OPAQUE:
+            length, start = _variable_length(data, at + 1)
+            return _opaque(data[at], data[start : start + length])
+        raise ConnectError(f"A JSON document in the binary log has the unknown type {kind}.")
+
+    def _members(self, data: bytes, *, large: bool) -> Iterator[str]:
+        size = 4 if large else 2
+        count = int.from_bytes(data[:size], "little")
+        keys = 2 * size
+        entries = keys + count * (size + 2)
+        for index in range(count):
+            entry = keys + index * (size + 2)
+            offset = int.from_bytes(data[entry : entry + size], "little")
+            length = int.from_bytes(data[entry + size : entry + size + 2], "little")
+            key = data[offset : offset + length].decode("utf_8", "replace")
+            yield f"{_quoted(key)}:{self._entry(data, entries + index * (size + 1), size)}"
+
+    def _elements(self, data: bytes, *, large: bool) -> Iterator[str]:
+        size = 4 if large else 2
+        count = int.from_bytes(data[:size], "little")
+        for index in range(count):
+            yield self._entry(data, 2 * size + index * (size + 1), size)
+
+    def _entry(self, data: bytes, at: int, size: int) -> str:
+        """Return the value of an entry, which holds small values itself and the offset of others."""
+        kind = data[at]
+        if kind in (_INLINE_LARGE if size == 4 else _INLINE_SMALL):
+            return self.value(kind, data, at + 1)
+        return self.value(kind, data, int.from_bytes(data[at + 1 : at + 1 + size], "little"))
 
 
 def _variable_length(data: bytes, at: int) -> tuple[int, int]:
@@ -54,34 +88,6 @@ def _variable_length(data: bytes, at: int) -> tuple[int, int]:
         if not byte & 0x80:
             return length, at
         shift += 7
-
-
-def _members(data: bytes, *, large: bool) -> Iterator[str]:
-    size = 4 if large else 2
-    count = int.from_bytes(data[:size], "little")
-    keys = 2 * size
-    entries = keys + count * (size + 2)
-    for index in range(count):
-        entry = keys + index * (size + 2)
-        offset = int.from_bytes(data[entry : entry + size], "little")
-        length = int.from_bytes(data[entry + size : entry + size + 2], "little")
-        key = data[offset : offset + length].decode("utf_8", "replace")
-        yield f"{_quoted(key)}:{_entry(data, entries + index * (size + 1), size)}"
-
-
-def _elements(data: bytes, *, large: bool) -> Iterator[str]:
-    size = 4 if large else 2
-    count = int.from_bytes(data[:size], "little")
-    for index in range(count):
-        yield _entry(data, 2 * size + index * (size + 1), size)
-
-
-def _entry(data: bytes, at: int, size: int) -> str:
-    """Return the value of an entry, which holds small values itself and the offset of others."""
-    kind = data[at]
-    if kind in (_INLINE_LARGE if size == 4 else _INLINE_SMALL):
-        return _value(kind, data, at + 1)
-    return _value(kind, data, int.from_bytes(data[at + 1 : at + 1 + size], "little"))
 
 
 def _quoted(text: str) -> str:

@@ -63,6 +63,7 @@ _COMPRESSED_V2 = {
 OPERATIONS: dict[int, str] = {int(k): v for kinds in (_V1, _V2, _COMPRESSED_V1, _COMPRESSED_V2) for k, v in kinds.items()}
 _WITH_EXTRA_DATA = frozenset(int(kind) for kind in (*_V2, *_COMPRESSED_V2))
 _COMPRESSED = frozenset(int(kind) for kind in (*_COMPRESSED_V1, *_COMPRESSED_V2))
+_MOST_COLUMNS = 4096  # of a table in MySQL and MariaDB
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +92,8 @@ def read_rows_event(event_type: int, body: memoryview, id_bytes: int = 6) -> Row
     if event_type in _WITH_EXTRA_DATA:
         at += int.from_bytes(body[at : at + 2], "little")
     width, at = read_length(body, at)
+    if width > _MOST_COLUMNS:
+        raise ConnectError(f"A row event has {width} columns. The binary log is damaged.")
     size = (width + 7) // 8
     columns = (1 << width) - 1  # the bits behind them may be set
     first = int.from_bytes(body[at : at + size], "little") & columns
@@ -156,6 +159,8 @@ class RowReaders:
     def _code(self, event: RowsEvent) -> RowCode:
         if event.width != len(self._table.columns):
             raise self._damaged(f"{event.width} columns but its table map {len(self._table.columns)}")
+        if event.data and not event.before | event.after:
+            raise self._damaged("rows without columns")
         return RowCode(self._table.columns, self._charsets, self._calendar)
 
     def _damaged(self, what: str) -> ConnectError:

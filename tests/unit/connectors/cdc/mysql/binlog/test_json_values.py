@@ -50,3 +50,9 @@ def test_opaque_dates_and_times_are_text() -> None:
 def test_an_unknown_type_is_refused() -> None:
     with pytest.raises(ConnectError, match="unknown type 14"):
         json_text(b"\x0e\x00")
+
+
+def test_values_that_contain_each_other_are_a_damaged_log() -> None:
+    twice_itself = b"\x02" + (2).to_bytes(2, "little") + (10).to_bytes(2, "little") + b"\x02\x00\x00" * 2
+    with pytest.raises(ConnectError, match="contain each other"):
+        json_text(twice_itself)

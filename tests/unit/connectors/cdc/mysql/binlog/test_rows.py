@@ -9,7 +9,7 @@ import pytest
 
 from sluiceway.connectors.cdc.columns import UNAVAILABLE
 from sluiceway.connectors.cdc.mysql.binlog.charsets import Charsets
-from sluiceway.connectors.cdc.mysql.binlog.events import CHECKSUM_BYTES, HEADER_BYTES, read_header
+from sluiceway.connectors.cdc.mysql.binlog.events import CHECKSUM_BYTES, HEADER_BYTES, EventType, read_header
 from sluiceway.connectors.cdc.mysql.binlog.rows import Row, RowReaders, read_rows_event
 from sluiceway.connectors.cdc.mysql.binlog.table_map import ColumnType, TableMap, read_table_map
 from sluiceway.connectors.cdc.mysql.binlog.temporal import INVALID, Calendar
@@ -143,3 +143,13 @@ def test_changes_of_documents_are_applied_to_those_before(packet: bytes, before:
 
     assert event.partial
     assert readers.read(event) == [(before, after)]
+
+
+def test_rows_without_columns_or_with_more_than_a_table_has_are_a_damaged_log() -> None:
+    head = bytes(8) + b"\x02\x00"  # table id, flags, and extra data
+    without = head + b"\x08" + b"\x00" + b"rows"
+    event = read_rows_event(EventType.WRITE_ROWS, memoryview(without))
+    with pytest.raises(ConnectError, match="rows without columns"):
+        RowReaders(_table(), Charsets({8: "latin1"}), Calendar(adjust_years=True)).read(event)
+    with pytest.raises(ConnectError, match=r"columns\. The binary log is damaged"):
+        read_rows_event(EventType.WRITE_ROWS, memoryview(head + b"\xfe" + b"\xff" * 8))
