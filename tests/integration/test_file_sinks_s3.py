@@ -141,3 +141,19 @@ def test_credentials_come_from_the_environment(server: S3Server, config: dict[st
     sink.put(rows(0, 100))
     assert sink.end() == {P0: 100}
     assert len(found(server, config["topics.dir"])) == 1
+
+
+def test_topics_that_transforms_make_of_records_are_one_part_of_a_key(server: S3Server, config: dict[str, str]) -> None:
+    sink = FileSink(config, [P0])
+    hostile = ["../../out", "..", "/abs", "%2e%2e/x", "a\\b", "", "nul\x00", "half \ud83d", "a?versionId=1", "a#1", "ü"]
+    records = rows(0, len(hostile))
+    for record, topic in zip(records, hostile, strict=True):
+        record.topic = topic
+    sink.put(records)
+    sink.end()
+    files = server.files()
+    written = [path for path in files.find(server.bucket) if "_sluiceway" not in path and config["topics.dir"] in path]
+    assert {path.removeprefix(f"{server.bucket}/{config['topics.dir']}/").count("/") for path in written} == {2}
+    assert len(written) == len(hostile)
+    assert not [path for path in files.find(server.bucket) if "/out/" in path or path.startswith(f"{server.bucket}/out")]
+    sink.task.stop()
