@@ -35,6 +35,7 @@ TARGETS = (
     "test-plugins-cdc",
     "test-plugins-kills",
     "test-preview",
+    "test-security",
     "test-stores",
     "test-long",
     "faults",
