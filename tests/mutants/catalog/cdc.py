@@ -220,4 +220,12 @@ MUTANTS = (
         "A programming error in the writing of JSON is hidden.",
         tests=("tests/unit/connectors/cdc/test_json_forms.py",),
     ),
+    Mutant(
+        "cdc-missing-table",
+        "connectors/cdc/missing_tables.py",
+        "self._missing, list(filter(_is_literal, unmatched))",
+        "self._missing, []",
+        "A micro-batch whose table does not exist succeeds.",
+        tests=("tests/unit/connectors/cdc/test_missing_tables.py",),
+    ),
 )
