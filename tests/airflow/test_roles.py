@@ -25,17 +25,18 @@ from support.dashboard import MemoryConnectors
 
 pytestmark = pytest.mark.airflow
 
-# Who may do what. "one" sees all DAGs, and may edit and delete the DAG "mine" only.
-EVERYBODY = {"nobody", "wrong token", "viewer", "user", "op", "admin", "one"}
+# Who may do what. "one" sees all DAGs, and may edit and delete the DAG "mine" only; "editor" may see and edit all DAGs.
+EVERYBODY = {"nobody", "wrong token", "viewer", "user", "op", "admin", "one", "editor"}
 SEE = EVERYBODY - {"nobody", "wrong token"}
-DAGS = SEE - {"viewer", "one"}  # create, edit, and delete DAGS
-MINE, THEIRS = DAGS | {"one"}, DAGS
+CREATE = SEE - {"viewer", "one", "editor"}
+EDIT = CREATE | {"editor"}
 RIGHTS = {
     "open": {"mine": EVERYBODY, "theirs": EVERYBODY},
     "see": {"mine": SEE, "theirs": SEE},
-    "edit": {"mine": MINE, "theirs": THEIRS},
-    "delete": {"mine": MINE, "theirs": THEIRS},
-    "dags": {"mine": DAGS, "theirs": DAGS},
+    "edit": {"mine": EDIT | {"one"}, "theirs": EDIT},
+    "delete": {"mine": CREATE | {"one"}, "theirs": CREATE},
+    "edit DAGs": {"mine": EDIT, "theirs": EDIT},
+    "create": {"mine": CREATE, "theirs": CREATE},
 }
 
 CONNECTOR = "/connectors/{name:segment}"
@@ -48,7 +49,7 @@ TABLE = {
     ("GET", "/health"): "see",
     ("GET", "/metrics"): "see",
     ("GET", "/connectors"): "see",
-    ("POST", "/connectors"): "dags",
+    ("POST", "/connectors"): "create",
     ("GET", CONNECTOR): "see",
     ("DELETE", CONNECTOR): "delete",
     ("GET", f"{CONNECTOR}/config"): "see",
@@ -79,11 +80,11 @@ TABLE = {
     ("GET", "/connector-plugins"): "see",
     ("GET", "/connector-plugins/{plugin}/config"): "see",
     ("GET", "/connector-plugins/{plugin}/implementation"): "see",
-    ("PUT", "/connector-plugins/{plugin}/config/validate"): "dags",
+    ("PUT", "/connector-plugins/{plugin}/config/validate"): "edit DAGs",
     ("POST", "/connector-plugins/{plugin}/config/preview"): "edit",  # of the connector in the body
     ("GET", "/admin/loggers"): "see",
     ("GET", "/admin/loggers/{logger:segment}"): "see",
-    ("PUT", "/admin/loggers/{logger:segment}"): "dags",
+    ("PUT", "/admin/loggers/{logger:segment}"): "edit DAGs",
     ("GET", "/ui/api/overview"): "see",
     ("GET", "/ui/api/history"): "see",
     ("GET", "/ui/api/keys"): "see",
@@ -139,6 +140,8 @@ def one_may_edit_one_dag(monkeypatch: pytest.MonkeyPatch) -> None:
     def is_authorized_dag(self: Any, *, method: str, user: Any, details: DagDetails | None = None, **more: Any) -> bool:
         if user.username == "one":
             return method == "GET" or (method in ("PUT", "DELETE") and details is not None and details.id == "mine")
+        if user.username == "editor":
+            return method in ("GET", "PUT")
         return everyones(self, method=method, user=user, details=details, **more)  # type: ignore[arg-type]
 
     monkeypatch.setattr(SimpleAuthManager, "is_authorized_dag", is_authorized_dag)
@@ -148,7 +151,7 @@ def one_may_edit_one_dag(monkeypatch: pytest.MonkeyPatch) -> None:
 def credentials(identity: str) -> dict[str, str]:
     if identity in ("nobody", "wrong token"):
         return {} if identity == "nobody" else {"Authorization": "Bearer eyJhbGciOiJIUzI1NiJ9.e30.wrong"}
-    role = "viewer" if identity == "one" else identity
+    role = "viewer" if identity in ("one", "editor") else identity
     token = get_auth_manager().generate_jwt(SimpleAuthManagerUser(username=identity, role=role))
     return {"Authorization": f"Bearer {token}"}
 
@@ -158,9 +161,9 @@ def may(client: TestClient, identity: str, method: str, path: str, name: str) ->
     for parameter, value in (("name:segment", name), ("task", "0"), ("plugin", "FileStreamSource"), ("logger:segment", "a.b")):
         path = path.replace(f"{{{parameter}}}", value)
     body = {"name": name, "config": CONFIG} if path == "/connectors" else {**CONFIG, "name": name}
-    given = None if method in ("GET", "HEAD", "DELETE") else body
+    given = {} if method in ("GET", "HEAD", "DELETE") else {"json": body}
     path = "/ui/index.html" if path == "/ui" else path
-    status = client.request(method, path, headers=credentials(identity), json=given).status_code
+    status = client.request(method, path, headers=credentials(identity), **given).status_code
     assert status != 401 or identity in ("nobody", "wrong token")
     return status not in (401, 403)
 
@@ -183,6 +186,6 @@ def test_a_request_is_for_those_who_have_the_right(client: TestClient, method: s
 
 def test_a_new_connector_needs_the_right_to_create_it(client: TestClient) -> None:
     for method, path in (("PUT", f"{CONNECTOR}/config"), ("POST", f"{CONNECTOR}/rollback")):
-        assert {identity for identity in EVERYBODY if may(client, identity, method, path, "new")} == DAGS
+        assert {identity for identity in EVERYBODY if may(client, identity, method, path, "new")} == CREATE
     preview = "/connector-plugins/{plugin}/config/preview"
-    assert {identity for identity in EVERYBODY if may(client, identity, "POST", preview, "new")} == DAGS
+    assert {identity for identity in EVERYBODY if may(client, identity, "POST", preview, "new")} == CREATE
