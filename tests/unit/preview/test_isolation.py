@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Mapping
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -63,6 +65,16 @@ def test_files_that_configs_may_refer_to_are_read(herder: Herder, allowed: Path)
     (allowed / "lines").write_text("one\ntwo\n")
     answer = previewed(herder, {**FILE, "file": str(allowed / "lines")}, 2)
     assert (texts(answer), answer["warnings"], answer["error"]) == (["one", "two"], [], None)
+
+
+def test_a_database_in_an_allowed_folder_is_read(herder: Herder, allowed: Path) -> None:
+    with closing(sqlite3.connect(allowed / "shop.db")) as database, database:
+        database.execute("create table orders (id integer primary key, item text)")
+        database.execute("insert into orders values (1, 'seeds')")
+    config = {"name": "d", "connector.class": "JdbcSource", "topic.prefix": "p-", "mode": "bulk"}
+    answer = previewed(herder, {**config, "connection.url": f"jdbc:sqlite:{allowed}/shop.db"}, 1)
+    assert (answer["validation"], answer["error"]) == (None, None)
+    assert answer["records"][0]["before"]["value"]["data"] == {"id": 1, "item": "seeds"}
 
 
 def test_no_other_file_is_read_whatever_leads_to_it(herder: Herder, allowed: Path, tmp_path: Path) -> None:

@@ -45,6 +45,7 @@ def test_a_failed_attempt_closes_what_it_opened(monkeypatch: pytest.MonkeyPatch,
     backend.start()
     eventually(lambda: backend._connection is not None, what="the third attempt")
     assert [stores.stops for stores in opened] == [1, 1, 0]
+    assert backend.herder().offline, "the API server has secrets that are not for connectors' authors"
     backend.stop()
     assert [stores.stops for stores in opened] == [1, 1, 1]
     with pytest.raises(ConnectError, match="No connection to Kafka"):
