@@ -31,7 +31,7 @@ from sluiceway.provider.dag_bundle.dag_ids import dag_id
 
 __all__ = ["DAG", "LONG_RUNNING", "MICRO_BATCH", "MODE", "DagKeys", "dag_config", "dag_of", "is_generated", "is_sink_config"]
 
-_AIRFLOW = "airflow."
+_AIRFLOW = "airflow"
 _OF_DAG = (CONNECTOR_CLASS, TOPICS, TOPICS_REGEX)
 RETRIES = "airflow.retries"
 OWNER = "airflow.owner"
@@ -90,7 +90,7 @@ def dag_config(config: Mapping[str, str]) -> dict[str, str]:
 
     Airflow shows a DAG's file, and stores the DAG, for everybody who may read it.
     """
-    return masked({key: value for key, value in config.items() if key in _OF_DAG or key.startswith(_AIRFLOW)})
+    return masked({key: value for key, value in config.items() if key in _OF_DAG or key.startswith(f"{_AIRFLOW}.")})
 
 
 def is_sink_config(config: Mapping[str, str]) -> bool:
