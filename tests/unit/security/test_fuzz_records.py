@@ -115,12 +115,12 @@ def _payload(name: str, dice: random.Random) -> bytes:
 def _through_registry(name: str) -> Callable[..., None]:
     """Return a test of a converter of a Schema Registry with varied payloads."""
 
-    @fuzz("content", share=1 / 3, content=DICE.map(lambda dice: _payload(name, dice)) | st.binary(max_size=64))
     def test(content: bytes) -> None:
         with refused_cleanly(ConnectError):
             _registry_converter(name).to_connect_data("t", b"\x00\x00\x00\x00\x01" + content)
 
-    return test
+    test.__name__ = f"test_bytes_through_{name}"
+    return fuzz("content", share=1 / 3, content=DICE.map(lambda dice: _payload(name, dice)) | st.binary(max_size=64))(test)
 
 
 test_bytes_through_the_avro_converter = _through_registry("AvroConverter")
