@@ -46,7 +46,7 @@ def context(name: str, topic: str | None, offset: int) -> list[tuple[str, bytes]
         "stage": "VALUE_CONVERTER",
         "exception.class.name": "org.apache.kafka.connect.errors.DataException",
         "exception.message": "<b>Not JSON</b>",
-        "exception.stacktrace": "Traceback",
+        "exception.stacktrace": "org.example.A: no\n\tat a.B\nCaused by: org.example.C: <i>why</i>\n",
     }
     return [(f"{PREFIX}{key}", value.encode()) for key, value in fields.items() if value is not None]
 
@@ -60,6 +60,7 @@ def test_chosen_records_are_replayed_to_the_topic_they_came_from(ui: Ui, kafka: 
     first = ui.page.locator('[data-record="0:0"]')
     expect(first).to_contain_text('"amount": "<i>"')
     expect(first).to_contain_text("DataException: <b>Not JSON</b>")
+    expect(first.get_by_text("Cause: org.example.C: <i>why</i>")).to_be_visible()
     expect(first).to_contain_text(f"{topic}-0:0")
     expect(ui.page.locator('[data-record="0:1"]')).to_contain_text("base64")
     expect(ui.page.locator('[data-record="0:3"]')).to_have_count(0)

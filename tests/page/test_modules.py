@@ -159,6 +159,7 @@ def test_sections_follow_groups_orders_and_importance(ui: Ui) -> None:
     )
     assert found == [
         ["Common", ["name", "connector.class"]],
+        ["Where and when it runs", ["airflow.mode", "spark.x"]],
         ["Connector", ["must", "high", "low"]],
         ["Database", ["first", "second"]],
         ["Further keys", ["my.key"]],
@@ -167,8 +168,52 @@ def test_sections_follow_groups_orders_and_importance(ui: Ui) -> None:
         ["Transforms: t", ["transforms.t.type"]],
         ["Error Handling", ["errors.tolerance"]],
         ["Kafka clients", ["producer.override.linger.ms"]],
-        ["Airflow and Spark", ["airflow.mode", "spark.x"]],
     ]
+
+
+PYTHON = "Traceback (most recent call last):\n  File a\nKeyError: 'a'"
+
+
+@pytest.mark.parametrize(
+    ("trace", "cause"),
+    [
+        (None, None),
+        ("", None),
+        ("a.B: no\n\tat a.B.c(B.java:1)", None),
+        ("a.B: no\n\tat x\nCaused by: c.D: why\n\tat y\nCaused by: e.F: really why\n\t... 3 more", "e.F: really why"),
+        (f"{PYTHON}\n\nThe above exception was the direct cause of the following exception:\n\n{PYTHON}", "KeyError: 'a'"),
+        (f"{PYTHON}\n", None),
+    ],
+)
+def test_the_first_cause_of_a_trace_is_shown(ui: Ui, trace: str | None, cause: str | None) -> None:
+    assert ui.evaluated("format", "({ rootCause }, trace) => rootCause(trace)", trace) == cause
+
+
+@pytest.mark.parametrize(
+    ("type_", "recommended", "known", "options"),
+    [
+        ("STRING", [], ["bulk", "incrementing"], ["", "bulk", "incrementing", "\0other"]),
+        ("STRING", ["bulk"], ["bulk", "incrementing"], ["", "bulk", "\0other"]),  # it depends on the config
+        ("BOOLEAN", [], [], ["", "true", "false", "\0other"]),
+        ("STRING", [], [], None),
+        ("LIST", [], ["a"], None),
+        ("PASSWORD", [], ["a"], None),
+    ],
+)
+def test_known_values_are_choices(
+    ui: Ui, type_: str, recommended: list[str], known: list[str], options: list[str] | None
+) -> None:
+    field = {"name": "mode", "type": type_, "required": False, "importance": "HIGH", "documentation": "", "width": "SHORT"}
+    found = ui.evaluated(
+        "field",
+        """({ Field }, [definition, recommended, choices]) => {
+            const field = new Field("mode", () => {});
+            field.update({ definition, found: { errors: [], recommended_values: recommended }, choices }, undefined, false);
+            return field.control.tagName === "SELECT" ? [...field.control.options].map((each) => each.value) : null;
+        }""",
+        [field, recommended, known],
+    )
+    assert found == options
 
 
 def test_elements_that_stay_keep_the_focus(ui: Ui) -> None:

@@ -128,13 +128,27 @@ def test_offsets_of_a_source_are_picked_if_it_can_find_them(ui: Ui, cluster: Clu
 
 
 def test_offsets_of_a_running_connector_are_refused(ui: Ui, cluster: Cluster, name: str) -> None:
-    cluster.herder.create(name, SOURCE)
-    ui.go(f"#{name}")
-    expect(ui.button("Edit offsets")).to_be_disabled()
+    cluster.herder.create(name, SOURCE, TargetState.STOPPED)
     ui.go(f"#{name}/offsets")
+    expect(ui.button("Review")).to_be_enabled()
+    cluster.herder.resume(name)  # by somebody else meanwhile
     ui.page.get_by_label("Add a partition").fill('{"filename": "/f"}')
     ui.button("Add").click()
     ui.page.keyboard.type('{"position": 1}')
     ui.button("Review").click()
     ui.page.get_by_role("dialog").get_by_role("button", name="Save").click()
     expect(ui.page.get_by_role("dialog").get_by_role("alert")).to_contain_text("must be in the STOPPED state")
+
+
+def test_the_editor_says_why_it_cannot_save(ui: Ui, cluster: Cluster, name: str) -> None:
+    cluster.herder.create(name, SOURCE)
+    ui.go(f"#{name}")
+    expect(ui.button("Edit offsets")).to_be_disabled()
+    ui.go(f"#{name}/offsets")
+    expect(ui.page.get_by_role("note")).to_contain_text("only while the connector is stopped; it is Unassigned now")
+    expect(ui.button("Review")).to_be_disabled()
+    expect(ui.button("Reset all")).to_be_disabled()
+    cluster.herder.stop(name)
+    ui.page.reload()
+    expect(ui.button("Review")).to_be_enabled()
+    expect(ui.page.get_by_role("note")).to_be_hidden()

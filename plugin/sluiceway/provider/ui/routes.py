@@ -12,6 +12,7 @@ from fastapi.responses import Response
 from sluiceway.config.connector import CONFIG_TASK, OWN
 from sluiceway.herder.config_infos import ConfigKeyInfo
 from sluiceway.provider.api.access import DagGuard
+from sluiceway.provider.ui.choices import choices_of
 from sluiceway.provider.ui.dashboard import Dashboard
 from sluiceway.provider.ui.page import Page
 from sluiceway.rest.bodies import JsonResponse
@@ -71,12 +72,13 @@ def _may_edit(name: str, dashboard: Dashboard, guard: DagGuard) -> bool:
 
 
 @get("/keys")
-def keys() -> Response:
-    """Return the keys that connectors have here and not in Kafka Connect. A validation returns only those that are set.
+def keys(plugin: str = "") -> Response:
+    """Return the keys that connectors have here and not in Kafka Connect, and the values that keys of a plugin may have.
 
-    Without the key that no user may set.
+    A validation returns only those own keys that are set. The key that no user may set is left out.
     """
-    return _json([ConfigKeyInfo.of(key).to_json() for key in OWN if key.name != CONFIG_TASK])
+    own = [ConfigKeyInfo.of(key).to_json() for key in OWN if key.name != CONFIG_TASK]
+    return _json({"own": own, "choices": choices_of(plugin)})
 
 
 @get("/connectors/{name:segment}/dead-letters")

@@ -25,7 +25,9 @@ export function history(names) {
 export const config = (name) => get(new URL(`connectors/${part(name)}/config`, REST));
 export const plugins = () => get(new URL("connector-plugins?connectorsOnly=false", REST));
 export const pluginConfig = (plugin) => get(new URL(`connector-plugins/${part(plugin)}/config`, REST));
-export const ownKeys = () => get(new URL("keys", OWN));
+
+/** Return the definitions of the keys that Connect does not have, and the values that keys of a plugin may have: {own, choices}. */
+export const knownKeys = (plugin) => get(new URL(`keys?plugin=${part(plugin)}`, OWN));
 
 export const validate = (plugin, config) => send(new URL(`connector-plugins/${part(plugin)}/config/validate`, REST), "PUT", JSON.stringify(config));
 

@@ -9,9 +9,10 @@ const CONVERTER = /^(key|value|header)\.converter\./;
 const SET_BY_WORKER = /^(key|value|header)\.converter\.converter\.type$/;
 const CLIENT = /^(producer|consumer|admin)\.override\./;
 const OWN = /^(airflow|sluiceway|spark)\./;
+const WHEN = ["airflow.mode", "airflow.schedule"];
 
 // The group of Connect's first keys, and the sections of keys without a group.
-const COMMON = "Common", CONNECTOR = "Connector", CONVERTERS = "Converters", CLIENTS = "Kafka clients", RUN = "Airflow and Spark", MORE = "Further keys";
+const COMMON = "Common", CONNECTOR = "Connector", CONVERTERS = "Converters", CLIENTS = "Kafka clients", RUN = "Where and when it runs", MORE = "Further keys";
 
 /** Return the changes from one config to another, sorted by key: {key, before, after}, undefined where a key is missing. */
 export function changes(before, after) {
@@ -121,15 +122,15 @@ function titleOf({ key, definition }) {
   return definition ? CONNECTOR : MORE;
 }
 
-// What a user must know comes first: name and class, then the connector's own keys.
+// What a user must know comes first: name and class, when it runs, then the connector's own keys.
 function orderOf(groups) {
   const framework = [COMMON, CONVERTERS, "Transforms", "Predicates", "Error Handling", "Topic Creation", "Exactly Once Support", "offsets.topic"];
   const isOf = (plugins) => (group) => group.startsWith(`${plugins}: `);
   const inFramework = (group) => framework.includes(group) || isOf("Transforms")(group) || isOf("Predicates")(group);
   return [
-    COMMON, CONNECTOR, ...groups.filter((group) => !inFramework(group)), MORE, CONVERTERS,
+    COMMON, RUN, CONNECTOR, ...groups.filter((group) => !inFramework(group)), MORE, CONVERTERS,
     "Transforms", ...groups.filter(isOf("Transforms")), "Predicates", ...groups.filter(isOf("Predicates")),
-    "Error Handling", "Topic Creation", "Exactly Once Support", "offsets.topic", CLIENTS, RUN,
+    "Error Handling", "Topic Creation", "Exactly Once Support", "offsets.topic", CLIENTS,
   ];
 }
 
@@ -149,7 +150,7 @@ function place(definition) {
 
 /** Return whether a form shows a field at once. Others are behind a button. */
 export function isProminent({ key, definition, found }, config) {
-  return key in config || !definition || definition.required || definition.importance === "HIGH" || (found?.errors ?? []).length > 0;
+  return key in config || WHEN.includes(key) || !definition || definition.required || definition.importance === "HIGH" || (found?.errors ?? []).length > 0;
 }
 
 /** Return the known key that an unknown one is a misspelling of: at most one letter in five differs; undefined if there is none. */

@@ -4,7 +4,7 @@ import { attempt } from "./actions.js";
 import { RequestError, deadLetterRecords, replay } from "./api.js";
 import { confirmed, say } from "./dialog.js";
 import { h, replace } from "./dom.js";
-import { UNKNOWN, exact, pretty, time } from "./format.js";
+import { UNKNOWN, exact, pretty, rootCause, time } from "./format.js";
 
 const LIMITS = [20, 100, 500];
 const CONTEXT = "__connect.errors.";
@@ -86,7 +86,8 @@ function row(record, box) {
 function error(context) {
   const name = context["exception.class.name"];
   if (!name) return "No error headers (set errors.deadletterqueue.context.headers.enable=true)";
-  return [`${context.stage ?? UNKNOWN}: ${name}`, context["exception.message"] ? `: ${context["exception.message"]}` : "", context["exception.stacktrace"]
+  const cause = rootCause(context["exception.stacktrace"]);
+  return [`${context.stage ?? UNKNOWN}: ${name}`, context["exception.message"] ? `: ${context["exception.message"]}` : "", cause && h("small", null, `Cause: ${cause}`), context["exception.stacktrace"]
     ? h("details", null, h("summary", null, "Trace"), h("pre", { tabindex: "0" }, context["exception.stacktrace"])) : null];
 }
 

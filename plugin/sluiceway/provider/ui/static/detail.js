@@ -4,7 +4,7 @@ import { buttons, configButtons, setBy, taskButton } from "./actions.js";
 import { RequestError, deadLetters, offsets } from "./api.js";
 import { DeadLetters } from "./deadletters.js";
 import { h, replace, whenFree } from "./dom.js";
-import { UNKNOWN, count, exact, rate, time } from "./format.js";
+import { UNKNOWN, count, exact, rate, rootCause, time } from "./format.js";
 import { tasks } from "./list.js";
 import { Log } from "./log.js";
 import { changesTable } from "./review.js";
@@ -186,6 +186,7 @@ function deadLetterTable(response) {
     each.topic === null ? UNKNOWN : `${each.topic}-${each.partition ?? "?"}:${each.offset ?? "?"}`,
     each.stage ?? UNKNOWN,
     h("div", null, each.exception ?? "No error headers (set errors.deadletterqueue.context.headers.enable=true)", each.message ? `: ${each.message}` : "",
+      rootCause(each.trace) && h("small", null, `Cause: ${rootCause(each.trace)}`),
       each.trace ? h("details", null, h("summary", null, "Trace"), h("pre", { tabindex: "0" }, each.trace)) : null),
   ]);
   return h("div", null, h("p", null, `${exact(response.count)} in topic ${response.topic}. Keys and values are not shown here: "sluiceway dlq show" prints them.`),

@@ -1,7 +1,7 @@
 // Edits a connector's config, as a form or as JSON, with the findings of the REST API's validation; and saves it after a review.
 
 import { setBy } from "./actions.js";
-import { RequestError, config as configOf, create, ownKeys, putConfig, validate } from "./api.js";
+import { RequestError, config as configOf, create, knownKeys, putConfig, validate } from "./api.js";
 import { asText, findingsByLine, fromText, shown, withSecrets } from "./config.js";
 import { confirmed, say } from "./dialog.js";
 import { h, replace } from "./dom.js";
@@ -62,8 +62,8 @@ export class Editor {
 
   async load() {
     try {
-      this.own = await ownKeys();
       this.base = this.route.view === "create" ? {} : await configOf(this.route.name);
+      Object.assign(this, await knownKeys(this.route.plugin ?? this.base[CLASS] ?? ""));
     } catch (error) {
       return this.fail(error);
     }
@@ -148,12 +148,22 @@ export class Editor {
 
   show() {
     if (!this.infos) return this.json.show(this.problems);
-    this.form.show(this.infos, this.own, this.config, this.all);
+    this.form.show(this.infos, this, this.config, this.all);
     const { lines } = this.problems.length ? this : fromText(this.json.text.value);
     this.json.show(this.problems.length ? this.problems : findingsByLine(this.infos, lines));
-    const count = this.problems.length || this.infos.error_count;
-    this.status.textContent = count === 0 ? "No errors" : `${count} ${count === 1 ? "error" : "errors"}`;
+    this.status.textContent = this.summary();
     return undefined;
+  }
+
+  /** Return the number of errors; a required key that is not filled in yet is none before a review. */
+  summary() {
+    const counted = (number, what) => `${number} ${what}${number === 1 ? "" : "s"}`;
+    if (this.problems.length) return counted(this.problems.length, "error");
+    const wrong = this.infos.configs.filter(({ value }) => value?.errors.length);
+    const left = this.all ? [] : wrong.filter(({ value }) => !(value.name in this.config));
+    const errors = wrong.filter((each) => !left.includes(each)).reduce((sum, { value }) => sum + value.errors.length, 0);
+    if (errors) return counted(errors, "error");
+    return left.length ? `${counted(left.length, "key")} to fill in` : "No errors";
   }
 
   /** Validate once more, then show the changes, or the first error. */

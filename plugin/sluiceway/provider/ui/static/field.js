@@ -23,9 +23,9 @@ export class Field {
   }
 
   /** Show a key as validation found it. ``all``: show errors of keys that the user has not filled in yet, too. */
-  update({ definition, found, alike }, value, all) {
-    const kind = this.kindOf(definition, found, value);
-    const choices = kind === "choice" ? choicesOf(definition, found) : [];
+  update({ definition, found, alike, choices: known }, value, all) {
+    const kind = this.kindOf(definition, found, known, value);
+    const choices = kind === "choice" ? choicesOf(definition, found, known) : [];
     const key = JSON.stringify([kind, choices, definition?.default_value]);
     if (key !== this.drawn) this.draw(kind, choices, definition, value);
     this.drawn = key;
@@ -45,17 +45,17 @@ export class Field {
     this.control.title = reason;
   }
 
-  kindOf(definition, found, value) {
+  kindOf(definition, found, known, value) {
     if (definition?.type === "PASSWORD" || (!definition && isSecret(this.key))) return "password";
     if (value?.includes("\n")) return "lines";
     if (this.isFree || definition?.type === "LIST") return "text";
-    return choicesOf(definition, found).length ? "choice" : "text";
+    return choicesOf(definition, found, known).length ? "choice" : "text";
   }
 
   draw(kind, choices, definition, value) {
     const hadFocus = this.holder.contains(document.activeElement);
     const attributes = {
-      id: this.id, "aria-describedby": `${this.errors.id} ${this.hint.id}`, class: `width-${(definition?.width ?? "NONE").toLowerCase()}`,
+      id: this.id, "aria-describedby": `${this.errors.id} ${this.hint.id}`, class: kind === "password" ? "width-medium" : `width-${(definition?.width ?? "NONE").toLowerCase()}`,
       "data-key": this.key, spellcheck: "false", autocomplete: kind === "password" ? "new-password" : "off",
     };
     const typed = { ...attributes, input: () => this.typed(this.control.value) };
@@ -116,9 +116,11 @@ export class Field {
   }
 }
 
-function choicesOf(definition, found) {
+// What a plugin recommends depends on the config; ``known`` are all values that its definition allows.
+function choicesOf(definition, found, known) {
   const recommended = (found?.recommended_values ?? []).filter((each) => each !== null && each !== "");
-  return recommended.length || definition?.type !== "BOOLEAN" ? recommended : ["true", "false"];
+  if (recommended.length) return recommended;
+  return definition?.type === "BOOLEAN" ? ["true", "false"] : known ?? [];
 }
 
 function options(choices, definition, value) {

@@ -25,11 +25,15 @@ export class Form {
     this.locked.set(key, reason);
   }
 
-  /** Show the result of a validation. ``all``: show errors of keys that the user has not filled in yet, too. */
-  show(infos, own, config, all) {
-    this.last = [infos, own, config, all];
+  /**
+   * Show the result of a validation. ``known`` are keys that Connect does not have, and the choices of all: {own, choices}. ``all``:
+   * show errors of keys that the user has not filled in yet, too.
+   */
+  show(infos, known, config, all) {
+    this.last = [infos, known, config, all];
     this.adder.hidden = false;
-    const found = sections(infos, own, [...Object.keys(config), ...this.added]);
+    this.choices = known.choices;
+    const found = sections(infos, known.own, [...Object.keys(config), ...this.added]);
     arrange(this.body, found.map(({ title, fields }) => this.section(title, fields, config, all)));
   }
 
@@ -48,7 +52,7 @@ export class Form {
     const prominent = [], others = [];
     for (const each of found) {
       const field = this.field(each, config);
-      field.update(each, config[each.key], all);
+      field.update({ ...each, choices: this.choices[each.key] ?? [] }, config[each.key], all);
       if (this.locked.has(each.key)) field.lock(this.locked.get(each.key));
       (field.isProminent ? prominent : others).push(field);
     }

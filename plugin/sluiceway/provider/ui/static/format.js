@@ -71,6 +71,12 @@ export function pretty(text) {
   }
 }
 
+/** Return the line of a stack trace that names the first cause: of Java's the last "Caused by", of Python's the first exception. */
+export function rootCause(trace) {
+  const java = [...(trace ?? "").matchAll(/^Caused by: (.+)$/gm)].pop();
+  return java?.[1] ?? /^(\S.*)\n\nThe above exception was the direct cause/m.exec(trace ?? "")?.[1] ?? null;
+}
+
 /** Return a class's name without its package. */
 export function shortClass(name) {
   return name.split(".").pop().split(":").pop();

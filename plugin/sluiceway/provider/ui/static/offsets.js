@@ -1,13 +1,14 @@
 // Edits the offsets of a stopped connector. Offsets stay text, since numbers in them may exceed those of JavaScript.
 
-import { RequestError, alterOffsets, offsetsText, resetOffsets } from "./api.js";
-import { attempt } from "./actions.js";
+import { RequestError, alterOffsets, details, offsetsText, resetOffsets } from "./api.js";
+import { REFUSED, attempt } from "./actions.js";
 import { confirmed, say } from "./dialog.js";
 import { h, replace } from "./dom.js";
 import { exact } from "./format.js";
 import { JsonError, canonical, member, parse } from "./json.js";
 import { OffsetPicker } from "./offsetpicker.js";
 import { Review } from "./review.js";
+import { stateLabel } from "./schedule.js";
 
 const SHOWN = 100;
 
@@ -47,22 +48,36 @@ export class OffsetsEditor {
     this.filter = h("input.filter", { type: "search", placeholder: "Filter by partition", "aria-label": "Filter partitions", input: () => this.draw() });
     this.body = h("div.body", null, h("p.empty", null, "Reading from Kafka…"));
     this.failure = h("p.banner", { role: "alert", hidden: true });
+    this.notice = h("p.banner", { role: "note", hidden: true });
+    this.saving = [
+      h("button.danger", { type: "button", click: (event) => this.reset(event.currentTarget) }, "Reset all"),
+      h("button.main", { type: "button", click: () => this.check() }, "Review"),
+    ];
     this.picker = new OffsetPicker(name, { chosen: () => this.chosen(), found: (offsets) => this.fillIn(offsets) });
     this.element = h("section.offsets", { "aria-label": `Offsets of ${name}` },
-      h("header", null, h("h1", null, `Offsets of ${name}`), this.filter), this.failure, this.picker.element, this.body,
-      h("footer", null, h("button.danger", { type: "button", click: (event) => this.reset(event.currentTarget) }, "Reset all"),
-        h("span.space"), h("button", { type: "button", click: left }, "Cancel"), h("button.main", { type: "button", click: () => this.check() }, "Review")));
+      h("header", null, h("h1", null, `Offsets of ${name}`), this.filter), this.notice, this.failure, this.picker.element, this.body,
+      h("footer", null, this.saving[0], h("span.space"), h("button", { type: "button", click: left }, "Cancel"), this.saving[1]));
     this.load();
   }
 
   async load() {
     try {
-      this.entries = readOffsets(await offsetsText(this.name));
+      const [text, found] = await Promise.all([offsetsText(this.name), details(this.name)]);
+      this.entries = readOffsets(text);
+      this.allow(found);
     } catch (error) {
       return this.fail(error);
     }
     this.isSink = this.entries.some(({ partition }) => partition.includes('"kafka_topic"'));
     return this.draw();
+  }
+
+  /** Say why offsets cannot be saved now, and keep the user from trying. */
+  allow({ target, shown, may_edit: mayEdit }) {
+    const reason = mayEdit ? (target === "STOPPED" ? null : `Offsets can be saved only while the connector is stopped; it is ${stateLabel(shown)} now. Stop it first.`) : `${REFUSED}.`;
+    this.notice.textContent = reason ?? "";
+    this.notice.hidden = reason === null;
+    for (const button of this.saving) button.disabled = reason !== null;
   }
 
   fail(error) {
