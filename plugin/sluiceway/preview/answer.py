@@ -47,7 +47,8 @@ class Answer:
         elif kind == "invalid":
             self.validation = event["validation"]
         elif kind == "warning" and len(self.warnings) < _WARNINGS:
-            self.warnings.append(event["text"])
+            if event["text"] not in self.warnings:  # a source repeats what it waits for with each poll
+                self.warnings.append(event["text"])
         elif kind == "end":
             self.ended = True
             self.note = event.get("note", "")

@@ -122,17 +122,18 @@ def _bound(seconds: float) -> None:
 
 
 class _Warnings(logging.Handler):
-    """Tells the first warnings and errors of the log."""
+    """Tells the first warnings and errors of the log, each text once."""
 
     def __init__(self, tell: Tell) -> None:
         super().__init__(logging.WARNING)
         self._tell = tell
-        self._left = _WARNINGS
+        self._told: set[str] = set()
 
     def emit(self, record: logging.LogRecord) -> None:
-        if self._left > 0:
-            self._left -= 1
-            self._tell({"event": "warning", "text": f"{record.getMessage()} ({record.name})"})
+        text = f"{record.getMessage()} ({record.name})"
+        if text not in self._told and len(self._told) < _WARNINGS:
+            self._told.add(text)
+            self._tell({"event": "warning", "text": text})
 
 
 if __name__ == "__main__":

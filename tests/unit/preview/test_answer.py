@@ -37,6 +37,11 @@ def test_it_collects_records_target_warnings_and_note() -> None:
     }
 
 
+def test_a_warning_that_repeats_is_there_once() -> None:
+    answer = filled(*({"event": "warning", "text": text} for text in ("no file", "no file", "slow", "no file")))
+    assert answer.to_json()["warnings"] == ["no file", "slow"]
+
+
 def test_what_a_provider_resolved_is_hidden_in_messages_only() -> None:
     answer = filled(
         {"event": "record", "before": "hunter2", "error": {"message": "hunter2", "tolerated": True}},
@@ -65,4 +70,4 @@ def test_a_crash_says_how_and_where() -> None:
 
 
 def test_warnings_are_bounded() -> None:
-    assert len(filled(*({"event": "warning", "text": "x"} for _ in range(100))).warnings) == 20
+    assert len(filled(*({"event": "warning", "text": str(each)} for each in range(100))).warnings) == 20
