@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Collection, Iterable, Mapping
 
 from sluiceway.config.definition import ConfigDef, ConfigKey, Importance, Type
@@ -35,8 +36,11 @@ _OPEN = (
     *("column.mask.", "column.truncate.", "database.", "driver.", "schema.history.internal.", "signal.consumer."),
     "snapshot.select.statement.overrides.",
 )
+# A validation lists the keys that a converter, transform, or predicate defines. It may read others below its prefix.
+_PLUGIN = re.compile(r"(?:key|value|header)\.converter\.|(?:transforms|predicates)\.[^.]+\.")
 _SIMILAR = 0.75
 _ALMOST_EQUAL = 0.92
+_MISSPELT = 0.8  # two letters of five that changed places
 
 
 def policy_of(config: Mapping[str, str | None], worker: Mapping[str, str]) -> str:
@@ -50,7 +54,21 @@ def unknown_keys(config: Mapping[str, str | None], defined: Collection[str]) -> 
     own = (*_OPEN, *(f"{name}." for name in parse_list(config.get("converters"))))  # Debezium's converters have keys of their own
     # Of the open prefixes, only "sluiceway." is of keys that this project defines.
     guessed = (key for key in config if key.startswith("sluiceway.") or not key.startswith(own))
-    return unknown_among(guessed, defined, own)
+    return {**unknown_among(guessed, defined, own), **_misspelt_of_plugins(config, defined)}
+
+
+def _misspelt_of_plugins(config: Mapping[str, str | None], defined: Collection[str]) -> dict[str, str | None]:
+    """Return the keys of converters, transforms, and predicates that differ little from a key which the config does not set."""
+    found: dict[str, str | None] = {}
+    for key in config:
+        prefix = match[0] if (match := _PLUGIN.match(key)) else None
+        if prefix is None or key in defined:
+            continue
+        unset = [each.removeprefix(prefix) for each in defined if each.startswith(prefix) and each not in config]
+        alike = difflib.get_close_matches(key.removeprefix(prefix), unset, n=1, cutoff=_MISSPELT)
+        if alike:
+            found[key] = prefix + alike[0]
+    return found
 
 
 def unknown_among(keys: Iterable[str], known: Collection[str], is_open: tuple[str, ...]) -> dict[str, str | None]:

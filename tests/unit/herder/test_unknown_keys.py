@@ -6,7 +6,7 @@ import logging
 
 import pytest
 
-from sluiceway.config.unknown_keys import FAIL, IGNORE, POLICY, WARN
+from sluiceway.config.unknown_keys import FAIL, IGNORE, POLICY, WARN, unknown_keys
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.discovery import connector_class
 from sluiceway.errors import ConfigError, InvalidConfigError
@@ -85,3 +85,22 @@ def test_a_secret_in_an_unknown_key_is_hidden() -> None:
     found = validate_config({**SOURCE, "db.password": "hunter2", "zzz": "shown"}, worker(FAIL)).configs
     values = {each.value.name: each.value.value for each in found if each.value}
     assert (values["db.password"], values["zzz"]) == ("[hidden]", "shown")
+
+
+@pytest.mark.parametrize(
+    ("key", "meant"),
+    [
+        ("value.converter.schema.enable", "value.converter.schemas.enable"),
+        ("transforms.line.feild", "transforms.line.field"),
+        ("transforms.other.feild", None),  # of another transform
+        ("value.converter.another", None),
+        ("value.converter.decimal.fromat", None),  # what it resembles is set: both may be read
+        ("value.converter.a", None),
+    ],
+)
+def test_a_key_of_a_converter_or_transform_is_unknown_if_it_differs_little_from_a_defined_one(
+    key: str, meant: str | None
+) -> None:
+    defined = ["value.converter", "value.converter.schemas.enable", "value.converter.decimal.format", "transforms.line.field"]
+    config = {"value.converter": "JsonConverter", "value.converter.decimal.format": "NUMERIC", key: "x"}
+    assert unknown_keys(config, defined) == ({} if meant is None else {key: meant})
