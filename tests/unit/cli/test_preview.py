@@ -67,3 +67,33 @@ def test_the_options_reach_the_server(api: PretendClient, tmp_path: Path, monkey
 def test_a_file_without_a_class_is_refused(api: PretendClient, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["preview", "-f", write(tmp_path / "f.json", {"name": "a"})]) == 1
     assert "has no connector.class" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--records", "101"], "argument --records: '101' is not a number from 1 to 100"),
+        (["--records", "0"], "argument --records: '0' is not a number from 1 to 100"),
+        (["--records", "few"], "argument --records: 'few' is not a number from 1 to 100"),
+        (["--seconds", "61"], "argument --seconds: '61' is not a number of seconds up to 60"),
+        (["--seconds", "soon"], "argument --seconds: 'soon' is not a number of seconds up to 60"),
+    ],
+)
+def test_a_number_beyond_the_limit_names_its_option(
+    api: PretendClient, capsys: pytest.CaptureFixture[str], arguments: list[str], message: str
+) -> None:
+    with pytest.raises(SystemExit):
+        main(["preview", "-f", "f.json", *arguments])
+    assert message in capsys.readouterr().err
+
+
+def test_it_names_keys_that_nothing_reads(
+    api: PretendClient, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(PretendClient, "answer_preview", lambda *_: ANSWER, raising=False)
+    known = {
+        "configs": [{"definition": {"name": key}, "value": {"name": key, "errors": []}} for key in ("topic", "file", *CONFIG)]
+    }
+    monkeypatch.setattr(PretendClient, "answer_validate", lambda *_: known)
+    assert main(["preview", "-f", write(tmp_path / "f.json", {**CONFIG, "topci": "t"})]) == 0
+    assert out(capsys)[2:] == ["  warning  topci = t", "           unknown key; did you mean topic?"]
