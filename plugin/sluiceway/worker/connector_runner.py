@@ -355,10 +355,9 @@ class ConnectorRunner:
             raise error
         self._release()
         self.batch_ended = not self._tasks.failed
-        if self._tasks.failed:
-            raise ConnectError(
-                f"Connector {self.connector_name}: task(s) {self._tasks.failed} failed; see the connector's status for the trace."
-            )
+        if failed := self._tasks.failed:
+            reasons = "; ".join(f"task {number} failed: {trace.partition(chr(10))[0]}" for number, trace in failed.items())
+            raise ConnectError(f"Connector {self.connector_name}: {reasons}")
 
     def _release(self) -> None:
         self._stop_all()

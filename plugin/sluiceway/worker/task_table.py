@@ -83,7 +83,7 @@ class TaskTable:
         self._clock = clock
         self._tasks: dict[int, TaskEntry] = {}
         self._killed: dict[int, str] = {}
-        self._failed: set[int] = set()
+        self._failed: dict[int, str] = {}
         self._watched_at = clock()
         self._warn_at = 0.0
 
@@ -102,9 +102,9 @@ class TaskTable:
         return {number: State.FAILED if number in failed else State.RUNNING for number in self._tasks}
 
     @property
-    def failed(self) -> list[int]:
-        """The tasks that failed and have not been started since, including those that were stopped afterwards."""
-        return sorted(self._failed)
+    def failed(self) -> dict[int, str]:
+        """The traces of tasks that failed and have not been started since, including those that were stopped afterwards."""
+        return dict(sorted(self._failed.items()))
 
     @property
     def active(self) -> bool:
@@ -124,7 +124,7 @@ class TaskTable:
         if not configs:
             return
         for number, config in sorted(configs.items()):
-            self._failed.discard(number)
+            self._failed.pop(number, None)
             self._killed.pop(number, None)
             self._tasks[number] = TaskEntry(config, self._channel.generation)
         self._channel.publish_tasks(configs, state)
@@ -154,7 +154,7 @@ class TaskTable:
             return
         running = {number: task.launch for number, task in chosen.items() if task.launch is not None}
         self._channel.stop_tasks(running)
-        self._publish(sorted(set(chosen) - self._failed), state)
+        self._publish(sorted(set(chosen) - self._failed.keys()), state)
         for launch in running.values():
             if launch.watch.waiting:  # it does not run, so it would not obey
                 self._launcher.cancel(launch.assignment)
@@ -164,7 +164,7 @@ class TaskTable:
             if launch.future.done() and launch.future.exception() is None:
                 self.records += launch.future.result().records
                 if launch.future.result().failed:
-                    self._failed.add(number)
+                    self._failed[number] = launch.future.result().trace or ""
         for number in chosen:
             del self._tasks[number]
 
@@ -172,7 +172,7 @@ class TaskTable:
         self, numbers: Iterable[int], state: State, version: str | None = None, *, trace: str | None = None
     ) -> None:
         """Publish ``state`` and ``trace`` for stopped tasks that have not failed; for those that were killed, that reason."""
-        stopped = sorted(set(numbers) - self._failed)
+        stopped = sorted(set(numbers) - self._failed.keys())
         others = [number for number in stopped if number not in self._killed]
         self._channel.publish_tasks(others, state, trace, version=version)
         for number in stopped:
@@ -258,7 +258,7 @@ class TaskTable:
         moved = {number: self._tasks[number] for number in leaving}
         self.stop(moved)
         for number, task in moved.items():
-            self._failed.discard(number)
+            self._failed.pop(number, None)
             self._killed.pop(number, None)
             self._tasks[number] = replace(task, generation=self._channel.generation, launch=None)
             self._publish([number], State.UNASSIGNED, leaving[number])
@@ -363,7 +363,7 @@ class TaskTable:
     def _fail(self, number: int, trace: str) -> None:
         task = self._tasks[number]
         task.phase = Phase.FAILED
-        self._failed.add(number)
+        self._failed[number] = trace
         version = self._spec(number, task.config, task.generation).version
         self._channel.publish_tasks([number], State.FAILED, trace, version=version, generation=task.generation)
 

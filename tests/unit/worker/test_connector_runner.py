@@ -634,13 +634,14 @@ def test_a_failure_followed_by_a_successful_restart_does_not_fail_the_micro_batc
     assert bench.channel.states == {"connector": State.UNASSIGNED, "0": State.UNASSIGNED, "1": State.UNASSIGNED}
 
 
-def test_a_micro_batch_with_a_failed_task_fails(make: Make) -> None:
+def test_a_micro_batch_with_a_failed_task_fails_with_its_reason(make: Make) -> None:
     bench = make(bounded=True).start()
     bench.eventually_running()
-    bench.tasks.end(0, failed=True, trace="boom")
+    bench.tasks.end(0, failed=True, trace="boom\n  at a line")
     bench.tasks.end(1)
     bench.ended()
     assert (bench.runner.outcome, bench.channel.states["0"]) == (Outcome.FAILED, State.FAILED)
+    assert bench.runner.failure == f"Connector {NAME}: task 0 failed: boom"
 
 
 def test_a_micro_batch_ends_with_its_tasks(make: Make) -> None:
