@@ -31,6 +31,7 @@ def test_a_sinks_offsets_are_shown_as_they_can_be_set(api: PretendClient, capsys
     [
         (["a"], "Name a partition and its offset"),
         (["a", "{", "1"], "Cannot parse the partition"),
+        (["a", "t", "1"], "'t' is no partition. Write TOPIC:NUMBER for a sink"),
         (["a", "t:0", "x"], "Cannot parse the offset"),
         (["a", "-f", "/no/such/file"], "No such file"),
         (["a", "t:0", "1", "--to-latest"], "Give either a target"),
