@@ -17,11 +17,14 @@ _ENDPOINT = re.compile(r"\nYou can also find the above list of errors at the end
 _COUNTED = re.compile(r"contains the following \d+ error\(s\):")
 _CLASSES = re.compile(r"(matches (\S+)), available connectors are: (.*)", re.DOTALL)
 _KIND = re.compile(r"(?<=.)((S[oin]|Co)[a-z]+)+$")  # Source, Sink, Connector, Compaction, misspelt too
-_CONNECTOR = re.compile(r"[Cc]onnector (\S+?)(?: not found|$)")
+_CONNECTOR = re.compile(r"[Cc]onnector:? (\S+?)(?: not found|$)")
+_TASK = re.compile(r"Unknown task: (.+)-\d+$")
+_OF_TASK = re.compile(r"(.+)-(\d+)")
 _PLUGINS = (
     "'sluiceway get plugins' lists the installed connectors. One of your own must be installed, or in PYTHONPATH or plugin.path, "
     "when Sluiceway starts."
 )
+_LEVELS = " Use TRACE, DEBUG, INFO, WARN, ERROR, FATAL, or OFF."
 _NOT_FOUND = 404
 
 
@@ -32,7 +35,7 @@ def advised(error: ConnectError, options: argparse.Namespace) -> str:
     if _ENDPOINT.search(text):
         text = _once(_ENDPOINT.sub("", text))
     if getattr(error, "status", 0) == _NOT_FOUND:
-        text += _alike_connectors(text, options)
+        text += _LEVELS if text.startswith("invalid log level ") else _alike_connectors(text, options)
     return text
 
 
@@ -66,6 +69,8 @@ def _once(text: str) -> str:
 
 
 def _alike_connectors(text: str, options: argparse.Namespace) -> str:
+    if task := _TASK.search(text):
+        return f". 'sluiceway get tasks {task[1]}' lists its tasks."
     found = _CONNECTOR.search(text)
     if found is None or not hasattr(options, "server"):
         return ""
@@ -74,5 +79,8 @@ def _alike_connectors(text: str, options: argparse.Namespace) -> str:
             names: Sequence[str] = api.connectors()
     except ConnectError:
         return ""
+    task = _OF_TASK.fullmatch(found[1])
+    if task and task[1] in names:
+        return f". It is a task of connector {task[1]}: 'sluiceway restart {task[1]} --task {task[2]}' restarts it."
     question = did_you_mean(found[1].rstrip("."), names) or "'sluiceway get connectors' lists the names."
     return f" {question}" if text.endswith(".") else f". {question}"

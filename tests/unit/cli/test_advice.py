@@ -38,6 +38,13 @@ def test_a_request_is_named_by_the_command_that_makes_it(api: PretendClient, cap
         ("No status found for connector orders-snk", ". Did you mean orders-sink?"),
         ("Connector orders-snk not found", ". Did you mean orders-sink?"),
         ("Connector zzz not found", ". 'sluiceway get connectors' lists the names."),
+        ("Unknown connector: orders-snk", ". Did you mean orders-sink?"),
+        (
+            "Unknown connector: orders-sink-0",
+            ". It is a task of connector orders-sink: 'sluiceway restart orders-sink --task 0' restarts it.",
+        ),
+        ("Unknown task: orders-sink-7", ". 'sluiceway get tasks orders-sink' lists its tasks."),
+        ("invalid log level 'DEBG'.", " Use TRACE, DEBUG, INFO, WARN, ERROR, FATAL, or OFF."),
         ("Logger x not found.", ""),
     ],
 )
