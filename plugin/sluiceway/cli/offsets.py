@@ -144,8 +144,8 @@ def _wanted(options: argparse.Namespace) -> list[dict[str, Any]]:
         return [{"partition": {"kafka_topic": found[1], "kafka_partition": int(found[2])}, "offset": position}]
     if not options.partition.lstrip().startswith("{"):
         raise ConfigError(
-            f"{options.partition!r} is no partition. Write TOPIC:NUMBER for a sink, such as orders:0, or JSON for a source, such as "
-            f"'{{\"filename\": \"/data/in.txt\"}}'. 'sluiceway offsets get {options.name} -o json' shows them."
+            f"{options.partition!r} is no partition. Write TOPIC:NUMBER for a sink, such as orders:0, or JSON for a source, such "
+            f"as '{{\"filename\": \"/data/in.txt\"}}'. 'sluiceway offsets get {options.name} -o json' shows them."
         )
     return [{"partition": _json(options.partition, "the partition"), "offset": _json(options.offset, "the offset")}]
 
