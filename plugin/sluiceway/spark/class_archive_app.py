@@ -6,11 +6,12 @@ import contextlib
 import sys
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 if sys.path and Path(sys.path[0]) == Path(__file__).parent:
     del sys.path[0]  # spark-submit puts this folder first; its modules must not shadow others
 
-from sluiceway.spark.jvm_shutdown import accept_callbacks
+from sluiceway.spark.jvm_shutdown import latch_hook
 from sluiceway.spark.session import slots, spark_context
 
 # Classes that only the JVMs of a cluster load. Loading one loads those that it extends.
@@ -29,10 +30,11 @@ def main() -> None:
     from py4j.protocol import Py4JError
 
     context = spark_context("sluiceway-class-archive")
+    jvm: Any = context._jvm
     for name in _ON_CLUSTERS:
         with contextlib.suppress(Py4JError):  # this Spark was built without it
-            context._jvm.java.lang.Class.forName(name)  # type: ignore[union-attr]
-    accept_callbacks(context)
+            jvm.java.lang.Class.forName(name)
+    latch_hook(jvm, jvm.java.util.concurrent.CountDownLatch(1), "countDown").run()
     slots(context)
     context.setJobGroup("archive", "Class archive", interruptOnCancel=True)
     context.parallelize([1], 1).mapPartitions(_same).collect()

@@ -21,61 +21,67 @@ _HOOK_PRIORITY = 100
 
 
 class Shutdown:
-    """A ``java.lang.Runnable`` that drains the driver. True once the JVM is shutting down and accepts no more calls."""
+    """True once Spark's JVM is shutting down, and takes no more hooks."""
 
-    class Java:
-        implements = ("java.lang.Runnable",)
-
-    def __init__(self, driver: Driver, seconds: float) -> None:
+    def __init__(self) -> None:
         self.drained = threading.Event()
-        self._driver = driver
-        self._seconds = seconds
         self._begun = False
 
     def __bool__(self) -> bool:
         return self._begun
 
-    def run(self) -> None:
-        """Drain the driver and return when it has drained. The JVM calls this and waits for it."""
+    def begin(self, driver: Driver, seconds: float) -> None:
+        """Drain the driver; say so in the log if it takes longer than Spark's JVM waits."""
         self._begun = True
-        self._driver.stop("Spark's JVM is shutting down")
-        if not self.drained.wait(self._seconds):
-            log.error("The connectors have not drained within %g s; Spark kills their tasks", self._seconds)
+        driver.stop("Spark's JVM is shutting down")
+        if not self.drained.wait(seconds):
+            log.error("The connectors have not drained within %g s; Spark kills their tasks", seconds)
 
 
-def accept_callbacks(context: SparkContext) -> None:
-    """Let the JVM call Python objects, over a port that asks for the gateway's secret.
+def latch_hook(jvm: Any, latch: Any, action: str) -> Any:
+    """Return a ``java.lang.Thread``, never started, that counts a ``CountDownLatch`` down or waits for it.
 
-    Without it, any user of the machine could call the driver's objects. The JVM sends its secret if it is asked.
+    It is made of the JVM's own classes: one that called Python would need a port, which any user of the machine could call.
     """
-    from pyspark.java_gateway import ensure_callback_server_started
-
-    gateway: Any = context._gateway
-    gateway.callback_server_parameters.auth_token = gateway.gateway_parameters.auth_token
-    ensure_callback_server_started(gateway)
+    runnable = jvm.java.lang.Class.forName("java.lang.Runnable")
+    return jvm.java.lang.Thread(jvm.java.beans.EventHandler.create(runnable, latch, action))
 
 
 @contextlib.contextmanager
 def drained_before_spark(context: SparkContext, driver: Driver, seconds: float) -> Iterator[Shutdown]:
     """Make a JVM that receives SIGTERM wait up to ``seconds`` for the driver to drain before Spark kills its tasks.
 
-    Without this hook, Spark kills them at once, before their last commit. Runs on the driver.
+    Without this, Spark kills them at once, before their last commit. A thread waits in the JVM for the first of two hooks; the
+    second one waits for the driver. Runs on the driver.
     """
     from py4j.protocol import Py4JError
 
-    jvm = context._jvm
+    jvm: Any = context._jvm
     if jvm is None:
         raise ConnectError("The Spark context has been stopped, so its JVM cannot be watched.")
-    shutdown = Shutdown(driver, seconds)
-    accept_callbacks(context)
-    # Never started. A Java object, unlike the Python one, keeps its identity, which removeShutdownHook needs.
-    hook = jvm.java.lang.Thread(shutdown)
-    manager = jvm.org.apache.hadoop.util.ShutdownHookManager.get()
-    manager.addShutdownHook(hook, _HOOK_PRIORITY, int(seconds) + 1, jvm.java.util.concurrent.TimeUnit.SECONDS)
+    shutdown, left = Shutdown(), threading.Event()
+    begun, drained = (jvm.java.util.concurrent.CountDownLatch(1) for _ in range(2))
+
+    def watch() -> None:
+        with contextlib.suppress(Py4JError, OSError):  # the JVM has ended
+            getattr(begun, "await")()
+            if not left.is_set():
+                shutdown.begin(driver, seconds)
+
+    hooks = [latch_hook(jvm, begun, "countDown"), latch_hook(jvm, drained, "await")]
+    manager, in_seconds = jvm.org.apache.hadoop.util.ShutdownHookManager.get(), jvm.java.util.concurrent.TimeUnit.SECONDS
+    for place, hook in enumerate(hooks):
+        manager.addShutdownHook(hook, _HOOK_PRIORITY - place, int(seconds) + 1, in_seconds)
+    watcher = threading.Thread(target=watch, name="jvm-shutdown", daemon=True)
+    watcher.start()
     try:
         yield shutdown
     finally:
         shutdown.drained.set()
-        if not shutdown:
-            with contextlib.suppress(Py4JError, OSError):  # the JVM is shutting down or has ended
+        left.set()
+        with contextlib.suppress(Py4JError, OSError):  # the JVM has ended
+            for hook in () if shutdown else hooks:
                 manager.removeShutdownHook(hook)
+            drained.countDown()
+            begun.countDown()
+        watcher.join(timeout=1)
