@@ -31,6 +31,7 @@ ON_THE_DEMO = (
     "how-to/secure-the-rest-api.md",
     "how-to/share-an-application.md",
     "how-to/troubleshoot.md",
+    "how-to/use-secrets.md",
     "how-to/use-spark-formats.md",
     "how-to/use-the-command-line.md",
     "how-to/write-files.md",
