@@ -127,3 +127,8 @@ def test_a_connector_without_a_dead_letter_queue_is_an_error(kafka: Kafka, topic
     assert f"Connector {name} not found" in shell.fail("show", name)
     shell.put(sink(name, topic))
     assert "does not set errors.deadletterqueue.topic.name" in shell.fail("show", name)
+
+
+def test_a_queue_in_place_of_its_connector_is_answered_with_the_connector(topic: str, name: str, dlq: str, shell: Shell) -> None:
+    shell.put(sink(name, topic, JSON, tolerant(dlq)))
+    assert f"{dlq} is the dead letter queue of {name}." in shell.fail("show", dlq)

@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sluiceway.cli.advice import did_you_mean
 from sluiceway.cli.common import Subparsers, add_names, say, worker
 from sluiceway.cli.output import table
 
@@ -111,15 +112,25 @@ def _open(options: argparse.Namespace) -> DeadLetterTopic:
     config = worker(options.worker)
     topic: str | None = options.dlq
     if topic is None:
-        settings = configs(config).get(options.name)
+        stored = configs(config)
+        settings = stored.get(options.name)
         if settings is None:
-            raise NotFoundError(f"Connector {options.name} not found. If it was deleted, name its queue's topic with --dlq.")
+            raise NotFoundError(_not_found(options.name, stored))
         topic = _topic_in(settings)
     if not topic:
         raise ConfigError(
             f"Connector {options.name} has no dead letter queue: its config does not set errors.deadletterqueue.topic.name."
         )
     return DeadLetterTopic(config, topic, options.name)
+
+
+def _not_found(name: str, stored: Mapping[str, Mapping[str, str]]) -> str:
+    """Return what to do about a name that no connector has: it may be a queue's topic, or misspelled."""
+    owners = sorted(each for each, settings in stored.items() if _topic_in(settings) == name)
+    if owners:
+        return f"{name} is the dead letter queue of {', '.join(owners)}. Name the connector instead of the topic."
+    question = did_you_mean(name, stored) or "'sluiceway dlq list' lists the connectors with a queue."
+    return f"Connector {name} not found. {question} If it was deleted, name its queue's topic with --dlq."
 
 
 def configs(config: WorkerConfig) -> Mapping[str, Mapping[str, str]]:
