@@ -5,6 +5,7 @@ No I/O, except that of config providers and of a connector's own ``validate``.
 
 from __future__ import annotations
 
+import difflib
 import inspect
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -288,11 +289,16 @@ def _own_infos(config: Config, worker: WorkerConfig, *, sink: bool) -> list[Conf
     known = [ConfigInfo(ConfigKeyInfo.of(key), ConfigValueInfo.of(values[key.name], key.type)) for key in own if key.name in told]
     names = ", ".join(key.name for key in OWN)
     unknown = [
-        ConfigInfo(None, ConfigValueInfo(key, value, errors=(f"Unknown configuration '{key}'. Known keys are {names}",)))
+        ConfigInfo(None, ConfigValueInfo(key, value, errors=(f"Unknown configuration '{key}'.{_meant(key)} Known: {names}",)))
         for key, value in config.items()
         if key.startswith(_AIRFLOW) and key not in OWN
     ]
     return known + unknown
+
+
+def _meant(key: str) -> str:
+    alike = difflib.get_close_matches(key, [each.name for each in OWN], n=1, cutoff=0.8)
+    return f" Did you mean {alike[0]}?" if alike else ""
 
 
 def _application_key(config: Config, worker: WorkerConfig) -> ConfigKey:

@@ -362,7 +362,7 @@ def test_sluiceways_own_keys_are_returned_and_validated_only_if_set() -> None:
         "Invalid value @daily for configuration airflow.schedule: only connectors with airflow.mode=micro-batch run by a schedule"
     ]
     (unknown,) = findings(SOURCE | {"airflow.schedul": "@daily"})
-    assert unknown.startswith("Unknown configuration 'airflow.schedul'")
+    assert unknown.startswith("Unknown configuration 'airflow.schedul'. Did you mean airflow.schedule? Known: airflow.mode, ")
 
 
 def test_a_plugins_config_has_its_own_keys_before_connects() -> None:
