@@ -9,6 +9,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from sluiceway.cli.advice import did_you_mean
 from sluiceway.errors import NotFoundError
 
 _POLL_SECONDS = 0.3
@@ -57,11 +58,20 @@ def finder(home: Path, name: str, dag: str) -> Callable[[], Path | None]:
         return lambda: processes[name]
     if task_log(home, dag) is None:
         known = ", ".join(processes) or "none"
+        question = did_you_mean(name, [*processes, *_connectors(home)])
+        meant = f" {question}" if question else ""
         raise NotFoundError(
-            f"No log of {name!r} under {home}: no connector of that name has run on this machine. Processes with a log: "
-            f"{known}. If Airflow runs on another machine, open the task's log in its UI."
+            f"No log of {name!r} under {home}: no connector of that name has run on this machine.{meant} "
+            f"Processes with a log: {known}. If Airflow runs on another machine, open the task's log in its UI."
         )
     return lambda: task_log(home, dag)
+
+
+def _connectors(home: Path) -> list[str]:
+    """Return the connectors whose DAGs have a log."""
+    from sluiceway.provider.dag_bundle.dag_ids import connector_name
+
+    return [connector_name(each.name.removeprefix("dag_id=")) for each in (home / "airflow" / "logs").glob("dag_id=*")]
 
 
 def last_lines(file: Path, count: int) -> tuple[list[str], int]:

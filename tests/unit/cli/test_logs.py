@@ -104,6 +104,17 @@ def test_airflows_lines_are_made_readable_and_others_are_left(line: str, expecte
     assert readable(line) == expected
 
 
+@pytest.mark.parametrize(("name", "meant"), [("my snk", "my sink"), ("kafak", "kafka"), ("zzz", None)])
+def test_a_name_without_a_log_is_answered_with_the_one_that_is_alike(
+    home: Path, capsys: pytest.CaptureFixture[str], name: str, meant: str | None
+) -> None:
+    attempt(home, 1, "a\n")
+    assert main(["logs", name, "--home", str(home)]) != 0
+    error = capsys.readouterr().err
+    assert f"No log of '{name}'" in error
+    assert (f"Did you mean {meant}?" in error) if meant else ("Did you mean" not in error)
+
+
 def test_what_is_added_is_followed_also_into_a_new_attempt_and_a_file_begun_anew(home: Path) -> None:
     first = attempt(home, 1, "a\n", when=1)
     find = finder(home, "my sink", "my_x20sink")
