@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 
 from sluiceway import exit_codes
+from sluiceway.cli.advice import did_you_mean
 from sluiceway.cli.common import Subparsers, add_names, add_server, client, names_of, say
 from sluiceway.errors import ConfigError
 
@@ -31,6 +32,9 @@ def run(options: argparse.Namespace) -> int:
         for name in names_of(options):
             before = api.config(name)
             lines = config_lines(before, changes, name)
+            for key in options.remove:
+                if key not in before:
+                    say(f"{name} does not set {key}. {did_you_mean(key, before)}".rstrip())
             if lines:
                 say("\n".join(lines))
                 after = {key: value for key, value in {**before, **changes}.items() if value is not None}

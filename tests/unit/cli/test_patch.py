@@ -16,3 +16,9 @@ def test_patch_shows_and_sends_only_what_changes(api: PretendClient, capsys: pyt
     assert main(["patch", "a", "--set", "topic=t"]) == 0
     assert len(api.calls) == 1
     assert main(["patch", "a"]) == 1
+
+
+def test_a_key_to_remove_that_is_not_set_is_named(api: PretendClient, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["patch", "a", "--remove", "topci", "--remove", "zzz"]) == 0
+    assert api.calls == []
+    assert out(capsys) == ["a does not set topci. Did you mean topic?", "a does not set zzz.", "Connector a unchanged"]
