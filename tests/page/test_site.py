@@ -1,4 +1,7 @@
-"""The documentation's site in a browser: searches find an option where it is defined, and no table is cut."""
+"""The documentation's site in a browser: searches find an option where it is defined, and no table is cut.
+
+Screenshots are written to build/screenshots.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,8 @@ from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Page
+
+from support.browser import screenshot
 
 ROOT = Path(__file__).parents[2]
 _CUT = """[...document.querySelectorAll('.md-typeset__scrollwrap')]
@@ -63,6 +68,8 @@ def test_nothing_is_cut_on_a_phone(site: Path, browser: Browser) -> None:
         found[str(file.relative_to(site))] = [*phone.evaluate(_CUT), *(["the page"] if phone.evaluate(_WIDER) else [])]
     phone.goto(f"file://{site}/reference/connectors/ParquetSink.html")
     cell = phone.locator("table td[data-column='Default']").first
+    cell.scroll_into_view_if_needed()
+    screenshot(phone, "reference-390")
     assert cell.evaluate("each => getComputedStyle(each, '::before').content") == '"Default: "'
     phone.close()
     assert {name: cut for name, cut in found.items() if cut} == {}
@@ -74,5 +81,8 @@ def test_no_table_of_the_reference_is_cut(site: Path, page: Page) -> None:
     for file in sorted(site.glob("reference/**/*.html")):
         page.goto(f"file://{file}")
         found[file.stem] = [*page.evaluate(_CUT), *page.evaluate(_NAMES_IN_LINES)]
+    page.goto(f"file://{site}/reference/connectors/ParquetSink.html")
+    page.locator(".md-typeset table").nth(1).scroll_into_view_if_needed()
+    screenshot(page, "reference-1280")
     assert {name: cut for name, cut in found.items() if cut} == {}
     assert len(found) > 40
