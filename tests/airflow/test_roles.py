@@ -23,7 +23,7 @@ from sluiceway.errors import ConnectError
 from sluiceway.herder import Herder
 from support.dashboard import MemoryConnectors
 
-pytestmark = pytest.mark.airflow
+pytestmark = [pytest.mark.airflow, pytest.mark.long]
 
 # Who may do what. "one" sees all DAGs, and may edit and delete the DAG "mine" only; "editor" may see and edit all DAGs.
 EVERYBODY = {"nobody", "wrong token", "viewer", "user", "op", "admin", "one", "editor"}
@@ -118,10 +118,11 @@ def client() -> Iterator[TestClient]:
     connectors = MemoryConnectors()
     for name in ("mine", "theirs"):
         connectors.add(name)
-    with TestClient(create_app(), base_url="http://testserver/sluiceway", raise_server_exceptions=False) as client:
-        app = mounted(client)
-        app.state.herder_provider = lambda: WithoutKafka(connectors.herder)
-        app.state.dashboard_provider = lambda: connectors.dashboard
+    server = TestClient(create_app(), base_url="http://testserver/sluiceway", raise_server_exceptions=False)
+    with server as client, pytest.MonkeyPatch.context() as patch:  # the plugin's app is one for all tests of this process
+        state = mounted(client).state
+        patch.setattr(state, "herder_provider", lambda: WithoutKafka(connectors.herder))
+        patch.setattr(state, "dashboard_provider", lambda: connectors.dashboard)
         yield client
 
 
