@@ -128,10 +128,12 @@ class BinlogSourceTask(SourceTask):
         try:
             server = self._open_server()
             databases = filter(self._missing.concerns, server.databases())
-            self._missing.check([table for database in databases for table in server.tables(database)])
+            tables = [table for database in databases for table in server.tables(database)]
         except Exception as error:  # noqa: BLE001 (the driver's errors and lost connections)
             log.warning("Cannot check the tables of the config, trying again: %s", error)
             self._close_server()
+        else:
+            self._missing.check(tables)
 
     def commit(self) -> None:
         if self._reader is not None:
