@@ -102,6 +102,14 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
     _seconds[report.nodeid.partition("::")[0]] += report.duration
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_report_teststatus(report: pytest.TestReport, config: pytest.Config) -> tuple[str, str, str] | None:
+    """Name a failed test among the dots at once: a run of minutes may be ended before its summary."""
+    if not report.failed or config.get_verbosity() > 0:
+        return None
+    return "failed" if report.when == "call" else "error", f"\nFAILED {report.nodeid}\n", "FAILED"
+
+
 def pytest_sessionfinish(session: pytest.Session) -> None:
     """Write the durations, if asked to; modules that did not run keep theirs."""
     if session.config.option.write_durations and not hasattr(session.config, "workerinput"):

@@ -66,6 +66,8 @@ def test_a_connector_does_not_replace_a_dag_of_its_name(stack: RunningStack, fol
     config = {"connector.class": "FileStreamSource", "file": str(folder / "none"), "topic": "none", "airflow.mode": "micro-batch"}
     file = stack.home / "airflow" / "dags" / "nightly.py"
     stack.connect.create("hourly", config)
+    # Of two files that come at once, Airflow uses the one that it parses last, until it parses the other again.
+    eventually(lambda: stack.dag("hourly"), what="the connector's DAG")
     for name in ("nightly", "hourly"):
         file.with_name(f"{name}.py").write_text(
             f"from airflow.sdk import DAG\nmade = DAG({name!r}, tags=['mine'], schedule=None)\n"
