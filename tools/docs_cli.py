@@ -44,7 +44,7 @@ that print data take `--output`.
 | 1 | failed |
 | 2 | wrong usage |
 | 3 | refused: a config with errors, an impossible offset, a connector that is not stopped |
-| 4 | no such connector, task, or plugin |
+| 4 | no such connector, task, version, plugin, topic, log, or context |
 | 5 | the REST API cannot be reached |
 | 6 | not allowed: the server asks for a login, or for another one |
 | 7 | conflict with the current state, such as a name that is taken |

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sluiceway.errors import ConnectError, InvalidConfigError
+from sluiceway.errors import ConnectError, InvalidConfigError, NotFoundError
 
 DONE = 0
 """Success. A driver has drained: its connector was paused, stopped or deleted, its micro-batch ended, or SIGTERM arrived."""
@@ -31,5 +31,7 @@ def exit_code(error: ConnectError) -> int:
     """Return the command's exit code for an error."""
     if isinstance(error, InvalidConfigError):
         return REFUSED
+    if isinstance(error, NotFoundError):
+        return NOT_FOUND
     # By attribute instead of class, because importing the HTTP client for its error class would slow each command.
     return _OF_STATUS.get(getattr(error, "status", -1), FAILED)

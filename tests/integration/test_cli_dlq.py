@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from sluiceway import exit_codes
 from sluiceway.cli.main import main
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.storage.config_backing_store import KafkaConfigBackingStore
@@ -46,8 +47,8 @@ class Shell:
         assert code == 0, printed.err
         return printed.out
 
-    def fail(self, *arguments: str) -> str:
-        assert main(["dlq", arguments[0], "--worker", str(self.file), *arguments[1:]]) == 1
+    def fail(self, *arguments: str, code: int = exit_codes.FAILED) -> str:
+        assert main(["dlq", arguments[0], "--worker", str(self.file), *arguments[1:]]) == code
         return self._capsys.readouterr().err
 
 
@@ -124,11 +125,11 @@ def test_records_without_their_topic_need_a_topic_option(
 
 
 def test_a_connector_without_a_dead_letter_queue_is_an_error(kafka: Kafka, topic: str, name: str, shell: Shell) -> None:
-    assert f"Connector {name} not found" in shell.fail("show", name)
+    assert f"Connector {name} not found" in shell.fail("show", name, code=exit_codes.NOT_FOUND)
     shell.put(sink(name, topic))
     assert "does not set errors.deadletterqueue.topic.name" in shell.fail("show", name)
 
 
 def test_a_queue_in_place_of_its_connector_is_answered_with_the_connector(topic: str, name: str, dlq: str, shell: Shell) -> None:
     shell.put(sink(name, topic, JSON, tolerant(dlq)))
-    assert f"{dlq} is the dead letter queue of {name}." in shell.fail("show", dlq)
+    assert f"{dlq} is the dead letter queue of {name}." in shell.fail("show", dlq, code=exit_codes.NOT_FOUND)

@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from sluiceway.errors import ConfigError
+from sluiceway.errors import ConfigError, NotFoundError
 from sluiceway.folders import write_atomically
 
 
@@ -46,10 +46,10 @@ class Contexts:
     current: str | None = None
 
     def get(self, name: str) -> Context:
-        """Return a context by name. Raises ConfigError."""
+        """Return a context by name. Raises NotFoundError."""
         if name not in self.by_name:
             known = ", ".join(sorted(self.by_name)) or "none"
-            raise ConfigError(f"Context {name!r} is not in {context_path()}. Known contexts: {known}.")
+            raise NotFoundError(f"Context {name!r} is not in {context_path()}. Known contexts: {known}.")
         return self.by_name[name]
 
 

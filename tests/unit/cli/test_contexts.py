@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from sluiceway import exit_codes
 from sluiceway.cli import common, context_file
 from sluiceway.cli.main import main, parser
 from sluiceway.stack.addresses import REST, Addresses, record
@@ -51,7 +52,7 @@ def test_contexts_are_made_used_shown_and_removed(capsys: pytest.CaptureFixture[
     assert (tmp_path / "sluiceway" / "contexts.json").stat().st_mode & 0o077 == 0
     assert main(["contexts", "remove", "prod"]) == 0
     assert main(["contexts", "current"]) == 1
-    assert main(["contexts", "use", "prod"]) == 1
+    assert main(["contexts", "use", "prod"]) == exit_codes.NOT_FOUND
     assert "Known contexts: dev" in capsys.readouterr().err
 
 

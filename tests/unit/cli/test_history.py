@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from sluiceway import exit_codes
 from sluiceway.cli.main import main
 from sluiceway.rest.client import RestError
 from unit.cli.pretend_client import HISTORY, PretendClient, out
@@ -60,9 +61,9 @@ def test_programs_get_json(api: PretendClient, capsys: pytest.CaptureFixture[str
 
 
 def test_an_unknown_version_is_an_error(api: PretendClient, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["history", "a", "--version", "9"]) == 1
+    assert main(["history", "a", "--version", "9"]) == exit_codes.NOT_FOUND
     assert "has no version 9" in capsys.readouterr().err
-    assert main(["rollback", "a", "--to", "9"]) == 1
+    assert main(["rollback", "a", "--to", "9"]) == exit_codes.NOT_FOUND
     assert main(["rollback", "a", "--to", "5"]) == 1
     assert "has no config in version 5" in capsys.readouterr().err
 

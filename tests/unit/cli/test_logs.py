@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from sluiceway import exit_codes
 from sluiceway.cli.log_files import finder, follow, last_lines, readable
 from sluiceway.cli.main import main
 from unit.cli.pretend_client import out
@@ -83,7 +84,7 @@ def test_without_a_trace_the_error_is_a_drivers_last_line_of_that_level(
 
 
 def test_a_name_without_a_log_is_told_what_there_is(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["logs", "nope", "--home", str(home)]) == 1
+    assert main(["logs", "nope", "--home", str(home)]) == exit_codes.NOT_FOUND
     assert "Processes with a log: kafka, rest" in capsys.readouterr().err
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from sluiceway import exit_codes
 from sluiceway.cli.main import main, run_verb
-from sluiceway.errors import InvalidConfigError
+from sluiceway.errors import ConfigError, ConnectError, InvalidConfigError, MissingToolError, NotFoundError
 from sluiceway.installation import install_command
 from sluiceway.rest.client import RestError
 from unit.cli.pretend_client import PretendClient
@@ -77,11 +77,22 @@ def test_the_exit_code_tells_what_kind_of_failure_it_was(
     assert printed.out == ""
 
 
-def test_a_config_with_errors_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (InvalidConfigError(['Missing required configuration "topics"']), exit_codes.REFUSED),
+        (NotFoundError("Connector a has no topics."), exit_codes.NOT_FOUND),
+        (ConfigError("No topics given."), exit_codes.FAILED),
+        (MissingToolError("No broker, so no topics."), exit_codes.FAILED),
+    ],
+)
+def test_an_error_that_the_command_finds_itself_ends_with_the_code_of_its_kind(
+    capsys: pytest.CaptureFixture[str], error: ConnectError, code: int
+) -> None:
     def run(_options: argparse.Namespace) -> int:
-        raise InvalidConfigError(['Missing required configuration "topics"'])
+        raise error
 
-    assert run_verb(argparse.Namespace(run=run)) == exit_codes.REFUSED
+    assert run_verb(argparse.Namespace(run=run)) == code
     assert "topics" in capsys.readouterr().err
 
 
