@@ -288,6 +288,10 @@ class DriverOperator(SparkSubmitOperator):
                 raise
             except Exception as error:  # noqa: BLE001 (hook and trackers raise several types; each means that the driver failed)
                 failure = error
+            except BaseException:  # the execution_timeout is over; afterwards Airflow calls on_kill, which has only seconds
+                if (processes := self._driver_processes(hook)) is not None:
+                    processes.drain_within(settings.drain_timeout, hook.await_submit)
+                raise
         code = hook.exit_code if hook.is_client_mode else None
         exit_code = code if code is not None else int(failure is not None)
         records, seconds = _reported_records(self._submission), time.monotonic() - began

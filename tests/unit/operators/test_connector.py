@@ -136,6 +136,8 @@ class SparkSubmit:
     def detach_from_driver(self) -> None:
         self.left = True
 
+    def await_submit(self) -> None: ...
+
     def on_kill(self) -> None:
         self.killed = True
 
@@ -702,6 +704,35 @@ def test_a_killed_task_ends_spark_submit_and_fails() -> None:
         stage.run()
     assert stage.hook.killed
     assert stage.kafka.dead == []
+
+
+class _TimeoutOfAirflow(BaseException):
+    """As AirflowTaskTimeout, whose module differs between versions."""
+
+
+@pytest.mark.parametrize("mode", ["client", "cluster"])
+def test_an_execution_timeout_drains_the_driver_before_the_task_fails(monkeypatch: pytest.MonkeyPatch, mode: str) -> None:
+    """Airflow raises an exception in the main thread, which blocks in spark-submit, and calls on_kill after execute."""
+    stage, calls = Stage(Kafka(SOURCE)), []
+
+    class Processes:
+        def refresh(self) -> None: ...
+
+        def drain_within(self, seconds: float, await_end: Callable[[], object]) -> None:
+            assert (seconds, await_end) == (30, stage.hook.await_submit)
+            calls.append("drained")
+
+    def drive() -> int:
+        raise _TimeoutOfAirflow
+
+    stage.hook._drive = drive
+    stage.hook.is_client_mode = mode == "client"
+    stage.airflow.get = lambda key: None  # type: ignore[attr-defined]
+    monkeypatch.setattr(stage.operator, "_driver_processes", lambda hook: Processes() if hook.is_client_mode else None)
+    with pytest.raises(_TimeoutOfAirflow):
+        stage.run()
+    assert calls == (["drained"] if mode == "client" else [])
+    assert not stage.hook.killed
 
 
 def test_a_task_killed_before_it_has_a_driver_does_nothing() -> None:

@@ -8,7 +8,8 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
-from collections.abc import Collection
+import threading
+from collections.abc import Callable, Collection
 from pathlib import Path
 
 import psutil
@@ -53,6 +54,19 @@ class DriverProcesses:
         """Wait at most ``timeout`` seconds for the Python driver to end; return whether it has."""
         driver = self._driver()
         return driver is None or not psutil.wait_procs([driver], timeout=timeout)[1]
+
+    def drain_within(self, seconds: float, await_end: Callable[[], object]) -> None:
+        """Drain the Python driver while ``await_end`` waits for the JVM's end; kill what is alive after ``seconds``.
+
+        A JVM whose driver does not run yet has nothing to drain and is killed at once.
+        """
+        self.refresh()
+        late = threading.Timer(seconds if self.drain() else 0.0, self.kill)
+        late.start()
+        try:
+            await_end()
+        finally:
+            late.cancel()
 
     def count_alive(self) -> int:
         """Return the number of known processes that are alive."""

@@ -84,11 +84,19 @@ class SubmitProcess:
         self._process.kill()
 
     def wait(self) -> int:
-        """Log the output until the end; return the exit code."""
-        with self._process as process:
-            for line in process.stdout or ():
+        """Log the output until the end; return the exit code.
+
+        An exception that Airflow raises in a task, such as that of its execution_timeout, interrupts the wait at once. Another
+        call then goes on with it.
+        """
+        try:
+            for line in self._process.stdout or ():
                 self._read(line.strip())
-        return process.returncode
+        except Exception:
+            self._process.communicate()  # what reads the lines has failed: the task must not end before its driver
+            raise
+        self._process.communicate()
+        return self._process.returncode
 
     def failure(self, why: str) -> AirflowException:
         """Return the error of a spark-submit that has failed, with the last lines of its output."""

@@ -149,6 +149,11 @@ class ConnectorSubmitHook(BaseHook):
         finally:
             self._run_afterwards()
 
+    def await_submit(self) -> None:
+        """Log the rest of spark-submit's output until its end, after an exception has interrupted ``submit``."""
+        if self._process is not None:
+            self._process.wait()
+
     def on_kill(self) -> None:
         """End the driver, or keep it from starting."""
         self._killed = True

@@ -83,3 +83,22 @@ def test_processes_that_outlive_the_jvm_are_killed(processes: DriverProcesses, j
     assert processes.kill() == 2
     eventually(lambda: processes.count_alive() == 0)
     assert processes.kill() == 0
+
+
+@pytest.mark.parametrize("driver", ["drains", "hangs", "has not begun"])
+def test_a_driver_drains_within_some_seconds_or_is_killed(jvm: subprocess.Popen[bytes], tmp_path: Path, driver: str) -> None:
+    processes = DriverProcesses(jvm.pid, str(tmp_path / ("other.py" if driver == "has not begun" else "the_driver.py")))
+    processes.refresh()
+    if driver == "hangs":
+        for child in psutil.Process(jvm.pid).children():
+            child.suspend()
+
+    def await_end() -> None:
+        if driver == "drains":
+            assert processes.wait(LIMIT)
+        else:
+            jvm.wait(LIMIT)
+
+    processes.drain_within(LIMIT if driver == "drains" else 0.2, await_end)
+    assert (tmp_path / "drained").exists() is (driver == "drains")
+    assert (jvm.poll() is None) is (driver == "drains")

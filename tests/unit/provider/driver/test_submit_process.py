@@ -1,7 +1,9 @@
-"""A spark-submit that cannot be started."""
+"""The process of a spark-submit: it cannot be started, and the wait for its end is interrupted."""
 
 from __future__ import annotations
 
+import os
+import signal
 import sys
 from pathlib import Path
 
@@ -36,3 +38,43 @@ def test_a_driver_starts_without_airflows_settings(monkeypatch: pytest.MonkeyPat
     script = "import os; print(sorted(name for name, value in os.environ.items() if value in ('hunter2', 'orders', '{}')))"
     assert SubmitProcess([sys.executable, "-c", script], {HANDED_OVER: "{}"}, lines.append).wait() == 0
     assert [line.strip() for line in lines] == [f"['AIRFLOW_CTX_DAG_ID', '{HANDED_OVER}']"]
+
+
+_TWO_LINES = """
+import signal
+signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGUSR1})
+print("one")
+signal.sigwait({signal.SIGUSR1})
+print("two")
+"""
+
+
+class _Interrupt(BaseException):
+    """As Airflow's AirflowTaskTimeout, which is raised wherever the task's main thread is."""
+
+
+def test_an_interrupted_wait_leaves_the_process_alone_and_can_go_on() -> None:
+    seen: list[str] = []
+
+    def on_line(line: str) -> None:
+        seen.append(line)
+        if line == "one":
+            raise _Interrupt
+
+    process = SubmitProcess([sys.executable, "-uc", _TWO_LINES], {}, on_line)
+    with pytest.raises(_Interrupt):
+        process.wait()
+    assert process.exit_code is None
+    os.kill(process.pid, signal.SIGUSR1)
+    assert process.wait() == 0
+    assert seen == ["one", "two"]
+
+
+def test_a_reader_of_lines_that_fails_does_so_after_the_end_of_the_process() -> None:
+    def on_line(_line: str) -> None:
+        raise ValueError("a defect")
+
+    process = SubmitProcess([sys.executable, "-uc", "print('one'); print('two')"], {}, on_line)
+    with pytest.raises(ValueError, match="a defect"):
+        process.wait()
+    assert process.exit_code == 0
