@@ -21,9 +21,11 @@ from starlette.routing import Mount
 
 from sluiceway.errors import ConnectError
 from sluiceway.herder import Herder
+from sluiceway.provider.api import app as api
+from sluiceway.provider.ui.dashboard import Dashboard
 from support.dashboard import MemoryConnectors
 
-pytestmark = [pytest.mark.airflow, pytest.mark.long]
+pytestmark = pytest.mark.airflow
 
 # Who may do what. "one" sees all DAGs, and may edit and delete the DAG "mine" only; "editor" may see and edit all DAGs.
 EVERYBODY = {"nobody", "wrong token", "viewer", "user", "op", "admin", "one", "editor"}
@@ -112,18 +114,36 @@ class WithoutKafka:
         raise ConnectError("There is no Kafka.")
 
 
+class Backend:
+    """Replaces ``sluiceway.provider.api.app.Backend``: two connectors in memory."""
+
+    def __init__(self, *_: object) -> None:
+        self._connectors = MemoryConnectors()
+        for name in ("mine", "theirs"):
+            self._connectors.add(name)
+
+    def start(self) -> None:
+        self._connectors.dashboard.start()
+
+    def stop(self) -> None:
+        self._connectors.dashboard.stop()
+
+    def herder(self) -> WithoutKafka:
+        return WithoutKafka(self._connectors.herder)
+
+    def dashboard(self) -> Dashboard:
+        return self._connectors.dashboard
+
+    def cluster_id(self) -> None: ...
+
+
 @pytest.fixture(scope="module")
 def client() -> Iterator[TestClient]:
     initdb()
-    connectors = MemoryConnectors()
-    for name in ("mine", "theirs"):
-        connectors.add(name)
-    server = TestClient(create_app(), base_url="http://testserver/sluiceway", raise_server_exceptions=False)
-    with server as client, pytest.MonkeyPatch.context() as patch:  # the plugin's app is one for all tests of this process
-        state = mounted(client).state
-        patch.setattr(state, "herder_provider", lambda: WithoutKafka(connectors.herder))
-        patch.setattr(state, "dashboard_provider", lambda: connectors.dashboard)
-        yield client
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(api, "Backend", Backend)
+        with TestClient(create_app(), base_url="http://testserver/sluiceway", raise_server_exceptions=False) as client:
+            yield client
 
 
 def mounted(client: TestClient) -> FastAPI:
