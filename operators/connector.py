@@ -21,7 +21,7 @@ from sluiceway.operators.driver_operator import (
 )
 from sluiceway.operators.given_config import check_given, check_kind, given_mode, given_name, named_config
 from sluiceway.operators.masked_config import MaskedConfig
-from sluiceway.provider.compat import AirflowException, AirflowFailException, conf
+from sluiceway.provider.compat import AirflowException, conf
 from sluiceway.provider.dag_bundle.dag_keys import DAG, LONG_RUNNING, MICRO_BATCH, DagKeys
 from sluiceway.provider.driver.backfill import Backfill
 from sluiceway.provider.driver.detached import DetachedDriver
@@ -40,7 +40,7 @@ from sluiceway.provider.lineage.observed import observed_lineage
 from sluiceway.provider.lineage.openlineage import LineageMixin
 from sluiceway.provider.links import CONNECTOR_LINKS, publish
 from sluiceway.provider.masks import mask_config
-from sluiceway.provider.mistakes import mistakes_are_final
+from sluiceway.provider.mistakes import mistakes_are_final, task_error
 from sluiceway.provider.progress.cluster_view import DriverSeen
 from sluiceway.provider.progress.connector_progress import ConnectorProgress
 from sluiceway.provider.progress.run_summary import RunSummary
@@ -267,7 +267,7 @@ class ConnectorOperator(MaskedConfig, LineageMixin, ClaimedConnector):
             backfill = Backfill.plan(self.connector, config, run_variables(context))
             topics.create_backfill(backfill)
         except (BadRequestError, ConfigError) as error:
-            raise AirflowFailException(f"Connector {self.connector}: {error}") from error
+            raise task_error(f"Connector {self.connector}", error) from error
         self.log.info("[%s|worker] Backfill as connector %s, with its own offsets", self.connector, backfill.name)
         return backfill
 

@@ -13,6 +13,7 @@ from sluiceway.config.connector_files import read_connectors, to_text
 from sluiceway.config.schedules import LONG_RUNNING, MODE
 from sluiceway.discovery import connector_class, is_sink
 from sluiceway.errors import ConfigError, NotFoundError
+from sluiceway.herder.plugin_classes import described
 from sluiceway.provider.compat import AirflowFailException
 
 _SCALARS = (str, int, float, bool, type(None))
@@ -98,7 +99,7 @@ def check_kind(connector: str, config: Mapping[str, str], sink: bool | None, ope
     try:
         kind = is_sink(connector_class(config.get(CONNECTOR_CLASS, "")))
     except (ConfigError, NotFoundError) as error:
-        raise AirflowFailException(f"Connector {connector}: {error}") from error
+        raise AirflowFailException(f"Connector {connector}: {described(error)}") from error
     if kind != sink:
         what, other = ("sink", "SinkConnectorOperator") if kind else ("source", "SourceConnectorOperator")
         raise AirflowFailException(

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import argparse
 import difflib
+import functools
 import re
 from collections.abc import Iterable, Sequence
 
 from sluiceway.cli.common import client
+from sluiceway.config.similar_classes import connector_question, with_similar_classes
 from sluiceway.errors import ConnectError
 
 _STOP = re.compile(
@@ -16,7 +18,6 @@ _STOP = re.compile(
 _ENDPOINT = re.compile(r"\nYou can also find the above list of errors at the endpoint `/connector-plugins/[^`]*`")
 _COUNTED = re.compile(r"contains the following \d+ error\(s\):")
 _CLASSES = re.compile(r"(matches (\S+)), available connectors are: (.*)", re.DOTALL)
-_KIND = re.compile(r"(?<=.)((S[oin]|Co)[a-z]+)+$")  # Source, Sink, Connector, Compaction, misspelt too
 _CONNECTOR = re.compile(r"[Cc]onnector:? (\S+?)(?: not found|$)")
 _TASK = re.compile(r"Unknown task: (.+)-\d+$")
 _OF_TASK = re.compile(r"(.+)-(\d+)")
@@ -31,7 +32,8 @@ _NOT_FOUND = 404
 def advised(error: ConnectError, options: argparse.Namespace) -> str:
     """Return the message of an error for the user of a command."""
     text = _STOP.sub(lambda found: f" Run: sluiceway stop {found[1]}", str(error))
-    text = _CLASSES.sub(_alike_classes, text)
+    text = _CLASSES.sub(lambda found: f"{found[1]}.{connector_question(found[2], found[3])} {_PLUGINS}", text)
+    text = with_similar_classes(text, functools.partial(_installed, options))
     if _ENDPOINT.search(text):
         text = _once(_ENDPOINT.sub("", text))
     if getattr(error, "status", 0) == _NOT_FOUND:
@@ -46,19 +48,15 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     return f"Did you mean {by_folded[alike[0]]}?" if alike else ""
 
 
-def _alike_classes(found: re.Match[str]) -> str:
-    names = {each.strip().rpartition(".")[2] for each in found[3].split(",")}
-    alike = _alike_class(found[2].rpartition(".")[2], names)
-    return f"{found[1]}. {f'Did you mean {alike}? ' if alike else ''}{_PLUGINS}"
-
-
-def _alike_class(name: str, names: Iterable[str]) -> str | None:
-    """Return the class that is most like a name: what it connects must be alike, for all that is a source ends alike."""
-    by_system: dict[str, list[str]] = {}
-    for each in sorted(names):
-        by_system.setdefault(_KIND.sub("", each).casefold(), []).append(each)
-    systems = difflib.get_close_matches(_KIND.sub("", name).casefold(), by_system, n=1, cutoff=0.65)
-    return difflib.get_close_matches(name, by_system[systems[0]], n=1, cutoff=0)[0] if systems else None
+def _installed(options: argparse.Namespace, kind: str) -> list[str]:
+    """Return the server's plugins of a type; none if it does not answer, or the command asks none."""
+    if not hasattr(options, "server"):
+        return []
+    try:
+        with client(options) as api:
+            return [each["class"] for each in api.plugins(connectors_only=False) if each["type"] == kind]
+    except ConnectError:
+        return []
 
 
 def _once(text: str) -> str:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from sluiceway.cli.common import say
 from sluiceway.cli.secrets import shown
 from sluiceway.config.connector import APPLICATION
+from sluiceway.config.similar_classes import with_similar_classes
 from sluiceway.config.unknown_keys import unknown_keys
 from sluiceway.errors import ConfigError
 
@@ -84,7 +85,7 @@ def findings(name: str, config: Mapping[str, str], answer: Mapping[str, Any]) ->
         return value if value is None else ("[hidden]" if key in secret else shown(key, value))
 
     errors = [
-        Finding(each["value"]["name"], shown_value(each["value"]["name"]), " ".join(text.split()))
+        Finding(each["value"]["name"], shown_value(each["value"]["name"]), " ".join(_with_meant(text, each["value"]).split()))
         for each in answer["configs"]
         for text in each["value"]["errors"]
     ]
@@ -111,6 +112,11 @@ def _application(answer: Mapping[str, Any]) -> str | None:
     definitions = (each["definition"] for each in answer["configs"] if each["definition"])
     documentation = (each["documentation"] for each in definitions if each["name"] == APPLICATION)
     return next((text.rpartition(" Here: ")[2] for text in documentation if " Here: " in text), None)
+
+
+def _with_meant(error: str, value: Mapping[str, Any]) -> str:
+    """Return a key's error with the class that a misspelled one may mean: the server recommends the installed ones."""
+    return with_similar_classes(error, lambda _type: value.get("recommended_values") or ())
 
 
 def _unknown(similar: str | None) -> str:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from sluiceway.api import Converter, HeaderConverter, Predicate, SinkConnector, SourceConnector, Transform
 from sluiceway.config.definition import PluginClass
+from sluiceway.config.similar_classes import with_similar_classes
 from sluiceway.discovery import all_named, installed_plugins, java_name, load, plugin_named, version_of
 from sluiceway.errors import ConfigError, NotFoundError
 from sluiceway.java.version_range import VersionRange, version_key
@@ -58,6 +59,13 @@ def is_a(cls: type | None, kind: Kind) -> bool:
     if kind is HEADER_CONVERTER and issubclass(cls, Converter):
         return java_name(cls).startswith(_KAFKA)
     return issubclass(cls, kind.base)
+
+
+def described(error: Exception) -> str:
+    """Return an error's text, with the installed class that a misspelled one may mean."""
+    return with_similar_classes(
+        str(error), lambda type_: [java_name(cls) for kind in KINDS if kind.type == type_ for cls in installed_classes(kind)]
+    )
 
 
 def plugin_class(name: str, wanted: VersionRange | None = None) -> PluginClass:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from sluiceway.errors import BadRequestError, ConfigError, ConnectError, InvalidConfigError
+from sluiceway.herder.plugin_classes import described
 from sluiceway.provider.compat import AirflowException, AirflowFailException
 
 _Method = TypeVar("_Method", bound=Callable[..., Any])
@@ -22,7 +23,7 @@ def is_mistake(error: BaseException) -> bool:
 def task_error(subject: str, error: ConnectError) -> AirflowException:
     """Return the error with which a task fails; Airflow retries the task unless the error is a mistake."""
     kind = AirflowFailException if is_mistake(error) else AirflowException
-    return kind(f"{subject}: {error}")
+    return kind(f"{subject}: {described(error)}")
 
 
 def mistakes_are_final(method: _Method) -> _Method:

@@ -12,6 +12,7 @@ from sluiceway.config.properties import read_properties
 from sluiceway.config.worker import VALIDATES_REFERENCES, WorkerConfig
 from sluiceway.errors import ConnectError
 from sluiceway.herder import Herder
+from sluiceway.herder.plugin_classes import described
 from sluiceway.rest.server import RestServer
 from sluiceway.spark.launcher import SparkLauncher
 from sluiceway.spark.parent_watch import stop_with_jvm
@@ -88,7 +89,7 @@ def _create(herder: Herder, files: Sequence[Path]) -> bool:
             herder.create(config.get("name", ""), config)
         except ConnectError as error:
             log.error("Failed to create connector for %s", file)
-            log.error("Stopping after connector error: %s", error)
+            log.error("Stopping after connector error: %s", described(error))
             return True
         log.info("Created connector %s", config["name"])
     return False

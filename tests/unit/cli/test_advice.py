@@ -81,6 +81,24 @@ def test_a_misspelt_class_is_answered_with_the_one_that_is_alike(
     assert f"matches {name}. {question}'sluiceway get plugins' lists the installed connectors. One of your own " in printed
 
 
+def test_a_misspelt_class_in_a_refused_config_is_answered_with_one_of_its_type_on_the_server(
+    api: PretendClient, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plugins = [{"class": "a.MaskField$Value", "type": "transformation"}, {"class": "a.MaskFieldConverter", "type": "converter"}]
+    api.answer_plugins = lambda **_: plugins  # type: ignore[method-assign]
+    errors = [
+        f"Invalid value {name} for configuration {key}: Class {name} could not be found."
+        for key, name in (("key.converter", "MaskFild"), ("transforms.x.type", "MaskFild"), ("predicates.x.type", "MaskFild"))
+    ]
+    assert failed(api, capsys, RestError(400, str(InvalidConfigError(errors)))).splitlines()[1:] == [
+        f"{errors[0]} Did you mean MaskFieldConverter?",
+        f"{errors[1]} Did you mean a.MaskField$Value?",
+        errors[2],
+    ]
+    api.answer_plugins = lambda **_: []  # type: ignore[method-assign]
+    assert "Did you mean" not in failed(api, capsys, RestError(400, str(InvalidConfigError(errors))))
+
+
 def test_an_error_of_two_keys_is_printed_once(api: PretendClient, capsys: pytest.CaptureFixture[str]) -> None:
     error = InvalidConfigError(["Set one of a or b", "Set one of a or b", "Set c"])
     assert failed(api, capsys, RestError(400, str(error))) == (

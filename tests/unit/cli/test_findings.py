@@ -40,6 +40,14 @@ def test_errors_are_told_with_key_and_value_but_without_secrets() -> None:
     ]
 
 
+def test_a_misspelt_class_is_answered_with_one_that_the_server_recommends() -> None:
+    error = "Invalid value JsonConvertr for configuration key.converter: Class JsonConvertr could not be found."
+    misspelt = key("key.converter", error)
+    assert findings("c", {}, {"configs": [misspelt]}).errors[0].text == error  # an older server recommends nothing
+    misspelt["value"]["recommended_values"] = ["a.AvroConverter", "a.JsonConverter"]
+    assert findings("c", {}, {"configs": [misspelt]}).errors[0].text == f"{error} Did you mean JsonConverter?"
+
+
 def test_a_key_that_nobody_reads_is_a_warning_with_what_was_probably_meant() -> None:
     config = {"topcis": "t", "zzz": "1", "spark.executor.cores": "2", "transforms.a.b": "c", "producer.override.x": "1"}
     found = findings("c", config, {"configs": [key("topics")]})

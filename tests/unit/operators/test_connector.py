@@ -429,8 +429,8 @@ def test_the_generated_dag_does_not_take_over_from_a_hand_written_one() -> None:
 def test_an_operator_of_the_other_kind_fails_and_names_the_right_one() -> None:
     with pytest.raises(AirflowException, match="use SourceConnectorOperator"):
         Stage(Kafka(SOURCE), kind=SinkConnectorOperator).run()
-    with pytest.raises(AirflowException, match="available connectors are"):
-        Stage(Kafka({**SOURCE, "connector.class": "Nope"})).run()
+    with pytest.raises(AirflowException, match=r"available connectors are: .*\. Did you mean FileStreamSource\?$"):
+        Stage(Kafka({**SOURCE, "connector.class": "FileStreemSource"})).run()
 
 
 def test_an_operator_without_a_name_raises_when_the_dag_is_parsed() -> None:

@@ -24,7 +24,7 @@ from sluiceway.errors import (
 )
 from sluiceway.operators import ApplicationOperator, ConnectorOperator, PauseConnectorOperator, SinkConnectorOperator
 from sluiceway.provider.compat import AirflowFailException
-from sluiceway.provider.mistakes import is_mistake, mistakes_are_final
+from sluiceway.provider.mistakes import is_mistake, mistakes_are_final, task_error
 from sluiceway.sensors import ConnectorStateSensor
 from sluiceway.stack.ports import free_port
 from sluiceway.storage.memory import MemoryConfigBackingStore
@@ -63,6 +63,13 @@ def test_what_was_right_when_the_first_driver_started_is_retried(has_run: bool) 
 
     with pytest.raises(ConfigError if has_run else AirflowFailException, match="no connection 'k'"):
         method(SimpleNamespace(task_id="t", has_run=has_run))
+
+
+def test_a_misspelled_class_in_a_mistake_is_followed_by_the_one_that_it_may_mean() -> None:
+    errors = ["Invalid value JsonConvertr for configuration key.converter: Class JsonConvertr could not be found."]
+    error = task_error("Connector c", InvalidConfigError(errors))
+    assert isinstance(error, AirflowFailException)
+    assert f"{errors[0]} Did you mean JsonConverter?" in str(error)
 
 
 @pytest.fixture
