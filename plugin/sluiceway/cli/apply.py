@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sluiceway import exit_codes
-from sluiceway.cli.common import Subparsers, add_server, client, say
+from sluiceway.cli.common import Subparsers, add_server, client, naming_refused, say
 
 if TYPE_CHECKING:
     from sluiceway.cli.diff import ConnectorChange
@@ -96,10 +96,12 @@ def make_change(api: ConnectClient, step: ConnectorChange) -> None:
     """Create, change or delete a connector."""
     if step.action == "delete":
         api.delete(step.name)
-    elif step.action == "create" and step.initial_state:
-        api.create(step.name, step.after or {}, step.initial_state)
     elif step.action != "keep":
-        api.put_config(step.name, step.after or {})
+        with naming_refused(step.name):
+            if step.action == "create" and step.initial_state:
+                api.create(step.name, step.after or {}, step.initial_state)
+            else:
+                api.put_config(step.name, step.after or {})
 
 
 def _check(api: ConnectClient, steps: list[ConnectorChange]) -> int:

@@ -6,7 +6,8 @@ import argparse
 import getpass
 import os
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -22,6 +23,7 @@ TOKEN_VARIABLE = "SLUICEWAY_TOKEN"  # noqa: S105 (a variable's name)
 DEFAULT_SERVER = "http://localhost:8083"
 
 _COMPLETION_SECONDS = 1.0
+_BAD_REQUEST = 400
 
 
 def add_server(parser: argparse.ArgumentParser) -> None:
@@ -72,6 +74,19 @@ def client(options: argparse.Namespace, *, timeout: float = 60.0) -> ConnectClie
         certificate=(context.certificate, context.key) if context.certificate else None,
         timeout=timeout,
     )
+
+
+@contextmanager
+def naming_refused(name: str) -> Iterator[None]:
+    """Put the connector's name before the error of a refused config, which has none: a command may send several."""
+    from sluiceway.rest.client import RestError
+
+    try:
+        yield
+    except RestError as error:
+        if error.status != _BAD_REQUEST:
+            raise
+        raise RestError(error.status, f"Connector {name}: {error}") from error
 
 
 def local_server() -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from sluiceway.cli.common import say
+from sluiceway.cli.common import naming_refused, say
 from sluiceway.cli.secrets import shown
 from sluiceway.config.connector import APPLICATION
 from sluiceway.config.similar_classes import with_similar_classes
@@ -72,7 +72,8 @@ def checked(api: ConnectClient, name: str, config: Mapping[str, str]) -> Finding
     """Validate a config on the server. Raises RestError, and ConfigError if the config has no ``connector.class``."""
     if not config.get(_CLASS):
         raise ConfigError(f"Connector {name} has no {_CLASS}. Add it to the config.")
-    return findings(name, config, api.validate(config[_CLASS], config))
+    with naming_refused(name):
+        return findings(name, config, api.validate(config[_CLASS], config))
 
 
 def findings(name: str, config: Mapping[str, str], answer: Mapping[str, Any]) -> Findings:

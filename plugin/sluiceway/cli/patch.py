@@ -6,7 +6,7 @@ import argparse
 
 from sluiceway import exit_codes
 from sluiceway.cli.advice import did_you_mean
-from sluiceway.cli.common import Subparsers, add_names, add_server, client, names_of, say
+from sluiceway.cli.common import Subparsers, add_names, add_server, client, names_of, naming_refused, say
 from sluiceway.errors import ConfigError
 
 
@@ -40,7 +40,8 @@ def run(options: argparse.Namespace) -> int:
                 after = {key: value for key, value in {**before, **changes}.items() if value is not None}
                 print_unread_keys(api, name, after, changes)
             if lines and not options.dry_run:
-                api.patch_config(name, changes)
+                with naming_refused(name):
+                    api.patch_config(name, changes)
             say(f"Connector {name} {'configured' if lines and not options.dry_run else 'unchanged'}")
     return exit_codes.DONE
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from sluiceway import exit_codes
 from sluiceway.cli.apply import add_files
-from sluiceway.cli.common import Subparsers, add_server, client, say
+from sluiceway.cli.common import Subparsers, add_server, client, naming_refused, say
 from sluiceway.cli.output import add_output, text
 
 if TYPE_CHECKING:
@@ -63,7 +63,10 @@ def _previewed(api: ConnectClient, file: ConnectorFile, options: argparse.Namesp
     if not plugin:
         raise ConfigError(f"Connector {file.name} has no connector.class. Add it to the config.")
     config = {**file.config, "name": file.name}
-    return api.preview(plugin, config, records=options.records, seconds=options.seconds, from_beginning=options.from_beginning)
+    with naming_refused(file.name):
+        return api.preview(
+            plugin, config, records=options.records, seconds=options.seconds, from_beginning=options.from_beginning
+        )
 
 
 def _records(text: str) -> int:

@@ -99,6 +99,28 @@ def test_a_misspelt_class_in_a_refused_config_is_answered_with_one_of_its_type_o
     assert "Did you mean" not in failed(api, capsys, RestError(400, str(InvalidConfigError(errors))))
 
 
+@pytest.mark.parametrize(
+    ("call", "arguments"),
+    [
+        ("put_config", ["apply", "-f"]),
+        ("validate", ["apply", "--dry-run", "-f"]),
+        ("validate", ["validate", "-f"]),
+        ("preview", ["preview", "-f"]),
+        ("patch_config", ["patch", "orders", "-s", "file=/g"]),
+    ],
+)
+@pytest.mark.parametrize("status", [400, 409])
+def test_a_refused_config_is_named_by_its_connector(
+    api: PretendClient, tmp_path: Path, capsys: pytest.CaptureFixture[str], call: str, arguments: list[str], status: int
+) -> None:
+    api.configs = {"orders": dict(CONFIG)}
+    api.answer_validate = lambda *_: {"configs": []}  # type: ignore[method-assign]
+    api.failures = {call: RestError(status, "It is wrong.")}
+    file = [write(tmp_path / "c.json", {**CONFIG, "name": "orders", "file": "/g"})] if arguments[-1] == "-f" else []
+    main([*arguments, *file])
+    assert capsys.readouterr().err == f"sluiceway: {'Connector orders: ' if status == 400 else ''}It is wrong.\n"
+
+
 def test_an_error_of_two_keys_is_printed_once(api: PretendClient, capsys: pytest.CaptureFixture[str]) -> None:
     error = InvalidConfigError(["Set one of a or b", "Set one of a or b", "Set c"])
     assert failed(api, capsys, RestError(400, str(error))) == (
