@@ -11,8 +11,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from airflow.sdk import BaseOperator
-
 from sluiceway.config.connector import NAME
 from sluiceway.errors import BadRequestError, ConfigError, NotFoundError
 from sluiceway.herder import Herder
@@ -24,6 +22,7 @@ from sluiceway.provider.hooks.kafka_connect import kafka_overrides
 from sluiceway.provider.masks import mask_config
 from sluiceway.provider.mistakes import task_error
 from sluiceway.provider.settings import read_settings
+from sluiceway.provider.templated import Templated
 from sluiceway.storage.factory import open_stores
 from sluiceway.storage.model import INITIAL_STATES
 
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
     from airflow.sdk import Context
 
 
-class ConnectorControlOperator(BaseOperator):
+class ConnectorControlOperator(Templated):
     """The base of these operators. The task fails if the connector does not exist, or if Connect rejects the request.
 
     Args:

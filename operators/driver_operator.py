@@ -35,6 +35,7 @@ from sluiceway.provider.hooks.kafka_connect import kafka_overrides
 from sluiceway.provider.hooks.spark_submit import ConnectorSubmitHook
 from sluiceway.provider.links import SparkUiLink, publish
 from sluiceway.provider.settings import Settings, read_settings
+from sluiceway.provider.templated import Templated
 
 if TYPE_CHECKING:
     from airflow.sdk import BaseOperatorLink, Context
@@ -66,7 +67,7 @@ class DriverEnd(NamedTuple):
     """The last error in its output."""
 
 
-class DriverOperator(SparkSubmitOperator):
+class DriverOperator(Templated, SparkSubmitOperator):
     """Runs a driver. Subclasses define which connectors it hosts.
 
     The task starts a driver that dies again, first after 1 s, then after twice the delay of the time before, up to 60 s. Ten

@@ -17,6 +17,7 @@ from sluiceway.provider.hooks.kafka_connect import kafka_overrides
 from sluiceway.provider.mistakes import mistakes_are_final
 from sluiceway.provider.progress.cluster_view import open_view
 from sluiceway.provider.settings import read_settings
+from sluiceway.provider.templated import Templated
 from sluiceway.provider.triggers import ConditionTrigger
 from sluiceway.provider.triggers.conditions import Condition, ConditionResult
 
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from airflow.sdk import Context
 
 
-class ConditionSensor(BaseSensorOperator):
+class ConditionSensor(Templated, BaseSensorOperator):
     """Waits for a condition on a Connect cluster.
 
     If deferred, it holds no slot, and all sensors on one cluster share one set of Kafka clients. Otherwise, in the mode

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -32,6 +33,18 @@ def test_what_is_rendered_is_masked(operator: Callable[..., Any], monkeypatch: p
     task.render_template_fields({}, dag.get_template_env())
     assert sorted(masked) == ["hunter2-by-type", "hunter2-rendered", "me:hunter2-in-url"]
     assert task.config["my.password"] == "hunter2-rendered"
+
+
+def test_what_is_rendered_for_a_mapped_task_is_masked(monkeypatch: pytest.MonkeyPatch) -> None:
+    masked: list[str] = []
+    monkeypatch.setattr("airflow.sdk.log.mask_secret", lambda secret, name=None: masked.append(secret))
+    dag = DAG("d", schedule=None)
+    mapped = SinkConnectorOperator.partial(task_id="t", dag=dag).expand(config=[CONFIG])
+    mapped.render_template_fields(
+        {"ti": SimpleNamespace(map_index=0), "expanded_ti_count": 1, "dag": dag, "dag_run": SimpleNamespace(conf={})},  # type: ignore[typeddict-item]
+        dag.get_template_env(),
+    )
+    assert sorted(masked) == ["hunter2-by-type", "hunter2-rendered", "me:hunter2-in-url"]
 
 
 def test_a_file_has_nothing_to_mask_until_it_is_read(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,6 +9,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from airflow.sdk import DAG
 
 import sluiceway.kafka.reachability
 from sluiceway.errors import (
@@ -23,6 +24,7 @@ from sluiceway.errors import (
     TemporaryProblem,
 )
 from sluiceway.operators import ApplicationOperator, ConnectorOperator, PauseConnectorOperator, SinkConnectorOperator
+from sluiceway.operators.control import CreateConnectorOperator
 from sluiceway.provider.compat import AirflowFailException
 from sluiceway.provider.mistakes import is_mistake, mistakes_are_final, task_error
 from sluiceway.sensors import ConnectorStateSensor
@@ -90,6 +92,43 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
         (operator.poke if hasattr(operator, "poke") else operator.execute)({"ti": ti})
 
     return execute
+
+
+@pytest.mark.parametrize(
+    ("of", "given"),
+    [
+        (ConnectorOperator, {"connector": "c", "config": {"connector.class": "FileStreamSource", "topic": "%s"}}),
+        (ConnectorOperator, {"connector": "c", "kafka_conn_id": "%s"}),
+        (ApplicationOperator, {"application_name": "%s"}),
+        (CreateConnectorOperator, {"config": {"name": "c", "topic": "%s"}}),
+        (PauseConnectorOperator, {"connector": "%s"}),
+        (ConnectorStateSensor, {"connector": "%s"}),
+    ],
+    ids=lambda each: getattr(each, "__name__", ""),
+)
+@pytest.mark.parametrize(
+    ("template", "why"),
+    [
+        ("{{ ds }", "unexpected '}'"),
+        ("{{ nothing }}", "'nothing' is undefined"),
+        ("{{ 1 | nothing }}", "No filter named 'nothing'"),
+    ],
+)
+def test_a_template_with_a_mistake_fails_the_task_at_once(of: Any, given: dict[str, Any], template: str, why: str) -> None:
+    dag = DAG("d", schedule=None)
+    task = of(task_id="t", dag=dag, **json.loads(json.dumps(given).replace("%s", template)))
+    with pytest.raises(AirflowFailException, match=f"Task t: a template in its arguments cannot be rendered: {why}"):
+        task.render_template_fields({"ds": "2026-01-01"}, dag.get_template_env())
+
+
+def test_a_mapped_task_with_a_mistake_in_a_template_fails_at_once() -> None:
+    dag = DAG("d", schedule=None)
+    mapped = ConnectorOperator.partial(task_id="t", dag=dag).expand(connector=["{{ nothing }}"])
+    with pytest.raises(AirflowFailException, match="'nothing' is undefined"):
+        mapped.render_template_fields(
+            {"ti": SimpleNamespace(map_index=0), "expanded_ti_count": 1, "dag": dag, "dag_run": SimpleNamespace(conf={})},  # type: ignore[typeddict-item]
+            dag.get_template_env(),
+        )
 
 
 _OPERATORS = [
