@@ -21,7 +21,7 @@ from sluiceway.operators.driver_operator import (
 )
 from sluiceway.operators.given_config import check_given, check_kind, given_mode, given_name, named_config
 from sluiceway.operators.masked_config import MaskedConfig
-from sluiceway.provider.compat import AirflowException, conf
+from sluiceway.provider.compat import AirflowException
 from sluiceway.provider.dag_bundle.dag_keys import DAG, LONG_RUNNING, MICRO_BATCH, DagKeys
 from sluiceway.provider.driver.backfill import Backfill
 from sluiceway.provider.driver.detached import DetachedDriver
@@ -33,6 +33,7 @@ from sluiceway.provider.driver.run_variables import is_backfill, run_variables
 from sluiceway.provider.driver.submission import Submission
 from sluiceway.provider.driver.waits import await_resume, interruption
 from sluiceway.provider.driver.warm_batch import RequestedBatch
+from sluiceway.provider.executors import IN_CLIENT_MODE, defers_by_default
 from sluiceway.provider.hooks.spark_submit import ConnectorSubmitHook
 from sluiceway.provider.lineage.assets import connector_alias
 from sluiceway.provider.lineage.datasets import Lineage
@@ -51,10 +52,6 @@ from sluiceway.storage.model import ConnectorEntry
 if TYPE_CHECKING:
     from airflow.sdk import Context
 
-_DEFERRABLE_IN_CLIENT_MODE = (
-    "deferrable=True has no effect: Spark runs in client mode, where the driver is the child of this task and keeps its slot. "
-    "Set deploy-mode=cluster in the Spark connection, or sluiceway.application in the connector's config"
-)
 _SUBMIT_TIMEOUT_SECONDS = 300.0  # a driver submitted to a cluster may have to wait for resources
 
 
@@ -83,7 +80,9 @@ class ConnectorOperator(MaskedConfig, LineageMixin, ClaimedConnector):
             triggerer. (templated)
         mode: ``long-running`` or ``micro-batch``; default is ``airflow.mode`` in the config.
         deferrable: in cluster mode, whether to wait for the driver's end in the triggerer rather than in a slot; default is
-            Airflow's ``[operators] default_deferrable``. A task that ends while it is deferred leaves its driver running.
+            Airflow's ``[operators] default_deferrable``, and True under an executor whose workers may be on other machines than
+            the scheduler, unless ``no_progress_after`` or ``on_failed_tasks`` needs the task. A deferred task that somebody
+            clears or marks, or whose execution_timeout is over, ends its driver.
         conf: Spark settings; they override the ``spark.*`` keys of the connector's config.
     """
 
@@ -115,7 +114,7 @@ class ConnectorOperator(MaskedConfig, LineageMixin, ClaimedConnector):
         if given_mode(mode, config) == LONG_RUNNING:
             self._warn_of_more_runs()
         self._deferrable_given = deferrable is True
-        self.deferrable = conf.getboolean("operators", "default_deferrable", fallback=False) if deferrable is None else deferrable
+        self.deferrable = defers_by_default(self.executor) and not self._watches if deferrable is None else deferrable
 
     @property
     def subject(self) -> str:
@@ -192,6 +191,8 @@ class ConnectorOperator(MaskedConfig, LineageMixin, ClaimedConnector):
         detached = DetachedDriver.from_dict(began) if began else None
         name = detached.name if detached else self.connector
         self.log.info("[%s|worker] %s", name, event["seen"])
+        if event.get("failed") and detached is not None:
+            topics.end_driver(name)
         self._raise_if_late(event)
         entry = topics.entry(name)
         config = dict(entry.config or {}) if entry else {}
@@ -281,8 +282,9 @@ class ConnectorOperator(MaskedConfig, LineageMixin, ClaimedConnector):
         Return in client mode, and if the task must wait in its slot.
         """
         if hook.is_client_mode:
-            if self._deferrable_given:
-                self.log.warning("[%s|worker] %s", name, _DEFERRABLE_IN_CLIENT_MODE)
+            if self.deferrable:
+                say = self.log.warning if self._deferrable_given else self.log.info
+                say("[%s|worker] %s", name, IN_CLIENT_MODE)
             return
         driver = topics.driver(name)
         store = self._driver_store(context)

@@ -112,10 +112,15 @@ class WatchedConnector(WarmBatches):
             failed = "; ".join(self._failed)
             raise AirflowException(f"Connector {name}: FAILED: {failed}. Its driver was ended by on_failed_tasks={FAIL!r}.")
 
+    @property
+    def _watches(self) -> list[str]:
+        """Return the given arguments for which the task must measure the connector."""
+        given = {"no_progress_after": self.no_progress_after is not None, "on_failed_tasks": self.on_failed_tasks != KEEP}
+        return [name for name, is_given in given.items() if is_given]
+
     def _warn_unwatched(self) -> None:
         """Say that nothing measures the connector while the task waits in the triggerer."""
-        given = {"no_progress_after": self.no_progress_after is not None, "on_failed_tasks": self.on_failed_tasks != KEEP}
-        if idle := [name for name, is_given in given.items() if is_given]:
+        if idle := self._watches:
             why = "no effect while the task waits in the triggerer. Use ConnectorStateSensor with fail_on, or a lag sensor"
             self.log.warning("[%s|worker] %s: %s", self.connector, ", ".join(idle), why)
 

@@ -129,6 +129,21 @@ def test_sigterm_to_the_driver_drains_it_and_sets_the_status_to_unassigned(runni
     running.eventually_states(("UNASSIGNED", ["UNASSIGNED"]))
 
 
+def test_a_driver_that_airflow_ends_by_kafka_drains_and_the_next_one_runs(running: Running, tmp_path: Path) -> None:
+    topics = KafkaInternalTopics(running.worker)
+    assert topics.end_driver(running.name)
+    eventually(lambda: not running.driver.is_running(), what="the driver ends")
+    assert "Stopping without a commit" not in running.driver.log_tail(200)
+    assert running.states() == ("UNASSIGNED", ["UNASSIGNED"])
+    assert not topics.end_driver(running.name)
+    second = running.second()
+    second.start()
+    try:
+        running.eventually_states(("RUNNING", ["RUNNING"]))
+    finally:
+        second.stop()
+
+
 def test_other_users_cannot_call_the_driver(running: Running) -> None:
     _, python = running.processes()
     ports = [each.laddr.port for each in python.net_connections("tcp") if each.status == psutil.CONN_LISTEN]

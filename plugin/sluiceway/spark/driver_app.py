@@ -48,6 +48,7 @@ from sluiceway.worker.batches import Batches
 from sluiceway.worker.connector_runner import ConnectorRunner, Outcome
 from sluiceway.worker.driver import Driver, local_worker_id, stop_on_signals
 from sluiceway.worker.driver_metrics import DriverMetrics
+from sluiceway.worker.end_requests import EndRequests
 from sluiceway.worker.kafka_channel import KafkaChannels
 from sluiceway.worker.log_context import log_to_stderr
 from sluiceway.worker.native_memory import limit_arenas
@@ -113,7 +114,7 @@ def _run(options: argparse.Namespace) -> int:
         runners = _Runners(channels, task_hosts, batches, single=single, bounded=options.mode == MICRO_BATCH)
         follow_cluster_levels(stores.config, Loggers(options.connector))
         if options.connector is not None:
-            driver = Driver(stores.config, runners.create, only=[options.connector], hosts=_unless_moved(stores.config))
+            driver = _driver_of_one(options.connector, stores, runners)
             times.watch(stores)
         else:
             members = ApplicationMembers(options.application, worker, local_worker_id(), stores.status)
@@ -224,6 +225,18 @@ def _started_at() -> float:
     except (OSError, AttributeError):
         return time.time()
     return time.time() - up + ticks / os.sysconf("SC_CLK_TCK")
+
+
+def _driver_of_one(connector: str, stores: Stores, runners: _Runners) -> Driver:
+    """Return the driver of a single connector. It ends when Airflow asks for that, and when the connector moves elsewhere."""
+    stays, ends = _unless_moved(stores.config), EndRequests()
+
+    def hosts(entry: ConnectorEntry) -> bool:
+        return stays(entry) and not ends.concern(entry.name, local_worker_id())
+
+    driver = Driver(stores.config, runners.create, only=[connector], hosts=hosts)
+    ends.follow(stores.status, driver.notify)
+    return driver
 
 
 def _unless_moved(store: ConfigBackingStore) -> Callable[[ConnectorEntry], bool]:

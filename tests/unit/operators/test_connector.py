@@ -27,6 +27,7 @@ from sluiceway.provider.links import ConnectorRestLink
 from sluiceway.provider.progress.cluster_view import DriverSeen
 from sluiceway.provider.progress.connector_progress import ConnectorProgress
 from sluiceway.provider.settings import Settings
+from sluiceway.provider.triggers.conditions import from_dict
 from sluiceway.storage.model import ConnectorEntry, LeaseOwner, TargetState
 from support.eventually import LIMIT
 
@@ -52,6 +53,7 @@ class Kafka:
         self.seen = DriverSeen(False)
         self.failures: tuple[str, ...] = ()
         self.backfills: list[tuple[str, str]] = []
+        self.ended: list[str] = []
 
     def entry(self, name: str) -> ConnectorEntry | None:
         if self.config is None:
@@ -99,6 +101,10 @@ class Kafka:
 
     def driver(self, name: str) -> DriverSeen:
         return self.seen
+
+    def end_driver(self, name: str) -> bool:
+        self.ended.append(name)
+        return True
 
     def create_backfill(self, backfill: Backfill) -> None:
         self.backfills.append(("begin", backfill.name))
@@ -884,13 +890,56 @@ def test_an_execution_timeout_holds_while_the_task_is_deferred(how: str) -> None
     event = {"met": False, "failed": True, "seen": "not ended within the task's execution_timeout"}
     with pytest.raises(AirflowException, match="Connector c: not ended within the task's execution_timeout"):
         getattr(stage.operator, deferred.value.method_name)(stage.airflow.context(), event, **(deferred.value.kwargs or {}))
+    own = how in ("submitted", "runs already")
+    assert kafka.ended == (["c"] if own else [])
+    assert from_dict(deferred.value.trigger.condition).own is own
 
 
-@pytest.mark.parametrize("given", [True, None, False])
-def test_deferrable_in_client_mode_says_that_it_has_no_effect(given: bool | None, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(
+    ("given", "executor", "level"),
+    [
+        (True, "LocalExecutor", "warning"),
+        (True, "CeleryExecutor", "warning"),
+        (None, "LocalExecutor", None),
+        (None, "CeleryExecutor", "info"),
+        (False, "CeleryExecutor", None),
+    ],
+)
+def test_a_task_that_cannot_be_deferred_in_client_mode_says_why(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], given: bool | None, executor: str, level: str | None
+) -> None:
+    monkeypatch.setenv("AIRFLOW__CORE__EXECUTOR", executor)
     stage = Stage(Kafka({**SOURCE, "airflow.mode": "micro-batch"}), deferrable=given)
     stage.run()
-    assert ("deferrable=True has no effect: Spark runs in client mode" in capsys.readouterr().out) is (given is True)
+    lines = [line for line in capsys.readouterr().out.splitlines() if "Not deferred: Spark runs in client mode" in line]
+    assert [level in line for line in lines if level] == ([True] if level else [])
+    assert bool(lines) is (level is not None)
+
+
+EXECUTORS = [
+    ("LocalExecutor", None, False),
+    ("CeleryExecutor", None, True),
+    ("airflow.providers.cncf.kubernetes.executors.kubernetes_executor.KubernetesExecutor", None, True),
+    ("airflow.executors.local_executor.LocalExecutor", None, False),
+    ("LocalExecutor, CeleryExecutor", None, False),
+    ("LocalExecutor,CeleryExecutor", "CeleryExecutor", True),
+    ("CeleryExecutor,LocalExecutor", "LocalExecutor", False),
+    ("LocalExecutor,pods:our.package.PodExecutor", "pods", True),
+    ("LocalExecutor,pods:our.package.PodExecutor", "our.package.PodExecutor", True),
+    ("CeleryExecutor,near:airflow.executors.local_executor.LocalExecutor", "near", False),
+]
+
+
+@pytest.mark.parametrize(("configured", "executor", "deferred"), EXECUTORS)
+def test_a_task_is_deferrable_by_default_if_its_worker_may_be_on_another_machine(
+    monkeypatch: pytest.MonkeyPatch, configured: str, executor: str | None, deferred: bool
+) -> None:
+    monkeypatch.setenv("AIRFLOW__CORE__EXECUTOR", configured)
+    assert ConnectorOperator(task_id="t", connector="c", executor=executor).deferrable is deferred
+    assert not ConnectorOperator(task_id="t", connector="c", executor=executor, deferrable=False).deferrable
+    assert not ConnectorOperator(task_id="t", connector="c", executor=executor, on_failed_tasks="fail").deferrable
+    monkeypatch.setenv("AIRFLOW__OPERATORS__DEFAULT_DEFERRABLE", "True")
+    assert ConnectorOperator(task_id="t", connector="c", executor=executor).deferrable
 
 
 def test_in_cluster_mode_a_deferrable_task_submits_and_waits_in_the_triggerer() -> None:

@@ -33,6 +33,7 @@ from sluiceway.storage.history import Origin
 from sluiceway.storage.interfaces import ConfigBackingStore, StatusBackingStore
 from sluiceway.storage.model import ConnectorEntry, State, Status, TargetState, TaskId
 from sluiceway.storage.status_backing_store import KafkaStatusBackingStore
+from sluiceway.worker.end_requests import request_end
 
 log = logging.getLogger(__name__)
 
@@ -99,6 +100,9 @@ class InternalTopics(Protocol):
 
     def driver(self, name: str) -> DriverSeen:
         """Return the state of a connector's driver according to the status topic."""
+
+    def end_driver(self, name: str) -> bool:
+        """Make a connector's driver drain and end if it lives; return whether it lives."""
 
     def create_backfill(self, backfill: Backfill) -> None:
         """Create and start a backfill's connector. Repeatable: a retry keeps the offsets of the previous try."""
@@ -227,6 +231,13 @@ class KafkaInternalTopics:
     def driver(self, name: str) -> DriverSeen:
         with self._status_store() as store:
             return driver_seen(self._worker, store, name)
+
+    def end_driver(self, name: str) -> bool:
+        seen = self.driver(name)
+        if seen.lives:
+            log.info("[%s|worker] Asks its driver %s to drain and end", name, seen.worker_id)
+            request_end(self._worker, name, seen.worker_id)
+        return seen.lives
 
     def create_backfill(self, backfill: Backfill) -> None:
         backfill = backfill.for_worker(self._worker)

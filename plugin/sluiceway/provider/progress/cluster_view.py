@@ -75,6 +75,7 @@ class DriverSeen:
         clean: whether no status that it left is FAILED, RUNNING or RESTARTING.
         at: the time of its last status, in seconds since the epoch.
         owner: the Airflow task that started it; None if it is not known.
+        worker_id: the worker id in its latest status.
     """
 
     lives: bool
@@ -82,6 +83,7 @@ class DriverSeen:
     clean: bool = True
     at: float = 0.0
     owner: LeaseOwner | None = None
+    worker_id: str = ""
 
 
 def driver_seen(worker: WorkerConfig, store: StatusBackingStore, name: str) -> DriverSeen:
@@ -92,7 +94,7 @@ def driver_seen(worker: WorkerConfig, store: StatusBackingStore, name: str) -> D
     states = {recorded.state, *(status.state for status in store.tasks(name).values())}
     lives = driver_is_alive(recorded, Clock(int(time.time() * 1000), worker.number("sluiceway.heartbeat.timeout.ms")))
     clean = not states & {State.FAILED, State.RUNNING, State.RESTARTING}
-    return DriverSeen(lives, recorded.generation, clean, recorded.timestamp / 1000, store.owner(name))
+    return DriverSeen(lives, recorded.generation, clean, recorded.timestamp / 1000, store.owner(name), recorded.worker_id)
 
 
 @dataclass

@@ -13,15 +13,17 @@ from airflow.triggers.base import BaseTrigger, TriggerEvent
 
 from sluiceway.config.properties import read_properties
 from sluiceway.config.worker import WorkerConfig
-from sluiceway.provider.driver.warm_batch import RequestedBatch, cancel
+from sluiceway.provider.driver.internal_topics import KafkaInternalTopics
+from sluiceway.provider.driver.warm_batch import RequestedBatch
 from sluiceway.provider.hooks.kafka_connect import kafka_overrides
 from sluiceway.provider.links import publish_from_triggerer
 from sluiceway.provider.progress.cluster_view import Cluster
 from sluiceway.provider.triggers.cluster_polling import ClusterPolling
-from sluiceway.provider.triggers.conditions import BatchEndedCondition, Condition, from_dict, to_dict
+from sluiceway.provider.triggers.conditions import BatchEndedCondition, Condition, DriverEndedCondition, from_dict, to_dict
 
 # The first value that a triggerer stores makes it load Airflow's execution API: 4 s of processor time, while connectors start.
 _LINKS_SECONDS = 30.0
+_APPEARANCE_SECONDS = 20.0  # less than Airflow's [triggerer] on_kill_timeout
 
 
 class ConditionTrigger(BaseTrigger):
@@ -80,11 +82,24 @@ class ConditionTrigger(BaseTrigger):
             await asyncio.to_thread(publish_from_triggerer, operator, self.task_instance)
 
     async def on_kill(self) -> None:
-        """Cancel the micro-batch that the task waits for. Airflow calls this if somebody clears the task, or sets its state."""
+        """End what runs for the task: its micro-batch in a shared application, or its own driver in a cluster.
+
+        Airflow calls this, from 3.3 on, if somebody clears the task or sets its state, and waits 30 s for it.
+        """
         condition = from_dict(self.condition)
         if isinstance(condition, BatchEndedCondition):
             batch = RequestedBatch(condition.connector, condition.application, condition.batch)
-            await asyncio.to_thread(self._cancel, batch)
+            await asyncio.to_thread(lambda: self._topics().cancel_batch(batch))
+        elif isinstance(condition, DriverEndedCondition) and condition.own:
+            await self._end_driver(condition)
 
-    def _cancel(self, batch: RequestedBatch) -> None:
-        cancel(WorkerConfig.of({**read_properties(Path(self.worker_file)), **kafka_overrides(self.kafka_conn_id)}), batch)
+    async def _end_driver(self, condition: DriverEndedCondition) -> None:
+        """End the task's driver. One that was submitted a moment ago is awaited: nobody else would end it."""
+        until = min(condition.patience, time.time() + _APPEARANCE_SECONDS)
+        while not await asyncio.to_thread(lambda: self._topics().end_driver(condition.connector)) and time.time() < until:
+            await asyncio.sleep(self.interval)
+
+    def _topics(self) -> KafkaInternalTopics:
+        return KafkaInternalTopics(
+            WorkerConfig.of({**read_properties(Path(self.worker_file)), **kafka_overrides(self.kafka_conn_id)})
+        )

@@ -159,10 +159,10 @@ class DriverEndedCondition:
     Args:
         connector: the connector's name.
         generation: the generation of the driver before. A higher generation that does not live has ended.
-        patience: until when a driver may take to appear, in seconds since the epoch.
+        patience: until when the task's own driver may take to appear, in seconds since the epoch; 0 if it has none.
         hosted: whether a shared application runs the connector. Its own task starts it again, so its end is not the
             connector's end.
-        deadline: when the task's execution_timeout is over, in seconds since the epoch. The driver runs on.
+        deadline: when the task's execution_timeout is over, in seconds since the epoch.
     """
 
     kind: ClassVar[str] = "rest"  # as 0.1.0 stored it
@@ -172,13 +172,19 @@ class DriverEndedCondition:
     hosted: bool = False
     deadline: float | None = None
 
+    @property
+    def own(self) -> bool:
+        """Return whether the driver is the task's own, so that it must end with the task."""
+        return self.patience > 0
+
     def check(self, view: View) -> ConditionResult:
         entry = view.entry(self.connector)
         if entry is None:
             return ConditionResult(True, "the connector was deleted")
         driver = view.driver(self.connector)
         if self.deadline is not None and time.time() > self.deadline:
-            return ConditionResult(False, f"{_TOO_LONG}. A driver that runs is left alone", failed=True)
+            left = "" if self.own else ". A driver that runs is left alone"
+            return ConditionResult(False, f"{_TOO_LONG}{left}", failed=True)
         if driver.lives:
             return ConditionResult(False, f"a driver runs, generation {driver.generation}")
         if entry.target_state is not TargetState.STARTED:

@@ -12,12 +12,20 @@ from typing import Any
 
 import pytest
 
+from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import ConnectError
 from sluiceway.provider.driver.warm_batch import RequestedBatch
 from sluiceway.provider.progress.cluster_view import Cluster, DriverSeen, SharedViews
 from sluiceway.provider.progress.connector_progress import ConnectorProgress
 from sluiceway.provider.triggers import ConditionTrigger, LagTrigger, cluster_polling, condition_trigger
-from sluiceway.provider.triggers.conditions import BatchEndedCondition, LagCondition, StateCondition, to_dict
+from sluiceway.provider.triggers.conditions import (
+    BatchEndedCondition,
+    Condition,
+    DriverEndedCondition,
+    LagCondition,
+    StateCondition,
+    to_dict,
+)
 from sluiceway.storage.model import ConnectorEntry, TargetState
 
 
@@ -190,13 +198,56 @@ def _no_overrides(conn_id: str | None) -> dict[str, str]:
     return {}
 
 
-def test_killing_a_deferred_task_cancels_its_micro_batch_and_nothing_else(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+FAR = 1e12  # seconds since the epoch
+
+
+@pytest.mark.parametrize(
+    ("condition", "ended"),
+    [
+        (StateCondition("c"), []),
+        (BatchEndedCondition("c", "warm", "1", 0.0, 1.0), [RequestedBatch("c", "warm", "1")]),
+        (DriverEndedCondition("c", 3, FAR), ["c"]),
+        (DriverEndedCondition("c", hosted=True), []),
+        (DriverEndedCondition("c", 3), []),  # the driver of another run of the task
+    ],
+)
+def test_killing_a_deferred_task_ends_what_runs_for_it_and_nothing_else(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, condition: Condition, ended: list[Any]
 ) -> None:
-    canceled: list[RequestedBatch] = []
-    monkeypatch.setattr(condition_trigger, "cancel", lambda worker, batch: canceled.append(batch))
+    seen: list[Any] = []
+
+    class Topics:
+        def __init__(self, worker: WorkerConfig) -> None: ...
+
+        def cancel_batch(self, batch: RequestedBatch) -> None:
+            seen.append(batch)
+
+        def end_driver(self, name: str) -> bool:
+            seen.append(name)
+            return True
+
+    monkeypatch.setattr(condition_trigger, "KafkaInternalTopics", Topics)
     file = tmp_path / "worker.properties"
     file.write_text("bootstrap.servers=nowhere:1\n")
-    for condition in (StateCondition("c"), BatchEndedCondition("c", "warm", "1", 0.0, 1.0)):
-        asyncio.run(_revived(ConditionTrigger.of(condition, str(file), None, 1.0)).on_kill())
-    assert canceled == [RequestedBatch("c", "warm", "1")]
+    asyncio.run(_revived(ConditionTrigger.of(condition, str(file), None, 1.0)).on_kill())
+    assert seen == ended
+
+
+@pytest.mark.parametrize(("patience", "asked"), [(FAR, 3), (1.0, 1)])
+def test_a_driver_that_was_just_submitted_is_awaited_before_it_is_ended(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, patience: float, asked: int
+) -> None:
+    seen: list[str] = []
+
+    class Topics:
+        def __init__(self, worker: WorkerConfig) -> None: ...
+
+        def end_driver(self, name: str) -> bool:
+            seen.append(name)
+            return len(seen) == 3
+
+    monkeypatch.setattr(condition_trigger, "KafkaInternalTopics", Topics)
+    file = tmp_path / "worker.properties"
+    file.write_text("bootstrap.servers=nowhere:1\n")
+    asyncio.run(ConditionTrigger.of(DriverEndedCondition("c", 3, patience), str(file), None, 0.001).on_kill())
+    assert seen == ["c"] * asked
