@@ -69,6 +69,17 @@ def scratch_folder(kind: str) -> Iterator[Path]:
     Raises:
         OSError: the folder cannot be created.
     """
+    with scratch_folder_with_lock(kind) as (folder, _lock):
+        yield folder
+
+
+@contextlib.contextmanager
+def scratch_folder_with_lock(kind: str) -> Iterator[tuple[Path, int]]:
+    """Yield a ``scratch_folder`` and its lock's file descriptor.
+
+    A child process that inherits the descriptor keeps the folder from being removed while it lives, also if this process is
+    killed before it.
+    """
     prefix = f"sluiceway-{kind}-"
     parent = Path(tempfile.gettempdir())
     for left in parent.glob(f"{prefix}*"):
@@ -79,7 +90,7 @@ def scratch_folder(kind: str) -> Iterator[Path]:
         fcntl.flock(lock, fcntl.LOCK_EX)
         folder = made.rename(parent / made.name.removeprefix("."))
         try:
-            yield folder
+            yield folder, lock.fileno()
         finally:
             shutil.rmtree(folder, ignore_errors=True)
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from sluiceway.errors import ConnectError
-from sluiceway.folders import private_folder, scratch_folder, write_atomically
+from sluiceway.folders import private_folder, scratch_folder, scratch_folder_with_lock, write_atomically
 from sluiceway.stack import up
 from sluiceway.worker.start_gate import StartGate
 
@@ -68,6 +68,17 @@ def test_the_next_use_removes_folders_of_killed_processes_and_no_others(parent: 
         assert (held / "secret").read_text() == "s"
     living.communicate("")
     assert not held.exists()
+
+
+def test_a_folder_stays_as_long_as_a_child_that_holds_its_lock(parent: Path) -> None:
+    with scratch_folder_with_lock("a") as (folder, lock):
+        child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE, pass_fds=(lock,))
+        kept = folder.rename(parent / "sluiceway-a-of-a-killed-process")
+    with scratch_folder("a"):
+        assert kept.exists()
+    child.communicate(b"\n")
+    with scratch_folder("a"):
+        assert not kept.exists()
 
 
 def test_a_private_folder_is_made_for_this_user_only(tmp_path: Path) -> None:

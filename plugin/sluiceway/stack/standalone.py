@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -11,9 +12,11 @@ from sluiceway.config.connector_files import read_connector_file
 from sluiceway.config.properties import read_properties
 from sluiceway.config.worker import VALIDATES_REFERENCES, WorkerConfig
 from sluiceway.errors import ConnectError
+from sluiceway.folders import scratch_folder
 from sluiceway.herder import Herder
 from sluiceway.herder.plugin_classes import described
 from sluiceway.rest.server import RestServer
+from sluiceway.spark.jvm_options import folder_variables
 from sluiceway.spark.launcher import SparkLauncher
 from sluiceway.spark.parent_watch import stop_with_jvm
 from sluiceway.spark.session import local_context
@@ -31,7 +34,8 @@ log = logging.getLogger("sluiceway.standalone")
 
 def run(worker_file: Path, connector_files: Sequence[Path]) -> int:
     """Run until SIGTERM or SIGINT and return the exit code: DONE, FAILED, or REFUSED if a connector file was refused."""
-    with StandardInput():
+    with StandardInput(), scratch_folder("spark") as folder:
+        os.environ.update(folder_variables(folder, os.environ, {}))
         return _run(worker_file, connector_files)
 
 

@@ -1,10 +1,12 @@
-"""Java options of drivers and executors on clusters."""
+"""Java options of drivers and executors on clusters, and the folder of a driver's temporary files."""
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
-from sluiceway.spark.jvm_options import LIGHT, light_jvms
+from sluiceway.spark.jvm_options import LIGHT, folder_variables, light_jvms
 
 DRIVER, EXECUTOR, AM = "spark.driver.defaultJavaOptions", "spark.executor.defaultJavaOptions", "spark.yarn.am.extraJavaOptions"
 
@@ -23,3 +25,22 @@ DRIVER, EXECUTOR, AM = "spark.driver.defaultJavaOptions", "spark.executor.defaul
 def test_jvms_are_light_unless_their_options_are_given(given: dict[str, str], chosen: set[str]) -> None:
     assert light_jvms(given, yarn_client=True) == dict.fromkeys(chosen, LIGHT)
     assert light_jvms(given, yarn_client=False) == dict.fromkeys(chosen - {AM}, LIGHT)
+
+
+FOLDER = '"-Djava.io.tmpdir=/a b"'
+
+
+@pytest.mark.parametrize(
+    ("environment", "conf", "chosen"),
+    [
+        ({}, {}, {"SPARK_SUBMIT_OPTS": FOLDER, "SPARK_LOCAL_DIRS": "/a b"}),
+        ({"SPARK_SUBMIT_OPTS": "-Da=b"}, {}, {"SPARK_SUBMIT_OPTS": f"-Da=b {FOLDER}", "SPARK_LOCAL_DIRS": "/a b"}),
+        ({"SPARK_SUBMIT_OPTS": "-Djava.io.tmpdir=/own"}, {}, {"SPARK_LOCAL_DIRS": "/a b"}),
+        ({"SPARK_LOCAL_DIRS": "/own"}, {}, {"SPARK_SUBMIT_OPTS": FOLDER}),
+        ({}, {"spark.local.dir": "/own"}, {"SPARK_SUBMIT_OPTS": FOLDER}),
+    ],
+)
+def test_a_jvms_temporary_files_are_in_a_folder_unless_another_is_given(
+    environment: dict[str, str], conf: dict[str, str], chosen: dict[str, str]
+) -> None:
+    assert folder_variables(Path("/a b"), environment, conf) == chosen

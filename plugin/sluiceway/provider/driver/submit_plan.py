@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 from sluiceway.config.environment import HANDED_OVER
@@ -20,6 +21,7 @@ from sluiceway.provider.driver.submission import Submission
 from sluiceway.provider.driver.submit_command import submit_command
 from sluiceway.provider.driver.submit_options import SubmitOptions
 from sluiceway.spark.elastic import INSTANCES
+from sluiceway.spark.jvm_options import folder_variables
 
 WAIT_ON_YARN = "spark.yarn.submit.waitAppCompletion"
 WAIT_ON_KUBERNETES = "spark.kubernetes.submission.waitAppCompletion"
@@ -63,6 +65,11 @@ class SubmitPlan:
         """Return the command line that submits an application, the path of a Python file."""
         conf = {key: value for key, value in self.conf.items() if key not in self.private}
         return submit_command(self.connection, self.options, conf, application, self.arguments)
+
+    def with_folder(self, folder: Path) -> SubmitPlan:
+        """Return the plan of a driver on this machine whose JVM has its temporary files in a folder."""
+        variables = folder_variables(folder, {**os.environ, **self.environment}, {**self.defaults, **self.conf})
+        return replace(self, environment={**self.environment, **variables})
 
     def detached(self) -> SubmitPlan:
         """Return the plan of a spark-submit that ends once the cluster manager has accepted the driver.

@@ -31,6 +31,7 @@ class SubmitProcess:
         environment: its variables, over those of this process without Airflow's settings, which hold secrets.
         on_line: called with each line of its output, before the line is logged.
         own_session: whether it gets a session of its own, which signals to this process's group do not reach.
+        keeps: file descriptors that it inherits, such as the lock of a folder that it uses.
 
     Raises AirflowFailException if there is no such program: another try would find none either.
     """
@@ -42,6 +43,7 @@ class SubmitProcess:
         on_line: Callable[[str], None],
         *,
         own_session: bool = False,
+        keeps: Sequence[int] = (),
     ) -> None:
         self._on_line = on_line
         self._last: deque[str] = deque(maxlen=_LAST_LINES)
@@ -58,6 +60,7 @@ class SubmitProcess:
                 errors="replace",
                 env={**for_connectors(os.environ), **environment},
                 start_new_session=own_session,
+                pass_fds=keeps,
             )
         except (FileNotFoundError, PermissionError) as error:
             raise AirflowFailException(

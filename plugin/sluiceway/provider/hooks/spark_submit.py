@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import Any
 
 from sluiceway.config.environment import HANDED_OVER
-from sluiceway.folders import scratch_folder
+from sluiceway.folders import scratch_folder_with_lock
 from sluiceway.provider.compat import AirflowNotFoundException, BaseHook
 from sluiceway.provider.driver.cluster_trackers import KubernetesTracker, StandaloneTracker, Tracker, YarnTracker, await_end
 from sluiceway.provider.driver.kubernetes import SECRET_PREFIX, DriverSecret
@@ -216,14 +216,16 @@ class ConnectorSubmitHook(BaseHook):
 
     def _run(self, application: str, plan: SubmitPlan) -> None:
         """Run spark-submit to its end; raises AirflowException if it or, where it waits for the driver, the driver has failed."""
-        with scratch_folder("submit") as folder:
+        with scratch_folder_with_lock("submit") as (folder, lock):
             if needs_settings_file(plan):
                 plan = with_settings_file(plan, folder / "spark.properties", self._resolve)
-            self._await(application, plan)
+            if self.is_client_mode:
+                plan = plan.with_folder(folder)
+            self._await(application, plan, lock)
 
-    def _await(self, application: str, plan: SubmitPlan) -> None:
+    def _await(self, application: str, plan: SubmitPlan, lock: int) -> None:
         self._process = process = SubmitProcess(
-            plan.command(application), plan.environment, self._read_line, own_session=self.is_client_mode
+            plan.command(application), plan.environment, self._read_line, own_session=self.is_client_mode, keeps=(lock,)
         )
         code = process.wait()
         if code:

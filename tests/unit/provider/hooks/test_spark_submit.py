@@ -131,6 +131,25 @@ def test_settings_of_users_are_in_a_file_of_this_user_only(
     assert "s3cr" not in caplog.text
 
 
+@pytest.mark.parametrize(("master", "mode"), MODES)
+def test_a_jvm_on_this_machine_has_its_temporary_files_in_a_folder_that_goes_with_it(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, master: str, mode: str
+) -> None:
+    for name in ("SPARK_LOCAL_DIRS", "SPARK_SUBMIT_OPTS"):
+        monkeypatch.delenv(name, raising=False)
+    staged = _Seen(monkeypatch, tmp_path, master, mode, no_variables=True)
+    staged.hook.detach_from_driver()
+    if (master[:5], mode) == ("spark", "cluster"):
+        monkeypatch.setattr(hook_module, "_DRIVER", hook_module._APPLICATION)  # the stand-in's output is YARN's
+    variables = staged.submit()["env"]
+    folder = variables.get("SPARK_LOCAL_DIRS")
+    assert (folder is not None) is (mode == "client")
+    if folder is not None:
+        assert Path(folder).name.startswith("sluiceway-submit-")
+        assert f'"-Djava.io.tmpdir={folder}"' in variables["SPARK_SUBMIT_OPTS"]
+        assert not Path(folder).exists()
+
+
 def test_without_settings_of_users_spark_reads_its_own_defaults(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     seen = _Seen(monkeypatch, tmp_path, "local[2]", "client", no_variables=True).submit()
     assert "file" not in seen
@@ -259,7 +278,7 @@ def test_spark_submits_own_jvms_start_soon_and_no_driver_inherits_their_options(
     light = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
     archived = f"{light} -XX:SharedArchiveFile=/a.jsa"
     assert seen["env"]["SPARK_LAUNCHER_OPTS"] == light
-    assert seen["env"].get("SPARK_SUBMIT_OPTS") == (archived if deploy_mode == "cluster" else None)
+    assert (archived in seen["env"].get("SPARK_SUBMIT_OPTS", "")) is (deploy_mode == "cluster")
     assert not any("SPARK_LAUNCHER_OPTS" in each or "SPARK_SUBMIT_OPTS" in each for each in seen["argv"])
     assert f"spark.executor.defaultJavaOptions={light}" in seen["argv"]
     in_client_mode_on_yarn = (master, deploy_mode) == ("yarn", "client")
