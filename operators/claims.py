@@ -20,6 +20,7 @@ from sluiceway.provider.dag_bundle.dag_keys import DAG, dag_of
 from sluiceway.provider.driver.internal_topics import InternalTopics
 from sluiceway.provider.driver.lease_owner import owner_of, rival
 from sluiceway.provider.driver.outcome import NextAction, failure
+from sluiceway.provider.driver.waits import await_drained
 from sluiceway.provider.mistakes import task_error
 from sluiceway.provider.settings import Settings
 from sluiceway.provider.triggers.conditions import DriverEndedCondition
@@ -50,10 +51,11 @@ class ClaimedConnector(WatchedConnector):
         Defers the task until that driver ends, if it belongs to another run of this task; otherwise fails it without a retry.
         """
         driver = topics.driver(name)
-        owner = rival(context, driver)
+        owner, own = rival(context, driver), owner_of(context)
         if owner is None:
+            if driver.lives and driver.owner not in (None, own):
+                await_drained(name, topics, settings, lambda: self._killed)
             return
-        own = owner_of(context)
         if (owner.dag, owner.task) != (own.dag, own.task):
             raise AirflowFailException(
                 f"Connector {name}: {owner} runs it, and its driver lives. A connector runs in one task at a time. Stop that "

@@ -27,7 +27,7 @@ from sluiceway.provider.links import ConnectorRestLink
 from sluiceway.provider.progress.cluster_view import DriverSeen
 from sluiceway.provider.progress.connector_progress import ConnectorProgress
 from sluiceway.provider.settings import Settings
-from sluiceway.provider.triggers.conditions import from_dict
+from sluiceway.provider.triggers.conditions import DriverEndedCondition, from_dict
 from sluiceway.storage.model import ConnectorEntry, LeaseOwner, TargetState
 from support.eventually import LIMIT
 
@@ -199,7 +199,7 @@ class Stage:
                     worker_properties=stage.worker,
                     pause_poll_interval=0.01,
                     drain_timeout=30,
-                    settle_time=4,
+                    settle_time=stage.settle_time,
                     pause_linger=stage.linger,
                 )
 
@@ -212,6 +212,7 @@ class Stage:
 
         self.started = False
         self.linger = 0.0
+        self.settle_time = 4.0
         self.operator = Staged(task_id="run", **({"connector": "c"} | kwargs))
         self.worker = Path("/nowhere")
 
@@ -282,7 +283,24 @@ def test_another_run_of_the_task_is_awaited_and_then_runs_itself(owner: LeaseOwn
 def test_the_driver_of_a_task_that_has_ended_counts_as_dead(owner: LeaseOwner, state: str) -> None:
     stage = Stage(_held_by(owner))
     stage.kafka.config = _BATCH
+    stage.settle_time = 0.05
     stage.airflow.task_states = {owner.run: {owner.task: state}}
+    stage.run()
+    assert stage.started
+
+
+def test_the_driver_of_a_task_that_was_just_marked_drains_before_the_next_one_starts() -> None:
+    looks = iter([True, True, True, False])
+
+    def drive() -> int:
+        assert next(looks, None) is None, "the driver before has ended"
+        return 0
+
+    stage = Stage(_held_by(OTHER_RUN), drive)
+    stage.kafka.config = _BATCH
+    stage.kafka.driver = lambda name: DriverSeen(next(looks), 4, owner=OTHER_RUN)  # type: ignore[method-assign]
+    stage.settle_time = LIMIT
+    stage.airflow.task_states = {OTHER_RUN.run: {OTHER_RUN.task: "failed"}}
     stage.run()
     assert stage.started
 
@@ -892,7 +910,9 @@ def test_an_execution_timeout_holds_while_the_task_is_deferred(how: str) -> None
         getattr(stage.operator, deferred.value.method_name)(stage.airflow.context(), event, **(deferred.value.kwargs or {}))
     own = how in ("submitted", "runs already")
     assert kafka.ended == (["c"] if own else [])
-    assert from_dict(deferred.value.trigger.condition).own is own
+    condition = from_dict(deferred.value.trigger.condition)
+    assert isinstance(condition, DriverEndedCondition)
+    assert condition.own is own
 
 
 @pytest.mark.parametrize(

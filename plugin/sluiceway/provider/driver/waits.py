@@ -48,6 +48,18 @@ def await_resume(
     return False
 
 
+def await_drained(name: str, topics: InternalTopics, settings: Settings, is_killed: Callable[[], bool]) -> None:
+    """Wait until the driver of a task that somebody has marked, or whose run has ended, has drained: at most ``settle_time``.
+
+    Airflow starts the next run at once, but that task's worker learns of its end with its next heartbeat only, and then gives it
+    5 s. A driver that was started before would fence the one that drains, and repeat its last records.
+    """
+    deadline = time.monotonic() + settings.settle_time
+    log.info("[%s|worker] Its driver belongs to a task that has ended; waiting until it has drained", name)
+    while topics.driver(name).lives and time.monotonic() < deadline and not is_killed():
+        time.sleep(min(settings.pause_poll_interval, _LINGER_POLL_SECONDS))
+
+
 def interruption(is_paused: Callable[[], bool], is_killed: Callable[[], bool]) -> Callable[[], bool]:
     """Return a function that tells whether the wait before a restart must end: the DAG is paused, or Airflow ends the task."""
     outage = Outage("Cannot read whether the DAG is paused")
