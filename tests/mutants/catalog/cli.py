@@ -92,8 +92,8 @@ MUTANTS = (
     Mutant(
         "cli-initial-state",
         "cli/apply.py",
-        'elif step.action == "create" and step.initial_state:',
-        "elif False and step.initial_state:",
+        'if step.action == "create" and step.initial_state:',
+        "if False and step.initial_state:",
         "sluiceway apply ignores a new connector's initial state.",
     ),
 )
