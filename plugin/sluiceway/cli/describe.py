@@ -22,7 +22,9 @@ Response = TypeVar("Response")
 def register(subparsers: Subparsers) -> None:
     parser = subparsers.add_parser("describe", help="show all details of a connector or a plugin")
     kinds = parser.add_subparsers(title="what to describe", metavar="WHAT", required=True)
-    connector = kinds.add_parser("connector", help="config, state, tasks, forms of batches, topics and offsets")
+    connector = kinds.add_parser(
+        "connector", aliases=["connectors"], help="config, state, tasks, forms of batches, topics and offsets"
+    )
     add_names(connector, nargs=None)
     connector.add_argument("--timing", action="store_true", help="only when the steps of its last start were reached")
     connector.add_argument(

@@ -27,9 +27,12 @@ def register(subparsers: Subparsers) -> None:
     parser = subparsers.add_parser("get", help="show connectors, or one connector's status, config, tasks, topics or offsets")
     kinds = parser.add_subparsers(title="what to show", metavar="WHAT", required=True)
     for name, kind in _KINDS.items():
-        each = kinds.add_parser(name, help=kind.text)
+        # kubectl takes both, and names.
+        each = kinds.add_parser(name, help=kind.text, aliases=["connector"] if name == "connectors" else [])
         if kind.of_connector:
             add_names(each, nargs=None)
+        if name == "connectors":
+            add_names(each, nargs="*")
         if name == "config":
             each.add_argument("--show-secrets", action="store_true", help="do not mask secrets, as apply needs it")
         if name == "plugins":
@@ -108,6 +111,12 @@ def _pairs(values: dict[str, Any] | None) -> str:
     return ", ".join(f"{key}={value}" for key, value in (values or {}).items()) or "-"
 
 
+def _connectors(api: ConnectClient, options: argparse.Namespace) -> dict[str, Any]:
+    """Return the statuses of the named connectors, or of all. Raises RestError for one that does not exist."""
+    statuses = api.statuses()
+    return {name: statuses.get(name) or api.status(name) for name in options.names or statuses}
+
+
 def _config(api: ConnectClient, options: argparse.Namespace) -> dict[str, str]:
     from sluiceway.cli.secrets import masked_by_type
 
@@ -130,7 +139,7 @@ def _tasks(api: ConnectClient, options: argparse.Namespace) -> list[dict[str, An
 
 
 _KINDS = {
-    "connectors": _Kind("all connectors and their states", lambda api, _: api.statuses(), lambda found, _: connector_rows(found)),
+    "connectors": _Kind("connectors and their states (default: all)", _connectors, lambda found, _: connector_rows(found)),
     "status": _Kind(
         "state of a connector and its tasks, with the errors of failed ones and what others wait for",
         lambda api, options: api.status(options.name),

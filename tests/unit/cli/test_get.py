@@ -6,7 +6,9 @@ import json
 
 import pytest
 
+from sluiceway import exit_codes
 from sluiceway.cli.main import main
+from sluiceway.rest.client import RestError
 from unit.cli.pretend_client import CONFIG, PretendClient, out
 
 FAILED = "a-0: Error: boom\nSee docs/how-to/troubleshoot.md#failed.".splitlines()
@@ -16,6 +18,8 @@ FAILED = "a-0: Error: boom\nSee docs/how-to/troubleshoot.md#failed.".splitlines(
     ("arguments", "lines"),
     [
         (["get", "connectors"], ["NAME  TYPE    STATE    TASKS", "a     source  RUNNING  1 FAILED"]),
+        (["get", "connectors", "a"], ["NAME  TYPE    STATE    TASKS", "a     source  RUNNING  1 FAILED"]),
+        (["get", "connector", "a"], ["NAME  TYPE    STATE    TASKS", "a     source  RUNNING  1 FAILED"]),
         (
             ["get", "status", "a"],
             ["NAME  STATE    WORKER", "a     RUNNING  h:1", "a-0   FAILED   h:1", "", *FAILED],
@@ -44,6 +48,17 @@ def test_each_kind_has_a_table_and_json_and_yaml(
     document = json.loads(capsys.readouterr().out)
     assert main([*arguments, "-o", "yaml"]) == 0
     assert yaml.safe_load(capsys.readouterr().out) == document
+
+
+def test_named_connectors_are_shown_and_no_others(api: PretendClient, capsys: pytest.CaptureFixture[str]) -> None:
+    api.configs = dict.fromkeys(("a", "b", "c"), CONFIG)
+    api.answer_connectors = lambda: ["a", "b", "c"]  # type: ignore[attr-defined]
+    for arguments, names in (([], ["a", "b", "c"]), (["c", "a"], ["a", "c"])):
+        assert main(["get", "connectors", *arguments]) == 0
+        assert [line.split()[0] for line in out(capsys)[1:]] == names
+    api.failures = {"status": RestError(404, "No status found for connector bb")}
+    assert main(["get", "connectors", "bb"]) == exit_codes.NOT_FOUND
+    assert capsys.readouterr().err == "sluiceway: No status found for connector bb. 'sluiceway get connectors' lists the names.\n"
 
 
 def test_a_configs_secrets_are_shown_only_if_asked_for(api: PretendClient, capsys: pytest.CaptureFixture[str]) -> None:
