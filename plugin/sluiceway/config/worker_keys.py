@@ -27,6 +27,14 @@ _WORKER = """
     topic.creation.enable topic.tracking.allow.reset topic.tracking.enable value.converter worker.sync.timeout.ms
     worker.unsync.backoff.ms
 """
+_OWN = """
+    sluiceway.application.default sluiceway.application.max.tasks sluiceway.heartbeat.interval.ms sluiceway.heartbeat.timeout.ms
+    sluiceway.history.topic sluiceway.metrics.listener sluiceway.rest.basic.auth.file sluiceway.rest.bearer.token.file
+    sluiceway.slots.timeout.ms sluiceway.task.restart.backoff.initial.ms sluiceway.task.restart.backoff.max.ms
+    sluiceway.task.restart.max.restarts sluiceway.task.restart.policy sluiceway.task.restart.reset.after.ms
+    sluiceway.validate.references
+"""
+_SERVERS = ("listeners.https.", "admin.listeners.https.")
 # Keys with these prefixes are read by converters, config providers, topics, clients or Sluiceway.
 _OPEN = (
     "key.converter.",
@@ -34,8 +42,7 @@ _OPEN = (
     "header.converter.",
     "config.providers.",
     "metrics.context.",
-    "listeners.https.",
-    "admin.listeners.https.",
+    *_SERVERS,
     "config.storage.",
     "offset.storage.",
     "status.storage.",
@@ -48,7 +55,9 @@ _OPEN = (
 )
 
 _PREFIXED = (f"{client}.{key}" for client, keys in CLIENT_KEYS.items() for key in keys)
-_KNOWN = frozenset((*_WORKER.split(), POLICY)).union(*CLIENT_KEYS.values(), _PREFIXED)
+_SSL = {"ssl.client.auth", *(key for keys in CLIENT_KEYS.values() for key in keys if key.startswith("ssl."))}
+_TLS = (f"{server}{key}" for server in _SERVERS for key in _SSL)
+_KNOWN = frozenset((*_WORKER.split(), *_OWN.split(), POLICY)).union(*CLIENT_KEYS.values(), _PREFIXED, _TLS)
 _checked: set[str] = set()
 
 

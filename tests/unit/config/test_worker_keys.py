@@ -9,10 +9,18 @@ import pytest
 
 from sluiceway.config import worker_keys
 from sluiceway.config.properties import parse_properties
-from sluiceway.config.worker import VALIDATES_REFERENCES, WorkerConfig
+from sluiceway.config.worker import _COMMON, VALIDATES_REFERENCES, WorkerConfig
 from sluiceway.config.worker_keys import unknown_keys
+from sluiceway.rest.credentials import BASIC_FILE, TOKEN_FILE
 from sluiceway.stack.worker_file import Readable, worker_properties
 
+# What a server's certificate and clients may have, after ``listeners.https.ssl.``.
+_TLS = """
+    cipher.suites client.auth enabled.protocols endpoint.identification.algorithm engine.factory.class key.password
+    keymanager.algorithm keystore.certificate.chain keystore.key keystore.location keystore.password keystore.type protocol
+    provider secure.random.implementation trustmanager.algorithm truststore.certificates truststore.location
+    truststore.password truststore.type
+"""
 # The keys of the files that come with Kafka, those in its comments included.
 DISTRIBUTED = b"""
 # Brokers of the cluster; both forms of a comment
@@ -93,11 +101,24 @@ def test_kafkas_own_files_have_no_unknown_keys(content: bytes) -> None:
         ("producer.compresion.type", "producer.compression.type"),
         ("sasl.jaas.conf", "sasl.jaas.config"),
         ("listener", "listeners"),
+        ("sluiceway.rest.basic.auth.fil", "sluiceway.rest.basic.auth.file"),
+        ("sluiceway.heartbeat.intervall.ms", "sluiceway.heartbeat.interval.ms"),
+        ("listeners.https.ssl.keystore.locaton", "listeners.https.ssl.keystore.location"),
+        ("admin.listeners.https.ssl.key.pasword", "admin.listeners.https.ssl.key.password"),
         ("zzz", None),
     ],
 )
 def test_a_mistyped_key_is_reported_with_a_similar_one(key: str, meant: str | None) -> None:
     assert unknown_keys([key, "group.id"]) == {key: meant}
+
+
+def test_every_documented_key_of_a_worker_file_is_known() -> None:
+    names = [key.name for key in _COMMON] + [BASIC_FILE, TOKEN_FILE]
+    tls = [f"{server}.https.ssl.{key}" for server in ("listeners", "admin.listeners") for key in _TLS.split()]
+    assert unknown_keys([*names, *tls]) == {}
+    for name in (*names, *tls):
+        if len(name) > len("plugin.path"):
+            assert unknown_keys([name[:-1]]) == {name[:-1]: name}
 
 
 def test_unknown_keys_are_logged_once_and_without_their_values(
