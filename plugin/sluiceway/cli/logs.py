@@ -7,6 +7,8 @@ from pathlib import Path
 
 from sluiceway.cli.common import Subparsers, say
 
+_ANSWER_SECONDS = 2.0
+
 
 def register(subparsers: Subparsers) -> None:
     parser = subparsers.add_parser("logs", help="show the log of a connector or of a process of 'sluiceway up'")
@@ -35,6 +37,8 @@ def run(options: argparse.Namespace) -> int:
     formatted = str if options.raw else log_files.readable
     lines, read = log_files.last_lines(file, options.lines)
     if not options.raw:
+        if options.name not in log_files.process_logs(home) and (shared := _shared_application(home, options.name)):
+            say(f"{options.name} runs in an application with others. 'sluiceway logs {shared}' shows its driver and tasks.\n")
         for line in log_files.error_of_driver(file, options.lines):
             say(line)
     for line in lines:
@@ -43,6 +47,24 @@ def run(options: argparse.Namespace) -> int:
         for line in log_files.follow(find, file, read):
             say(formatted(line))
     return 0
+
+
+def _shared_application(home: Path, name: str) -> str | None:
+    """Return the name for ``logs`` of the application that a connector shares, by the stack's REST API; None if it knows none."""
+    from sluiceway.errors import ConnectError
+    from sluiceway.provider.dag_bundle.dag_ids import APPLICATION_PREFIX
+    from sluiceway.rest.client import ConnectClient
+    from sluiceway.stack.addresses import running_rest
+
+    server = running_rest(home)
+    if server is None:
+        return None
+    try:
+        with ConnectClient(server, timeout=_ANSWER_SECONDS) as api:
+            application = api.application(name)["application"]
+    except ConnectError:
+        return None
+    return f"{APPLICATION_PREFIX}{application}" if application else None
 
 
 def _dag(name: str) -> str:

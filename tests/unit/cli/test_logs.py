@@ -13,7 +13,8 @@ import pytest
 from sluiceway import exit_codes
 from sluiceway.cli.log_files import finder, follow, last_lines, readable
 from sluiceway.cli.main import main
-from unit.cli.pretend_client import out
+from sluiceway.rest.client import RestError
+from unit.cli.pretend_client import PretendClient, out
 
 
 @pytest.fixture
@@ -81,6 +82,28 @@ def test_without_a_trace_the_error_is_a_drivers_last_line_of_that_level(
     assert main(["logs", "my sink", "--home", str(home)]) == 0
     head = "The driver's last error: [my sink|worker] my sink: no broker (sluiceway.driver)"
     assert (head in out(capsys)) is found
+
+
+@pytest.mark.parametrize("application", ["small", None])
+def test_the_log_of_a_connector_that_shares_an_application_leads_to_that_of_the_application(
+    home: Path, api: PretendClient, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, application: str | None
+) -> None:
+    monkeypatch.setattr("sluiceway.stack.addresses.running_rest", lambda _home: "http://s")
+    api.answer_application = lambda _name: {"application": application}  # type: ignore[method-assign]
+    attempt(home, 1, "a driver runs\n")
+    attempt(home, 1, "of the application\n", dag="application_x7Esmall")
+    hint = "my sink runs in an application with others. 'sluiceway logs application~small' shows its driver and tasks.\n\n"
+    for arguments, expected in (
+        (["my sink"], f"{hint if application else ''}a driver runs\n"),
+        (["my sink", "--raw"], "a driver runs\n"),
+        (["application~small", "--raw"], "of the application\n"),
+        (["rest", "-n", "1"], "three\n"),
+    ):
+        assert main(["logs", *arguments, "--home", str(home)]) == 0
+        assert capsys.readouterr().out == expected
+    api.failures = {"application": RestError(401, "no")}
+    assert main(["logs", "my sink", "--home", str(home)]) == 0
+    assert capsys.readouterr().out == "a driver runs\n"
 
 
 def test_a_name_without_a_log_is_told_what_there_is(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
