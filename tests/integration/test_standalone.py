@@ -199,6 +199,24 @@ def test_a_refused_connector_ends_the_process_with_connects_exit_code(
     assert 'Missing required configuration "topic" which has no default value.' in ended.stderr
 
 
+def test_brokers_that_do_not_answer_are_named_before_anything_starts(tmp_path: Path, unique: Callable[[str], str]) -> None:
+    import subprocess
+
+    servers = f"127.0.0.1:{free_port()}"
+    made = Quickstart(tmp_path, servers, unique("connect-test"), unique("local-file-sink"))
+    ended = subprocess.run(
+        [sys.executable, "-m", "sluiceway.cli.main", "standalone", *made.files],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=LIMIT,
+    )
+    assert ended.returncode == 1, ended.stderr
+    assert f"sluiceway: Cannot reach Kafka at {servers}: " in ended.stderr
+    assert "Check bootstrap.servers" in ended.stderr
+    assert "spark" not in ended.stderr
+
+
 @pytest.mark.long
 def test_the_console_source_reads_what_is_typed(tmp_path: Path, kafka_bootstrap: str, unique: Callable[[str], str]) -> None:
     import subprocess

@@ -49,9 +49,11 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
 
 
 def _installed(options: argparse.Namespace, kind: str) -> list[str]:
-    """Return the server's plugins of a type; none if it does not answer, or the command asks none."""
+    """Return the plugins of a type on the server, or on this machine if the command asks none."""
     if not hasattr(options, "server"):
-        return []
+        from sluiceway.herder.plugin_classes import installed_names
+
+        return installed_names(kind)
     try:
         with client(options) as api:
             return [each["class"] for each in api.plugins(connectors_only=False) if each["type"] == kind]

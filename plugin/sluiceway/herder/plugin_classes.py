@@ -61,11 +61,14 @@ def is_a(cls: type | None, kind: Kind) -> bool:
     return issubclass(cls, kind.base)
 
 
+def installed_names(type_: str) -> list[str]:
+    """Return the names of the plugins that are installed here, by the name of their kind in the REST API."""
+    return [java_name(cls) for kind in KINDS if kind.type == type_ for cls in installed_classes(kind)]
+
+
 def described(error: Exception) -> str:
     """Return an error's text, with the installed class that a misspelled one may mean."""
-    return with_similar_classes(
-        str(error), lambda type_: [java_name(cls) for kind in KINDS if kind.type == type_ for cls in installed_classes(kind)]
-    )
+    return with_similar_classes(str(error), installed_names)
 
 
 def plugin_class(name: str, wanted: VersionRange | None = None) -> PluginClass:

@@ -13,6 +13,7 @@ from fastapi import FastAPI
 
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.herder import Herder
+from sluiceway.herder.enrichment import check_converters
 from sluiceway.herder.loggers import Loggers
 from sluiceway.herder.plugin_path import use_plugin_path
 from sluiceway.metrics.beans import Bean
@@ -35,7 +36,7 @@ class RestServer:
 
     ``metrics`` returns the metrics of tasks that run for this process itself, in standalone mode.
 
-    Raises ConfigError for invalid keys and unreadable files.
+    Raises ConfigError for invalid keys, converters that are not installed, and unreadable files.
     """
 
     def __init__(
@@ -53,6 +54,7 @@ class RestServer:
         self._loggers = loggers or Loggers()
         self._authenticator = Authenticator.of(worker.raw, os.environ)
         use_plugin_path(worker.raw)
+        check_converters(worker.raw)
         admin = self._settings.admin_listeners
         self._groups = self._grouped(self._settings.listeners, Resources.ALL if admin is None else Resources.CONNECTORS)
         self._admin_groups = self._grouped(admin or (), Resources.ADMIN)

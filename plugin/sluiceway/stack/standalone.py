@@ -15,6 +15,7 @@ from sluiceway.errors import ConnectError
 from sluiceway.folders import scratch_folder
 from sluiceway.herder import Herder
 from sluiceway.herder.plugin_classes import described
+from sluiceway.kafka.reachability import check_brokers
 from sluiceway.rest.server import RestServer
 from sluiceway.spark.jvm_options import folder_variables
 from sluiceway.spark.launcher import SparkLauncher
@@ -49,6 +50,7 @@ def _run(worker_file: Path, connector_files: Sequence[Path]) -> int:
     server = DriverEndpointServer(endpoint)
     metrics = DriverMetrics(worker, worker.advertised_address, config, status, "127.0.0.1")
     rest = RestServer(worker, lambda: herder, metrics=metrics.beans)
+    check_brokers(worker)
     rest.start()  # before Spark, so that a port in use is reported at once
     context = local_context("sluiceway-standalone")
     launcher = SparkLauncher(context, metrics.target)

@@ -9,9 +9,10 @@ import httpx
 import pytest
 
 from sluiceway.config.worker import WorkerConfig
-from sluiceway.errors import MissingToolError
+from sluiceway.errors import ConfigError, MissingToolError
 from sluiceway.herder import Herder
 from sluiceway.herder.overview import Overview
+from sluiceway.herder.plugin_classes import described
 from sluiceway.rest.client import ConnectClient
 from sluiceway.rest.server import RestServer
 from sluiceway.storage.memory import MemoryConfigBackingStore, MemoryStatusBackingStore
@@ -47,6 +48,28 @@ def test_a_listener_without_a_host_answers_everywhere() -> None:
         assert httpx.get(f"{server.addresses[0]}/connectors").json() == []
     finally:
         server.stop()
+
+
+@pytest.mark.parametrize(
+    ("key", "name", "meant"),
+    [
+        ("key.converter", "JsonConvertr", "JsonConverter"),
+        (
+            "value.converter",
+            "org.apache.kafka.connect.storage.StringConvertor",
+            "org.apache.kafka.connect.storage.StringConverter",
+        ),
+        ("header.converter", "SimpleHeaderConvertr", "SimpleHeaderConverter"),
+    ],
+)
+def test_a_converter_that_does_not_exist_is_refused_at_the_start(key: str, name: str, meant: str) -> None:
+    worker = WorkerConfig.of({"listeners": "http://127.0.0.1:0", key: name})
+    herder = Herder(worker, MemoryConfigBackingStore(), MemoryStatusBackingStore())
+    with pytest.raises(
+        ConfigError, match=rf"Invalid value {name} for configuration {key}: Class {name} could not be found\."
+    ) as error:
+        RestServer(worker, lambda: herder)
+    assert described(error.value).endswith(f" Did you mean {meant}?")
 
 
 def test_a_port_that_is_taken_is_an_error_that_says_so_and_leaves_nothing_bound() -> None:
