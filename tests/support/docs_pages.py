@@ -34,6 +34,7 @@ ON_THE_DEMO = (
     "how-to/use-secrets.md",
     "how-to/use-spark-formats.md",
     "how-to/use-the-command-line.md",
+    "how-to/write-connectors.md",
     "how-to/write-files.md",
     "how-to/write-to-a-database.md",
 )
@@ -101,7 +102,8 @@ class Shell:
         self._code = folder / code
         # As with the virtual environment that the page activates.
         path = f"{programs}:{Path(sys.executable).parent}:{os.environ['PATH']}"
-        self._env = {**os.environ, "PATH": path, "SLUICEWAY_HOME": str(home), "SPARK_LOCAL_IP": "127.0.0.1"}
+        own = {"SLUICEWAY_HOME": str(home), "SPARK_LOCAL_IP": "127.0.0.1", "XDG_CONFIG_HOME": str(folder / "config")}
+        self._env = {**os.environ, "PATH": path, **own}
 
     def run(self, commands: str, *, within: float = 600) -> tuple[int, str]:
         """Run commands and return their exit code and output."""

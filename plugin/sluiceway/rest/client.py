@@ -280,7 +280,7 @@ class ConnectClient:
 
     def _unreachable(self, error: Exception) -> RestError:
         tried = " or ".join(_without_login(each) for each in self._servers)
-        return RestError(0, f"Cannot reach the REST API at {tried}: {error}. Is it running?")
+        return RestError(0, f"Cannot reach the REST API at {tried}: {str(error).rstrip('.')}. {_question(str(error))}")
 
 
 def _verify(ca: str | None, certificate: tuple[str, str | None] | None) -> ssl.SSLContext | bool:
@@ -293,6 +293,17 @@ def _verify(ca: str | None, certificate: tuple[str, str | None] | None) -> ssl.S
     except OSError as error:
         raise ConfigError(f"Cannot use the certificates for the REST API: {error}. Check their paths and format.") from error
     return context
+
+
+def _question(error: str) -> str:
+    """Return what to look at when a server cannot be reached: which side speaks TLS, its certificate, or whether it runs."""
+    if "CERTIFICATE_VERIFY_FAILED" in error:
+        return "Name the authority of its certificate: 'sluiceway contexts set NAME --server URL --ca FILE'."
+    if "WRONG_VERSION_NUMBER" in error:
+        return "Is it a server without TLS, whose address begins with http://?"
+    if "disconnected without sending a response" in error:
+        return "Is it a server with TLS, whose address begins with https://?"
+    return "Is it running?"
 
 
 def _without_login(url: str) -> str:

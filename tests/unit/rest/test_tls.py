@@ -15,6 +15,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import pkcs12
 
 from sluiceway.errors import ConfigError
+from sluiceway.rest.client import ConnectClient, RestError
 from sluiceway.rest.tls import server_context
 from support.certificates import Authority
 from unit.rest.servers import Start, status_of_connectors
@@ -75,6 +76,22 @@ def test_http_and_https_listen_side_by_side(start: Start, certificate: Certifica
     assert status_of_connectors(plain) == 200
     with pytest.raises(httpx.ConnectError):
         status_of_connectors(secure)  # does not trust it
+
+
+def test_a_client_that_does_not_speak_as_the_server_does_is_told_what_to_change(
+    start: Start, certificate: Certificate, tmp_path: Path
+) -> None:
+    keys = {"ssl.keystore.location": str(certificate.pem), "ssl.keystore.password": PASSWORD, "ssl.key.password": PASSWORD}
+    secure, plain = start(listeners="https://127.0.0.1:0,http://127.0.0.1:0", **keys).addresses
+    (tmp_path / "ca.pem").write_text(certificate.chain)
+    assert ConnectClient(secure, ca=str(tmp_path / "ca.pem")).connectors() == []
+    for server, told in (
+        (secure, r"\. Name the authority of its certificate: 'sluiceway contexts set NAME --server URL --ca FILE'\.$"),
+        (secure.replace("https", "http"), r"response\. Is it a server with TLS, whose address begins with https://\?$"),
+        (plain.replace("http", "https"), r"\. Is it a server without TLS, whose address begins with http://\?$"),
+    ):
+        with pytest.raises(RestError, match=told):
+            ConnectClient(server).connectors()
 
 
 def test_a_certificate_may_stand_in_the_worker_file_itself(start: Start, certificate: Certificate) -> None:
