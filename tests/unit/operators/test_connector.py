@@ -54,6 +54,7 @@ class Kafka:
         self.failures: tuple[str, ...] = ()
         self.backfills: list[tuple[str, str]] = []
         self.ended: list[str] = []
+        self.on_watch: Callable[[], object] = lambda: None
 
     def entry(self, name: str) -> ConnectorEntry | None:
         if self.config is None:
@@ -64,6 +65,7 @@ class Kafka:
     @contextmanager
     def watched_entry(self, name: str) -> Iterator[Callable[[], ConnectorEntry | None]]:
         self.opened += 1
+        self.on_watch()
         yield lambda: self.entry(name)
 
     def ensure_config(self, name: str, config: Mapping[str, str]) -> None:
@@ -490,13 +492,13 @@ def test_a_resume_within_pause_linger_starts_the_next_driver_in_the_same_try() -
     def drive() -> int:
         if next(drives) == 0:
             kafka.target = TargetState.PAUSED
-            threading.Timer(0.2, setattr, (kafka, "target", TargetState.STARTED)).start()
         else:
             assert kafka.target is TargetState.STARTED
             kafka.config = None
         return 0
 
     stage = Stage(kafka, drive)
+    kafka.on_watch = lambda: threading.Timer(0.2, setattr, (kafka, "target", TargetState.STARTED)).start()
     stage.linger = 60.0
     stage.run()
     assert next(drives) == 2
