@@ -272,6 +272,7 @@ class DriverOperator(Templated, SparkSubmitOperator):
     ) -> DriverEnd:
         """Submit the driver and block until it has ended; ``is_paused`` and ``on_pause`` as in ``DriverWatch``."""
         self._processes = None
+        hook.on_interrupt = partial(self._drain_late, hook, settings.drain_timeout)
         failure: Exception | None = None
         began = time.monotonic()
         with DriverWatch(
@@ -289,10 +290,6 @@ class DriverOperator(Templated, SparkSubmitOperator):
                 raise
             except Exception as error:  # noqa: BLE001 (hook and trackers raise several types; each means that the driver failed)
                 failure = error
-            except BaseException:  # the execution_timeout is over; afterwards Airflow calls on_kill, which has only seconds
-                if (processes := self._driver_processes(hook)) is not None:
-                    processes.drain_within(settings.drain_timeout, hook.await_submit)
-                raise
         code = hook.exit_code if hook.is_client_mode else None
         exit_code = code if code is not None else int(failure is not None)
         records, seconds = _reported_records(self._submission), time.monotonic() - began
@@ -322,6 +319,11 @@ class DriverOperator(Templated, SparkSubmitOperator):
     def _driver_store(self, context: Context) -> Any:
         """Return Airflow's task state store; None if the task is not durable, or Airflow has none."""
         return context.get("task_state_store") if self.durable else None
+
+    def _drain_late(self, hook: ConnectorSubmitHook, seconds: float, await_end: Callable[[], object]) -> None:
+        """Drain a driver whose task has lasted too long. The on_kill that Airflow calls afterwards has less time."""
+        if (processes := self._driver_processes(hook)) is not None:
+            processes.drain_within(seconds, await_end)
 
     def _driver_processes(self, hook: ConnectorSubmitHook) -> DriverProcesses | None:
         if self._processes is None and hook.is_client_mode and hook.submit_pid is not None:

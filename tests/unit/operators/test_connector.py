@@ -126,6 +126,7 @@ class SparkSubmit:
         self._drive = drive
         self.exit_code: int | None = None
         self.last_error: str | None = None
+        self.on_interrupt: Callable[[Callable[[], object]], None] = lambda await_end: None
         self.application = ""
         self.killed = self.left = False
         self.awaited: list[str] = []
@@ -143,8 +144,6 @@ class SparkSubmit:
 
     def detach_from_driver(self) -> None:
         self.left = True
-
-    def await_submit(self) -> None: ...
 
     def on_kill(self) -> None:
         self.killed = True
@@ -745,10 +744,10 @@ def test_an_execution_timeout_drains_the_driver_before_the_task_fails(monkeypatc
         def refresh(self) -> None: ...
 
         def drain_within(self, seconds: float, await_end: Callable[[], object]) -> None:
-            assert (seconds, await_end) == (30, stage.hook.await_submit)
-            calls.append("drained")
+            calls.append((seconds, await_end()))
 
     def drive() -> int:
+        stage.hook.on_interrupt(lambda: "ended")
         raise _TimeoutOfAirflow
 
     stage.hook._drive = drive
@@ -757,7 +756,7 @@ def test_an_execution_timeout_drains_the_driver_before_the_task_fails(monkeypatc
     monkeypatch.setattr(stage.operator, "_driver_processes", lambda hook: Processes() if hook.is_client_mode else None)
     with pytest.raises(_TimeoutOfAirflow):
         stage.run()
-    assert calls == (["drained"] if mode == "client" else [])
+    assert calls == ([(30, "ended")] if mode == "client" else [])
     assert not stage.hook.killed
 
 

@@ -53,7 +53,8 @@ class ConnectorSubmitHook(BaseHook):
         resolve: resolves references in Spark settings, just before they are written for spark-submit.
 
     ``ui_url`` is the address of the driver's Spark UI; None until the driver's log contains it, and always None in cluster mode.
-    ``on_ui`` is called when it is known.
+    ``on_ui`` is called when it is known. ``on_interrupt`` is called when Airflow ends the task by an exception while spark-submit
+    runs, with a function that waits for spark-submit's end.
     """
 
     def __init__(
@@ -68,6 +69,7 @@ class ConnectorSubmitHook(BaseHook):
         super().__init__()
         self.ui_url: str | None = None
         self.on_ui: Callable[[], None] = lambda: None
+        self.on_interrupt: Callable[[Callable[[], object]], None] = lambda await_end: None
         self.options = options or SubmitOptions()
         self._resolve = resolve
         connection = self._spark_connection(submission, conn_id, conf, self.options)
@@ -149,11 +151,6 @@ class ConnectorSubmitHook(BaseHook):
         finally:
             self._run_afterwards()
 
-    def await_submit(self) -> None:
-        """Log the rest of spark-submit's output until its end, after an exception has interrupted ``submit``."""
-        if self._process is not None:
-            self._process.wait()
-
     def on_kill(self) -> None:
         """End the driver, or keep it from starting."""
         self._killed = True
@@ -227,7 +224,12 @@ class ConnectorSubmitHook(BaseHook):
         self._process = process = SubmitProcess(
             plan.command(application), plan.environment, self._read_line, own_session=self.is_client_mode, keeps=(lock,)
         )
-        code = process.wait()
+        try:
+            code = process.wait()
+        except BaseException as error:
+            if not isinstance(error, Exception):  # Airflow's AirflowTaskTimeout, which it raises wherever the task is
+                self.on_interrupt(process.wait)
+            raise
         if code:
             raise process.failure(f"exit code {code}")
         if plan.connection.is_kubernetes and not self.is_client_mode and not self._detached and self._pod_exit_code != 0:

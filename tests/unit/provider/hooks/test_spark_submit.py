@@ -329,6 +329,37 @@ def test_a_driver_on_this_machine_counts_as_a_start_until_it_runs_its_connector_
     assert [*gate.log, "end"] == log
 
 
+class _Interrupt(BaseException):
+    """As Airflow's AirflowTaskTimeout."""
+
+
+def test_a_driver_whose_task_is_interrupted_keeps_its_files_to_its_end(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    folders: list[bool] = []
+
+    class Process(SubmitProcess):
+        interrupted = False
+
+        def wait(self) -> int:
+            if not self.interrupted:
+                self.interrupted = True
+                raise _Interrupt
+            return super().wait()
+
+    def on_interrupt(await_end: Callable[[], object]) -> None:
+        assert await_end() == 0
+        variables = json.loads((tmp_path / "seen.json").read_text())["env"]
+        folders.append(Path(variables["SPARK_LOCAL_DIRS"]).exists())
+
+    monkeypatch.setattr(hook_module, "SubmitProcess", Process)
+    monkeypatch.delenv("SPARK_LOCAL_DIRS", raising=False)
+    seen = _Seen(monkeypatch, tmp_path, "local[2]", "client", post_submit_commands=(f"touch {tmp_path / 'afterwards'}",))
+    seen.hook.on_interrupt = on_interrupt
+    with pytest.raises(_Interrupt):
+        seen.hook.submit("driver_app.py")
+    assert folders == [True]
+    assert (tmp_path / "afterwards").exists()
+
+
 def test_a_driver_that_airflow_ends_before_its_start_is_not_submitted(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(hook_module, "_starts", _Gate())
     seen = _Seen(monkeypatch, tmp_path, "local[2]", "client")
