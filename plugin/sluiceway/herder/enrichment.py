@@ -50,7 +50,6 @@ from sluiceway.herder.plugin_classes import (
 )
 from sluiceway.java.version_range import VersionRange
 from sluiceway.runtime.transforms.chain_config import CONDITION
-from sluiceway.runtime.transforms.chain_config import PREDICATE as PREDICATE_KEY
 
 Config = Mapping[str, str | None]
 
@@ -214,15 +213,6 @@ def _refusing(problem: Callable[[], str | None]) -> Callable[[str, ConfigValue],
     return refuse
 
 
-def _unlisted_predicate(prefix: str, config: Config) -> str | None:
-    """Return what is wrong with the predicate of a transform. Connect finds it when the connector starts, without its key."""
-    key, listed = prefix + PREDICATE_KEY, aliases(PREDICATES, config)
-    name = config.get(key)
-    if name is None or name in listed:
-        return None
-    return f"Invalid value {name} for configuration {key}: {PREDICATES} lists {', '.join(listed) or 'none'}"
-
-
 @dataclass(frozen=True, slots=True)
 class _Group:
     """Defines the keys of the aliases in ``transforms`` or ``predicates``."""
@@ -270,9 +260,7 @@ class _Group:
         if choice.usable is None:
             return definition
         own = choice.usable.config_def()  # type: ignore[attr-defined] # every plugin kind has it
-        condition = _refusing(lambda: _unlisted_predicate(prefix, config))
-        more = (replace(key, validator=condition) if key.name == PREDICATE_KEY else key for key in self.more)
-        return definition.embed(prefix, group, 2, ConfigDef([*own, *(key for key in more if key.name not in own)]))
+        return definition.embed(prefix, group, 2, ConfigDef([*own, *(key for key in self.more if key.name not in own)]))
 
     def _condition_problem(self, prefix: str, config: Config) -> str | None:
         if self.more and f"{prefix}negate" in config and f"{prefix}predicate" not in config:

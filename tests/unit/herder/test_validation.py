@@ -53,28 +53,6 @@ class ThoroughSource(SecretSource):
         return CONNECTOR
 
 
-PREDICATE = "org.apache.kafka.connect.transforms.predicates.RecordIsTombstone"
-
-
-@pytest.mark.parametrize(
-    ("predicates", "name", "listed"),
-    [
-        ({}, "p", "none"),
-        ({"predicates": "p,q", "predicates.p.type": PREDICATE, "predicates.q.type": PREDICATE}, "r", "p, q"),
-        ({"predicates": "p", "predicates.p.type": PREDICATE}, " p ", "p"),
-        ({"predicates.p.type": PREDICATE}, "p", "none"),
-        ({"predicates": "p", "predicates.p.type": PREDICATE}, "p", None),
-    ],
-)
-def test_a_predicate_that_no_key_lists_is_refused_as_at_the_start(
-    predicates: dict[str, str], name: str, listed: str | None
-) -> None:
-    filtered = {"transforms": "f", "transforms.f.type": "Filter", "transforms.f.predicate": name}
-    found = validate_config({**SOURCE, **filtered, **predicates}, WORKER)
-    error = f"Invalid value {name} for configuration transforms.f.predicate: predicates lists {listed}"
-    assert found.errors == ([] if listed is None else [error])
-
-
 def _refuse(name: str, value: Any) -> None:
     raise ConfigError(name, value, "too short")
 
