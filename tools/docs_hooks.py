@@ -1,6 +1,6 @@
 """MkDocs hooks: add the pages at the repository's root to the site, and check that the site loads nothing from other hosts.
 
-They also give each cell of a table the name of its column, which phones show.
+They also give each cell of a table the name of its column, which phones show, and keep short values in cells on one line.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ _TABLE = re.compile(r"<table>.*?</table>", re.DOTALL)
 _HEADING = re.compile(r"<th\b[^>]*>(.*?)</th>", re.DOTALL)
 _ROW = re.compile(r"<tr>.*?</tr>", re.DOTALL)
 _MARKUP = re.compile(r"<[^>]+>")
+_SHORT_CODE = re.compile(r"<code>(?=(?:[^<&]|&\w+;){1,10}</code>)")
 
 _LINK = re.compile(r"(\]\()([^)\s#:]+)(#[^)\s]*)?(\))")
 _TAG = re.compile(r"<(?:script|link|img|iframe|source)\b[^>]*>")
@@ -59,7 +60,10 @@ def on_page_markdown(markdown: str, *, page: Page, config: MkDocsConfig, files: 
 
 
 def on_page_content(content: str, *, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Name the column in each cell of a table: on a phone, cells are one below the other (assets/site.css)."""
+    """Name the column in each cell of a table, since on a phone cells are one below the other, and mark short values.
+
+    assets/site.css uses both.
+    """
     return _TABLE.sub(_with_columns, content)
 
 
@@ -68,7 +72,8 @@ def _with_columns(table: re.Match[str]) -> str:
 
     def named(row: re.Match[str]) -> str:
         columns = itertools.chain(names, itertools.repeat(""))
-        return re.sub("<td", lambda _: f'<td data-column="{next(columns)}"', row[0])
+        cells = re.sub("<td", lambda _: f'<td data-column="{next(columns)}"', row[0])
+        return _SHORT_CODE.sub('<code class="short">', cells)
 
     return _ROW.sub(named, table[0])
 

@@ -108,6 +108,16 @@ def test_each_cell_of_a_table_names_its_column(monkeypatch: pytest.MonkeyPatch) 
     assert made.startswith("<td><table>")
 
 
+def test_a_short_value_in_a_table_stays_on_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("material", reason="needs the extra 'docs'")
+    monkeypatch.syspath_prepend(ROOT / "tools")
+    hooks: Any = importlib.import_module("docs_hooks")
+    values = ["26214400", "lag:&lt;n&gt;", "io.debezium.schema.DefaultTopicNamingStrategy"]
+    row = "".join(f"<td><code>{each}</code></td>" for each in values)
+    made = hooks.on_page_content(f"<table><tr>{row}</tr></table>", page=None, config=None, files=None)
+    assert [f'<code class="short">{each}</code>' in made for each in values] == [True, True, False]
+
+
 def test_a_check_reports_stale_pages(
     make_docs: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
