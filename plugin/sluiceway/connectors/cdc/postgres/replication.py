@@ -155,7 +155,10 @@ def ensure_publication(connection: Connection, config: PostgresConfig, tables: S
     if exists and config.autocreate != "filtered":
         return
     if config.autocreate == "disabled":
-        raise ConnectError("Publication autocreation is disabled, please create one and restart the connector.")
+        raise ConnectError(
+            f"Publication {name} does not exist, and publication.autocreate.mode=disabled does not create it. Create it, or correct "
+            "publication.name, and restart the connector."
+        )
     listed = ", ".join(quoted(*table) for table in tables)
     if config.autocreate == "filtered" and not listed:
         raise ConnectError(f"No table filters found for filtered publication {name}")

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from sluiceway.connectors.cdc.postgres.config import postgres_config
-from sluiceway.connectors.cdc.postgres.replication import ServerIdentity, Slot, parse_history
+from sluiceway.connectors.cdc.postgres.replication import ServerIdentity, Slot, ensure_publication, parse_history
 from sluiceway.connectors.cdc.postgres.source import Position, moved_offset
 from sluiceway.connectors.cdc.postgres.start import LogLostError, check_slot_position, find_gap, plan_start
 from sluiceway.errors import ConnectError
@@ -50,6 +52,15 @@ def test_the_log_goes_on_behind_the_last_transaction_that_was_stored() -> None:
 def test_a_custom_snapshotter_is_refused() -> None:
     with pytest.raises(ConnectError, match="Choose another mode"):
         plan_start(postgres_config({**_CONFIG, "snapshot.mode": "custom"}), None)
+
+
+def test_a_publication_that_must_exist_and_does_not_is_named_with_its_keys() -> None:
+    server: Any = SimpleNamespace(execute=lambda *_: SimpleNamespace(fetchone=lambda: None))
+    config = postgres_config({**_CONFIG, "publication.name": "sho", "publication.autocreate.mode": "disabled"})
+    with pytest.raises(
+        ConnectError, match=r"Publication sho does not exist, and publication\.autocreate\.mode=.* publication\.name"
+    ):
+        ensure_publication(server, config, [])
 
 
 @pytest.mark.parametrize("mode", ["initial", "no_data"])
