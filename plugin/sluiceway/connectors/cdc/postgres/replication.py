@@ -156,8 +156,8 @@ def ensure_publication(connection: Connection, config: PostgresConfig, tables: S
         return
     if config.autocreate == "disabled":
         raise ConnectError(
-            f"Publication {name} does not exist, and publication.autocreate.mode=disabled does not create it. Create it, or correct "
-            "publication.name, and restart the connector."
+            f"Publication {name} does not exist, and publication.autocreate.mode=disabled does not create it. "
+            "Create it, or correct publication.name, and restart the connector."
         )
     listed = ", ".join(quoted(*table) for table in tables)
     if config.autocreate == "filtered" and not listed:
