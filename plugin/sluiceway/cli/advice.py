@@ -25,6 +25,7 @@ _PLUGINS = (
     "'sluiceway get plugins' lists the installed connectors. One of your own must be installed, or in PYTHONPATH or plugin.path, "
     "when Sluiceway starts."
 )
+_EXACTLY_ONCE = "This worker does not have exactly-once source support enabled."
 _LEVELS = " Use TRACE, DEBUG, INFO, WARN, ERROR, FATAL, or OFF."
 _NOT_FOUND = 404
 
@@ -33,12 +34,17 @@ def advised(error: ConnectError, options: argparse.Namespace) -> str:
     """Return the message of an error for the user of a command."""
     text = _STOP.sub(lambda found: f" Run: sluiceway stop {found[1]}", str(error))
     text = _CLASSES.sub(lambda found: f"{found[1]}.{connector_question(found[2], found[3])} {_PLUGINS}", text)
-    text = with_similar_classes(text, functools.partial(_installed, options))
+    text = with_worker_key(with_similar_classes(text, functools.partial(_installed, options)))
     if _ENDPOINT.search(text):
         text = _once(_ENDPOINT.sub("", text))
     if getattr(error, "status", 0) == _NOT_FOUND:
         text += _LEVELS if text.startswith("invalid log level ") else _alike_connectors(text, options)
     return text
+
+
+def with_worker_key(text: str) -> str:
+    """Return an error's text with the key of the worker file that a config needs."""
+    return text.replace(_EXACTLY_ONCE, f"{_EXACTLY_ONCE} Set exactly.once.source.support=enabled in the worker file.")
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from sluiceway.cli.advice import with_worker_key
 from sluiceway.cli.common import naming_refused, say
 from sluiceway.cli.secrets import shown
 from sluiceway.config.connector import APPLICATION
@@ -116,8 +117,8 @@ def _application(answer: Mapping[str, Any]) -> str | None:
 
 
 def _with_meant(error: str, value: Mapping[str, Any]) -> str:
-    """Return a key's error with the class that a misspelled one may mean: the server recommends the installed ones."""
-    return with_similar_classes(error, lambda _type: value.get("recommended_values") or ())
+    """Return a key's error with the class that a misspelled one may mean, of those that the server recommends."""
+    return with_worker_key(with_similar_classes(error, lambda _type: value.get("recommended_values") or ()))
 
 
 def _unknown(similar: str | None) -> str:

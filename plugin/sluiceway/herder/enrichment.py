@@ -89,12 +89,6 @@ def version_def(connector: type[Connector], config: Config) -> ConfigDef:
     )
 
 
-def check_converters(worker: Mapping[str, str]) -> None:
-    """Raise ConfigError for a converter of a worker's properties that is not installed, as Connect does when it starts."""
-    for key in CONVERTERS:
-        parse_value(key, worker.get(key), Type.CLASS, plugin_class)
-
-
 def aliases(key: str, config: Config) -> list[str]:
     """Return the aliases in ``transforms`` or ``predicates``, without duplicates."""
     value = parse_value(key, config.get(key), Type.LIST)

@@ -13,9 +13,9 @@ from fastapi import FastAPI
 
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.herder import Herder
-from sluiceway.herder.enrichment import check_converters
 from sluiceway.herder.loggers import Loggers
 from sluiceway.herder.plugin_path import use_plugin_path
+from sluiceway.herder.worker_check import check_worker
 from sluiceway.metrics.beans import Bean
 from sluiceway.package_imports import import_packages_first
 from sluiceway.rest.app import Resources, make_app
@@ -54,7 +54,7 @@ class RestServer:
         self._loggers = loggers or Loggers()
         self._authenticator = Authenticator.of(worker.raw, os.environ)
         use_plugin_path(worker.raw)
-        check_converters(worker.raw)
+        check_worker(worker)
         admin = self._settings.admin_listeners
         self._groups = self._grouped(self._settings.listeners, Resources.ALL if admin is None else Resources.CONNECTORS)
         self._admin_groups = self._grouped(admin or (), Resources.ADMIN)

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from sluiceway.cli.findings import findings
+from sluiceway.cli.main import main
+from sluiceway.config.worker import WorkerConfig
+from sluiceway.herder.validation import validate_config
+from sluiceway.rest.client import RestError
+from unit.cli.pretend_client import PretendClient
 
 
 def key(name: str, *errors: str, type_: str = "STRING") -> dict[str, Any]:
@@ -46,6 +53,16 @@ def test_a_misspelt_class_is_answered_with_one_that_the_server_recommends() -> N
     assert findings("c", {}, {"configs": [misspelt]}).errors[0].text == error  # an older server recommends nothing
     misspelt["value"]["recommended_values"] = ["a.AvroConverter", "a.JsonConverter"]
     assert findings("c", {}, {"configs": [misspelt]}).errors[0].text == f"{error} Did you mean JsonConverter?"
+
+
+def test_what_a_worker_must_have_enabled_is_said_with_its_key(api: PretendClient, capsys: pytest.CaptureFixture[str]) -> None:
+    config = {"name": "c", "connector.class": "FileStreamSource", "file": "f", "topic": "t", "exactly.once.support": "required"}
+    [error] = validate_config(config, WorkerConfig.of({})).errors
+    told = f"{error} Set exactly.once.source.support=enabled in the worker file."
+    assert findings("c", config, {"configs": [key("exactly.once.support", error)]}).errors[0].text == told
+    api.failures = {"status": RestError(400, error)}
+    main(["get", "status", "c"])
+    assert capsys.readouterr().err == f"sluiceway: {told}\n"
 
 
 def test_a_key_that_nobody_reads_is_a_warning_with_what_was_probably_meant() -> None:

@@ -72,6 +72,21 @@ def test_a_converter_that_does_not_exist_is_refused_at_the_start(key: str, name:
     assert described(error.value).endswith(f" Did you mean {meant}?")
 
 
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("exactly.once.source.support", "enable"),
+        ("topic.creation.enable", "maybe"),
+        ("connector.client.config.override.policy", "Al"),
+    ],
+)
+def test_a_worker_value_that_only_some_connectors_need_is_refused_at_the_start(key: str, value: str) -> None:
+    worker = WorkerConfig.of({"listeners": "http://127.0.0.1:0", key: value})
+    herder = Herder(worker, MemoryConfigBackingStore(), MemoryStatusBackingStore())
+    with pytest.raises(ConfigError, match=f"Invalid value {value} for configuration {key}: "):
+        RestServer(worker, lambda: herder)
+
+
 def test_a_port_that_is_taken_is_an_error_that_says_so_and_leaves_nothing_bound() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
