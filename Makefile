@@ -8,7 +8,7 @@ unexport PYTHONDONTWRITEBYTECODE
 .DEFAULT_GOAL := help
 .PHONY: help demo demo-hdfs down test check proof lint style types imports site format docs test-airflow test-clusters build-kubernetes test-kubernetes
 .PHONY: faults bench bench-airflow bench-frames bench-many bench-scaling clean test-columns test-frames bench-rest
-.PHONY: test-docs test-preview test-security test-stores test-plugins test-plugins-cdc test-plugins-kills bench-plugins test-cdc test-page
+.PHONY: test-docs test-executors test-preview test-security test-stores test-plugins test-plugins-cdc test-plugins-kills bench-plugins test-cdc test-page
 .PHONY: test-matrix test-airflow-versions test-own-airflow bench-metrics test-lineage test-metrics test-cdc-keys test-cdc-kills bench-cdc screenshots mutants mutants-map
 
 help:  ## list the targets
@@ -96,6 +96,10 @@ build-kubernetes: $(VENV)/.ready  ## build etcd, a Kubernetes API server and hel
 test-kubernetes: build-kubernetes  ## connectors in pods of a real API server; pods are local processes, so this needs root
 	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[kubernetes]'
 	$(BIN)/python -m pytest tests/clusters/test_kubernetes.py -v -s -p no:cacheprovider
+
+test-executors: $(VENV)/.ready  ## connectors under CeleryExecutor with Redis and PostgreSQL: kill each part; hours (KILLS=20)
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt apache-airflow-providers-celery 'celery<5.7'
+	$(BIN)/python -m pytest tests/executors -v -s -p no:cacheprovider
 
 test-frames: $(VENV)/.ready  ## kill sinks to files and tables, and SparkSource, at random and at each point of a commit; 3 hours (KILLS=50 CLUSTER_KILLS=50 SEED=1)
 	$(BIN)/python -m pytest tests/integration/test_file_sinks.py tests/integration/test_table_sinks.py -p no:cacheprovider

@@ -25,6 +25,7 @@ TARGETS = (
     "test-cdc-kills",
     "test-clusters",
     "test-columns",
+    "test-executors",
     "test-frames",
     "test-lineage",
     "test-matrix",

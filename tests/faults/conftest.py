@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,7 +14,8 @@ from support.broker import READY_SECONDS
 from support.faults.broker import FaultyBroker
 from support.faults.cluster import Cluster
 from support.faults.guarantee import Guarantee
-from support.faults.rows import NewRow, Row, table, without_a_line, without_a_test
+from support.faults.row_report import pytest_runtest_makereport, row, rows_of, shown_by  # noqa: F401 (a hook and a fixture)
+from support.faults.rows import table, without_a_line, without_a_test
 from support.faults.worker_group import WorkerGroup, worker_group
 
 if TYPE_CHECKING:
@@ -28,14 +29,11 @@ _SLICE = (
     "test_named_points.py::test_a_source_killed_at_a_named_point_continues_after_its_last_commit[exactly_once-sent]",
 )
 
-_ROWS = pytest.StashKey[list[Row]]()
 _TESTED = pytest.StashKey[list[tuple[int, ...]]]()
-_ROW = pytest.StashKey[Row]()
 
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "matrix(*rows): the rows of the fault matrix that a test shows")
-    config.stash[_ROWS] = []
     config.stash[_TESTED] = []
 
 
@@ -45,25 +43,16 @@ def pytest_itemcollected(item: pytest.Item) -> None:
     item.config.stash[_TESTED].append(shown_by(item))
 
 
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Mark the row of a passed test as held."""
-    report = yield
-    if report.when == "call" and (row := item.stash.get(_ROW, None)) is not None:
-        row.holds = report.passed
-    return report
-
-
 def pytest_sessionfinish(session: pytest.Session) -> None:
     """Fail a run of the whole matrix if a row was not confirmed, even if its test was skipped."""
-    rows, tested = session.config.stash[_ROWS], session.config.stash[_TESTED]
+    rows, tested = rows_of(session.config), session.config.stash[_TESTED]
     whole = without_a_test(tested) == "none" and session.testscollected == len(tested)
     if whole and not session.config.option.collectonly and without_a_line(rows) != "none":
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    rows, tested = config.stash[_ROWS], config.stash[_TESTED]
+    rows, tested = rows_of(config), config.stash[_TESTED]
     if config.option.collectonly:
         terminalreporter.write_line(f"rows without a test: {without_a_test(tested)}")
     elif rows:
@@ -71,25 +60,6 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
         for line in table(rows):
             terminalreporter.write_line(line)
         terminalreporter.write_line(f"rows without a line that holds: {without_a_line(rows)}")
-
-
-def shown_by(item: pytest.Item) -> tuple[int, ...]:
-    """Return the matrix rows that a test covers; a parameter's mark overrides the test's."""
-    marks = [mark for mark in item.own_markers if mark.name == "matrix"]
-    return marks[-1].args if marks else ()
-
-
-@pytest.fixture
-def row(request: pytest.FixtureRequest) -> NewRow:
-    """Add the test's row to the table: ``row(fault, expected)``."""
-
-    def new(fault: str, expected: str) -> Row:
-        made = Row(shown_by(request.node), fault, expected)
-        request.config.stash[_ROWS].append(made)
-        request.node.stash[_ROW] = made
-        return made
-
-    return new
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,6 @@ import os
 import signal
 import time
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
 
@@ -158,8 +157,8 @@ def test_deleting_a_hand_written_dag_keeps_its_connector(new_job: Job, row: NewR
 @pytest.mark.parametrize("button", ["clear", "mark success", "mark failed"])
 def test_clearing_or_marking_a_task_ends_its_driver(job: Job, row: NewRow, button: str) -> None:
     made = row(f"{button} in Airflow", f"{AT_LEAST_ONCE}, the old driver gone within 30 s, then one again")
-    driver, run = job.driver(), job.run_id()
-    press(job, run, button)
+    driver = job.driver()
+    job.press(button)
     seconds = await_exit(driver)
     job.more()
     job.running()
@@ -168,14 +167,3 @@ def test_clearing_or_marking_a_task_ends_its_driver(job: Job, row: NewRow, butto
     assert len(job.drivers()) == 1
     job.judge(made)
     made.seen += f"; the driver was gone after {seconds:.1f} s"
-
-
-def press(job: Job, run: str, button: str) -> None:
-    """Send the request of a button in Airflow's UI."""
-    client = job.stack.airflow
-    if button == "clear":
-        body: dict[str, Any] = {"dry_run": False, "dag_run_id": run, "task_ids": ["run"], "only_failed": False}
-        client.post(f"/dags/{job.name}/clearTaskInstances", json=body).raise_for_status()
-        return
-    state = {"mark success": "success", "mark failed": "failed"}[button]
-    client.patch(f"/dags/{job.name}/dagRuns/{run}/taskInstances/run", json={"new_state": state}).raise_for_status()

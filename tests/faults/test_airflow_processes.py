@@ -77,20 +77,12 @@ def test_the_connector_recovers_from_the_kill_of_any_process(job: Job, row: NewR
         started = supervisor.submit(job.stack.up)
         if not outlived:
             await_exit(first)
-        seen = eventually(lambda: _steady(job), what=f"a driver that runs, after {victim} was killed")
+        seen = eventually(job.steady, what=f"a driver that runs, after {victim} was killed")
         job.more()
         made.recovered(time.monotonic() - killed)
         started.result()
     assert (seen == first) is outlived
     job.judge(made, faults=0 if outlived else 1)
-
-
-def _steady(job: Job) -> psutil.Process | None:
-    """Return the only driver, once it has reported the connector and its task as RUNNING."""
-    drivers = job.drivers()
-    if len(drivers) != 1 or job.stack.states(job.name) != ("RUNNING", "RUNNING"):
-        return None
-    return drivers[0] if job.stack.worker_id(job.name).endswith(f":{drivers[0].pid}") else None
 
 
 # The pause sync, in the four processes of two API servers.
@@ -138,7 +130,7 @@ def test_a_restart_by_rest_starts_failed_connectors_and_tasks(new_job: Job, row:
         eventually(lambda: stack.task_states(job.name) == ["failed"], what="the task failed")
         asked = time.monotonic()
         stack.connect.restart(job.name, tasks=True)
-        eventually(lambda: _steady(job), what="another driver")
+        eventually(job.steady, what="another driver")
         job.more()
         made.recovered(time.monotonic() - asked)
         job.judge(made)

