@@ -18,6 +18,7 @@ def test_a_port_in_use_is_one_line_that_names_it_and_the_key_before_spark_starts
     started = Mock(side_effect=AssertionError("Spark starts"))
     monkeypatch.setattr(standalone, "local_context", started)
     monkeypatch.setattr(standalone, "log_to_stderr", Mock())
+    monkeypatch.setattr(standalone, "check_brokers", Mock())
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
         file = tmp_path / "worker.properties"
