@@ -84,15 +84,16 @@ class Shell:
     """Runs commands in a folder where ``.sluiceway`` is a stack's folder.
 
     Args:
-        folder: stands for the checkout.
+        folder: stands for the checkout, or for a folder of the reader's own.
         home: the stack's folder, which need not exist yet.
-        code: where the page's Python files are saved, from ``folder``.
+        code: where the page's Python files are saved in the checkout, from ``folder``; by default in a folder of their own.
     """
 
     def __init__(self, folder: Path, home: Path, code: str = ".") -> None:
         home.mkdir(parents=True, exist_ok=True)
         (folder / ".sluiceway").symlink_to(home)
-        (folder / "pyproject.toml").symlink_to(TESTS.parent / "pyproject.toml")  # pytest's settings hold for readers, too
+        if code != ".":  # in a checkout, whose settings of pytest hold for readers, too
+            (folder / "pyproject.toml").symlink_to(TESTS.parent / "pyproject.toml")
         programs = folder / "programs"
         programs.mkdir()
         # Docker does not run in the machines of the tests: the servers are the tests' own.
