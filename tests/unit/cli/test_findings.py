@@ -23,11 +23,11 @@ def test_a_config_in_order_is_valid() -> None:
 
 
 def test_errors_are_told_with_key_and_value_but_without_secrets() -> None:
-    config = {"tasks.max": "zero", "pass": "hunter2", "db.password": "hunter3"}
+    config = {"tasks.max": "zero", "unlock": "hunter2", "db.password": "hunter3"}
     answer = {
         "configs": [
             key("tasks.max", "Invalid value zero\nfor configuration tasks.max"),
-            key("pass", "too short", type_="PASSWORD"),
+            key("unlock", "too short", type_="PASSWORD"),
             key("db.password", "too long"),
             key("topic", "missing", "still missing"),
         ]
@@ -36,7 +36,7 @@ def test_errors_are_told_with_key_and_value_but_without_secrets() -> None:
         "c: 5 error(s), 0 warning(s)",
         "  error    tasks.max = zero",
         "           Invalid value zero for configuration tasks.max",
-        "  error    pass = [hidden]",
+        "  error    unlock = [hidden]",
         "           too short",
         "  error    db.password = [hidden]",
         "           too long",
