@@ -35,6 +35,7 @@ that print data take `--output`.
 | `SLUICEWAY_CONTEXT` | default of `--context` |
 | `SLUICEWAY_TOKEN` | a bearer token that goes with every request |
 | `SLUICEWAY_HOME` | the folder of the local stack (default: `.sluiceway`) |
+| `KAFKA_JVM_PERFORMANCE_OPTS` | further options for the JVM of the local broker, such as `-Xmx2g` |
 
 ## Exit codes
 

@@ -16,7 +16,7 @@ from confluent_kafka import Consumer, Producer
 from confluent_kafka.admin import AdminClient, ConfigResource
 
 from sluiceway.errors import ConnectError, MissingToolError
-from sluiceway.stack.broker import EmbeddedBroker
+from sluiceway.stack.broker import JVM_OPTIONS, EmbeddedBroker
 from sluiceway.stack.ports import free_port, port_is_open
 from support.eventually import LIMIT, eventually
 
@@ -89,8 +89,9 @@ def test_starting_a_running_broker_gives_the_running_one(running: EmbeddedBroker
         EmbeddedBroker(running.state_dir, port=free_port()).start()
 
 
-def test_given_port_and_properties_reach_kafka(running: EmbeddedBroker) -> None:
+def test_given_port_properties_and_options_reach_kafka(running: EmbeddedBroker) -> None:
     assert running.start() == f"127.0.0.1:{running.port}"
+    assert set(os.environ[JVM_OPTIONS].split()) <= set(psutil.Process(running.status().pid).cmdline())
     settings = properties(f"127.0.0.1:{running.port}")
     assert settings["num.partitions"] == "3"
     assert settings["group.initial.rebalance.delay.ms"] == "0"

@@ -6,15 +6,13 @@ even if it is killed.
 
 from __future__ import annotations
 
-import contextlib
 import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 
-from sluiceway.stack.broker import EmbeddedBroker
+from sluiceway.stack.broker import JVM_OPTIONS, EmbeddedBroker
 from support.eventually import LIMIT
 from support.guard import Guard
 
@@ -23,7 +21,7 @@ READY_SECONDS = LIMIT
 #: The environment variable with the run's folder, inherited by xdist workers. Each broker has a folder in it.
 FOLDER_VARIABLE = "SLUICEWAY_TEST_BROKER_DIR"
 
-_JAVA_OPTIONS = "JDK_JAVA_OPTIONS"  # read by Java's launcher
+_SHORT_LIVED = "-XX:TieredStopAtLevel=1"  # a broker of some minutes does not repay the optimizing compiler
 
 
 class SharedBrokers:
@@ -32,6 +30,7 @@ class SharedBrokers:
     def __init__(self) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="sluiceway-tests-"))
         os.environ[FOLDER_VARIABLE] = str(self.folder)
+        os.environ.setdefault(JVM_OPTIONS, _SHORT_LIVED)  # of every broker that a test starts, also by a command
         self._guard = Guard(stop_all, self.folder)
 
     def close(self) -> None:
@@ -51,18 +50,4 @@ def stop_all(folder: str | Path) -> None:
 def shared_bootstrap() -> str:
     """Return the address of this worker's broker; the first call starts it."""
     folder = Path(os.environ[FOLDER_VARIABLE], os.environ.get("PYTEST_XDIST_WORKER", "main"))
-    with short_lived():
-        return EmbeddedBroker(folder).start(progress=lambda line: print(line, file=sys.stderr), timeout=READY_SECONDS)
-
-
-@contextlib.contextmanager
-def short_lived() -> Iterator[None]:
-    """Start Java processes without the optimizing compiler, which a broker of some minutes does not repay."""
-    before = os.environ.get(_JAVA_OPTIONS)
-    os.environ[_JAVA_OPTIONS] = "-XX:TieredStopAtLevel=1"
-    try:
-        yield
-    finally:
-        os.environ.pop(_JAVA_OPTIONS)
-        if before is not None:
-            os.environ[_JAVA_OPTIONS] = before
+    return EmbeddedBroker(folder).start(progress=lambda line: print(line, file=sys.stderr), timeout=READY_SECONDS)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import base64
 import logging
+import os
 import re
+import shlex
 import subprocess
 import uuid
 from collections.abc import Mapping
@@ -31,6 +33,9 @@ _STOP_SECONDS = 30.0
 _FORMAT_SECONDS = 120
 _STARTED = "Kafka Server started"
 _JVM_FLAGS = ("-Xms128m", "-Xmx768m", "-XX:+UseSerialGC", "-Djava.awt.headless=true")
+JVM_OPTIONS = "KAFKA_JVM_PERFORMANCE_OPTS"
+"""The environment variable with further options of the broker's JVM, which Kafka's own scripts read too."""
+
 _PORT = re.compile(r"^\d{1,5}$")
 
 # Settings for a single machine. Internal topics have few partitions, because each costs files and start time.
@@ -123,7 +128,13 @@ class EmbeddedBroker:
                 return self._running_address(timeout)
             jars = maven.resolve(COORDINATES, title=f"Apache Kafka {KAFKA_VERSION} (about 50 MB)", progress=progress)
             port = self._choose_port()
-            java = [str(find_java().executable), *_JVM_FLAGS, "-cp", maven.classpath(jars)]
+            java = [
+                str(find_java().executable),
+                *_JVM_FLAGS,
+                *shlex.split(os.environ.get(JVM_OPTIONS, "")),
+                "-cp",
+                maven.classpath(jars),
+            ]
             write_atomically(self._config, self._settings(port), mode=0o600)
             log4j = self.state_dir / "log4j2.properties"
             write_atomically(log4j, _LOG4J, mode=0o600)

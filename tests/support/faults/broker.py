@@ -11,7 +11,6 @@ import psutil
 from sluiceway.stack.broker import EmbeddedBroker
 from sluiceway.stack.maven import Progress
 from sluiceway.stack.ports import free_port
-from support.broker import short_lived
 from support.eventually import LIMIT
 from support.faults.proxy import TcpProxy
 from support.freeze import freeze
@@ -36,8 +35,7 @@ class FaultyBroker(EmbeddedBroker):
         return f"{_HOST}:{self.proxy.port}"
 
     def start(self, progress: Progress | None = None, timeout: float = LIMIT) -> str:
-        with short_lived():
-            return super().start(progress, timeout)
+        return super().start(progress, timeout)
 
     def kill(self) -> None:
         """Kill the broker with SIGKILL and wait until it has ended; ``start`` restarts it with the same data."""

@@ -131,7 +131,7 @@ def messages(registry: Registry, node: Any, payloads: list[bytes]) -> list[bytes
     return [prefix + data for data in payloads]
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", [*range(16), *(pytest.param(seed, marks=pytest.mark.long) for seed in range(16, 60))])
 def test_random_unions_are_written_as_they_were_read(registry: Registry, seed: int) -> None:
     types = Types(seed)
     node, write = types.of(("record", "union", "array", "map")[seed % 4], 3)
