@@ -88,12 +88,13 @@ def ensure_internal_topic(admin: AdminClient, topic: InternalTopic, *, may_creat
         InternalTopicError: it is not compacted, has too many partitions, or cannot be created. Names the key to change.
         KafkaClientError: the cluster did not answer.
     """
-    count = partition_count(admin, topic.name)
-    if count is None:
+    created = False
+    if partition_count(admin, topic.name) is None:
         may_create()
-        if _create(admin, topic):
-            return _wait_for_leaders(admin, topic.name)
-        count = _wait_for_leaders(admin, topic.name)  # another process created it first
+        created = _create(admin, topic)
+    count = await_leaders(admin, topic.name)  # also of a topic that another process has just created
+    if created:
+        return count
     if topic.single_partition and count > 1:
         raise InternalTopicError(
             f"Topic '{topic.name}' supplied via the '{topic.key}' property is required to have a single partition in order "
@@ -120,6 +121,23 @@ def topic_id(admin: AdminClient, topic: str) -> str | None:
     """Return the topic id, which a topic created again under the same name does not share. None if it does not exist."""
     description = _describe(admin, topic)
     return None if description is None else str(description.topic_id)
+
+
+def await_leaders(admin: AdminClient, topic: str) -> int:
+    """Wait until each partition of a topic that exists has a leader, before which it has no offsets. Return their number.
+
+    Raises ConnectError after 15 s, and KafkaClientError.
+    """
+    deadline = time.monotonic() + _LEADER_SECONDS
+    while True:
+        description = _describe(admin, topic)
+        if description is not None and all(each.leader is not None for each in description.partitions):
+            return len(description.partitions)
+        if time.monotonic() > deadline:
+            raise ConnectError(
+                f"Not every partition of topic '{topic}' has a leader after {_LEADER_SECONDS:.0f} s. Are all brokers up?"
+            )
+        time.sleep(0.02)
 
 
 def create_topic(
@@ -271,20 +289,6 @@ def _create(admin: AdminClient, topic: InternalTopic) -> bool:
                 f"or name another one in '{topic.key}'."
             ) from error
         raise
-
-
-def _wait_for_leaders(admin: AdminClient, topic: str) -> int:
-    deadline = time.monotonic() + _LEADER_SECONDS
-    while True:
-        description = _describe(admin, topic)
-        if description is not None and all(each.leader is not None for each in description.partitions):
-            return len(description.partitions)
-        if time.monotonic() > deadline:
-            raise ConnectError(
-                f"Topic '{topic}' was created, but not all its partitions have a leader after {_LEADER_SECONDS:.0f} s. Check "
-                "that all brokers are up."
-            )
-        time.sleep(0.02)
 
 
 def _check_compaction(admin: AdminClient, topic: InternalTopic) -> None:

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from sluiceway.api.task import TopicPartition
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import KafkaClientError
-from sluiceway.kafka.admin import create_topic, end_offsets, partition_count
+from sluiceway.kafka.admin import await_leaders, create_topic, end_offsets, partition_count
 from sluiceway.kafka.clients import AdminClient, admin_client
 from sluiceway.kafka.kafka_based_log import KafkaBasedLog, LogRecord
 from sluiceway.storage.codec import KeyValue
@@ -87,7 +87,6 @@ class HistoryTopic:
             if not self._exists or not newest:
                 if not partition_count(self._client(), self._name):
                     self._create()
-                self._exists = True
                 self._refresh()
         except KafkaClientError as error:
             if error.code not in _REFUSED:
@@ -106,6 +105,9 @@ class HistoryTopic:
         create_topic(self._client(), self._name, 1, configs.replication_factor, {**configs.settings, **_SETTINGS})
 
     def _refresh(self) -> None:
+        if not self._exists:
+            await_leaders(self._client(), self._name)
+            self._exists = True
         # The end with open transactions: that of the own last transaction may still be without its marker.
         end = end_offsets(self._client(), [self._partition], read_committed=False)[self._partition]
         if self._end - 1 <= end <= self._end:
