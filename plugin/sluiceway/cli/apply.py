@@ -57,7 +57,7 @@ def run(options: argparse.Namespace) -> int:
 
     with client(options) as api:
         steps = plan(options.files, api, prune=options.prune)
-        _show(steps)
+        _show(api, steps)
         if options.dry_run:
             code = _check(api, steps)
             say(f"Dry run: {summary(steps)}")
@@ -73,7 +73,7 @@ def run(options: argparse.Namespace) -> int:
 def run_diff(options: argparse.Namespace) -> int:
     with client(options) as api:
         steps = plan(options.files, api, prune=options.prune)
-    _show(steps)
+        _show(api, steps)
     return exit_codes.DIFFERENT if any(step.action != "keep" for step in steps) else exit_codes.DONE
 
 
@@ -86,10 +86,13 @@ def plan(paths: Sequence[Path], api: ConnectClient, *, prune: bool = False) -> l
     return changes(files, {name: info["config"] for name, info in api.infos().items()}, prune=prune)
 
 
-def _show(steps: list[ConnectorChange]) -> None:
+def _show(api: ConnectClient, steps: list[ConnectorChange]) -> None:
+    from sluiceway.cli.secrets import DeclaredPasswords
+
+    declared = DeclaredPasswords(api)
     for step in steps:
         if step.action != "keep":
-            say("\n".join(step.lines()))
+            say("\n".join(step.lines(declared.keys(step.before, step.after))))
 
 
 def make_change(api: ConnectClient, step: ConnectorChange) -> None:

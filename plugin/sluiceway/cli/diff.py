@@ -1,12 +1,12 @@
-"""Computes the changes that make connectors match files. No I/O."""
+"""Computes the changes that make connectors match files. Asks the server for types of keys only; no other I/O."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from sluiceway.cli.secrets import shown
+from sluiceway.cli.secrets import DeclaredPasswords, shown
 from sluiceway.config.connector_files import ConnectorFile
 from sluiceway.config.password import HIDDEN
 from sluiceway.errors import ConfigError
@@ -25,13 +25,16 @@ class ConnectorChange:
     after: Mapping[str, str] | None = field(repr=False)
     initial_state: str | None = None
 
-    def lines(self) -> Iterator[str]:
-        """Yield the change as a diff with secrets masked; an unchanged connector has one line."""
+    def lines(self, passwords: Container[str]) -> Iterator[str]:
+        """Yield the change as a diff with secrets masked; an unchanged connector has one line.
+
+        ``passwords`` are the keys of type password.
+        """
         yield f"{_SIGNS[self.action]} {self.name}"
         if self.action in ("create", "change"):
             before, after = self.before or {}, self.after or {}
             for key in sorted({*before, *after}):
-                yield from _key_lines(key, before.get(key), after.get(key))
+                yield from _key_lines(key, before.get(key), after.get(key), passwords)
 
 
 def changes(files: Sequence[ConnectorFile], configs: Mapping[str, Mapping[str, str]], *, prune: bool) -> list[ConnectorChange]:
@@ -48,10 +51,12 @@ def changes(files: Sequence[ConnectorFile], configs: Mapping[str, Mapping[str, s
     return [*found, *(ConnectorChange("delete", name, configs[name], None) for name in gone)]
 
 
-def config_lines(before: Mapping[str, str], edits: Mapping[str, str | None], name: str) -> list[str]:
+def config_lines(before: Mapping[str, str], edits: Mapping[str, str | None], name: str, declared: DeclaredPasswords) -> list[str]:
     """Return the diff of setting keys of a connector's config (None removes a key); empty if nothing changes."""
     after = {key: value for key, value in {**before, **edits}.items() if value is not None}
-    return [] if after == dict(before) else list(ConnectorChange("change", name, before, after).lines())
+    if after == dict(before):
+        return []
+    return list(ConnectorChange("change", name, before, after).lines(declared.keys(before, after)))
 
 
 def summary(found: Collection[ConnectorChange]) -> str:
@@ -67,13 +72,13 @@ def _change(file: ConnectorFile, before: Mapping[str, str] | None) -> ConnectorC
     return ConnectorChange("keep" if dict(before) == file.config else "change", file.name, before, file.config)
 
 
-def _key_lines(key: str, before: str | None, after: str | None) -> Iterator[str]:
+def _key_lines(key: str, before: str | None, after: str | None, passwords: Container[str]) -> Iterator[str]:
     if before == after:
         return
     if before is not None:
-        yield f"  - {key}: {shown(key, before)}"
+        yield f"  - {key}: {shown(key, before, passwords)}"
     if after is not None:
-        yield f"  + {key}: {shown(key, after)}"
+        yield f"  + {key}: {shown(key, after, passwords)}"
 
 
 def _check(files: Sequence[ConnectorFile]) -> None:

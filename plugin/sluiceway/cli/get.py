@@ -132,9 +132,9 @@ def _task_rows(tasks: list[dict[str, Any]], _options: argparse.Namespace) -> Row
 
 
 def _tasks(api: ConnectClient, options: argparse.Namespace) -> list[dict[str, Any]]:
-    from sluiceway.cli.secrets import masked, password_keys
+    from sluiceway.cli.secrets import DeclaredPasswords, masked
 
-    passwords = password_keys(api, api.config(options.name))
+    passwords = DeclaredPasswords(api).keys(api.config(options.name))
     return [{**task, "config": masked(task["config"], passwords)} for task in api.tasks(options.name)]
 
 

@@ -45,6 +45,7 @@ def run(options: argparse.Namespace) -> int:
 def run_rollback(options: argparse.Namespace) -> int:
     """Print the changes and make them. The server puts in the current secrets, which the history does not have."""
     from sluiceway.cli.diff import config_lines
+    from sluiceway.cli.secrets import DeclaredPasswords
     from sluiceway.config.password import HIDDEN
     from sluiceway.rest.client import RestError
 
@@ -57,7 +58,7 @@ def run_rollback(options: argparse.Namespace) -> int:
                 raise
             current = {}  # it was deleted
         edits = {key: current.get(key, value) if HIDDEN in value else value for key, value in wanted.items()}
-        found = config_lines(current, {**dict.fromkeys(current), **edits}, options.name)
+        found = config_lines(current, {**dict.fromkeys(current), **edits}, options.name, DeclaredPasswords(api))
         if found:
             say("\n".join(found))
         if found and not options.dry_run:

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from sluiceway.cli.findings import Findings
 from sluiceway.cli.output import Rows
+from sluiceway.cli.plugin_keys import CONVERTERS, plugin_keys
 from sluiceway.config.masking import masked
-
-CLASS = "connector.class"
-CONVERTERS = ("key.converter", "value.converter", "header.converter")
 
 PYTHON, JAVA, MISSING = "Python", "Java", "missing"
 
-_STAGE = re.compile(r"(transforms|predicates)\.[^.]+\.type")
 _SUFFIXES = ("Connector", "HeaderConverter", "Converter", "Transformation", "Predicate")
 
 
@@ -112,13 +108,6 @@ class ConnectorReport:
 
 
 HEAD = ("NAME", "TYPE", "STATE", "CLASS", "ON THE TARGET", "CAN MOVE")
-
-
-def plugin_keys(config: Mapping[str, str]) -> dict[str, str]:
-    """Return the class names in a config by key: first the connector, then converters, transforms and predicates."""
-    found = {CLASS: config.get(CLASS, "")}
-    found |= {key: config[key] for key in CONVERTERS if config.get(key)}
-    return found | {key: value for key, value in config.items() if _STAGE.fullmatch(key) and value}
 
 
 def wanted_version(config: Mapping[str, str], key: str) -> str | None:

@@ -9,18 +9,17 @@ from typing import Any
 from sluiceway.cli.findings import Findings, checked
 from sluiceway.cli.migration_cluster import NOT_FOUND, Cluster
 from sluiceway.cli.migration_report import (
-    CLASS,
     JAVA,
     PYTHON,
     ConnectorReport,
     Implementation,
     connector_report,
     is_named,
-    plugin_keys,
     version_there,
     wanted_version,
 )
 from sluiceway.cli.migration_steps import View
+from sluiceway.cli.plugin_keys import CLASS, plugin_keys
 from sluiceway.rest.client import RestError
 
 _NO_SUCH_VERSION = 400

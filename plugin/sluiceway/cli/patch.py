@@ -24,14 +24,16 @@ def run(options: argparse.Namespace) -> int:
     """Print and make the changes, connector by connector."""
     from sluiceway.cli.diff import config_lines
     from sluiceway.cli.findings import print_unread_keys
+    from sluiceway.cli.secrets import DeclaredPasswords
 
     changes: dict[str, str | None] = {**dict(options.set), **dict.fromkeys(options.remove)}
     if not changes:
         raise ConfigError("No changes given. Use --set KEY=VALUE or --remove KEY.")
     with client(options) as api:
+        declared = DeclaredPasswords(api)
         for name in names_of(options):
             before = api.config(name)
-            lines = config_lines(before, changes, name)
+            lines = config_lines(before, changes, name, declared)
             for key in options.remove:
                 if key not in before:
                     say(f"{name} does not set {key}. {did_you_mean(key, before)}".rstrip())

@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 from sluiceway.cli.diff import changes, config_lines, summary
-from sluiceway.cli.secrets import is_secret, masked, shown
+from sluiceway.cli.secrets import DeclaredPasswords, is_secret, masked, shown
 from sluiceway.config.connector_files import ConnectorFile
 from sluiceway.errors import ConfigError
+from unit.cli.pretend_client import PretendClient
 
 
 def file(name: str, where: str = "f.json", **config: str) -> ConnectorFile:
@@ -15,7 +16,7 @@ def file(name: str, where: str = "f.json", **config: str) -> ConnectorFile:
 
 
 def lines(files: list[ConnectorFile], configs: dict[str, dict[str, str]], *, prune: bool = False) -> list[str]:
-    return [line for change in changes(files, configs, prune=prune) for line in change.lines()]
+    return [line for change in changes(files, configs, prune=prune) for line in change.lines(())]
 
 
 def test_new_changed_equal_and_pruned_connectors_are_told_apart() -> None:
@@ -61,8 +62,9 @@ def test_pruning_without_any_connector_would_delete_all_and_is_refused() -> None
 
 def test_a_patch_that_changes_nothing_has_no_lines() -> None:
     before = {"a": "1", "b": "2"}
-    assert config_lines(before, {"a": "1", "c": None}, "x") == []
-    assert config_lines(before, {"a": "3", "b": None}, "x") == ["~ x", "  - a: 1", "  + a: 3", "  - b: 2"]
+    declared = DeclaredPasswords(PretendClient())  # type: ignore[arg-type]
+    assert config_lines(before, {"a": "1", "c": None}, "x", declared) == []
+    assert config_lines(before, {"a": "3", "b": None}, "x", declared) == ["~ x", "  - a: 1", "  + a: 3", "  - b: 2"]
 
 
 @pytest.mark.parametrize(

@@ -11,12 +11,12 @@ from sluiceway.cli.migration_report import (
     connector_report,
     is_named,
     is_shared,
-    plugin_keys,
     report_rows,
     version_there,
     wanted_version,
     worker_notes,
 )
+from sluiceway.cli.plugin_keys import plugin_keys
 
 CONFIG = {
     "name": "orders",
