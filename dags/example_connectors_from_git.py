@@ -43,13 +43,13 @@ with DAG(
     @task
     def apply(folder: str) -> dict[str, str]:
         """Apply the files through the REST API of the connection ``kafka_connect_default``. Return the actions by connector."""
-        from sluiceway.cli.apply import make_change, plan
+        from sluiceway.cli.apply import described, make_change, plan
         from sluiceway.provider.hooks.kafka_connect import KafkaConnectHook
 
         with KafkaConnectHook().get_conn() as api:
             changes = [change for change in plan([Path(folder)], api) if change.action != "keep"]
-            for change in changes:
-                log.info("%s", "\n".join(change.lines()))
+            for change, text in zip(changes, described(api, changes), strict=True):
+                log.info("%s", text)
                 make_change(api, change)
         return {change.name: change.action for change in changes}
 

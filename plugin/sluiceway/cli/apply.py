@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -86,13 +86,17 @@ def plan(paths: Sequence[Path], api: ConnectClient, *, prune: bool = False) -> l
     return changes(files, {name: info["config"] for name, info in api.infos().items()}, prune=prune)
 
 
-def _show(api: ConnectClient, steps: list[ConnectorChange]) -> None:
+def described(api: ConnectClient, steps: Iterable[ConnectorChange]) -> Iterator[str]:
+    """Yield each change as a diff, with the secrets masked that the server's plugins declare."""
     from sluiceway.cli.secrets import DeclaredPasswords
 
     declared = DeclaredPasswords(api)
-    for step in steps:
-        if step.action != "keep":
-            say("\n".join(step.lines(declared.keys(step.before, step.after))))
+    return ("\n".join(step.lines(declared.keys(step.before, step.after))) for step in steps)
+
+
+def _show(api: ConnectClient, steps: list[ConnectorChange]) -> None:
+    for text in described(api, [step for step in steps if step.action != "keep"]):
+        say(text)
 
 
 def make_change(api: ConnectClient, step: ConnectorChange) -> None:

@@ -111,9 +111,17 @@ MUTANTS = (
     Mutant(
         "mask-diff",
         "cli/diff.py",
-        'yield f"  + {key}: {shown(key, after)}"',
+        'yield f"  + {key}: {shown(key, after, passwords)}"',
         'yield f"  + {key}: {after}"',
         "sluiceway diff shows new secrets.",
+    ),
+    Mutant(
+        "mask-declared-by-plugins",
+        "cli/secrets.py",
+        'if key.get("type") == "PASSWORD"',
+        "if False",
+        "Commands show what only a plugin declares as a password.",
+        tests=("tests/unit/cli/test_secrets.py",),
     ),
     Mutant(
         "mask-get",

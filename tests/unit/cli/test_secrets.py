@@ -23,8 +23,8 @@ PLUGINS = {
     "predicates": "known",
     "predicates.known.type": "my.Known",
 }
-SECRETS = ("phrase", "key.converter.phrase", "value.converter.phrase", "header.converter.phrase")
-SECRETS += ("transforms.seal.phrase", "predicates.known.phrase")
+PREFIXES = ("", "key.converter.", "value.converter.", "header.converter.", "transforms.seal.", "predicates.known.")
+SECRETS = tuple(f"{prefix}phrase" for prefix in PREFIXES)
 
 
 def config(secret: str) -> dict[str, str]:
@@ -39,9 +39,9 @@ def typed(api: PretendClient) -> PretendClient:
             raise ConnectError(f"Unknown plugin {name}")
         return [{"name": "phrase", "type": "PASSWORD"}, {"name": "file", "type": "STRING"}]
 
-    api.answer_plugin_config = plugin_config  # type: ignore[method-assign]
+    api.answer_plugin_config = plugin_config  # type: ignore[method-assign, assignment]
     api.configs = {"a": config(OLD)}
-    api.answer_tasks = lambda _name: [{"id": {"connector": "a", "task": 0}, "config": config(OLD)}]  # type: ignore[attr-defined]
+    api.answer_tasks = lambda _name: [{"id": {"connector": "a", "task": 0}, "config": config(OLD)}]  # type: ignore[method-assign]
     edits = [{"key": "file", "before": None, "after": "/f"}]
     changed = {"timestamp": 0, "user": None, "authenticated": False, "address": None, "client": None, "note": None}
     change = changed | {"version": 1, "change": "config", "config": config("[hidden]") | {"phrase": NEW}, "edits": edits}
