@@ -148,7 +148,8 @@ class SourceConnector(Connector):
     def alter_offsets(self, config: Mapping[str, str], offsets: Sequence[tuple[Partition, Offset | None]]) -> bool:
         """Validate offsets that a user sets by the REST API, before they are stored; None deletes an offset.
 
-        Return True if the offsets were validated; raise ConnectError to refuse them. Runs in the REST server's process.
+        Return True if the offsets were validated; raise ConnectError to refuse them. Runs in the REST server's process, or in
+        one of its own beside Airflow's API server.
         """
         return False
 
@@ -158,8 +159,8 @@ class SourceConnector(Connector):
         """Return the offsets from which tasks would continue at a target, for ``sluiceway offsets set --to-datetime`` and others.
 
         Optional. ``offsets`` are the stored ones. Partitions that are left out keep theirs; None as an offset removes it. Raise
-        BadRequestError for a target that the other system does not have, such as a time where nothing has one. Runs in the REST
-        server's process, on a connector that is not started, and changes nothing.
+        BadRequestError for a target that the other system does not have, such as a time where nothing has one. Runs where
+        ``alter_offsets`` does, on a connector that is not started, and changes nothing.
         """
         raise BadRequestError(
             f"{type(self).__name__} cannot find offsets. Set them one by one, or remove them to start from the beginning."
@@ -183,6 +184,7 @@ class SinkConnector(Connector):
     def alter_offsets(self, config: Mapping[str, str], offsets: Mapping[TopicPartition, int | None]) -> bool:
         """Validate offsets that a user sets by the REST API, before they are stored; None deletes an offset.
 
-        Return True if the offsets were validated; raise ConnectError to refuse them. Runs in the REST server's process.
+        Return True if the offsets were validated; raise ConnectError to refuse them. Runs in the REST server's process, or in
+        one of its own beside Airflow's API server.
         """
         return False

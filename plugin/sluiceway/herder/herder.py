@@ -19,6 +19,8 @@ from sluiceway.herder import history, offset_edits, states, task_configs, valida
 from sluiceway.herder.config_infos import ConfigInfos
 from sluiceway.herder.dead_letters import ConnectorDeadLetters
 from sluiceway.herder.enrichment import Config
+from sluiceway.herder.isolated import Isolated, here
+from sluiceway.herder.isolated_offsets import IsolatedOffsets
 from sluiceway.herder.loggers import Loggers, checked_level, follow_cluster_levels
 from sluiceway.herder.model import ConnectorInfo, ConnectorStatus, TaskInfo, TopicTracking
 from sluiceway.herder.offset_edits import OffsetEdit
@@ -26,6 +28,7 @@ from sluiceway.herder.offset_targets import FoundOffset, PartitionChoice
 from sluiceway.herder.offsets import ConnectorOffsets, OpenGroups, await_driver_stop, kafka_groups
 from sluiceway.herder.overview import Overview, task_ids
 from sluiceway.herder.restart_plan import plan_restart
+from sluiceway.herder.signals import ConnectorSignals
 from sluiceway.storage.history import Change, Origin
 from sluiceway.storage.interfaces import ConfigBackingStore, OffsetBackingStore, StatusBackingStore
 from sluiceway.storage.model import ClusterState, ConnectorEntry, RestartRequest, State, Status, TargetState, TaskId
@@ -48,8 +51,9 @@ class Herder:
 
     Has no state of its own, so any number of herders may exist. Thread-safe if the stores are. Reads do not wait for Kafka.
     Writes wait up to the stores' timeouts and raise the stores' errors. ``clock`` returns seconds since the epoch. ``admit`` is
-    called with a new connector's name and valid config, and raises ConflictError if it cannot be created here. ``offline``: a
-    validation resolves no reference and connects to nothing, because this process has rights that connectors' authors have not.
+    called with a new connector's name and valid config, and raises ConflictError if it cannot be created here. ``isolated``
+    calls what needs a connector's secrets or code where this process has rights that connectors' authors have not. Validations
+    then resolve no reference and connect to nothing.
     """
 
     def __init__(
@@ -62,7 +66,7 @@ class Herder:
         clock: Callable[[], float] = time.time,
         open_groups: OpenGroups = kafka_groups,
         admit: Callable[[str, Mapping[str, str]], None] = _admit_all,
-        offline: bool = False,
+        isolated: Isolated = here,
     ) -> None:
         self._worker = worker
         self._config = config
@@ -71,7 +75,7 @@ class Herder:
         self._clock = clock
         self._open_groups = open_groups
         self._admit = admit
-        self.offline = offline
+        self._isolated = isolated
         self._origin: Origin | None = None
 
     def acting_for(self, origin: Origin) -> Herder:
@@ -84,6 +88,11 @@ class Herder:
     def worker(self) -> WorkerConfig:
         """The worker's config."""
         return self._worker
+
+    @property
+    def offline(self) -> bool:
+        """Whether this process resolves no references and does not connect with connectors' rights."""
+        return self._isolated is not here
 
     @property
     def topic_tracking(self) -> TopicTracking:
@@ -154,7 +163,11 @@ class Herder:
 
     def dead_letters(self, name: str) -> ConnectorDeadLetters:
         """Return the dead letter queue of a connector. Raises NotFoundError."""
-        return ConnectorDeadLetters(self._worker, name, self._existing(name).config or {})
+        return ConnectorDeadLetters(self._worker, name, self._existing(name).config or {}, self._isolated)
+
+    def signals(self, name: str) -> ConnectorSignals:
+        """Return the signals of a connector. Raises NotFoundError."""
+        return ConnectorSignals(self._worker, name, self._existing(name).config or {}, self._isolated)
 
     def application(self, name: str) -> Membership:
         """Return the shared application that runs a connector, and why. Raises NotFoundError."""
@@ -319,7 +332,7 @@ class Herder:
         """Set a log level for every process of the cluster. Raises NotFoundError for an unknown level."""
         self._config.put_logger_level(logger, checked_level(level))
 
-    def _stopped_offsets(self, name: str) -> ConnectorOffsets:
+    def _stopped_offsets(self, name: str) -> ConnectorOffsets | IsolatedOffsets:
         entry = self._config.refresh().entry(name)
         if entry is None:
             raise NotFoundError(f"Connector {name} not found")
@@ -327,7 +340,7 @@ class Herder:
         await_driver_stop(lambda: self._driver_is_alive(name), name)
         return self._offsets_of(entry)
 
-    def _recording(self, name: str, offsets: ConnectorOffsets, change: Callable[[], str]) -> str:
+    def _recording(self, name: str, offsets: ConnectorOffsets | IsolatedOffsets, change: Callable[[], str]) -> str:
         """Change offsets and record by whom. Return the message for the user."""
         if self._origin is None:
             return change()
@@ -339,7 +352,9 @@ class Herder:
             log.warning("[%s|worker] The change of offsets is not in the history: %s", name, error)
         return message
 
-    def _offsets_of(self, entry: ConnectorEntry) -> ConnectorOffsets:
+    def _offsets_of(self, entry: ConnectorEntry) -> ConnectorOffsets | IsolatedOffsets:
+        if self.offline:
+            return IsolatedOffsets(entry, self._worker, self._offsets, self._open_groups, self._isolated)
         return ConnectorOffsets(entry, self._worker, self._offsets, self._open_groups)
 
     def _pause_or_stop(self, name: str, target: TargetState) -> None:

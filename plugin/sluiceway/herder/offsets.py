@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Protocol
 
 from sluiceway.api import OffsetTarget, OffsetTargetKind, SinkConnector, SourceConnector, TopicPartition
-from sluiceway.config.connector import CONNECTOR_CLASS, CONNECTOR_VERSION, overrides
-from sluiceway.config.consumer_group import sink_group
+from sluiceway.config.connector import CONNECTOR_CLASS, CONNECTOR_VERSION, TOPICS, TOPICS_REGEX, overrides
+from sluiceway.config.consumer_group import GROUP, sink_group
 from sluiceway.config.source_keys import OFFSETS_TOPIC
-from sluiceway.config.variables import resolver
+from sluiceway.config.variables import referring_keys, resolver
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.discovery import connector_class
 from sluiceway.errors import BadRequestError, ConflictError, ConnectError, NotFoundError
@@ -59,17 +59,39 @@ def kafka_groups(worker: WorkerConfig, admin_overrides: Mapping[str, str]) -> Gr
 
 
 class ConnectorOffsets:
-    """The offsets of one connector. Every method blocks on Kafka and raises KafkaClientError if it does not answer."""
+    """The offsets of one connector. Every method blocks on Kafka and raises KafkaClientError if it does not answer.
+
+    Without ``resolves``, references remain as they are. Call then only what ``at_worker`` allows.
+    """
 
     def __init__(
-        self, entry: ConnectorEntry, worker: WorkerConfig, store: OffsetBackingStore | None, open_groups: OpenGroups
+        self,
+        entry: ConnectorEntry,
+        worker: WorkerConfig,
+        store: OffsetBackingStore | None,
+        open_groups: OpenGroups,
+        *,
+        resolves: bool = True,
     ) -> None:
         self._entry = entry
         self._worker = worker
         self._store = store
         self._open_groups = open_groups
-        self._config = _resolved(entry.config or {}, worker)
+        given = dict(entry.config or {})
+        self._config = _resolved(given, worker) if resolves else given
         self._connector = _made(self._config)
+
+    @property
+    def of_sink(self) -> bool:
+        """Whether the connector is a sink, whose offsets are those of a consumer group."""
+        return isinstance(self._connector, SinkConnector)
+
+    @property
+    def at_worker(self) -> bool:
+        """Whether the worker's rights reach the offsets, and no reference says where they are."""
+        keys = (GROUP, TOPICS, TOPICS_REGEX) if self.of_sink else (OFFSETS_TOPIC,)
+        elsewhere = self.of_sink and overrides(self._config, "admin")
+        return not elsewhere and not referring_keys({key: self._config.get(key) for key in keys})
 
     def read(self) -> list[OffsetEdit]:
         """Return every partition with its offset."""

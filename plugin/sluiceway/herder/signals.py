@@ -9,7 +9,7 @@ import json
 import logging
 from collections.abc import Mapping
 
-from sluiceway.config.connector import CONNECTOR_CLASS, CONNECTOR_VERSION
+from sluiceway.config.connector import CONNECTOR_CLASS, CONNECTOR_VERSION, NAME
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.connectors.cdc.signal_topic import (
     BOOTSTRAP_KEY,
@@ -23,6 +23,7 @@ from sluiceway.connectors.cdc.signal_topic import (
 )
 from sluiceway.discovery import connector_class, is_sink, java_name
 from sluiceway.errors import BadRequestError, ConflictError, ConnectError, KafkaClientError
+from sluiceway.herder.isolated import Isolated, here
 from sluiceway.herder.references import References
 from sluiceway.kafka.signal_sender import send_signal
 
@@ -32,15 +33,16 @@ _DEBEZIUM = "io.debezium.connector."
 
 
 class ConnectorSignals:
-    """The Kafka channel of a connector's signals."""
+    """The Kafka channel of a connector's signals. ``call`` connects to it with the connector's rights."""
 
-    def __init__(self, worker: WorkerConfig, name: str, config: Mapping[str, str]) -> None:
+    def __init__(self, worker: WorkerConfig, name: str, config: Mapping[str, str], call: Isolated = here) -> None:
         self._worker = worker
         self._name = name
-        self._config = config
+        self._config = {**config, NAME: name}
+        self._call = call
 
-    def send(self, signal: Signal, user: str | None = None) -> SignalTopic:
-        """Write a signal to the connector's signal topic, and return the topic once Kafka has acknowledged it.
+    def send(self, signal: Signal, user: str | None = None) -> str:
+        """Write a signal to the connector's signal topic, and return the topic's name once Kafka has acknowledged it.
 
         A connector that does not run executes the signal when it runs again. ``user`` is for the log.
 
@@ -51,29 +53,36 @@ class ConnectorSignals:
         """
         check_class(self._name, self._config)
         check_signal(self._name, self._config, signal)
-        topic = signal_topic(self._name, self._resolved())
-        try:
-            send_signal(topic.properties, topic.name, topic.key.encode(), document(signal))
-        except KafkaClientError as error:
-            raise KafkaClientError(
-                f"The signal to connector {self._name} was not acknowledged. {error} Check {BOOTSTRAP_KEY}, the security "
-                f"settings in signal.consumer.*, and that their user may write to topic {topic.name}.",
-                error.code,
-            ) from error
+        topic = str(self._call(_send, self._config, self._worker, signal))
         by = f" by {user}" if user else ""
-        log.info("[%s|worker] Signal %s (%s) sent to topic %s%s", self._name, signal.id, signal.type, topic.name, by)
+        log.info("[%s|worker] Signal %s (%s) sent to topic %s%s", self._name, signal.id, signal.type, topic, by)
         return topic
 
-    def _resolved(self) -> Mapping[str, str]:
-        """Return the keys of signals with their references resolved."""
-        used = {key: text for key, text in self._config.items() if key.startswith("signal.") or key == PREFIX_KEY}
-        references = References.of(used, self._worker)
-        if references.unknown:
-            raise ConflictError(
-                f"Connector {self._name}: the reference in {', '.join(sorted(references.unknown))} cannot be resolved on the "
-                "machine of the REST API. Make it readable there, or write the record to the signal topic yourself."
-            )
-        return {key: text for key, text in references.config.items() if text is not None}
+
+def _send(config: Mapping[str, str], worker: WorkerConfig, signal: Signal) -> str:
+    name = config[NAME]
+    topic = signal_topic(name, _resolved(config, worker))
+    try:
+        send_signal(topic.properties, topic.name, topic.key.encode(), document(signal))
+    except KafkaClientError as error:
+        raise KafkaClientError(
+            f"The signal to connector {name} was not acknowledged. {error} Check {BOOTSTRAP_KEY}, the security "
+            f"settings in signal.consumer.*, and that their user may write to topic {topic.name}.",
+            error.code,
+        ) from error
+    return topic.name
+
+
+def _resolved(config: Mapping[str, str], worker: WorkerConfig) -> Mapping[str, str]:
+    """Return the keys of signals with their references resolved."""
+    used = {key: text for key, text in config.items() if key.startswith("signal.") or key == PREFIX_KEY}
+    references = References.of(used, worker)
+    if references.unknown:
+        raise ConflictError(
+            f"Connector {config[NAME]}: the reference in {', '.join(sorted(references.unknown))} cannot be resolved on the "
+            "machine of the REST API. Make it readable there, or write the record to the signal topic yourself."
+        )
+    return {key: text for key, text in references.config.items() if text is not None}
 
 
 def document(signal: Signal) -> bytes:

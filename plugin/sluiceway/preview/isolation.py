@@ -1,6 +1,6 @@
-"""Says what an isolated preview may reach: the files and variables of a driver, without those of the server beside it.
+"""Says what an isolated process may reach: the files and variables of a driver, without those of the server that starts it.
 
-An isolated preview runs in a server with secrets of its own, such as Airflow's API server.
+That server has secrets of its own, such as Airflow's API server. The process runs a preview, or answers a request.
 """
 
 from __future__ import annotations
@@ -17,9 +17,10 @@ from sluiceway.config.parsing import parse_list
 from sluiceway.config.providers.allowed_paths import ALLOWED_PATHS
 from sluiceway.config.providers.env import ALLOWLIST, CONNECTORS
 from sluiceway.config.worker import WorkerConfig
+from sluiceway.errors import ConnectError
 from sluiceway.folders import cache_home
 from sluiceway.java.regex import compile_java
-from sluiceway.preview.landlock import restrict
+from sluiceway.preview import landlock
 
 _SYSTEM = "/usr /lib /lib32 /lib64 /bin /sbin /sys /dev/null /dev/zero /dev/random /dev/urandom"
 # Not all of /proc, which has the environments of the user's other processes.
@@ -36,15 +37,23 @@ _OF_CLIENTS = (".location", "keytab")  # ends of keys of Kafka clients that name
 
 
 def variables(worker: Mapping[str, str]) -> dict[str, str]:
-    """Return the environment of an isolated preview. Raises ConfigError for an allow list that is no regular expression."""
+    """Return the environment of an isolated process. Raises ConfigError for an allow list that is no regular expression."""
     lists = _of_providers(worker, ALLOWLIST) or [CONNECTORS]
     allowed = [compile_java(pattern) for pattern in lists]
     return isolated(os.environ, lambda name: any(each.matches(name) for each in allowed))
 
 
+def require_landlock(what: str, instead: str) -> None:
+    """Raise ConnectError if this system has no means to isolate a process. ``what`` needs it; ``instead`` is what to do."""
+    if not landlock.available():
+        raise ConnectError(
+            f"{what} need Linux 5.13 or newer with Landlock in Airflow, which limits the files that they read. {instead}"
+        )
+
+
 def limit_files(worker: Mapping[str, str], folder: Path) -> None:
     """Let this process read programs, settings of the system, and ``allowed_files``, and write below ``folder`` only."""
-    restrict([*_programs(worker), *allowed_files(worker)], [folder, Path(os.devnull)])
+    landlock.restrict([*_programs(worker), *allowed_files(worker)], [folder, Path(os.devnull)])
 
 
 def allowed_files(worker: Mapping[str, str]) -> list[Path]:
@@ -54,10 +63,10 @@ def allowed_files(worker: Mapping[str, str]) -> list[Path]:
 
 
 def unreadable(config: Mapping[str, str], worker: Mapping[str, str]) -> list[str]:
-    """Return which files of a config the preview does not read, although the driver may."""
+    """Return which files of a config the isolated process does not read, although the driver may."""
     allowed = allowed_files(worker)
     return [
-        f"{key} is not read: in Airflow, a preview reads files in the worker's {ALLOWED_PATHS} only "
+        f"{key} is not read: Airflow's REST API reads files in the worker's {ALLOWED_PATHS} only "
         f"({', '.join(map(str, allowed)) or 'which is not set'})."
         for key, value in config.items()
         if value.startswith("/") and not any(Path(os.path.normpath(value)).is_relative_to(each) for each in allowed)

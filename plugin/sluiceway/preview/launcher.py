@@ -1,4 +1,4 @@
-"""Starts a preview's process, reads its events, and ends it when its time is over. Runs in the REST server."""
+"""Starts the process of a preview or a call, reads its events, and ends it when its time is over. Runs in the REST server."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator, Mapping
+from typing import Protocol
 
 from sluiceway.errors import ConflictError
-from sluiceway.preview.answer import Answer
 from sluiceway.preview.isolation import variables
-from sluiceway.preview.request import PreviewRequest
+from sluiceway.preview.request import Call, Event, PreviewRequest
 
 _START_SECONDS = 60.0  # until the process has imported what it needs, on a busy machine
 _MOST_AT_ONCE = 4
@@ -30,10 +30,28 @@ _CHUNK = 1 << 16
 _turns = threading.BoundedSemaphore(_MOST_AT_ONCE)
 
 
-def run_preview(request: PreviewRequest, answer: Answer) -> None:
-    """Run a preview and add its events to the answer. Blocks until it has ended. Raises ConflictError if too many run."""
+class Receiver(Protocol):
+    """The answer to which a process's events are added (``Answer``, ``CallAnswer``)."""
+
+    ready: bool
+    ended: bool
+
+    def add(self, event: Event) -> None: ...
+
+    def stopped(self, seconds: float) -> None: ...
+
+    def too_large(self) -> None: ...
+
+    def crashed(self, code: int, log: str, /) -> None: ...
+
+
+def run_preview(request: PreviewRequest | Call, answer: Receiver) -> None:
+    """Run a preview or a call and add its events to the answer. Blocks until it has ended.
+
+    Raises ConflictError if too many run.
+    """
     if not _turns.acquire(timeout=_TURN_SECONDS):
-        raise ConflictError(f"{_MOST_AT_ONCE} previews run already. Try again in some seconds.")
+        raise ConflictError(f"{_MOST_AT_ONCE} previews run already, or requests like them. Try again in some seconds.")
     try:
         with _process(request) as process:
             _Exchange(process, request, answer).run()
@@ -42,7 +60,7 @@ def run_preview(request: PreviewRequest, answer: Answer) -> None:
 
 
 @contextlib.contextmanager
-def _process(request: PreviewRequest) -> Iterator[subprocess.Popen[bytes]]:
+def _process(request: PreviewRequest | Call) -> Iterator[subprocess.Popen[bytes]]:
     """Start a process in a session of its own, with a folder for temporary files; at the end, kill the session."""
     with tempfile.TemporaryDirectory(prefix="sluiceway-preview-", ignore_cleanup_errors=True) as folder:
         process = subprocess.Popen(
@@ -65,7 +83,7 @@ def _process(request: PreviewRequest) -> Iterator[subprocess.Popen[bytes]]:
                     stream.close()
 
 
-def _environment(request: PreviewRequest, folder: str) -> Mapping[str, str]:
+def _environment(request: PreviewRequest | Call, folder: str) -> Mapping[str, str]:
     if request.isolated:
         return {**variables(request.worker.raw), "TMPDIR": folder}
     return {**os.environ, "PYTHONPATH": os.pathsep.join(each for each in sys.path if each)}
@@ -74,7 +92,7 @@ def _environment(request: PreviewRequest, folder: str) -> Mapping[str, str]:
 class _Exchange:
     """Sends the request, and reads the process's events and the end of its log, until it ends or its time is over."""
 
-    def __init__(self, process: subprocess.Popen[bytes], request: PreviewRequest, answer: Answer) -> None:
+    def __init__(self, process: subprocess.Popen[bytes], request: PreviewRequest | Call, answer: Receiver) -> None:
         self._process = process
         self._seconds = request.limits.seconds
         self._unsent = memoryview(pickle.dumps(request))

@@ -1,4 +1,4 @@
-"""Runs one preview, in a process of its own: connector code that hangs or crashes ends this process only."""
+"""Runs one preview or call, in a process of its own: connector code that hangs or crashes ends this process only."""
 
 from __future__ import annotations
 
@@ -21,8 +21,9 @@ from sluiceway.herder.plugin_path import use_plugin_path
 from sluiceway.herder.references import References
 from sluiceway.herder.validation import validate_config
 from sluiceway.preview.answer import Hide, hidden
+from sluiceway.preview.isolated import error_event
 from sluiceway.preview.isolation import limit_files, unreadable
-from sluiceway.preview.request import Event, PreviewRequest, Tell
+from sluiceway.preview.request import Call, Event, PreviewRequest, Tell
 from sluiceway.preview.sink import preview_sink
 from sluiceway.preview.source import preview_source
 
@@ -33,8 +34,8 @@ _OOM_SCORE = "1000"
 
 
 def main() -> None:
-    """Read a pickled request from stdin, run its preview and write its events to stdout, each as a line of JSON."""
-    request: PreviewRequest = pickle.loads(sys.stdin.buffer.read())  # noqa: S301 (written by the process that started this one)
+    """Read a pickled request from stdin, do it, and write its events to stdout, each as a line of JSON."""
+    request: PreviewRequest | Call = pickle.loads(sys.stdin.buffer.read())  # noqa: S301 (written by the process that started this one)
     with _own_stdout() as answers:
 
         def write(event: Event) -> None:
@@ -48,7 +49,10 @@ def main() -> None:
         if request.isolated:
             limit_files(request.worker.raw, Path(tempfile.gettempdir()))
         use_plugin_path(request.worker.raw)
-        run(request, tell)
+        if isinstance(request, Call):
+            call(request, tell)
+        else:
+            run(request, tell)
 
 
 class Teller:
@@ -74,6 +78,20 @@ def run(request: PreviewRequest, tell: Teller) -> None:
         tell({"event": "end", "error": {"message": java_text_of(error), "trace": trace_of(error)}})
     else:
         tell({"event": "end", "note": note})
+
+
+def call(request: Call, tell: Teller) -> None:
+    """Call a function, and tell its result or its error, without the secrets that the config refers to."""
+    known: Mapping[str, str] = {}
+    try:
+        references = References.of(request.config, request.worker)
+        known, tell.hide = references.known, references.hidden
+        tell({"event": "ready"})
+        value = request.function(request.config, request.worker, *request.arguments)
+    except Exception as error:  # noqa: BLE001 (the outermost boundary of the connector's code)
+        tell(error_event(error, unreadable(known, request.worker.raw)))
+    else:
+        tell({"event": "end", "value": value})
 
 
 def _preview(config: Mapping[str, str], request: PreviewRequest, tell: Tell) -> str:

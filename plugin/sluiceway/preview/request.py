@@ -1,10 +1,10 @@
-"""Defines what a preview is asked for, and what its process tells. No I/O."""
+"""Defines what the process of a preview, or of a call, is asked for, and what it tells. No I/O."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.herder.offset_edits import OffsetEdit
@@ -41,3 +41,18 @@ class PreviewRequest:
     offsets: Sequence[OffsetEdit] | None
     limits: Limits
     isolated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One call of a function with a connector's config and the worker's, in an isolated process. Picklable.
+
+    ``config`` has the references as they are: the function resolves them. The result is JSON.
+    """
+
+    function: Callable[..., Any]
+    config: Mapping[str, str] = field(repr=False)
+    worker: WorkerConfig = field(repr=False)
+    arguments: Sequence[Any]
+    limits: Limits
+    isolated: ClassVar[bool] = True

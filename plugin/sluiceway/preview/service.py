@@ -8,15 +8,14 @@ from typing import Any
 from sluiceway.config.connector import CONNECTOR_CLASS, CONNECTOR_VERSION, NAME
 from sluiceway.config.source_keys import OFFSETS_TOPIC
 from sluiceway.discovery import connector_class, is_sink, java_name
-from sluiceway.errors import ConnectError, NotFoundError
+from sluiceway.errors import NotFoundError
 from sluiceway.herder import Herder
 from sluiceway.herder.offset_edits import OffsetEdit
 from sluiceway.herder.references import References
 from sluiceway.kafka.admin import partition_count
 from sluiceway.kafka.clients import admin_client
-from sluiceway.preview import landlock
 from sluiceway.preview.answer import Answer
-from sluiceway.preview.isolation import without_servers_keys
+from sluiceway.preview.isolation import require_landlock, without_servers_keys
 from sluiceway.preview.launcher import run_preview
 from sluiceway.preview.request import Limits, PreviewRequest
 
@@ -70,11 +69,7 @@ def _isolated(
     config: Mapping[str, str], herder: Herder, offsets: Sequence[OffsetEdit] | None, limits: Limits
 ) -> tuple[Answer, PreviewRequest]:
     """Return a request for a process that reaches nothing of this one. Raises ConnectError if the system has no means for it."""
-    if not landlock.available():
-        raise ConnectError(
-            "Previews in Airflow need Linux 5.13 or newer with Landlock, which limits the files that they read. "
-            "Run `sluiceway preview` with a REST API outside of Airflow instead."
-        )
+    require_landlock("Previews", "Run `sluiceway preview` with a REST API outside of Airflow instead.")
     worker = without_servers_keys(herder.worker)
     return Answer(shows_log=False), PreviewRequest(config, worker, offsets, limits, isolated=True)
 

@@ -51,7 +51,7 @@ class AirflowConfigProvider(ConfigProvider):
         if path == RUN:
             raise _no_run(keys)
         if ISOLATED in os.environ:
-            raise ConfigError("A preview knows no connections and variables of Airflow.")
+            raise ConfigError("Values of Airflow are given to the connector's driver only, not to requests and previews.")
         if path == VARIABLE:
             found: dict[str, str | None] = {key: _variable(key) for key in keys}
         else:

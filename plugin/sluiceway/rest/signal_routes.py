@@ -4,7 +4,6 @@
 from fastapi import APIRouter, Depends, Request
 from fastapi.responses import Response
 
-from sluiceway.herder.signals import ConnectorSignals
 from sluiceway.rest import bodies
 from sluiceway.rest.bodies import JsonResponse
 from sluiceway.rest.conventions import json_only
@@ -24,5 +23,5 @@ router = APIRouter(dependencies=[Depends(json_only), Depends(names_a_connector)]
 )
 def send_signal(request: Request, name: str, body: Body, herder: TheHerder) -> Response:
     signal = bodies.read_signal(body)
-    topic = ConnectorSignals(herder.worker, name, herder.info(name).config).send(signal, origin_of(request).user)
-    return JsonResponse({"id": signal.id, "topic": topic.name}, 202)
+    topic = herder.signals(name).send(signal, origin_of(request).user)
+    return JsonResponse({"id": signal.id, "topic": topic}, 202)

@@ -44,10 +44,18 @@ MUTANTS = (
     Mutant(
         "mask-online-validation",
         "provider/api/app.py",
-        "admit=admit, offline=True)",
+        "admit=admit, isolated=isolated)",
         "admit=admit)",
         "The API server resolves references and connects while it validates.",
         tests=("tests/unit/provider/api/test_app.py",),
+    ),
+    Mutant(
+        "mask-offsets-elsewhere",
+        "herder/isolated_offsets.py",
+        "if self._plain.at_worker:",
+        "if self._plain:",
+        "The API server reads offsets with a connector's own rights and references.",
+        tests=("tests/unit/provider/api/test_references.py",),
     ),
     Mutant(
         "mask-airflows-variables",

@@ -16,6 +16,7 @@ from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import ConnectError
 from sluiceway.herder import Herder
 from sluiceway.preview import landlock
+from sluiceway.preview.isolated import isolated
 from sluiceway.preview.request import Limits
 from sluiceway.preview.service import preview
 from sluiceway.storage.memory import MemoryConfigBackingStore, MemoryStatusBackingStore
@@ -50,7 +51,7 @@ def herder(allowed: Path, monkeypatch: pytest.MonkeyPatch) -> Herder:
         "listeners.https.ssl.key.password": SECRET,
         **providers,
     }
-    return Herder(WorkerConfig.of(worker), MemoryConfigBackingStore(), MemoryStatusBackingStore(), offline=True)
+    return Herder(WorkerConfig.of(worker), MemoryConfigBackingStore(), MemoryStatusBackingStore(), isolated=isolated)
 
 
 def previewed(herder: Herder, config: Mapping[str, str], records: int = 20) -> dict[str, Any]:
@@ -86,7 +87,7 @@ def test_no_other_file_is_read_whatever_leads_to_it(herder: Herder, allowed: Pat
         assert "Permission denied" in answer["error"]["message"]
         if file.name != "link":
             assert answer["warnings"] == [
-                f"file is not read: in Airflow, a preview reads files in the worker's allowed.paths only ({allowed})."
+                f"file is not read: Airflow's REST API reads files in the worker's allowed.paths only ({allowed})."
             ]
 
 

@@ -22,7 +22,8 @@ class ConfigData:
 class ConfigProvider(abc.ABC):
     """Provides the values, mostly secrets, that configs refer to.
 
-    Runs wherever a config is used or validated: on the driver, on executors and in the API server.
+    Runs wherever a config is used or validated: on the driver, on executors and in the REST API. Airflow's API server calls
+    ``check`` only.
     """
 
     java_class: ClassVar[str | None] = None

@@ -20,6 +20,7 @@ from sluiceway.errors import ConnectError
 from sluiceway.herder import Herder
 from sluiceway.herder.loggers import Loggers
 from sluiceway.herder.plugin_path import use_plugin_path
+from sluiceway.preview.isolated import isolated
 from sluiceway.provider.api.access import authorize, refuse_other_sites
 from sluiceway.provider.dag_bundle.taken_ids import refuse_taken_ids
 from sluiceway.provider.pause_sync.pause_sync import PauseSync
@@ -58,7 +59,7 @@ class _Connection:
             stores.start()
             resources.callback(stores.stop)
             admit = admission(settings.bundle_name)
-            herder = Herder(worker, stores.config, stores.status, stores.offsets, admit=admit, offline=True)
+            herder = Herder(worker, stores.config, stores.status, stores.offsets, admit=admit, isolated=isolated)
             herder.follow_log_levels(loggers)
             probe = KafkaProbe(worker, client_id=f"{worker.group_id}-ui")
             dashboard = Dashboard(worker, herder, stores.config, probe, AirflowDatabase())
