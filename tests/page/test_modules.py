@@ -122,7 +122,11 @@ def test_secrets_are_hidden_in_json_and_put_back(ui: Ui) -> None:
         ("connection.password", "${env:P}", "${env:P}"),
         ("connection.password", "", ""),
         ("topic", "x", "x"),
+        ("x", "a b://me:p/w@d@host\tc://:p@two d://three:1", "a b://[hidden]@host\tc://[hidden]@two d://three:1"),
+        ("x", "://:" * 250_000, "://:" * 250_000),  # takes no quadratic time
+        ("x", "a@" * 500_000, "a@" * 500_000),
     ],
+    ids=lambda text: text[:40],
 )
 def test_a_review_shows_no_secrets(ui: Ui, key: str, value: str, shown: str) -> None:
     assert ui.evaluated("config", "({ shown }, [key, value]) => shown(key, value)", [key, value]) == shown

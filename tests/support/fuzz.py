@@ -153,14 +153,14 @@ def _spliced(dice: random.Random, value: Any) -> Any:
 
 
 @contextmanager
-def processor_time() -> Iterator[None]:
+def processor_time(seconds: float = _SECONDS) -> Iterator[None]:
     """Raise HangError in a block that takes more CPU time. For the main thread."""
 
     def ended(_number: int, _frame: FrameType | None) -> None:
-        raise HangError(f"more than {_SECONDS:g} s of CPU time")
+        raise HangError(f"more than {seconds:g} s of CPU time")
 
     before = signal.signal(signal.SIGVTALRM, ended)
-    signal.setitimer(signal.ITIMER_VIRTUAL, _SECONDS)
+    signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
     try:
         yield
     finally:

@@ -7,15 +7,13 @@ from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 
 from sluiceway.config.password import HIDDEN
 
-# The page uses these patterns too, so they are written as Python and JavaScript read them alike, and ignore case.
+# The page uses these two patterns, so they are written as Python and JavaScript read them alike, and ignore case.
 HIDDEN_NAMES = (
     r"passw|pwd|secret|token|credential|jaas|passphrase|signature|authorization|cookie"
     r"|(?:private|api|access|account|shared|encryption)[._-]?key|(?:^|[._-])key\.pem$|keystore\.key$"
     r"|(?:^|[._-])(?:pass|pw|sas|sig)(?:$|[._-])|basic[._-]auth(?:$|\.user\.info)|(?:^|[._-])userinfo$"
 )
 SHOWN_NAMES = r"\.(?:url|uri|location|class|file|method|name|source|provider)$|keyname$|token\.endpoint"
-USER_INFO = r"(:\/\/)[^\/@\s]*:[^\s]*(?=@)"
-"""The user and password of a URL, which follow its first group."""
 
 _SECRET = re.compile(HIDDEN_NAMES, re.IGNORECASE)
 _NOT_SECRET = re.compile(SHOWN_NAMES, re.IGNORECASE)

@@ -31,7 +31,7 @@ MASKING = "masking.js"
 
 def masking_module() -> str:
     """Return the text of the module."""
-    patterns = {"HIDDEN_NAMES": masking.HIDDEN_NAMES, "SHOWN_NAMES": masking.SHOWN_NAMES, "USER_INFO": masking.USER_INFO}
+    patterns = {"HIDDEN_NAMES": masking.HIDDEN_NAMES, "SHOWN_NAMES": masking.SHOWN_NAMES}
     return "".join(f'export const {name} = new RegExp({json.dumps(pattern)}, "i");\n' for name, pattern in patterns.items())
 
 

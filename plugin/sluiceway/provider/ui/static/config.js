@@ -1,7 +1,7 @@
 // Compares, groups and reads connector configs. A config is an object of strings. No I/O.
 
 import { JsonError, parse } from "./json.js";
-import { SHOWN_NAMES, HIDDEN_NAMES, USER_INFO } from "./masking.js"; // made by the server
+import { SHOWN_NAMES, HIDDEN_NAMES } from "./masking.js"; // made by the server
 
 const REFERENCES = /^(\$\{[^}]*\})+$/;
 export const HIDDEN = "[hidden]";
@@ -27,7 +27,14 @@ export function isSecret(key, type) {
 
 /** Return a value as it may be shown, without a secret in it. */
 export function shown(key, value, type) {
-  return value && hides(key, value, type) ? HIDDEN : value?.replace(USER_INFO, `$1${HIDDEN}`);
+  return value && hides(key, value, type) ? HIDDEN : value?.replace(/\S+/g, withoutUserInfo);
+}
+
+// Hide the user and password of a URL, which end at the last "@". A pattern for this takes quadratic time.
+function withoutUserInfo(word) {
+  const begin = word.indexOf("://") + 3, end = word.lastIndexOf("@");
+  if (begin < 3 || end < begin || !word.slice(begin, end).includes(":")) return word;
+  return word.slice(0, begin) + HIDDEN + word.slice(end);
 }
 
 /** Return a config as text. Secrets are hidden, and ``withSecrets`` puts them back. */

@@ -1,0 +1,47 @@
+"""Whatever hides secrets, or looks for references, takes linear time: a value of a config or a line of a log may be long.
+
+``CASES`` sets the number of generated values (`make test-security`).
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+
+import pytest
+
+from sluiceway.config.masking import is_secret, shown
+from sluiceway.config.variables import Resolver, references
+from sluiceway.herder.discretion import discreet_trace
+from sluiceway.provider.driver.submit_command import masked as masked_command
+from support.fuzz import CASES, processor_time
+
+RESOLVER = Resolver.of({"config.providers": "env", "config.providers.env.class": "EnvVarConfigProvider"})
+FUNCTIONS: dict[str, Callable[[str], object]] = {
+    "value": lambda text: shown("k", text),
+    "name": is_secret,
+    "command": masked_command,
+    "trace": discreet_trace,
+    "references": lambda text: list(references({"k": text})),
+    "resolution": lambda text: RESOLVER.resolve({"k": text}),
+    "errors": RESOLVER.errors,
+}
+PIECES = ["://", ":", "@", "/", "=", ";", "'", '"', "\\", "{", "}", "${", "${env:", "a", "x.y", " ", "\t", "\n", "(", ")"]
+PIECES += ["password", "secret", "passw", "jdbc:oracle:a:", "-----BEGIN ", "PRIVATE KEY-----", " at ", "Caused by: ", "://a:b@"]
+LENGTH = 100_000
+SECONDS = 3.0  # quadratic time is that of billions of steps, and linear time is less than a tenth of a second
+
+
+def _values() -> list[str]:
+    """Return long texts: each piece repeated, and repetitions of some that are chosen at random, with another end."""
+    dice = random.Random(0)  # noqa: S311 (test data)
+    chosen = [[piece] for piece in PIECES] + [dice.choices(PIECES, k=dice.randint(2, 4)) for _ in range(max(6, CASES // 500))]
+    parts = ["".join(each) for each in chosen]
+    return [part * (LENGTH // len(part)) + dice.choice(["", "", *PIECES]) for part in parts]
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_a_long_value_takes_no_quadratic_time(name: str) -> None:
+    for value in _values():
+        with processor_time(SECONDS):
+            FUNCTIONS[name](value)
