@@ -137,11 +137,13 @@ def test_requests_need_the_permissions_of_the_dag(
 class _OnlyMine:
     """An auth manager whose user may see and edit one DAG."""
 
+    dags: tuple[str, ...] = ("mine",)
+
     def filter_authorized_dag_ids(self, *, dag_ids: set[str], user: object, method: str) -> set[str]:
         return dag_ids & {"mine"} if method == "GET" else set()
 
     def is_authorized_dag(self, *, method: str, details: DagDetails, user: object) -> bool:
-        return details.id == "mine"
+        return details.id in self.dags
 
 
 @pytest.fixture
@@ -162,11 +164,40 @@ def test_a_user_may_create_connectors_who_may_create_dags(client: TestClient, ro
 
 
 def test_a_connector_cannot_take_over_another_users_hand_written_dag(guard: access.DagGuard) -> None:
-    guard.check_config("a", {"airflow.dag": "mine"})
-    guard.check_config("a", {})
+    guard.check_config("a", {"airflow.dag": "mine"}, None)
+    guard.check_config("a", {}, None)
     with pytest.raises(HTTPException) as caught:
-        guard.check_config("a", {"airflow.dag": "theirs"})
+        guard.check_config("a", {"airflow.dag": "theirs"}, {"airflow.dag": "theirs"})
     assert caught.value.status_code == 403
+
+
+@pytest.mark.parametrize(
+    ("application", "stored", "allowed"),
+    [
+        ("theirs", None, False),
+        ("theirs", {}, False),
+        ("theirs", {"sluiceway.application": "other"}, False),
+        ("theirs-2", {"sluiceway.application": "theirs"}, False),
+        ("theirs", {"sluiceway.application": "theirs"}, True),  # others have put it there
+        ("none", {"sluiceway.application": "theirs"}, True),
+        (None, {"sluiceway.application": "theirs"}, True),
+        ("ours", None, True),
+    ],
+)
+def test_a_connector_cannot_join_an_application_of_others(
+    guard: access.DagGuard,
+    monkeypatch: pytest.MonkeyPatch,
+    application: str | None,
+    stored: dict[str, str] | None,
+    allowed: bool,
+) -> None:
+    monkeypatch.setattr(_OnlyMine, "dags", ("mine", "application_x7Eours"))
+    config = {"sluiceway.application": application}
+    if allowed:
+        guard.check_config("mine", config, stored)
+    else:
+        with pytest.raises(HTTPException, match="403"):
+            guard.check_config("mine", config, stored)
 
 
 @pytest.mark.parametrize(

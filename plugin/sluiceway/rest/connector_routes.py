@@ -21,7 +21,7 @@ from sluiceway.rest import bodies
 from sluiceway.rest.bodies import JsonResponse
 from sluiceway.rest.connector_details import ConnectorDetails
 from sluiceway.rest.conventions import json_only, location, readable
-from sluiceway.rest.guard import guard_of, may_edit
+from sluiceway.rest.guard import check_config, guard_of, may_edit
 from sluiceway.rest.origins import origin_of
 from sluiceway.rest.requests import Body, TheHerder, json_body, names_a_connector, task_number
 from sluiceway.storage.model import TaskId
@@ -57,7 +57,7 @@ def list_connectors(request: Request, herder: TheHerder, expand: Annotated[list[
 def create_connector(request: Request, body: Body, herder: TheHerder) -> Response:
     name, config, initial_state = bodies.read_create_request(body)
     name = trimmed(name)
-    guard_of(request).check_config(name, config)
+    check_config(request, herder, name, config)
     info = herder.create(name, config, initial_state)
     return JsonResponse(bodies.info_json(info), 201, {"Location": location(request, name)})
 
@@ -89,7 +89,7 @@ def _info(request: Request, herder: Herder, name: str) -> ConnectorInfo:
 )
 def put_config(request: Request, name: str, body: Body, herder: TheHerder) -> Response:
     config = bodies.read_config(body)
-    guard_of(request).check_config(name, config)
+    check_config(request, herder, name, config)
     created, info = herder.put_config(name, config)
     headers = {"Location": location(request, name)} if created else None
     return JsonResponse(bodies.info_json(info), 201 if created else 200, headers)
@@ -102,7 +102,7 @@ def put_config(request: Request, name: str, body: Body, herder: TheHerder) -> Re
 )
 def patch_config(request: Request, name: str, body: Body, herder: TheHerder) -> Response:
     patch = bodies.read_config(body)
-    guard_of(request).check_config(name, patch)
+    check_config(request, herder, name, patch)
     return JsonResponse(bodies.info_json(herder.patch_config(name, patch)))
 
 
@@ -119,7 +119,7 @@ def get_history(name: str, herder: TheHerder) -> Response:
 def roll_back(request: Request, name: str, body: Body, herder: TheHerder) -> Response:
     version = bodies.read_version(body)
     config = herder.config_of_version(name, version)
-    guard_of(request).check_config(name, config)
+    check_config(request, herder, name, config)
     origin = replace(origin_of(request), note=f"rollback to version {version}")
     created, info = herder.acting_for(origin).put_config(name, config)
     return JsonResponse(bodies.info_json(info), 201 if created else 200)

@@ -7,6 +7,8 @@ from typing import Protocol
 
 from starlette.requests import Request
 
+from sluiceway.herder import Herder
+
 
 class Guard(Protocol):
     """The permissions of a request. A dependency of the app sets ``request.state.guard``; without one, all is allowed."""
@@ -17,8 +19,11 @@ class Guard(Protocol):
     def editable(self, configs: Mapping[str, Mapping[str, str]]) -> Sequence[str]:
         """Return the names of the connectors that the user may edit, in the given order. Others are shown with discretion."""
 
-    def check_config(self, name: str, config: Mapping[str, str | None]) -> None:
-        """Raise HTTPException (403) if the user may not set this config for the connector."""
+    def check_config(self, name: str, config: Mapping[str, str | None], stored: Mapping[str, str] | None) -> None:
+        """Raise HTTPException (403) if the user may not set this config, or these keys of it, for the connector.
+
+        ``stored`` is the connector's config; None for a new one.
+        """
 
     def check_preview(self, name: str, config: Mapping[str, str] | None) -> None:
         """Raise HTTPException (403) if the user may not run this connector. ``config`` is the stored one; None for a new one."""
@@ -33,7 +38,7 @@ class AllowAll:
     def editable(self, configs: Mapping[str, Mapping[str, str]]) -> Sequence[str]:
         return list(configs)
 
-    def check_config(self, name: str, config: Mapping[str, str | None]) -> None:
+    def check_config(self, name: str, config: Mapping[str, str | None], stored: Mapping[str, str] | None) -> None:
         """Allow every config."""
 
     def check_preview(self, name: str, config: Mapping[str, str] | None) -> None:
@@ -47,6 +52,12 @@ def guard_of(request: Request) -> Guard:
     """Return the guard of a request."""
     guard: Guard = getattr(request.state, "guard", _ALLOW_ALL)
     return guard
+
+
+def check_config(request: Request, herder: Herder, name: str, config: Mapping[str, str | None]) -> None:
+    """Raise HTTPException (403) if the user of a request may not set this config, or these keys of it, for a connector."""
+    entry = herder.overview().state.entry(name)
+    guard_of(request).check_config(name, config, None if entry is None else entry.config)
 
 
 def may_edit(request: Request, name: str, config: Mapping[str, str]) -> bool:

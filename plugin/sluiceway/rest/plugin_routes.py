@@ -67,7 +67,8 @@ def preview_config(
     refuse_other_connector(plugin, config)
     name = config.get(NAME) or ""
     guard = guard_of(request)
-    guard.check_config(name, config)
-    guard.check_preview(name, herder.info(name).config if name in herder.connectors() else None)
+    stored = herder.info(name).config if name in herder.connectors() else None
+    guard.check_config(name, config, stored)
+    guard.check_preview(name, stored)
     limits = Limits(records, seconds)
     return JsonResponse(preview(herder, config, limits, from_beginning=from_beginning.lower() == "true"))

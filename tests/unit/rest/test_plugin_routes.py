@@ -65,7 +65,7 @@ def test_another_class_than_that_of_the_path_is_refused(http: TestClient, calls:
 class _CreatesOnly:
     """A guard of a user who may create connectors, and change none."""
 
-    def check_config(self, name: str, config: Mapping[str, str | None]) -> None:
+    def check_config(self, name: str, config: Mapping[str, str | None], stored: Mapping[str, str] | None) -> None:
         if "airflow.dag" in config:
             raise HTTPException(403, "Forbidden")
 

@@ -12,8 +12,10 @@ from airflow.api_fastapi.core_api.security import GetUserDep
 from airflow.configuration import conf
 from fastapi import HTTPException, Request
 
+from sluiceway.config.application import NONE
+from sluiceway.config.connector import APPLICATION
 from sluiceway.errors import ConfigError, ConnectError
-from sluiceway.provider.dag_bundle.dag_ids import dag_id
+from sluiceway.provider.dag_bundle.dag_ids import application_dag_id, dag_id
 from sluiceway.provider.dag_bundle.dag_keys import DAG, dag_of
 from sluiceway.provider.pause_sync.airflow_db import team_names
 from sluiceway.provider.settings import read_settings
@@ -41,7 +43,7 @@ class DagGuard:
 
     def may_create(self) -> bool:
         """Return whether the user may create connectors, which requires the right to create DAGs."""
-        return get_auth_manager().is_authorized_dag(method="POST", user=self._user)
+        return get_auth_manager().is_authorized_dag(method=_asked("POST"), user=self._user)
 
     def _allowed(self, configs: Mapping[str, Mapping[str, str]], method: ResourceMethod) -> Sequence[str]:
         dags = {name: dag for name, config in configs.items() if (dag := _dag_or_none(name, config)) is not None}
@@ -54,14 +56,16 @@ class DagGuard:
                 seen |= get_auth_manager().filter_authorized_dag_ids(dag_ids=ids, user=self._user, method=method, **more)
         return [name for name, dag in dags.items() if dag in seen]
 
-    def check_config(self, name: str, config: Mapping[str, str | None]) -> None:
-        """Raise HTTPException (403) if the config names a hand-written DAG that the user may not edit.
+    def check_config(self, name: str, config: Mapping[str, str | None], stored: Mapping[str, str] | None) -> None:
+        """Raise HTTPException (403) if the config names a hand-written DAG, or moves into an application, of other users.
 
-        That DAG is paused and resumed with the connector.
+        That DAG is paused and resumed with the connector. In a shared application, its code runs in the process of the others.
         """
-        dag = config.get(DAG)
+        dag, application = config.get(DAG), config.get(APPLICATION)
         if dag:
             self.require("PUT", dag)
+        if application and application not in (NONE, (stored or {}).get(APPLICATION)):
+            self.require("PUT", application_dag_id(application))
 
     def check_preview(self, name: str, config: Mapping[str, str] | None) -> None:
         """Raise HTTPException (403) unless the user may edit the connector's DAG, or create the DAG of a new connector.
@@ -79,7 +83,7 @@ class DagGuard:
         """Raise HTTPException (403) unless the user has the right on this DAG, or with None on DAGs in general."""
         team = _teams([dag]).get(dag) if dag else None
         details = DagDetails(id=dag) if team is None else DagDetails(id=dag, team_name=team)
-        if not get_auth_manager().is_authorized_dag(method=method, details=details, user=self._user):
+        if not get_auth_manager().is_authorized_dag(method=_asked(method), details=details, user=self._user):
             raise HTTPException(403, "Forbidden")
 
 
@@ -104,6 +108,16 @@ def authorize(request: Request, user: GetUserDep) -> None:
         guard.require("POST", dag)  # it creates the connector
     request.state.guard = guard
     request.state.user = user.get_name()
+
+
+def _asked(method: ResourceMethod) -> ResourceMethod:
+    """Return the method to ask the auth manager about.
+
+    FAB, Airflow's former default, has no permission to create DAGs, so that nobody could create connectors: who may edit the DAG,
+    or all DAGs, may create it.
+    """
+    fab = any(kind.__name__ == "FabAuthManager" for kind in type(get_auth_manager()).__mro__)
+    return "PUT" if fab and method == "POST" else method
 
 
 def refuse_other_sites(request: Request) -> None:
