@@ -61,9 +61,10 @@ class Parameters(NamedTuple):
     def options(self, values: Mapping[str, str], *, beside_password: bool = False) -> dict[str, object]:
         """Return the Python driver's arguments. Raises ConfigError for unknown parameters and unusable values.
 
-        The error shows no value, and the name of a parameter only if it cannot be the end of a password with a separator in it:
-        not ``beside_password``, and without the at sign before a host.
+        The error shows no value, and the name of a parameter only if it cannot be a part of a password with separators in it:
+        not ``beside_password``, and without the at sign before a host in any of them.
         """
+        is_shown = not beside_password and not any("@" in each for item in values.items() for each in item)
         options: dict[str, object] = {}
         for name, value in values.items():
             if name in self.translated:
@@ -74,7 +75,6 @@ class Parameters(NamedTuple):
             elif name not in self.ignored:
                 known = ", ".join(sorted(self.translated))
                 message = f"has a parameter without a counterpart in the Python driver; supported are {known}"
-                is_shown = not beside_password and "@" not in name + value
                 raise ConfigError(CONNECTION_URL, f"...{name}=..." if is_shown else "//...", message)
         return options
 
@@ -98,7 +98,7 @@ def _location(text: str, default_port: int) -> tuple[Login, str, int, str]:
         return Login(), "localhost", default_port, unquote(text.removeprefix("/"))
     authority, _, database = text[2:].partition("/")
     credentials, _, address = authority.rpartition("@")
-    if "@" in database and not credentials:
+    if "@" in database:
         raise ConfigError(CONNECTION_URL, "//...", f"has a database with @ ({_ESCAPES})")
     user, _, password = credentials.partition(":")
     host, port = host_and_port(address, default_port)

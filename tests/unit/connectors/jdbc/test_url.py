@@ -76,6 +76,10 @@ def test_urls_that_cannot_be_translated_are_refused(url: str, message: str) -> N
         "scott/hunter2",
         "jdbc:mysql://user:hunter2/@h/d",
         "jdbc:postgresql://user:hunter2?@h/d",
+        "jdbc:postgresql://user:?hunter2&@h/d",
+        "jdbc:mysql://user:x?y&hunter2;z=@h/d",
+        "jdbc:mysql://user:@/hunter2@h/d",
+        "jdbc:mariadb://user:a@b/hunter2@h:1/d",
     ],
 )
 def test_the_error_of_a_refused_url_does_not_show_its_password(url: str) -> None:
