@@ -107,10 +107,22 @@ test-frames: $(VENV)/.ready  ## kill sinks to files and tables, and SparkSource,
 		tests/integration/test_spark_formats.py -m long -p no:cacheprovider
 	$(BIN)/python -m pytest tests/frames -v -s -p no:cacheprovider
 
-test-security: $(VENV)/.ready  ## names, records, configs, bytes of protocols, and REST bodies with generated content, and canaries; hours (CASES=1000000)
+test-security: $(VENV)/.ready build/fab/.ready  ## names, records, configs, bytes of protocols, and REST bodies with generated content, roles, and canaries; hours (CASES=1000000)
 	CASES=$${CASES:-1000000} SLUICEWAY_FUZZ_REQUESTS=$${CASES:-1000000} $(BIN)/python -m pytest tests/unit/security \
 		tests/unit/connectors/test_path_elements.py tests/unit/connectors/jdbc/test_url.py tests/unit/rest/test_fuzz.py \
-		tests/integration/test_spark_secrets.py --timeout 0 -v -p no:cacheprovider
+		--timeout 0 -v -p no:cacheprovider
+	$(BIN)/python -m pytest tests/unit/provider/api tests/unit/preview tests/integration/test_isolated_requests.py \
+		tests/integration/test_spark_secrets.py tests/airflow/test_roles.py tests/airflow/test_canaries.py -v -s -p no:cacheprovider
+	AIRFLOW__CORE__AUTH_MANAGER=airflow.providers.fab.auth_manager.fab_auth_manager.FabAuthManager \
+		build/fab/bin/python -m pytest tests/airflow/test_roles.py -v -p no:cacheprovider
+
+# FAB's auth manager, and the packages of the environment.
+build/fab/.ready: $(VENV)/.ready
+	$(BIN)/python -m venv --clear --without-pip build/fab
+	printf '%s\n' "$$($(BIN)/python -c 'import site; print(site.getsitepackages()[0])')" "$$PWD/plugin" \
+		> "$$(build/fab/bin/python -c 'import site; print(site.getsitepackages()[0])')/environment.pth"
+	$(BIN)/python -m pip --python build/fab/bin/python install --quiet --disable-pip-version-check -c constraints.txt apache-airflow-providers-fab
+	touch $@
 
 test-preview: $(VENV)/.ready  ## previews of every built-in connector on a real broker, PostgreSQL and MariaDB write nothing; 5 minutes
 	$(BIN)/python -m pytest tests/integration/test_preview.py -v -p no:cacheprovider

@@ -10,12 +10,14 @@ import json
 import os
 import random
 import re
+import time
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from sluiceway.api import TopicPartition
+from support.fuzz import CASES, FIGURES
 from support.rest_replay import Connect
 
 REQUESTS = int(os.environ.get("SLUICEWAY_FUZZ_REQUESTS", "300"))
@@ -257,21 +259,24 @@ class Fuzzer:
 
 @pytest.mark.parametrize("seed", [1, 2])
 def test_no_request_gets_more_out_of_the_api_than_an_answer_in_connects_form(seed: int) -> None:
-    connect, fuzzer = Connect(places=[TopicPartition("t", 0)]), Fuzzer(seed)
+    connect, fuzzer, began = Connect(places=[TopicPartition("t", 0)]), Fuzzer(seed), time.monotonic()
     codes: dict[int, int] = {}
-    for _ in range(REQUESTS // 2):
-        for name, config in (
-            ("s", {"connector.class": "FileStreamSource", "topic": "t", "file": "/f"}),
-            ("k", {"connector.class": "FileStreamSink", "topics": "t"}),
-        ):
-            if connect.config.snapshot().entry(name) is None:
-                connect.http.post("/connectors", json={"name": name, "config": config, "initial_state": "STOPPED"})
-        method, path, headers, content = fuzzer.request()
-        answer = connect.http.request(method, f"http://testserver{path}", headers=headers, content=content)
-        told = f"{method} {path} {content!r:.500} -> {answer.status_code} {answer.text:.500}"
-        codes[answer.status_code] = codes.get(answer.status_code, 0) + 1
-        _check(answer, told, method)
+    with connect.http:  # one thread for all requests
+        for _ in range(REQUESTS // 2):
+            for name, config in (
+                ("s", {"connector.class": "FileStreamSource", "topic": "t", "file": "/f"}),
+                ("k", {"connector.class": "FileStreamSink", "topics": "t"}),
+            ):
+                if connect.config.snapshot().entry(name) is None:
+                    connect.http.post("/connectors", json={"name": name, "config": config, "initial_state": "STOPPED"})
+            method, path, headers, content = fuzzer.request()
+            answer = connect.http.request(method, f"http://testserver{path}", headers=headers, content=content)
+            told = f"{method} {path} {content!r:.500} -> {answer.status_code} {answer.text:.500}"
+            codes[answer.status_code] = codes.get(answer.status_code, 0) + 1
+            _check(answer, told, method)
     assert {200, 400, 404} <= codes.keys(), codes
+    if CASES:
+        FIGURES.append(f"{REQUESTS // 2:>11,} requests in {time.monotonic() - began:5,.0f} s: the REST API, seed {seed}")
 
 
 def _check(answer: Any, told: str, method: str) -> None:
