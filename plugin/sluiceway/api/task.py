@@ -208,12 +208,13 @@ class SourceTask(Task):
         return SourceLag()
 
     def commit(self) -> None:
-        """Called after offsets were committed: all records polled before are stored in Kafka."""
+        """Called at each commit and before ``stop``, also if no record had an offset: all records polled before are in Kafka."""
 
     def commit_record(self, record: SourceRecord, partition: int, offset: int) -> None:
         """Called for each record when Kafka has acknowledged it, or with partition and offset -1 if it was filtered out.
 
-        Overriding it costs a callback for every record.
+        Called between two polls, not during one. A task that waits for it returns None from ``poll``, which is called again when
+        Kafka has acknowledged a record. What it raises is logged. Overriding it costs a callback for every record.
         """
 
 

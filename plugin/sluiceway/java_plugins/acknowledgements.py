@@ -3,56 +3,52 @@
 from __future__ import annotations
 
 from array import array
-from collections import deque
+from collections.abc import Collection
+
+LEFT_OUT = -1
+"""The partition and offset of a record that was filtered out or skipped."""
 
 
 class SentRecords:
-    """A range of a batch's records that are on their way to Kafka, with their partitions and offsets as far as known.
+    """The records of a batch, or of a part of it, that were submitted to the producer.
 
-    ``places`` has partition and offset of each record, -1 for both if it was left out. ``left`` counts the records whose place is
-    still to come.
+    The task must not learn of them before ``release``: until then their transaction may be aborted.
     """
 
-    __slots__ = ("_start", "confirmed", "left", "places", "range")
+    __slots__ = ("_batch", "_places", "_released")
 
-    def __init__(self, batch: int, start: int, end: int, left: int) -> None:
-        self.range = batch, start, end
-        self.places = array("q", [-1]) * (2 * (end - start))
-        self.left = left
-        self.confirmed = False
-        self._start = start
+    def __init__(self, batch: int, released: array[int]) -> None:
+        self._batch = batch
+        self._places = array("q")
+        self._released = released
 
     def add(self, index: int, partition: int, offset: int) -> None:
         """Record the place of the record with this index in the batch."""
-        at = 2 * (index - self._start)
-        self.places[at] = partition
-        self.places[at + 1] = offset
-        self.left -= 1
+        self._places.extend((self._batch, index, partition, offset))
 
-    def confirm(self) -> None:
-        """Let the task know the places, with its next call."""
-        self.confirmed = True
+    def leave_out(self, indexes: Collection[int]) -> None:
+        """Record that records have no place in Kafka."""
+        for index in indexes:
+            self.add(index, LEFT_OUT, LEFT_OUT)
+
+    def release(self) -> None:
+        """Let the task know the places so far, and each further one as it is added."""
+        self._released.extend(self._places)
+        self._places = self._released
 
 
 class Acknowledgements:
-    """The places of a task's records, which it gets in the order in which it returned them. Used by the task's thread only."""
+    """The places of a task's records, in the order in which it may learn of them. Used by the task's thread only."""
 
     def __init__(self) -> None:
-        self._sent: deque[SentRecords] = deque()
+        self._released = array("q")
 
-    def expect(self, batch: int, start: int, end: int, left: int) -> SentRecords:
-        """Expect the places of ``left`` of the records from ``start`` to before ``end``; the others are left out."""
-        sent = SentRecords(batch, start, end, left)
-        if end > start:
-            self._sent.append(sent)
-        return sent
+    def of(self, batch: int) -> SentRecords:
+        """Return what collects the places of a batch's records."""
+        return SentRecords(batch, self._released)
 
-    def take(self) -> tuple[list[tuple[int, int, int]], bytes]:
-        """Return the confirmed ranges, up to the first that is not, and their places; and remove them."""
-        ranges: list[tuple[int, int, int]] = []
-        places = bytearray()
-        while self._sent and self._sent[0].confirmed:
-            sent = self._sent.popleft()
-            ranges.append(sent.range)
-            places += sent.places.tobytes()
-        return ranges, bytes(places)
+    def take(self) -> bytes:
+        """Return and forget the places: batch, index, partition and offset of each record, as longs."""
+        places = self._released.tobytes()
+        del self._released[:]
+        return places

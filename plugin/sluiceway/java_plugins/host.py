@@ -41,7 +41,9 @@ MAIN_CLASS = "org.sluiceway.plugins.Host"
 _STDERR = 2
 _BUFFER = 1 << 16
 _PIPE_BYTES = 1 << 20  # what Linux allows a user without privileges
-_WAIT_SECONDS = 0.2  # between two calls of a request's `watch`
+# Between two calls of a request's `watch`: a share of the time waited so far, so that it is neither called late nor very often.
+_WAIT_SECONDS = (0.001, 0.2)
+_WAIT_SHARE = 0.25
 _END_SECONDS = 5.0
 # Lets the kernel kill the process with the thread that started it, also if another process holds the pipe open. A process
 # that sets this in `preexec_fn` would fork while it has threads, so a short-lived Python process does it before Java starts.
@@ -145,6 +147,11 @@ class JavaHost:
     def _request(
         self, number: int, method: str, args: object, body: bytes, watch: Watch | None, extra: Mapping[str, object] | None = None
     ) -> Frame:
+        return _wait(self._submit(number, method, args, body, extra), watch)
+
+    def _submit(
+        self, number: int, method: str, args: object, body: bytes = b"", extra: Mapping[str, object] | None = None
+    ) -> Future[Frame]:
         request = next(self._requests)
         future: Future[Frame] = Future()
         with self._lock:
@@ -153,10 +160,7 @@ class JavaHost:
             self._pending[request] = future
         with contextlib.suppress(OSError):  # the process has ended: its reader fails the request with the cause
             self._write(encode(REQUEST, request, {"object": number, "method": method, "args": args, **(extra or {})}, body))
-        frame = _wait(future, watch)
-        if frame.kind == ERROR:
-            raise java_error(frame.header)
-        return frame
+        return future
 
     def _send(self, number: int, method: str, args: object) -> None:
         """Send a request whose answer is ignored. Does nothing after the process ended."""
@@ -247,6 +251,11 @@ class JavaObject:
     def host(self) -> JavaHost:
         return self._host
 
+    @property
+    def number(self) -> int:
+        """The number by which other objects in the process find this one."""
+        return self._number
+
     def call(self, method: str, args: object = None, body: bytes = b"", *, watch: Watch | None = None) -> Any:
         """Call a method and return its result, as JSON types. Raises JavaError, JavaProcessError and what ``watch`` raises."""
         return self._host._request(self._number, method, args, body, watch).header
@@ -257,6 +266,15 @@ class JavaObject:
         """Call a method like ``call`` and return its result with the bytes that belong to it."""
         frame = self._host._request(self._number, method, args, body, watch)
         return frame.header, frame.body
+
+    def begin(self, method: str, args: object = None, body: bytes = b"") -> Future[Frame]:
+        """Begin a call and return its future, for ``finish``. Raises JavaProcessError."""
+        return self._host._submit(self._number, method, args, body)
+
+    @staticmethod
+    def finish(call: Future[Frame], *, watch: Watch | None = None) -> Any:
+        """Wait for a call that has begun and return its result like ``call``."""
+        return _wait(call, watch).header
 
     def interrupt(self) -> None:
         """Interrupt the object's Java thread, which ends most waits there with an exception.
@@ -280,15 +298,21 @@ def _enlarge(pipe: int) -> None:
 
 
 def _wait(future: Future[Frame], watch: Watch | None) -> Frame:
-    if watch is None:
-        return future.result()
-    started = time.monotonic()
+    frame = future.result() if watch is None else _watched(future, watch)
+    if frame.kind == ERROR:
+        raise java_error(frame.header)
+    return frame
+
+
+def _watched(future: Future[Frame], watch: Watch) -> Frame:
+    started, waited = time.monotonic(), 0.0
     while True:
         try:
-            return future.result(_WAIT_SECONDS)
+            return future.result(min(max(waited * _WAIT_SHARE, _WAIT_SECONDS[0]), _WAIT_SECONDS[1]))
         except FutureTimeoutError:
+            waited = time.monotonic() - started
             if not future.done():  # the answer may have come just now
-                watch(time.monotonic() - started)
+                watch(waited)
 
 
 def _command(options: HostOptions, crash_file: Path, writing: int) -> tuple[Sequence[str], ClassArchive]:

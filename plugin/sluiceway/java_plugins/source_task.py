@@ -8,14 +8,16 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any, ClassVar
 
 from sluiceway.api import Offset, Partition, SourceRecord, SourceTask
 from sluiceway.errors import ConnectError
-from sluiceway.java_plugins.acknowledgements import Acknowledgements, SentRecords
+from sluiceway.java_plugins.acknowledgements import SentRecords
+from sluiceway.java_plugins.commit_calls import CommitCalls
 from sluiceway.java_plugins.connector import stored_offsets
 from sluiceway.java_plugins.errors import JavaProcessError
-from sluiceway.java_plugins.host import JavaObject
+from sluiceway.java_plugins.host import JavaObject, Watch
 from sluiceway.java_plugins.hosts import PluginLocation, current_slot, reference
 from sluiceway.java_plugins.packed import PackedPart, source_offsets
 from sluiceway.java_plugins.records import JavaSourceRecord, source_records
@@ -35,9 +37,20 @@ class JavaSourceTask(SourceTask):
 
     plugin: ClassVar[PluginLocation]
 
+    while_polling: Callable[[float], None] = staticmethod(lambda _seconds: None)
+    """Called while ``poll`` lasts, with the seconds so far, for what must not wait for it: acknowledgements and commits."""
+
+    may_poll_ahead: Callable[[], bool] = staticmethod(lambda: False)
+    """Returns whether the task may poll while its last batch is produced. It polls ahead only if the class cannot notice."""
+
+    in_step = False
+    """True if ``poll`` waits for ``commitRecord`` and ``commit``, as in Connect with transactions, where one thread calls all."""
+
+    polls_ahead = False
+    """True if the task was asked for a batch that ``poll`` has not returned."""
+
     _object: JavaObject | None = None
     _stopping: StopWatch | None = None
-    _aborted = False
 
     def prepare(
         self, config: Mapping[str, str], chain: Mapping[str, object] | None, must_stop: Callable[[], bool], stop_seconds: float
@@ -49,17 +62,23 @@ class JavaSourceTask(SourceTask):
         ``stop_seconds`` after that is ended by ending its Java process. Raises JavaError, JavaProcessError.
         """
         stopping = self._stopping = StopWatch(must_stop, stop_seconds)
-        self._acknowledgements = Acknowledgements()
         self._values = None if chain else Values()
         slot = current_slot()
         arguments = {"plugin": reference(self.plugin, config["task.class"]), "chain": chain}
         self._object = slot.host().new(
             "source", arguments, context=slot.context, handler=self._serve, watch=lambda task: stopping(task, "The constructor")
         )
-        self.wants_acknowledgements = bool(self._object.call("overridesCommitRecord"))
+        self._calls = CommitCalls(self._object, slot.context)
 
-    wants_acknowledgements = True
-    """Whether the Java class overrides ``commitRecord``; known after ``prepare``."""
+    @property
+    def wants_acknowledgements(self) -> bool:
+        """Whether the Java class overrides ``commitRecord``; known after ``prepare``."""
+        return self._calls.overridden[0]
+
+    @property
+    def observes(self) -> bool:
+        """Whether the Java class overrides ``commitRecord`` or ``commit``; known after ``prepare``."""
+        return any(self._calls.overridden)
 
     def start(self, config: Mapping[str, str]) -> None:
         self._call("start", {"config": dict(config), "transactions": self.context.transaction_context is not None})
@@ -69,12 +88,22 @@ class JavaSourceTask(SourceTask):
 
         With a chain in Java, the result is the batch's first part; ``next_part`` returns the others.
         """
-        header, body = self._batch_call("poll")
+        if self.in_step:
+            self._calls.await_all(self._watch("commitRecord() or commit()", interrupt=False))
+        else:
+            self._calls.acknowledge()
+            self._calls.await_some(self._watch("commitRecord()", interrupt=False))
+        self.polls_ahead = False
+        header, body = self._batch_call("poll", self._attend)
         if header is None:
             return None
         if self._values is None:
-            return self._packed(header, body)
+            return PackedPart.of(header, body)
         return self._records(self._values, header, body)
+
+    def _attend(self, seconds: float) -> None:
+        self.while_polling(seconds)
+        self._calls.acknowledge()
 
     def next_part(self) -> PackedPart:
         """Return the next part of the batch. It starts with the record that failed, if one did."""
@@ -84,12 +113,9 @@ class JavaSourceTask(SourceTask):
         """Leave out the record that failed and return the part after it."""
         return self._next("skip")
 
-    def expect(self, batch: int, start: int, end: int, left: int) -> SentRecords:
-        """Return the object that collects the places in Kafka of ``left`` records of a range; the others are left out.
-
-        The task gets them with the call after ``confirm``.
-        """
-        return self._acknowledgements.expect(batch, start, end, left)
+    def sent_records(self, batch: int) -> SentRecords:
+        """Return what collects the places in Kafka of a batch's records. The task gets them once they are released."""
+        return self._calls.acknowledgements.of(batch)
 
     def offsets_before(self, batch: int, index: int) -> list[tuple[Partition, Offset | None]]:
         """Return the newest offset of each source partition among a batch's records before an index.
@@ -106,62 +132,72 @@ class JavaSourceTask(SourceTask):
         return source_offsets(found)
 
     def commit(self) -> None:
-        self._call("commit")
+        self._calls.commit()
 
     def commit_record(self, record: SourceRecord, partition: int, offset: int) -> None:
         """Acknowledge a record of this task."""
         if isinstance(record, JavaSourceRecord) and record.sent is not None:
             record.sent.add(record.index, partition, offset)
-            if not record.sent.left:
-                record.sent.confirm()
 
     def stop(self) -> None:
         if self._object is None or not self._object.host.alive:
             return
-        stopping = self._stop_watch()
-        stopping.begin()
-        # The next batch may be polled already; nothing of it was produced.
-        self._object.call("settle", watch=lambda _: stopping.end_late_call(self._object, "poll()"))
-        self._object.call("stop", watch=lambda _: stopping.end_late_call(self._object, "stop()", interrupt=False))
+        self._stop_watch().begin()
+        self._object.call("settle", watch=self._watch("poll()"))  # only after a failure, a poll lasts still
+        self._calls.await_all(self._watch("commitRecord() or commit()", interrupt=False))
+        self._object.call("stop", watch=self._watch("stop()", interrupt=False))
 
     def _next(self, method: str) -> PackedPart:
-        return self._packed(*self._batch_call(method))
+        return PackedPart.of(*self._batch_call(method))
 
-    def _batch_call(self, method: str) -> tuple[Any, bytes]:
-        if self._aborted:  # the transaction with all records that are not acknowledged
-            self._acknowledgements = Acknowledgements()
-        header, body = self._call(method)
-        self._aborted = False
-        if header is not None and (action := header.get("batchAction")):
+    def _batch_call(self, method: str, attend: Watch = lambda _seconds: None) -> tuple[Any, bytes]:
+        header, body = self._call(method, attend=attend)
+        if header is None:
+            return header, body
+        if action := header.get("batchAction"):
             self._end_transaction(action)
+        # Both processes work while Python produces the batch. The task cannot notice if no method of it is called then, and if it
+        # can read again what is polled and not produced when its process is killed. If it is stopped, that is produced.
+        whole = header["positioned"] and header["end"] == header["size"] > 0
+        if whole and not self.observes and self.context.transaction_context is None and self.may_poll_ahead():
+            with suppress(JavaProcessError):  # the process has ended: the next call says why
+                self._started_object().begin("ahead")
+            self.polls_ahead = True
         return header, body
 
     def _end_transaction(self, action: str, record: SourceRecord | None = None) -> None:
         transactions = self.context.transaction_context
         if transactions is not None:
             (transactions.commit_transaction if action == "COMMIT" else transactions.abort_transaction)(record)
-        self._aborted |= action == "ABORT"
-
-    def _packed(self, header: Mapping[str, Any], body: bytes) -> PackedPart:
-        part = PackedPart.of(header, body)
-        self._aborted |= part.action == "ABORT"
-        return part
 
     def _records(self, values: Values, header: Mapping[str, Any], body: bytes) -> list[JavaSourceRecord]:
-        size = header["size"]
-        sent = self.expect(header["batch"], 0, size, size) if self.wants_acknowledgements else None
+        sent = self.sent_records(header["batch"]) if self.wants_acknowledgements else None
+        if sent is not None:
+            sent.release()  # the runtime acknowledges a record when the task may learn of it
         records = source_records(values, values.loads(body), sent)
         for index, action in header["actions"]:
             self._end_transaction(action, records[index])
         return records
 
-    def _call(self, method: str, args: Mapping[str, object] | None = None) -> tuple[Any, bytes]:
+    def _call(
+        self, method: str, args: Mapping[str, object] | None = None, attend: Watch = lambda _seconds: None
+    ) -> tuple[Any, bytes]:
+        watch = self._watch(f"{method}()")
+
+        def both(seconds: float) -> None:
+            watch(seconds)
+            attend(seconds)
+
+        return self._started_object().call_for_bytes(method, args, watch=both)
+
+    def _started_object(self) -> JavaObject:
         if self._object is None:
             raise ConnectError("The task is not started.")
-        ranges, places = self._acknowledgements.take()
-        arguments = {**(args or {}), "acknowledged": ranges}
-        watch = self._stop_watch()
-        return self._object.call_for_bytes(method, arguments, places, watch=lambda _: watch(self._object, f"{method}()"))
+        return self._object
+
+    def _watch(self, what: str, *, interrupt: bool = True) -> Watch:
+        stopping = self._stop_watch()
+        return lambda _seconds: stopping(self._object, what, interrupt=interrupt)
 
     def _stop_watch(self) -> StopWatch:
         if self._stopping is None:
@@ -190,15 +226,14 @@ class StopWatch:
         if self._since is None:
             self._since = time.monotonic()
 
-    def __call__(self, task: JavaObject | None, what: str) -> None:
-        """Check a call that lasts. Raises JavaProcessError once its process was killed, and what ``must_stop`` raises."""
+    def __call__(self, task: JavaObject | None, what: str, *, interrupt: bool = True) -> None:
+        """Check a call that lasts: interrupt the task's thread, or kill its process, if it is time to.
+
+        Raises JavaProcessError once the process was killed, and what ``must_stop`` raises.
+        """
         if self._since is None and not self._must_stop():
             return
         self.begin()
-        self.end_late_call(task, what)
-
-    def end_late_call(self, task: JavaObject | None, what: str, *, interrupt: bool = True) -> None:
-        """Interrupt the task's thread, or kill its process, if it is time to. Raises JavaProcessError after the latter."""
         if task is None or self._since is None:
             return
         waited = time.monotonic() - self._since

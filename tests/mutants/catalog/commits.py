@@ -36,8 +36,8 @@ MUTANTS = (
     Mutant(
         "commit-after-failure",
         "runtime/source/delivery.py",
-        "if self._sender.failed or isinstance(error, FencedError):",
-        "if isinstance(error, FencedError):",
+        "if self._sender.failed or isinstance(error, FencedError)",
+        "if isinstance(error, FencedError)",
         "Source offsets are stored although a record was lost.",
     ),
     Mutant(

@@ -25,6 +25,20 @@ MUTANTS = (
         "A record is acknowledged to the task after the first of the records made from it.",
     ),
     Mutant(
+        "delivery-java-acknowledged-early",
+        "java_plugins/acknowledgements.py",
+        '        self._places = array("q")\n',
+        "        self._places = released\n",
+        "A Java task learns of a record whose transaction may be aborted.",
+    ),
+    Mutant(
+        "delivery-java-polled-ahead",
+        "java_plugins/source_task.py",
+        "if whole and not self.observes and",
+        "if whole and",
+        "A Java task is polled ahead although its commit() or commitRecord() must come first.",
+    ),
+    Mutant(
         "delivery-filtered",
         "runtime/source/record_sender.py",
         "                    acknowledge(source, -1, -1)",

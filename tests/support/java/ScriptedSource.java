@@ -60,7 +60,8 @@ public class ScriptedSource extends SourceConnector {
         return true;
     }
 
-    public static class ScriptedTask extends SourceTask {
+    /** Overrides neither {@code commit} nor {@code commitRecord}, so that it may be polled ahead. */
+    public static class PlainTask extends SourceTask {
         private final Map<String, String> source = Map.of("s", "1");
         private Map<String, String> config;
         private long next;
@@ -134,18 +135,21 @@ public class ScriptedSource extends SourceConnector {
                 throw new IllegalStateException(error);
             }
         }
-        @Override public void commit() { note("commit"); }
-        @Override public void commitRecord(SourceRecord record, RecordMetadata metadata) {
-            note(record.value() + " " + (metadata == null ? "none" : metadata.partition() + " " + metadata.offset()));
-        }
         @Override public void stop() { flooding = false; note("stop"); }
-        private void note(String line) {
+        final synchronized void note(String line) { // commit and commitRecord have threads of their own
             if (!config.containsKey("log")) return;
             try {
                 Files.writeString(Path.of(config.get("log")), line + "\n", StandardOpenOption.CREATE, StandardOpenOption.APPEND);
             } catch (java.io.IOException error) {
                 throw new java.io.UncheckedIOException(error);
             }
+        }
+    }
+
+    public static class ScriptedTask extends PlainTask {
+        @Override public void commit() { note("commit"); }
+        @Override public void commitRecord(SourceRecord record, RecordMetadata metadata) {
+            note(record.value() + " " + (metadata == null ? "none" : metadata.partition() + " " + metadata.offset()));
         }
     }
 }

@@ -6,28 +6,30 @@ from sluiceway.java_plugins.acknowledgements import Acknowledgements
 
 
 def places(data: bytes) -> list[tuple[int, ...]]:
-    return list(struct.iter_unpack("<qq", data))
+    return list(struct.iter_unpack("<qqqq", data))
 
 
-def test_ranges_are_taken_in_order_once_they_are_confirmed() -> None:
+def test_places_are_taken_once_in_the_order_of_the_acknowledgements() -> None:
     made = Acknowledgements()
-    first, _empty, second = made.expect(1, 4, 6, 2), made.expect(1, 6, 6, 0), made.expect(2, 0, 1, 1)
+    first, second = made.of(1), made.of(2)
+    for sent in (first, second):
+        sent.release()
     second.add(0, 0, 12)
-    second.confirm()
     first.add(5, 3, 11)
-    assert made.take() == ([], b"")
+    assert places(made.take()) == [(2, 0, 0, 12), (1, 5, 3, 11)]
+    assert made.take() == b""
     first.add(4, 1, 10)
-    assert (first.left, made.take()) == (0, ([], b""))
-    first.confirm()
-    ranges, data = made.take()
-    assert ranges == [(1, 4, 6), (2, 0, 1)]
-    assert places(data) == [(1, 10), (3, 11), (0, 12)]
-    assert made.take() == ([], b"")
+    assert places(made.take()) == [(1, 4, 1, 10)]
 
 
-def test_records_that_are_left_out_have_no_place() -> None:
+def test_the_task_learns_of_no_place_before_its_release() -> None:
     made = Acknowledgements()
-    sent = made.expect(1, 0, 3, 1)
-    sent.add(1, 2, 7)
-    sent.confirm()
-    assert places(made.take()[1]) == [(-1, -1), (2, 7), (-1, -1)]
+    committed, aborted = made.of(1), made.of(2)
+    committed.leave_out([0, 2])
+    committed.add(1, 2, 7)
+    aborted.add(0, 2, 8)
+    assert made.take() == b""
+    committed.release()
+    assert places(made.take()) == [(1, 0, -1, -1), (1, 2, -1, -1), (1, 1, 2, 7)]
+    committed.add(3, 2, 9)
+    assert places(made.take()) == [(1, 3, 2, 9)]

@@ -49,7 +49,7 @@ class Delivery(Protocol):
         """True if records that were sent wait for the commit of their transaction."""
 
     def apply(self, action: CommitAction) -> bool:
-        """Carry out an action. Return True if offsets were committed. Raises ConnectError."""
+        """Carry out an action. Return True if the offsets of all records that were sent are stored now. Raises ConnectError."""
 
     def finish(self) -> bool:
         """Commit what may be committed when the task stops and drop the rest. Return True if offsets were committed."""
@@ -111,14 +111,14 @@ class AtLeastOnceDelivery:
         if action is CommitAction.CONTINUE:
             return False
         self._next_commit = time.monotonic() + self._interval
-        if not self._offsets.pending:
-            return False
         if not self._sender.flush(self._timeout, self._check):
             self._log_timeout("records")
             return False
         if not self._flush_dead_letter_queue(self._timeout, self._check):
             self._log_timeout("dead letter queue records")
             return False
+        if not self._offsets.pending:  # records may have none, and a task's commit() is called all the same, as in Connect
+            return True
         try:
             self._offsets.write()
         except (FencedError, InternalTopicError):
@@ -138,6 +138,6 @@ class AtLeastOnceDelivery:
 
     def fail(self, error: Exception) -> bool:
         """Commit the records sent before the failure, unless one of them was lost."""
-        if self._sender.failed or isinstance(error, FencedError):
+        if self._sender.failed or isinstance(error, FencedError) or not self._offsets.pending:
             return False
         return self.apply(CommitAction.COMMIT)

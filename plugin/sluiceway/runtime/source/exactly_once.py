@@ -70,11 +70,11 @@ class ExactlyOnceSettings:
             interval_ms=int(str(interval)) if boundary == "interval" else 0,
         )
 
-    def new_boundary(self) -> TransactionBoundary:
-        """Return the transaction boundary of one task."""
+    def new_boundary(self, *, each_batch: bool = False) -> TransactionBoundary:
+        """Return the transaction boundary of one task. With ``each_batch``, ``poll`` ends a transaction after each one."""
         if self.boundary == "interval":
             return IntervalBoundary(self.interval_ms / 1000)
-        return ConnectorBoundary() if self.boundary == "connector" else PollBoundary()
+        return ConnectorBoundary() if self.boundary == "connector" else PollBoundary(each_batch=each_batch)
 
 
 def check_not_required(settings: ExactlyOnceSettings) -> None:

@@ -40,9 +40,11 @@ class PackedBatches:
         self._delivery = delivery
         self._offsets = offsets
         self._apply = apply
+        self._start = 0  # the index in the batch behind the records that were submitted
 
     def send(self, part: PackedPart) -> None:
         """Deliver a batch, given its first part. Raises ConnectError for a record that failed and is not tolerated."""
+        self._start = 0
         while True:
             for skipped in part.skipped:
                 description, context = _explained(skipped)
@@ -54,16 +56,11 @@ class PackedBatches:
             if retried is not None:
                 part = retried
             elif part.failure is not None:
-                part = self._skip(part)
+                part = self._task.skip()
             elif part.last:
                 return
             else:
                 part = self._task.next_part()
-
-    def _skip(self, part: PackedPart) -> PackedPart:
-        if self._task.wants_acknowledgements:
-            self._task.expect(part.batch, part.end, part.end + 1, 0).confirm()
-        return self._task.skip()
 
     def _after_failure(self, part: PackedPart) -> PackedPart | None:
         """Retry the record that failed; return the part that starts with it, or None if it must be skipped."""
@@ -88,9 +85,9 @@ class PackedBatches:
             self._offsets.add(partition, offset)
 
     def _submitted(self, part: PackedPart) -> SubmittedPacked:
-        wanted = self._task.wants_acknowledgements
-        sent = self._task.expect(part.batch, part.start, part.end, len(part.origins)) if wanted else None
-        return SubmittedPacked(part, sent, functools.partial(self._task.offsets_before, part.batch))
+        sent = self._task.sent_records(part.batch) if self._task.wants_acknowledgements else None
+        start, self._start = self._start, part.end
+        return SubmittedPacked(part, sent, start, functools.partial(self._task.offsets_before, part.batch))
 
 
 def _explained(described: Mapping[str, Any]) -> tuple[str, ProcessingContext]:

@@ -26,10 +26,11 @@ class ProduceOne(Protocol):
 
 
 class PackedSender:
-    """Produces parts of batches, and confirms those whose records are all in Kafka. Belongs to one ``RecordSender``.
+    """Produces parts of batches, and collects where in Kafka their records are. Belongs to one ``RecordSender``.
 
     ``produce`` is the client's method and ``use`` is called with each topic before. ``rejected`` gets the delivery report of a
-    record that Kafka did not accept. ``failed_sends`` is None if such a record fails the task.
+    record that Kafka did not accept. ``failed_sends`` is None if such a record fails the task. ``submit`` is called with what
+    collects the places of a part's records before these are produced.
     """
 
     def __init__(
@@ -39,7 +40,7 @@ class PackedSender:
         produce_one: ProduceOne,
         rejected: Callable[[SourceRecord, SubmittedRecord | None, Any, Any], None],
         failed_sends: FailedSends | None,
-        confirm: Callable[[SentRecords], None],
+        submit: Callable[[SentRecords], None],
         add_offset: Callable[[Partition | None, Offset | None], None],
     ) -> None:
         self._produce = produce
@@ -47,7 +48,7 @@ class PackedSender:
         self._produce_one = produce_one
         self._rejected = rejected
         self._failed_sends = failed_sends
-        self._confirm = confirm
+        self._submit = submit
         self._add_offset = add_offset
 
     def send(self, submitted: SubmittedPacked) -> None:
@@ -55,11 +56,12 @@ class PackedSender:
 
         Raises ConnectError for a record that cannot be sent. The records before it have been produced and their offsets added.
         """
-        part, sent, _ = submitted
+        part, sent = submitted.part, submitted.sent
         for topic in part.topics:
             self._use(topic)
-        if sent is not None and not sent.left:
-            self._confirm(sent)
+        if sent is not None:
+            self._submit(sent)
+            sent.leave_out(submitted.left_out)
         values, keys, timestamps, headers = part.values, part.keys, part.timestamps, part.headers
         topics, reports = list(part.record_topics), self._reports(submitted)
         left, none = iter(values), itertools.repeat(None)
@@ -102,15 +104,12 @@ class PackedSender:
     def _on_delivery(self, submitted: SubmittedPacked, index: int, error: Any, message: Any) -> None:
         if error is not None:
             self._rejected(submitted.part.record(index), self._waiting(submitted, index), error, message)
-        elif submitted.sent is not None:
+        else:
             self._delivered(submitted, index, message.partition(), message.offset())
 
     def _delivered(self, submitted: SubmittedPacked, index: int, partition: int, offset: int) -> None:
-        sent = submitted.sent
-        if sent is not None:
-            sent.add(submitted.part.origins[index], partition, offset)
-            if not sent.left:
-                self._confirm(sent)
+        if submitted.sent is not None:
+            submitted.sent.add(submitted.part.origins[index], partition, offset)
 
     def _waiting(self, submitted: SubmittedPacked, index: int) -> SubmittedRecord | None:
         """Return what acknowledges a record that is sent again or skipped later."""

@@ -50,7 +50,8 @@ class RecordSender:
     ``on_sent`` is called with the number of records of each batch after it has been produced; ``sent`` is their sum.
     ``tolerant`` skips records that Kafka rejects, as the ``errors.*`` keys say. A transaction cannot skip records.
     ``wrap`` returns the client that produces, which may add to records.
-    ``confirm`` is called, instead of ``acknowledge``, with a part of a Java task's batch once Kafka has it.
+    ``submit`` is called with what acknowledges a part of a Java task's batch, instead of ``acknowledge``. It releases that once
+    the task may learn what Kafka has.
     """
 
     def __init__(
@@ -65,7 +66,7 @@ class RecordSender:
         acknowledge: Acknowledge | None = None,
         on_sent: Callable[[int], None] = lambda _records: None,
         tolerant: bool = False,
-        confirm: Callable[[SentRecords], None] = SentRecords.confirm,
+        submit: Callable[[SentRecords], None] = SentRecords.release,
         wrap: Callable[[Producer], Producer] = lambda client: client,
     ) -> None:
         # Without acknowledge, successes need no callback into Python: flush() tells when all records have arrived.
@@ -87,7 +88,7 @@ class RecordSender:
             self._produce_one,
             self._on_record_delivery,
             self._failed_sends,
-            confirm,
+            submit,
             offsets.add,
         )
         self._topics: set[str] = set()
@@ -231,6 +232,18 @@ class RecordSender:
         self._raise_failure()
         if self._failed_sends:
             self._failed_sends.resend(self._interrupt)
+
+    def await_acknowledgement(self, seconds: float) -> bool:
+        """Wait for a record's acknowledgement, for which the task may wait. Return False if it wants none or none is due.
+
+        Waits at most so long. Raises ConnectError if a record was lost.
+        """
+        if self._acknowledge is None or not len(self.client):
+            return False
+        with self._recorded_errors():
+            self._producer.poll(seconds)
+        self._raise_failure()
+        return True
 
     def await_failure(self, seconds: float) -> None:
         """Handle delivery reports until one of them is a ``failure``, at most so long. Never raises."""

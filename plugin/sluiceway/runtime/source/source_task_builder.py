@@ -20,6 +20,7 @@ from sluiceway.api import (
     TransactionContext,
 )
 from sluiceway.config.connector import CONNECTOR_CLASS, CONNECTOR_VERSION, JAVA_OPTS, overrides
+from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import ConfigError
 from sluiceway.java_plugins.acknowledgements import SentRecords
 from sluiceway.java_plugins.hosts import task_host
@@ -30,7 +31,7 @@ from sluiceway.metrics.client_statistics import INTERVAL
 from sluiceway.runtime.columns import NO_ARROW, BatchForms, columns_available, has_columnar_form
 from sluiceway.runtime.errors.error_handling import interruptible_wait, retry_with_tolerance_operator
 from sluiceway.runtime.errors.retry_with_tolerance import RetryWithToleranceOperator
-from sluiceway.runtime.interrupts import check_abandoned, check_interrupted
+from sluiceway.runtime.interrupts import StopGrace, check_abandoned
 from sluiceway.runtime.java_chain import java_chain
 from sluiceway.runtime.plugin_metrics import describe_plugins
 from sluiceway.runtime.source.column_encoder import SourceColumnEncoder
@@ -56,6 +57,7 @@ from sluiceway.runtime.worker_task import log_errors
 from sluiceway.storage.interfaces import OffsetBackingStore, TransactionalOffsets
 
 _QUEUE_SIZE = "queue.buffering.max.messages"
+_SEND_SHARE = 0.5  # of the time that a task may take to stop, for what poll() has returned; the commit follows
 _FEW_RECORDS = "20000"  # a Java task keeps the records that it wants acknowledged in its heap until they are in Kafka
 
 
@@ -159,8 +161,13 @@ def _prepare(task: JavaSourceTask, spec: TaskSpec, services: TaskServices, chain
         check_abandoned(services.control)
         return services.control.command() is TaskCommand.STOP
 
-    seconds = spec.worker.number("task.shutdown.graceful.timeout.ms") / 1000
-    task.prepare(spec.config, chain, must_stop, seconds)
+    task.prepare(spec.config, chain, must_stop, stop_seconds(spec.worker))
+    task.may_poll_ahead = lambda: services.control.command() is TaskCommand.RUN
+
+
+def stop_seconds(worker: WorkerConfig) -> float:
+    """Return how long a task may take to stop."""
+    return worker.number("task.shutdown.graceful.timeout.ms") / 1000
 
 
 def _new_task(config: Mapping[str, str]) -> SourceTask:
@@ -198,11 +205,14 @@ class _DeliveryBuilder:
         self._client_id = f"connector-producer-{spec.id}"
         self._overrides = overrides(spec.config, "producer")
         overridden = type(task).commit_record is not SourceTask.commit_record
+        self._observer = task if isinstance(task, JavaSourceTask) and task.observes else None
         if isinstance(task, JavaSourceTask):
             overridden = task.wants_acknowledgements
             if overridden and f"producer.{_QUEUE_SIZE}" not in spec.worker.raw:
                 self._overrides = {_QUEUE_SIZE: _FEW_RECORDS, **self._overrides}
-        self._acknowledge: Acknowledge | None = task.commit_record if overridden else None
+        self._acknowledge: Acknowledge | None = None
+        if overridden:
+            self._acknowledge = functools.partial(log_errors, "The task's commit_record()", task.commit_record)
 
     def build(self) -> _SenderAndDelivery:
         settings = ExactlyOnceSettings.of(self._spec.config, self._spec.worker)
@@ -239,9 +249,11 @@ class _DeliveryBuilder:
         sender = self._sender(
             config,
             None if self._acknowledge is None else deferred(self._acknowledge, acknowledgements),
-            confirm=lambda sent: acknowledgements.append(sent.confirm),
+            submit=lambda sent: acknowledgements.append(sent.release),
         )
-        boundary = settings.new_boundary()
+        boundary = settings.new_boundary(each_batch=self._observer is not None)
+        if self._observer is not None:
+            self._observer.in_step = True
         delivery = ExactlyOnceDelivery(
             sender,
             self.offsets,
@@ -260,7 +272,7 @@ class _DeliveryBuilder:
         acknowledge: Acknowledge | None,
         *,
         tolerant: bool = False,
-        confirm: Callable[[SentRecords], None] = SentRecords.confirm,
+        submit: Callable[[SentRecords], None] = SentRecords.release,
     ) -> RecordSender:
         metrics = self._services.metrics
         if self._spec.worker.metrics_listener:
@@ -270,12 +282,12 @@ class _DeliveryBuilder:
             self._converters,
             self.offsets,
             self._tolerance,
-            interrupt=functools.partial(check_interrupted, self._services.control),
+            interrupt=StopGrace(self._services.control, _SEND_SHARE * stop_seconds(self._spec.worker)).check,
             new_topic=self._new_topic,
             acknowledge=acknowledge,
             on_sent=metrics.gave,
             tolerant=tolerant,
-            confirm=confirm,
+            submit=submit,
             wrap=functools.partial(with_trace_headers, self._services.spans),
         )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from sluiceway.api import EncodedRecords, Offset, Partition, SourceColumns, SourceRecord
@@ -108,12 +108,14 @@ class SubmittedEncoded(NamedTuple):
 class SubmittedPacked(NamedTuple):
     """Converted records of a Java task to produce. The caller collects their offsets once all have been produced.
 
-    ``sent`` collects the places of the records in Kafka; None if the task does not want them. ``offsets_before`` returns the
-    newest offsets of the batch's sources before an index, for a part that cannot be produced to its end.
+    ``sent`` collects the places of the records in Kafka; None if the task does not want them. ``start`` is the index in the batch
+    behind the last part's records. ``offsets_before`` returns the newest offsets of the batch's sources before an index, for a
+    part that cannot be produced to its end.
     """
 
     part: PackedPart
     sent: SentRecords | None
+    start: int = 0
     offsets_before: Callable[[int], Iterable[tuple[Partition, Offset | None]]] = lambda _index: ()
 
     @property
@@ -130,6 +132,12 @@ class SubmittedPacked(NamedTuple):
     def ends_batch(self) -> bool:
         """False if more records of the same poll follow."""
         return self.part.last
+
+    @property
+    def left_out(self) -> Collection[int]:
+        """The indexes of the batch's records that no record of this part was made from: they were filtered out or skipped."""
+        indexes, origins = range(self.start, self.part.end), self.part.origins
+        return () if len(origins) == len(indexes) else sorted({*indexes}.difference(origins))
 
 
 Submitted = SubmittedRecords | SubmittedColumns | SubmittedEncoded | SubmittedPacked

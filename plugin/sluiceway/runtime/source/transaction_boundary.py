@@ -73,11 +73,13 @@ class PollBoundary(_BatchBoundary):
     several polls in a row that returned at once, batches share a transaction until it has lasted ``_COMMIT_MULTIPLE`` times
     as long as the last commit took, at most half a second. Each batch is still in a single transaction, which is all that
     Connect's contract promises. The last batches of a burst are committed after the next poll, empty or not. One slow poll
-    does not end a long burst: on a busy machine, it may only have waited for the processor.
+    does not end a long burst: on a busy machine, it may only have waited for the processor. With ``each_batch``, none is shared:
+    the next poll of a Java task may wait for the acknowledgement of the last batch.
     """
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, clock: Callable[[], float] = time.monotonic, *, each_batch: bool = False) -> None:
         self._clock = clock
+        self._each_batch = each_batch
         self._begun = 0.0
         self._immediate_polls = 0
         self._longest = 0.0
@@ -93,7 +95,7 @@ class PollBoundary(_BatchBoundary):
             self._immediate_polls = min(self._immediate_polls + 1, _LONG_BURST_POLLS)
         else:
             self._immediate_polls = max(self._immediate_polls - _SLOW_POLL_COST, 0)
-        burst = self._immediate_polls > _BURST_POLLS
+        burst = self._immediate_polls > _BURST_POLLS and not self._each_batch
         return CommitAction.CONTINUE if burst and self._clock() - self._begun < self._longest else CommitAction.COMMIT
 
     def when_idle(self) -> CommitAction:

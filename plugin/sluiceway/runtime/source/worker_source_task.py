@@ -75,11 +75,15 @@ class WorkerSourceTask(WorkerTask):
         self._let_others_start = services.let_others_start
         self._sent_before = 0
         self._packed: PackedBatches | None = None
+        self._java: JavaSourceTask | None = None
         if isinstance(parts.task, JavaSourceTask):
+            self._java = parts.task
+            self._java.while_polling = self._while_polling
             self._packed = PackedBatches(parts.task, parts.tolerance, parts.delivery, parts.offsets, self._apply)
         self._backoff = BACKOFF_SECONDS[0]
         self._partly_sent = False
         self._started = False
+        self._empty = 0  # polls in a row that returned no records
         self._ended = False  # a bounded task has reached its end
 
     def run(self) -> TaskResult:
@@ -115,33 +119,41 @@ class WorkerSourceTask(WorkerTask):
 
     def _move_records(self) -> None:
         """Move records until the task must stop or reaches its end. Raises Interrupted if it must stop during a wait."""
-        empty = 0
         while self._obey() and not self._ended:
-            poll = self._poll()
-            if poll.records:
-                empty = 0
-                self._metrics.called(poll.seconds)
-                self._metrics.took(len(poll.records), *_timestamps(poll.records))
-                self._partly_sent = True
-                with self._spans.batch(poll.seconds, len(poll.records)):
-                    self._send_batch(poll.records)
-                self._partly_sent = False
-                self._result.records += len(poll.records)
-                self._tolerance.poll_deliveries()
-            else:
-                self._sender.poll_deliveries()
-                empty += not poll.retry
-                for partition, offset in () if poll.retry else self._task.idle_offsets():
-                    self._offsets.add(partition, offset)
-            action = CommitAction.CONTINUE if poll.records is None else self._delivery.after_batch(poll.seconds)
-            if action is CommitAction.CONTINUE and not poll.records:
-                action = self._delivery.when_idle()
-            self._apply(action)
-            if poll.retry:
-                self._metrics.blocked()
-            else:
-                self._metrics.caught_up()
-            self._ended = self._spec.bounded and empty >= _EMPTY_POLLS_AT_THE_END
+            self._move_batch()
+
+    def _obey(self) -> bool:
+        if self._java is not None and self._java.polls_ahead and self._control.command() is not TaskCommand.ABANDON:
+            return True  # what is polled already is sent before the task pauses or stops
+        return super()._obey()
+
+    def _move_batch(self) -> None:
+        """Poll once, send the records, and commit if it is time to."""
+        poll = self._poll()
+        if poll.records:
+            self._empty = 0
+            self._metrics.called(poll.seconds)
+            self._metrics.took(len(poll.records), *_timestamps(poll.records))
+            self._partly_sent = True
+            with self._spans.batch(poll.seconds, len(poll.records)):
+                self._send_batch(poll.records)
+            self._partly_sent = False
+            self._result.records += len(poll.records)
+            self._tolerance.poll_deliveries()
+        else:
+            self._sender.poll_deliveries()
+            self._empty += not poll.retry
+            for partition, offset in () if poll.retry else self._task.idle_offsets():
+                self._offsets.add(partition, offset)
+        action = CommitAction.CONTINUE if poll.records is None else self._delivery.after_batch(poll.seconds)
+        if action is CommitAction.CONTINUE and not poll.records:
+            action = self._delivery.when_idle()
+        self._apply(action)
+        if poll.retry:
+            self._metrics.blocked()
+        else:
+            self._metrics.caught_up()
+        self._ended = self._spec.bounded and self._empty >= _EMPTY_POLLS_AT_THE_END
 
     def _send_batch(self, records: _Polled) -> None:
         if isinstance(records, PackedPart):
@@ -221,9 +233,15 @@ class WorkerSourceTask(WorkerTask):
         self._backoff = BACKOFF_SECONDS[0]
         self._waits.succeeded("poll()")
         seconds = time.monotonic() - started
-        if not records and seconds < _IDLE_SECONDS / 2:
+        if not records and seconds < _IDLE_SECONDS / 2 and not self._sender.await_acknowledgement(_IDLE_SECONDS):
             self._control.wait(_IDLE_SECONDS)
         return _Poll(records, seconds)
+
+    def _while_polling(self, seconds: float) -> None:
+        """Do for a Java task whose ``poll`` lasts what follows an empty poll. Connect has threads of its own for that."""
+        self._sender.poll_deliveries()
+        if seconds >= _IDLE_SECONDS and not (self._java and self._java.in_step):
+            self._apply(self._delivery.when_idle())
 
     def _pause(self) -> None:
         self._apply(self._delivery.when_stopping())

@@ -16,6 +16,11 @@ NONE = -(1 << 63)
 _UNSET: Any = object()
 
 
+def places(made: Acknowledgements) -> list[tuple[int, ...]]:
+    """Return index, partition and offset of the records that the task learns of."""
+    return [place[1:] for place in struct.iter_unpack("<qqqq", made.take())]
+
+
 def part_of(*origins: int, size: int) -> PackedPart:
     """Return a part with the values b"0", b"1", ... from these of the batch's records."""
     count = len(origins)
@@ -90,7 +95,7 @@ class Sending:
             self.client.produce_one,
             self._reject,
             failed,
-            SentRecords.confirm,
+            SentRecords.release,
             lambda *offset: self.offsets.append(offset),
         )
 
@@ -98,26 +103,30 @@ class Sending:
         self.rejected.append((record.value, waiting, error))
 
 
-def test_a_part_is_confirmed_once_all_its_records_have_a_place() -> None:
+def test_each_record_is_acknowledged_when_it_has_a_place_and_filtered_ones_at_once() -> None:
     sending, made = Sending(), Acknowledgements()
-    part = part_of(0, 2, size=3)
-    sending.sender.send(SubmittedPacked(part, made.expect(1, 0, 3, 2)))
+    sending.sender.send(SubmittedPacked(part_of(0, 2, size=3), made.of(1)))
     assert sending.client.produced == [b"0", b"1"]
+    assert places(made) == [(1, -1, -1)], "the filtered record"
     first, second = sending.client.reports
     assert first is not None
     assert second is not None
     second(None, Message(4, 11))
-    assert made.take() == ([], b"")
+    assert places(made) == [(2, 4, 11)]
     first(None, Message(3, 10))
-    ranges, places = made.take()
-    assert ranges == [(1, 0, 3)]
-    assert list(struct.iter_unpack("<qq", places)) == [(3, 10), (-1, -1), (4, 11)], "the filtered record has no place"
+    assert places(made) == [(0, 3, 10)]
 
 
-def test_a_part_without_records_is_confirmed_at_once() -> None:
+def test_a_part_also_leaves_out_the_records_that_were_skipped_before_it() -> None:
     sending, made = Sending(), Acknowledgements()
-    sending.sender.send(SubmittedPacked(part_of(size=2), made.expect(1, 0, 2, 0)))
-    assert made.take()[0] == [(1, 0, 2)]
+    sending.sender.send(SubmittedPacked(part_of(3, size=4), made.of(1), start=2))
+    assert places(made) == [(2, -1, -1)]
+
+
+def test_a_part_without_records_is_acknowledged_at_once() -> None:
+    sending, made = Sending(), Acknowledgements()
+    sending.sender.send(SubmittedPacked(part_of(size=2), made.of(1)))
+    assert places(made) == [(0, -1, -1), (1, -1, -1)]
 
 
 def test_records_that_need_no_report_have_none() -> None:
@@ -137,7 +146,8 @@ def test_a_full_buffer_is_waited_for_and_the_rest_produced_in_order() -> None:
 def test_a_record_that_the_client_refuses_is_skipped_or_fails_the_task(tolerant: bool) -> None:
     sending, made = Sending(tolerant=tolerant), Acknowledgements()
     sending.client.refused = {b"1": 2}
-    submitted = SubmittedPacked(part_of(1, 3, 4, size=5), made.expect(1, 0, 5, 3), lambda index: [({"s": 1}, {"before": index})])
+    part, offsets = part_of(1, 3, 4, size=5), lambda index: [({"s": 1}, {"before": index})]
+    submitted = SubmittedPacked(part, made.of(1), offsets_before=offsets)
     if not tolerant:
         with pytest.raises(ConnectError, match="refused"):
             sending.sender.send(submitted)
@@ -148,18 +158,18 @@ def test_a_record_that_the_client_refuses_is_skipped_or_fails_the_task(tolerant:
     for offset, report in enumerate(sending.client.reports):
         assert report is not None
         report(None, Message(0, offset))
-    assert list(struct.iter_unpack("<qq", made.take()[1])) == [(-1, -1), (0, 0), (-1, -1), (-1, -1), (0, 1)]
+    assert places(made) == [(0, -1, -1), (2, -1, -1), (3, -1, -1), (1, 0, 0), (4, 0, 1)]
     assert sending.offsets == []
 
 
 def test_a_rejected_record_is_acknowledged_by_its_second_attempt() -> None:
     sending, made = Sending(tolerant=True), Acknowledgements()
-    sending.sender.send(SubmittedPacked(part_of(0, size=1), made.expect(1, 0, 1, 1)))
+    sending.sender.send(SubmittedPacked(part_of(0, size=1), made.of(1)))
     [report] = sending.client.reports
     assert report is not None
     report("INVALID_RECORD", Message(-1, -1))
     [(value, waiting, error)] = sending.rejected
     assert (value, error) == (b"0", "INVALID_RECORD")
-    assert made.take() == ([], b"")
+    assert places(made) == []
     waiting.acknowledged(2, 9)
-    assert list(struct.iter_unpack("<qq", made.take()[1])) == [(2, 9)]
+    assert places(made) == [(0, 2, 9)]

@@ -22,6 +22,10 @@ def batch(size: int) -> list[SourceRecord]:
     return [SourceRecord({}, {}, "t", number) for number in range(size)]
 
 
+def test_each_batch_of_a_task_that_may_wait_for_its_acknowledgement_is_committed() -> None:
+    assert set(burst(PollBoundary(Clock(), each_batch=True), 200)) == {CommitAction.COMMIT}
+
+
 def burst(boundary: PollBoundary, polls: int) -> list[CommitAction]:
     """Return the actions after batches that arrive 1 ms apart, while a commit takes 4 ms."""
     actions = []

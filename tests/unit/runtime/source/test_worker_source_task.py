@@ -186,12 +186,40 @@ def test_a_full_buffer_does_not_delay_a_stop(producers: list[FakeProducer]) -> N
         producers[-1].room, producers[-1].unresponsive = 2, True
 
     made = script("src", [record(str(number), number) for number in range(9)], on_start=stuck)
-    with RunningTask(config(), worker(offset_flush_timeout_ms="20")) as task:
+    with RunningTask(config(), worker(offset_flush_timeout_ms="20", task_shutdown_graceful_timeout_ms="100")) as task:
         eventually(lambda: producers and len(producers[-1].waiting) == 2)
         assert not task.stop().failed
     assert values() == [b"0", b"1"]
     assert task.offsets.puts == [], "Kafka has not acknowledged them"
     assert made.names() == ["start", "stop"]
+
+
+def test_a_batch_that_waits_in_a_full_buffer_is_sent_before_a_stop(producers: list[FakeProducer]) -> None:
+    def slow(_task: Any) -> None:
+        producers[-1].room, producers[-1].unresponsive = 2, True
+
+    def command(_asked: int) -> TaskCommand | None:
+        if not producers or len(producers[-1].waiting) < 2:
+            return None
+        full.append(True)
+        producers[-1].unresponsive = len(full) < 3  # it takes some of the time that the stop may take
+        return TaskCommand.STOP
+
+    full: list[bool] = []
+    script("src", [record(str(number), number) for number in range(3)], on_start=slow)
+    with RunningTask(config(), worker(task_shutdown_graceful_timeout_ms="60000"), commands=Commands(command)) as task:
+        assert not task.join().failed
+    assert values() == [b"0", b"1", b"2"]
+    assert stored(task) == {"position": 2}
+
+
+def test_commit_is_called_on_time_and_at_the_end_also_for_records_without_offsets() -> None:
+    made = script("src", [SourceRecord(None, None, "t", "a", STRING_SCHEMA)])
+    with RunningTask(config(), worker(offset_flush_interval_ms="30")) as task:
+        eventually(lambda: made.names().count("commit") >= 2)
+        task.stop()
+    assert made.names()[-2:] == ["commit", "stop"]
+    assert task.offsets.puts == []
 
 
 def test_poll_is_retried_after_a_retriable_error(caplog: pytest.LogCaptureFixture) -> None:
@@ -294,6 +322,41 @@ def test_commit_record_is_called_for_every_record() -> None:
     acknowledged = [call[1:] for call in made.calls if call[0] == "commit_record"]
     assert acknowledged == [("a", 0, 0), ("b", 0, 1)]
     assert stored(task) == {"position": 2}
+
+
+def test_an_error_of_commit_record_is_logged_as_in_connect(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fail(*_: object) -> None:
+        raise ValueError("the queue is gone")
+
+    monkeypatch.setattr("support.engine_connectors.AcknowledgedSourceTask.commit_record", fail)
+    _, task = run_to_the_end([record("a", 1)], connector=ACKNOWLEDGED_SOURCE)
+    assert stored(task) == {"position": 1}
+    assert "The task's commit_record() failed" in caplog.text
+
+
+def test_a_task_that_waits_for_an_acknowledgement_is_polled_when_it_comes(
+    monkeypatch: pytest.MonkeyPatch, producers: list[FakeProducer]
+) -> None:
+    monkeypatch.setattr("support.engine_connectors.ScriptedSourceTask.poll", lambda self: self.script.step())
+    waits: list[float] = []
+    monkeypatch.setattr(Commands, "wait", lambda _self, seconds: waits.append(seconds))
+    report = FakeProducer.poll
+
+    def hold(_task: Any) -> None:
+        producers[-1].unresponsive = True
+
+    def poll(producer: FakeProducer, timeout: float = 0) -> int:
+        producer.unresponsive &= not timeout
+        return report(producer, timeout)
+
+    monkeypatch.setattr(FakeProducer, "poll", poll)
+    made = script("src", [record("a", 1)], on_start=hold)
+    with RunningTask(config(ACKNOWLEDGED_SOURCE), worker(), bounded=True) as task:
+        assert not task.join().failed
+    assert ("commit_record", "a", 0, 0) in made.calls
+    assert len(waits) == 1, "only the poll after the acknowledgement had nothing to wait for"
 
 
 def test_a_task_without_commit_record_has_no_delivery_callbacks(producers: list[FakeProducer]) -> None:

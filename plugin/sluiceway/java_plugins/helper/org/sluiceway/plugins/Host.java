@@ -132,11 +132,11 @@ public final class Host {
     }
 
     /** The thread of one object. */
-    private final class Worker extends Thread {
+    private final class Worker extends Thread implements Hosted.Calls {
         private final LinkedBlockingQueue<Frames.Frame> requests = new LinkedBlockingQueue<>();
         private final int object;
         private final String context;
-        private Hosted hosted;
+        private volatile Hosted hosted;
 
         Worker(int object, JsonNode args) {
             super(args.path("thread").asText("object-" + object));
@@ -159,7 +159,6 @@ public final class Host {
                 try {
                     Hosted.Answer answer = answer(method, frame);
                     frames.write(Frames.ANSWER, frame.id(), answer.header(), answer.body());
-                    if (hosted != null) hosted.answered();
                 } catch (Throwable error) { // a plugin may throw anything; Python decides what follows
                     fail(frame.id(), error);
                 }
@@ -167,11 +166,21 @@ public final class Host {
             }
         }
 
+        @Override
+        public JsonNode call(String method, Object args) {
+            return callPython(object, method, args);
+        }
+
+        @Override
+        public Hosted object(int number) {
+            return workers.get(number).hosted;
+        }
+
         private Hosted.Answer answer(String method, Frames.Frame frame) throws Exception {
             JsonNode args = frame.header().path("args");
             if (method.equals("new")) {
                 Hosted.Factory factory = KINDS.get(frame.header().path("kind").asText());
-                hosted = factory.create((name, what) -> callPython(object, name, what), args);
+                hosted = factory.create(this, args);
                 return Hosted.Answer.NONE;
             }
             if (method.equals("delete")) {

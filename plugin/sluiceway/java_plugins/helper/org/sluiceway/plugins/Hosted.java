@@ -8,9 +8,6 @@ interface Hosted {
     /** Carries out a request. What it throws becomes an error frame. The body of the answer must stay unchanged until the next call. */
     Answer call(String method, JsonNode args, ByteBuffer body) throws Exception;
 
-    /** Called after each answer was written, to prepare the next one while Python handles this one. Must not throw. */
-    default void answered() {}
-
     /** JSON and bytes for Python. */
     record Answer(Object header, ByteBuffer body) {
         static final Answer NONE = new Answer(null, null);
@@ -25,8 +22,12 @@ interface Hosted {
         Hosted create(Calls python, JsonNode args) throws Exception;
     }
 
-    /** Requests of a hosted object to its Python object. Any thread may call. */
+    /** What a hosted object can call. Any thread may. */
     interface Calls {
+        /** Sends a request to the Python object and returns its result. */
         JsonNode call(String method, Object args);
+
+        /** Returns another object of this process by its number. */
+        Hosted object(int number);
     }
 }

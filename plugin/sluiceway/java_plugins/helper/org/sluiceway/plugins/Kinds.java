@@ -1,5 +1,6 @@
 package org.sluiceway.plugins;
 
+import com.fasterxml.jackson.databind.JsonNode;
 import java.util.HashMap;
 import java.util.Map;
 
@@ -9,6 +10,8 @@ final class Kinds {
         Map<String, Hosted.Factory> kinds = new HashMap<>();
         kinds.put("connector", ConnectorObject::new);
         kinds.put("source", SourceObject::new);
+        kinds.put("sentRecords", (python, args) -> source(python, args).sentRecords());
+        kinds.put("offsetCommits", (python, args) -> source(python, args).offsetCommits());
         kinds.put("sink", SinkObject::new);
         kinds.put("transforms", TransformsObject::new);
         kinds.put("converter", ConverterObject::new);
@@ -16,6 +19,10 @@ final class Kinds {
         kinds.put("metrics", (python, args) -> (method, arguments, body) -> Hosted.Answer.of(LocalMetrics.values()));
         kinds.put("plugins", (python, args) -> new PluginsObject());
         return kinds;
+    }
+
+    private static SourceObject source(Hosted.Calls python, JsonNode args) {
+        return (SourceObject) python.object(args.get("task").asInt());
     }
 
     private Kinds() {}

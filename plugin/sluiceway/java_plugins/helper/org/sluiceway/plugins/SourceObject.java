@@ -10,7 +10,6 @@ import java.util.Map;
 import java.util.Objects;
 import java.util.concurrent.Callable;
 import org.apache.kafka.clients.producer.RecordMetadata;
-import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.header.internals.RecordHeaders;
 import org.apache.kafka.common.metrics.PluginMetrics;
 import org.apache.kafka.connect.errors.ConnectException;
@@ -26,7 +25,8 @@ import org.apache.kafka.connect.storage.OffsetStorageReader;
  * A source task. With a chain, {@code poll} returns a batch in parts: a part ends at {@code MOST_BYTES}, at a record that ends a transaction, and
  * before a record that a transform or converter fails on. {@code pack} returns the next part, {@code skip} first leaves that record out.
  * A task that skips such records only describes them.
- * The next batch is polled and packed while Python produces the last one, so that both processes work.
+ * {@code ahead} polls and packs the batch that the next {@code poll} returns while Python produces the last one, so that both processes
+ * work. Python requests it where the task cannot notice: see {@code traits}.
  */
 final class SourceObject implements Hosted {
     private static final int MOST_BYTES = 4 << 20;
@@ -34,9 +34,10 @@ final class SourceObject implements Hosted {
 
     private final SourceTask task;
     private final Chain<SourceRecord> chain;
-    private final boolean acknowledged;
     private final boolean skips;
-    private final Map<Integer, List<SourceRecord>> sent = new LinkedHashMap<>();
+    private final boolean acknowledged;
+    private final SentRecords sent;
+    private final ClassLoader loader;
     private final Packer packer = new Packer();
     private final Values values = new Values();
     private Map<String, String> configs = Map.of();
@@ -45,42 +46,60 @@ final class SourceObject implements Hosted {
     private List<SourceRecord> previous = List.of(); // that Python produces while the next batch is polled
     private int batches;
     private int next;
-    private boolean pollsAhead;
     private Callable<Answer> polled;
 
     SourceObject(Calls python, JsonNode args) throws Exception {
         task = Loaders.create(args.get("plugin"), SourceTask.class);
         chain = args.hasNonNull("chain") ? new Chain<>(args.get("chain")) : null;
         skips = args.path("chain").path("skips").asBoolean();
-        acknowledged =
-            task.getClass().getMethod("commitRecord", SourceRecord.class, RecordMetadata.class).getDeclaringClass() != SourceTask.class;
+        loader = Thread.currentThread().getContextClassLoader();
+        acknowledged = overrides("commitRecord", SourceRecord.class, RecordMetadata.class);
+        sent = new SentRecords(task);
         task.initialize(new Context(new Offsets(python)));
+    }
+
+    private boolean overrides(String method, Class<?>... parameters) throws NoSuchMethodException {
+        return task.getClass().getMethod(method, parameters).getDeclaringClass() != SourceTask.class;
+    }
+
+    /** Returns the object that acknowledges records. Call on its thread. */
+    SentRecords sentRecords() {
+        Thread.currentThread().setContextClassLoader(loader);
+        return sent;
+    }
+
+    /** Returns the object that commits. Call on its thread. */
+    OffsetCommits offsetCommits() {
+        Thread.currentThread().setContextClassLoader(loader);
+        return new OffsetCommits(task, sent);
     }
 
     @Override
     public Answer call(String method, JsonNode args, ByteBuffer body) throws Exception {
-        acknowledge(args.path("acknowledged"), body);
         switch (method) {
-            case "overridesCommitRecord":
-                return Answer.of(acknowledged);
+            case "traits":
+                return Answer.of(Map.of("commitRecord", acknowledged, "commit", overrides("commit")));
             case "start":
                 configs = Loaders.texts(args.get("config"));
-                transactions = args.path("transactions").asBoolean() ? new WorkerTransactionContext() : null;
+                if (args.path("transactions").asBoolean()) {
+                    transactions = new WorkerTransactionContext();
+                    sent.inTransactions();
+                }
                 task.start(configs);
                 return Answer.NONE;
             case "poll":
                 return nextBatch();
+            case "ahead":
+                polled = prepared();
+                return Answer.NONE;
             case "pack":
-                return handedOut(pack());
+                return pack();
             case "skip":
                 next++;
-                return handedOut(pack());
+                return pack();
             case "offsetsBefore":
                 return Answer.of(offsets(args.get("batch").asInt() == batches ? batch : previous, args.get("index").asInt()));
             case "settle": // the answer means that no poll lasts
-                return Answer.NONE;
-            case "commit":
-                task.commit();
                 return Answer.NONE;
             case "stop":
                 LocalMetrics.log();
@@ -95,16 +114,13 @@ final class SourceObject implements Hosted {
         }
     }
 
-    /** Polls the next batch while Python produces this one. */
-    @Override
-    public void answered() {
-        if (!pollsAhead) return;
-        pollsAhead = false;
+    /** Polls, and returns what gives the outcome to the next request. */
+    private Callable<Answer> prepared() {
         try {
             Answer answer = poll();
-            polled = () -> answer;
-        } catch (Throwable error) { // for the next request, like the answer
-            polled = () -> {
+            return () -> answer;
+        } catch (Throwable error) {
+            return () -> {
                 if (error instanceof Error fatal) throw fatal;
                 throw (Exception) error;
             };
@@ -115,17 +131,8 @@ final class SourceObject implements Hosted {
     private Answer nextBatch() throws Exception {
         Callable<Answer> prepared = polled;
         polled = null;
-        Answer answer = handedOut(prepared == null ? poll() : prepared.call());
+        Answer answer = prepared == null ? poll() : prepared.call();
         previous = List.of();
-        return answer;
-    }
-
-    /**
-     * Notes that Python gets this answer, and whether to poll ahead: not after an empty poll, not before the last part of a batch, and
-     * not for a task that may end its transactions itself, because its requests belong to the batch that it returned last.
-     */
-    private Answer handedOut(Answer answer) {
-        pollsAhead = answer.header() != null && !batch.isEmpty() && next == batch.size() && transactions == null;
         return answer;
     }
 
@@ -142,7 +149,7 @@ final class SourceObject implements Hosted {
         batch = polled;
         next = 0;
         batches++;
-        if (acknowledged && !batch.isEmpty()) sent.put(batches, batch);
+        if (acknowledged && !batch.isEmpty()) sent.add(batches, batch);
         return chain == null ? rows() : pack();
     }
 
@@ -160,6 +167,8 @@ final class SourceObject implements Hosted {
         next = batch.size();
         described.put("batch", batches);
         described.put("size", batch.size());
+        described.put("end", next);
+        described.put("positioned", positioned());
         described.put("actions", actions);
         if (transactions != null) described.put("batchAction", afterBatch());
         return new Answer(described, values.end());
@@ -199,6 +208,7 @@ final class SourceObject implements Hosted {
         part.put("size", batch.size());
         part.put("start", start);
         part.put("end", next);
+        part.put("positioned", positioned());
         part.put("count", packer.records());
         part.put("topics", packer.topics());
         part.put("offsets", offsets(batch, next));
@@ -251,29 +261,9 @@ final class SourceObject implements Hosted {
         return texts;
     }
 
-    /**
-     * Tells the task which records are in Kafka. {@code acknowledgements} are [batch, first record, last record + 1]; the body has
-     * a partition and an offset (longs) for each, -1 for records that were left out.
-     */
-    private void acknowledge(JsonNode acknowledgements, ByteBuffer places) throws InterruptedException {
-        for (JsonNode each : acknowledgements) {
-            int number = each.get(0).asInt();
-            List<SourceRecord> records = sent.get(number);
-            for (int i = each.get(1).asInt(); i < each.get(2).asInt(); i++) {
-                SourceRecord record = records.get(i);
-                int partition = (int) places.getLong();
-                long offset = places.getLong();
-                RecordMetadata metadata = partition < 0
-                    ? null : new RecordMetadata(new TopicPartition(record.topic(), partition), offset, 0, timestamp(record), -1, -1);
-                task.commitRecord(record, metadata);
-            }
-            boolean last = each.get(2).asInt() == records.size();
-            sent.keySet().removeIf(earlier -> earlier < number || earlier == number && last); // earlier ones were aborted
-        }
-    }
-
-    private static long timestamp(SourceRecord record) {
-        return record.timestamp() == null ? -1 : record.timestamp();
+    /** Returns whether each record of the batch has a source offset, from which the task can read it again. */
+    private boolean positioned() {
+        return batch.stream().allMatch(record -> record.sourcePartition() != null && record.sourceOffset() != null);
     }
 
     private final class Context implements SourceTaskContext {
