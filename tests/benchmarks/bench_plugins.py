@@ -191,7 +191,8 @@ class Bench:
     def topic(self, name: str, *, exactly: bool = False) -> str:
         """Create a topic and return its name."""
         name = name if exactly else f"{name}-{uuid.uuid4().hex[:8]}"
-        AdminClient({"bootstrap.servers": self.bootstrap}).create_topics([NewTopic(name, 1, 1)])[name].result(30)
+        admin = AdminClient({"bootstrap.servers": self.bootstrap})  # kept in a variable: its futures end with it
+        admin.create_topics([NewTopic(name, 1, 1)])[name].result(30)
         return name
 
     def filled(self, kind: str) -> str:
