@@ -58,7 +58,7 @@ class Connector(abc.ABC):
 
     task_class: ClassVar[type[Task]]
     java_class: ClassVar[str | None] = None
-    java_task_class: ClassVar[str | None] = None
+    java_task_class: str | None = None
 
     context: ConnectorContext
 

@@ -44,20 +44,20 @@ def desired_task_configs(connector: Connector, config: Mapping[str, str]) -> lis
         if limit[TASKS_MAX_ENFORCE]:
             raise TooManyTasksError(f"{message}. Raise {TASKS_MAX}, or set {TASKS_MAX_ENFORCE}=false to allow it.")
         log.warning("[%s|worker] %s. %s=false allows it.", config.get(NAME, ""), message, TASKS_MAX_ENFORCE)
-    return with_connect_keys(type(connector), config, task_configs)
+    return with_connect_keys(connector, config, task_configs)
 
 
 def with_connect_keys(
-    connector: type[Connector], config: Mapping[str, str], task_configs: Sequence[Mapping[str, str]]
+    connector: Connector, config: Mapping[str, str], task_configs: Sequence[Mapping[str, str]]
 ) -> list[dict[str, str]]:
     """Add the keys that Connect adds to each task config: the task's class and, for sinks, the topics."""
     added = {TASK_CLASS: task_class_name(connector)}
-    if is_sink(connector):
+    if is_sink(type(connector)):
         added |= {key: config[key] for key in (TOPICS, TOPICS_REGEX) if key in config}
     return [{**task_config, **added} for task_config in task_configs]
 
 
-def task_class_name(connector: type[Connector]) -> str:
-    """Return the name of the connector's Java task class, or of the Python class if there is none."""
+def task_class_name(connector: Connector) -> str:
+    """Return the name of the connector's Java task class, which may depend on its config, or else of the Python class."""
     task = connector.task_class
     return connector.java_task_class or f"{task.__module__}.{task.__qualname__}"

@@ -54,7 +54,7 @@ class JavaConnector(Connector):
         host.on_death = self.context.raise_error
         arguments = {"plugin": reference(self.plugin)}
         self._object = host.new("connector", arguments, context=self._slot.context, handler=self._serve)
-        type(self).java_task_class = self._object.call("start", {"config": dict(config)})
+        self.java_task_class = self._object.call("start", {"config": dict(config)})  # it may depend on the config
 
     def task_configs(self, max_tasks: int) -> Sequence[Mapping[str, str]]:
         if self._object is None:

@@ -53,7 +53,7 @@ def test_a_task_config_names_the_java_task_so_that_a_kafka_connect_worker_can_ta
 
 
 def test_a_connector_without_a_java_class_names_its_python_task() -> None:
-    assert with_connect_keys(PlainSink, {}, [{}]) == [{"task.class": f"{PlainTask.__module__}.PlainTask"}]
+    assert with_connect_keys(PlainSink(), {}, [{}]) == [{"task.class": f"{PlainTask.__module__}.PlainTask"}]
 
 
 def test_a_sink_task_config_has_the_topics_and_no_other_keys_of_the_connector() -> None:
@@ -61,7 +61,7 @@ def test_a_sink_task_config_has_the_topics_and_no_other_keys_of_the_connector() 
     made = desired_task_configs(connector, config)
     assert [task["number"] for task in made] == ["0", "1"]
     assert all(task["topics"] == "a,b" and "topics.regex" not in task and "secret" not in task for task in made)
-    assert with_connect_keys(PlainSink, {"topics.regex": "a.*"}, [{"topics.regex": "b"}])[0]["topics.regex"] == "a.*"
+    assert with_connect_keys(PlainSink(), {"topics.regex": "a.*"}, [{"topics.regex": "b"}])[0]["topics.regex"] == "a.*"
 
 
 def test_the_connector_is_asked_for_at_most_tasks_max_tasks() -> None:
@@ -84,5 +84,5 @@ def test_more_tasks_than_allowed_are_refused_unless_enforcement_is_off() -> None
 
 
 def test_a_source_is_not_given_topics_to_read() -> None:
-    assert "topics" not in with_connect_keys(FileStreamSourceConnector, {"topics": "x"}, [{}])[0]
+    assert "topics" not in with_connect_keys(FileStreamSourceConnector(), {"topics": "x"}, [{}])[0]
     assert issubclass(FileStreamSourceConnector, SourceConnector)
