@@ -9,13 +9,16 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 
+import psutil
 import pytest
 
 from sluiceway.herder.plugin_path import use_plugin_path
+from sluiceway.java_plugins.hosts import task_host
 from sluiceway.runtime.task import TaskCommand
 from sluiceway.stack.ports import free_port
 from sluiceway.stack.process import BackgroundProcess
@@ -275,7 +278,9 @@ def test_all_kinds_in_one_worker_get_what_connect_promises(
     stack: Callable[..., AbstractContextManager[str]],
 ) -> None:
     name = unique("contract")
-    sources = [Source(kind, name, kafka, tmp_path) for kind in KINDS]
+    # Kafka Connect's thread of commits leaves a task that must stop, and then cancels a poll that waits for one.
+    kinds = [kind for kind in KINDS if stack is not connect or kind != "Committing"]
+    sources = [Source(kind, name, kafka, tmp_path) for kind in kinds]
     with stack(kafka, unique, tmp_path / "stack", plugin_path) as rest:
         for source in sources:
             put_config(rest, source.topic, source.config)
@@ -309,3 +314,75 @@ def moved(sources: Sequence[Source]) -> None:
     """Wait for more records of each source."""
     for source in sources:
         source.move()
+
+
+@pytest.mark.parametrize(
+    ("java_opts", "numbers"),
+    [("", (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)), pytest.param("-Xrs", (), marks=pytest.mark.long)],
+)
+def test_a_java_process_leaves_requests_to_end_to_python(java_opts: str, numbers: tuple[signal.Signals, ...]) -> None:
+    fetch_runtime()
+    with task_host("test", java_opts) as slot:
+        helper = slot.host().new("metrics", None)
+        for number in numbers:
+            os.kill(slot.host().pid, number)
+        assert helper.call("values") == []
+        assert os.getsid(slot.host().pid) == slot.host().pid, "it gets no signal that is sent to the group of Python"
+    assert java_processes() == []
+
+
+def _has_lines(file: Path, count: int) -> bool:
+    return len(lines(file)) >= count
+
+
+def _has_ended(process: BackgroundProcess) -> bool:
+    return not process.is_running()
+
+
+def _all_of(process: BackgroundProcess) -> list[psutil.Process]:
+    first = psutil.Process(process.status().pid)
+    return [first, *first.children(recursive=True)]
+
+
+def _of_its_group(process: BackgroundProcess) -> list[psutil.Process]:
+    return [each for each in _all_of(process) if os.getpgid(each.pid) == process.status().pid]
+
+
+@pytest.mark.long
+@pytest.mark.spark
+@pytest.mark.parametrize(
+    ("chosen", "number"),
+    [(_of_its_group, signal.SIGTERM), (_all_of, signal.SIGTERM), (_of_its_group, signal.SIGINT)],
+    ids=["SIGTERM-group", "SIGTERM-all", "SIGINT-group"],
+)
+def test_tasks_commit_when_a_signal_ends_more_than_the_first_process(
+    plugin_path: Path,
+    kafka: Kafka,
+    unique: Callable[[str], str],
+    tmp_path: Path,
+    chosen: Callable[[BackgroundProcess], list[psutil.Process]],
+    number: signal.Signals,
+) -> None:
+    """As service managers, containers' init processes, ``timeout``, and terminals do."""
+    name = unique("contract")
+    sources = [Source(kind, name, kafka, tmp_path) for kind in (DRAINING, "Acknowledging")]
+    written = tmp_path / "written"
+    sink = {"connector.class": "FileStreamSink", "topics": sources[0].topic, "file": str(written), "value.converter": _STRINGS}
+    for _ in range(2):
+        process, rest = standalone(kafka, tmp_path, plugin_path)
+        for source in sources:
+            put_config(rest, source.topic, source.config)
+        put_config(rest, f"{name}-sink", sink)
+        before = len(lines(written))
+        moved(sources)
+        eventually(partial(_has_lines, written, before + _MORE), what="the sink's lines")
+        for each in chosen(process):
+            with suppress(psutil.NoSuchProcess):
+                each.send_signal(number)
+        eventually(partial(_has_ended, process), what="the end")
+        log = process.log_tail(1000)
+        assert " ERROR " not in log, log
+    for source in sources:
+        check(source)
+    assert lines(written) == [str(value) for value in range(len(lines(written)))], "the sink lost or repeated lines"
+    assert java_processes() == []

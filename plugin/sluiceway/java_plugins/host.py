@@ -192,6 +192,7 @@ class JavaHost:
                         stdout=_STDERR,
                         bufsize=_BUFFER,
                         pass_fds=[writing],
+                        start_new_session=True,  # a signal to the process group is for Python, which stops the plugins first
                         env=for_configs(os.environ),  # configs are all that a plugin is given
                     )
                 except (OSError, ConnectError) as error:

@@ -17,7 +17,6 @@ _LARGEST_SHARE_OF_YOUNG = 4  # a quarter of the heap
 # spark.executor.pyspark.memory usually allows. With four times the usual thresholds of the optimising compiler it compiles what a
 # task does for each record, but not what it does for each batch: half its work, and the same code where time is spent.
 _OPTIONS = (
-    "-Xrs",
     f"-Xmx{HEAP_MB}m",
     "-XX:CompressedClassSpaceSize=64m",
     "-XX:ReservedCodeCacheSize=64m",

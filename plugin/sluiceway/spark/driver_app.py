@@ -59,8 +59,6 @@ from sluiceway.worker.task_launcher import TaskLauncher
 if TYPE_CHECKING:
     from pyspark import SparkContext
 
-_DRAIN_MARGIN_SECONDS = 20.0  # that draining may take on top of the tasks' own stop timeout
-
 log = logging.getLogger("sluiceway.driver")
 
 
@@ -136,8 +134,7 @@ def _run(options: argparse.Namespace) -> int:
         stop_on_signals(driver)
         slots_timeout = worker.duration("sluiceway.slots.timeout.ms").total_seconds()
         watch = stop_with_parent(driver, options.parent_pid, application_ended(context, launcher, slots_timeout))
-        timeout = worker.duration("task.shutdown.graceful.timeout.ms").total_seconds() + _DRAIN_MARGIN_SECONDS
-        with drained_before_spark(context, driver, timeout) as shutdown:
+        with drained_before_spark(context, driver, worker) as shutdown:
             outcomes = driver.run()
             times.close()
             batches.close()

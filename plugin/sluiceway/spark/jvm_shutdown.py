@@ -8,6 +8,7 @@ import threading
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import ConnectError
 from sluiceway.worker.driver import Driver
 
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
     from pyspark import SparkContext
 
 log = logging.getLogger(__name__)
+
+_DRAIN_MARGIN_SECONDS = 20.0  # that draining may take on top of the tasks' own stop timeout
 
 # Spark stops its contexts and their Python workers in a Hadoop shutdown hook of priority 40. Higher priorities run first.
 _HOOK_PRIORITY = 100
@@ -48,8 +51,8 @@ def latch_hook(jvm: Any, latch: Any, action: str) -> Any:
 
 
 @contextlib.contextmanager
-def drained_before_spark(context: SparkContext, driver: Driver, seconds: float) -> Iterator[Shutdown]:
-    """Make a JVM that receives SIGTERM wait up to ``seconds`` for the driver to drain before Spark kills its tasks.
+def drained_before_spark(context: SparkContext, driver: Driver, worker: WorkerConfig) -> Iterator[Shutdown]:
+    """Make a JVM that receives SIGTERM wait for the driver to drain before Spark kills its tasks.
 
     Without this, Spark kills them at once, before their last commit. A thread waits in the JVM for the first of two hooks; the
     second one waits for the driver. Runs on the driver.
@@ -59,6 +62,7 @@ def drained_before_spark(context: SparkContext, driver: Driver, seconds: float) 
     jvm: Any = context._jvm
     if jvm is None:
         raise ConnectError("The Spark context has been stopped, so its JVM cannot be watched.")
+    seconds = worker.duration("task.shutdown.graceful.timeout.ms").total_seconds() + _DRAIN_MARGIN_SECONDS
     shutdown, left = Shutdown(), threading.Event()
     begun, drained = (jvm.java.util.concurrent.CountDownLatch(1) for _ in range(2))
 

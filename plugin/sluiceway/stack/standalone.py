@@ -18,6 +18,7 @@ from sluiceway.herder.plugin_classes import described
 from sluiceway.kafka.reachability import check_brokers
 from sluiceway.rest.server import RestServer
 from sluiceway.spark.jvm_options import folder_variables
+from sluiceway.spark.jvm_shutdown import drained_before_spark
 from sluiceway.spark.launcher import SparkLauncher
 from sluiceway.spark.parent_watch import stop_with_jvm
 from sluiceway.spark.session import local_context
@@ -74,7 +75,10 @@ def _run(worker_file: Path, connector_files: Sequence[Path]) -> int:
         refused = _create(herder, connector_files)
         if refused:
             driver.stop("connector error")
-        driver.run()
+        with drained_before_spark(context, driver, worker):
+            driver.run()
+            if not watch:
+                watch.close()  # a JVM that was asked to end, too, now does
     finally:
         rest.stop()
         metrics.close()

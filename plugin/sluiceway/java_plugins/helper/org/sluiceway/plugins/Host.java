@@ -22,6 +22,7 @@ import org.apache.kafka.connect.errors.ConnectException;
 import org.apache.logging.log4j.Level;
 import org.apache.logging.log4j.core.config.Configurator;
 import org.slf4j.MDC;
+import sun.misc.Signal;
 
 /** The process that runs Java plugins for a Python process. It reads requests from its input and ends with it. */
 public final class Host {
@@ -42,6 +43,7 @@ public final class Host {
         InputStream in = new BufferedInputStream(new FileInputStream(FileDescriptor.in), 1 << 16);
         Frames frames = new Frames(in, new FileOutputStream(arguments[0]));
         System.setIn(InputStream.nullInputStream());
+        ignoreRequestsToEnd();
         int code = 1;
         try {
             LogLimit.install();
@@ -51,6 +53,17 @@ public final class Host {
             error.printStackTrace();
         } finally {
             Runtime.getRuntime().halt(code); // shutdown hooks of plugins may hang
+        }
+    }
+
+    /** A service manager asks all processes of a service to end. This one ends after Python, which stops the plugins first. */
+    private static void ignoreRequestsToEnd() {
+        for (String each : List.of("TERM", "INT", "HUP")) {
+            try {
+                Signal.handle(new Signal(each), signal -> {}); // programs that plugins start do not inherit a handler
+            } catch (IllegalArgumentException reserved) { // by -Xrs in sluiceway.java.opts
+                return;
+            }
         }
     }
 
