@@ -6,6 +6,7 @@ import os
 import pwd
 import shutil
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 
 from sluiceway.stack.process import BackgroundProcess
@@ -29,14 +30,16 @@ class MariaDbServer(DatabaseServer):
     """A MariaDB server; its user has all privileges.
 
     ``zone`` is the machine's time zone in the form of TZ. ``binlog`` makes it write a binary log with all of a row's metadata.
+    ``more`` are further options of the server.
     """
 
     name = "mariadb"
 
-    def __init__(self, zone: str = "UTC0", *, binlog: bool = False) -> None:
+    def __init__(self, zone: str = "UTC0", *, binlog: bool = False, more: Sequence[str] = ()) -> None:
         super().__init__()
         self._zone = zone
         self._log = _BINLOG if binlog else ["--skip-log-bin"]
+        self._more = list(more)
 
     @property
     def first(self) -> DatabaseForTest:
@@ -78,6 +81,7 @@ class MariaDbServer(DatabaseServer):
             "--innodb-doublewrite=OFF",
             "--innodb-buffer-pool-size=64M",
             *self._log,
+            *self._more,
             "--skip-name-resolve",
             f"--pid-file={self.folder / 'mariadb-own.pid'}",
             "--local-infile=1",

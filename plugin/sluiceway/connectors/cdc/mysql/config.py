@@ -17,6 +17,7 @@ from sluiceway.connectors.cdc.keys import (
     LONG,
     LOW,
     MEDIUM,
+    OVERRIDES,
     PATTERNS,
     REQUIRED,
     STRING,
@@ -28,6 +29,7 @@ from sluiceway.connectors.cdc.keys import (
 from sluiceway.connectors.cdc.mysql.connection import BUILT_IN_DATABASES, ConnectionSettings
 from sluiceway.connectors.cdc.mysql.ddl_filter import DDL_FILTER
 from sluiceway.connectors.cdc.naming_strategies import NAMING_STRATEGY, NAMING_STRATEGY_DOC
+from sluiceway.errors import ConnectError
 
 HISTORY = "schema.history.internal."
 
@@ -203,6 +205,20 @@ class SourceConfig:
 
     def captures(self, table: TableId) -> bool:
         return self.captures_database(table.schema) and self.tables(str(table))
+
+    def check_names(self, *, lower_case: bool) -> None:
+        """Raise ConnectError for names of tables that a server with all names in lower case does not have.
+
+        Lists of patterns ignore case; these names do not.
+        """
+        named = {"signal.data.collection": [self.common.signals.table or ""], OVERRIDES: self.common.snapshots.select_overrides}
+        for key, names in named.items():
+            for name in names:
+                if lower_case and name != name.lower():
+                    raise ConnectError(
+                        f"{key} names {name}, but this server has all names in lower case (lower_case_table_names). "
+                        f"Write {name.lower()} in {key} and in the keys that begin with it."
+                    )
 
     def flag(self, name: str) -> bool:
         return bool(self.values[name])

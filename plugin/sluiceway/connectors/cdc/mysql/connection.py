@@ -7,6 +7,7 @@ import socket
 import ssl
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from sluiceway.connectors.cdc.filters import TableId
@@ -115,6 +116,15 @@ class Server:
         if not found:
             raise ConnectError(f"The statement '{sql}' returned no rows. Check the user's privileges.")
         return found[0]
+
+    @cached_property
+    def lower_case(self) -> bool:
+        """Whether names of databases and tables are in lower case in the log, whatever statements say."""
+        return self.variable("lower_case_table_names") != "0"
+
+    def _named(self, text: object) -> str:
+        """Return the name of a database or table as the log has it."""
+        return str(text).lower() if self.lower_case else str(text)
 
     def sibling(self) -> Server:
         """Return another connection to the same server."""
@@ -226,13 +236,13 @@ class Server:
     # -- tables
 
     def databases(self) -> list[str]:
-        return sorted(str(row[0]) for row in self.rows("SHOW DATABASES"))
+        return sorted(self._named(row[0]) for row in self.rows("SHOW DATABASES"))
 
     def tables(self, database: str) -> list[TableId]:
         """Return the base tables of a database by name."""
         kinds = ("BASE TABLE", "SYSTEM VERSIONED")
         rows = self.rows(f"SHOW FULL TABLES IN {quoted(database)}")
-        return sorted(TableId(database, str(row[0])) for row in rows if str(row[1]) in kinds)
+        return sorted(TableId(database, self._named(row[0])) for row in rows if str(row[1]) in kinds)
 
     def create_statement(self, table: TableId) -> str | None:
         """Return the CREATE TABLE statement of a table, or None if the table does not exist."""
@@ -248,12 +258,12 @@ class Server:
         rows = self.rows(
             "SELECT schema_name, default_character_set_name, default_collation_name FROM information_schema.schemata"
         )
-        return {str(name): (str(charset), str(collation)) for name, charset, collation in rows}
+        return {self._named(name): (str(charset), str(collation)) for name, charset, collation in rows}
 
     def row_counts(self) -> dict[TableId, int]:
         """Return the server's estimates of the rows of all tables."""
         rows = self.rows("SELECT table_schema, table_name, table_rows FROM information_schema.tables")
-        return {TableId(str(schema), str(table)): int(count or 0) for schema, table, count in rows}
+        return {TableId(self._named(schema), self._named(table)): int(count or 0) for schema, table, count in rows}
 
     def charset_statement(self) -> str:
         """Return the statement that sets the server's default charset."""

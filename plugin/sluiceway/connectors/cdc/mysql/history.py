@@ -149,9 +149,9 @@ def _apply(document: Mapping[str, Any], tables: Tables) -> None:
     """Apply one record: its table changes, or its statement if it has none."""
     changes = document.get("tableChanges") or []
     for change in changes:
-        table = parse_id(str(change["id"]))
+        table = tables.id(*parse_id(str(change["id"])))
         if change.get("previousId"):
-            tables.remove(parse_id(str(change["previousId"])))
+            tables.remove(tables.id(*parse_id(str(change["previousId"]))))
         if change["type"] == "DROP":
             tables.remove(table)
         elif change.get("table"):

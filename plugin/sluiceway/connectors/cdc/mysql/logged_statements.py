@@ -36,18 +36,18 @@ class LoggedStatements:
         Raises:
             ConnectError: it may change rows of captured tables, and the config says fail.
         """
-        reader = _reader(sql)
-        creates = _creates_from_query(reader, sql)
+        reader = _reader(sql, mariadb=self._tables.mariadb)
+        creates = _creates_from_query(reader)
         word = reader.next.upper
         if not creates and word not in _CHANGES:
             self._note_temporary(reader, database)
             return False
-        target = _target(reader, database)
+        target = self._target(reader, database)
         known = self._tables.tables.keys() | self._temporary
-        named = sorted(known.intersection(_named(sql, database))) if target is None else [target]
+        named = sorted(known.intersection(self._named(sql, database))) if target is None else [target]
         captured = [each for each in named if self._config.captures(each) and each not in self._temporary]
         hides = word == "SELECT" or not (creates or self._config.only_captured_tables or known.intersection(named))
-        schema = database if target is None else target.schema
+        schema = self._tables.name(database) if target is None else target.schema
         if captured:
             self._report(", ".join(map(str, captured)), sql, place)
         elif hides and self._config.captures_database(schema):
@@ -78,9 +78,30 @@ class LoggedStatements:
             return
         while reader.at_any(_CREATION):
             reader.take()
-        note(TableId(*reader.qualified(database)))
+        note(self._tables.id(*reader.qualified(database)))
         while reader.skip(","):
-            note(TableId(*reader.qualified(database)))
+            note(self._tables.id(*reader.qualified(database)))
+
+    def _target(self, reader: TokenReader, database: str) -> TableId | None:
+        if reader.at_any(_SINGLE):
+            reader.take()
+            while reader.at_any(_MODIFIERS):
+                reader.take()
+        elif reader.at("LOAD"):
+            while not reader.at_end and not reader.skip("INTO", "TABLE"):
+                reader.take()
+        elif reader.skip("CREATE"):
+            while reader.at_any(_CREATION):
+                reader.take()
+        else:
+            return None
+        try:
+            return self._tables.id(*reader.qualified(database))
+        except NotUnderstoodError:
+            return None
+
+    def _named(self, sql: str, database: str) -> Iterator[TableId]:
+        return (self._tables.id(*each) for each in named_tables(sql, database, mariadb=self._tables.mariadb))
 
     def _report(self, changed: str, sql: str, place: str) -> None:
         self.count += 1
@@ -93,8 +114,8 @@ class LoggedStatements:
         log.warning("%s The changes have no records.", message)
 
 
-def _reader(sql: str) -> TokenReader:
-    reader = TokenReader(sql)
+def _reader(sql: str, *, mariadb: bool) -> TokenReader:
+    reader = TokenReader(sql, mariadb=mariadb)
     if reader.skip("SET", "STATEMENT"):
         while not reader.at_end and not reader.skip("FOR"):
             reader.take()
@@ -105,10 +126,11 @@ def _reader(sql: str) -> TokenReader:
     return reader
 
 
-def _creates_from_query(reader: TokenReader, sql: str) -> bool:
+def _creates_from_query(reader: TokenReader) -> bool:
     """Whether CREATE TABLE fills the table by a query: with rows in the log, it would be there without the query."""
     creates = reader.at("CREATE", "TABLE") or reader.at("CREATE", "OR", "REPLACE", "TABLE")
-    return creates and any(map(_begins_query, *(tokens(sql)[index:] for index in range(3))))
+    found = tokens(reader.sql, mariadb=reader.mariadb) if creates else []
+    return any(map(_begins_query, *(found[index:] for index in range(3))))
 
 
 def _begins_query(before: Token, token: Token, after: Token) -> bool:
@@ -118,26 +140,3 @@ def _begins_query(before: Token, token: Token, after: Token) -> bool:
     if token.upper == "TABLE":
         return before.upper not in ("CREATE", "REPLACE")
     return token.upper == "SELECT" or (token.upper == "VALUES" and after.upper in ("(", "ROW"))
-
-
-def _target(reader: TokenReader, database: str) -> TableId | None:
-    if reader.at_any(_SINGLE):
-        reader.take()
-        while reader.at_any(_MODIFIERS):
-            reader.take()
-    elif reader.at("LOAD"):
-        while not reader.at_end and not reader.skip("INTO", "TABLE"):
-            reader.take()
-    elif reader.skip("CREATE"):
-        while reader.at_any(_CREATION):
-            reader.take()
-    else:
-        return None
-    try:
-        return TableId(*reader.qualified(database))
-    except NotUnderstoodError:
-        return None
-
-
-def _named(sql: str, database: str) -> Iterator[TableId]:
-    return (TableId(*each) for each in named_tables(sql, database))

@@ -174,6 +174,9 @@ class DatabaseReader:
     def _prepare(self) -> None:
         """Load the stored position and the schema history, and take a snapshot if the mode says so."""
         self._history.create()
+        server = self._open_server()
+        self._tables.mariadb, self._tables.lower_case = server.mariadb, server.lower_case
+        self._config.check_names(lower_case=server.lower_case)
         offset = self._offset
         if offset is not None and offset.get(SNAPSHOT_KEY) and self._continue_snapshot(offset):
             return
@@ -323,7 +326,7 @@ class DatabaseReader:
         snapshot.position = BlockingPosition(self._connector, self._config.common.prefix, start, self._position)
         own = request.signal is not None  # else the rest of the initial snapshot, whose structures are known
         if own:
-            snapshot.tables = Tables(keep_comments=self._tables.keep_comments)
+            snapshot.tables = self._tables.empty()
             snapshot.changes = self._schema_changes(snapshot.tables, snapshot.position)
         snapshot.run_blocking(request.tables, request.conditions, structures=own)
 

@@ -33,6 +33,6 @@ def read_table(connection: ConnectionSettings, tables: Tables, position: LogPosi
     if statement is None:
         return ReadTable(None, certain)
     charsets = {name: charset for name, (charset, _) in locales.items()}
-    fresh = Tables(charsets=charsets, keep_comments=tables.keep_comments)
+    fresh = tables.empty(charsets)
     apply_statement(fresh, statement, table.schema)
     return ReadTable(fresh.get(table), certain)

@@ -41,6 +41,7 @@ def alter_table(table: TableDefinition, reader: TokenReader, tables: Tables) -> 
         table = _specification(table, reader, tables)
         if not reader.skip(",") and not skip_partitions(reader) and not reader.at_end:
             raise NotUnderstoodError(f"comma expected at {reader.next.text!r}")
+    table = replace(table, id=tables.id(*table.id))
     return _finished(table).with_charsets()
 
 
@@ -65,16 +66,16 @@ def read_index_columns(reader: TokenReader) -> list[str]:
     names = []
     while not reader.skip(")"):
         name = reader.parenthesized() if reader.at("(") else reader.identifier()
-        names += _period(reader.sql, name) if reader.skip("WITHOUT", "OVERLAPS") else [name]
+        names += _period(reader, name) if reader.skip("WITHOUT", "OVERLAPS") else [name]
         reader.skip_item()
         reader.skip(",")
     reader.skip_item()
     return names
 
 
-def _period(sql: str, name: str) -> list[str]:
+def _period(statement: TokenReader, name: str) -> list[str]:
     """Return the columns of a period of a statement, as an index has them."""
-    reader = TokenReader(sql)
+    reader = TokenReader(statement.sql, mariadb=statement.mariadb)
     while not reader.at_end:
         if reader.take().upper == "PERIOD" and reader.skip("FOR") and reader.identifier().lower() == name.lower():
             reader.expect("(")
@@ -322,7 +323,7 @@ def _convert_partition(table: TableDefinition, reader: TokenReader, tables: Tabl
     """CONVERT PARTITION: makes a table of a partition."""
     reader.identifier()
     reader.expect("TO", "TABLE")
-    tables.put(replace(table, id=TableId(*reader.qualified(table.id.schema))))
+    tables.put(replace(table, id=tables.id(*reader.qualified(table.id.schema))))
     reader.skip_rest()
     return table
 

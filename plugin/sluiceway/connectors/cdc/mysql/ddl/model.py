@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from sluiceway.connectors.cdc.filters import TableId
@@ -122,6 +122,22 @@ class Tables:
     keep_comments: bool = False
     uncertain: set[TableId] = field(default_factory=set)
     """The tables whose last definition in the log was not understood."""
+    mariadb: bool = True
+    """Whether the server is MariaDB, which executes comments of its own."""
+    lower_case: bool = False
+    """Whether the server has the names of databases and tables in lower case (``lower_case_table_names``)."""
+
+    def empty(self, charsets: Mapping[str, str] | None = None) -> Tables:
+        """Return a model of the same server without tables."""
+        return replace(self, tables={}, charsets=dict(charsets or {}), server_charset=None, uncertain=set())
+
+    def name(self, text: str) -> str:
+        """Return the name of a database or table in a statement as the server has it."""
+        return text.lower() if self.lower_case else text
+
+    def id(self, database: str, table: str) -> TableId:
+        """Return the id of a table that a statement names."""
+        return TableId(self.name(database), self.name(table))
 
     def charset(self, database: str) -> str | None:
         return self.charsets.get(database) or self.server_charset

@@ -60,7 +60,7 @@ def apply_statement(tables: Tables, sql: str, database: str) -> Outcome:
         sql: the statement.
         database: the current database, for names without one.
     """
-    reader = TokenReader(sql)
+    reader = TokenReader(sql, mariadb=tables.mariadb)
     if reader.skip("SET", "STATEMENT"):
         while not reader.at_end and not reader.skip("FOR"):
             reader.take()
@@ -88,7 +88,7 @@ class _Statement:
         self._primary_key: list[str] = []
 
     def table_id(self) -> TableId:
-        return TableId(*self.reader.qualified(self.database))
+        return self.tables.id(*self.reader.qualified(self.database))
 
     def not_understood(self) -> Outcome:
         """Return the outcome of a statement that the parser cannot follow: all tables that it names must be read again."""
@@ -99,7 +99,7 @@ class _Statement:
         return Outcome(changes, named)
 
     def _named_tables(self) -> tuple[TableId, ...]:
-        named = (TableId(*each) for each in named_tables(self.sql, self.database))
+        named = (self.tables.id(*each) for each in named_tables(self.sql, self.database, mariadb=self.tables.mariadb))
         return tuple(dict.fromkeys(table for table in named if table in self._known))
 
     def create(self) -> Outcome:
@@ -226,11 +226,14 @@ class _Statement:
         reader = self.reader
         if create:
             reader.skip("IF", "NOT", "EXISTS")
-        name = self.database if reader.at_any(("CHARACTER", "CHARSET", "COLLATE", "DEFAULT")) else reader.identifier()
+        name = self.database if reader.at_any(("CHARACTER", "CHARSET", "COLLATE", "DEFAULT")) else self._database_name()
         charset = self._database_charset()
         if charset:
             self.tables.charsets[name] = charset
         return Outcome((Change(ChangeType.DATABASE, name, self.sql),))
+
+    def _database_name(self) -> str:
+        return self.tables.name(self.reader.identifier())
 
     def _database_charset(self) -> str | None:
         reader = self.reader
@@ -251,13 +254,13 @@ class _Statement:
 
     def drop_database(self) -> Outcome:
         self.reader.skip("IF", "EXISTS")
-        name = self.reader.identifier()
+        name = self._database_name()
         self.tables.remove_database(name)
         self.reader.skip_rest()
         return Outcome((Change(ChangeType.DATABASE, name, self.sql),))
 
     def use(self) -> Outcome:
-        name = self.reader.identifier()
+        name = self._database_name()
         self.reader.skip_rest()
         return Outcome((Change(ChangeType.DATABASE, name, self.sql),))
 

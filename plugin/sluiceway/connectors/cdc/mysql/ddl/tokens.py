@@ -39,20 +39,29 @@ class Token:
         return self.text[1:-1].replace(quote * 2, quote)
 
 
-_TOKEN = re.compile(
-    r"""
-    (?P<space>\s+|--(?=[\s]|$)[^\n]*|\#[^\n]*|/\*(?![!M])[\s\S]*?\*/|/\*M(?!!)[\s\S]*?\*/)
-  | (?P<open>/\*M?!\d*)
-  | (?P<close>\*/)
-  | (?P<bits>[bB]'[01]*'|[xX]'[0-9A-Fa-f]*'|0b[01]+\b|0x[0-9A-Fa-f]+\b)
-  | (?P<string>'(?:[^'\\]|\\[\s\S]|'')*'|"(?:[^"\\]|\\[\s\S]|"")*")
-  | (?P<name>`(?:[^`]|``)*`)
-  | (?P<number>(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?(?![\w$]))
-  | (?P<word>[\w$\u0080-\uffff@]+)
-  | (?P<symbol>.)
-    """,
-    re.VERBOSE,
-)
+# How executable comments begin. MySQL reads six digits as a version only if a blank follows; MariaDB has a form of its own.
+_MYSQL_OPENS = r"/\*!(?:\d{6}(?=\s)|\d{5})?"
+_MARIADB_OPENS = r"/\*M?!(?:\d{5,6})?"
+
+
+def _token_pattern(opens: str) -> re.Pattern[str]:
+    return re.compile(
+        rf"""
+        (?P<open>{opens})
+      | (?P<space>\s+|--(?=[\s]|$)[^\n]*|\#[^\n]*|/\*(?!!)[\s\S]*?\*/)
+      | (?P<close>\*/)
+      | (?P<bits>[bB]'[01]*'|[xX]'[0-9A-Fa-f]*'|0b[01]+\b|0x[0-9A-Fa-f]+\b)
+      | (?P<string>'(?:[^'\\]|\\[\s\S]|'')*'|"(?:[^"\\]|\\[\s\S]|"")*")
+      | (?P<name>`(?:[^`]|``)*`)
+      | (?P<number>(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?(?![\w$]))
+      | (?P<word>[\w$\u0080-\uffff@]+)
+      | (?P<symbol>.)
+        """,
+        re.VERBOSE,
+    )
+
+
+_MYSQL, _MARIADB = _token_pattern(_MYSQL_OPENS), _token_pattern(_MARIADB_OPENS)
 
 _KINDS = {
     "bits": Kind.BITS,
@@ -64,25 +73,29 @@ _KINDS = {
 }
 
 
-def tokens(sql: str) -> list[Token]:
-    """Return the tokens of a statement. Versioned comments (``/*!50100 ... */``) count as text, others as blanks."""
-    return [*_tokens(sql), Token(Kind.END, "", "", len(sql), len(sql))]
+def tokens(sql: str, *, mariadb: bool) -> list[Token]:
+    """Return the tokens of a statement in the log of a server.
+
+    Executable comments (``/*! ... */``, ``/*!50100 ... */``, and MariaDB's ``/*M! ... */``) count as text, others as blanks.
+    Their versions do not matter: in the statement that a server logs, a comment that it did not execute has no exclamation mark.
+    """
+    return [*_tokens(sql, mariadb=mariadb), Token(Kind.END, "", "", len(sql), len(sql))]
 
 
-def _tokens(sql: str) -> Iterator[Token]:
-    for match in _TOKEN.finditer(sql):
+def _tokens(sql: str, *, mariadb: bool) -> Iterator[Token]:
+    for match in (_MARIADB if mariadb else _MYSQL).finditer(sql):
         kind = _KINDS.get(match.lastgroup or "")
         if kind is not None:
             text = match.group()
             yield Token(kind, text, text.upper() if kind is Kind.WORD else text, match.start(), match.end())
 
 
-def named_tables(sql: str, database: str) -> Iterator[tuple[str, str]]:
+def named_tables(sql: str, database: str, *, mariadb: bool) -> Iterator[tuple[str, str]]:
     """Yield the database and the table that each name of a statement may mean.
 
     With the SQL mode ANSI_QUOTES, a text in double quotes is a name.
     """
-    found = tokens(sql)
+    found = tokens(sql, mariadb=mariadb)
     names = [each for each in found if each.kind in (Kind.NAME, Kind.WORD) or each.text == "." or each.text.startswith('"')]
     for index, token in enumerate(names):
         qualified = index > 1 and names[index - 1].text == "."
@@ -97,9 +110,10 @@ class NotUnderstoodError(Exception):
 class TokenReader:
     """Reads tokens one after the other."""
 
-    def __init__(self, sql: str) -> None:
+    def __init__(self, sql: str, *, mariadb: bool) -> None:
         self.sql = sql
-        self._tokens = tokens(sql)
+        self.mariadb = mariadb
+        self._tokens = tokens(sql, mariadb=mariadb)
         self._at = 0
 
     @property

@@ -250,3 +250,61 @@ def test_unknown_words_behind_other_statements_are_never_lost(statement: str, wo
 @pytest.mark.parametrize("name", ["t", "`t`", '"t"', "db.t", '"db"."t"', "db . `t`"])
 def test_an_unknown_clause_is_told_of_a_table_with_any_quotes(name: str) -> None:
     assert apply_statement(_tables("create table t (a int)"), f"alter table {name} frobnicate", "db").unread == (T,)
+
+
+@pytest.mark.parametrize(
+    ("comment", "mariadb", "mysql"),
+    [
+        ("/*! c int, */", True, True),
+        ("/*!50100 c int, */", True, True),
+        ("/*!100301 c int, */", True, True),
+        ("/*!50100c int, */", True, True),
+        ("/*M! c int, */", True, False),
+        ("/*M!100301 c int, */", True, False),
+        ("/*M!100301 c int comment '/*', */", True, False),
+        ("/* 99999 c int, */", False, False),
+        ("/*m! c int, */", False, False),
+        ("/*M c int, */", False, False),
+        ("/*+ c int, */", False, False),
+    ],
+)
+def test_executable_comments_count_on_the_server_that_executes_them(comment: str, mariadb: bool, mysql: bool) -> None:
+    for is_mariadb, executes in ((True, mariadb), (False, mysql)):
+        tables = Tables(mariadb=is_mariadb)
+        assert not apply_statement(tables, f"create table t (a int, {comment} b int)", "db").unread
+        found = tables.tables[T]
+        assert [column.name for column in found.columns] == ["a", *(["c"] if executes else []), "b"]
+
+
+_IN_CASES = (
+    "create database Shop charset latin1",
+    "CREATE TABLE Shop.T (a int primary key, b varchar(5))",
+    "alter table SHOP.t add C int",
+    "rename table shop.T to Shop.U",
+    "alter table shop.u drop column b, rename Shop.Other",
+    "create table SHOP.X like shop.OTHER",
+    "create unique index I on Shop.x (C)",
+)
+
+
+def test_names_in_any_letter_case_mean_one_table_of_a_server_with_lower_case() -> None:
+    tables = Tables(lower_case=True)
+    for sql in _IN_CASES:
+        assert not apply_statement(tables, sql, "Shop").unread, sql
+
+    assert {str(table): [column.name for column in each.columns] for table, each in tables.tables.items()} == {
+        "shop.other": ["a", "C"],
+        "shop.x": ["a", "C"],
+    }
+    assert tables.charset("shop") == "latin1"
+    assert apply_statement(tables, "alter table OTHER frobnicate", "SHOP").unread == (TableId("shop", "other"),)
+    assert apply_statement(tables, "drop table X", "SHOP").changes[0].table == TableId("shop", "x")
+    apply_statement(tables, "drop database SHOP", "")
+    assert tables.tables == {}
+    assert tables.empty({"a": "utf8mb4"}) == Tables(charsets={"a": "utf8mb4"}, lower_case=True)
+
+
+def test_other_servers_tell_names_by_their_letter_case() -> None:
+    tables = _tables("create table t (a int)")
+    assert apply_statement(tables, "alter table T add b int", "db").changes == ()
+    assert tables.tables[T].column("b") is None
