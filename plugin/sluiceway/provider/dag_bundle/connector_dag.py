@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -9,9 +10,11 @@ import pendulum
 from airflow.sdk import DAG, Asset, AssetAll, AssetAny, AssetWatcher
 from airflow.triggers.base import StartTriggerArgs
 
-from sluiceway.config.connector import CONNECTOR_CLASS
+from sluiceway.config.connector import CONNECTOR_CLASS, TOPICS, TOPICS_REGEX
 from sluiceway.config.schedules import CONTINUOUS, LONG_RUNNING, NO_CRON, SCHEDULE
-from sluiceway.errors import ConfigError
+from sluiceway.discovery import plugin_named
+from sluiceway.errors import ConfigError, ConnectError
+from sluiceway.herder.plugin_path import use_plugin_path
 from sluiceway.provider.compat import CronDataIntervalTimetable
 from sluiceway.provider.dag_bundle.callbacks import callbacks
 from sluiceway.provider.dag_bundle.dag_docs import application_page, connector_page
@@ -55,6 +58,7 @@ def connector_dag(
     Raises:
         ConfigError: an ``airflow.*`` key is invalid. Airflow shows it as the import error of the connector's file.
     """
+    _find_plugins(config)
     keys = DagKeys.parse(config)
     sink = is_sink_config(config)
     dag = DAG(
@@ -80,6 +84,17 @@ def connector_dag(
     if application is not None and keys.mode == LONG_RUNNING:
         _start_in_triggerer(task, name)
     return dag
+
+
+def _find_plugins(config: Mapping[str, str]) -> None:
+    """Find the Java plugins of ``plugin.path`` for a class that has topics and is not Python's: it may be a source's.
+
+    Without a worker's file, or with one that cannot be read, such a class counts as a sink.
+    """
+    has_topics = TOPICS in config or TOPICS_REGEX in config
+    if has_topics and plugin_named("sluiceway.connectors", config.get(CONNECTOR_CLASS, "")) is None:
+        with contextlib.suppress(ConnectError):
+            use_plugin_path(read_settings().worker().raw)
 
 
 def _start_in_triggerer(task: BaseOperator, connector: str) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from airflow.sdk import AssetAll, AssetAny
 
+from sluiceway import discovery
 from sluiceway.discovery import load
 from sluiceway.errors import ConfigError
 from sluiceway.operators import SinkConnectorOperator, SourceConnectorOperator
@@ -21,6 +22,10 @@ from sluiceway.provider.dag_bundle.stubs import stubs, write_stubs
 from sluiceway.provider.lineage.assets import connector_alias
 from sluiceway.provider.triggers.conditions import DriverEndedCondition, from_dict
 from sluiceway.storage.model import ClusterState, ConnectorEntry
+from support.java_classes import SINK as JAVA_SINK
+from support.java_classes import SOURCE as JAVA_SOURCE
+from support.java_classes import class_file, write_jar
+from support.java_plugins import forget_plugins
 
 SOURCE = {"connector.class": "FileStreamSource", "file": "/in", "topic": "t"}
 SINK = {"connector.class": "FileStreamSink", "file": "/out", "topics": "t"}
@@ -154,3 +159,23 @@ def test_a_thousand_connectors_are_written_and_parsed_in_time(tmp_path: Path) ->
         f"1,000 stubs: written {written - began:.2f} s, unchanged {unchanged - written:.2f} s, parsed {1000 * parsed:.1f} ms each"
     )
     assert parsed < 0.25  # some 5 ms on a quiet machine
+
+
+@pytest.mark.parametrize(("parent", "operator"), [(JAVA_SOURCE, SourceConnectorOperator), (JAVA_SINK, SinkConnectorOperator)])
+def test_a_java_class_with_topics_is_what_its_jar_says(
+    parent: str, operator: type, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Camel's sources have topics."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    write_jar(tmp_path / "plugins" / "a.jar", {"a.TimerConnector": class_file("a.TimerConnector", parent)})
+    (tmp_path / "worker.properties").write_text(f"plugin.path={tmp_path}/plugins\n")
+    monkeypatch.setenv("AIRFLOW__SLUICEWAY__WORKER_PROPERTIES", str(tmp_path / "worker.properties"))
+    try:
+        assert type(_dag({"connector.class": "a.TimerConnector", "topics": "t"}).task_dict["run"]) is operator
+    finally:
+        forget_plugins()
+    assert discovery.plugin_named("sluiceway.connectors", "a.TimerConnector") is None
+
+
+def test_a_class_that_is_not_installed_counts_as_a_sink() -> None:
+    assert type(_dag({"connector.class": "a.Unknown", "topics": "t"}).task_dict["run"]) is SinkConnectorOperator
