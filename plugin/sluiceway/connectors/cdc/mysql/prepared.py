@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -21,6 +22,7 @@ from sluiceway.connectors.cdc.mysql.binlog.payload import payload_events
 from sluiceway.connectors.cdc.mysql.binlog.rows import OPERATIONS
 from sluiceway.connectors.cdc.mysql.binlog.stream import StartPosition
 from sluiceway.connectors.cdc.mysql.offsets import LogPosition
+from sluiceway.connectors.cdc.mysql.savepoints import Span, is_taken_back
 from sluiceway.errors import ConnectError
 
 PREPARED_KEY = "sluiceway_xa_prepared"
@@ -31,32 +33,47 @@ _LENGTHS = (5, 9, 13)
 
 
 class PreparedTransactions:
-    """Where prepared transactions begin in the log, by their ids; offsets of the position have them. Used by one thread."""
+    """Where prepared transactions begin in the log, and which of their row events they take back, by their ids.
+
+    Offsets of the position have them. Used by one thread.
+    """
 
     def __init__(self, position: LogPosition) -> None:
         self._starts: dict[str, StartPosition] = {}
+        self._taken_back: dict[str, tuple[Span, ...]] = {}
         position.add_extra(self.offset)
 
     def load(self, offset: Mapping[str, Any]) -> None:
         """Continue with those of a stored offset."""
         stored = json.loads(str(offset.get(PREPARED_KEY) or "{}"))
-        self._starts = {xid: StartPosition(*start) for xid, start in stored.items()}
+        self._starts = {xid: StartPosition(*start[:3]) for xid, start in stored.items()}
+        self._taken_back = {xid: tuple((first, end) for first, end in start[3]) for xid, start in stored.items() if start[3:]}
 
     def offset(self) -> dict[str, Any]:
         """Return the part of the source offset that keeps them."""
         if not self._starts:
             return {}
-        starts = {xid: [start.file, start.position, start.gtids] for xid, start in self._starts.items()}
+        starts = {
+            xid: [start.file, start.position, start.gtids, *([self._taken_back[xid]] if xid in self._taken_back else [])]
+            for xid, start in self._starts.items()
+        }
         return {PREPARED_KEY: json.dumps(starts, separators=(",", ":"))}
 
-    def add(self, xid: str, start: StartPosition) -> None:
+    def add(self, xid: str, start: StartPosition, taken_back: tuple[Span, ...] = ()) -> None:
         self._starts[xid] = start
+        if taken_back:
+            self._taken_back[xid] = taken_back
 
     def start(self, xid: str) -> StartPosition | None:
         return self._starts.get(xid)
 
+    def taken_back(self, xid: str) -> tuple[Span, ...]:
+        """Return the row events that a transaction takes back."""
+        return self._taken_back.get(xid, ())
+
     def remove(self, xid: str) -> None:
         self._starts.pop(xid, None)
+        self._taken_back.pop(xid, None)
 
 
 def statement_xid(sql: str) -> str | None:
@@ -80,13 +97,14 @@ class PreparedEvent(NamedTuple):
     id_bytes: int
 
 
-def prepared_events(packets: Iterable[memoryview], xid: str) -> Iterator[PreparedEvent]:
-    """Yield the events of a transaction from packets of the log that begin at or before it.
+def prepared_events(packets: Iterable[memoryview], xid: str, taken_back: tuple[Span, ...] = ()) -> Iterator[PreparedEvent]:
+    """Yield the events of a transaction that it does not take back, from packets of the log that begin at or before it.
 
     Raises:
         ConnectError: the log has the transaction's end, but not its rows.
     """
     is_wanted = False
+    numbers = itertools.count()
     for header, body, form in _events(packets):
         if header.type == EventType.MARIADB_GTID:
             is_wanted = Gtid.read_mariadb(header, body).xid == xid
@@ -96,7 +114,9 @@ def prepared_events(packets: Iterable[memoryview], xid: str) -> Iterator[Prepare
                 break
         elif header.type == EventType.XA_PREPARE and is_wanted:
             return
-        elif is_wanted and (header.type == EventType.TABLE_MAP or header.type in OPERATIONS):
+        elif is_wanted and (
+            header.type == EventType.TABLE_MAP or (header.type in OPERATIONS and not is_taken_back(next(numbers), taken_back))
+        ):
             yield PreparedEvent(header, body, 6 if form is None else form.table_id_bytes(header.type))
     raise ConnectError(
         f"The binary log has the commit of the XA transaction {xid}, but its rows no longer. Take a snapshot of its tables."

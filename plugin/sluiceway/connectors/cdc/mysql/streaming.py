@@ -34,10 +34,12 @@ from sluiceway.connectors.cdc.mysql.prepared import (
     statement_xid,
 )
 from sluiceway.connectors.cdc.mysql.row_records import RowListener, RowRecords
+from sluiceway.connectors.cdc.mysql.savepoints import is_taken_back
 from sluiceway.connectors.cdc.mysql.streaming_parts import StreamingParts
+from sluiceway.connectors.cdc.mysql.unread_events import pass_over
+from sluiceway.connectors.cdc.mysql.whole_transactions import WholeTransactions
 from sluiceway.connectors.cdc.sizes import fits_columns
 from sluiceway.connectors.cdc.tables import TableSchema
-from sluiceway.errors import ConnectError
 
 log = logging.getLogger(__name__)
 
@@ -59,6 +61,9 @@ class Streaming:
         self._tables = self._new_tables()
         self._withheld = False  # whether the current transaction's rows wait for its commit
         self._foreign = False  # whether the current transaction's source is left out
+        self._is_open = False  # whether the current transaction goes on until a commit, which a lone statement does not have
+        self._whole = WholeTransactions()
+        self._row_events = 0  # of the current transaction
         self._skip_events, self._skip_rows = parts.position.skips
         self._has_rows = False  # whether the current transaction has rows of captured tables
         self._transactions = LogTransactions(
@@ -93,14 +98,17 @@ class Streaming:
     def run(self, packets: Iterable[memoryview], is_idle: Callable[[], bool] = lambda: True) -> None:
         """Handle events until the stream is closed. ``is_idle`` tells whether no other packet has arrived."""
         try:
-            for packet in packets:
+            for packet in self._whole.packets(packets) if self._common.correct else packets:
                 self.handle(packet)
                 if self._after_event is not None:
                     self._put(self._after_event(), 0)
-                if self._collected is not None and (self._collected.is_full(self._common.batch_size) or is_idle()):
+                if self._collected is not None and (self._collected.is_full(self._common.batch_size) or self._waits(is_idle)):
                     self._pass_on()
         finally:
             self._pass_on()  # the position is behind the collected rows
+
+    def _waits(self, is_idle: Callable[[], bool]) -> bool:
+        return not self._whole.passes_on and is_idle()
 
     def handle(self, packet: memoryview) -> None:
         """Handle one event with its header and checksum."""
@@ -123,8 +131,7 @@ class Streaming:
     def _dispatch(self, header: Header, body: memoryview) -> None:
         handler = self._handlers.get(header.type)
         if handler is None:
-            if not header.has_no_changes:
-                self._unread(header)
+            pass_over(header, self._position.file, self._parts.config.choice("event.deserialization.failure.handling.mode"))
             return
         if header.next_position:
             self._position.position, self._position.next = header.position, header.next_position
@@ -133,25 +140,12 @@ class Streaming:
         handler(header, body)
         self._position.complete_event()
 
-    def _unread(self, header: Header) -> None:
-        """Handle an event that may hold changes, and that this connector cannot read."""
-        message = (
-            f"The binary log has an event of type {header.kind} at {self._position.file}:{header.position}, which may hold "
-            "changes and which this connector does not read."
-        )
-        mode = self._parts.config.choice("event.deserialization.failure.handling.mode")
-        if mode == "fail":
-            raise ConnectError(
-                f"{message} To go on without them, set event.deserialization.failure.handling.mode=warn; "
-                "read the tables again afterwards."
-            )
-        log.log(logging.WARNING if mode == "warn" else logging.DEBUG, "%s It is skipped.", message)
-
     # -- transactions
 
     def _on_mariadb_gtid(self, header: Header, body: memoryview) -> None:
         gtid = Gtid.read_mariadb(header, body)
         self._begin(gtid.text)
+        self._is_open = not gtid.standalone
         self._withheld = gtid.prepared and self._common.correct
         if not gtid.standalone and not self._withheld:
             self._report_begin(header, announced=not gtid.prepared)
@@ -168,6 +162,7 @@ class Streaming:
     def _begin(self, gtid: str | None) -> None:
         self._position.begin(gtid, self._position.position)
         self._has_rows = False
+        self._row_events = 0
         keep = self._parts.config.gtid_sources if self._parts.config.filters_rows else None
         self._foreign = keep is not None and gtid is not None and not keep(source_of(gtid))
 
@@ -178,6 +173,7 @@ class Streaming:
         position = self._position
         position.commit(header.next_position or position.position)
         self._skip_events = self._skip_rows = 0
+        self._is_open = False
         records = self._transactions.end(header.timestamp)
         if self._collected is not None and not records:
             self._collected.offset = self._transactions.offset()
@@ -234,6 +230,7 @@ class Streaming:
 
     def _on_xa(self, header: Header, sql: str) -> None:
         xid = statement_xid(sql)
+        self._is_open = True
         if self._common.correct and xid is not None:
             self._withheld = sql[3:8].upper() == "START"
             if sql[3:9].upper() == "COMMIT":
@@ -247,7 +244,7 @@ class Streaming:
         if self._withheld:
             self._withheld = False
             xid, commits = prepared_xid(body)
-            self._parts.prepared.add(xid, self._position.start)
+            self._parts.prepared.add(xid, self._position.start, self._whole.taken_back)
             if commits:
                 self._commit_prepared(header, xid)
         self._on_commit(header, body)
@@ -264,7 +261,8 @@ class Streaming:
             tables, self._tables = self._tables, self._new_tables()
             try:
                 with self._parts.second_dump(start) as packets:
-                    self._send_prepared(prepared_events(packets, xid), first)
+                    taken_back = self._parts.prepared.taken_back(xid)
+                    self._send_prepared(prepared_events(packets, xid, taken_back), first)
             finally:
                 self._tables = tables
         self._parts.prepared.remove(xid)
@@ -309,11 +307,13 @@ class Streaming:
         if start == "BEGIN":
             if not self._position.in_transaction:
                 self._begin(None)
+            self._is_open = True
             if not self._parts.mariadb:
                 self._position.thread = query.thread
                 self._report_begin(header)
         elif start.startswith(("COMMIT", "ROLLBACK")):
-            if start[0] == "R" and self._has_rows and not self._skipped:
+            is_sent = not self._common.correct or sql in self._whole.unknown
+            if start[0] == "R" and is_sent and self._has_rows and not self._skipped:
                 self._parts.statements.take_back(sql, self._place)
             if not start.startswith("ROLLBACK T"):
                 self._on_commit(header, memoryview(b""))
@@ -341,7 +341,7 @@ class Streaming:
             for table in truncated:
                 records = [*self._truncate(table, header), *records]
             self._put(records, header.size)
-        if not query.sql.upper().startswith("SAVEPOINT"):
+        if not self._is_open:
             self._on_commit(header, memoryview(b""))
 
     def _truncate(self, table: TableId, header: Header) -> list[SourceRecord]:
@@ -369,7 +369,8 @@ class Streaming:
         return 6 if self._format is None else self._format.table_id_bytes(event_type)
 
     def _on_rows(self, header: Header, body: memoryview) -> None:
-        if self._skipped or self._withheld or self._foreign:
+        number, self._row_events = self._row_events, self._row_events + 1
+        if self._skipped or self._withheld or self._foreign or is_taken_back(number, self._whole.taken_back):
             return
         event = read_rows_event(header.type, body, self._id_bytes(header.type))
         table = self._tables.get(event.table_id)

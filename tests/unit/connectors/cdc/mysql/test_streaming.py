@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import json
 import struct
 import time
 from collections.abc import Iterator, Mapping
@@ -661,3 +662,108 @@ def test_rows_of_several_events_are_encoded_together(last: bytes, monkeypatch: p
     assert logs[1].together == len(sent[0])
     assert logs[0].buffer.offset == logs[1].buffer.offset
     assert logs[0].position.skips == logs[1].position.skips
+
+
+_BACK = (
+    *TRANSACTION[:-1],
+    _statement("SAVEPOINT `a`"),
+    events.TABLE_MAP,
+    events.UPDATE,
+    _statement("ROLLBACK TO `a`"),
+    events.TABLE_MAP,
+    events.COMPRESSED_DELETE,
+    events.XID,
+)
+
+
+@pytest.mark.parametrize("columns", [False, True])
+@pytest.mark.parametrize(
+    ("packets", "operations"), [(_BACK, "ccd"), ((*_BACK[:-1], _statement("ROLLBACK")), ""), ((*TRANSACTION[:-1],), "")]
+)
+def test_rows_that_are_taken_back_have_no_records(
+    log: _Log, packets: tuple[bytes, ...], operations: str, columns: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    log.config = {"sluiceway.cdc.compat": "correct", "tombstones.on.delete": "false"}
+    log.converters, log.columns = _json_converters(), columns
+
+    assert "".join(json.loads(value or b"")["op"] for _, value in log.run(*packets)) == operations
+    assert "takes changes back" not in caplog.text
+    assert log.position.in_transaction is False
+    log.config["sluiceway.cdc.compat"] = "debezium"
+    log.position.begin(None, 4)
+    log.position.commit(4)
+    assert len(log.run(*packets)) == len([each for each in packets if each in (events.UPDATE, events.COMPRESSED_DELETE)]) + 2
+
+
+def _json_converters() -> TaskConverters:
+    converters = TaskConverters(JsonConverter(), JsonConverter())
+    for converter in converters:
+        converter.configure({"schemas.enable": "false"})
+    return converters
+
+
+@pytest.mark.parametrize("read", range(3))
+def test_a_restart_behind_rows_that_were_taken_back_skips_what_was_read(log: _Log, read: int) -> None:
+    log.config = {"sluiceway.cdc.compat": "correct", "tombstones.on.delete": "false"}
+    log.streaming().run(map(memoryview, _BACK))
+    records = log.buffer.take(10)
+    assert isinstance(records, list)
+    restarted = _Log(tables=log.tables, config=log.config)
+    restarted.position.load(records[read].source_offset or {})
+    restarted.position.rewind()
+
+    restarted.streaming().run(map(memoryview, _BACK))
+
+    again = restarted.buffer.take(10)
+    assert isinstance(again, list)
+    assert [each.value["op"] for each in (*records[: read + 1], *again)] == ["c", "c", "d"]
+
+
+def test_a_savepoint_that_the_log_does_not_have_is_logged(log: _Log, caplog: pytest.LogCaptureFixture) -> None:
+    log.config["sluiceway.cdc.compat"] = "correct"
+    log.streaming().run(map(memoryview, (*TRANSACTION[:-1], _statement("ROLLBACK TO `other`"), events.XID)))
+
+    assert len(log.buffer.take(10)) == 2
+    assert "The statement 'ROLLBACK TO `other`' in the binary log" in caplog.text
+
+
+def test_rows_that_a_prepared_transaction_took_back_are_not_sent_with_its_commit(log: _Log) -> None:
+    _xa_log(log)
+    back = (PREPARED[0], _statement("SAVEPOINT `s`"), *PREPARED[1:3], _statement("ROLLBACK TO `s`"), *BETWEEN[1:3], *PREPARED[3:])
+    log.earlier = [events.FORMAT, *back]
+    log.streaming().run(map(memoryview, (events.FORMAT, *back)))
+    stored = log.position.offset()
+    assert json.loads(stored[PREPARED_KEY])[XID][3] == [[0, 1]]
+    restarted = _xa_log(_Log(tables=log.tables))
+    restarted.earlier = log.earlier
+    restarted.position.load(stored)
+    restarted.prepared.load(stored)
+
+    restarted.position.rewind()
+    restarted.streaming().run(map(memoryview, (events.FORMAT, *_end("COMMIT"))))
+
+    found = restarted.buffer.take(10)
+    assert isinstance(found, list)
+    assert [kind for kind, _ in _seen(found)] == ["BEGIN", "u", "END"]
+
+
+def test_a_statement_within_a_transaction_does_not_end_it(log: _Log) -> None:
+    """As CREATE TABLE ... SELECT, whose rows follow: a restart in between must not lose them."""
+    log.records(*TRANSACTION[:2], _statement("create table x (a int)"), *TRANSACTION[2:-1])
+
+    assert log.position.in_transaction
+    assert log.position.offset()["gtids"] == "0-223344-1845"
+    assert [
+        each.key["id"] for each in log.records(*TRANSACTION[:2], _statement("create table x (a int)"), *TRANSACTION[2:])
+    ] == []
+    assert log.position.offset()["gtids"] == "0-223344-1846"
+
+
+def test_a_savepoint_of_mysqls_xa_transaction_does_not_end_it(log: _Log) -> None:
+    xa = (_xa_gtid(1846, 0x0D), _statement(f"XA START {_XA_TEXT}"), *PREPARED[1:3], _statement("SAVEPOINT `a`"))
+    log.records(events.FORMAT, *xa)
+
+    assert log.position.in_transaction
+    assert log.position.offset()["gtids"] == "0-223344-1845"
+    log.records(events.FORMAT, *xa, *PREPARED[3:])
+    assert log.position.offset()["gtids"] == "0-223344-1846"
