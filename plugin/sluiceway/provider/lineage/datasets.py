@@ -1,7 +1,7 @@
 """Derives from a connector's config the data sets that it reads and writes, with OpenLineage's names. No I/O.
 
 Naming: https://openlineage.io/docs/spec/naming. Data sets whose location is a reference (``${provider:path:key}``) are left
-out, and topics that match a pattern. OpenLineage need not be installed.
+out, topics that match a pattern, and those of a source whose transforms rename topics. OpenLineage need not be installed.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlsplit
 
-from sluiceway.config.connector import TOPICS
+from sluiceway.config.connector import TOPICS, TRANSFORMS
 from sluiceway.config.parsing import parse_list
 
 if TYPE_CHECKING:
@@ -82,12 +82,20 @@ def first_server(bootstrap: str) -> str:
 def _topics(config: Mapping[str, str], *, sink: bool) -> list[str]:
     if sink:
         return _list(config.get(TOPICS, ""))
+    if _renames_topics(config):
+        return []
     if _SOURCE_CLUSTER in config:
         alias = config.get("source.cluster.alias", "")
         return [f"{alias}{config.get('replication.policy.separator', '.')}{topic}" for topic in _copied_topics(config)]
     if topic := config.get(_TOPIC) or config.get(_KAFKA_TOPIC):
         return [topic]
     return [config.get(_PREFIX, "") + table.rpartition(".")[2] for table in _tables(config)] if _JDBC_URL in config else []
+
+
+def _renames_topics(config: Mapping[str, str]) -> bool:
+    """Return whether a router is among the transforms: RegexRouter, EventRouter. Where it sends records depends on them."""
+    types = (config.get(f"{TRANSFORMS}.{alias}.type", "") for alias in _list(config.get(TRANSFORMS, "")))
+    return any(each.endswith("Router") for each in types)
 
 
 def _file(config: Mapping[str, str], _sink: bool) -> Iterator[DataSet]:

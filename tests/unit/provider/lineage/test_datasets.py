@@ -8,6 +8,7 @@ from sluiceway.provider.lineage.datasets import DataSet, lineage
 
 BOOTSTRAP = "broker:9092,other:9092"
 FILE_SOURCE = {"connector.class": "FileStreamSource", "file": "/var/log/app.log", "topic": "log"}
+TRANSFORM = "org.apache.kafka.connect.transforms"
 PG = {"connector.class": "io.confluent.connect.jdbc.JdbcSourceConnector", "connection.url": "jdbc:postgresql://db/shop"}
 
 
@@ -41,6 +42,14 @@ def _kafka(topic: str) -> DataSet:
             ["a.one"],
         ),
         ({"connector.class": "VerifiableSource"}, [], []),
+        (
+            {**FILE_SOURCE, "transforms": "a", "transforms.a.type": f"{TRANSFORM}.HoistField$Value"},
+            ["file /var/log/app.log"],
+            ["log"],
+        ),
+        ({**FILE_SOURCE, "transforms": "a, b", "transforms.b.type": f"{TRANSFORM}.RegexRouter"}, ["file /var/log/app.log"], []),
+        ({**FILE_SOURCE, "transforms": "a", "transforms.a.type": "TimestampRouter"}, ["file /var/log/app.log"], []),
+        ({**FILE_SOURCE, "transforms": "a", "transforms.b.type": "RegexRouter"}, ["file /var/log/app.log"], ["log"]),
     ],
 )
 def test_a_source_reads_from_outside_and_writes_topics(config: dict[str, str], inputs: list[str], topics: list[str]) -> None:
