@@ -92,6 +92,7 @@ TABLE = {
     ("GET", "/admin/loggers/{logger:segment}"): "see",
     ("PUT", "/admin/loggers/{logger:segment}"): "edit DAGs",
     ("GET", "/ui/api/overview"): "see",
+    ("GET", "/ui/api/flow"): "see",
     ("GET", "/ui/api/history"): "see",
     ("GET", "/ui/api/keys"): "see",
     ("GET", "/ui/api/connectors/{name:segment}"): "see",

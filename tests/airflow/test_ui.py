@@ -294,7 +294,7 @@ def test_a_viewer_reads_everything_and_changes_nothing(team: MemoryConnectors, o
 
 
 def test_data_is_refused_without_a_login(server: Server, team: MemoryConnectors) -> None:
-    for path in ("overview", "history?name=a", "connectors/orders-jdbc-in", "connectors/clicks-archive/dead-letters"):
+    for path in ("overview", "flow", "history?name=a", "connectors/orders-jdbc-in", "connectors/clicks-archive/dead-letters"):
         assert httpx.get(f"{server.url}/sluiceway/ui/api/{path}").status_code == 401
     page = httpx.get(f"{server.url}/sluiceway/ui/index.html")
     assert page.status_code == 200

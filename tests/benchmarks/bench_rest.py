@@ -95,6 +95,7 @@ VALID = {"name": "new", "connector.class": FILE_SOURCE, "topic": "t", "file": "/
 PAGE = {
     "page, list": Request("GET", "/ui/api/overview"),
     "page, list, gzip": Request("GET", "/ui/api/overview", headers=GZIP),
+    "page, flow": Request("GET", "/ui/api/flow"),
     "page, one": Request("GET", "/ui/api/connectors/c0"),
     "page, last hour of 25": Request("GET", "/ui/api/history?" + "&".join(f"name=c{each}" for each in range(25))),
 }

@@ -34,6 +34,11 @@ def details(ui: Ui, name: str) -> None:
     ui.page.get_by_text("Config", exact=True).click()
 
 
+def flow(ui: Ui, name: str) -> None:
+    ui.go("#/flow")
+    expect(ui.page.locator(f'[data-key="node {name}"]')).to_be_visible()
+
+
 def catalogue(ui: Ui, name: str) -> None:
     ui.go("#/plugins")
     expect(ui.page.get_by_role("link", name="FileStreamSourceConnector")).to_be_visible()
@@ -111,7 +116,7 @@ def log(ui: Ui, name: str) -> None:
 
 
 PARTS: list[Callable[[Ui, str], None]] = [
-    *(list_of_connectors, details, catalogue, documentation, form, json, review),
+    *(list_of_connectors, details, flow, catalogue, documentation, form, json, review),
     *(offsets, offsets_picker, history, rollback, preview, log),
 ]
 

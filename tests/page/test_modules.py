@@ -29,6 +29,9 @@ def ui(browser: Browser) -> Iterator[Ui]:
         ("#a/edit", {"view": "edit", "name": "a"}),
         ("#a/history", {"view": "history", "name": "a"}),
         ("#%2Fplugins", {"view": "detail", "name": "/plugins"}),
+        ("#/flow", {"view": "flow"}),
+        ("#%2Fflow", {"view": "detail", "name": "/flow"}),
+        ("#flow", {"view": "detail", "name": "flow"}),
         ("#/plugins", {"view": "plugins"}),
         ("#/plugins/a%24b", {"view": "plugin", "plugin": "a$b"}),
         ("#/plugins/a%24b/create", {"view": "create", "plugin": "a$b"}),
@@ -407,3 +410,86 @@ def test_events_of_airflows_log_become_lines(ui: Ui) -> None:
     texts = ['{"timestamp":"2026-01-02T03:04:05.678Z","level":"info","event":"Started"}', '{"event":"no time"}', "plain"]
     found = ui.evaluated("log", "({ line }, texts) => texts.map(line)", texts)
     assert found == ["2026-01-02 03:04:05 INFO Started", "no time", "plain"]
+
+
+def connection(connector: str, kind: str, topic: str, **numbers: Any) -> dict[str, Any]:
+    return {
+        "connector": connector,
+        "topic": topic,
+        "kind": kind,
+        "planned": False,
+        "rate": None,
+        "lag": None,
+        "records": None,
+        **numbers,
+    }
+
+
+GRAPH: dict[str, Any] = {
+    "connectors": [{"name": name, "type": "", "class": "a.B", "shown": "RUNNING"} for name in ("in", "alone", "out")],
+    "topics": [{"id": "/t", "names": ["t"], "count": 1, "cluster": ""}, {"id": "/u", "names": ["u"], "count": 1, "cluster": ""}],
+    "edges": [connection("in", "writes", "/t"), connection("out", "reads", "/t"), connection("out", "dead_letters", "/u")],
+}
+
+
+def test_parts_of_a_graph_that_nothing_connects_are_drawn_apart(ui: Ui) -> None:
+    found = ui.evaluated("layout", "({ parts }, graph) => parts(graph)", GRAPH)
+    assert [[each["name"] for each in part["connectors"]] for part in found] == [["in", "out"], ["alone"]]
+    assert [len(part["edges"]) for part in found] == [3, 0]
+
+
+def test_records_move_from_the_left_to_the_right(ui: Ui) -> None:
+    found = ui.evaluated("layout", "({ parts, placed }, graph) => placed(parts(graph)[0])", GRAPH)
+    nodes = found["nodes"]
+    across = [nodes[each]["x"] for each in ("connector in", "/t", "connector out", "/u")]
+    assert across == sorted(across)
+    starts = [tuple(each["points"][0].values()) for each in found["edges"]]
+    sides = [(each["x"] + each["width"] / 2, each["y"]) for each in (nodes["connector in"], nodes["/t"], nodes["connector out"])]
+    assert starts == sides
+    assert all(0 <= each["x"] <= found["width"] and 0 <= each["y"] <= found["height"] for each in found["edges"])
+
+
+def test_a_circle_of_connectors_and_topics_can_be_drawn(ui: Ui) -> None:
+    edges = [connection("in", "writes", "/t"), connection("out", "reads", "/t"), connection("out", "dead_letters", "/t")]
+    found = ui.evaluated("layout", "({ placed }, graph) => placed(graph)", {**GRAPH, "edges": edges})
+    assert len(found["edges"]) == 3
+
+
+@pytest.mark.parametrize(
+    ("edge", "label"),
+    [
+        (connection("a", "writes", "/t", rate=1234.5), ["1,235/s"]),
+        (connection("a", "reads", "/t", rate=0, lag=0), ["0/s", "lag 0"]),
+        (connection("a", "reads", "/t"), []),
+        (connection("a", "writes", "/t", planned=True), ["not yet"]),
+        (connection("a", "dead_letters", "/t", records=1), ["1", "dead letter"]),
+        (connection("a", "dead_letters", "/t", records=0), ["0", "dead letters"]),
+        (connection("a", "dead_letters", "/t"), ["dead letters"]),
+    ],
+)
+def test_an_edge_says_what_moves_along_it(ui: Ui, edge: dict[str, Any], label: list[str]) -> None:
+    assert ui.evaluated("picture", "({ edgeLabel }, edge) => edgeLabel(edge)", edge) == label
+
+
+@pytest.mark.parametrize(
+    ("topic", "label"),
+    [
+        ({"names": ["t"], "count": 1, "cluster": ""}, "t"),
+        ({"names": ["t"], "count": 1201, "cluster": ""}, "t and 1,200 more"),
+        ({"names": ["t"], "count": 1, "cluster": "far:9092"}, "t at far:9092"),
+    ],
+)
+def test_a_node_names_its_topics(ui: Ui, topic: dict[str, Any], label: str) -> None:
+    assert ui.evaluated("picture", "({ topicLabel }, topic) => topicLabel(topic)", topic) == label
+
+
+@pytest.mark.parametrize(
+    ("points", "path"),
+    [
+        ([(0, 0), (10, 5)], "M0,0 L10,5"),
+        ([(0, 0), (10, 5), (20, 0)], "M0,0 Q10,5 20,0"),
+        ([(0, 0), (10, 4), (20, 8), (30, 8)], "M0,0 Q10,4 15,6 Q20,8 30,8"),
+    ],
+)
+def test_a_line_ends_at_its_nodes_and_bends_between(ui: Ui, points: list[tuple[int, int]], path: str) -> None:
+    assert ui.evaluated("picture", "({ curve }, points) => curve(points)", [{"x": x, "y": y} for x, y in points]) == path

@@ -18,6 +18,7 @@ from sluiceway.provider.progress.connector_progress import ConnectorProgress, Of
 from sluiceway.provider.progress.probe_request import ProbeRequest, probe_requests
 from sluiceway.provider.ui import views
 from sluiceway.provider.ui.dag_facts import DagFacts, DagReader, drift
+from sluiceway.provider.ui.flow import Member, graph
 from sluiceway.provider.ui.sampler import Sampler
 from sluiceway.storage.interfaces import ConfigBackingStore
 from sluiceway.storage.model import ConnectorEntry
@@ -78,9 +79,7 @@ class Dashboard:
             dag: the id of a DAG, to return only the connectors that it runs.
         """
         latest, now = self.sampler.latest(_WAIT_SECONDS), time.time()
-        described = self._described.values(self._herder.overview(), names)
-        parts = {name: part for name, part in described.items() if dag is None or part["dag"] == dag}
-        dags = self._dags.facts({part["dag"] for part in parts.values() if part["dag"] is not None})
+        parts, dags = self._parts(self._herder.overview(), names, dag)
         rows = [
             {
                 **views.row(part, latest.connectors.get(name, _NOT_MEASURED), latest.rates.get(name), may_edit=name in editable),
@@ -89,6 +88,25 @@ class Dashboard:
             for name, part in parts.items()
         ]
         return {"now": now, "measured": latest.at, "problem": latest.problem, "connectors": rows}
+
+    def flow(self, names: Iterable[str], dag: str | None = None) -> dict[str, Any]:
+        """Return the graph of connectors and topics. Arguments and waiting are as those of ``overview``."""
+        latest, now, overview = self.sampler.latest(_WAIT_SECONDS), time.time(), self._herder.overview()
+        parts, dags = self._parts(overview, names, dag)
+        configs, rates = overview.configs(), self.sampler.topic_rates(parts)
+        members = [
+            Member(
+                name,
+                configs[name],
+                self._herder.topics(name),
+                latest.connectors.get(name, _NOT_MEASURED),
+                latest.rates.get(name),
+                rates.get(name, {}),
+            )
+            for name in parts
+        ]
+        nodes = [{**views.node(part), **views.scheduled(part, dags.get(part["dag"]), now)} for part in parts.values()]
+        return {"problem": latest.problem, "connectors": nodes, **graph(members)}
 
     def history(self, names: Iterable[str]) -> dict[str, Any]:
         """Return the last hour of connectors, by name."""
@@ -131,6 +149,14 @@ class Dashboard:
         except NotFoundError:  # the first DLQ record creates the topic
             return views.dead_letters(topic, 0, ())
         return views.dead_letters(topic, queue.count(), queue.newest(_DEAD_LETTERS), may_edit=editable)
+
+    def _parts(
+        self, overview: Overview, names: Iterable[str], dag: str | None
+    ) -> tuple[dict[str, dict[str, Any]], dict[str, DagFacts]]:
+        """Return the described connectors, with ``dag`` only those that it runs, and the facts of their DAGs."""
+        described = self._described.values(overview, names)
+        parts = {name: part for name, part in described.items() if dag is None or part["dag"] == dag}
+        return parts, self._dags.facts({part["dag"] for part in parts.values() if part["dag"] is not None})
 
 
 def _describe(overview: Overview, name: str) -> dict[str, Any]:

@@ -54,6 +54,11 @@ def overview(dashboard: TheDashboard, guard: TheGuard, dag: str | None = None) -
 
 
 @get("/history")
+@get("/flow")
+def flow(dashboard: TheDashboard, guard: TheGuard, dag: str | None = None) -> Response:
+    return _json(dashboard.flow(guard.visible(dashboard.configs()), dag))
+
+
 def history(dashboard: TheDashboard, guard: TheGuard, name: Annotated[list[str] | None, Query()] = None) -> Response:
     if name is not None and len(name) > _MAX_HISTORIES:
         raise HTTPException(400, f"Too many connectors: {len(name)}. Request at most {_MAX_HISTORIES} at once.")

@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from sluiceway.errors import ConnectError
@@ -100,6 +100,11 @@ class Sampler:
         with self._sampled:
             found = self._series.get(name)
             return None if found is None else found.copy()
+
+    def topic_rates(self, names: Iterable[str]) -> dict[str, dict[str, float | None]]:
+        """Return the current records per second of each topic, by connector (``Series.topic_rates``)."""
+        with self._sampled:
+            return {name: self._series[name].topic_rates() for name in names if name in self._series}
 
     def sample(self) -> None:
         """Take one sample. Never raises: a failure is in ``latest().problem`` and, when it begins, in the log."""

@@ -11,12 +11,14 @@ from collections import deque
 from itertools import pairwise
 from typing import NamedTuple
 
+from sluiceway.api import TopicPartition
 from sluiceway.kafka.lag import Offsets
 
 HOUR = 3600.0
 MINUTE = 60.0
 _DENSE = 180.0  # seconds for which every sample is kept; of older ones, the last of each minute
 _WINDOW = 30.0  # seconds that the current rate is averaged over
+_MAX_TOPICS = 50  # per connector, of which each has a rate of its own
 
 
 class Sample(NamedTuple):
@@ -40,6 +42,7 @@ class Series:
         self._new: deque[Sample] = deque()
         self._positions: Offsets | None = None
         self._moved = 0
+        self._topics: dict[str, Series] = {}
 
     def add(self, at: float, positions: Offsets | None, lag: int | None) -> None:
         """Add a sample that is newer than all others. Does nothing if ``positions`` is None.
@@ -53,6 +56,7 @@ class Series:
             known = positions.keys() & self._positions.keys()
             self._moved += sum(max(0, positions[each] - self._positions[each]) for each in known)
         self._positions = positions
+        self._add_topics(at, positions)
         self._new.append(Sample(at, self._moved, lag))
         while self._new[0].at < at - _DENSE:
             sample = self._new.popleft()
@@ -66,7 +70,7 @@ class Series:
         return len(self._old) + len(self._new)
 
     def copy(self) -> Series:
-        """Return a copy to read while samples are added to this series."""
+        """Return a copy, without the series of topics, to read while samples are added to this one."""
         copied = Series(self._spread)
         copied._old, copied._new = self._old.copy(), self._new.copy()
         return copied
@@ -86,6 +90,10 @@ class Series:
             end = step
         start = max(times[0], end - _WINDOW)
         return 0.0 if end <= start else (_at(times, counts, end) - _at(times, counts, start)) / (end - start)
+
+    def topic_rates(self) -> dict[str, float | None]:
+        """Return the current records per second of each topic; none for a connector with too many topics to keep them apart."""
+        return {topic: series.rate() for topic, series in self._topics.items()}
 
     def rates(self, now: float, minutes: int = 60) -> list[float | None]:
         """Return the records per second in each of the last minutes, the newest last; None for a minute without samples."""
@@ -110,6 +118,17 @@ class Series:
             index = bisect.bisect_right(times, end) - 1
             lags.append(samples[index].lag if index >= 0 and times[index] >= start - MINUTE else None)
         return lags
+
+    def _add_topics(self, at: float, positions: Offsets) -> None:
+        by_topic: dict[str, dict[TopicPartition, int]] = {}
+        for partition, offset in positions.items():
+            by_topic.setdefault(partition.topic, {})[partition] = offset
+        if len(by_topic) < 2 or len(by_topic) > _MAX_TOPICS:  # the rate of a single topic is the connector's
+            self._topics = {}
+            return
+        self._topics = {topic: self._topics[topic] if topic in self._topics else Series(self._spread) for topic in by_topic}
+        for topic, found in by_topic.items():
+            self._topics[topic].add(at, found, None)
 
     def _samples(self) -> list[Sample]:
         return [*self._old, *self._new]

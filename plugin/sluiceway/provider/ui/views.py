@@ -67,6 +67,11 @@ def row(part: Mapping[str, Any], progress: ConnectorProgress, rate: float | None
     }
 
 
+def node(part: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a connector in the graph, given the part of ``described``."""
+    return {key: part[key] for key in ("name", "type", "class", "dag", "state", "tasks")}
+
+
 def scheduled(part: Mapping[str, Any], dag: DagFacts | None, now: float) -> dict[str, Any]:
     """Return what Airflow adds to a connector's row: the state to show, and its DAG, null if Airflow does not know it."""
     return {"shown": shown_state(part["state"], part["tasks"], dag, now), "schedule": None if dag is None else dag.to_json()}

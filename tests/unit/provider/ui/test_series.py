@@ -87,3 +87,16 @@ def test_a_copy_does_not_change_with_the_original() -> None:
     copied = series.copy()
     series.add(START + 65, {A: 100_000}, 0)
     assert copied.rate() == pytest.approx(10)
+
+
+def test_each_topic_has_a_rate_while_there_are_several_but_not_too_many() -> None:
+    series = Series()
+    assert series.topic_rates() == {}
+    for second in range(0, 121, 5):
+        series.add(START + second, {A: second * 10, B: second * 2}, lag=None)
+    assert series.topic_rates() == {"a": pytest.approx(10), "b": pytest.approx(2)}
+    assert series.rate() == pytest.approx(12)
+    series.add(START + 125, {A: 1250}, lag=None)
+    assert series.topic_rates() == {}, "the rate of one topic is that of the connector"
+    series.add(START + 130, {TopicPartition(f"t{number}", 0): 0 for number in range(51)}, lag=None)
+    assert series.topic_rates() == {}

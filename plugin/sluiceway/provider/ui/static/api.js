@@ -12,7 +12,10 @@ export class RequestError extends Error {
   }
 }
 
-export const overview = (dag) => get(new URL(dag === null ? "overview" : `overview?dag=${encodeURIComponent(dag)}`, OWN));
+const ofDag = (path, dag) => get(new URL(dag === null ? path : `${path}?dag=${encodeURIComponent(dag)}`, OWN));
+
+export const overview = (dag) => ofDag("overview", dag);
+export const flow = (dag) => ofDag("flow", dag);
 export const details = (name) => get(new URL(`connectors/${part(name)}`, OWN));
 export const deadLetters = (name) => get(new URL(`connectors/${part(name)}/dead-letters`, OWN));
 export const offsets = (name) => get(new URL(`connectors/${part(name)}/offsets`, REST));

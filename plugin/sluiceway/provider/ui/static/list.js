@@ -3,7 +3,7 @@
 import { buttons } from "./actions.js";
 import { h, replace, whenFree } from "./dom.js";
 import { UNKNOWN, count, exact, rate, shortClass } from "./format.js";
-import { PLUGINS } from "./route.js";
+import { FLOW, PLUGINS } from "./route.js";
 import { STATES, chosen, counts } from "./rows.js";
 import { badge, dagLink, runs, scheduleLabel, stateLabel } from "./schedule.js";
 import { sparkline } from "./spark.js";
@@ -32,9 +32,10 @@ export class List {
       type: "search", placeholder: "Filter by name, type or class", "aria-label": "Filter connectors",
       input: () => this.choose({ filter: this.filter.value, page: 0 }),
     });
-    this.plugins = h("a.button", { href: PLUGINS, click: (event) => { event.preventDefault(); go(PLUGINS); } }, "Plugins");
+    const link = (hash, label) => h("a.button", { href: hash, click: (event) => { event.preventDefault(); go(hash); } }, label);
+    this.plugins = link(PLUGINS, "Plugins");
     this.body = h("div.body");
-    this.element = h("section.list", null, h("header", null, h("h1", null, "Connectors"), this.chips, this.filter, this.plugins), this.body);
+    this.element = h("section.list", null, h("header", null, h("h1", null, "Connectors"), this.chips, this.filter, link(FLOW, "Flow"), this.plugins), this.body);
   }
 
   show(rows, mayCreate) {

@@ -2,7 +2,7 @@
 // visible, and every second after an action.
 
 import { adoptAddress, publishAddress } from "./address.js";
-import { RequestError, details, history, overview } from "./api.js";
+import { RequestError, details, flow as flowOf, history, overview } from "./api.js";
 import { Detail } from "./detail.js";
 import { h } from "./dom.js";
 import { Editor } from "./editor.js";
@@ -23,6 +23,8 @@ const view = document.getElementById("view");
 const list = new List({ open, go, goTo, changed, paged: rememberSoon });
 const editors = new Map(); // by hash: what was entered is still there after a look at something else
 let detail = null;
+let flow = null; // kept, with its filter
+let isFlow = false;
 let isStill = false; // whether the page shows something that is not refreshed
 let mayCreate = true;
 let quick = 0;
@@ -45,7 +47,7 @@ async function refresh() {
   clearTimeout(timer);
   if (isStill) return;
   try {
-    await (detail ? refreshDetail(detail, mine) : refreshList(mine));
+    await (detail ? refreshDetail(detail, mine) : isFlow ? refreshFlow(mine) : refreshList(mine));
   } catch (error) {
     if (!(error instanceof RequestError)) throw error;
     if (mine === round) showProblem(error.message);
@@ -54,10 +56,12 @@ async function refresh() {
   }
 }
 
+const outdated = (problem) => problem && `Rates, lags and dead letter counts are not up to date: ${problem}`;
+
 async function refreshList(mine) {
   const found = await overview(dag);
   if (mine !== round) return;
-  showProblem(found.problem && `Rates, lags and dead letter counts are not up to date: ${found.problem}`);
+  showProblem(outdated(found.problem));
   if (dag !== null && found.connectors.length < 2) return void only(found.connectors[0]);
   mayCreate = found.may_create;
   show(list.element);
@@ -70,6 +74,16 @@ async function only(row) {
   if (row) return open(row.name);
   return show(h("div.empty", null, h("h2", null, "This DAG runs no connectors"),
     h("p", null, "A connector's DAG is generated from its config, or is the one named in the config's airflow.dag. Connect in Airflow's navigation lists all connectors.")));
+}
+
+/** The code that draws is loaded with the first look at it. */
+async function refreshFlow(mine) {
+  const [{ Flow }, found] = await Promise.all([import("./flow.js"), flowOf(dag)]);
+  if (mine !== round) return;
+  showProblem(outdated(found.problem));
+  flow ??= new Flow({ open, back: () => go("#") });
+  show(flow.element);
+  flow.show(found);
 }
 
 async function refreshDetail(shown, mine) {
@@ -90,7 +104,7 @@ async function remember() {
     if (error instanceof RequestError) return null;
     throw error;
   });
-  if (histories && !detail) list.remember(histories);
+  if (histories && !detail && !isFlow) list.remember(histories);
 }
 
 /** Wait for the end of the typing: each letter in the filter shows other rows. */
@@ -118,8 +132,9 @@ function go(hash) {
 function follow() {
   publishAddress();
   const route = parsed(window.location.hash);
-  isStill = route.view !== "list" && route.view !== "detail";
+  isStill = !["list", "detail", "flow"].includes(route.view);
   if (route.view !== "detail") detail = null;
+  isFlow = route.view === "flow";
   if (isStill) {
     showProblem(null);
     show(still(route).element);
@@ -127,7 +142,8 @@ function follow() {
     const back = dag === null || list.all.length > 1 ? () => go("#") : null;
     detail = new Detail(route.name, { back, changed, go, goTo, inDag: dag !== null });
     show(detail.element);
-  } else if (route.view === "list" && list.all.length) show(list.element);
+  } else if (isFlow && flow) show(flow.element);
+  else if (route.view === "list" && list.all.length) show(list.element);
   refresh();
 }
 
