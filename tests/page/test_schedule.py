@@ -14,8 +14,13 @@ from sluiceway.storage.model import State, TargetState
 from support.axe import axe_script, violations
 from support.browser import screenshot
 from support.dashboard import SINK, MemoryConnectors
+from support.fleet import Row, fill
 from support.page import PageServer, Ui, opened
 
+TOLD = """() => [...document.querySelectorAll('tr[data-connector]')].map((row) => [
+    row.dataset.connector, row.querySelector('.badge').textContent, row.querySelector('.schedule').innerText,
+])"""
+NODES = "all => all.map((each) => [each.querySelector('b').textContent, each.querySelector('.badge').textContent])"
 FAR = 4e9  # a moment that is never overdue
 LAST = datetime(2026, 1, 2, 16, 42, 7, tzinfo=timezone.utc).timestamp()
 EVERY = "*/10 * * * *"
@@ -99,6 +104,30 @@ def test_the_list_shows_what_airflow_says(browser: Browser, server: PageServer) 
             ["Paused", "1"],
         ]
         screenshot(ui.page, "schedules")
+
+
+def test_fifty_connectors_are_what_they_and_their_dags_say(browser: Browser) -> None:
+    connectors = MemoryConnectors()
+    rows = fill(connectors)
+    with PageServer(connectors.herder, connectors.dashboard) as server, opened(browser, server.url) as ui:
+        told: dict[str, Row] = {}
+        for page in ("Page 1 of 3, 63 connectors", "Page 2 of 3, 63 connectors", "Page 3 of 3, 63 connectors"):
+            if told:
+                ui.button("Next").click()
+            expect(ui.page.get_by_text(page)).to_be_visible()
+            told |= {name: Row(badge, schedule) for name, badge, schedule in ui.page.evaluate(TOLD)}
+        assert {name: row.badge for name, row in told.items()} == {name: row.badge for name, row in rows.items()}
+        assert [name for name, row in rows.items() if row.schedule not in told[name].schedule] == []
+        chips = {chip.inner_text().split()[0]: chip.inner_text().split()[1] for chip in ui.page.locator(".chip").all()}
+        assert (chips["All"], chips["Failed"], chips["Unassigned"], chips["Idle"]) == ("63", "29", "4", "1")
+        ui.go("#limping-gone")
+        expect(ui.page.locator(".title .badge")).to_have_text("Failed tasks")
+        expect(ui.page.get_by_text("Airflow has no file of DAG limping-gone any more")).to_be_visible()
+        ui.go("#/flow")
+        expect(ui.page.locator(".node.connector")).to_have_count(63)
+        nodes = ui.page.locator(".node.connector").evaluate_all(NODES)
+        assert dict(nodes) == {name: row.badge for name, row in rows.items()}
+        screenshot(ui.page, "flow-fleet")
 
 
 def test_the_page_of_a_connector_shows_the_same_with_links(browser: Browser, server: PageServer) -> None:

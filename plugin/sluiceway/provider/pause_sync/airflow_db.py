@@ -112,6 +112,7 @@ class AirflowDatabase:
                     None if model.next_dagrun_create_after is None else model.next_dagrun_create_after.timestamp(),
                     bool(model.is_paused),
                     bool(model.is_stale),
+                    bool(model.has_import_errors),
                     last.get(model.dag_id),
                     active.get(model.dag_id),
                 )

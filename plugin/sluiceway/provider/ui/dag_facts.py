@@ -40,6 +40,7 @@ class DagFacts:
         next: when its next run is due, in seconds since the epoch; None if that is not known.
         paused: whether it is paused.
         gone: whether Airflow has no file of it any more.
+        import_error: whether its file cannot be imported, so that Airflow starts no runs of it.
         last: its newest run that has ended.
         active: its newest run that has not ended.
     """
@@ -48,6 +49,7 @@ class DagFacts:
     next: float | None = None
     paused: bool = False
     gone: bool = False
+    import_error: bool = False
     last: RunFacts | None = None
     active: RunFacts | None = None
 
@@ -83,7 +85,8 @@ def shown_state(state: str, tasks: Mapping[str, int], dag: DagFacts | None, now:
 
     A failed task counts as a failure. A connector that no driver runs is UNASSIGNED in Kafka Connect, which has no schedules:
     here it is idle between two runs, starts with a run, and has failed with its last run. It stays UNASSIGNED, which asks for a
-    look, if it should run: a run that takes too long to start, or is overdue, and a DAG that is missing or runs all the time.
+    look, if it should run: a run that takes too long to start, or is overdue, and a DAG that is missing, has an import error, or
+    runs all the time.
 
     Args:
         state: the connector's state in the REST API.
@@ -93,7 +96,7 @@ def shown_state(state: str, tasks: Mapping[str, int], dag: DagFacts | None, now:
     """
     if tasks.get(State.FAILED.value):
         return State.FAILED.value
-    if state != State.UNASSIGNED.value or dag is None or dag.gone or dag.paused:
+    if state != State.UNASSIGNED.value or dag is None or dag.gone or dag.import_error or dag.paused:
         return state
     begins = dag.active or (dag.last if dag.schedule == CONTINUOUS else None)
     if begins is not None or dag.schedule == CONTINUOUS:

@@ -154,6 +154,7 @@ def test_the_newest_run_that_has_ended_and_the_one_that_has_not_are_found_for_ea
     model = session.get_one(DagModel, "busy")
     model.timetable_summary, model.is_paused, model.is_stale = "@hourly", True, False
     model.next_dagrun_create_after = datetime.fromtimestamp(3600, timezone.utc)
+    session.get_one(DagModel, "other").has_import_errors = True
     session.flush()
     last, now = RunFacts("success", 3.0, ended[2].run_id), RunFacts("running", 9.0, active.run_id)
     found = AirflowDatabase().dags(["busy", "other", "unknown"])
@@ -163,6 +164,7 @@ def test_the_newest_run_that_has_ended_and_the_one_that_has_not_are_found_for_ea
         "failed",
         None,
     )
+    assert (found["busy"].import_error, found["other"].import_error) == (False, True)
     assert found.keys() == {"busy", "other"}
     assert AirflowDatabase().dags([]) == {}
 

@@ -35,6 +35,11 @@ CASES: dict[str, tuple[DagFacts | None, str]] = {
     "paused": (DagFacts(EVERY, NOW + 60, paused=True, last=OK), "UNASSIGNED"),
     "without a DAG": (None, "UNASSIGNED"),
     "whose DAG is gone": (DagFacts(EVERY, NOW + 60, gone=True, last=OK), "UNASSIGNED"),
+    "whose file cannot be imported": (DagFacts(EVERY, NOW + 60, import_error=True, last=OK), "UNASSIGNED"),
+    "whose file cannot be imported, with a new run": (
+        DagFacts(EVERY, NOW + 60, import_error=True, last=OK, active=active(5)),
+        "UNASSIGNED",
+    ),
     "always running, new": (DagFacts("@continuous", active=active(5)), "STARTING"),
     "always running, dead": (DagFacts("@continuous", active=active(86_400)), "UNASSIGNED"),
     "always running, between two runs": (DagFacts("@continuous", last=RunFacts("success", NOW - 2, "r")), "STARTING"),
@@ -112,6 +117,7 @@ def test_list_and_details_have_the_state_the_dag_and_the_drift_without_secrets()
             "next": far,
             "paused": False,
             "gone": False,
+            "import_error": False,
             "last": {"state": "success", "at": NOW - 600, "run_id": "r1"},
             "active": None,
         }

@@ -9,7 +9,7 @@ import { tasks } from "./list.js";
 import { Log } from "./log.js";
 import { changesTable } from "./review.js";
 import { ofConnector } from "./route.js";
-import { badge, dagLink, gone, runsInFull, scheduleLabel, stateBadge } from "./schedule.js";
+import { badge, dagLink, gone, importError, runsInFull, scheduleLabel, stateBadge } from "./schedule.js";
 import { sparkline } from "./spark.js";
 
 const SHOWN = 100; // offsets at most
@@ -71,6 +71,7 @@ export class Detail {
 
   runs(found) {
     if (found.schedule?.gone) return [gone(found.dag)];
+    if (found.schedule?.import_error) return [h("span.failed", null, `${importError(found.dag)}. Airflow's start page shows the error.`)];
     const parts = [this.inDag ? null : dagLink(found, `DAG ${found.dag}`, this.goTo)];
     if (found.schedule) parts.push(`schedule ${scheduleLabel(found)}`, ...runsInFull(found, this.goTo));
     return parts.filter(Boolean).flatMap((part, index) => (index ? [" · ", part] : [part]));

@@ -23,7 +23,13 @@ export function stateLabel(state) {
 export function dagLink({ dag, schedule }, label, goTo) {
   if (dag === null) return null;
   if (schedule?.gone) return h("span.failed", { title: gone(dag) }, `DAG ${dag} is gone`);
-  return airflowLink(label, `/dags/${encodeURIComponent(dag)}`, `dag ${dag}`, goTo, { title: `DAG ${dag}` });
+  const link = airflowLink(label, `/dags/${encodeURIComponent(dag)}`, `dag ${dag}`, goTo, { title: `DAG ${dag}` });
+  return schedule?.import_error ? [link, h("small.failed", { title: importError(dag) }, `DAG ${dag} has an import error`)] : link;
+}
+
+/** Return why a DAG whose file cannot be imported does not run. */
+export function importError(dag) {
+  return `The file of DAG ${dag} has an import error, so Airflow starts no run of it`;
 }
 
 /** Return how a DAG without a file came about, and what to do. */
@@ -36,7 +42,7 @@ export function runs({ schedule }) {
   if (!schedule || schedule.gone) return "";
   if (schedule.active) return `run ${schedule.active.state} since ${moment(schedule.active.at)}`;
   const last = schedule.last && `last run ${result(schedule.last)} ${moment(schedule.last.at)}`;
-  const next = schedule.paused ? "paused" : schedule.next && `next ${moment(schedule.next)}`;
+  const next = schedule.paused ? "paused" : schedule.next && !schedule.import_error && `next ${moment(schedule.next)}`;
   return [last ?? "never ran", next].filter(Boolean).join(", ");
 }
 
