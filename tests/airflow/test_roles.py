@@ -94,6 +94,7 @@ TABLE = {
     ("GET", "/ui/api/overview"): "see",
     ("GET", "/ui/api/flow"): "see",
     ("GET", "/ui/api/history"): "see",
+    ("GET", "/ui/api/plugins"): "see",
     ("GET", "/ui/api/keys"): "see",
     ("GET", "/ui/api/connectors/{name:segment}"): "see",
     ("GET", "/ui/api/connectors/{name:segment}/dead-letters"): "see",  # without records

@@ -21,7 +21,8 @@ ROUTER = "org.apache.kafka.connect.transforms.RegexRouter"
 def test_a_connector_is_made_from_a_plugin_of_the_catalogue_by_the_form(ui: Ui, cluster: Cluster, name: str) -> None:
     ui.page.get_by_role("link", name="Create connector").click()
     ui.page.get_by_role("searchbox").fill("filestream source")
-    expect(ui.page.get_by_role("row")).to_have_count(2)
+    expect(ui.page.get_by_role("row")).to_have_count(3)  # with the head, and the name of the system
+    expect(ui.page.locator('[data-system="Files"] [data-plugin]')).to_contain_text("Follows one file")
     screenshot(ui.page, "plugins")
     ui.page.get_by_role("link", name="FileStreamSourceConnector").click()
     expect(ui.page.get_by_text("Path of the file to read and follow")).to_be_visible()

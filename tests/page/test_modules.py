@@ -180,6 +180,25 @@ def test_sections_follow_groups_orders_and_importance(ui: Ui) -> None:
 
 PYTHON = "Traceback (most recent call last):\n  File a\nKeyError: 'a'"
 
+def test_the_catalogue_is_sorted_by_system_with_test_data_last(ui: Ui) -> None:
+    found = [
+        {"type": kind, "system": system, "class": name}
+        for name, kind, system in (
+            ("a.Mock", "source", "Test data"),
+            ("a.Z", "sink", "Zoo"),
+            ("a.InB", "source", "Bee"),
+            ("a.Json", "converter", None),
+            ("a.OutB", "sink", "Bee"),
+        )
+    ]
+    shown = ui.evaluated(
+        "plugins",
+        "({ bySystem }, found) => bySystem(found).map(([system, all]) => [system, all.map((each) => each.class)])",
+        found,
+    )
+    assert shown == [["Bee", ["a.InB", "a.OutB"]], ["Zoo", ["a.Z"]], ["Test data", ["a.Mock"]]]
+
+
 
 @pytest.mark.parametrize(
     ("trace", "cause"),

@@ -12,6 +12,7 @@ from fastapi.responses import Response
 from sluiceway.config.connector import CONFIG_TASK, OWN
 from sluiceway.herder.config_infos import ConfigKeyInfo
 from sluiceway.provider.api.access import DagGuard
+from sluiceway.provider.ui.catalogue import catalogue
 from sluiceway.provider.ui.choices import choices_of
 from sluiceway.provider.ui.dashboard import Dashboard
 from sluiceway.provider.ui.page import Page
@@ -53,12 +54,12 @@ def overview(dashboard: TheDashboard, guard: TheGuard, dag: str | None = None) -
     return _json({**dashboard.overview(visible, set(editable), dag), "may_create": guard.may_create()})
 
 
-@get("/history")
 @get("/flow")
 def flow(dashboard: TheDashboard, guard: TheGuard, dag: str | None = None) -> Response:
     return _json(dashboard.flow(guard.visible(dashboard.configs()), dag))
 
 
+@get("/history")
 def history(dashboard: TheDashboard, guard: TheGuard, name: Annotated[list[str] | None, Query()] = None) -> Response:
     if name is not None and len(name) > _MAX_HISTORIES:
         raise HTTPException(400, f"Too many connectors: {len(name)}. Request at most {_MAX_HISTORIES} at once.")
@@ -74,6 +75,11 @@ def connector(name: str, dashboard: TheDashboard, guard: TheGuard) -> Response:
 def _may_edit(name: str, dashboard: Dashboard, guard: DagGuard) -> bool:
     configs = dashboard.configs()
     return name in guard.editable({name: configs[name]} if name in configs else {})
+
+
+@get("/plugins")
+def plugins() -> Response:
+    return _json(catalogue())
 
 
 @get("/keys")

@@ -26,7 +26,8 @@ export function history(names) {
 }
 
 export const config = (name) => get(new URL(`connectors/${part(name)}/config`, REST));
-export const plugins = () => get(new URL("connector-plugins?connectorsOnly=false", REST));
+/** Return the installed plugins: what each connects, and what it does. */
+export const plugins = () => get(new URL("plugins", OWN));
 export const pluginConfig = (plugin) => get(new URL(`connector-plugins/${part(plugin)}/config`, REST));
 
 /** Return the definitions of the keys that Connect does not have, and the values that keys of a plugin may have: {own, choices}. */

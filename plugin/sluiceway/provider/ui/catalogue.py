@@ -1,0 +1,79 @@
+"""Describes the installed plugins for the page: what each connects, and what it does in a line. Imports them; no other I/O."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from sluiceway.discovery import UNDEFINED_VERSION, java_name, version_of
+from sluiceway.herder.plugin_classes import KINDS, SINK, SOURCE, Kind, installed_classes
+
+_KIND = re.compile(r"(Source|Sink|Compaction)?(Connector)?$")
+_WORDS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+_FILES, _TEST_DATA = "Files", "Test data"
+_SYSTEMS = {
+    "AvroFile": _FILES,
+    "AzureBlobStorage": "Azure Blob Storage",
+    "Csv": _FILES,
+    "Datagen": _TEST_DATA,
+    "DebeziumJdbc": "Databases by JDBC",
+    "Delta": "Delta Lake",
+    "FileStream": _FILES,
+    "Gcs": "Google Cloud Storage",
+    "Hdfs": "HDFS",
+    "Hdfs3": "HDFS",
+    "Iceberg": "Apache Iceberg",
+    "Jdbc": "Databases by JDBC",
+    "JsonFile": _FILES,
+    "MariaDb": "MariaDB",
+    "Mirror": "Apache Kafka",
+    "MirrorCheckpoint": "Apache Kafka",
+    "MirrorHeartbeat": "Apache Kafka",
+    "Mock": _TEST_DATA,
+    "Mongo": "MongoDB",
+    "MongoDb": "MongoDB",
+    "MySql": "MySQL",
+    "Orc": _FILES,
+    "Parquet": _FILES,
+    "Postgres": "PostgreSQL",
+    "S3": "Amazon S3",
+    "Schema": _TEST_DATA,
+    "Spark": "Apache Spark",
+    "SqlServer": "SQL Server",
+    "Text": _FILES,
+    "Verifiable": _TEST_DATA,
+}
+"""Systems by the names of classes without their kind. Other classes are named after theirs: ElasticsearchSinkConnector."""
+
+
+def catalogue() -> list[dict[str, Any]]:
+    """Return all installed plugins as JSON, those of each type sorted by class; null stands for what is not known."""
+    return [_entry(kind, cls) for kind in KINDS for cls in installed_classes(kind)]
+
+
+def system_of(name: str) -> str:
+    """Return the system that a connector's class connects to, by its name."""
+    simple = name.rpartition(".")[2]
+    own = _KIND.sub("", simple) or simple
+    return _SYSTEMS.get(own) or _WORDS.sub(" ", own)
+
+
+def _entry(kind: Kind, cls: type) -> dict[str, Any]:
+    name, version = java_name(cls), version_of(cls)
+    return {
+        "class": name,
+        "type": kind.type,
+        "version": None if version == UNDEFINED_VERSION else version,
+        "system": system_of(name) if kind in (SOURCE, SINK) else None,
+        "language": "java" if hasattr(cls, "plugin") else "python",  # of a class in a jar
+        "about": _about(cls),
+    }
+
+
+def _about(cls: type) -> str | None:
+    """Return the first sentence of a class's docstring. A Java class has none, and that of an interface says nothing about it."""
+    if hasattr(cls, "plugin"):
+        return None
+    own = (base for base in cls.__mro__ if base is not object and not base.__module__.startswith("sluiceway.api"))
+    text = next((text for base in own if (text := vars(base).get("__doc__"))), "")
+    return " ".join(text.split("\n\n")[0].split()).replace("``", "").partition(". ")[0].rstrip(".") or None
