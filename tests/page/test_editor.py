@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 from playwright.sync_api import expect
@@ -59,6 +60,26 @@ def test_a_connector_is_made_from_a_plugin_of_the_catalogue_by_the_form(ui: Ui, 
         "airflow.mode": "micro-batch",
     }
     assert cluster.herder.status(name).connector.state is State.STOPPED
+
+
+def test_the_sections_of_a_form_are_listed_with_their_errors_and_can_be_jumped_to(ui: Ui) -> None:
+    ui.go(f"#/plugins/{SINK}/create")
+    index = ui.page.get_by_role("navigation", name="Sections")
+    jump = index.get_by_role("button", name="Error Handling")
+    section = ui.page.locator('[data-section="Error Handling"]')
+    expect(jump).to_be_visible()
+    legends = ui.page.locator("fieldset:visible > legend").all_inner_texts()
+    assert index.get_by_role("button").all_inner_texts() == legends
+    assert len(legends) > 5
+    assert section.evaluate("element => element.getBoundingClientRect().top") > 100
+    jump.click()
+    expect(section).to_be_focused()
+    expect(section).to_be_in_viewport()
+    ui.fill({"errors.retry.timeout": "soon", "name": "a"})
+    expect(section.locator(".wrong p").first).to_be_visible()
+    expect(jump).to_have_text(re.compile(r"^Error Handling \d errors?$"))
+    ui.fill({"errors.retry.timeout": "5"})
+    expect(jump).to_have_text("Error Handling")
 
 
 @pytest.mark.long

@@ -149,6 +149,7 @@ def test_sections_follow_groups_orders_and_importance(ui: Ui) -> None:
         definition("low", None),
         definition("high", None, importance="HIGH"),
         definition("must", None, required=True),
+        definition("offsets.storage.topic", "offsets.topic", 1),
         definition("second", "Database", 2),
         definition("first", "Database", 1),
         definition("connector.class", "Common", 2, "HIGH", required=True),
@@ -174,11 +175,10 @@ def test_sections_follow_groups_orders_and_importance(ui: Ui) -> None:
         ["Transforms", ["transforms"]],
         ["Transforms: t", ["transforms.t.type"]],
         ["Error Handling", ["errors.tolerance"]],
+        ["Offsets topic", ["offsets.storage.topic"]],
         ["Kafka clients", ["producer.override.linger.ms"]],
     ]
 
-
-PYTHON = "Traceback (most recent call last):\n  File a\nKeyError: 'a'"
 
 def test_the_catalogue_is_sorted_by_system_with_test_data_last(ui: Ui) -> None:
     found = [
@@ -198,6 +198,8 @@ def test_the_catalogue_is_sorted_by_system_with_test_data_last(ui: Ui) -> None:
     )
     assert shown == [["Bee", ["a.InB", "a.OutB"]], ["Zoo", ["a.Z"]], ["Test data", ["a.Mock"]]]
 
+
+PYTHON = "Traceback (most recent call last):\n  File a\nKeyError: 'a'"
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ const WHEN = ["airflow.mode", "airflow.schedule"];
 
 // The group of Connect's first keys, and the sections of keys without a group.
 const COMMON = "Common", CONNECTOR = "Connector", CONVERTERS = "Converters", CLIENTS = "Kafka clients", RUN = "Where and when it runs", MORE = "Further keys";
+const NAMED = { "offsets.topic": "Offsets topic" }; // Connect's groups that have no name
 
 /** Return the changes from one config to another, sorted by key: {key, before, after}, undefined where a key is missing. */
 export function changes(before, after) {
@@ -124,7 +125,7 @@ export function sections(infos, own, keys) {
 function titleOf({ key, definition }) {
   if (CONVERTER.test(key) && definition?.group !== COMMON) return CONVERTERS; // a converter's own groups do not name it
   if (CLIENT.test(key)) return CLIENTS;
-  if (definition?.group) return definition.group;
+  if (definition?.group) return NAMED[definition.group] ?? definition.group;
   if (OWN.test(key)) return RUN;
   return definition ? CONNECTOR : MORE;
 }
@@ -137,7 +138,7 @@ function orderOf(groups) {
   return [
     COMMON, RUN, CONNECTOR, ...groups.filter((group) => !inFramework(group)), MORE, CONVERTERS,
     "Transforms", ...groups.filter(isOf("Transforms")), "Predicates", ...groups.filter(isOf("Predicates")),
-    "Error Handling", "Topic Creation", "Exactly Once Support", "offsets.topic", CLIENTS,
+    "Error Handling", "Topic Creation", "Exactly Once Support", NAMED["offsets.topic"], CLIENTS,
   ];
 }
 

@@ -1,4 +1,4 @@
-// Draws a config as a form: a section for each group of keys, with the less important keys behind a button.
+// Draws a config as a form: a section for each group of keys, with the less important keys behind a button, and a list of the sections.
 
 import { isProminent, sections } from "./config.js";
 import { arrange, h } from "./dom.js";
@@ -12,12 +12,13 @@ export class Form {
     this.sections = new Map();
     this.added = new Set();
     this.locked = new Map();
+    this.index = h("nav.index", { "aria-label": "Sections" });
     this.body = h("div.sections");
     this.newKey = h("input", { id: "new-key", type: "text", spellcheck: "false", autocomplete: "off", "aria-describedby": "new-key-hint" });
     this.adder = h("form.add", { hidden: true, submit: (event) => this.add(event) },
       h("label", { for: "new-key" }, "Add a key"), this.newKey, h("button", { type: "submit" }, "Add"),
       h("p.hint", { id: "new-key-hint" }, "For keys that no section lists, such as spark.executor.memory, or producer.override.linger.ms."));
-    this.element = h("div.form", null, this.body, this.adder);
+    this.element = h("div.form", null, this.index, h("div", null, this.body, this.adder));
   }
 
   /** Do not let the user change a key. */
@@ -34,7 +35,9 @@ export class Form {
     this.adder.hidden = false;
     this.choices = known.choices;
     const found = sections(infos, known.own, [...Object.keys(config), ...this.added]);
-    arrange(this.body, found.map(({ title, fields }) => this.section(title, fields, config, all)));
+    const shown = found.map(({ title, fields }) => this.section(title, fields, config, all));
+    arrange(this.body, shown.map((section) => section.element));
+    arrange(this.index, shown.map((section) => section.link));
   }
 
   /** Focus the first key with an error. */
@@ -57,7 +60,7 @@ export class Form {
       (field.isProminent ? prominent : others).push(field);
     }
     section.show(prominent, others);
-    return section.element;
+    return section;
   }
 
   field(each, config) {
@@ -91,7 +94,15 @@ class Section {
     this.others = h("div.fields");
     this.summary = h("summary", { "data-key": `more ${title}` });
     this.details = h("details", null, this.summary, this.others);
-    this.element = h("fieldset", { "data-section": title }, h("legend", null, title), this.prominent, this.details);
+    this.element = h("fieldset", { "data-section": title, tabindex: "-1" }, h("legend", null, title), this.prominent, this.details);
+    this.wrong = h("b.failed");
+    this.link = h("button.link", { type: "button", "data-key": `section ${title}`, click: () => this.open() }, title, this.wrong);
+  }
+
+  /** Show the section to the user: the Tab key goes on from here. */
+  open() {
+    this.element.scrollIntoView({ block: "start" });
+    this.element.focus({ preventScroll: true });
   }
 
   show(prominent, others) {
@@ -101,6 +112,8 @@ class Section {
     this.details.hidden = visible.length === 0;
     this.summary.textContent = `${visible.length} ${prominent.length ? "more" : "optional"} ${visible.length === 1 ? "key" : "keys"}`;
     if (others.some((field) => field.errors.childElementCount)) this.details.open = true;
-    this.element.hidden = visible.length === 0 && prominent.every((field) => field.element.hidden);
+    this.element.hidden = this.link.hidden = visible.length === 0 && prominent.every((field) => field.element.hidden);
+    const wrong = [...prominent, ...others].reduce((sum, field) => sum + field.errors.childElementCount, 0);
+    this.wrong.textContent = wrong ? ` ${wrong} ${wrong === 1 ? "error" : "errors"}` : "";
   }
 }
