@@ -29,6 +29,7 @@ from sluiceway.config.parsing import parse_list
 from sluiceway.errors import ConnectError, InternalTopicError, KafkaClientError
 from sluiceway.kafka.answers import answer, refusal
 from sluiceway.kafka.errors import MISSING_TOPIC, mapped_errors, to_connect_error
+from sluiceway.kafka.leader_queries import leader_query
 
 log = logging.getLogger(__name__)
 
@@ -112,7 +113,7 @@ def partition_count(admin: AdminClient, topic: str, timeout: float = _REQUEST_SE
 
 def partition_counts(admin: AdminClient) -> dict[str, int]:
     """Return the number of partitions of every topic that may be described. Raises KafkaClientError."""
-    with mapped_errors("list the topics of the Kafka cluster"):
+    with mapped_errors("list the topics of the Kafka cluster"), leader_query(admin):
         topics = admin.list_topics(timeout=_LIST_SECONDS).topics
     return {name: len(topic.partitions) for name, topic in topics.items() if topic.error is None}
 
@@ -232,11 +233,13 @@ def _offsets(
     offsets: dict[TopicPartition, int] = {}
     while missing := set(partitions) - offsets.keys():
         specs = {TopicPartitionOffset(*partition): spec for partition in missing}
-        futures = admin.list_offsets(specs, isolation_level=isolation, request_timeout=_REQUEST_SECONDS)
-        for partition, future in futures.items():
-            error = refusal(future)
+        with leader_query(admin, missing) as answered:
+            futures = admin.list_offsets(specs, isolation_level=isolation, request_timeout=_REQUEST_SECONDS)
+            refusals = {partition: refusal(future) for partition, future in futures.items()}
+            answered += [TopicPartition(each.topic, each.partition) for each, error in refusals.items() if error is None]
+        for partition, error in refusals.items():
             if error is None:
-                offsets[TopicPartition(partition.topic, partition.partition)] = future.result().offset
+                offsets[TopicPartition(partition.topic, partition.partition)] = futures[partition].result().offset
             elif time.monotonic() - started > _TRANSIENT.get(error.code(), 0):
                 raise _offsets_error(admin, error, partition)
         if len(offsets) < len(partitions):
@@ -247,7 +250,7 @@ def _offsets(
 
 def _refresh_leaders(admin: AdminClient) -> None:
     """Make librdkafka refresh its metadata: after a broker restart it would keep asking the former leaders."""
-    with suppress(KafkaException):
+    with suppress(KafkaException), leader_query(admin):
         admin.list_topics(timeout=2.0)
 
 
