@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-import socket
-import struct
-import threading
-from collections import Counter
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -15,70 +10,17 @@ import pytest
 from sluiceway.errors import MissingToolError
 from sluiceway.stack import maven
 from sluiceway.stack.ports import free_port
+from support.maven_repository import EMPTY_ZIP, Repository, metadata, module_files, serving, with_checksums
 
-EMPTY_ZIP = b"PK\x05\x06" + bytes(18)
 THING = "org.example:thing:1.0"
-
-
-def files_of(artifact: str, dependency: str = "") -> dict[str, bytes]:
-    """Return the files of a module by their paths in a repository."""
-    base = f"/org/example/{artifact}/1.0/{artifact}-1.0"
-    head = '<project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.0.0</modelVersion>'
-    names = f"<groupId>org.example</groupId><artifactId>{artifact}</artifactId><version>1.0</version>"
-    needs = names.replace(artifact, dependency) if dependency else ""
-    dependencies = f"<dependencies><dependency>{needs}</dependency></dependencies>" if dependency else ""
-    return {f"{base}.pom": f"{head}{names}{dependencies}</project>".encode(), f"{base}.jar": EMPTY_ZIP}
-
-
-class Repository(ThreadingHTTPServer):
-    """A repository with ``thing``, which depends on ``part``. It resets the connection of the first requests for a path."""
-
-    def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), Answers)
-        self.files = files_of("thing", "part") | files_of("part")
-        self.resets: Counter[str] = Counter()
-        """Paths, and how many requests for each are still reset."""
-
-    def reset(self, suffix: str, times: int) -> None:
-        self.resets.update({path: times for path in self.files if path.endswith(suffix)})
-
-
-class Answers(BaseHTTPRequestHandler):
-    server: Repository
-
-    def do_GET(self) -> None:
-        if self.server.resets[self.path] > 0:
-            self.server.resets[self.path] -= 1
-            self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-            self.connection.close()
-            return
-        body = self.server.files.get(self.path)
-        self.send_response(404 if body is None else 200)
-        self.send_header("Content-Length", str(len(body or b"")))
-        self.end_headers()
-        if body and self.command == "GET":
-            self.wfile.write(body)
-
-    def do_HEAD(self) -> None:
-        self.do_GET()
-
-    def finish(self) -> None:
-        if self.connection.fileno() >= 0:
-            super().finish()
-
-    def log_message(self, *args: object) -> None:
-        pass
 
 
 @pytest.fixture
 def repository(monkeypatch: pytest.MonkeyPatch) -> Iterator[Repository]:
-    with Repository() as server:
-        thread = threading.Thread(target=server.serve_forever, args=(0.05,))
-        thread.start()
-        monkeypatch.setenv(maven.REPOSITORY_VARIABLE, f"http://127.0.0.1:{server.server_port}")
+    """A repository with ``thing``, which depends on ``part``."""
+    with serving(module_files("thing", "part") | module_files("part")) as server:
+        monkeypatch.setenv(maven.REPOSITORY_VARIABLE, server.url)
         yield server
-        server.shutdown()
-        thread.join()
 
 
 def names(jars: list[Path]) -> list[str]:
@@ -120,7 +62,7 @@ def test_a_failed_download_names_the_cause_and_the_log(tmp_path: Path, monkeypat
 def test_jars_come_from_the_named_repository_once_and_broken_ones_are_fetched_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for path, content in files_of("thing").items():
+    for path, content in module_files("thing").items():
         file = Path(f"{tmp_path}/repository{path}")
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_bytes(content)
@@ -134,3 +76,24 @@ def test_jars_come_from_the_named_repository_once_and_broken_ones_are_fetched_ag
     jar.write_bytes(b"half")
     assert maven.resolve([THING], cache, progress=said.append) == [jar]
     assert jar.read_bytes() == EMPTY_ZIP
+
+
+def test_the_newest_version_is_looked_up_each_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    latest = f"org.example:thing:{maven.LATEST}"
+    versions = [module_files("thing", version=version) for version in ("1.9.0", "1.10.0")]
+    with serving(versions[0] | metadata("thing", "1.9.0")) as repository:
+        monkeypatch.setenv(maven.REPOSITORY_VARIABLE, repository.url)
+        [jar] = maven.resolve([latest], tmp_path)
+        assert maven.coordinates_of(jar) == "org.example:thing:1.9.0"
+        repository.files |= versions[1] | metadata("thing", "1.9.0", "1.10.0")
+        [jar] = maven.resolve([latest], tmp_path)
+        assert maven.coordinates_of(jar) == "org.example:thing:1.10.0"
+
+
+def test_a_jar_that_differs_from_its_published_checksum_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    files = with_checksums(module_files("thing"))
+    [jar] = (path for path in files if path.endswith(".jar"))
+    with serving(files | {jar: EMPTY_ZIP[:-2] + b"\x02\x00!!"}) as repository:
+        monkeypatch.setenv(maven.REPOSITORY_VARIABLE, repository.url)
+        with pytest.raises(MissingToolError, match="invalid sha1"):
+            maven.resolve([THING], tmp_path)

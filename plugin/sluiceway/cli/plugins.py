@@ -1,4 +1,4 @@
-"""``sluiceway plugins``: lists installed plugins, and prepares Java plugins on this machine."""
+"""``sluiceway plugins``: lists plugins, and prepares Java plugins on this machine."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sluiceway.cli import get
+from sluiceway.cli import get, plugin_install
 from sluiceway.cli.common import Subparsers, add_server, say, worker
 from sluiceway.cli.output import Rows, add_output, show
 
@@ -18,7 +18,11 @@ def register(subparsers: Subparsers) -> None:
     parser = subparsers.add_parser("plugins", help="list the installed plugins, or prepare Java plugins on this machine")
     _add_list_options(parser)
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
-    _add_list_options(commands.add_parser("list", help="list the server's plugins, as without a command"))
+    listing = commands.add_parser("list", help="list the server's plugins, as without a command, or what is installed here")
+    _add_list_options(listing)
+    plugin_install.add_installed(listing)
+    listing.set_defaults(run=run_list)
+    plugin_install.register(commands)
     scan = commands.add_parser(
         "scan",
         help="list the Java plugins in plugin.path on this machine, with what is wrong with them",
@@ -41,6 +45,11 @@ def register(subparsers: Subparsers) -> None:
     )
     fetch.add_argument("--to", type=Path, metavar="FOLDER", help="KAFKA_HOME of the workers (default: in the cache folder)")
     fetch.set_defaults(run=run_fetch)
+
+
+def run_list(options: argparse.Namespace) -> int:
+    """Print the server's plugins, or those that are installed on this machine."""
+    return plugin_install.run_list(options) if options.installed else get.run(options)
 
 
 def run_scan(options: argparse.Namespace) -> int:
@@ -75,18 +84,14 @@ def run_describe(options: argparse.Namespace) -> int:
 
 def run_fetch(options: argparse.Namespace) -> int:
     """Download the runtime's jars and list them."""
-    from sluiceway.java_plugins.runtime_jars import EXCLUDED, KAFKA_HOME, RUNTIME_JARS, fetched_home, install_runtime
-    from sluiceway.stack import maven
+    from sluiceway.java_plugins.runtime_jars import KAFKA_HOME, RUNTIME_JARS
+    from sluiceway.stack.plugin_install import fetch_runtime
 
-    jars = maven.resolve(
-        [jar.coordinates for jar in RUNTIME_JARS], exclude=EXCLUDED, title="Kafka Connect's runtime (about 28 MB)", progress=say
-    )
-    home = options.to.absolute() if options.to is not None else fetched_home()
-    libs = install_runtime(jars, home)
+    libs = fetch_runtime(options.to, say)
     show(None, [("JAR", "LICENSE"), *((jar.file_name, jar.license) for jar in RUNTIME_JARS)], "table")
     say(f"\n{len(RUNTIME_JARS)} jars in {libs}")
     if options.to is not None:
-        say(f"Set {KAFKA_HOME}={home} for drivers, executors and the REST API.")
+        say(f"Set {KAFKA_HOME}={libs.parent} for drivers, executors and the REST API.")
     return 0
 
 

@@ -24,7 +24,7 @@ def use_plugin_path(raw: Mapping[str, str]) -> list[Path]:
 
     Raises ConnectError if ``plugin.discovery`` refuses a Java plugin.
     """
-    folders = [Path(each).expanduser() for each in parse_list(raw.get(PLUGIN_PATH))]
+    folders = [Path(each).expanduser().absolute() for each in parse_list(raw.get(PLUGIN_PATH))]
     for folder in folders:
         if not folder.exists():
             log.warning("plugin.path names %s, which does not exist on this machine", folder)

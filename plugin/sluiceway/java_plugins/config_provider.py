@@ -37,7 +37,7 @@ class JavaConfigProvider(ConfigProvider):
 
 def java_config_provider(name: str, worker: Mapping[str, str]) -> type[ConfigProvider] | None:
     """Return the config provider in a worker's ``plugin.path`` with this full name or alias, or None. Starts no JVM."""
-    folders = tuple(Path(each).expanduser() for each in parse_list(worker.get("plugin.path")))
+    folders = tuple(Path(each).expanduser().absolute() for each in parse_list(worker.get("plugin.path")))
     if not folders or worker.get(JAVA, "").strip().lower() == OFF:
         return None
     plugin = _index(folders, worker.get(DISCOVERY, HYBRID_WARN).strip().lower()).find(name, _KIND)

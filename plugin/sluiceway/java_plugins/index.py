@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -55,28 +55,35 @@ class PluginIndex:
     """The Java plugins in the folders of one ``plugin.path``.
 
     A class that a config names in full is looked up in the directories of the jars, within milliseconds. Lists and aliases
-    need a scan of all class files, once for each version of a jar.
+    need a scan of all class files, once for each version of a jar. Plugins that are installed or removed later are noticed.
     """
 
     def __init__(self, folders: Sequence[Path], discovery: str = HYBRID_WARN) -> None:
         self._folders = tuple(folders)
         self._discovery = discovery
-        self._found: dict[Path, tuple[Path, ...]] | None = None
+        self._found: dict[Path, tuple[Path, ...]] = {}
+        self._changed: list[int] | None = None
         self._scans: dict[Path, LocationScan] = {}
         self._by_name: dict[str, list[JavaPlugin]] = {}
 
     @property
     def locations(self) -> dict[Path, tuple[Path, ...]]:
         """The jars of each plugin location."""
-        if self._found is None:
-            self._found = plugin_locations(self._folders)
+        changed = [_time_of_change(folder) for folder in self._folders]
+        if changed != self._changed:
+            self._found, self._changed = plugin_locations(self._folders), changed
+            self._scans = {location: scan for location, scan in self._scans.items() if location in self._found}
+            self._by_name = {}
         return self._found
 
     def plugins(self) -> list[JavaPlugin]:
         """Return the plugins that can be created, sorted by class, version and kind. Scans what has changed since last time."""
-        found = ((self.scan(location), location) for location in self.locations)
+        found = ((self.scan(location), location, jars) for location, jars in self.locations.items())
         return _sorted(
-            each for scan, place in found for each in self._plugins_of(place, scan) if each.class_name not in scan.broken
+            each
+            for scan, place, jars in found
+            for each in self._plugins_of(place, jars, scan)
+            if each.class_name not in scan.broken
         )
 
     def find(self, name: str, kind: str | None = None, versions: VersionRange | None = None) -> JavaPlugin | None:
@@ -99,9 +106,10 @@ class PluginIndex:
     def all_versions(self, name: str) -> list[JavaPlugin]:
         """Return the plugins with this full name or alias, the newest last; of several kinds, one for each."""
         if "." in name:
-            if name not in self._by_name:
-                self._by_name[name] = _sorted(self._named(name))
-            return self._by_name[name]
+            locations, known = self.locations, self._by_name
+            if name not in known:
+                known[name] = _sorted(self._named(name, locations))
+            return known[name]
         found = [plugin for plugin in self.plugins() if name and name in plugin.aliases]
         classes = {plugin.class_name for plugin in found}
         if len(classes) > 1:
@@ -125,7 +133,7 @@ class PluginIndex:
     def scan(self, location: Path) -> LocationScan:
         """Return what a location has; from the cache folder unless a jar has changed."""
         if location not in self._scans:
-            jars = self.locations[location]
+            jars = self.locations.get(location, ())  # none if it was removed a moment ago
             stored = load_scan(location, jars)
             if stored is None:
                 log.info("Scanning %d jars of %s for Java plugins", len(jars), location)
@@ -138,20 +146,28 @@ class PluginIndex:
 
     def replace_scan(self, location: Path, scan: LocationScan) -> None:
         """Store a scan whose versions Connect's runtime has checked."""
-        store_scan(location, self.locations[location], scan)
+        store_scan(location, self.locations.get(location, ()), scan)
         self._scans[location] = scan
         self._by_name.clear()
 
-    def _named(self, name: str) -> Iterator[JavaPlugin]:
+    def _named(self, name: str, locations: Mapping[Path, tuple[Path, ...]]) -> Iterator[JavaPlugin]:
         """Yield a class's plugins. Locations that have not been scanned are not scanned for it."""
-        for location, jars in self.locations.items():
+        for location, jars in locations.items():
             scan = self._scans.get(location) or load_scan(location, jars) or scan_class(jars, name)
-            yield from (plugin for plugin in self._plugins_of(location, scan) if plugin.class_name == name)
+            yield from (plugin for plugin in self._plugins_of(location, jars, scan) if plugin.class_name == name)
 
-    def _plugins_of(self, location: Path, scan: LocationScan) -> Iterator[JavaPlugin]:
+    def _plugins_of(self, location: Path, jars: tuple[Path, ...], scan: LocationScan) -> Iterator[JavaPlugin]:
         for name, version in scan.versions.items():
             for kind in scan.listed[name] if self._discovery == SERVICE_LOAD else scan.kinds[name]:
-                yield JavaPlugin(name, kind, version, location, self.locations[location], kind in scan.listed[name])
+                yield JavaPlugin(name, kind, version, location, jars, kind in scan.listed[name])
+
+
+def _time_of_change(folder: Path) -> int:
+    """Return when the last entry of a folder was added or removed, in nanoseconds; 0 if the folder is missing."""
+    try:
+        return folder.stat().st_mtime_ns
+    except OSError:
+        return 0
 
 
 def _sorted(plugins: Iterable[JavaPlugin]) -> list[JavaPlugin]:

@@ -12,15 +12,19 @@ def plugin_locations(folders: Iterable[Path]) -> dict[Path, tuple[Path, ...]]:
     """Return the jars of each plugin location, without those that have none.
 
     A location is an archive or a folder directly in a folder of ``plugin.path``. All jars below it are one plugin with a
-    class loader of its own. Links are followed once, as in Connect.
+    class loader of its own. Links are followed once, as in Connect. Hidden folders are left out: plugins are made in them.
     """
     found: dict[Path, tuple[Path, ...]] = {}
     for folder in folders:
-        for location in sorted(folder.iterdir()) if folder.is_dir() else [folder]:
+        for location in _visible(folder) if folder.is_dir() else [folder]:
             jars = tuple(sorted(set(_jars(location, set()))))
             if jars:
                 found[location] = jars
     return found
+
+
+def _visible(folder: Path) -> list[Path]:
+    return sorted(each for each in folder.iterdir() if not each.name.startswith("."))
 
 
 def _jars(path: Path, visited: set[Path]) -> Iterator[Path]:

@@ -79,6 +79,11 @@ class RuntimeJar:
         return self.coordinates.split(":")[1]
 
     @property
+    def module(self) -> str:
+        """The coordinates without the version."""
+        return self.coordinates.rpartition(":")[0]
+
+    @property
     def license(self) -> str:
         """The SPDX name of its license."""
         return _OTHER_LICENSES.get(self.artifact, _APACHE)
@@ -92,6 +97,12 @@ class RuntimeJar:
 
 RUNTIME_JARS = tuple(RuntimeJar(*line.split()) for line in _TABLE.splitlines())
 """Connect's runtime as it is downloaded."""
+
+PROVIDED = tuple(jar.module for jar in RUNTIME_JARS)
+"""What a plugin gets from the runtime, as ``group:artifact``."""
+
+API_ARTIFACTS = ("connect-api", "connect-runtime", "kafka-clients", "slf4j-api")
+"""The artifacts whose classes Connect's class loaders never take from a plugin's own jars."""
 
 
 def fetched_home() -> Path:

@@ -27,6 +27,9 @@ log = logging.getLogger(__name__)
 #: Environment variable with the URL of the Maven repository, such as a company's mirror of Maven Central.
 REPOSITORY_VARIABLE = "SLUICEWAY_MAVEN_REPOSITORY"
 
+LATEST = "latest.release"
+"""The version in coordinates that stands for the newest one in the repository."""
+
 Progress = Callable[[str], None]
 
 _RESOLVE_SECONDS = 1800
@@ -67,7 +70,7 @@ def resolve(
 
     Args:
         coordinates: ``group:artifact:version`` or ``group:artifact:version:classifier`` of the artifacts that share one
-            class path; of a module, one file only.
+            class path; of a module, one file only. The repository is asked each time if a version is ``LATEST``.
         cache: the folder for jars and manifests; default ``maven`` in the user's cache folder.
         exclude: ``group:artifact`` of artifacts to leave out, with ``*`` for any.
         title: name of the download in the progress line; default is the first coordinate.
@@ -82,11 +85,12 @@ def resolve(
     request = _module_file(coordinates, exclude)
     key = hashlib.sha256(f"{_SETTINGS}\n{repository}\n{request}".encode()).hexdigest()[:16]
     manifest = folder / "classpaths" / f"{key}.json"
-    found = _read_manifest(manifest)
+    fixed = not any(LATEST in each.split(":") for each in coordinates)
+    found = _read_manifest(manifest) if fixed else None
     if found is not None:
         return found
     with file_lock(folder / "lock"):
-        found = _read_manifest(manifest)  # another process may have downloaded it during the wait
+        found = _read_manifest(manifest) if fixed else None  # another process may have downloaded it during the wait
         if found is None:
             source = repository or "Maven Central"
             (progress or log.info)(f"Fetching {title or coordinates[0]} from {source} ...")
@@ -94,6 +98,12 @@ def resolve(
             sizes = {str(jar): jar.stat().st_size for jar in found}
             write_atomically(manifest, json.dumps({"coordinates": list(coordinates), "jars": sizes}, indent=1))
     return found
+
+
+def coordinates_of(jar: Path) -> str:
+    """Return the ``group:artifact:version`` of a jar that ``resolve`` has returned."""
+    group, artifact = jar.parts[-4], jar.parts[-3]
+    return f"{group}:{artifact}:{jar.stem.removeprefix(f'{artifact}-')}"
 
 
 def classpath(jars: Sequence[Path]) -> str:
@@ -174,6 +184,7 @@ def _run_ivy(request: str, folder: Path, repository: str, log_file: Path) -> lis
     """Return the jars of a run of Ivy, None if it failed."""
     runtime = find_java()
     base = [str(runtime.executable), "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Djava.net.useSystemProxies=true"]
+    base.append("-Divy.cache.ttl.default=0ms")  # Ivy would know the newest version for ten seconds
     log_file.parent.mkdir(parents=True, exist_ok=True)
     with scratch_folder("ivy") as work:
         settings, module, out = work / "ivysettings.xml", work / "ivy.xml", work / "classpath"

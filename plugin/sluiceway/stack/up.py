@@ -17,6 +17,7 @@ from pathlib import Path
 from sluiceway.config.properties import read_properties
 from sluiceway.errors import ConnectError
 from sluiceway.folders import file_lock, private_folder, state_home
+from sluiceway.java_plugins.installed import installed_plugins
 from sluiceway.stack import demo_shop, leftovers
 from sluiceway.stack.addresses import REST, Addresses, record, recorded
 from sluiceway.stack.airflow import COMPONENTS, HOST, MARKER_VARIABLE, PREFERRED_PORT, LocalAirflow, airflow_process
@@ -120,7 +121,9 @@ class Stack:
                 clock.say(f"The broker answers on {bootstrap}")
             readable, listeners = Readable.of(self.folder), f"http://{HOST}:{ports['rest']}"
             readable.make()
-            properties = worker_properties(user, bootstrap=bootstrap, listeners=listeners, readable=readable)
+            plugins = installed_plugins(self.folder)
+            plugins.mkdir(exist_ok=True)
+            properties = worker_properties(user, bootstrap=bootstrap, listeners=listeners, readable=readable, plugins=plugins)
             write_worker_file(self._worker_file, properties)
             rest = self._rest_process()
             rest.start()

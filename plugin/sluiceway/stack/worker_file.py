@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from sluiceway.config.worker import VALIDATES_REFERENCES
 from sluiceway.folders import write_atomically
+from sluiceway.herder.plugin_path import PLUGIN_PATH
 
 BOOTSTRAP = "bootstrap.servers"
 LISTENERS = "listeners"
@@ -52,7 +53,7 @@ class Readable(NamedTuple):
 
 
 def worker_properties(
-    user: Mapping[str, str] | None, *, bootstrap: str | None, listeners: str, readable: Readable
+    user: Mapping[str, str] | None, *, bootstrap: str | None, listeners: str, readable: Readable, plugins: Path
 ) -> dict[str, str]:
     """Return the stack's worker properties. No I/O.
 
@@ -60,10 +61,11 @@ def worker_properties(
         user: properties of the user's file; None for those of Kafka's sample file.
         bootstrap: the embedded broker's address; None if the user's file names brokers.
         listeners: where the REST API listens. The user's own listeners win, except for the first one's port.
+        plugins: the folder of installed plugins, which is ``plugin.path`` unless the user's file has one.
         readable: the only folders that configs may refer to, and that a preview in Airflow reads, without a file of the user.
     """
     allowed = {f"config.providers.{each}.param.allowed.paths": ",".join(map(str, readable)) for each in ("file", "directory")}
-    properties = {VALIDATES_REFERENCES: "true", **({**_SAMPLE, **allowed} if user is None else user)}
+    properties = {VALIDATES_REFERENCES: "true", PLUGIN_PATH: str(plugins), **({**_SAMPLE, **allowed} if user is None else user)}
     if bootstrap is not None:
         properties = {**_ONE_BROKER, **properties, BOOTSTRAP: bootstrap}
     own = properties.get(LISTENERS, "").strip()

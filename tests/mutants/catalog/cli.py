@@ -90,6 +90,31 @@ MUTANTS = (
         "sluiceway apply stores the mask of a secret as its value.",
     ),
     Mutant(
+        "cli-plugin-outside",
+        "java_plugins/archives.py",
+        'any(part == ".." or',
+        "any(False or",
+        "An archive of a plugin writes files outside of its folder.",
+        tests=("tests/unit/java_plugins/test_archives.py",),
+    ),
+    Mutant(
+        "cli-plugin-differs",
+        "stack/plugin_sources.py",
+        "if locked is not None and (found.name, found.sha256) != (locked.name, locked.sha256):",
+        "if False:",
+        "A plugin that is not the one of the lock file is installed.",
+        tests=("tests/unit/stack/test_plugin_install.py",),
+    ),
+    Mutant(
+        "cli-plugin-killed",
+        "java_plugins/installed.py",
+        '            target.rename(work / f".{plugin.name}")\n        self._write({**known, plugin.name: plugin})\n',
+        '            self._write({**known, plugin.name: plugin})\n            target.rename(work / f".{plugin.name}")\n'
+        "        self._write({**known, plugin.name: plugin})\n",
+        "After a killed command, the lock file describes another plugin than the one that is there.",
+        tests=("tests/unit/java_plugins/test_installed.py",),
+    ),
+    Mutant(
         "cli-initial-state",
         "cli/apply.py",
         'if step.action == "create" and step.initial_state:',

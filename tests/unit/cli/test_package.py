@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 
 from sluiceway.cli.main import main
+from sluiceway.java_plugins import plugin_archive
+from sluiceway.java_plugins.plugin_archive import PluginArchive
 from sluiceway.spark import python_archive
 from sluiceway.spark.python_archive import PythonArchive
 
@@ -54,3 +56,26 @@ def test_an_existing_environment_is_packed_as_it_is(packed: list[Any], capsys: p
     assert packed[0][0] == Path("/my/venv")
     assert main(["package", "--venv", "/my/venv", "more"]) == 1
     assert "install the requirements into it" in capsys.readouterr().err
+
+
+def test_java_plugins_are_packed_beside_it(
+    packed: list[Any], capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SLUICEWAY_HOME", str(tmp_path / "home"))
+    archive, folders = tmp_path / "plugins.tar.gz", []
+    archive.write_bytes(bytes(2_000_000))
+
+    def pack(folder: Path, target: Path) -> PluginArchive:
+        folders.append((folder, target))
+        return PluginArchive(archive, ("orders", "timer"))
+
+    monkeypatch.setattr(plugin_archive, "pack_plugins", pack)
+    assert main(["package", "--plugins"]) == 0
+    assert main(["package", "--plugins", "/opt/plugins", "--output", f"{tmp_path}/env.tar.gz"]) == 0
+    assert folders == [(tmp_path / "home" / "plugins", Path()), (Path("/opt/plugins"), tmp_path)]
+    lines = capsys.readouterr().out.splitlines()
+    assert f"Packed {archive} (2.0 MB): orders, timer" in lines
+    for key in ("spark.yarn.dist.archives", "spark.archives"):
+        assert f"  {key}={tmp_path}/env.tar.gz#environment,{archive}#plugins" in lines
+    assert "  spark.executorEnv.KAFKA_HOME=./plugins/runtime" in lines
+    assert "  plugin.path=...,./plugins/path" in lines

@@ -11,6 +11,7 @@ import pytest
 
 from sluiceway.cli.main import main
 from sluiceway.java_plugins import runtime_jars
+from sluiceway.stack import plugin_install
 from support.java_classes import SOURCE, class_file, source_jar, write_jar
 
 ORDERS = "org.example.OrdersSourceConnector"
@@ -82,7 +83,8 @@ def test_fetch_runtime_installs_and_lists_the_jars(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     pinned = tuple(replace(jar, sha256=hashlib.sha256(b"jar").hexdigest()) for jar in runtime_jars.RUNTIME_JARS)
-    monkeypatch.setattr(runtime_jars, "RUNTIME_JARS", pinned)
+    for module in (runtime_jars, plugin_install):
+        monkeypatch.setattr(module, "RUNTIME_JARS", pinned)
     for jar in pinned:
         (tmp_path / jar.file_name).write_bytes(b"jar")
     monkeypatch.setattr("sluiceway.stack.maven.resolve", lambda *_, **__: [tmp_path / jar.file_name for jar in pinned])

@@ -135,12 +135,13 @@ def test_unknown_keys_are_logged_once_and_without_their_values(
 
 
 def _stacks(user: dict[str, str], listeners: str) -> dict[str, str]:
-    return worker_properties(user, bootstrap=None, listeners=listeners, readable=Readable.of(Path("/home/me")))
+    readable, plugins = Readable.of(Path("/home/me")), Path("/home/me/plugins")
+    return worker_properties(user, bootstrap=None, listeners=listeners, readable=readable, plugins=plugins)
 
 
 def test_of_a_users_file_the_stack_changes_only_a_port_in_use_and_checks_references() -> None:
     user = parse_properties(DISTRIBUTED)
-    assert _stacks(user, "http://127.0.0.1:8083") == {VALIDATES_REFERENCES: "true", **user}
+    assert _stacks(user, "http://127.0.0.1:8083") == {VALIDATES_REFERENCES: "true", "plugin.path": "/home/me/plugins", **user}
     moved = _stacks({**user, "listeners": "https://h:8083,http://i:1"}, "http://127.0.0.1:9")
     assert moved["listeners"] == "https://h:9,http://i:1"
     without = {key: value for key, value in user.items() if key != "listeners"}

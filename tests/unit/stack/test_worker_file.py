@@ -17,7 +17,8 @@ HOME = Path("/home/me/.sluiceway")
 
 
 def properties_of(user: Mapping[str, str] | None, *, bootstrap: str | None, listeners: str, home: Path = HOME) -> dict[str, str]:
-    return worker_properties(user, bootstrap=bootstrap, listeners=listeners, readable=Readable.of(home))
+    readable = Readable.of(home)
+    return worker_properties(user, bootstrap=bootstrap, listeners=listeners, readable=readable, plugins=home / "plugins")
 
 
 def test_connectors_may_refer_to_files_in_the_stacks_folders_only(tmp_path: Path) -> None:
@@ -46,8 +47,9 @@ def test_without_a_file_of_the_user_the_worker_has_kafkas_sample_settings_and_th
 def test_settings_of_the_users_file_win_except_for_addresses() -> None:
     user = {"group.id": "mine", "bootstrap.servers": "b:9092", "config.storage.replication.factor": "3"}
     found = properties_of(user, bootstrap=None, listeners="http://l:1")
-    assert found == {**user, "listeners": "http://l:1", "sluiceway.validate.references": "true"}
-    user["sluiceway.validate.references"] = "false"
+    own = {"sluiceway.validate.references": "true", "plugin.path": f"{HOME}/plugins"}
+    assert found == {**user, **own, "listeners": "http://l:1"}
+    user |= {"sluiceway.validate.references": "false", "plugin.path": "/opt/plugins"}
     assert properties_of(user, bootstrap=None, listeners="http://l:1") == {**user, "listeners": "http://l:1"}
     embedded = properties_of({"status.storage.replication.factor": "-1"}, bootstrap="h:1", listeners="http://l:1")
     assert embedded["status.storage.replication.factor"] == "-1"
