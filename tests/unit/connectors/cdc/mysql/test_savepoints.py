@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from sluiceway.connectors.cdc.mysql.savepoints import Savepoints, is_taken_back
@@ -39,7 +39,11 @@ class _Transaction:
             self.points = self.points[:at]
 
 
+_AGAIN = ("set a", "row ", "set b", "row ", "set a", "row ", "back a", "row ", "back b", "row ")
+
+
 @given(_STEPS, st.booleans())
+@example([tuple(each.split(" ")) for each in _AGAIN], False)
 def test_what_is_left_is_what_the_database_has(steps: list[Any], rolls_back: bool) -> None:
     found, expected = Savepoints(), _Transaction()
     for kind, name in steps:
