@@ -7,6 +7,7 @@ import { h, replace } from "./dom.js";
 import { UNKNOWN, exact, pretty, rootCause, time } from "./format.js";
 
 const LIMITS = [20, 100, 500];
+const SHORT = 200; // characters of a value that needs no scrolling
 const CONTEXT = "__connect.errors.";
 
 export class DeadLetters {
@@ -40,7 +41,7 @@ export class DeadLetters {
     const all = h("input", { type: "checkbox", "aria-label": "Choose all records", change: () => {
       for (const box of boxes) if (box.checked !== all.checked) box.click();
     } });
-    return replace(this.body, h("p", null, `${exact(count)} in topic ${topic}, with those of other connectors.`), h("div.scroll", { tabindex: "0", role: "region", "aria-label": "Dead letter queue records" }, h("table", { "aria-label": "Dead letter queue records" },
+    return replace(this.body, h("p", null, `${exact(count)} in topic ${topic}, with those of other connectors.`), h("div.scroll.letters", { tabindex: "0", role: "region", "aria-label": "Dead letter queue records" }, h("table", { "aria-label": "Dead letter queue records" },
       h("thead", null, h("tr", null, h("th", { scope: "col" }, all), ["Written", "Record", "Error", "Key", "Value", "Headers"].map((label) => h("th", { scope: "col" }, label)))),
       h("tbody", null, records.map((record, index) => row(record, boxes[index]))))));
   }
@@ -78,9 +79,9 @@ export class DeadLetters {
 function row(record, box) {
   const context = Object.fromEntries(record.headers.filter(({ key }) => key.startsWith(CONTEXT)).map(({ key, value }) => [key.slice(CONTEXT.length), value?.text]));
   const origin = context.topic ? `${context.topic}-${context.partition ?? "?"}:${context.offset ?? "?"}` : UNKNOWN;
-  return h("tr", { "data-record": `${record.partition}:${record.offset}` }, h("td", null, box), h("td", null, time(record.timestamp)),
+  return h("tr", { "data-record": `${record.partition}:${record.offset}` }, h("td", null, box), h("td.time", null, time(record.timestamp)),
     h("td", null, origin, h("small", null, `here ${record.partition}:${record.offset}`), record.replayed ? h("small", null, `replayed ${record.replayed} times`) : null),
-    h("td", null, error(context)), h("td", null, bytes(record.key)), h("td", null, bytes(record.value)), h("td", null, headers(record.headers)));
+    h("td.cause", null, error(context)), h("td", null, bytes(record.key)), h("td.cause", null, bytes(record.value)), h("td", null, headers(record.headers)));
 }
 
 function error(context) {
@@ -93,7 +94,7 @@ function error(context) {
 
 function bytes(value) {
   if (value === null) return h("span.unknown", null, "null");
-  return [h("code.data", null, pretty(value.text)), value.format === "text" ? null : h("small", null, { json: "read by the converter", base64: "base64" }[value.format])];
+  return [h("code.data", { tabindex: value.text.length > SHORT ? "0" : null }, pretty(value.text)), value.format === "text" ? null : h("small", null, { json: "read by the converter", base64: "base64" }[value.format])];
 }
 
 function headers(all) {

@@ -92,7 +92,7 @@ export class History {
   row(change) {
     const { version, user, authenticated, address, client, note } = change;
     const from = [address, clientName(client), note].filter(Boolean).join(", ") || UNKNOWN;
-    return h("tr", { "data-version": version }, h("th", { scope: "row" }, version), h("td", null, time(change.timestamp)),
+    return h("tr", { "data-version": version }, h("th", { scope: "row" }, version), h("td.time", null, time(change.timestamp)),
       h("td", null, user ?? UNKNOWN, user && !authenticated ? h("small", null, "not authenticated") : null),
       h("td", { title: client }, from), h("td.change", null, what(change)), h("td.actions", null, this.button(change)));
   }
