@@ -180,6 +180,30 @@ def test_sections_follow_groups_orders_and_importance(ui: Ui) -> None:
     ]
 
 
+def test_the_list_of_sections_has_those_that_are_shown_with_their_errors(ui: Ui) -> None:
+    def key(name: str, group: str, *errors: str, visible: bool = True) -> dict[str, Any]:
+        text = {"type": "STRING", "documentation": "", "default_value": None}
+        return {"definition": definition(name, group) | text, "value": {"name": name, "visible": visible, "errors": [*errors]}}
+
+    configs = [
+        key("a", "A"),
+        key("b", "B", "wrong", "worse"),
+        key("c", "C", visible=False),
+        key("d", "D", visible=False),
+        key("e", "D"),
+    ]
+    found = ui.evaluated(
+        "form",
+        """({ Form }, infos) => {
+            const form = new Form(() => {});
+            form.show(infos, { own: [], choices: {} }, {}, true);
+            return [...form.index.children].map((each) => [each.textContent, each.hidden]);
+        }""",
+        {"groups": ["A", "B", "C", "D"], "configs": configs},
+    )
+    assert found == [["A", False], ["B 2 errors", False], ["C", True], ["D", False]]
+
+
 def test_the_catalogue_is_sorted_by_system_with_test_data_last(ui: Ui) -> None:
     found = [
         {"type": kind, "system": system, "class": name}
