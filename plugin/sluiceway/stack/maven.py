@@ -101,9 +101,12 @@ def resolve(
 
 
 def coordinates_of(jar: Path) -> str:
-    """Return the ``group:artifact:version`` of a jar that ``resolve`` has returned."""
+    """Return the ``group:artifact:version`` of a jar that ``resolve`` has returned, with its classifier if it has one."""
     group, artifact = jar.parts[-4], jar.parts[-3]
-    return f"{group}:{artifact}:{jar.stem.removeprefix(f'{artifact}-')}"
+    rest = jar.stem.removeprefix(f"{artifact}-")
+    versions = (each.stem.removeprefix("ivy-") for each in jar.parents[1].glob("ivy-*.xml"))
+    version = max((each for each in versions if f"{rest}-".startswith(f"{each}-")), key=len, default=rest)
+    return ":".join((group, artifact, version, *filter(None, [rest[len(version) + 1 :]])))
 
 
 def classpath(jars: Sequence[Path]) -> str:

@@ -47,7 +47,7 @@ def fetch(
     elif (path := Path(source).expanduser()).exists():
         found = _from_folder(path, content) if path.is_dir() else _from_file(path, str(path.absolute()), content)
     elif coordinates is not None:
-        found = _from_maven(coordinates, content, progress, sorted(locked.sha256) if locked is not None else ())
+        found = _from_maven(coordinates, content, progress, sorted(locked.sha256) if locked is not None else [])
     else:
         raise ConfigError(
             f"{source} is neither Maven coordinates (group:artifact or group:artifact:version), nor a URL, nor a file or folder "
@@ -65,12 +65,13 @@ def _from_maven(match: re.Match[str], content: Path, progress: Progress, locked:
     module = f"{group}:{artifact}"
     if module in PROVIDED:
         raise ConfigError(f"{module} is part of Kafka Connect's runtime, which all plugins have.")
-    wanted = locked or [f"{module}:{version or maven.LATEST}"]
-    jars = {maven.coordinates_of(jar): jar for jar in maven.resolve(wanted, exclude=PROVIDED, title=match[0], progress=progress)}
-    missing = [each for each in locked if each not in jars]
-    if missing:
-        raise ConnectError(f"The repository gave another version of {', '.join(missing)}.")
-    jars = {each: jars[each] for each in locked or sorted(jars)}
+    jars = _resolved([f"{module}:{version or maven.LATEST}"], match[0], progress)
+    if locked and sorted(jars) != locked:  # a dependency names no exact version
+        jars = _resolved(locked, match[0], progress)
+        missing = [each for each in locked if each not in jars]
+        if missing:
+            raise ConnectError(f"The repository gave another version of {', '.join(missing)}.")
+        jars = {each: jars[each] for each in locked}
     own = next((each for each in jars if each.startswith(f"{module}:")), None)
     if own is None:
         raise ConnectError(f"{match[0]} has no jar of its own, so it is no plugin.")
@@ -78,6 +79,12 @@ def _from_maven(match: re.Match[str], content: Path, progress: Progress, locked:
         shutil.copyfile(jar, content / jar.name)
     hashes = {each: sha256_of(jar) for each, jar in jars.items()}
     return InstalledPlugin(folder_name(f"{artifact}-{own.split(':')[2]}"), own, hashes)
+
+
+def _resolved(coordinates: Sequence[str], title: str, progress: Progress) -> dict[str, Path]:
+    """Return jars with their dependencies, without the runtime's, by their coordinates."""
+    jars = maven.resolve(coordinates, exclude=PROVIDED, title=title, progress=progress)
+    return dict(sorted((maven.coordinates_of(jar), jar) for jar in jars))
 
 
 def _from_file(file: Path, source: str, content: Path) -> InstalledPlugin:

@@ -243,6 +243,19 @@ def test_another_machine_repeats_the_installation(tmp_path: Path, repository: Ma
     assert there.lock_file.read_bytes() == lock.read_bytes()
     for name in there.plugins():
         assert jars(here, name) == jars(there, name)
+    assert repository.asked[-1] == ("org.example:orders:1.0",)
+
+
+def test_a_dependency_without_an_exact_version_is_the_one_of_the_lock_file(
+    folder: PluginFolder, tmp_path: Path, repository: Maven
+) -> None:
+    install(folder, "org.example:orders:1.0", print)
+    repository.add("org.example:text:4.0", plugin=False)
+    repository.needs["org.example:orders:1.0"] = ("org.example:text:4.0",)
+    there = PluginFolder(tmp_path / "there")
+    install_locked(there, folder.lock_file, print)
+
+    assert jars(there, "orders-1.0") == ["orders-1.0.jar", "text-3.0.jar"]
     assert repository.asked[-1] == ("org.example:orders:1.0", "org.example:text:3.0")
 
 
