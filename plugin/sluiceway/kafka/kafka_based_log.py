@@ -105,6 +105,8 @@ class KafkaBasedLog:
         """
         self._id = topic_id(self._admin, self._topic)
         self._positions = beginning_offsets(self._admin, self._partitions)
+        if self._id is None:  # the broker has just learned of the topic, which is new
+            self._id = topic_id(self._admin, self._topic)
         reader = consumer({**self._config, "error_cb": self._client_error})
         with mapped_errors(f"read topic '{self._topic}'"):
             # Offsets instead of OFFSET_BEGINNING, which librdkafka takes 0.5 s longer to resolve.

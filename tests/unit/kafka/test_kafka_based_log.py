@@ -117,6 +117,21 @@ def test_starting_reads_every_partition_to_its_end(kafka: Any, topic: KafkaBased
     assert kafka.reader.assigned == {0: 0, 1: 0}
 
 
+def test_a_new_topic_that_the_broker_learns_of_meanwhile_is_read(
+    kafka: Any, topic: KafkaBasedLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def beginning_offsets(_admin: object, partitions: list[TopicPartition]) -> dict[TopicPartition, int]:
+        kafka.id = "first"
+        return dict.fromkeys(partitions, 0)
+
+    monkeypatch.setattr(log_module, "beginning_offsets", beginning_offsets)
+    kafka.id = None
+    topic.start()
+    kafka.id = "second"
+    with pytest.raises(InternalTopicError, match="another topic has its name"):
+        topic.read_to_end()
+
+
 def test_the_end_of_partition_event_reaches_an_end_after_transaction_markers(kafka: Any, topic: KafkaBasedLog) -> None:
     kafka.ends = {0: 4, 1: 0}
     kafka.reader.feed(Message(0, 0), Message(0, 4, KafkaError._PARTITION_EOF))
