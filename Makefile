@@ -140,7 +140,7 @@ test-page: $(VENV)/.ready  ## the page in Airflow in Chromium: forms for every b
 screenshots: $(VENV)/.ready  ## make the pictures of the page in docs/images
 	$(BIN)/python -m pytest tests/airflow/test_ui.py -k readme -p no:cacheprovider
 	$(BIN)/python -m pytest tests/page/test_editor.py -k catalogue -p no:cacheprovider
-	for each in connectors connector; do cp build/screenshots/readme-$$each.png docs/images/$$each.png; done
+	for each in connectors connector flow; do cp build/screenshots/readme-$$each.png docs/images/$$each.png; done
 	cp build/screenshots/form.png docs/images/editor.png
 
 test-metrics: $(VENV)/.ready  ## boards and alerts with a real Prometheus and real faults; metrics beside Kafka Connect's under the JMX exporter; traces

@@ -31,6 +31,7 @@ from support.axe import axe_script, violations
 from support.browser import chromium, context, screenshot
 from support.dashboard import SINK, SOURCE, MemoryConnectors
 from support.eventually import LIMIT, eventually
+from support.fleet import fill
 from support.stack import START, RunningStack
 
 pytestmark = pytest.mark.airflow
@@ -191,14 +192,60 @@ def test_the_page_has_airflows_style(team: MemoryConnectors, open_ui: OpenUi, da
 
 
 @pytest.mark.long
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+def test_fifty_connectors_can_be_read_by_everyone_inside_airflow(
+    connectors: MemoryConnectors, open_ui: OpenUi, dark: bool
+) -> None:
+    rows = fill(connectors)
+    axe, theme = axe_script(), "dark" if dark else "light"
+    ui = open_ui(dark=dark)
+
+    def check(part: str) -> None:
+        screenshot(ui.page, f"fleet-{part}-{theme}")
+        assert violations(ui.page.frames[1], axe) == []
+
+    def show(hash_: str) -> None:
+        ui.page.frames[1].evaluate("hash => { location.hash = hash; }", hash_)
+
+    for number in range(1, 4):
+        expect(ui.frame.get_by_text(f"Page {number} of 3, 63 connectors")).to_be_visible()
+        check(f"list-{number}")
+        if number < 3:
+            ui.frame.get_by_role("button", name="Next").click()
+    for name, row in rows.items():
+        if not name.startswith("unassigned-") and not name.endswith("-idle"):
+            continue
+        show(name)
+        expect(ui.frame.get_by_role("heading", level=1)).to_have_text(name)
+        expect(ui.frame.locator(".title .badge")).to_have_text(row.badge)
+        check(f"detail-{name}")
+    show("running-idle/edit")
+    expect(ui.frame.get_by_role("button", name="Review", exact=True)).to_be_enabled()
+    expect(ui.frame.locator('[data-field="topic"]')).to_be_visible()
+    check("form")
+    show("/flow")
+    expect(ui.frame.locator(".node.connector")).to_have_count(63)
+    check("flow")
+    ui.frame.get_by_role("button", name="Table", exact=True).click()
+    expect(ui.frame.get_by_role("table", name="Connections")).to_be_visible()
+    check("flow-table")
+    show("/plugins")
+    expect(ui.frame.get_by_role("link", name="FileStreamSourceConnector")).to_be_visible()
+    check("catalogue")
+
+
+@pytest.mark.long
 def test_pictures_for_the_readme(connectors: MemoryConnectors, open_ui: OpenUi, tmp_path: Path) -> None:
     """The connectors of `make demo`, and an hour of records. `make screenshots` copies the pictures to docs/images."""
     configs = {**demo.connector_configs(tmp_path / "in", tmp_path / "out"), **demo_shop.connector_configs(Path("/srv/demo"))}
     for name, config in configs.items():
-        connectors.add(name, tasks=[State.RUNNING])
+        connectors.add(name, SINK if "topics" in config else SOURCE, tasks=[State.RUNNING], topic=config.get("topic", name))
         connectors.config.put_connector(name, {"name": name, **config}, None)
     connectors.probe.ends[TopicPartition(demo_shop.QUEUE, 0)] = 180
-    connectors.pretend_an_hour({demo.SOURCE: 40, demo.SINK: 40, demo_shop.ORDERS: 1, demo_shop.EVENTS: 2, demo_shop.ARCHIVE: 3})
+    rates = {demo.SOURCE: 40, demo.SINK: 40, demo_shop.ORDERS: 1, demo_shop.EVENTS: 1, demo_shop.ARCHIVE: 1}
+    topics = {demo_shop.ARCHIVE: [demo_shop.ORDERS, demo_shop.EVENTS], demo.SOURCE: [demo.TOPIC], demo.SINK: [demo.TOPIC]}
+    connectors.pretend_an_hour(rates, topics=topics)
+    connectors.probe.at = connectors.dashboard.sampler.latest(0).at  # however long it takes until the pictures are made
     ui = open_ui(width=1440)
     ui.page.set_viewport_size({"width": 1440, "height": 520})
     expect(ui.row(demo_shop.ARCHIVE)).to_contain_text("180")
@@ -208,6 +255,10 @@ def test_pictures_for_the_readme(connectors: MemoryConnectors, open_ui: OpenUi, 
     ui.row(demo_shop.ARCHIVE).get_by_role("link").first.click()
     expect(ui.frame.locator(".title .badge")).to_have_text("Running")
     screenshot(ui.page, "readme-connector")
+    ui.page.frames[1].evaluate("location.hash = '/flow'")
+    expect(ui.frame.locator(".picture")).to_have_count(2)
+    ui.page.mouse.move(0, 0)  # nothing is pointed at
+    screenshot(ui.page, "readme-flow")
 
 
 @pytest.mark.long

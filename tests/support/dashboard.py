@@ -94,7 +94,7 @@ class MemoryConnectors:
         for number, task in enumerate(tasks):
             self.status.put_task(TaskId(name, number), Status(task, "10.0.0.7:8083", 1, trace if task is State.FAILED else None))
         if kind == SOURCE:
-            self.status.put_topic(name, 0, name)
+            self.status.put_topic(name, 0, keys.get("topic", name))
 
     def follow(self, name: str) -> None:
         """Change the states as a driver would after a change of the target state."""
@@ -107,17 +107,25 @@ class MemoryConnectors:
     def target(self, name: str) -> TargetState:
         return self.config.snapshot().connectors[name].target_state
 
-    def pretend_an_hour(self, rates: Mapping[str, float], minutes: int = 61) -> None:
-        """Fill the last hour of connectors with a lag, and with records at about these rates per second."""
+    def pretend_an_hour(
+        self, rates: Mapping[str, float], minutes: int = 61, topics: Mapping[str, Sequence[str]] | None = None
+    ) -> None:
+        """Fill the last hour of connectors with a lag, and with records at about these rates per second.
+
+        ``topics``: of the connectors that move records of other topics than the one of their name.
+        """
         now = time.time()
-        moved = dict.fromkeys(rates, 0.0)
+        places = [(name, topic) for name in rates for topic in (topics or {}).get(name, [name])]
+        moved = dict.fromkeys(places, 0.0)
         for minute in range(minutes, -1, -1):
-            for name, rate in rates.items():
-                wave = 1 + 0.6 * math.sin(minute / 7 + len(name)) + 0.25 * math.sin(minute * 2.3 + rate)
-                moved[name] += 60 * rate * max(0.0, wave)
-                place = TopicPartition(name, 0)
-                self.probe.ends[place] = int(moved[name]) + int(abs(math.sin(minute / 9)) * 40 * rate)
-                self.probe.committed[f"connect-{name}"] = {place: int(moved[name])}
+            for name, topic in places:
+                rate = rates[name]
+                wave = 1 + 0.6 * math.sin(minute / 7 + len(topic)) + 0.25 * math.sin(minute * 2.3 + rate)
+                moved[name, topic] += 60 * rate * max(0.0, wave)
+                place, count = TopicPartition(topic, 0), int(moved[name, topic])
+                self.probe.ends[place] = max(self.probe.ends.get(place, 0), count + int(abs(math.sin(minute / 9)) * 40 * rate))
+                group = f"connect-{name}"
+                self.probe.committed[group] = {**self.probe.committed.get(group, {}), place: count}
             self.probe.at = now - 60 * minute
             self.dashboard.sampler.sample()
         self.probe.at = None
