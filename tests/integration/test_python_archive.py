@@ -12,6 +12,7 @@ import pytest
 
 import sluiceway
 from sluiceway.herder import Herder
+from sluiceway.java_plugins.plugin_archive import pack_plugins
 from sluiceway.java_runtime import find_java
 from sluiceway.provider.driver.submission import Submission
 from sluiceway.provider.hooks.spark_submit import ConnectorSubmitHook
@@ -20,6 +21,7 @@ from sluiceway.spark.python_archive import PythonArchive, pack_new
 from sluiceway.storage.factory import open_stores
 from support.clusters.standalone import SparkCluster, spark_home
 from support.driver import worker_of, worker_properties, write_properties
+from support.java_plugins import CONNECT_FILE, fetch_runtime, plugin_folder
 from support.kafka import Kafka
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark]
@@ -61,14 +63,20 @@ class _Connector:
 
 @pytest.fixture
 def connector(kafka_bootstrap: str, unique: Callable[[str], str], tmp_path: Path) -> _Connector:
-    properties = worker_properties(kafka_bootstrap, unique("archive"))
-    file, topic, name = tmp_path / "in.txt", unique("lines"), unique("source")
+    return _created(kafka_bootstrap, unique, tmp_path, "FileStreamSource", {})
+
+
+def _created(
+    kafka_bootstrap: str, unique: Callable[[str], str], folder: Path, connector_class: str, more: dict[str, str]
+) -> _Connector:
+    properties = {**worker_properties(kafka_bootstrap, unique("archive")), **more}
+    file, topic, name = folder / "in.txt", unique("lines"), unique("source")
     file.write_text("".join(f"line {n}\n" for n in range(1_000)))
-    config = {"connector.class": "FileStreamSource", "file": str(file), "topic": topic}
+    config = {"connector.class": connector_class, "file": str(file), "topic": topic}
     worker = worker_of(properties)
     with open_stores(worker) as stores:
         Herder(worker, stores.config, stores.status, stores.offsets).create(name, config)
-    return _Connector(name, topic, config, write_properties(tmp_path / "worker.properties", properties))
+    return _Connector(name, topic, config, write_properties(folder / "worker.properties", properties))
 
 
 @pytest.mark.long
@@ -76,22 +84,57 @@ def test_driver_and_executors_need_nothing_but_the_archive(
     archive: PythonArchive, cluster: SparkCluster, connector: _Connector, kafka_bootstrap: str, tmp_path: Path
 ) -> None:
     """The driver runs in the unpacked archive, as in YARN's cluster mode, and without this test's PYTHONPATH."""
+    conf = {"spark.archives": f"{archive.path}#environment"}
+    done = _submitted(archive, cluster, connector, conf, tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert Kafka(kafka_bootstrap).values(connector.topic, 1_000)[-1] == "line 999"
+
+
+def _submitted(
+    archive: PythonArchive, cluster: SparkCluster, connector: _Connector, more: dict[str, str], folder: Path, **variables: str
+) -> subprocess.CompletedProcess[str]:
+    """Run a connector's driver in a folder as a micro-batch, with the archive's Python and no other variables than these."""
     conf = {
-        "spark.archives": f"{archive.path}#environment",
         "spark.pyspark.python": "./environment/bin/python",
-        "spark.pyspark.driver.python": str(_unpacked(archive, tmp_path / "environment")),
+        "spark.pyspark.driver.python": str(_unpacked(archive, folder / "environment")),
         "spark.cores.max": "1",
         "spark.driver.host": "127.0.0.1",
+        **more,
     }
     command = [str(spark_home() / "bin" / "spark-submit"), "--master", cluster.url, "--py-files", str(package_zip())]
     for key, value in conf.items():
         command += ["--conf", f"{key}={value}"]
     application = Path(sluiceway.__file__).parent / "spark" / "driver_app.py"
     command += [str(application), "--worker", str(connector.worker_file), "--connector", connector.name, "--mode", "micro-batch"]
-    env = {"PATH": "/usr/bin:/bin", "HOME": str(tmp_path), "SPARK_HOME": str(spark_home()), "JAVA_HOME": str(find_java().home)}
-    done = subprocess.run(command, env=env, cwd=tmp_path, capture_output=True, text=True, timeout=_SECONDS, check=False)
+    env = {"PATH": "/usr/bin:/bin", "HOME": str(folder), "SPARK_HOME": str(spark_home()), "JAVA_HOME": str(find_java().home)}
+    return subprocess.run(command, env=env | variables, cwd=folder, capture_output=True, text=True, timeout=_SECONDS, check=False)
+
+
+@pytest.mark.long
+def test_java_plugins_run_from_their_archive(
+    archive: PythonArchive,
+    cluster: SparkCluster,
+    kafka_bootstrap: str,
+    unique: Callable[[str], str],
+    tmp_path: Path,
+) -> None:
+    """The driver and the executor find plugins and runtime in the archive in their own folders, and nowhere else."""
+    fetch_runtime()
+    plugin_folder(tmp_path / "installed", "file", CONNECT_FILE)
+    packed = pack_plugins(tmp_path / "installed", tmp_path)
+    with tarfile.open(packed.path) as made:
+        made.extractall(tmp_path / "plugins", filter="data")
+    java = {"plugin.path": "./plugins/path", "plugin.java": "prefer"}
+    connector = _created(kafka_bootstrap, unique, tmp_path, "org.apache.kafka.connect.file.FileStreamSourceConnector", java)
+    conf = {
+        "spark.archives": f"{archive.path}#environment,{packed.path}#plugins",
+        "spark.executorEnv.KAFKA_HOME": "./plugins/runtime",
+        "spark.executorEnv.XDG_CACHE_HOME": str(tmp_path / "cache"),
+    }
+    done = _submitted(archive, cluster, connector, conf, tmp_path, KAFKA_HOME="./plugins/runtime")
     assert done.returncode == 0, done.stdout + done.stderr
-    assert Kafka(kafka_bootstrap).values(connector.topic, 1_000)[-1] == "line 999"
+    values = Kafka(kafka_bootstrap).values(connector.topic, 1_000)
+    assert "line 999" in str(values[-1])
 
 
 @pytest.mark.long
