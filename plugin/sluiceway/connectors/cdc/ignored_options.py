@@ -17,7 +17,6 @@ Config = Mapping[str, str]
 
 WITHOUT_EFFECT = frozenset(
     {
-        "binlog.buffer.size",
         "connect.keep.alive",
         "connect.keep.alive.interval.ms",
         "custom.metric.tags",

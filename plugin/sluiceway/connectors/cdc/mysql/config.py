@@ -118,7 +118,13 @@ _OWN: list[Entry] = [
         MEDIUM,
         "What to do with a statement that changes rows of captured tables and is in the log instead of the rows: warn or fail.",
     ),
-    ("binlog.buffer.size", INT, 0, MEDIUM, "Accepted for compatibility; has no effect."),
+    (
+        "binlog.buffer.size",
+        INT,
+        0,
+        MEDIUM,
+        "Above 0, rows that a transaction takes back are not sent. The number does not matter: large transactions are in a file.",
+    ),
     ("use.nongraceful.disconnect", BOOLEAN, False, LOW, "Accepted for compatibility; has no effect."),
     (
         "schema.history.internal",
@@ -225,6 +231,11 @@ class SourceConfig:
 
     def choice(self, name: str) -> str:
         return str(self.values[name] or "").strip().lower()
+
+    @property
+    def looks_ahead(self) -> bool:
+        """Whether the end of a transaction is read before its rows are sent."""
+        return self.common.correct or int(str(self.values["binlog.buffer.size"])) > 0
 
     @property
     def only_captured_tables(self) -> bool:

@@ -98,7 +98,7 @@ class Streaming:
     def run(self, packets: Iterable[memoryview], is_idle: Callable[[], bool] = lambda: True) -> None:
         """Handle events until the stream is closed. ``is_idle`` tells whether no other packet has arrived."""
         try:
-            for packet in self._whole.packets(packets) if self._common.correct else packets:
+            for packet in self._whole.packets(packets) if self._parts.config.looks_ahead else packets:
                 self.handle(packet)
                 if self._after_event is not None:
                     self._put(self._after_event(), 0)
@@ -312,7 +312,7 @@ class Streaming:
                 self._position.thread = query.thread
                 self._report_begin(header)
         elif start.startswith(("COMMIT", "ROLLBACK")):
-            is_sent = not self._common.correct or sql in self._whole.unknown
+            is_sent = not self._parts.config.looks_ahead or sql in self._whole.unknown
             if start[0] == "R" and is_sent and self._has_rows and not self._skipped:
                 self._parts.statements.take_back(sql, self._place)
             if not start.startswith("ROLLBACK T"):

@@ -676,20 +676,26 @@ _BACK = (
 )
 
 
+@pytest.mark.parametrize("config", [{"sluiceway.cdc.compat": "correct"}, {"binlog.buffer.size": "1"}], ids=str)
 @pytest.mark.parametrize("columns", [False, True])
 @pytest.mark.parametrize(
     ("packets", "operations"), [(_BACK, "ccd"), ((*_BACK[:-1], _statement("ROLLBACK")), ""), ((*TRANSACTION[:-1],), "")]
 )
 def test_rows_that_are_taken_back_have_no_records(
-    log: _Log, packets: tuple[bytes, ...], operations: str, columns: bool, caplog: pytest.LogCaptureFixture
+    log: _Log,
+    packets: tuple[bytes, ...],
+    operations: str,
+    columns: bool,
+    config: dict[str, str],
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
-    log.config = {"sluiceway.cdc.compat": "correct", "tombstones.on.delete": "false"}
+    log.config = {**config, "tombstones.on.delete": "false"}
     log.converters, log.columns = _json_converters(), columns
 
     assert "".join(json.loads(value or b"")["op"] for _, value in log.run(*packets)) == operations
     assert "takes changes back" not in caplog.text
     assert log.position.in_transaction is False
-    log.config["sluiceway.cdc.compat"] = "debezium"
+    log.config = {"tombstones.on.delete": "false"}
     log.position.begin(None, 4)
     log.position.commit(4)
     assert len(log.run(*packets)) == len([each for each in packets if each in (events.UPDATE, events.COMPRESSED_DELETE)]) + 2
