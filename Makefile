@@ -150,7 +150,8 @@ test-metrics: $(VENV)/.ready  ## boards and alerts with a real Prometheus and re
 
 test-plugins: $(VENV)/.ready  ## Java plugins, published ones among them, on a real broker and PostgreSQL
 	$(BIN)/python -m pytest tests/integration/test_java_*.py tests/integration/test_migrate.py \
-		tests/integration/test_debezium_transforms.py tests/integration/test_maven.py -v -p no:cacheprovider
+		tests/integration/test_debezium_transforms.py tests/integration/test_maven.py tests/integration/test_plugin_install.py \
+		tests/airflow/test_plugin_install.py -v -p no:cacheprovider
 
 test-plugins-cdc: $(VENV)/.ready  ## Debezium's Java connectors against records of Debezium on Kafka Connect: 158 scenarios (JOBS=3 ONLY=pg_types)
 	$(BIN)/python -m pytest tests/cdc/test_debezium_plugins.py -v -s -p no:cacheprovider

@@ -44,7 +44,7 @@ def register(subparsers: Subparsers) -> None:
         each.set_defaults(run=run, kind=name)
 
 
-def add_all_plugins(parser: argparse.ArgumentParser) -> None:
+def add_all_plugins(parser: argparse._ActionsContainer) -> None:
     """Add the option that also lists plugins other than connectors."""
     parser.add_argument("-a", "--all", action="store_true", help="also list converters, transforms and predicates")
 

@@ -46,10 +46,10 @@ def register(commands: Subparsers) -> None:
     upgrade.set_defaults(run=run_upgrade)
 
 
-def add_installed(parser: argparse.ArgumentParser) -> None:
+def add_installed(which: argparse._ActionsContainer) -> None:
     """Add the options that list what ``install`` has installed."""
-    parser.add_argument("--installed", action="store_true", help="list what 'plugins install' has installed on this machine")
-    _add_folder(parser, "--from")
+    which.add_argument("--installed", action="store_true", help="list what 'plugins install' has installed on this machine")
+    which.add_argument("--from", type=Path, dest="folder", metavar="FOLDER", help="the same, in another folder of plugins")
 
 
 def run_install(options: argparse.Namespace) -> int:

@@ -19,8 +19,10 @@ def register(subparsers: Subparsers) -> None:
     _add_list_options(parser)
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
     listing = commands.add_parser("list", help="list the server's plugins, as without a command, or what is installed here")
-    _add_list_options(listing)
-    plugin_install.add_installed(listing)
+    which = listing.add_mutually_exclusive_group()
+    get.add_all_plugins(which)
+    plugin_install.add_installed(which)
+    _add_server_options(listing)
     listing.set_defaults(run=run_list)
     plugin_install.register(commands)
     scan = commands.add_parser(
@@ -49,7 +51,8 @@ def register(subparsers: Subparsers) -> None:
 
 def run_list(options: argparse.Namespace) -> int:
     """Print the server's plugins, or those that are installed on this machine."""
-    return plugin_install.run_list(options) if options.installed else get.run(options)
+    here = options.installed or options.folder is not None
+    return plugin_install.run_list(options) if here else get.run(options)
 
 
 def run_scan(options: argparse.Namespace) -> int:
@@ -97,6 +100,10 @@ def run_fetch(options: argparse.Namespace) -> int:
 
 def _add_list_options(parser: argparse.ArgumentParser) -> None:
     get.add_all_plugins(parser)
+    _add_server_options(parser)
+
+
+def _add_server_options(parser: argparse.ArgumentParser) -> None:
     add_output(parser)
     add_server(parser)
     parser.set_defaults(run=get.run, kind="plugins")

@@ -14,6 +14,7 @@ from sluiceway.errors import MissingToolError
 from sluiceway.java_plugins.index import PluginIndex
 from sluiceway.stack import maven, plugin_install
 from support.java_classes import TRANSFORMATION, class_file, source_jar, write_jar
+from unit.cli.pretend_client import PretendClient
 
 ORDERS = "org.example.OrdersSourceConnector"
 
@@ -82,10 +83,10 @@ def test_installed_plugins_are_listed_and_removed(tmp_path: Path, capsys: pytest
     assert main(["plugins", "install", "--no-java", "--to", str(folder), str(jar)]) == 0
     capsys.readouterr()
 
-    assert main(["plugins", "list", "--installed", "--from", str(folder)]) == 0
+    assert main(["plugins", "list", "--from", str(folder)]) == 0
     assert capsys.readouterr().out.splitlines()[1].split() == ["orders", str(jar), f"{folder}/orders"]
     (folder / "orders").rename(tmp_path / "moved")
-    assert main(["plugins", "list", "--installed", "--from", str(folder), "-o", "json"]) == 1
+    assert main(["plugins", "list", "--from", str(folder), "-o", "json"]) == 1
     assert json.loads(capsys.readouterr().out) == [
         {"name": "orders", "source": str(jar), "location": f"{folder}/orders", "missing": True}
     ]
@@ -93,6 +94,18 @@ def test_installed_plugins_are_listed_and_removed(tmp_path: Path, capsys: pytest
     assert capsys.readouterr().out == "Removed orders\n"
     assert main(["plugins", "remove", "orders", "--from", str(folder)]) == 4
     assert "no installed plugin orders" in capsys.readouterr().err
+
+
+def test_a_list_is_of_the_server_or_of_this_machine(
+    tmp_path: Path, api: PretendClient, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["plugins", "list", "--all"]) == 0
+    assert "x.Y" in capsys.readouterr().out
+    assert main(["plugins", "list", "--installed"]) == 0
+    assert capsys.readouterr().out.split() == ["NAME", "SOURCE", "LOCATION"]
+    for wrong in (["--installed", "--all"], ["--installed", "--from", str(tmp_path)]):
+        with pytest.raises(SystemExit):
+            main(["plugins", "list", *wrong])
 
 
 def test_a_lock_file_repeats_the_installation(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
