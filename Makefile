@@ -112,7 +112,7 @@ test-security: $(VENV)/.ready build/fab/.ready  ## names, records, configs, byte
 		tests/unit/connectors/test_path_elements.py tests/unit/connectors/jdbc/test_url.py tests/unit/rest/test_fuzz.py \
 		--timeout 0 -v -p no:cacheprovider
 	$(BIN)/python -m pytest tests/unit/provider/api tests/unit/preview tests/integration/test_isolated_requests.py \
-		tests/integration/test_spark_secrets.py tests/airflow/test_roles.py tests/airflow/test_canaries.py -v -s -p no:cacheprovider
+		tests/integration/test_spark_secrets.py tests/airflow/test_roles.py tests/airflow/test_canaries.py -v -p no:cacheprovider
 	AIRFLOW__CORE__AUTH_MANAGER=airflow.providers.fab.auth_manager.fab_auth_manager.FabAuthManager \
 		build/fab/bin/python -m pytest tests/airflow/test_roles.py -v -p no:cacheprovider
 

@@ -119,7 +119,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Print the figures of tests with generated arguments, if ``CASES`` was set."""
+    """Print the figures of tests with generated arguments, if ``CASES`` was set, and of others of `make test-security`."""
     for figure in fuzz.FIGURES:
         terminalreporter.write_line(figure)
 

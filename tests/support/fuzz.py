@@ -25,7 +25,7 @@ from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
 FIGURES: list[str] = []
-"""What ran, for the end of the run."""
+"""What ran, for the end of the run: also what other tests of `make test-security` asked and searched."""
 
 CASES = int(os.environ.get("CASES", "0"))
 _SLICE = 4
