@@ -19,8 +19,9 @@ import pytest
 from confluent_kafka import Consumer, TopicPartition
 
 from sluiceway.cli.main import main
-from support.eventually import LIMIT, eventually
-from support.stack import START, RunningStack
+from support.eventually import LIMIT, NEVER, eventually
+from support.fuzz import FIGURES
+from support.stack import RunningStack
 
 pytestmark = [pytest.mark.airflow, pytest.mark.long]
 
@@ -182,7 +183,7 @@ def test_no_secret_is_where_it_was_not_planted(
     for name, config in configs.items():
         stack.mounted.create(name, config)
     for name in (SOURCE, SINK):
-        stack.await_states(name, "RUNNING", "RUNNING", within=START)
+        stack.await_states(name, "RUNNING", "RUNNING", within=NEVER)
     eventually(lambda: _count(stack, DEAD) == 2, what="the dead letter queue records")
     _change(user, configs)
     for name, config in configs.items():
@@ -193,7 +194,9 @@ def test_no_secret_is_where_it_was_not_planted(
     found = [*_in_processes(canaries), *_in_files(canaries), *_in_topics(stack, canaries)]
     found += [Place(place, text) for place, secret in canaries.secrets.items() for text in canaries.seen if secret in text]
     unexpected = [each for each in found if not _is_planted(each, canaries.home)]
-    print(f"{len(canaries.secrets)} secrets, {len(canaries.seen)} answers searched, {len(found)} places where they belong")
+    FIGURES.append(
+        f"{len(canaries.secrets)} secrets on a stack: {len(canaries.seen)} answers, {len(found)} places where they belong"
+    )
     assert unexpected == []
     assert {each.secret for each in found} == set(canaries.secrets), "each was looked for where it was planted"
     assert _open_files(canaries, found) == []
