@@ -3,6 +3,8 @@
 A request for offsets of partitions whose leaders the client does not know waits for a change of its metadata. If another answer
 changes them in that moment, both librdkafka's thread and the caller's finish the request, and the process ends with a
 segmentation fault or ``double free or corruption`` (``rd_kafka_topic_partition_list_query_leaders_async``, in 2.16).
+
+This makes that rare. It still happens after a request for a partition that has no leader, whose memory the next change may touch.
 """
 
 from __future__ import annotations
