@@ -89,11 +89,12 @@ def ensure_internal_topic(admin: AdminClient, topic: InternalTopic, *, may_creat
         InternalTopicError: it is not compacted, has too many partitions, or cannot be created. Names the key to change.
         KafkaClientError: the cluster did not answer.
     """
-    created = False
-    if partition_count(admin, topic.name) is None:
+    description, created = _describe(admin, topic.name), False
+    if description is None:
         may_create()
         created = _create(admin, topic)
-    count = await_leaders(admin, topic.name)  # also of a topic that another process has just created
+    # Another process may have created it a moment ago.
+    count = _led_partitions(description) or await_leaders(admin, topic.name)
     if created:
         return count
     if topic.single_partition and count > 1:
@@ -131,9 +132,8 @@ def await_leaders(admin: AdminClient, topic: str) -> int:
     """
     deadline = time.monotonic() + _LEADER_SECONDS
     while True:
-        description = _describe(admin, topic)
-        if description is not None and all(each.leader is not None for each in description.partitions):
-            return len(description.partitions)
+        if count := _led_partitions(_describe(admin, topic)):
+            return count
         if time.monotonic() > deadline:
             raise ConnectError(
                 f"Not every partition of topic '{topic}' has a leader after {_LEADER_SECONDS:.0f} s. Are all brokers up?"
@@ -273,6 +273,13 @@ def _describe(admin: AdminClient, topic: str, timeout: float = _REQUEST_SECONDS)
     if error is not None and error.code() in MISSING_TOPIC:
         return None
     return answer(future, f"describe topic '{topic}'")
+
+
+def _led_partitions(description: Any | None) -> int:
+    """Return the number of a topic's partitions, or 0 unless the topic is known and each of them has a leader."""
+    if description is None or any(each.leader is None for each in description.partitions):
+        return 0
+    return len(description.partitions)
 
 
 def _create(admin: AdminClient, topic: InternalTopic) -> bool:
