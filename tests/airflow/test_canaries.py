@@ -21,6 +21,7 @@ from confluent_kafka import Consumer, TopicPartition
 from sluiceway.cli.main import main
 from support.eventually import LIMIT, NEVER, eventually
 from support.fuzz import FIGURES
+from support.kafka import Kafka
 from support.stack import RunningStack
 
 pytestmark = [pytest.mark.airflow, pytest.mark.long]
@@ -184,7 +185,7 @@ def test_no_secret_is_where_it_was_not_planted(
         stack.mounted.create(name, config)
     for name in (SOURCE, SINK):
         stack.await_states(name, "RUNNING", "RUNNING", within=NEVER)
-    eventually(lambda: _count(stack, DEAD) == 2, what="the dead letter queue records")
+    eventually(lambda: Kafka(stack.addresses.bootstrap).count(DEAD) == 2, what="the dead letter queue records")
     _change(user, configs)
     for name, config in configs.items():
         user.look(name, config)
@@ -239,16 +240,6 @@ def _use_commands(
     for verb in (["list"], ["show", SINK]):
         main(["dlq", *verb, "--worker", stack.addresses.worker_file])
     canaries.seen.append("".join(capfd.readouterr()))
-
-
-def _count(stack: RunningStack, topic: str) -> int:
-    consumer = Consumer({"bootstrap.servers": stack.addresses.bootstrap, "group.id": "unused"})
-    try:
-        return int(consumer.get_watermark_offsets(TopicPartition(topic, 0), timeout=10)[1])
-    except Exception:  # noqa: BLE001 (the topic is made with the first record)
-        return -1
-    finally:
-        consumer.close()
 
 
 def _spark_uis(stack: RunningStack) -> list[str]:

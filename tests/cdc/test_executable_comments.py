@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import closing
 from typing import Any
 
+import pymysql
 import pytest
 
 from sluiceway.connectors.cdc.filters import TableId
@@ -70,7 +71,7 @@ def server(request: pytest.FixtureRequest) -> Iterator[MariaDbServer | MySqlServ
 
 
 def _columns(cursor: Any, table: str) -> list[str] | None:
-    with contextlib.suppress(Exception):
+    with contextlib.suppress(pymysql.MySQLError):
         cursor.execute(f"show columns from d.{table}")
         return [row[0] for row in cursor.fetchall()]
     return None
@@ -82,7 +83,7 @@ def _logged(cursor: Any, statement: str, *, mariadb: bool) -> list[str] | None:
     file, position, *_ = cursor.fetchone()
     try:
         cursor.execute(statement)
-    except Exception:  # noqa: BLE001 (syntax errors of every kind)
+    except pymysql.MySQLError:
         return None
     cursor.execute(f"show binlog events in '{file}' from {position}")
     queries = [row[5] for row in cursor.fetchall() if row[2] == "Query"]
