@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-import time
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -11,6 +11,7 @@ import pytest
 from sluiceway.errors import NotFoundError
 from sluiceway.provider.progress.cluster_view import DriverSeen
 from sluiceway.provider.progress.connector_progress import ConnectorProgress
+from sluiceway.provider.triggers import conditions
 from sluiceway.provider.triggers.conditions import (
     BatchEndedCondition,
     Condition,
@@ -26,6 +27,14 @@ from sluiceway.provider.triggers.conditions import (
 from sluiceway.provider.triggers.lag_trigger import LagGate
 from sluiceway.storage.model import ConnectorEntry, TargetState
 from sluiceway.worker.batch_messages import BatchReport, BatchState
+
+NOW, SOON, PAST = 1_800_000_000.0, 1_800_001_000.0, 0.0
+
+
+@pytest.fixture(autouse=True)
+def _now(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let it be NOW: a test may run any time after its parameters were made."""
+    monkeypatch.setattr(conditions, "time", SimpleNamespace(time=lambda: NOW))
 
 
 class View:
@@ -112,9 +121,6 @@ def test_records_count_from_a_timestamp() -> None:
     assert not _met(RecordsCondition("t", 999, 6), View())
     assert not _met(RecordsCondition("t", 1000), View())
     assert not _met(RecordsCondition("not there", 0), View())
-
-
-SOON, PAST = time.time() + 1000, 0.0
 
 
 @pytest.mark.parametrize(
