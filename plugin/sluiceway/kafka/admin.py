@@ -10,7 +10,6 @@ import logging
 import time
 from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import Future
-from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,7 +17,6 @@ from confluent_kafka import (
     ConsumerGroupTopicPartitions,
     IsolationLevel,
     KafkaError,
-    KafkaException,
     TopicCollection,
 )
 from confluent_kafka import TopicPartition as TopicPartitionOffset
@@ -29,12 +27,11 @@ from sluiceway.config.parsing import parse_list
 from sluiceway.errors import ConnectError, InternalTopicError, KafkaClientError
 from sluiceway.kafka.answers import answer, refusal
 from sluiceway.kafka.errors import MISSING_TOPIC, mapped_errors, to_connect_error
-from sluiceway.kafka.leader_queries import leader_query
+from sluiceway.kafka.leaders import forget_leaders, list_topics, without_leader
 
 log = logging.getLogger(__name__)
 
 _REQUEST_SECONDS = 30.0
-_LIST_SECONDS = 10.0
 _LEADER_SECONDS = 15.0
 # Errors that occur while a topic is new, its leader moves or brokers restart, with the seconds to retry each.
 _TRANSIENT = {
@@ -43,7 +40,7 @@ _TRANSIENT = {
     KafkaError.UNKNOWN_LEADER_EPOCH: 15.0,
     KafkaError.REPLICA_NOT_AVAILABLE: 15.0,
     KafkaError.UNKNOWN_TOPIC_OR_PART: 1.0,
-    KafkaError._NOENT: 1.0,  # librdkafka knows no leader; the partition may or may not exist
+    KafkaError._NOENT: 1.0,  # not in the metadata of all topics, which may not tell of a new one yet
     KafkaError.NOT_LEADER_FOR_PARTITION: 15.0,
     KafkaError.LEADER_NOT_AVAILABLE: 15.0,
     KafkaError.OFFSET_NOT_AVAILABLE: 15.0,
@@ -114,8 +111,8 @@ def partition_count(admin: AdminClient, topic: str, timeout: float = _REQUEST_SE
 
 def partition_counts(admin: AdminClient) -> dict[str, int]:
     """Return the number of partitions of every topic that may be described. Raises KafkaClientError."""
-    with mapped_errors("list the topics of the Kafka cluster"), leader_query(admin):
-        topics = admin.list_topics(timeout=_LIST_SECONDS).topics
+    with mapped_errors("list the topics of the Kafka cluster"):
+        topics = list_topics(admin).topics
     return {name: len(topic.partitions) for name, topic in topics.items() if topic.error is None}
 
 
@@ -232,33 +229,39 @@ def _offsets(
     started = time.monotonic()
     offsets: dict[TopicPartition, int] = {}
     while missing := set(partitions) - offsets.keys():
-        specs = {TopicPartitionOffset(*partition): spec for partition in missing}
-        with leader_query(admin, missing) as answered:
-            futures = admin.list_offsets(specs, isolation_level=isolation, request_timeout=_REQUEST_SECONDS)
-            refusals = {partition: refusal(future) for partition, future in futures.items()}
-            answered += [TopicPartition(each.topic, each.partition) for each, error in refusals.items() if error is None]
-        for partition, error in refusals.items():
-            if error is None:
-                offsets[TopicPartition(partition.topic, partition.partition)] = futures[partition].result().offset
-            elif time.monotonic() - started > _TRANSIENT.get(error.code(), 0):
-                raise _offsets_error(admin, error, partition)
-        if len(offsets) < len(partitions):
+        refusals = without_leader(admin, missing)
+        specs = {TopicPartitionOffset(*each): spec for each in missing - refusals.keys()}
+        futures = admin.list_offsets(specs, isolation_level=isolation, request_timeout=_REQUEST_SECONDS) if specs else {}
+        for asked, future in futures.items():
+            partition = TopicPartition(asked.topic, asked.partition)
+            if (error := refusal(future)) is None:
+                offsets[partition] = future.result().offset
+            else:
+                refusals[partition] = error
+        if refusals:
+            _check_refusals(admin, refusals, time.monotonic() - started)
+            forget_leaders(admin, refusals)
             time.sleep(0.03)
-            _refresh_leaders(admin)
     return offsets
 
 
-def _refresh_leaders(admin: AdminClient) -> None:
-    """Make librdkafka refresh its metadata: after a broker restart it would keep asking the former leaders."""
-    with suppress(KafkaException), leader_query(admin):
-        admin.list_topics(timeout=2.0)
+def _check_refusals(admin: AdminClient, refusals: Mapping[TopicPartition, KafkaError], seconds: float) -> None:
+    """Raise the error of a partition that is not worth waiting for, ``seconds`` after its offset was first asked for."""
+    for partition, error in refusals.items():
+        code, patience = error.code(), _TRANSIENT.get(error.code(), 0)
+        if seconds > patience and code == KafkaError._NOENT and _exists(admin, partition):
+            code, patience = KafkaError.LEADER_NOT_AVAILABLE, _LEADER_SECONDS
+        if seconds > patience:
+            missing = code == KafkaError._NOENT or code in MISSING_TOPIC
+            raise _offsets_error(partition, error, missing=missing)
 
 
-def _offsets_error(admin: AdminClient, error: KafkaError, partition: TopicPartitionOffset) -> ConnectError:
-    topic, number = partition.topic, partition.partition
-    missing = error.code() in MISSING_TOPIC
-    if error.code() == KafkaError._NOENT:
-        missing = (partition_count(admin, topic) or 0) <= number
+def _exists(admin: AdminClient, partition: TopicPartition) -> bool:
+    return (partition_count(admin, partition.topic) or 0) > partition.partition
+
+
+def _offsets_error(partition: TopicPartition, error: KafkaError, *, missing: bool) -> ConnectError:
+    topic, number = partition
     if missing:
         return InternalTopicError(
             f"Topic '{topic}' has no partition {number}: {error.str()}. If it was deleted, restore it from a backup. With an "
