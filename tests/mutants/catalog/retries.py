@@ -73,4 +73,28 @@ MUTANTS = (
         "if attempt == _ATTEMPTS:",
         "A fatal error of a transaction is retried.",
     ),
+    Mutant(
+        "retry-leaderless",
+        "kafka/admin.py",
+        "for each in missing - refusals.keys()}",
+        "for each in missing}",
+        "A partition without a leader is asked for its offset, which may end the process.",
+        tests=("tests/unit/kafka/test_leaders.py",),
+    ),
+    Mutant(
+        "retry-former-leader",
+        "kafka/admin.py",
+        "            forget_leaders(admin, refusals)\n",
+        "",
+        "After a broker's restart the former leader of a partition is asked again and again.",
+        tests=("tests/unit/kafka/test_leaders.py",),
+    ),
+    Mutant(
+        "retry-young-topic",
+        "kafka/admin.py",
+        "code == KafkaError._NOENT and _exists(admin, partition)",
+        "False",
+        "A topic that not all brokers know yet counts as lost.",
+        tests=("tests/unit/kafka/test_leaders.py",),
+    ),
 )
