@@ -25,7 +25,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return build_wheel(tmp_path_factory.mktemp("wheel"), java=False)
 
 
-@pytest.mark.parametrize("floors", [False, True], ids=["newest", "floors"])
+@pytest.mark.parametrize("floors", [False, pytest.param(True, marks=pytest.mark.long)], ids=["newest", "floors"])
 def test_the_wheel_copies_a_file_beside(floors: bool, wheel: Path, tmp_path: Path, kafka_bootstrap: str) -> None:
     cell = Cell("clean", PYTHON, extras=("standalone",), floors=floors, checks=CHECKS)
     environment = Environment(cell, Path(sys.executable), tmp_path / "environment", uv=False)
