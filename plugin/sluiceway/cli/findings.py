@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from sluiceway.cli.advice import with_worker_key
 from sluiceway.cli.common import naming_refused, say
-from sluiceway.cli.secrets import shown
+from sluiceway.cli.secrets import DeclaredPasswords, shown
 from sluiceway.config.connector import APPLICATION
 from sluiceway.config.similar_classes import with_similar_classes
 from sluiceway.config.unknown_keys import unknown_keys
@@ -74,17 +74,25 @@ def checked(api: ConnectClient, name: str, config: Mapping[str, str]) -> Finding
     if not config.get(_CLASS):
         raise ConfigError(f"Connector {name} has no {_CLASS}. Add it to the config.")
     with naming_refused(name):
-        return findings(name, config, api.validate(config[_CLASS], config))
+        answer = api.validate(config[_CLASS], config)
+    found = findings(name, config, answer)
+    if not found.warnings:
+        return found
+    # An older Kafka Connect does not validate the keys of converters, but says which are passwords.
+    return findings(name, config, answer, DeclaredPasswords(api).keys(config))
 
 
-def findings(name: str, config: Mapping[str, str], answer: Mapping[str, Any]) -> Findings:
-    """Return the findings in the server's response to a validation, with secrets masked. No I/O."""
+def findings(name: str, config: Mapping[str, str], answer: Mapping[str, Any], passwords: Collection[str] = ()) -> Findings:
+    """Return the findings in the server's response to a validation, with secrets masked. No I/O.
+
+    ``passwords`` are the keys of type password besides those in the response.
+    """
     definitions = [each["definition"] for each in answer["configs"] if each["definition"]]  # null for an undefined key
-    secret = {each["name"] for each in definitions if each.get("type") == "PASSWORD"}
+    secret = {*passwords, *(each["name"] for each in definitions if each.get("type") == "PASSWORD")}
 
     def shown_value(key: str) -> str | None:
         value = config.get(key)
-        return value if value is None else ("[hidden]" if key in secret else shown(key, value))
+        return None if value is None else shown(key, value, secret)
 
     errors = [
         Finding(each["value"]["name"], shown_value(each["value"]["name"]), " ".join(_with_meant(text, each["value"]).split()))

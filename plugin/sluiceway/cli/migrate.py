@@ -102,10 +102,13 @@ def _client(server: str | None) -> Any:
 
 def _report(options: argparse.Namespace, source: Cluster, target: Cluster) -> int:
     from sluiceway.cli.migration_report import report_rows, worker_notes
+    from sluiceway.cli.secrets import DeclaredPasswords
 
     _refuse_other_kafka(source, target)
     reports = _reports(options, source, target)
-    notes = [_clusters_text(source, target), *_version_notes(source), *worker_notes(reports, _worker_file(options))]
+    file = _worker_file(options)
+    passwords = {key for each in (source, target) for key in DeclaredPasswords(each.api).keys(file)}
+    notes = [_clusters_text(source, target), *_version_notes(source), *worker_notes(reports, file, passwords)]
     shared = _is_shared(source, target)
     if shared:
         notes.append(_SHARED)

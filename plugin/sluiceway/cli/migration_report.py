@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from sluiceway.cli.findings import Findings
 from sluiceway.cli.output import Rows
-from sluiceway.cli.plugin_keys import CONVERTERS, plugin_keys
 from sluiceway.config.masking import masked
+from sluiceway.config.plugin_keys import CONVERTERS, plugin_keys
 
 PYTHON, JAVA, MISSING = "Python", "Java", "missing"
 
@@ -110,12 +110,6 @@ class ConnectorReport:
 HEAD = ("NAME", "TYPE", "STATE", "CLASS", "ON THE TARGET", "CAN MOVE")
 
 
-def wanted_version(config: Mapping[str, str], key: str) -> str | None:
-    """Return the version or range that a config asks for, of the plugin that a key names (KIP-891)."""
-    prefix = key if key in CONVERTERS else key.rpartition(".")[0]
-    return config.get(f"{prefix}.plugin.version")
-
-
 def version_there(plugins: Sequence[Mapping[str, Any]], name: str) -> str:
     """Return the newest version of a class or alias in the source's list of plugins; empty if the list has none."""
     versions = [str(each.get("version") or "") for each in plugins if is_named(each["class"], name)]
@@ -159,12 +153,17 @@ def report_rows(reports: Sequence[ConnectorReport]) -> Rows:
     return [HEAD, *(report.row() for report in reports)]
 
 
-def worker_notes(reports: Sequence[ConnectorReport], worker_config: Mapping[str, str] | None) -> list[str]:
-    """Return remarks about settings that are not in the connectors' configs, but in the file of the source's workers."""
+def worker_notes(
+    reports: Sequence[ConnectorReport], worker_config: Mapping[str, str] | None, passwords: Container[str] = ()
+) -> list[str]:
+    """Return remarks about settings that are not in the connectors' configs, but in the file of the source's workers.
+
+    ``passwords`` are the keys of type password in that file.
+    """
     notes = []
     inheriting = [report.name for report in reports if report.inherited]
     if inheriting:
-        known = "" if worker_config is None else f": {_settings(worker_config)}"
+        known = "" if worker_config is None else f": {_settings(worker_config, passwords)}"
         notes.append(
             f"{len(inheriting)} connector(s) use the converters of the worker file ({', '.join(inheriting)}). "
             f"The target's worker file must have the same{known}."
@@ -193,7 +192,7 @@ def _worker_id(status: Mapping[str, Any]) -> str:
     return str(status["connector"].get("worker_id") or id(status))
 
 
-def _settings(worker_config: Mapping[str, str]) -> str:
+def _settings(worker_config: Mapping[str, str], passwords: Container[str]) -> str:
     prefixes = tuple(f"{key}." for key in CONVERTERS)
     found = {key: value for key, value in worker_config.items() if key in CONVERTERS or key.startswith(prefixes)}
-    return ", ".join(f"{key}={value}" for key, value in masked(found).items())
+    return ", ".join(f"{key}={value}" for key, value in masked(found, passwords).items())

@@ -16,10 +16,9 @@ from sluiceway.cli.migration_report import (
     connector_report,
     is_named,
     version_there,
-    wanted_version,
 )
 from sluiceway.cli.migration_steps import View
-from sluiceway.cli.plugin_keys import CLASS, plugin_keys
+from sluiceway.config.plugin_keys import CLASS, plugin_keys, wanted_version
 from sluiceway.rest.client import RestError
 
 _NO_SUCH_VERSION = 400

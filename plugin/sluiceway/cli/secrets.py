@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from sluiceway.cli.plugin_keys import plugin_keys, prefix_of
 from sluiceway.config.masking import is_secret, masked, shown
+from sluiceway.config.plugin_keys import plugin_keys, prefix_of
 from sluiceway.errors import ConnectError
 
 if TYPE_CHECKING:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import datetime, timezone
@@ -20,12 +20,16 @@ _MAGIC, _HEAD_BYTES = 0, 5  # of Schema Registry's messages: the magic byte and 
 
 
 class RecordReader:
-    """Makes documents of records. ``how`` says what decodes them. Use it as a context manager."""
+    """Makes documents of records. ``how`` says what decodes them. Use it as a context manager.
 
-    def __init__(self, how: str, converters: Converters | None, *, mask: bool) -> None:
+    With ``mask``, secrets are hidden as in configs. ``passwords`` are the keys of connectors' configs with type password.
+    """
+
+    def __init__(self, how: str, converters: Converters | None, *, mask: bool, passwords: Container[str] = ()) -> None:
         self.how = how
         self._converters = converters
         self._mask = mask
+        self._passwords = passwords
         self._resources = ExitStack()
         if converters is not None:
             self._resources.callback(converters.close)
@@ -52,7 +56,8 @@ class RecordReader:
         sinks = (each for each in sorted(configs) if topic in _topics(configs[each], topic))
         name = connector or next(sinks, None) or next((each for each in writers() if each in configs), None)
         if name is None:
-            return cls("decoded by what their bytes look like", None, mask=mask)
+            passwords = _passwords(worker, configs) if mask and topic == worker.config_topic else ()
+            return cls("decoded by what their bytes look like", None, mask=mask, passwords=passwords)
         if name not in configs:
             raise NotFoundError(f"Connector {name} not found.")
         providers = resolver(worker)
@@ -93,15 +98,18 @@ class RecordReader:
         return found
 
     def _masked(self, data: Any, name: str = "") -> Any:
-        """Replace the values of fields with names such as password."""
-        from sluiceway.config.masking import is_secret
-        from sluiceway.config.password import HIDDEN
+        """Replace the values of fields with names such as password, and passwords in other texts."""
+        from sluiceway.config.masking import shown
 
         if isinstance(data, dict):
             return {key: self._masked(value, key) for key, value in data.items()}
         if isinstance(data, list):
             return [self._masked(each, name) for each in data]
-        return HIDDEN if self._mask and data is not None and is_secret(name) else data
+        if not self._mask or data is None:
+            return data
+        text = data if isinstance(data, str) else str(data)
+        hidden = shown(name, text, self._passwords)
+        return data if hidden == text else hidden
 
     def __enter__(self) -> RecordReader:
         return self
@@ -132,6 +140,15 @@ def guessed(data: bytes | None) -> Any:
     except ValueError:
         return image["text"]
     return document["payload"] if isinstance(document, dict) and document.keys() == {"schema", "payload"} else document
+
+
+def _passwords(worker: WorkerConfig, configs: Mapping[str, Mapping[str, str]]) -> frozenset[str]:
+    """Return the keys of type password of the connectors whose configs and tasks a config topic has."""
+    from sluiceway.herder.passwords import password_keys
+    from sluiceway.herder.plugin_path import use_plugin_path
+
+    use_plugin_path(worker.raw)
+    return frozenset().union(*map(password_keys, configs.values()))
 
 
 def _topics(config: Mapping[str, str], topic: str) -> tuple[str, ...]:

@@ -44,7 +44,7 @@ def register(subparsers: Subparsers) -> None:
         metavar="NAME",
         help="use this connector's converters (default: a sink's that reads the topic, else a source's that wrote to it)",
     )
-    read.add_argument("--show-secrets", action="store_true", help="do not mask fields with names such as password")
+    read.add_argument("--show-secrets", action="store_true", help="do not mask secrets")
     read.add_argument("-o", "--output", choices=FORMATS, default="table", help="output format (default: table)")
     for each, run in ((topics, run_topics), (read, run_read)):
         each.add_argument(

@@ -2,44 +2,44 @@
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
 
-from sluiceway.config.connector import CONNECTOR_CLASS, CONNECTOR_VERSION
+from sluiceway.config.connector import CONNECTOR, HEADER_CONVERTER, KEY_CONVERTER, SINK, SOURCE, VALUE_CONVERTER
 from sluiceway.config.definition import ConfigDef, Type
-from sluiceway.config.worker import WorkerConfig
-from sluiceway.discovery import connector_class
+from sluiceway.config.plugin_keys import CLASS, plugin_keys, prefix_of, wanted_version
+from sluiceway.discovery import connector_class, converter_class, header_converter_class, predicate_class, transform_class
 from sluiceway.errors import ConnectError
-from sluiceway.herder.enrichment import CONVERTERS, framework_def
-from sluiceway.herder.plugin_classes import plugin_class
+
+_FIND: dict[str, Callable[[str, str | None], type[Any]]] = {
+    CLASS: connector_class,
+    KEY_CONVERTER: converter_class,
+    VALUE_CONVERTER: converter_class,
+    HEADER_CONVERTER: header_converter_class,
+    "transforms": transform_class,
+    "predicates": predicate_class,
+}
+_FRAMEWORK = {key.name for key in (*CONNECTOR, *SINK, *SOURCE)}
 
 
 def password_keys(config: Mapping[str, str]) -> frozenset[str]:
     """Return the keys that the connector and its transforms, predicates, and converters declare with type password.
 
-    Of a class that is not installed here, none are known.
+    Of a class that is not installed here, none are known. Of one that cannot say what it declares, such as a jar that is broken,
+    any key may be one.
     """
-    found: set[str] = set()
+    return frozenset(name for key in plugin_keys(config) for name in _passwords(config, key))
+
+
+def _passwords(config: Mapping[str, str], key: str) -> Iterable[str]:
+    """Return the keys of type password of the plugin whose class ``key`` names."""
+    prefix = prefix_of(key)
     try:
-        connector = connector_class(config.get(CONNECTOR_CLASS, ""), config.get(CONNECTOR_VERSION))
-        found.update(_passwords(connector.config_def()))
-        found.update(_passwords(framework_def(connector, config, _worker())))
-    except (ConnectError, ValueError):  # not installed, a jar that is broken, or no version
-        pass
-    for key in CONVERTERS.keys() & config.keys():
-        try:
-            cls = plugin_class(config[key], None).cls
-        except ConnectError:
-            continue
-        found.update(f"{key}.{name}" for name in _passwords(getattr(cls, "config_def", ConfigDef)()))
-    return frozenset(found)
-
-
-@functools.cache
-def _worker() -> WorkerConfig:
-    """Return a worker with the defaults: its own converters have no keys in a connector's config."""
-    return WorkerConfig.of({})
-
-
-def _passwords(definition: ConfigDef) -> Iterator[str]:
-    return (key.name for key in definition if key.type is Type.PASSWORD)
+        cls = _FIND[key if key in _FIND else key.partition(".")[0]](config.get(key, ""), wanted_version(config, key))
+    except ConnectError:
+        return ()
+    try:
+        definition: ConfigDef = getattr(cls, "config_def", ConfigDef)()
+    except ConnectError:
+        return {name for name in config if name.startswith(prefix)} - {*_FRAMEWORK, key}
+    return [f"{prefix}{each.name}" for each in definition if each.type is Type.PASSWORD]

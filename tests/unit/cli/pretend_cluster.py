@@ -28,6 +28,8 @@ class PretendCluster:
             PYTHON_SOURCE: {"language": "python", "version": "4.3.0", "location": None}
         }
         self.errors: list[str] = []
+        self.passwords: dict[str, list[str]] = {}
+        """The keys of type password of a class."""
 
     def add(self, name: str, state: str = "RUNNING", **config: str) -> None:
         keys = {"connector.class": PYTHON_SOURCE, "key.converter": PYTHON_SOURCE, "value.converter": PYTHON_SOURCE}
@@ -42,6 +44,11 @@ class PretendCluster:
         pass
 
     # Requests.
+
+    def plugin_config(self, class_name: str) -> list[dict[str, Any]]:
+        if class_name not in self.passwords:
+            raise RestError(404, "no such class")
+        return [{"name": name, "type": "PASSWORD"} for name in self.passwords[class_name]]
 
     def root(self) -> dict[str, Any]:
         return self._root

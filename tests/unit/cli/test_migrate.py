@@ -64,6 +64,20 @@ def test_a_worker_file_adds_topics_to_the_report(clusters: Clusters, tmp_path: P
     assert "Internal topics of the source: c, o, s; group.id=g." in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("knowing", [0, 1])
+def test_what_a_worker_file_says_of_converters_is_masked_by_type(
+    clusters: Clusters, tmp_path: Path, capsys: pytest.CaptureFixture[str], knowing: int
+) -> None:
+    clusters[0].add("a", **{"key.converter": ""})
+    clusters[knowing].passwords = {"my.Converter": ["phrase"]}
+    properties = {"key.converter": "my.Converter", "key.converter.phrase": "hunter2", "key.converter.url": "http://u:hunter2@r"}
+    (tmp_path / "w").write_text("".join(f"{key}={value}\n" for key, value in properties.items()))
+    main([*MIGRATE, "--connect-worker-config", str(tmp_path / "w")])
+    printed = "".join(capsys.readouterr())
+    assert "key.converter.phrase=[hidden], key.converter.url=http://[hidden]@r" in printed
+    assert "hunter2" not in printed
+
+
 def test_connectors_that_can_move_are_moved_and_moved_back(clusters: Clusters, capsys: pytest.CaptureFixture[str]) -> None:
     source, target = clusters
     source.add("a")

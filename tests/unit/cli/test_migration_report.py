@@ -13,10 +13,9 @@ from sluiceway.cli.migration_report import (
     is_shared,
     report_rows,
     version_there,
-    wanted_version,
     worker_notes,
 )
-from sluiceway.cli.plugin_keys import plugin_keys
+from sluiceway.config.plugin_keys import plugin_keys, wanted_version
 
 CONFIG = {
     "name": "orders",

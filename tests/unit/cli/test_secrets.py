@@ -42,6 +42,8 @@ def typed(api: PretendClient) -> PretendClient:
     api.answer_plugin_config = plugin_config  # type: ignore[method-assign, assignment]
     api.configs = {"a": config(OLD)}
     api.answer_tasks = lambda _name: [{"id": {"connector": "a", "task": 0}, "config": config(OLD)}]  # type: ignore[method-assign]
+    known = [{"definition": {"name": key, "type": "STRING"}, "value": {"name": key, "errors": []}} for key in ("name", *PLUGINS)]
+    api.answer_validate = lambda _class, _config: {"configs": known}  # type: ignore[method-assign] # as of an old Kafka Connect
     edits = [{"key": "file", "before": None, "after": "/f"}]
     changed = {"timestamp": 0, "user": None, "authenticated": False, "address": None, "client": None, "note": None}
     change = changed | {"version": 1, "change": "config", "config": config("[hidden]") | {"phrase": NEW}, "edits": edits}
@@ -64,6 +66,8 @@ def typed(api: PretendClient) -> PretendClient:
         "get tasks a",
         "get tasks a -o json",
         "describe connector a -o json",
+        "validate -f FILE",
+        "validate -f FILE -o json",
     ],
 )
 def test_no_command_prints_them(typed: PretendClient, tmp_path: Path, capsys: pytest.CaptureFixture[str], command: str) -> None:

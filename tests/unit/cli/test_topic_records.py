@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import datetime as dt
+import json
 from typing import Any, cast
 from unittest.mock import Mock
 
@@ -86,6 +87,30 @@ def test_fields_with_names_of_secrets_are_masked_at_any_depth() -> None:
     hidden = {"user": "u", "db.password": "[hidden]", "in": [{"api_key": "[hidden]", "token": None}]}
     assert document(RecordReader("", None, mask=True), None, value)["value"] == hidden
     assert document(RecordReader("", None, mask=False), None, value)["value"]["db.password"] == "p"
+
+
+def test_passwords_in_texts_are_masked() -> None:
+    value = b'{"url": "jdbc:postgresql://h/d?password=hunter2", "n": 1, "pin.password": 17, "note": "see ${file:/f:k}"}'
+    hidden = {
+        "url": "jdbc:postgresql://h/d?password=[hidden]",
+        "n": 1,
+        "pin.password": "[hidden]",
+        "note": "see ${file:/f:k}",
+    }
+    assert document(RecordReader("", None, mask=True), None, value)["value"] == hidden
+    plain = b"user=u;password=hunter2"
+    assert document(RecordReader("", None, mask=True), plain, plain)["value"] == "user=u;password=[hidden]"
+
+
+def test_a_config_topics_records_are_masked_by_the_types_of_keys() -> None:
+    worker = WorkerConfig.of({"config.storage.topic": "configs"})
+    config = {"connector.class": "AzureBlobStorageSink", "topics": "t", "azblob.account.key": "hunter2"}
+    record = json.dumps({"properties": config}).encode()
+    configs = {"a": {"connector.class": "MockSource"}, "b": config}
+    for mask, shown in ((True, "[hidden]"), (False, "hunter2")):
+        with RecordReader.of(worker, configs, "configs", None, mask=mask) as reader:
+            found = document(reader, b"connector-b", record)["value"]
+        assert found["properties"] == {**config, "azblob.account.key": shown}
 
 
 def test_a_record_has_no_control_characters_on_a_terminal() -> None:
