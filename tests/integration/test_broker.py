@@ -95,6 +95,7 @@ def test_given_port_properties_and_options_reach_kafka(running: EmbeddedBroker) 
     settings = properties(f"127.0.0.1:{running.port}")
     assert settings["num.partitions"] == "3"
     assert settings["group.initial.rebalance.delay.ms"] == "0"
+    assert settings["metadata.max.idle.interval.ms"] == "0", "an idle broker writes into its metadata"
 
 
 def test_a_port_in_use_is_an_error_that_names_the_process(tmp_path: Path) -> None:
