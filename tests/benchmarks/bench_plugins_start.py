@@ -24,7 +24,7 @@ from bench_plugins import ours as our_task
 from bench_rest import rest_server
 
 from sluiceway.stack.ports import free_port
-from support.eventually import eventually
+from support.eventually import SOONEST, eventually
 from support.many_connectors import worker_properties
 from support.peer import FILE_SOURCE
 from support.plugin_checks import Measurement
@@ -95,7 +95,7 @@ def _first_record(bench: Bench, java: str) -> tuple[float, float]:
     }
     started = time.monotonic()
     with our_task(dict(config), bench.bootstrap, bench.plugin_path, java) as process:
-        eventually(lambda: bench.end(name) > 0, within=120, what="the first record")
+        eventually(lambda: bench.end(name) > 0, within=120, what="the first record", latest=SOONEST)
         seconds = time.monotonic() - started
         eventually(lambda: bench.end(name) >= bench.records, within=300, what="all records")
         machines = [each for each in process.children(recursive=True) if each.name() == "java"]

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from support.clusters.deployments import Deployment
-from support.eventually import eventually
+from support.eventually import SOONEST, eventually
 from support.faults.feed import Feed
 from support.frames.application import Sink, SinkApplication, sink_application
 from support.frames.outputs import outputs, value
@@ -36,7 +36,7 @@ def topic(unique: Callable[[str], str]) -> str:
 
 def _seconds_until(condition: Callable[[], bool], what: str) -> float:
     started = time.monotonic()
-    eventually(condition, what=what)
+    eventually(condition, what=what, latest=SOONEST)
     return time.monotonic() - started
 
 
