@@ -1,4 +1,4 @@
-"""XCom, assets, sensors, control operators, backfills and shared applications on a real Airflow."""
+"""Sensors, control operators, backfills and shared applications on a real Airflow."""
 
 from __future__ import annotations
 
@@ -18,21 +18,8 @@ from support.stack import RunningStack
 pytestmark = pytest.mark.airflow
 
 BATCH = {"airflow.mode": "micro-batch"}
-
-# An Airflow DAG that follows a connector, as a user would write it.
-_FOLLOWER = """
-from airflow.sdk import DAG, task
-from sluiceway.provider.lineage.assets import connector_asset
-
-with DAG("follows_room_in", schedule=[connector_asset("room-in")], is_paused_upon_creation=False):
-
-    @task
-    def read(triggering_asset_events=None):
-        [event] = next(iter(triggering_asset_events.values()))
-        return event.extra
-
-    read()
-"""
+TOPIC = "room"
+MIDDLE_OF_2024 = int(datetime(2024, 6, 1, tzinfo=timezone.utc).timestamp() * 1000)
 
 _SENSORS = """
 from airflow.sdk import DAG
@@ -77,47 +64,29 @@ def _await_success(stack: RunningStack, dag_id: str, runs: int = 1, within: floa
     eventually(done, within=within, what=f"{runs} successful run(s) of {dag_id}")
 
 
-def _xcom(stack: RunningStack, dag_id: str, task_id: str) -> Any:
-    [run] = _runs(stack, dag_id)
-    path = f"/dags/{dag_id}/dagRuns/{run['dag_run_id']}/taskInstances/{task_id}/xcomEntries/return_value"
-    return stack.airflow.get(path, params={"deserialize": True}).json()["value"]
-
-
-def _produce_old(stack: RunningStack, topic: str, line: str) -> None:
-    """Write a record like FileStreamSource's, with a timestamp in the middle of 2024."""
+def _produce(stack: RunningStack, *lines: str, timestamp: int = 0) -> None:
+    """Write records like FileStreamSource's into the topic; a timestamp of 0 is now."""
     producer = Producer({"bootstrap.servers": stack.addresses.bootstrap})
-    value = json.dumps({"schema": {"type": "string", "optional": False}, "payload": line})
-    producer.produce(topic, value, timestamp=int(datetime(2024, 6, 1, tzinfo=timezone.utc).timestamp() * 1000))
+    for line in lines:
+        value = json.dumps({"schema": {"type": "string", "optional": False}, "payload": line})
+        producer.produce(TOPIC, value, timestamp=timestamp)
     assert producer.flush(30) == 0
+
+
+@pytest.fixture(scope="module", autouse=True)
+def records(stack: RunningStack) -> None:
+    """The topic's first records."""
+    _produce(stack, "one", "two", "three")
 
 
 def _backfills(stack: RunningStack) -> list[str]:
     return [name for name in stack.connect.connectors() if ".backfill." in name]
 
 
-def test_a_run_reports_its_records_and_triggers_dags_that_depend_on_its_asset(stack: RunningStack, folder: Path) -> None:
-    source = folder / "room.txt"
-    source.write_text("one\ntwo\nthree\n")
-    (stack.home / "airflow" / "dags" / "follower.py").write_text(_FOLLOWER)
-    eventually(lambda: stack.dag("follows_room_in"), what="the follower's DAG")
-    stack.connect.create("room-in", {**BATCH, "connector.class": "FileStreamSource", "file": str(source), "topic": "room"})
-    eventually(lambda: stack.dag("room-in"), what="the source's DAG")
-    _trigger(stack, "room-in")
-    _await_success(stack, "room-in")
-    moved = _xcom(stack, "room-in", "run")
-    assert moved["records"] == 3
-    assert moved["seconds"] > 0
-    assert moved["offsets"] == [{"partition": {"filename": str(source)}, "from": None, "to": {"position": 14}}]
-    _await_success(stack, "follows_room_in")
-    assert _xcom(stack, "follows_room_in", "read") == moved
-    uris = [asset["uri"] for asset in stack.airflow.get("/assets", params={"only_active": False}).json()["assets"]]
-    assert any(uri.startswith("kafka://") and uri.endswith("/room") for uri in uris), "the topic is an asset too"
-
-
 @pytest.mark.long
 def test_sensors_defer_to_the_triggerer_and_operators_control_connectors(stack: RunningStack, folder: Path) -> None:
     copy = folder / "room.copy"
-    stack.connect.create("room-out", {"connector.class": "FileStreamSink", "file": str(copy), "topics": "room"})
+    stack.connect.create("room-out", {"connector.class": "FileStreamSink", "file": str(copy), "topics": TOPIC})
     (stack.home / "airflow" / "dags" / "waits_in.py").write_text(_SENSORS)
     eventually(lambda: stack.dag("waits_in_the_triggerer"), what="the sensors' DAG")
     _trigger(stack, "waits_in_the_triggerer")
@@ -133,7 +102,7 @@ def test_a_backfill_copies_its_window_with_its_own_offsets(stack: RunningStack, 
         **BATCH,
         "connector.class": "FileStreamSink",
         "file": str(copy),
-        "topics": "room",
+        "topics": TOPIC,
         "airflow.schedule": "@yearly",
         # What only a run knows must not be in the way of what is done without one: offsets and the backfill's connector.
         "transforms": "day",
@@ -141,7 +110,7 @@ def test_a_backfill_copies_its_window_with_its_own_offsets(stack: RunningStack, 
         "transforms.day.header": "day",
         "transforms.day.value.literal": "${airflow:run:ds}",
     }
-    _produce_old(stack, "room", "old")
+    _produce(stack, "old", timestamp=MIDDLE_OF_2024)
     stack.connect.create("room-again", config)
     eventually(lambda: stack.dag("room-again"), what="the sink's DAG")
     _await_success(stack, "room-again")  # the run of the last whole year, which includes all records
@@ -158,8 +127,7 @@ def test_a_backfill_copies_its_window_with_its_own_offsets(stack: RunningStack, 
     assert copy.read_text() == lines + "old\n", "one record of the topic is of that year"
     assert stack.connect.offsets("room-again") == offsets, "the live offsets are as they were"
     eventually(lambda: not _backfills(stack), what="the backfill's connector gone")
-    for name in ("room-again", "room-in"):
-        stack.connect.delete(name)
+    stack.connect.delete("room-again")
 
 
 @pytest.mark.long

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +26,20 @@ from sluiceway.sensors import ConnectorStateSensor
 
 with DAG("waits_for_a_connector", schedule=None, is_paused_upon_creation=False):
     ConnectorStateSensor(task_id="wait", connector="example-file-sink", poke_interval=2, fail_on=("FAILED",))
+"""
+# An Airflow DAG that follows a connector, as a user would write it.
+_FOLLOWER = """
+from airflow.sdk import DAG, task
+from sluiceway.provider.lineage.assets import connector_asset
+
+with DAG("follows_batch_in", schedule=[connector_asset("batch-in")], is_paused_upon_creation=False):
+
+    @task
+    def read(triggering_asset_events=None):
+        [event] = next(iter(triggering_asset_events.values()))
+        return event.extra
+
+    read()
 """
 _EXAMPLE = """
 import os
@@ -89,8 +106,42 @@ def test_a_connector_does_not_replace_a_dag_of_its_name(stack: RunningStack, fol
     eventually(lambda: not _import_errors(stack), what="the end of the import error")
 
 
-def test_a_micro_batch_copies_available_records_and_the_next_continues_after_them(stack: RunningStack, folder: Path) -> None:
-    source, copy = folder / "batch.txt", folder / "batch.copy"
+@dataclass
+class Batches:
+    """A source and a sink whose runs are micro-batches, and their files."""
+
+    stack: RunningStack
+    source: Path
+    copy: Path
+
+    def run(self, name: str) -> None:
+        """Run a connector's DAG once, after the runs that it has had, and wait until no driver is left."""
+        runs = len(_runs(self.stack, name)) + 1
+        self.stack.airflow.post(f"/dags/{name}/dagRuns", json={"logical_date": None}).raise_for_status()
+        self.await_success(name, runs)
+        assert self.stack.driver(name) is None
+
+    def await_success(self, dag_id: str, runs: int = 1) -> None:
+        def done() -> bool:
+            return [run["state"] for run in _runs(self.stack, dag_id)] == ["success"] * runs
+
+        eventually(done, within=START, what=f"{runs} successful run(s) of {dag_id}")
+
+    def copied(self) -> list[str]:
+        """Return the lines of the source that the sink has written, after the source's transforms."""
+        return re.findall(r"Struct\{line=(.*),origin=not for the log\}\n", self.copy.read_text())
+
+    def xcom(self, dag_id: str, task_id: str) -> Any:
+        """Return what a task of a DAG's only run has returned."""
+        [run] = _runs(self.stack, dag_id)
+        path = f"/dags/{dag_id}/dagRuns/{run['dag_run_id']}/taskInstances/{task_id}/xcomEntries/return_value"
+        return self.stack.airflow.get(path, params={"deserialize": True}).json()["value"]
+
+
+@pytest.fixture(scope="module")
+def batches(stack: RunningStack, folder: Path) -> Iterator[Batches]:
+    made = Batches(stack, folder / "batch.txt", folder / "batch.copy")
+    made.source.write_text("1a\n1b\n")
     stack.airflow.post("/variables", json={"key": "origin", "value": "not for the log"}).raise_for_status()
     config = {"tasks.max": "1", "airflow.mode": "micro-batch", "airflow.tags": "nightly"}
     transforms = {
@@ -101,31 +152,44 @@ def test_a_micro_batch_copies_available_records_and_the_next_continues_after_the
         "transforms.origin.static.field": "origin",
         "transforms.origin.static.value": "${airflow:variable:origin}",
     }
-    stack.connect.create(
-        "batch-in", {**config, **transforms, "connector.class": "FileStreamSource", "file": str(source), "topic": "batch"}
-    )
-    stack.connect.create("batch-out", {**config, "connector.class": "FileStreamSink", "file": str(copy), "topics": "batch"})
+    reads = {**config, **transforms, "connector.class": "FileStreamSource", "file": str(made.source), "topic": "batch"}
+    stack.connect.create("batch-in", reads)
+    stack.connect.create("batch-out", {**config, "connector.class": "FileStreamSink", "file": str(made.copy), "topics": "batch"})
+    (stack.home / "airflow" / "dags" / "follower.py").write_text(_FOLLOWER)
     for name in ("batch-in", "batch-out"):
         dag = eventually(lambda name=name: stack.dag(name), what=f"DAG {name}")
         assert "nightly" in [tag["name"] for tag in dag["tags"]]
-    for number in (1, 2):
-        with source.open("a") as file:
-            file.write(f"{number}a\n{number}b\n")
-        for name in ("batch-in", "batch-out"):
-            stack.airflow.post(f"/dags/{name}/dagRuns", json={"logical_date": None}).raise_for_status()
-            eventually(
-                lambda name=name, number=number: [run["state"] for run in _runs(stack, name)] == ["success"] * number,
-                within=START,
-                what=f"run {number} of {name}",
-            )
-            assert stack.driver(name) is None
-        made = [f"Struct{{line={line},origin=not for the log}}" for line in source.read_text().splitlines()]
-        assert copy.read_text().splitlines() == made
+    eventually(lambda: stack.dag("follows_batch_in"), what="the follower's DAG")
+    yield made
+    for name in ("batch-in", "batch-out"):
+        stack.connect.delete(name)
+
+
+def test_a_run_reports_its_records_and_triggers_dags_that_depend_on_its_asset(batches: Batches) -> None:
+    batches.run("batch-in")
+    moved = batches.xcom("batch-in", "run")
+    assert moved["records"] == 2
+    assert moved["seconds"] > 0
+    assert moved["offsets"] == [{"partition": {"filename": str(batches.source)}, "from": None, "to": {"position": 6}}]
+    batches.await_success("follows_batch_in")
+    assert batches.xcom("follows_batch_in", "read") == moved
+    assets = batches.stack.airflow.get("/assets", params={"only_active": False}).json()["assets"]
+    uris = [asset["uri"] for asset in assets]
+    assert any(uri.startswith("kafka://") and uri.endswith("/batch") for uri in uris), "the topic is an asset too"
+
+
+def test_a_micro_batch_copies_available_records_and_the_next_continues_after_them(batches: Batches) -> None:
+    batches.run("batch-out")
+    assert batches.copied() == batches.source.read_text().splitlines()
+    with batches.source.open("a") as file:
+        file.write("2a\n2b\n")
+    for name in ("batch-in", "batch-out"):
+        batches.run(name)
+    assert batches.copied() == batches.source.read_text().splitlines()
+    stack = batches.stack
     assert stack.connect.config("batch-in")["transforms.origin.static.value"] == "${airflow:variable:origin}"
     logs = [log for log in stack.home.rglob("*.log") if "data" not in log.parts]  # the broker's data files are also called logs
     assert not [log for log in logs if "not for the log" in log.read_text(errors="replace")], "a secret stands in a log"
-    for name in ("batch-in", "batch-out"):
-        stack.connect.delete(name)
 
 
 @pytest.mark.long
