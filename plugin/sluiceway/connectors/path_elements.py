@@ -37,9 +37,10 @@ def check_length(element: str) -> str:
     return element
 
 
-def check_table(name: str) -> str:
+def check_table(name: str, *, namespaced: bool = False) -> str:
     """Return a table's name whose parts, separated by dots, are elements of paths as they are. Raises DataError for another.
 
+    ``namespaced``: the name has at least two parts.
     Tables are not quoted: clients of tables decode percent codes in their locations, and put names into URLs of catalogs.
     """
     for part in name.split("."):
@@ -49,4 +50,6 @@ def check_table(name: str) -> str:
                 "/, % or :. Change the route field by a transform."
             )
         check_length(part)
+    if namespaced and "." not in name:
+        raise DataError(f"{name[:60]!r} is no name for a table: it has no namespace. Change the route field by a transform.")
     return name

@@ -13,6 +13,7 @@ class IcebergKeys:
 
     prefix = PREFIX
     location_key = CATALOG_TYPE
+    namespaced = True
 
     @classmethod
     def key_of(cls, error: ConnectError, config: Mapping[str, str]) -> str:

@@ -172,6 +172,7 @@ class TableOptions:
 
     connector: str
     prefix: str
+    namespaced: bool
     tables: tuple[str, ...]
     dynamic: bool
     route_field: tuple[str, ...] | None
@@ -190,7 +191,7 @@ class TableOptions:
     config: Mapping[str, str]
 
     @classmethod
-    def of(cls, prefix: str, definition: ConfigDef, config: Mapping[str, str]) -> TableOptions:
+    def of(cls, prefix: str, definition: ConfigDef, config: Mapping[str, str], *, namespaced: bool) -> TableOptions:
         """Return the values of a config. Raises ConfigError for an invalid value and for keys that conflict."""
         values = definition.parse(config)
         for name, message in conflicts(prefix, values, config).items():
@@ -199,6 +200,7 @@ class TableOptions:
         return cls(
             connector=config.get("name", ""),
             prefix=prefix,
+            namespaced=namespaced,
             tables=tuple(_strings(values[prefix + TABLES])),
             dynamic=bool(values[prefix + DYNAMIC]),
             route_field=tuple(str(field).split(".")) if field else None,

@@ -30,6 +30,8 @@ class TableFormat(abc.ABC, Generic[OptionsT, StoreT]):
     definition: ClassVar[ConfigDef]
     location_key: ClassVar[str]
     """The key that errors of the connection are reported at."""
+    namespaced: ClassVar[bool] = False
+    """Whether each table is in a namespace, so that its name has a dot."""
 
     @classmethod
     @abc.abstractmethod
@@ -65,4 +67,4 @@ class WritingFormat(TableFormat[TableOptions, TableStore]):
 
     @classmethod
     def shared_options(cls, config: Mapping[str, str]) -> TableOptions:
-        return TableOptions.of(cls.prefix, cls.definition, config)
+        return TableOptions.of(cls.prefix, cls.definition, config, namespaced=cls.namespaced)

@@ -38,7 +38,7 @@ class Router:
 
     def _tables(self, route: str) -> list[str]:
         if self._options.dynamic:
-            return [check_table(route.lower())]
+            return [check_table(route.lower(), namespaced=self._options.namespaced)]
         return [table for table, regex in self._regexes.items() if regex is not None and regex.fullmatch(route)]
 
     def _routes(self, rows: Rows) -> pa.Array[Any]:
