@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from support.airflow_home import isolate_airflow
+from support.main_job import SINK, SOURCE, TOPIC, MainJob
 from support.stack import RunningStack
 
 isolate_airflow()
@@ -40,3 +41,23 @@ def _close_stack() -> None:
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of the connectors' files."""
     return tmp_path_factory.mktemp("files")
+
+
+@pytest.fixture(scope="session")
+def job(stack: RunningStack, folder: Path) -> MainJob:
+    """The main job, which lasts as long as the stack: each start of a driver takes seconds."""
+    job = MainJob(stack, folder / "in.txt", folder / "out.txt")
+    job.write(1000)
+    # One request to each REST address: the REST server's and Airflow's.
+    stack.connect.create(SOURCE, {"connector.class": "FileStreamSource", "file": str(job.source), "topic": TOPIC})
+    stack.mounted.create(SINK, {"connector.class": "FileStreamSink", "file": str(job.copy), "topics": TOPIC})
+    return job
+
+
+@pytest.fixture
+def running(job: MainJob) -> MainJob:
+    """The main job, with both connectors RUNNING and every line copied."""
+    for name in (SOURCE, SINK):
+        job.stack.await_states(name, "RUNNING", "RUNNING")
+    job.await_all()
+    return job

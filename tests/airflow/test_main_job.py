@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
@@ -13,74 +11,26 @@ import pytest
 
 from sluiceway.rest.client import RestError
 from support.eventually import eventually
+from support.main_job import SINK, SOURCE, MainJob
 from support.stack import START, RunningStack
 
 pytestmark = pytest.mark.airflow
 
-SOURCE, SINK, TOPIC = "main-source", "main-sink", "main-topic"
 CLIENTS, WRITES = 4, 30
 
 
-@dataclass
-class Job:
-    """The two connectors and their files."""
-
-    stack: RunningStack
-    source: Path
-    copy: Path
-    written: int = 0
-
-    def write(self, count: int) -> None:
-        """Append lines to the source file, each different."""
-        with self.source.open("a") as file:
-            file.writelines(f"line {number}\n" for number in range(self.written, self.written + count))
-        self.written += count
-
-    def lines(self) -> list[str]:
-        return self.copy.read_text().splitlines() if self.copy.exists() else []
-
-    def await_equal(self) -> None:
-        eventually(lambda: self.lines() == self.source.read_text().splitlines(), what="the copy")
-
-    def await_all(self) -> None:
-        """Wait until every line has arrived at least once: after a kill -9, uncommitted lines are repeated."""
-        eventually(lambda: set(self.lines()) == set(self.source.read_text().splitlines()), what="every line")
-
-
-@pytest.fixture(scope="module")
-def job(stack: RunningStack, folder: Path) -> Iterator[Job]:
-    job = Job(stack, folder / "in.txt", folder / "out.txt")
-    job.write(1000)
-    file_source = {"connector.class": "FileStreamSource", "file": str(job.source), "topic": TOPIC}
-    # One request to each REST address: the REST server's and Airflow's.
-    stack.connect.create(SOURCE, file_source)
-    stack.mounted.create(SINK, {"connector.class": "FileStreamSink", "file": str(job.copy), "topics": TOPIC})
-    yield job
-    for name in (SOURCE, SINK):
-        stack.connect.delete(name)
-
-
-@pytest.fixture
-def running(job: Job) -> Job:
-    """The job, with both connectors RUNNING and every line copied."""
-    for name in (SOURCE, SINK):
-        job.stack.await_states(name, "RUNNING", "RUNNING")
-    job.await_all()
-    return job
-
-
-def test_connectors_created_by_rest_become_dags_that_copy_the_file(job: Job) -> None:
+def test_connectors_created_by_rest_become_dags_that_copy_the_file(job: MainJob) -> None:
     for name in (SOURCE, SINK):
         eventually(lambda name=name: job.stack.dag(name), what=f"DAG {name}")
     job.await_equal()
 
 
-def test_appended_lines_arrive(running: Job) -> None:
+def test_appended_lines_arrive(running: MainJob) -> None:
     running.write(10)
     running.await_equal()
 
 
-def test_pausing_the_dag_stops_the_connector_and_resuming_by_rest_catches_up(running: Job) -> None:
+def test_pausing_the_dag_stops_the_connector_and_resuming_by_rest_catches_up(running: MainJob) -> None:
     stack = running.stack
     stack.set_paused(SOURCE, True)
     stack.await_states(SOURCE, "PAUSED", "PAUSED")
@@ -95,7 +45,8 @@ def test_pausing_the_dag_stops_the_connector_and_resuming_by_rest_catches_up(run
     assert stack.task_states(SOURCE) == ["running"], "the DAG run was kept"
 
 
-def test_pausing_by_rest_pauses_the_dag_and_unpausing_the_dag_resumes_the_connector(running: Job) -> None:
+@pytest.mark.long
+def test_pausing_by_rest_pauses_the_dag_and_unpausing_the_dag_resumes_the_connector(running: MainJob) -> None:
     stack = running.stack
     stack.connect.pause(SINK)
     eventually(lambda: stack.is_paused(SINK), what="the DAG paused")
@@ -107,7 +58,7 @@ def test_pausing_by_rest_pauses_the_dag_and_unpausing_the_dag_resumes_the_connec
     stack.await_states(SINK, "RUNNING", "RUNNING")
 
 
-def test_clients_that_write_at_once_do_not_block_the_api_server(running: Job) -> None:
+def test_clients_that_write_at_once_do_not_block_the_api_server(running: MainJob) -> None:
     """Beside the heartbeats of the two tasks, which are requests that write as well."""
 
     def patch(_client: int) -> list[int]:
@@ -118,7 +69,7 @@ def test_clients_that_write_at_once_do_not_block_the_api_server(running: Job) ->
         assert list(pool.map(patch, range(CLIENTS))) == [[200] * WRITES] * CLIENTS
 
 
-def test_a_stopped_connector_is_resumed_by_unpausing_its_dag(running: Job) -> None:
+def test_a_stopped_connector_is_resumed_by_unpausing_its_dag(running: MainJob) -> None:
     stack = running.stack
     stack.mounted.stop(SOURCE)
     eventually(lambda: stack.is_paused(SOURCE), what="the DAG paused")
@@ -129,8 +80,10 @@ def test_a_stopped_connector_is_resumed_by_unpausing_its_dag(running: Job) -> No
     running.await_equal()
 
 
-@pytest.mark.parametrize("victim", [pytest.param("JVM", marks=pytest.mark.long), "Python driver", "Airflow task"])
-def test_after_kill_9_the_connector_restarts_and_no_line_is_lost(running: Job, victim: str) -> None:
+@pytest.mark.parametrize(
+    "victim", [*(pytest.param(each, marks=pytest.mark.long) for each in ("JVM", "Python driver")), "Airflow task"]
+)
+def test_after_kill_9_the_connector_restarts_and_no_line_is_lost(running: MainJob, victim: str) -> None:
     stack = running.stack
     driver, jvm = stack.driver(SOURCE), stack.jvm(SOURCE)
     assert driver is not None

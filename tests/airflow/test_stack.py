@@ -8,7 +8,6 @@ import sqlite3
 import stat
 import threading
 from contextlib import closing
-from pathlib import Path
 
 import psutil
 import pytest
@@ -16,28 +15,13 @@ import pytest
 from sluiceway.stack import leftovers, up
 from sluiceway.stack.airflow import COMPONENTS, airflow_process
 from support.eventually import eventually
+from support.main_job import SINK, SOURCE, MainJob
 from support.stack import START, RunningStack
 
 pytestmark = pytest.mark.airflow
 
-SOURCE, SINK = "kept-source", "kept-sink"
-
 #: Default timeout of Python's sqlite3 for a lock, in seconds.
 SQLITE_PATIENCE = 5
-
-
-@pytest.fixture(scope="module")
-def files(stack: RunningStack, folder: Path) -> tuple[Path, Path]:
-    source, copy = folder / "kept.txt", folder / "kept.copy"
-    source.write_text("before\n")
-    stack.connect.create(SOURCE, {"connector.class": "FileStreamSource", "file": str(source), "topic": "kept"})
-    stack.connect.create(SINK, {"connector.class": "FileStreamSink", "file": str(copy), "topics": "kept"})
-    _await_copy(source, copy)
-    return source, copy
-
-
-def _await_copy(source: Path, copy: Path) -> None:
-    eventually(lambda: copy.exists() and copy.read_text() == source.read_text(), what="the copy")
 
 
 def _family(stack: RunningStack) -> list[psutil.Process]:
@@ -58,7 +42,8 @@ def _alive(processes: list[psutil.Process]) -> list[psutil.Process]:
     return [each for each in processes if each.is_running() and each.status() != psutil.STATUS_ZOMBIE]
 
 
-def test_other_users_and_machines_reach_no_port_and_no_file(stack: RunningStack, files: tuple[Path, Path]) -> None:
+def test_other_users_and_machines_reach_no_port_and_no_file(running: MainJob) -> None:
+    stack = running.stack
     listening = {
         connection.laddr.ip
         for process in _family(stack)
@@ -70,17 +55,17 @@ def test_other_users_and_machines_reach_no_port_and_no_file(stack: RunningStack,
     dags = stack.home / "airflow" / "dags"  # its files are of users, such as other tests
     made = [path for path in stack.home.rglob("*") if path.is_file() and path.suffix != ".lock" and dags not in path.parents]
     assert {path.name: oct(path.stat().st_mode) for path in made if path.stat().st_mode & 0o077} == {}
-    run = next(stack.home.glob("airflow/logs/dag_id=*/run_id=*"))
-    address = f"/dags/{SOURCE}/dagRuns/{run.name.removeprefix('run_id=')}/taskInstances/run/logs/1"
-    assert "Could not read served logs" not in str(stack.airflow.get(address).raise_for_status().json())
+    run = f"/dags/{SOURCE}/dagRuns/{stack.newest_run(SOURCE)['dag_run_id']}/taskInstances/run"
+    tries = stack.airflow.get(run).raise_for_status().json()["try_number"]
+    assert "Could not read served logs" not in str(stack.airflow.get(f"{run}/logs/{tries}").raise_for_status().json())
 
 
 def test_airflow_reports_no_import_error_of_a_plugin(stack: RunningStack) -> None:
     assert stack.airflow.get("/plugins/importErrors").raise_for_status().json()["import_errors"] == []
 
 
-def test_down_stops_every_process_and_up_continues_at_the_same_offsets(stack: RunningStack, files: tuple[Path, Path]) -> None:
-    source, copy = files
+def test_down_stops_every_process_and_up_continues_at_the_same_offsets(running: MainJob) -> None:
+    stack = running.stack
     family = _family(stack)
     assert any("driver_app.py" in " ".join(process.cmdline()) for process in family)
     up.down(home=stack.home)
@@ -88,16 +73,17 @@ def test_down_stops_every_process_and_up_continues_at_the_same_offsets(stack: Ru
     lines: list[str] = []
     assert up.ps(lines.append, home=stack.home) == 1
     assert all("not running" in line for line in lines[1:])
-    with source.open("a") as file:
-        file.write("while it was down\n")
+    copied = running.lines()
+    added = running.write(1)
     before = stack.addresses
     assert stack.up() == before
-    _await_copy(source, copy)
+    eventually(lambda: running.lines()[len(copied) :] == added, what="the line that was written meanwhile, and no other one")
+    assert running.lines()[: len(copied)] == copied
 
 
 @pytest.mark.long
-def test_up_takes_over_from_an_airflow_that_was_killed(stack: RunningStack, files: tuple[Path, Path]) -> None:
-    source, copy = files
+def test_up_takes_over_from_an_airflow_that_was_killed(running: MainJob) -> None:
+    stack = running.stack
     parents = [airflow_process(component, stack.home).status().pid for component in COMPONENTS]
     rest = {process.pid for process in leftovers.marked(stack.home) if "rest" in process.cmdline()}
     orphans = [process for process in _family(stack) if process.pid not in {*parents, *rest}]
@@ -106,15 +92,12 @@ def test_up_takes_over_from_an_airflow_that_was_killed(stack: RunningStack, file
         os.kill(pid, signal.SIGKILL)
     eventually(lambda: not any(airflow_process(component, stack.home).is_running() for component in COMPONENTS))
     assert _alive(orphans), "the scheduler's workers outlive it"
-    with source.open("a") as file:
-        file.write("while it was dead\n")
+    running.write(1)
     stack.up()
     for name in (SOURCE, SINK):
         stack.await_states(name, "RUNNING", "RUNNING")
-    _await_copy(source, copy)
+    running.await_all()
     assert _alive(orphans) == []
-    for name in (SOURCE, SINK):
-        stack.connect.delete(name)
 
 
 @pytest.mark.long

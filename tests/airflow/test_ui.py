@@ -27,12 +27,14 @@ from sluiceway.provider.links import page_url
 from sluiceway.provider.ui.dashboard import Dashboard
 from sluiceway.stack import demo, demo_shop
 from sluiceway.storage.model import State, TargetState
+from support import main_job
 from support.axe import axe_script, violations
 from support.browser import chromium, context, screenshot
 from support.dashboard import SINK, SOURCE, MemoryConnectors
 from support.eventually import LIMIT, eventually
 from support.fleet import fill
-from support.stack import START, RunningStack
+from support.main_job import MainJob
+from support.stack import START
 
 pytestmark = pytest.mark.airflow
 
@@ -450,28 +452,24 @@ def test_an_outage_of_kafka_is_reported_and_known_data_stays(team: MemoryConnect
     expect(ui.frame.get_by_role("alert")).to_be_hidden()
 
 
-@pytest.mark.timeout(1500)  # three Spark starts on a busy machine
-def test_a_connectors_dag_has_a_tab_that_pauses_it_for_real(browser: Browser, stack: RunningStack, folder: Path) -> None:
-    source, name = folder / "ui.txt", "ui-lines"
-    source.write_text("one\ntwo\n")
-    stack.connect.create(name, {"connector.class": "FileStreamSource", "file": str(source), "topic": "ui-lines"})
-    stack.await_states(name, "RUNNING", "RUNNING")
-    sessions = {theme: context(browser, dark=theme == "dark") for theme in ("dark", "light")}
-    for theme, session in sessions.items():
-        page = session.new_page()
-        frame = page.frame_locator("iframe")
-        page.goto(f"{stack.addresses.airflow}/dags/{name}")
-        page.get_by_role("link", name="Connector", exact=True).click()
-        badge = frame.locator(".title .badge")
-        expect(badge).to_have_text("Running")
-        expect(frame.get_by_text("topics ui-lines")).to_be_visible()
-        screenshot(page, f"dag-tab-{theme}")
+@pytest.mark.timeout(1500)  # Spark starts on a busy machine
+def test_a_connectors_dag_has_a_tab_that_pauses_it_for_real(browser: Browser, running: MainJob) -> None:
+    stack, name = running.stack, main_job.SOURCE
+    session = context(browser)
+    page = session.new_page()
+    frame = page.frame_locator("iframe")
+    page.goto(f"{stack.addresses.airflow}/dags/{name}")
+    page.get_by_role("link", name="Connector", exact=True).click()
+    badge = frame.locator(".title .badge")
+    expect(badge).to_have_text("Running")
+    expect(frame.get_by_text(f"topics {main_job.TOPIC}")).to_be_visible()
+    screenshot(page, "dag-tab")
     for button, state, paused in (("pause", "Paused", True), ("resume", "Running", False)):
         frame.locator(f'[data-action="{button}"]').click()
         expect(badge).to_have_text(state, timeout=3000 * START)
         eventually(lambda paused=paused: stack.is_paused(name) is paused, what="the DAG's own switch")
     frame.get_by_text("Offsets", exact=True).click()
-    expect(frame.get_by_text('"position":8')).to_be_visible()
+    expect(frame.get_by_text(f'"position":{running.source.stat().st_size}')).to_be_visible()
     frame.get_by_text("Log of the driver and its tasks", exact=True).click()
     frame.get_by_label("Lines of").select_option("the connector")
     expect(frame.get_by_label("End of the log")).to_contain_text(f"[{name}|worker]")
@@ -480,6 +478,4 @@ def test_a_connectors_dag_has_a_tab_that_pauses_it_for_real(browser: Browser, st
     expect(frame.get_by_text("state: STARTED → PAUSED").first).to_be_visible()
     expect(frame.locator('[data-version="1"]')).to_contain_text("created")
     screenshot(page, "dag-tab-history")
-    for session in sessions.values():
-        session.close()
-    stack.connect.delete(name)
+    session.close()
