@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any
 
 from sluiceway.config.definition import ConfigKey, Type, ValidatedValue, shown
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +45,7 @@ class ConfigKeyInfo:
         )
 
     def to_json(self) -> dict[str, Any]:
-        return {**asdict(self), "dependents": list(self.dependents)}
+        return {**_values(self), "dependents": list(self.dependents)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +64,7 @@ class ConfigValueInfo:
         return cls(prefix + found.name, shown(found.value, type_), recommended, tuple(found.errors), found.visible)
 
     def to_json(self) -> dict[str, Any]:
-        return {**asdict(self), "recommended_values": list(self.recommended_values), "errors": list(self.errors)}
+        return {**_values(self), "recommended_values": list(self.recommended_values), "errors": list(self.errors)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,3 +117,8 @@ class ConfigInfos:
             "groups": list(self.groups),
             "configs": [config.to_json() for config in self.configs],
         }
+
+
+def _values(info: DataclassInstance) -> dict[str, Any]:
+    """Return the values by field, without the copies of ``asdict``, which take most of a validation's time."""
+    return {each.name: getattr(info, each.name) for each in fields(info)}

@@ -203,6 +203,19 @@ def test_an_invalid_provider_is_refused() -> None:
         resolver(worker_with("f", "sluiceway.errors.ConfigError"))
 
 
+def test_a_provider_of_a_package_added_since_is_found_by_its_alias(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(ConfigError):
+        resolver(worker_with("late", "AddedLate"))  # which looks through the packages
+    info = tmp_path / "added_late-1.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: added_late\nVersion: 1\n")
+    path = "sluiceway.config.providers.file:FileConfigProvider"
+    (info / "entry_points.txt").write_text(f"[sluiceway.config_providers]\nAddedLateConfigProvider = {path}\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "s").write_text("a=1")
+    assert resolver(worker_with("late", "AddedLate")).resolve({"x": f"${{late:{tmp_path}/s:a}}"}) == {"x": "1"}
+
+
 def test_references_in_worker_properties_are_resolved(tmp_path: Path) -> None:
     (tmp_path / "s").write_text("group=g-1")
     worker = WorkerConfig.of(
