@@ -113,6 +113,7 @@ def texts(file: Path) -> Iterator[str]:
 
 def extras(file: Path) -> Iterator[str]:
     """Yield the extras in a module's calls of ``install_command``."""
-    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+    text = file.read_text(encoding="utf-8")
+    for node in ast.walk(ast.parse(text)) if "install_command" in text else ():
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "install_command":
             yield from (each.value for each in node.args[:1] if isinstance(each, ast.Constant) and isinstance(each.value, str))
