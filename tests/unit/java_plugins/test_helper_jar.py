@@ -15,11 +15,15 @@ from sluiceway.spark.py_files import package_zip
 from support.java_plugins import fetch_runtime
 
 
-@pytest.fixture
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+@pytest.fixture(scope="module")
+def content() -> bytes:
     fetch_runtime()
-    jars = runtime_jars()
-    monkeypatch.setattr(module, "compiled", lambda _: compiled(jars))
+    return compiled(runtime_jars())
+
+
+@pytest.fixture
+def cache(content: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(module, "compiled", lambda _: content)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     return tmp_path / "sluiceway"
 
