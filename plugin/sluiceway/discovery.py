@@ -226,14 +226,15 @@ def _all_named(group: str, name: str) -> Iterator[type]:
     """Yield plugins without asking the finder for what nobody wants, because it may have to scan files."""
     if _finder is not None and _finder.preferred:
         yield from _finder.named(group, name)
-    python = _python_named(group, name)
+    python = python_named(group, name)
     if python is not None:
         yield python
     if _finder is not None and not _finder.preferred:
         yield from _finder.named(group, name)
 
 
-def _python_named(group: str, name: str) -> type | None:
+def python_named(group: str, name: str) -> type | None:
+    """Return the Python class of a group with this alias or full name, or None."""
     found_at_once = _built_in_named(group, name)
     if found_at_once is not None:
         return found_at_once
@@ -267,6 +268,11 @@ def _built_in_named(group: str, name: str) -> type | None:
 def java_name(cls: type) -> str:
     """Return a class's name as Kafka Connect shows it: that of the Java class it implements, if any."""
     return getattr(cls, "java_class", None) or f"{cls.__module__}.{cls.__qualname__}"
+
+
+def language_of(cls: type) -> str:
+    """Return the language of a plugin's class: ``java`` for a class in a jar, or ``python``."""
+    return "java" if hasattr(cls, "plugin") else "python"
 
 
 def version_of(cls: type) -> str:

@@ -100,11 +100,15 @@ class TemporaryProblem(str):
 
 
 class InvalidConfigError(BadRequestError):
-    """Validation refused a connector's config; ``errors`` has one message for each problem (REST: 400)."""
+    """Validation refused a connector's config; ``errors`` has one message for each problem (REST: 400).
 
-    def __init__(self, errors: Sequence[str]) -> None:
-        super().__init__(tuple(errors))
+    ``advice`` is text for the end of the message.
+    """
+
+    def __init__(self, errors: Sequence[str], advice: str = "") -> None:
+        super().__init__(tuple(errors), advice)
         self.errors = tuple(errors)
+        self._advice = advice
 
     @property
     def temporary(self) -> bool:
@@ -113,10 +117,11 @@ class InvalidConfigError(BadRequestError):
 
     def __str__(self) -> str:
         problems = "".join(f"\n{error}" for error in self.errors)
-        return (
+        text = (
             f"Connector configuration is invalid and contains the following {len(self.errors)} error(s):{problems}\n"
             "You can also find the above list of errors at the endpoint `/connector-plugins/{connectorType}/config/validate`"
         )
+        return f"{text}\n{self._advice}" if self._advice else text
 
 
 class InternalTopicError(ConnectError):

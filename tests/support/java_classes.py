@@ -13,6 +13,7 @@ SINK = "org.apache.kafka.connect.sink.SinkConnector"
 CONVERTER = "org.apache.kafka.connect.storage.Converter"
 HEADER_CONVERTER = "org.apache.kafka.connect.storage.HeaderConverter"
 TRANSFORMATION = "org.apache.kafka.connect.transforms.Transformation"
+PREDICATE = "org.apache.kafka.connect.transforms.predicates.Predicate"
 
 
 def class_file(

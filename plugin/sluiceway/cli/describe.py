@@ -84,11 +84,16 @@ def _print_times(options: argparse.Namespace) -> int:
 
 
 def run_plugin(options: argparse.Namespace) -> int:
+    from sluiceway.cli.findings import note_on_class
+
     with client(options) as api:
         keys = api.plugin_config(options.name)
+        note = note_on_class(api, options.name)
     if options.output != "table":
         print(text(keys, options.output))
         return 0
+    if note is not None:
+        print(f"{note}\n")
     print(table(key_rows(keys)))
     for key in keys:
         if key.get("documentation"):

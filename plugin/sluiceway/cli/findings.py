@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from sluiceway.cli.advice import with_worker_key
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from sluiceway.rest.client import ConnectClient
 
 _CLASS = "connector.class"
+_VERSION = "connector.plugin.version"
 
 
 @dataclass(frozen=True)
@@ -38,35 +39,36 @@ class Findings:
     warnings: list[Finding]
     application: str | None = None
     """The Spark application that will run the connector, and why, if the server says so."""
+    note: str | None = None
+    """Which of two classes the server uses, and how to use the other one."""
 
     def lines(self) -> Iterator[str]:
         """Yield a summary line, then two lines for each finding."""
         if not self.errors and not self.warnings:
             yield f"{self.name}: valid"
-            yield from self._application_line()
-            return
-        yield f"{self.name}: {len(self.errors)} error(s), {len(self.warnings)} warning(s)"
+        else:
+            yield f"{self.name}: {len(self.errors)} error(s), {len(self.warnings)} warning(s)"
         yield from self.finding_lines()
-        yield from self._application_line()
+        if self.application is not None:
+            yield f"  Spark application: {self.application}"
 
     def finding_lines(self) -> Iterator[str]:
-        """Yield two lines for each finding."""
+        """Yield two lines for each finding, and the note."""
         for kind, found in (("error", self.errors), ("warning", self.warnings)):
             for each in found:
                 value = "" if each.value is None else f" = {each.value}"
                 yield f"  {kind:<7}  {each.key}{value}"
                 yield f"           {each.text}"
-
-    def _application_line(self) -> Iterator[str]:
-        if self.application is not None:
-            yield f"  Spark application: {self.application}"
+        if self.note is not None:
+            yield f"  note     {self.note}"
 
     def to_json(self) -> dict[str, Any]:
         def documents(found: list[Finding]) -> list[dict[str, str | None]]:
             return [{"key": each.key, "value": each.value, "message": each.text} for each in found]
 
         found = {"name": self.name, "errors": documents(self.errors), "warnings": documents(self.warnings)}
-        return found if self.application is None else {**found, "application": self.application}
+        more = {"application": self.application, "note": self.note}
+        return found | {key: value for key, value in more.items() if value is not None}
 
 
 def checked(api: ConnectClient, name: str, config: Mapping[str, str]) -> Findings:
@@ -76,10 +78,9 @@ def checked(api: ConnectClient, name: str, config: Mapping[str, str]) -> Finding
     with naming_refused(name):
         answer = api.validate(config[_CLASS], config)
     found = findings(name, config, answer)
-    if not found.warnings:
-        return found
-    # An older Kafka Connect does not validate the keys of converters, but says which are passwords.
-    return findings(name, config, answer, DeclaredPasswords(api).keys(config))
+    if found.warnings:  # an older Kafka Connect does not validate the keys of converters, but says which are passwords
+        found = findings(name, config, answer, DeclaredPasswords(api).keys(config))
+    return replace(found, note=note_on_class(api, config[_CLASS], config.get(_VERSION)))
 
 
 def findings(name: str, config: Mapping[str, str], answer: Mapping[str, Any], passwords: Collection[str] = ()) -> Findings:
@@ -110,12 +111,23 @@ def print_unread_keys(api: ConnectClient, name: str, config: Mapping[str, str], 
     from sluiceway.rest.client import RestError
 
     try:
-        warnings = checked(api, name, config).warnings
+        found = checked(api, name, config)
     except RestError:
         return
     keys = set(changed)
-    for line in Findings(name, [], [each for each in warnings if each.key in keys]).finding_lines():
+    for line in replace(found, errors=[], warnings=[each for each in found.warnings if each.key in keys]).finding_lines():
         say(line)
+
+
+def note_on_class(api: ConnectClient, name: str, version: str | None = None) -> str | None:
+    """Return which of two classes the server uses, and how to use the other one. A Kafka Connect worker has no two."""
+    from sluiceway.rest.client import RestError
+
+    try:
+        found: str | None = api.plugin_implementation(name, version).get("note")
+    except RestError:
+        return None
+    return found
 
 
 def _application(answer: Mapping[str, Any]) -> str | None:

@@ -75,7 +75,10 @@ def offset_rows(offsets: list[dict[str, Any]]) -> Rows:
 
 
 def plugin_rows(plugins: list[dict[str, Any]]) -> Rows:
-    return [("CLASS", "TYPE", "VERSION"), *((each["class"], each["type"], str(each.get("version", ""))) for each in plugins)]
+    """Return the plugins; with the language that is used if some are installed in two."""
+    rows = [("CLASS", "TYPE", "VERSION", "USED")]
+    rows += [(each["class"], each["type"], str(each.get("version", "")), each.get("used", "")) for each in plugins]
+    return rows if any(each.get("used") for each in plugins) else [row[:-1] for row in rows]
 
 
 def key_rows(keys: list[dict[str, Any]]) -> Rows:

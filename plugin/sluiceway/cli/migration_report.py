@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Container, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from sluiceway.cli.findings import Findings
@@ -144,7 +144,7 @@ def connector_report(
     ]
     missing = {part.key for part in parts if part.here is None}
     errors = [each for each in findings.errors if each.key not in missing]
-    found = Findings(findings.name, errors, findings.warnings, findings.application)
+    found = replace(findings, errors=errors)
     inherited = [key for key in CONVERTERS[:2] if not config.get(key)]
     return ConnectorReport(info["name"], info.get("type") or "", state, parts, found, inherited)
 

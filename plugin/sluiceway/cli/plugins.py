@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -57,10 +58,12 @@ def run_list(options: argparse.Namespace) -> int:
 
 def run_scan(options: argparse.Namespace) -> int:
     """Print the Java plugins and their problems. Return 1 if there is a problem."""
-    index = _index(options)
-    plugins, problems = index.plugins(), index.problems()
+    properties = _properties(options)
+    index = _index(options, properties)
+    problems = index.problems()
+    plugins = [_json(plugin, properties) for plugin in index.plugins()]
     document: dict[str, Any] = {
-        "plugins": [_json(plugin) for plugin in plugins],
+        "plugins": plugins,
         "problems": {str(location): found for location, found in problems.items()},
     }
     show(document, _rows(plugins), options.output)
@@ -77,11 +80,12 @@ def run_describe(options: argparse.Namespace) -> int:
     from sluiceway.cli.output import text
     from sluiceway.errors import NotFoundError
 
-    index = _index(options)
+    properties = _properties(options)
+    index = _index(options, properties)
     found = index.all_versions(options.name)
     if not found:
         raise NotFoundError(f"plugin.path has no Java plugin {options.name}. 'sluiceway plugins scan' lists all.")
-    say(text([_details(index, plugin) for plugin in found], options.output))
+    say(text([_details(index, plugin, properties) for plugin in found], options.output))
     return 0
 
 
@@ -117,13 +121,17 @@ def _add_path_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--no-java", action="store_true", help="start no Java: versions are those of the jars")
 
 
-def _index(options: argparse.Namespace) -> PluginIndex:
+def _properties(options: argparse.Namespace) -> Mapping[str, str]:
+    """Return the properties of the worker file, if one is needed."""
+    return {} if options.plugin_path and options.worker is None else worker(options.worker).raw
+
+
+def _index(options: argparse.Namespace, properties: Mapping[str, str]) -> PluginIndex:
     from sluiceway.config.parsing import parse_list
     from sluiceway.errors import ConfigError
     from sluiceway.java_plugins.index import HYBRID_WARN, PluginIndex
     from sluiceway.java_plugins.versions import check_versions
 
-    properties = {} if options.plugin_path and options.worker is None else worker(options.worker).raw
     folders = parse_list(options.plugin_path or properties.get("plugin.path"))
     if not folders:
         raise ConfigError("There is no plugin.path. Give one with --plugin-path, or a worker file with --worker.")
@@ -136,29 +144,40 @@ def _index(options: argparse.Namespace) -> PluginIndex:
     return index
 
 
-def _rows(plugins: list[JavaPlugin]) -> Rows:
+def _rows(plugins: Sequence[Mapping[str, Any]]) -> Rows:
     return [
-        ("CLASS", "TYPE", "VERSION", "MANIFEST", "LOCATION"),
+        ("CLASS", "TYPE", "VERSION", "USED", "MANIFEST", "LOCATION"),
         *(
-            (each.class_name, each.kind, each.version, "yes" if each.in_manifest else "no", str(each.location))
+            (
+                each["class"],
+                each["type"],
+                each["version"],
+                each["used"] or "-",
+                "yes" if each["manifest"] else "no",
+                each["location"],
+            )
             for each in plugins
         ),
     ]
 
 
-def _json(plugin: JavaPlugin) -> dict[str, Any]:
+def _json(plugin: JavaPlugin, properties: Mapping[str, str]) -> dict[str, Any]:
+    from sluiceway.java_plugins.finder import used_language
+
     return {
         "class": plugin.class_name,
         "type": plugin.kind,
         "version": plugin.version,
+        "used": used_language(plugin, properties),
         "aliases": sorted(set(plugin.aliases)),
         "manifest": plugin.in_manifest,
         "location": str(plugin.location),
     }
 
 
-def _details(index: PluginIndex, plugin: JavaPlugin) -> dict[str, Any]:
+def _details(index: PluginIndex, plugin: JavaPlugin, properties: Mapping[str, str]) -> dict[str, Any]:
     scan = index.scan(plugin.location)
-    details = {**_json(plugin), "java": scan.java_versions[plugin.class_name], "jars": [jar.name for jar in plugin.jars]}
+    described = _json(plugin, properties)
+    details = {**described, "java": scan.java_versions[plugin.class_name], "jars": [jar.name for jar in plugin.jars]}
     broken = scan.broken.get(plugin.class_name)
     return {**details, "problem": broken} if broken else details

@@ -28,10 +28,15 @@ UNKNOWN_KEYS = ConfigDef(
     ]
 )
 
-# Keys with these prefixes are read by the runtime, the plugins, their clients, or their drivers, which no ConfigDef lists.
-_OPEN = (
+READ_BY_RUNTIME = (
     *("airflow.", "spark.", "sluiceway.", "producer.", "consumer.", "admin.", "topic.creation."),
     *("key.converter.", "value.converter.", "header.converter.", "transforms.", "predicates."),
+)
+"""Prefixes of keys that are not the connector's own."""
+
+# Keys with these prefixes are read by the runtime, the plugins, their clients, or their drivers, which no ConfigDef lists.
+_OPEN = (
+    *READ_BY_RUNTIME,
     *("option.", "iceberg.", "delta.", "source.", "target.", "offset-syncs."),
     *("column.mask.", "column.truncate.", "database.", "driver.", "schema.history.internal.", "signal.consumer."),
     "snapshot.select.statement.overrides.",

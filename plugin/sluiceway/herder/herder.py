@@ -29,6 +29,7 @@ from sluiceway.herder.offsets import ConnectorOffsets, OpenGroups, await_driver_
 from sluiceway.herder.overview import Overview, task_ids
 from sluiceway.herder.restart_plan import plan_restart
 from sluiceway.herder.signals import ConnectorSignals
+from sluiceway.herder.substitutes import warn_of_substitutes
 from sluiceway.storage.history import Change, Origin
 from sluiceway.storage.interfaces import ConfigBackingStore, OffsetBackingStore, StatusBackingStore
 from sluiceway.storage.model import ClusterState, ConnectorEntry, RestartRequest, State, Status, TargetState, TaskId
@@ -209,6 +210,7 @@ class Herder:
         if initial_state in (TargetState.PAUSED, TargetState.STOPPED):
             self._write_statuses_at_rest(name, initial_state)
         log.info("[%s|worker] Created, %s", name, (initial_state or TargetState.STARTED).value)
+        warn_of_substitutes(name, stored, self._worker)
         return self.info(name)
 
     def put_config(self, name: str, config: Config, *, by_task: bool = False) -> tuple[bool, ConnectorInfo]:
@@ -229,9 +231,10 @@ class Herder:
                 self._admit(name, stored)
 
         self._config.put_connector(name, stored, check=note_existence, origin=self._origin, secrets=secrets)
+        log.info("[%s|worker] %s", name, "Created" if created else "Config changed")
         if created:
             self._remove_old_statuses(name)
-        log.info("[%s|worker] %s", name, "Created" if created else "Config changed")
+            warn_of_substitutes(name, stored, self._worker)
         return created, self.info(name)
 
     def patch_config(self, name: str, patch: Config) -> ConnectorInfo:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from sluiceway.api import Converter, HeaderConverter, Predicate, SinkConnector, SourceConnector, Transform
 from sluiceway.config.definition import PluginClass
 from sluiceway.config.similar_classes import with_similar_classes
-from sluiceway.discovery import all_named, installed_plugins, java_name, load, plugin_named, version_of
+from sluiceway.discovery import all_named, installed_plugins, java_name, language_of, load, plugin_named, version_of
 from sluiceway.errors import ConfigError, NotFoundError
 from sluiceway.java.version_range import VersionRange, version_key
 
@@ -116,9 +116,28 @@ def versions(cls: type) -> list[str]:
     """Return a plugin's versions, once for each of its kinds, as Connect lists them."""
     found: list[str] = []
     for kind in KINDS:
-        same = (each for group in _groups(kind) for each in all_named(group, java_name(cls)) if is_a(each, kind))
-        found += dict.fromkeys(version_of(each) for each in same)
+        found += dict.fromkeys(version_of(each) for each in _named(java_name(cls), kind))
     return sorted(found, key=version_key) or [version_of(cls)]
+
+
+def classes_named(name: str) -> list[type]:
+    """Return the classes of any kind with this full name: for each kind the preferred one first, and each version."""
+    return [each for kind in KINDS for each in _named(name, kind)]
+
+
+def used_languages(kind: Kind) -> dict[str, str]:
+    """Return the language of the class that configs get, by name, of those names that have a class in Python and one in Java."""
+    languages: dict[str, set[str]] = {}
+    for group in _groups(kind):
+        for cls in installed_plugins(group):
+            if is_a(cls, kind):
+                languages.setdefault(java_name(cls), set()).add(language_of(cls))
+    twice = [name for name, found in languages.items() if len(found) > 1]
+    return {name: language_of(used) for name in twice for used in _named(name, kind)[:1]}
+
+
+def _named(name: str, kind: Kind) -> list[type]:
+    return [each for group in _groups(kind) for each in all_named(group, name) if is_a(each, kind)]
 
 
 def _groups(kind: Kind) -> tuple[str, ...]:

@@ -32,15 +32,15 @@ from sluiceway.config.schedules import check_schedule
 from sluiceway.config.validators import OneOf
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.data import java_text
-from sluiceway.discovery import connector_class, is_sink, java_name, version_of
+from sluiceway.discovery import connector_class, is_sink, java_name, language_of, version_of
 from sluiceway.errors import BadRequestError, ConfigError, ConnectError, InvalidConfigError, NotFoundError
-from sluiceway.herder import plugin_classes
+from sluiceway.herder import plugin_classes, substitutes
 from sluiceway.herder.client_overrides import check_group, override_infos
 from sluiceway.herder.config_infos import ConfigInfo, ConfigInfos, ConfigKeyInfo, ConfigValueInfo
 from sluiceway.herder.enrichment import CONVERTERS, Config, base_def, framework_def, parse_text, version_def
 from sluiceway.herder.exactly_once import check_exactly_once
 from sluiceway.herder.override_policy import OverridePolicy
-from sluiceway.herder.plugin_classes import installed_classes, is_a, plugin_class, version_mismatch
+from sluiceway.herder.plugin_classes import installed_classes, is_a, plugin_class, used_languages, version_mismatch
 from sluiceway.herder.references import References
 from sluiceway.herder.unknown_keys import refused_keys
 from sluiceway.java.blanks import trim
@@ -88,7 +88,7 @@ def checked(config: Config, worker: WorkerConfig, *, offline: bool = False) -> C
     """
     found = validate_config(config, worker, offline=offline)
     if found.error_count:
-        raise InvalidConfigError(found.errors)
+        raise InvalidConfigError(found.errors, substitutes.advice(config, worker))
     return Checked({key: value for key, value in config.items() if value is not None}, found.password_keys)
 
 
@@ -150,17 +150,23 @@ def refuse_other_connector(asked: str, config: Config) -> None:
 
 @dataclass(frozen=True, slots=True)
 class InstalledPlugin:
-    """A plugin that configs can name."""
+    """A plugin that configs can name. ``used`` is the language of the class that they get, if there is one in each."""
 
     name: str
     type: str
     version: str
+    used: str | None = None
 
 
 def installed(*, connectors_only: bool = True) -> list[InstalledPlugin]:
     """Return the installed plugins, sorted by type and name."""
     kinds = (plugin_classes.SINK, plugin_classes.SOURCE) if connectors_only else plugin_classes.KINDS
-    return [InstalledPlugin(java_name(cls), kind.type, version_of(cls)) for kind in kinds for cls in installed_classes(kind)]
+    return [
+        InstalledPlugin(java_name(cls), kind.type, version_of(cls), used.get(java_name(cls)))
+        for kind in kinds
+        for used in (used_languages(kind),)
+        for cls in installed_classes(kind)
+    ]
 
 
 def plugin_config(name: str, version: str | None = None) -> list[ConfigKeyInfo]:
@@ -179,12 +185,16 @@ def plugin_config(name: str, version: str | None = None) -> list[ConfigKeyInfo]:
 
 @dataclass(frozen=True, slots=True)
 class PluginImplementation:
-    """The class that a config gets for a name. ``location`` is the folder or jar of a Java plugin in ``plugin.path``."""
+    """The class that a config gets for a name. ``location`` is the folder or jar of a Java plugin in ``plugin.path``.
+
+    ``note`` says how to use the Java class instead, if there is one.
+    """
 
     name: str
     language: str
     version: str
     location: str | None
+    note: str | None
 
 
 def plugin_implementation(name: str, version: str | None = None) -> PluginImplementation:
@@ -192,7 +202,9 @@ def plugin_implementation(name: str, version: str | None = None) -> PluginImplem
     cls = _installed_class(name, version)
     plugin = getattr(cls, "plugin", None)  # of a class in a jar
     location = None if plugin is None or plugin.location is None else str(plugin.location)
-    return PluginImplementation(java_name(cls), "python" if plugin is None else "java", version_of(cls), location)
+    substitute = substitutes.substitute_of(cls)
+    note = None if substitute is None else substitute.text
+    return PluginImplementation(java_name(cls), language_of(cls), version_of(cls), location, note)
 
 
 def _installed_class(name: str, version: str | None) -> type:

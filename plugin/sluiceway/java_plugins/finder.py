@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from sluiceway import discovery
+from sluiceway.config.providers.built_in import CONFIG_PROVIDERS
 from sluiceway.errors import ConnectError
 from sluiceway.java.version_range import version_key
 from sluiceway.java_plugins.index import HYBRID_FAIL, HYBRID_WARN, JavaPlugin, PluginIndex
@@ -25,6 +26,7 @@ _GROUPS = {
     "sluiceway.converters": ("converter",),
     "sluiceway.header_converters": ("header_converter",),
 }
+_GROUP_OF = {kind: group for group, kinds in _GROUPS.items() for kind in kinds} | {"configprovider": CONFIG_PROVIDERS}
 _DOCUMENTATION = "https://kafka.apache.org/documentation.html#connect_plugindiscovery"
 
 _OF_RUNTIME = tuple(f"org.apache.kafka.connect.{part}." for part in ("converters", "json", "storage", "transforms"))
@@ -71,7 +73,7 @@ def use_java_plugins(folders: Sequence[Path], worker: Mapping[str, str]) -> Java
     """
     if not folders:
         return None
-    choice, mode = worker.get(JAVA, FALLBACK).strip().lower(), worker.get(DISCOVERY, HYBRID_WARN).strip().lower()
+    choice, mode = _choice(worker), worker.get(DISCOVERY, HYBRID_WARN).strip().lower()
     with _lock:
         if choice == OFF:
             discovery.use_finder(None)
@@ -84,6 +86,15 @@ def use_java_plugins(folders: Sequence[Path], worker: Mapping[str, str]) -> Java
     return finder
 
 
+def used_language(plugin: JavaPlugin, worker: Mapping[str, str]) -> str | None:
+    """Return the language of the class that configs get for a Java plugin's name; None if ``plugin.java=off`` leaves none."""
+    choice = _choice(worker)
+    in_python = discovery.python_named(_GROUP_OF[plugin.kind], plugin.class_name) is not None
+    if in_python and (choice != PREFER or _superseded(plugin)):
+        return "python"
+    return None if choice == OFF else "java"
+
+
 _last: tuple[object, JavaFinder] | None = None
 
 
@@ -94,6 +105,10 @@ def _finder(folders: tuple[Path, ...], mode: str, preferred: bool) -> JavaFinder
     if _last is None or _last[0] != key:
         _last = (key, JavaFinder(PluginIndex(folders, mode), preferred=preferred))
     return _last[1]
+
+
+def _choice(worker: Mapping[str, str]) -> str:
+    return worker.get(JAVA, FALLBACK).strip().lower()
 
 
 def _superseded(plugin: JavaPlugin) -> bool:

@@ -135,13 +135,15 @@ def logger_json(logger: LoggerLevel) -> dict[str, Any]:
 
 
 def plugin_json(plugin: InstalledPlugin) -> dict[str, str]:
-    """Return a plugin; leave out the version of a Java plugin that has none, as Connect does."""
-    fields = {"class": plugin.name, "type": plugin.type}
-    return fields if plugin.version == UNDEFINED_VERSION else {**fields, "version": plugin.version}
+    """Return a plugin; leave out what is not known, such as the version of a Java plugin that has none, as Connect does."""
+    version = None if plugin.version == UNDEFINED_VERSION else plugin.version
+    more = {"version": version, "used": plugin.used}
+    return {"class": plugin.name, "type": plugin.type} | {key: value for key, value in more.items() if value is not None}
 
 
 def implementation_json(plugin: PluginImplementation) -> dict[str, str | None]:
-    return {"class": plugin.name, "language": plugin.language, "version": plugin.version, "location": plugin.location}
+    fields = {"class": plugin.name, "language": plugin.language, "version": plugin.version, "location": plugin.location}
+    return {**fields, "note": plugin.note}
 
 
 def read_config(body: bytes) -> dict[str, str | None]:

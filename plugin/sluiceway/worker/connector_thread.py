@@ -16,6 +16,7 @@ from sluiceway.config.worker import WorkerConfig
 from sluiceway.discovery import connector_class
 from sluiceway.errors import ConnectError
 from sluiceway.herder.reconcile import desired_task_configs
+from sluiceway.herder.substitutes import warn_of_substitutes
 from sluiceway.herder.unknown_keys import report_unknown_keys
 from sluiceway.runtime.waits import Waits
 from sluiceway.worker.connector_offsets import ConnectorOffsets
@@ -122,6 +123,7 @@ class ConnectorThread:
             cls = connector_class(config["connector.class"], config.get(CONNECTOR_VERSION))
             self.version = cls.version()
             report_unknown_keys(self._name, self._config, cls, self._worker)
+            warn_of_substitutes(self._name, self._config, self._worker)
             new = cls()
             new.initialize(self)
             self._connector = connector = new

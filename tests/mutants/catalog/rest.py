@@ -42,8 +42,8 @@ MUTANTS = (
     Mutant(
         "rest-version",
         "rest/bodies.py",
-        "return fields if plugin.version == UNDEFINED_VERSION else",
-        "return",
+        "None if plugin.version == UNDEFINED_VERSION else plugin.version",
+        "plugin.version",
         "A plugin without a version shows one.",
         tests=("tests/unit/rest/test_bodies.py",),
     ),

@@ -87,4 +87,12 @@ MUTANTS = (
         "        if False:",
         "exactly.once.support=required is accepted by a worker without it.",
     ),
+    Mutant(
+        "validation-substitute",
+        "herder/validation.py",
+        "raise InvalidConfigError(found.errors, substitutes.advice(config, worker))",
+        "raise InvalidConfigError(found.errors)",
+        "A config that Python refuses does not say that plugin.path has the Java class.",
+        tests=("tests/unit/herder/test_substitutes.py",),
+    ),
 )

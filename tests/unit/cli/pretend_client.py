@@ -79,6 +79,7 @@ class PretendClient:
         self.failures: dict[str, RestError] = {}
         self.configs: dict[str, dict[str, str]] = {"a": dict(CONFIG)}
         self.errors: list[str] = []
+        self.note: str | None = None
         self.server = "http://s"
 
     def __enter__(self) -> PretendClient:
@@ -141,6 +142,9 @@ class PretendClient:
 
     def answer_plugins(self) -> Any:
         return [{"class": "x.Y", "type": "source", "version": "1"}]
+
+    def answer_plugin_implementation(self, _name: str, _version: str | None = None) -> Any:
+        return {"note": self.note}
 
     def answer_plugin_config(self, _name: str) -> Any:
         return [DEFINITION]

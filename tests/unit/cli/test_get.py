@@ -70,3 +70,19 @@ def test_a_configs_secrets_are_shown_only_if_asked_for(api: PretendClient, capsy
     assert "hunter2" not in printed
     assert main(["get", "config", "a", "--show-secrets", "-o", "json"]) == 0
     assert json.loads(capsys.readouterr().out) == CONFIG
+
+
+def test_the_language_of_a_plugin_that_is_installed_twice_is_shown(
+    api: PretendClient, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    twice = {"class": "x.Z", "type": "sink", "version": "2", "used": "python"}
+    monkeypatch.setattr(api, "answer_plugins", lambda: [{"class": "x.Y", "type": "source", "version": "1"}, twice])
+    assert main(["get", "plugins"]) == 0
+    assert [line.split() for line in out(capsys)] == [
+        ["CLASS", "TYPE", "VERSION", "USED"],
+        ["x.Y", "source", "1"],
+        ["x.Z", "sink", "2", "python"],
+    ]
+    api.note = "x.Z is Sluiceway's class in Python here."
+    assert main(["describe", "plugin", "Z"]) == 0
+    assert out(capsys)[0] == api.note

@@ -12,9 +12,11 @@ import pytest
 from sluiceway.cli.main import main
 from sluiceway.java_plugins import runtime_jars
 from sluiceway.stack import plugin_install
-from support.java_classes import SOURCE, class_file, source_jar, write_jar
+from support.java_classes import CONVERTER, SOURCE, class_file, source_jar, write_jar
 
 ORDERS = "org.example.OrdersSourceConnector"
+FILE = "org.apache.kafka.connect.file.FileStreamSourceConnector"
+JSON = "org.apache.kafka.connect.json.JsonConverter"
 
 
 @pytest.fixture(autouse=True)
@@ -29,8 +31,8 @@ def test_scan_prints_plugins_and_problems(tmp_path: Path, capsys: pytest.Capture
 
     assert main(arguments) == 1
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0].split() == ["CLASS", "TYPE", "VERSION", "MANIFEST", "LOCATION"]
-    assert lines[1].split() == [ORDERS, "source", "1.2", "yes", f"{tmp_path}/path/orders"]
+    assert lines[0].split() == ["CLASS", "TYPE", "VERSION", "USED", "MANIFEST", "LOCATION"]
+    assert lines[1].split() == [ORDERS, "source", "1.2", "java", "yes", f"{tmp_path}/path/orders"]
     assert lines[3] == f"{tmp_path}/path/orders:"
     assert lines[4].startswith(f"  {tmp_path}/path/orders/broken.jar cannot be read (")
 
@@ -50,6 +52,29 @@ def test_scan_reads_plugin_path_of_a_worker_file(tmp_path: Path, capsys: pytest.
     out = capsys.readouterr().out
     assert ORDERS in out
     assert "a.Plain" not in out
+
+
+@pytest.mark.parametrize(
+    ("choice", "used"),
+    [("fallback", ["python", "python", "java"]), ("prefer", ["java", "python", "java"]), ("off", ["python", "python", "-"])],
+)
+def test_scan_and_describe_say_what_is_used(
+    tmp_path: Path, choice: str, used: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The second class is an old copy of one of Kafka's own, which Kafka Connect does not use either."""
+    names = [FILE, JSON, ORDERS]
+    write_jar(tmp_path / "path/json.jar", {JSON: class_file(JSON, interfaces=[CONVERTER])}, {CONVERTER: [JSON]})
+    for name in (FILE, ORDERS):
+        source_jar(tmp_path / f"path/{name}/p.jar", name, "1.0")
+    worker = tmp_path / "worker.properties"
+    worker.write_text(f"plugin.path={tmp_path}/path\nplugin.java={choice}\n")
+
+    assert main(["plugins", "scan", "--no-java", "--worker", str(worker)]) == 0
+    rows = {line.split()[0]: line.split()[3] for line in capsys.readouterr().out.splitlines()}
+    assert [rows[name] for name in names] == used
+    for name, expected in zip(names, used, strict=True):
+        assert main(["plugins", "describe", "--no-java", "--worker", str(worker), name, "-o", "json"]) == 0
+        assert (json.loads(capsys.readouterr().out)[0]["used"] or "-") == expected
 
 
 def test_describe_prints_each_version(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

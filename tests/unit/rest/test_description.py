@@ -73,7 +73,7 @@ def test_only_connectors_are_listed_unless_all_plugins_are_asked_for() -> None:
 @pytest.mark.parametrize(
     ("version", "status", "document"),
     [
-        (None, 200, {"class": SOURCE, "language": "python", "version": "4.3.0", "location": None}),
+        (None, 200, {"class": SOURCE, "language": "python", "version": "4.3.0", "location": None, "note": None}),
         ("1", 400, None),
     ],
 )

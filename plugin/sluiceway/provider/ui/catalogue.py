@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Any
 
-from sluiceway.discovery import UNDEFINED_VERSION, java_name, version_of
-from sluiceway.herder.plugin_classes import KINDS, SINK, SOURCE, Kind, installed_classes
+from sluiceway.discovery import UNDEFINED_VERSION, java_name, language_of, version_of
+from sluiceway.herder.plugin_classes import KINDS, SINK, SOURCE, Kind, installed_classes, used_languages
 
 _KIND = re.compile(r"(Source|Sink|Compaction)?(Connector)?$")
 _WORDS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
@@ -48,7 +49,7 @@ _SYSTEMS = {
 
 def catalogue() -> list[dict[str, Any]]:
     """Return all installed plugins as JSON, those of each type sorted by class; null stands for what is not known."""
-    return [_entry(kind, cls) for kind in KINDS for cls in installed_classes(kind)]
+    return [_entry(kind, cls, used) for kind in KINDS for used in (used_languages(kind),) for cls in installed_classes(kind)]
 
 
 def system_of(name: str) -> str:
@@ -58,21 +59,22 @@ def system_of(name: str) -> str:
     return _SYSTEMS.get(own) or _WORDS.sub(" ", own)
 
 
-def _entry(kind: Kind, cls: type) -> dict[str, Any]:
+def _entry(kind: Kind, cls: type, used: Mapping[str, str]) -> dict[str, Any]:
     name, version = java_name(cls), version_of(cls)
     return {
         "class": name,
         "type": kind.type,
         "version": None if version == UNDEFINED_VERSION else version,
         "system": system_of(name) if kind in (SOURCE, SINK) else None,
-        "language": "java" if hasattr(cls, "plugin") else "python",  # of a class in a jar
+        "language": language_of(cls),
+        "used": used.get(name),  # null unless it is installed in two languages
         "about": _about(cls),
     }
 
 
 def _about(cls: type) -> str | None:
     """Return the first sentence of a class's docstring. A Java class has none, and that of an interface says nothing about it."""
-    if hasattr(cls, "plugin"):
+    if language_of(cls) == "java":
         return None
     own = (base for base in cls.__mro__ if base is not object and not base.__module__.startswith("sluiceway.api"))
     text = next((text for base in own if (text := vars(base).get("__doc__"))), "")

@@ -16,8 +16,9 @@ def test_the_catalogue_holds_what_the_rest_api_lists() -> None:
 
 
 @pytest.mark.parametrize("plugin", catalogue(), ids=lambda plugin: f"{plugin['type']}-{plugin['class']}")
-def test_every_built_in_plugin_has_a_line_and_each_connector_a_system(plugin: dict[str, str]) -> None:
+def test_every_built_in_plugin_has_a_line_and_each_connector_a_system(plugin: dict[str, str | None]) -> None:
     assert plugin["language"] == "python"
+    assert plugin["used"] is None
     assert plugin["about"]
     assert "`" not in plugin["about"]
     assert not plugin["about"].endswith(".")
@@ -58,6 +59,7 @@ def test_a_java_plugin_has_a_system_and_no_line_of_another_class(monkeypatch: py
             "version": None,
             "system": "Redis",
             "language": "java",
+            "used": None,
             "about": None,
         }
     ]

@@ -65,7 +65,7 @@ export class Plugins {
   row(each) {
     const name = shortClass(each.class);
     return h("tr", { "data-plugin": each.class }, h("th", { scope: "row", class: "name" }, link(this.go, ofPlugin(each.class), name), name === each.class ? null : h("small", null, each.class)),
-      h("td", null, each.about ?? h("span.unknown", null, "–")), h("td.kind", null, CONNECTORS[each.type] ?? "", each.language === "java" ? h("small", null, "Java plugin") : null),
+      h("td", null, each.about ?? h("span.unknown", null, "–")), h("td.kind", null, CONNECTORS[each.type] ?? "", each.language === "java" ? h("small", null, "Java plugin") : null, each.used ? h("small", null, used(each)) : null),
       h("td.version", null, each.version ?? "–"));
   }
 }
@@ -86,12 +86,18 @@ export class PluginPage {
       const found = all.find((each) => each.class === plugin);
       this.create.hidden = !(found?.type in CONNECTORS && mayCreate());
       if (found?.about) this.about.append(` · ${found.about}`);
+      if (found?.used) this.about.append(` · ${used(found)}, though both are installed`);
       replace(this.body, ...documentation(keys));
     } catch (error) {
       if (!(error instanceof RequestError)) throw error;
       replace(this.body, h("p.empty", null, error.message));
     }
   }
+}
+
+/** Return which class configs get, of a plugin that is installed in two languages. */
+function used(plugin) {
+  return `${plugin.used === "java" ? "Java" : "Python"} is used`;
 }
 
 function documentation(keys) {
