@@ -60,18 +60,21 @@ def run_scan(options: argparse.Namespace) -> int:
     """Print the Java plugins and their problems. Return 1 if there is a problem."""
     properties = _properties(options)
     index = _index(options, properties)
-    problems = index.problems()
+    problems, notes = index.problems(), index.notes()
     plugins = [_json(plugin, properties) for plugin in index.plugins()]
     document: dict[str, Any] = {
         "plugins": plugins,
         "problems": {str(location): found for location, found in problems.items()},
+        "notes": {str(location): note for location, note in notes.items()},
     }
     show(document, _rows(plugins), options.output)
     if options.output == "table":
-        for location, found in problems.items():
+        for location in sorted({*problems, *notes}):
             say(f"\n{location}:")
-            for problem in found:
+            for problem in problems.get(location, ()):
                 say(f"  {problem}")
+            if location in notes:
+                say(f"  Note: {notes[location]}")
     return 1 if problems else 0
 
 

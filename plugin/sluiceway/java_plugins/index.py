@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from sluiceway.java.version_range import VersionRange, version_key
+from sluiceway.java_plugins.layout import layout_problems, runtime_copies, unopened_archives
 from sluiceway.java_plugins.location_scan import LocationScan, load_scan, scan_class, scan_location, store_scan
 from sluiceway.java_plugins.locations import plugin_locations
 
@@ -121,14 +122,21 @@ class PluginIndex:
         return [plugin for plugin in self.plugins() if not plugin.in_manifest]
 
     def problems(self) -> dict[Path, list[str]]:
-        """Return what is wrong with jars and classes, by location."""
+        """Return what is wrong with jars, classes, and where they are, by location."""
         found: dict[Path, list[str]] = {}
-        for location in self.locations:
+        locations = self.locations
+        for location in locations:
             scan = self.scan(location)
             problems = [*scan.problems, *(f"{name} cannot be created: {error}" for name, error in scan.broken.items())]
-            if problems:
-                found[location] = problems
-        return found
+            found[location] = [*problems, *layout_problems(location, locations, scan)]
+        for archive, problem in (each for folder in self._folders for each in unopened_archives(folder)):
+            found.setdefault(archive, []).append(problem)
+        return {location: problems for location, problems in found.items() if problems}
+
+    def notes(self) -> dict[Path, str]:
+        """Return what is needless in locations, but does no harm to most plugins."""
+        found = {location: runtime_copies(location, jars) for location, jars in self.locations.items()}
+        return {location: note for location, note in found.items() if note is not None}
 
     def scan(self, location: Path) -> LocationScan:
         """Return what a location has; from the cache folder unless a jar has changed."""

@@ -18,7 +18,7 @@ from sluiceway.java_plugins.plugin_types import PluginTypes
 
 log = logging.getLogger(__name__)
 
-_FORMAT = 1
+_FORMAT = 2
 
 
 @dataclass(slots=True)
@@ -47,7 +47,12 @@ def scan_location(jars: Sequence[Path]) -> LocationScan:
         types = PluginTypes(classes)
         scan = LocationScan({name: sorted(kinds) for name, kinds in types.scan().items()})
         listed = services(classes)
-        for name in sorted(listed):
+        incomplete = types.incomplete(listed)
+        scan.problems += [
+            f"{name} extends {missing}, which no jar of it has. Add the jars that it depends on."
+            for name, missing in incomplete.items()
+        ]
+        for name in sorted(listed.keys() - incomplete):
             if not listed[name] & types.usable_as(name):
                 scan.problems.append(f"META-INF/services lists {name}, which is no plugin of this location.")
         _describe(scan, classes, jars, listed)

@@ -7,6 +7,7 @@ whose constructor fails.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 from sluiceway.java_plugins.class_files import ClassHeader, ClassPath, name_constant
 
@@ -34,6 +35,9 @@ _KAFKA = (
     (re.compile(r"org\.apache\.kafka\.connect\.file\.\w+SinkConnector"), frozenset({"sink"})),
     (re.compile(r"org\.apache\.kafka\.common\.config\.provider\.\w+Provider"), frozenset({"configprovider"})),
 )
+_OF_OTHERS = ("java.", "javax.", "org.apache.kafka.")
+"""The packages that plugins need not have."""
+
 _HEADERS_ONLY = "org.apache.kafka.connect.storage.SimpleHeaderConverter"
 
 # Kafka's classes come from the worker, even if a plugin's jars have them too, except its plugins.
@@ -52,6 +56,7 @@ class PluginTypes:
     def __init__(self, classes: ClassPath) -> None:
         self._classes = classes
         self._kinds: dict[str, frozenset[str]] = {name: frozenset({kind}) for name, kind in SERVICES.items()}
+        self._connectors: set[str] = set()
 
     def usable_as(self, name: str) -> frozenset[str]:
         """Return the kinds of plugins that Connect would create from a class: none for abstract or private ones."""
@@ -65,12 +70,28 @@ class PluginTypes:
         types: set[str] = set()
         wanted: list[bytes] = list(_PACKAGES)
         while wanted:
-            new = {header.name for header in self._classes.mentioning(wanted) if self._of(header.name)} - types
+            found = list(self._classes.mentioning(wanted))
+            self._connectors |= {each.name for each in found if each.name.endswith("Connector") and _can_be_created(each)}
+            new = {header.name for header in found if self._of(header.name)} - types
             types |= new
             # A class that extends one of these need not mention Connect itself.
             wanted = [name_constant(name) for name in sorted(new)]
         usable = {name: self.usable_as(name) for name in sorted(types)}
         return {name: kinds for name, kinds in usable.items() if kinds}
+
+    def incomplete(self, listed: Iterable[str]) -> dict[str, str]:
+        """Return the classes that are no plugins because a superclass is in none of the jars, each with that superclass.
+
+        These are the listed ones and, after a scan, those that are named like connectors.
+        """
+        found = {name: self._missing(name) for name in sorted({*listed, *self._connectors}) if not self._of(name)}
+        return {name: missing for name, missing in found.items() if missing is not None and missing != name}
+
+    def _missing(self, name: str) -> str | None:
+        header = self._classes.header(name)
+        if header is None:
+            return None if name.startswith(_OF_OTHERS) else name
+        return next((found for each in header.supertypes if (found := self._missing(each)) is not None), None)
 
     def _of(self, name: str) -> frozenset[str]:
         found = self._kinds.get(name)
