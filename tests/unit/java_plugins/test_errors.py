@@ -17,7 +17,7 @@ _CONNECT = "org.apache.kafka.connect.errors."
         (["org.example.Late", _CONNECT + "RetriableException"], RetriableError),
         ([_CONNECT + "DataException", _CONNECT + "ConnectException"], DataError),
         (["org.apache.kafka.common.config.ConfigException"], ConfigError),
-        (["java.lang.OutOfMemoryError", "java.lang.Error"], ConnectError),
+        (["java.lang.StackOverflowError", "java.lang.Error"], ConnectError),
     ],
 )
 def test_java_exceptions_become_errors_of_the_same_meaning(classes: list[str], kind: type) -> None:
@@ -27,6 +27,31 @@ def test_java_exceptions_become_errors_of_the_same_meaning(classes: list[str], k
     assert trace_of(error) == f"{classes[0]}: no\n\tat org.example.Task.poll\n"
     again = copy.copy(error)
     assert (type(again), str(again), again.java_class) == (type(error), "no", classes[0])
+
+
+@pytest.mark.parametrize(
+    ("message", "option"),
+    [
+        ("Java heap space", "-Xmx1g"),
+        ("GC overhead limit exceeded", "-Xmx1g"),
+        (None, "-Xmx1g"),
+        ("Metaspace", "-XX:MaxMetaspaceSize=1g"),
+        ("Compressed class space", "-XX:CompressedClassSpaceSize=256m"),
+        ("Cannot reserve 65536 bytes of direct buffer memory (allocated: 9, limit: 9)", "-XX:MaxDirectMemorySize=1g"),
+        ("unable to create native thread: possibly out of memory or process/resource limits reached", None),
+    ],
+)
+@pytest.mark.parametrize("is_cause", [False, True])
+def test_a_process_without_memory_says_which_option_allows_more(message: str | None, option: str | None, is_cause: bool) -> None:
+    name = "java.lang.OutOfMemoryError"
+    thrown = name + (f": {message}" if message else "")
+    trace = f"org.example.Failed: x\n\tat a.B\nCaused by: {thrown}\n\tat c.D\n" if is_cause else f"{thrown}\n\tat c.D\n"
+    error = java_error({"classes": ["org.example.Failed" if is_cause else name], "message": message, "trace": trace})
+    told = trace_of(error).removeprefix(trace)
+    assert trace_of(error).startswith(trace)
+    assert (f"sluiceway.java.opts, such as {option}." in told) == (option is not None)
+    assert "ulimit -u" in told or option is not None
+    assert str(error) == (message or error.java_class), "headers of dead letter queue records are Kafka Connect's"
 
 
 def test_a_trace_ends_with_that_of_its_java_cause() -> None:
