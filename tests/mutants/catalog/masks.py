@@ -155,8 +155,8 @@ MUTANTS = (
     Mutant(
         "mask-findings",
         "cli/findings.py",
-        'return value if value is None else ("[hidden]" if key in secret else shown(key, value))',
-        "return value if value is None else shown(key, value)",
+        "return None if value is None else shown(key, value, secret)",
+        "return None if value is None else shown(key, value)",
         "sluiceway validate shows values of type password.",
     ),
     Mutant(

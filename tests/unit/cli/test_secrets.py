@@ -43,7 +43,7 @@ def typed(api: PretendClient) -> PretendClient:
     api.configs = {"a": config(OLD)}
     api.answer_tasks = lambda _name: [{"id": {"connector": "a", "task": 0}, "config": config(OLD)}]  # type: ignore[method-assign]
     known = [{"definition": {"name": key, "type": "STRING"}, "value": {"name": key, "errors": []}} for key in ("name", *PLUGINS)]
-    api.answer_validate = lambda _class, _config: {"configs": known}  # type: ignore[method-assign] # as of an old Kafka Connect
+    api.answer_validate = lambda _class, _config: {"configs": known}  # type: ignore[method-assign, assignment] # as of an old Kafka Connect
     edits = [{"key": "file", "before": None, "after": "/f"}]
     changed = {"timestamp": 0, "user": None, "authenticated": False, "address": None, "client": None, "note": None}
     change = changed | {"version": 1, "change": "config", "config": config("[hidden]") | {"phrase": NEW}, "edits": edits}
