@@ -17,6 +17,7 @@ from confluent_kafka.admin import AdminClient, ConfigResource
 
 from sluiceway.errors import ConnectError, MissingToolError
 from sluiceway.stack.broker import JVM_OPTIONS, EmbeddedBroker
+from sluiceway.stack.class_archives import make_broker_archive
 from sluiceway.stack.ports import free_port, port_is_open
 from support.eventually import LIMIT, eventually
 
@@ -149,3 +150,20 @@ def test_the_shared_broker_serves_this_run(kafka_bootstrap: str, unique: Callabl
     topic = unique("shared")
     produce(kafka_bootstrap, topic, [b"hello"])
     assert consume(kafka_bootstrap, topic, 1) == [b"hello"]
+
+
+@pytest.mark.long
+def test_a_broker_maps_the_classes_of_the_archive(
+    broker: EmbeddedBroker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sluiceway.class_archives.cache_home", lambda: tmp_path)
+    archive, loaded = make_broker_archive(), tmp_path / "loaded"
+    assert [file for file in tmp_path.iterdir() if file.suffix not in (".jsa", ".lock")] == []
+    monkeypatch.setenv(JVM_OPTIONS, f"-Xlog:class+load:file={loaded}")
+    broker.start()
+    kafka = [line for line in loaded.read_text().splitlines() if " org.apache.kafka." in line or " kafka." in line]
+    assert sum("shared objects file (top)" in line for line in kafka) > 0.8 * len(kafka) > 800
+    broker.stop()
+    archive.chmod(0o600)
+    archive.write_text("an archive of another JVM")
+    assert broker.start()

@@ -8,32 +8,29 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
-import hashlib
 import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import IO
 
-from sluiceway.folders import cache_home
-from sluiceway.java_runtime import ARCHIVE_IN_PLACE, JavaRuntime
-
-_QUIET = "-Xlog:cds*=off"  # an archive that does not fit is no problem
+from sluiceway import class_archives
+from sluiceway.java_runtime import JavaRuntime
 
 
 class ClassArchive:
     """The archive for one Java process. ``options`` go into its command, and ``close`` is called after its end. Never raises."""
 
     def __init__(self, java: JavaRuntime, class_path: Sequence[Path], java_opts: str) -> None:
-        self._file = cache_home() / "java-plugins" / f"classes-{_digest(java, class_path)}.jsa"
+        self._file = class_archives.archive_path("java-plugins/classes", java, class_path)
         self._lock: IO[str] | None = None
         self.options: list[str] = []
-        if "rchive" in java_opts or "-Xshare" in java_opts:  # the user's own archive
+        if class_archives.are_chosen_by(java_opts):
             return
         with contextlib.suppress(OSError):
             if self._file.is_file():
-                self.options = [f"-XX:SharedArchiveFile={self._file}", *ARCHIVE_IN_PLACE, _QUIET]
+                self.options = class_archives.using(self._file)
             elif self._locked():
-                self.options = [f"-XX:ArchiveClassesAtExit={self._recorded}", _QUIET]
+                self.options = class_archives.recording(self._recorded)
 
     @property
     def _recorded(self) -> Path:
@@ -61,14 +58,3 @@ class ClassArchive:
                 self._recorded.replace(self._file)
             else:
                 self._recorded.unlink(missing_ok=True)
-
-
-def _digest(java: JavaRuntime, class_path: Sequence[Path]) -> str:
-    """Return what changes with the Java runtime and with any jar, because the JVM rejects an archive made with others."""
-    digest = hashlib.sha256()
-    for file in (java.home / "release", java.executable, *class_path):
-        digest.update(f"{file}\0".encode())
-        with contextlib.suppress(OSError):
-            status = file.stat()
-            digest.update(f"{status.st_size} {status.st_mtime_ns}\0".encode())
-    return digest.hexdigest()[:16]

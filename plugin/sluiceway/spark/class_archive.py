@@ -19,8 +19,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+from sluiceway import class_archives
 from sluiceway.errors import ConnectError
-from sluiceway.folders import cache_home, file_lock
+from sluiceway.folders import cache_home
 from sluiceway.java_runtime import ARCHIVE_IN_PLACE, find_java
 from sluiceway.spark.jvm_options import LIGHT
 
@@ -74,25 +75,21 @@ def _options(archive: Path) -> str:
 def make(folder: Path | None = None, *, containers: bool = False) -> Path:
     """Make an archive with a small Spark application, unless it exists; return its path. Raises ConnectError."""
     target = archive_path(folder, containers=containers)
-    with file_lock(target.with_suffix(".lock")):
-        if target.is_file():
-            return target
-        scratch = target.with_suffix(f".{os.getpid()}.tmp")
+
+    def record(scratch: Path) -> None:
         try:
             done = _run(_command(scratch, containers=containers))
-            if done.returncode != 0 or not scratch.is_file():
-                tail = "\n".join((done.stdout + done.stderr).splitlines()[-_KEPT_LINES:])
-                raise ConnectError(
-                    f"spark-submit made no class archive at {target} (exit code {done.returncode}). Its last lines:\n{tail}"
-                )
-            scratch.replace(target)
         except subprocess.TimeoutExpired as error:
             raise ConnectError(
                 f"spark-submit made no class archive at {target} within {_TIMEOUT_SECONDS} s. Drivers start without it."
             ) from error
-        finally:
-            scratch.unlink(missing_ok=True)
-    return target
+        if done.returncode != 0 or not scratch.is_file():
+            tail = "\n".join((done.stdout + done.stderr).splitlines()[-_KEPT_LINES:])
+            raise ConnectError(
+                f"spark-submit made no class archive at {target} (exit code {done.returncode}). Its last lines:\n{tail}"
+            )
+
+    return class_archives.make_once(target, record)
 
 
 def _command(scratch: Path, *, containers: bool) -> list[str]:

@@ -9,10 +9,11 @@ import re
 import shlex
 import subprocess
 import uuid
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from sluiceway import class_archives
 from sluiceway.errors import ConnectError, MissingToolError
 from sluiceway.folders import file_lock, private_folder, write_atomically
 from sluiceway.java_runtime import find_java
@@ -97,6 +98,7 @@ class EmbeddedBroker:
         port: the port to listen on; by default the port of the last start, or a free one.
         properties: Kafka broker settings that override the defaults here.
         preferred: the port of the first start, if it is free. With it, a port of the last start that is in use is replaced.
+        recorded_classes: a file into which the broker writes an archive of its classes when it ends.
     """
 
     def __init__(
@@ -106,10 +108,12 @@ class EmbeddedBroker:
         properties: Mapping[str, str] | None = None,
         *,
         preferred: int | None = None,
+        recorded_classes: Path | None = None,
     ) -> None:
         self.state_dir = state_dir.absolute()
         self.port = port
         self._preferred = preferred
+        self._recording = class_archives.recording(recorded_classes) if recorded_classes else []
         self.properties = dict(properties or {})
         self.data = self.state_dir / "data"
         self._config = self.state_dir / "server.properties"
@@ -129,21 +133,17 @@ class EmbeddedBroker:
         with file_lock(self.state_dir / "start.lock"):
             if self._process.is_running():
                 return self._running_address(timeout)
-            jars = maven.resolve(COORDINATES, title=f"Apache Kafka {KAFKA_VERSION} (about 50 MB)", progress=progress)
+            jars = broker_jars(progress)
             port = self._choose_port()
-            java = [
-                str(find_java().executable),
-                *_JVM_FLAGS,
-                *shlex.split(os.environ.get(JVM_OPTIONS, "")),
-                "-cp",
-                maven.classpath(jars),
-            ]
+            given = os.environ.get(JVM_OPTIONS, "")
+            classes = class_options(jars, given)
+            java = [str(find_java().executable), *_JVM_FLAGS, *classes, *shlex.split(given), "-cp", maven.classpath(jars)]
             write_atomically(self._config, self._settings(port), mode=0o600)
             log4j = self.state_dir / "log4j2.properties"
             write_atomically(log4j, _LOG4J, mode=0o600)
             self._format(java)
             write_atomically(self._port_file, str(port), mode=0o600)
-            command = [*java, f"-Dlog4j2.configurationFile={log4j}", "kafka.Kafka", str(self._config)]
+            command = [*java, *self._recording, f"-Dlog4j2.configurationFile={log4j}", "kafka.Kafka", str(self._config)]
             self._process = BackgroundProcess("kafka", command, self.state_dir)
             self._process.start()
             try:
@@ -246,3 +246,24 @@ class EmbeddedBroker:
             msg = f"Kafka's storage tool cannot format the data folder {self.data}. Its output:\n{output}"
             raise ConnectError(msg)
         log.debug("Formatted %s: %s", self.data, done.stdout.strip())
+
+
+def broker_jars(progress: maven.Progress | None = None) -> list[Path]:
+    """Return the jars of the broker's class path, which the first call on a machine downloads. Raises MissingToolError."""
+    return maven.resolve(COORDINATES, title=f"Apache Kafka {KAFKA_VERSION} (about 50 MB)", progress=progress)
+
+
+def broker_archive(jars: Sequence[Path]) -> Path:
+    """Return the path of the archive of the broker's classes, whether it exists or not. Raises MissingToolError."""
+    return class_archives.archive_path("broker-classes", find_java(), jars)
+
+
+def class_options(jars: Sequence[Path], java_opts: str) -> list[str]:
+    """Return the options with which a JVM uses the archive of the broker's classes, if it exists and ``java_opts`` allow it."""
+    archive = broker_archive(jars)
+    if class_archives.are_chosen_by(java_opts):
+        return []
+    if not archive.is_file():
+        log.debug("There is no class archive %s: the broker starts without it", archive)
+        return []
+    return class_archives.using(archive)

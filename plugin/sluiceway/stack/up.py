@@ -180,11 +180,11 @@ class Stack:
         return BackgroundProcess(REST, command, self.folder, env={MARKER_VARIABLE: str(self.folder)})
 
     def _make_class_archive(self) -> None:
-        """Make the class archive in the background, so that drivers start faster. Ends at once if the archive exists."""
+        """Make class archives in the background, so that drivers and the broker start faster. Ends at once if they exist."""
         self._class_archive().start()
 
     def _class_archive(self) -> BackgroundProcess:
-        command = ["nice", "-n", "15", sys.executable, "-m", "sluiceway.spark.class_archive"]
+        command = ["nice", "-n", "15", sys.executable, "-m", "sluiceway.stack.class_archives"]
         return BackgroundProcess("class-archive", command, self.folder, env={MARKER_VARIABLE: str(self.folder)})
 
     def _ports(self, user: Mapping[str, str] | None, before: Addresses | None, clock: _Clock) -> dict[str, int]:
