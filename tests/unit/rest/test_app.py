@@ -22,6 +22,7 @@ from sluiceway.errors import (
 )
 from sluiceway.herder import Herder
 from sluiceway.rest.app import make_app
+from sluiceway.rest.connector_details import ConnectorDetails
 from sluiceway.rest.errors import status_code
 from sluiceway.storage.memory import MemoryConfigBackingStore, MemoryStatusBackingStore
 
@@ -32,10 +33,18 @@ def new_herder() -> Herder:
     return Herder(WorkerConfig.of({}), MemoryConfigBackingStore(), MemoryStatusBackingStore())
 
 
+@pytest.fixture(scope="module")
+def app() -> FastAPI:
+    """One app for all tests, because FastAPI inspects each endpoint again for each app."""
+    return make_app(new_herder, kafka_cluster_id=lambda: "abc")
+
+
 @pytest.fixture
-def http() -> Iterator[TestClient]:
+def http(app: FastAPI) -> Iterator[TestClient]:
     herder = new_herder()
-    with TestClient(make_app(lambda: herder, kafka_cluster_id=lambda: "abc"), raise_server_exceptions=False) as client:
+    app.state.herder_provider = lambda: herder
+    app.state.connector_details = ConnectorDetails()
+    with TestClient(app, raise_server_exceptions=False) as client:
         yield client
 
 
