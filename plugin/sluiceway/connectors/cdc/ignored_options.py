@@ -10,49 +10,11 @@ from sluiceway.connectors.cdc.columns import is_rule
 from sluiceway.connectors.cdc.filters import split_list
 from sluiceway.connectors.cdc.keys import OVERRIDES
 from sluiceway.connectors.cdc.naming_strategies import NAMING_STRATEGY, REGEX_OPTIONS, has_regex
+from sluiceway.connectors.cdc.without_effect import OF_BINLOG, OF_POSTGRESQL
 
 log = logging.getLogger(__name__)
 
 Config = Mapping[str, str]
-
-WITHOUT_EFFECT = frozenset(
-    {
-        "connect.keep.alive",
-        "connect.keep.alive.interval.ms",
-        "custom.metric.tags",
-        "database.query.timeout.ms",
-        "database.server.id.offset",
-        "database.sslfactory",
-        "database.tcpKeepAlive",
-        "event.deserialization.failure.handling.mode",
-        "event.processing.failure.handling.mode",
-        "incremental.snapshot.allow.schema.changes",
-        "inconsistent.schema.handling.mode",
-        "lsn.flush.timeout.action",
-        "lsn.flush.timeout.ms",
-        "query.fetch.size",
-        "replica.identity.autoset.values",
-        "schema.history.internal.skip.unparseable.ddl",
-        "schema.refresh.mode",
-        "snapshot.mode.configuration.based.snapshot.on.schema.error",
-        "snapshot.mode.custom.name",
-        "streaming.delay.ms",
-        "table.ignore.builtin",
-        "topic.cache.size",
-        "use.nongraceful.disconnect",
-        "xmin.fetch.interval.ms",
-    }
-)
-WITHOUT_EFFECT_IN_POSTGRESQL = frozenset(
-    {
-        "database.initial.statements",
-        "include.schema.comments",
-        "snapshot.delay.ms",
-        "snapshot.fetch.size",
-        "snapshot.mode.configuration.based.snapshot.schema",
-    }
-)
-WITHOUT_EFFECT_IN_BINLOG = frozenset({"snapshot.lock.timeout.ms", "snapshot.locking.mode"})
 
 _READ = ("signal.consumer.", "topic.creation.")
 _READ_IN_BINLOG = ("schema.history.internal.producer.", "schema.history.internal.consumer.")
@@ -80,7 +42,7 @@ def warn_of_ignored(config: Config, definition: ConfigDef, *, postgresql: bool) 
 
 def ignored_options(config: Config, definition: ConfigDef, *, postgresql: bool) -> list[str]:
     """Return the keys of a config that have no effect, sorted. A key that is set to its default is not one of them."""
-    names = WITHOUT_EFFECT | (WITHOUT_EFFECT_IN_POSTGRESQL if postgresql else WITHOUT_EFFECT_IN_BINLOG)
+    names = OF_POSTGRESQL if postgresql else OF_BINLOG
     if not has_regex(config.get(NAMING_STRATEGY)):
         names = names.union(REGEX_OPTIONS)
     if not (config.get("gtid.source.includes") or config.get("gtid.source.excludes")):

@@ -14,6 +14,8 @@ from sluiceway.java.hash_map import hash_map_order
 HIGH, MEDIUM, LOW = Importance.HIGH, Importance.MEDIUM, Importance.LOW
 STRING, INT, LONG, BOOLEAN, PASSWORD = Type.STRING, Type.INT, Type.LONG, Type.BOOLEAN, Type.PASSWORD
 
+_NO_EFFECT = "Accepted, but without effect here."
+
 OVERRIDES = "snapshot.select.statement.overrides"
 
 Entry = tuple[str, Type, object, Importance, str]
@@ -233,7 +235,7 @@ _COMMON: list[Entry] = [
         "For a regex strategy: the table's own topic names whose value in that field changes, as a whole.",
     ),
     ("topic.key.field.replacement", STRING, None, LOW, "For a regex strategy: the new value of that field."),
-    ("topic.cache.size", INT, 10000, LOW, "Accepted without effect: all names of topics are remembered."),
+    ("topic.cache.size", INT, 10000, LOW, "How many names of topics are remembered. All are."),
     ("provide.transaction.metadata", BOOLEAN, False, LOW, "Whether records have transaction blocks, and transactions records."),
     ("signal.data.collection", STRING, None, MEDIUM, "The table in which signals are inserted."),
     ("signal.enabled.channels", STRING, "source", MEDIUM, "Where signals come from: source, kafka, file."),
@@ -276,7 +278,7 @@ _COMMON: list[Entry] = [
     ("post.processors", STRING, None, LOW, "Names of post processors, each with <name>.type."),
     ("database.query.timeout.ms", INT, 600000, LOW, "Milliseconds after which a query fails."),
     ("database.initial.statements", STRING, None, LOW, "Statements to execute on each new connection, separated by semicolons."),
-    ("custom.metric.tags", STRING, None, LOW, "Tags of metrics; accepted without effect."),
+    ("custom.metric.tags", STRING, None, LOW, "Tags of metrics."),
     ("query.fetch.size", INT, 0, MEDIUM, "The number of rows that other queries fetch at once."),
     (
         "snapshot.new.tables",
@@ -296,8 +298,13 @@ _COMMON: list[Entry] = [
 ]
 
 
-def config_def(own: Collection[Entry], validators: dict[str, Validator], group: str) -> ConfigDef:
-    """Return the definition of a connector's keys: its own, and the common ones that it does not define itself."""
+def config_def(
+    own: Collection[Entry], validators: dict[str, Validator], group: str, without_effect: Collection[str]
+) -> ConfigDef:
+    """Return the definition of a connector's keys: its own, and the common ones that it does not define itself.
+
+    The documentation of those ``without_effect`` says so.
+    """
     names = {entry[0] for entry in own}
     checks = {**_VALIDATORS, **validators}
     entries = [*own, *(entry for entry in _COMMON if entry[0] not in names)]
@@ -307,7 +314,7 @@ def config_def(own: Collection[Entry], validators: dict[str, Validator], group: 
             type=type_,
             default=default,  # type: ignore[arg-type]  # values of the key's type, or None
             importance=importance,
-            doc=doc,
+            doc=f"{doc} {_NO_EFFECT}" if name in without_effect else doc,
             group=group,
             order_in_group=order,
             width=Width.MEDIUM,

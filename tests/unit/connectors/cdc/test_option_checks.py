@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from sluiceway.config.definition import ConfigDef
-from sluiceway.connectors.cdc import ignored_options as ignored
 from sluiceway.connectors.cdc import option_checks
 from sluiceway.connectors.cdc.ignored_options import ignored_options, warn_of_ignored
 from sluiceway.connectors.cdc.keys import OVERRIDES
@@ -17,6 +16,7 @@ from sluiceway.connectors.cdc.mysql.config import DEFINITION
 from sluiceway.connectors.cdc.naming_strategies import STRATEGIES
 from sluiceway.connectors.cdc.option_checks import add_problems
 from sluiceway.connectors.cdc.postgres.keys import CONFIG
+from sluiceway.connectors.cdc.without_effect import OF_BINLOG, OF_POSTGRESQL
 
 ROOT = Path(option_checks.__file__).parent
 POSTGRESQL = {"name": "c", "topic.prefix": "p", "database.hostname": "h", "database.user": "u", "database.dbname": "d"}
@@ -28,6 +28,8 @@ MARIADB = {
     f"{HISTORY}topic": "t",
 }
 BASES: dict[str, tuple[ConfigDef, dict[str, str]]] = {"postgresql": (CONFIG, POSTGRESQL), "mariadb": (DEFINITION, MARIADB)}
+
+WITHOUT_EFFECT = {"postgresql": OF_POSTGRESQL, "mariadb": OF_BINLOG}
 
 
 def errors(database: str, changes: dict[str, str]) -> dict[str, str]:
@@ -198,15 +200,22 @@ def test_every_option_has_an_effect_or_is_refused_or_warned_about(database: str)
     code = "\n".join(
         _without_definitions(each.read_text())
         for each in files
-        if each.name not in ("keys.py", "option_checks.py", "ignored_options.py")
+        if each.name not in ("keys.py", "option_checks.py", "ignored_options.py", "without_effect.py")
     )
     checks: dict[str, Any] = option_checks._CHECKS | (
         option_checks._POSTGRESQL_CHECKS if database == "postgresql" else option_checks._BINLOG_CHECKS
     )
-    own = ignored.WITHOUT_EFFECT_IN_POSTGRESQL if database == "postgresql" else ignored.WITHOUT_EFFECT_IN_BINLOG
-    told = ignored.WITHOUT_EFFECT | own | checks.keys()
+    told = WITHOUT_EFFECT[database] | checks.keys()
     unread = {key.name for key in definition if not _is_read(key.name, code)}
     assert unread - told <= _READ_OTHERWISE[database]
+
+
+@pytest.mark.parametrize("database", BASES)
+def test_the_reference_says_of_each_option_whether_it_has_an_effect(database: str) -> None:
+    definition, _ = BASES[database]
+    said = {key.name for key in definition if key.doc.endswith("Accepted, but without effect here.")}
+    assert said == WITHOUT_EFFECT[database].intersection(key.name for key in definition)
+    assert not [key.name for key in definition if key.name not in said and "ffect" in key.doc]
 
 
 _READ_OTHERWISE: dict[str, set[str]] = {
@@ -285,7 +294,7 @@ _OF_CONNECT = """
 def test_every_documented_option_is_supported_or_refused_or_warned_about(database: str, key: str) -> None:
     definition, base = BASES[database]
     told = ignored_options({**base, key: "unusual"}, definition, postgresql=database == "postgresql")
-    read = key in definition and (key in told or key not in ignored.WITHOUT_EFFECT)
+    read = key in definition and (key in told or key not in WITHOUT_EFFECT[database])
     assert read or key in told or key in errors(database, {key: "unusual"})
 
 

@@ -29,6 +29,7 @@ from sluiceway.connectors.cdc.keys import (
 from sluiceway.connectors.cdc.mysql.connection import BUILT_IN_DATABASES, ConnectionSettings
 from sluiceway.connectors.cdc.mysql.ddl_filter import DDL_FILTER
 from sluiceway.connectors.cdc.naming_strategies import NAMING_STRATEGY, NAMING_STRATEGY_DOC
+from sluiceway.connectors.cdc.without_effect import OF_BINLOG
 from sluiceway.errors import ConnectError
 
 HISTORY = "schema.history.internal."
@@ -36,7 +37,7 @@ HISTORY = "schema.history.internal."
 _OWN: list[Entry] = [
     ("database.port", INT, 3306, HIGH, "The port of the database server."),
     ("database.server.id", LONG, None, HIGH, "The id of this connector among all replicas of the server, which must be unique."),
-    ("database.server.id.offset", LONG, 10000, HIGH, "Accepted for compatibility; has no effect."),
+    ("database.server.id.offset", LONG, 10000, HIGH, "An offset of the id for further connections."),
     ("database.include.list", STRING, None, HIGH, "Regular expressions of the databases to capture; all others are left out."),
     ("database.exclude.list", STRING, None, MEDIUM, "Regular expressions of the databases not to capture."),
     (
@@ -56,7 +57,7 @@ _OWN: list[Entry] = [
         LOW,
         "When to read the tables: initial, always, initial_only, no_data, never, when_needed, recovery, configuration_based.",
     ),
-    ("snapshot.locking.mode", STRING, "minimal", LOW, "Accepted for compatibility: snapshots take no locks."),
+    ("snapshot.locking.mode", STRING, "minimal", LOW, "The locks of snapshots."),
     ("snapshot.query.mode", STRING, "select_all", LOW, "How snapshots read tables: select_all."),
     (
         "time.precision.mode",
@@ -125,7 +126,7 @@ _OWN: list[Entry] = [
         MEDIUM,
         "Above 0, rows that a transaction takes back are not sent. The number does not matter: large transactions are in a file.",
     ),
-    ("use.nongraceful.disconnect", BOOLEAN, False, LOW, "Accepted for compatibility; has no effect."),
+    ("use.nongraceful.disconnect", BOOLEAN, False, LOW, "Whether connections are closed without waiting."),
     (
         "schema.history.internal",
         STRING,
@@ -148,7 +149,7 @@ _OWN: list[Entry] = [
         BOOLEAN,
         False,
         LOW,
-        "Accepted for compatibility: an unknown statement is never an error.",
+        "What an unknown statement is: never an error.",
     ),
     (
         f"{HISTORY}ddl.filter",
@@ -186,7 +187,7 @@ _VALIDATORS: dict[str, Validator] = {
     f"{HISTORY}kafka.topic": REQUIRED,
 }
 
-DEFINITION: ConfigDef = config_def(_OWN, _VALIDATORS, "Connector")
+DEFINITION: ConfigDef = config_def(_OWN, _VALIDATORS, "Connector", OF_BINLOG)
 
 
 @dataclass(frozen=True, slots=True)

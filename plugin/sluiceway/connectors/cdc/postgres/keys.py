@@ -22,6 +22,7 @@ from sluiceway.connectors.cdc.keys import (
     invalid,
     one_of,
 )
+from sluiceway.connectors.cdc.without_effect import OF_POSTGRESQL
 
 _SLOT = re.compile(r"[a-z0-9_]{1,63}")
 
@@ -76,7 +77,13 @@ _KEYS: list[Entry] = [
     ("hstore.handling.mode", STRING, "json", LOW, "The form of hstore: json or map."),
     ("money.fraction.digits", INT, 2, LOW, "The digits of money after the point."),
     ("include.unknown.datatypes", BOOLEAN, False, LOW, "Whether columns of unknown types are included, as bytes of their text."),
-    ("schema.refresh.mode", STRING, "columns_diff", MEDIUM, "Accepted without effect: the log announces changed columns."),
+    (
+        "schema.refresh.mode",
+        STRING,
+        "columns_diff",
+        MEDIUM,
+        "When structures of tables are read again. The log announces changed columns.",
+    ),
     ("message.prefix.include.list", STRING, None, MEDIUM, "Regular expressions of the prefixes of logical messages to capture."),
     (
         "message.prefix.exclude.list",
@@ -95,15 +102,15 @@ _KEYS: list[Entry] = [
         MEDIUM,
         "Who reports positions to the server: connector, connector_and_driver, manual.",
     ),
-    ("lsn.flush.timeout.ms", LONG, 30000, LOW, "Accepted without effect."),
-    ("lsn.flush.timeout.action", STRING, "fail", LOW, "Accepted without effect."),
+    ("lsn.flush.timeout.ms", LONG, 30000, LOW, "Milliseconds to wait for the position that was flushed."),
+    ("lsn.flush.timeout.action", STRING, "fail", LOW, "What to do after that: fail, warn, ignore."),
     ("offset.mismatch.strategy", STRING, "no_validation", LOW, "Which of stored offset and slot wins if the slot is ahead."),
     ("database.sslmode", STRING, "prefer", MEDIUM, "Whether the connection is encrypted; libpq's sslmode."),
     ("database.sslcert", STRING, None, MEDIUM, "The file of the client's certificate."),
     ("database.sslkey", STRING, None, MEDIUM, "The file of the client's key."),
     ("database.sslpassword", PASSWORD, None, MEDIUM, "The password of the client's key."),
     ("database.sslrootcert", STRING, None, MEDIUM, "The file of the certificate authorities."),
-    ("database.sslfactory", STRING, None, LOW, "Accepted without effect."),
+    ("database.sslfactory", STRING, None, LOW, "A Java class that makes encrypted connections."),
     ("database.tcpKeepAlive", BOOLEAN, True, LOW, "Whether TCP keep-alive probes are sent."),
 ]
 
@@ -128,4 +135,4 @@ _VALIDATORS: dict[str, Validator] = {
     ),
 }
 
-CONFIG = config_def(_KEYS, _VALIDATORS, "PostgreSQL")
+CONFIG = config_def(_KEYS, _VALIDATORS, "PostgreSQL", OF_POSTGRESQL)
