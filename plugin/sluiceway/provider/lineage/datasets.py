@@ -32,6 +32,8 @@ _TOPIC_IN_FORMAT = "${topic}"
 
 _DEFAULT_PORTS = {"postgresql": 5432, "mysql": 3306, "mariadb": 3306, "sqlserver": 1433, "oracle": 1521}
 _SCHEMES = {"postgresql": "postgres", "sqlserver": "mssql"}
+_SEPARATORS = frozenset("/?#;")
+"""Before an at sign or a host they are of a password, of which nobody knows where it ends."""
 _PLAIN_TOPIC = re.compile(r"[A-Za-z0-9._-]+")
 
 
@@ -107,7 +109,8 @@ def _file(config: Mapping[str, str], _sink: bool) -> Iterator[DataSet]:
 def _database(config: Mapping[str, str], sink: bool) -> Iterator[DataSet]:
     url = config.get(_JDBC_URL, "")
     scheme, _, rest = url.removeprefix("jdbc:").partition("://")
-    if not rest or _refers(url):
+    login, _, rest = rest.rpartition("@")
+    if not rest or _refers(url) or _SEPARATORS & {*scheme, *login}:
         return
     try:
         address = urlsplit(f"//{rest.partition(';')[0]}")

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import strategies as st
 
 from sluiceway.provider.lineage.datasets import DataSet, lineage
+from support.fuzz import fuzz
 
 BOOTSTRAP = "broker:9092,other:9092"
 FILE_SOURCE = {"connector.class": "FileStreamSource", "file": "/var/log/app.log", "topic": "log"}
@@ -74,3 +76,30 @@ def test_a_sink_reads_topics_and_writes_outside(config: dict[str, str], outputs:
 
 def test_topics_that_match_a_pattern_are_not_named() -> None:
     assert lineage({"topics.regex": "a.*", "file": "/out"}, bootstrap=BOOTSTRAP, sink=True).inputs == ()
+
+
+SEPARATED = st.lists(st.sampled_from(["hunter2", "12345", *"/?@,;&=#:[]{}%"]), min_size=1, max_size=6).map("".join)
+FORMS = [
+    "jdbc:postgresql://user:{}@h/d",
+    "jdbc:mysql://h/d?user=u&password={}",
+    "jdbc:mariadb://user:{}@h:3306/d?connectTimeout=1",
+    "jdbc:sqlserver://h:1433;user=sa;password={};databaseName=d",
+    "jdbc:oracle:thin:user/{}@//h:1521/d",
+    "mongodb://user:{}@a,b/d",
+]
+
+
+@pytest.mark.parametrize("url", ["mysql://user:12345/@h/d", "mysql://user:p@ss/hunter2@h/d", "postgresql://user:12345?x@h/d"])
+def test_a_url_whose_password_may_end_anywhere_names_no_data_set(url: str) -> None:
+    config = {"connection.url": f"jdbc:{url}", "table.whitelist": "t", "topics": "t"}
+    assert lineage(config, bootstrap=BOOTSTRAP, sink=False).inputs == ()
+    assert lineage(config, bootstrap=BOOTSTRAP, sink=True).outputs == ()
+
+
+@pytest.mark.parametrize("form", FORMS)
+@fuzz("password", share=1 / len(FORMS), password=SEPARATED)
+def test_no_data_set_shows_a_part_of_a_password_with_separators(form: str, password: str) -> None:
+    config = {"connection.url": form.format(password), "table.whitelist": "t", "topics": "t"}
+    shown = str([lineage(config, bootstrap=BOOTSTRAP, sink=sink) for sink in (False, True)])
+    assert "hunter2" not in shown
+    assert "12345" not in shown
