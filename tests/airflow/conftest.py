@@ -13,13 +13,16 @@ from support.stack import RunningStack
 
 isolate_airflow()
 
+#: What shortens waits, in which an idle Airflow takes processor time: a paused task gives its slot back soon, and new files in
+#: the DAGs folder are found soon.
+SETTINGS = {"SLUICEWAY__PAUSE_LINGER": "2", "DAG_PROCESSOR__REFRESH_INTERVAL": "3"}
+
 _RUNNING: list[RunningStack] = []
 
 
 @pytest.fixture(scope="session")
 def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningStack]:
-    # A short linger: a task that has been paused gives its slot back soon.
-    running = RunningStack(tmp_path_factory.mktemp("stack"), settings={"SLUICEWAY__PAUSE_LINGER": "5"})
+    running = RunningStack(tmp_path_factory.mktemp("stack"), settings=SETTINGS)
     _RUNNING.append(running)
     yield running
     _close_stack()

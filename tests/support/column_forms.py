@@ -21,7 +21,7 @@ from sluiceway.errors import ConnectError
 COMPARED: Counter[tuple[str, str]] = Counter()
 """Messages that both forms converted alike, by converter and direction."""
 
-EXAMPLES = int(os.environ.get("EXAMPLES", "150"))
+EXAMPLES = int(os.environ.get("EXAMPLES", "60"))
 many = settings(max_examples=EXAMPLES, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 
 

@@ -22,6 +22,7 @@ _JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 WORKER_DEFAULTS = {
     "config.storage.replication.factor": "1",
     "offset.storage.replication.factor": "1",
+    "offset.storage.partitions": "5",
     "status.storage.replication.factor": "1",
     "offset.flush.interval.ms": "1000",
     "key.converter": "org.apache.kafka.connect.storage.StringConverter",

@@ -20,6 +20,7 @@ from sluiceway.preview.isolated import isolated
 from sluiceway.preview.request import Limits
 from sluiceway.preview.service import preview
 from sluiceway.storage.memory import MemoryConfigBackingStore, MemoryStatusBackingStore
+from support.eventually import LIMIT
 from support.preview_connectors import SOURCE
 
 pytestmark = pytest.mark.skipif(not landlock.available(), reason="this kernel has no Landlock")
@@ -55,7 +56,7 @@ def herder(allowed: Path, monkeypatch: pytest.MonkeyPatch) -> Herder:
 
 
 def previewed(herder: Herder, config: Mapping[str, str], records: int = 20) -> dict[str, Any]:
-    return preview(herder, config, Limits(records, 20.0), from_beginning=True)
+    return preview(herder, config, Limits(records, LIMIT), from_beginning=True)
 
 
 def texts(answer: Mapping[str, Any]) -> list[str]:

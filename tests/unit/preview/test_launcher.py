@@ -15,6 +15,7 @@ from sluiceway.errors import ConflictError
 from sluiceway.preview import launcher
 from sluiceway.preview.answer import Answer
 from sluiceway.preview.request import Limits, PreviewRequest
+from support.eventually import LIMIT
 from support.preview_connectors import SOURCE
 
 WORKER = WorkerConfig.of({"bootstrap.servers": "localhost:1", "value.converter": "StringConverter"})
@@ -33,7 +34,7 @@ def _is_preview(process: psutil.Process) -> bool:
         return False
 
 
-def answered(seconds: float = 20.0, **config: str) -> Answer:
+def answered(seconds: float = LIMIT, **config: str) -> Answer:
     answer = Answer()
     full = {"name": "odd", "connector.class": SOURCE, **config}
     launcher.run_preview(PreviewRequest(full, WORKER, None, Limits(20, seconds)), answer)

@@ -11,10 +11,11 @@ from sluiceway.config.worker import WorkerConfig
 from sluiceway.preview import source
 from sluiceway.preview.process import Teller, run
 from sluiceway.preview.request import Limits, PreviewRequest
+from support.eventually import LIMIT
 from support.preview_connectors import PARTITION, SOURCE
 
 WORKER = WorkerConfig.of({"bootstrap.servers": "localhost:1", "value.converter": "StringConverter"})
-THREE = Limits(3, 5.0)
+THREE = Limits(3, LIMIT)
 
 
 @pytest.fixture(autouse=True)
@@ -51,7 +52,7 @@ def test_it_shows_as_many_records_as_wanted_and_commits_nothing(tmp_path: Path) 
 
 
 def test_more_records_than_one_poll_returns() -> None:
-    assert len(records(previewed(Limits(12, 5.0)))) == 12
+    assert len(records(previewed(Limits(12, LIMIT)))) == 12
 
 
 def test_it_continues_from_stored_offsets() -> None:
@@ -59,7 +60,7 @@ def test_it_continues_from_stored_offsets() -> None:
 
 
 def test_it_polls_the_tasks_in_turn() -> None:
-    assert written(previewed(Limits(7, 5.0), tasks_max="2")) == ["n1", "n2", "n3", "n4", "n5", "n1", "n2"]
+    assert written(previewed(Limits(7, LIMIT), tasks_max="2")) == ["n1", "n2", "n3", "n4", "n5", "n1", "n2"]
 
 
 def test_a_source_without_records_says_so() -> None:
@@ -114,13 +115,13 @@ def test_spark_sources_are_not_started() -> None:
 
 def test_a_converter_that_fails_is_told_with_the_outcome() -> None:
     converter = "org.apache.kafka.connect.converters.LongConverter"
-    (event,) = records(previewed(Limits(1, 5.0), value_converter=converter, errors_tolerance="all"))
+    (event,) = records(previewed(Limits(1, LIMIT), value_converter=converter, errors_tolerance="all"))
     assert (event["written"], event["error"]["stage"], event["error"]["tolerated"]) == ([], "VALUE_CONVERTER", True)
 
 
 def test_the_chain_is_shown_step_by_step() -> None:
     hoist = "org.apache.kafka.connect.transforms.HoistField$Value"
-    (event,) = records(previewed(Limits(1, 5.0), transforms="h", transforms_h_type=hoist, transforms_h_field="line"))
+    (event,) = records(previewed(Limits(1, LIMIT), transforms="h", transforms_h_type=hoist, transforms_h_field="line"))
     assert event["before"]["value"]["data"] == "n1"
     assert [step["outcome"] for step in event["steps"]] == ["changed"]
     assert event["written"][0]["value"]["text"] == "Struct{line=n1}"
