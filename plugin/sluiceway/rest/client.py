@@ -34,7 +34,7 @@ class ConnectClient:
     """Calls the REST API at ``server``. Every method blocks and raises RestError. Use it as a context manager.
 
     Args:
-        server: one address, or several of one cluster; the client uses one that responds.
+        server: one address, or several of one cluster; the client uses one that responds. An address may have a login.
         headers: sent with each request, for example a bearer token.
         login: user name and password for basic authentication.
         ca: PEM file of trusted certificate authorities.
@@ -52,7 +52,9 @@ class ConnectClient:
         certificate: tuple[str, str | None] | None = None,
         timeout: float = 60.0,
     ) -> None:
-        self._servers = [each.strip().rstrip("/") for each in ([server] if isinstance(server, str) else server)]
+        given = [each.strip().rstrip("/") for each in ([server] if isinstance(server, str) else server)]
+        self._servers = [_without_login(each) for each in given]  # httpx logs the address of each request
+        self._logins = dict(zip(self._servers, map(_login, given), strict=True))
         agent = {"User-Agent": f"sluiceway/{__version__}"}
         self._http = httpx.Client(
             headers={**agent, **(headers or {})}, auth=login, timeout=timeout, verify=_verify(ca, certificate)
@@ -248,9 +250,7 @@ class ConnectClient:
         response = self._request(method, path, body)
         document = response.json() if response.content else returns()
         if not isinstance(document, returns):
-            raise RestError(
-                0, f"{_without_login(self.server)} responded to {method} {path} with another form of JSON than expected."
-            )
+            raise RestError(0, f"{self.server} responded to {method} {path} with another form of JSON than expected.")
         return document
 
     def _request(self, method: str, path: str, body: object = None) -> httpx.Response:
@@ -261,7 +261,7 @@ class ConnectClient:
         if response.content and not response.headers.get("content-type", "").startswith("application/json"):
             raise RestError(
                 0,
-                f"{_without_login(self.server)} is not a Kafka Connect REST API: it responded with a web page.",
+                f"{self.server} is not a Kafka Connect REST API: it responded with a web page.",
             )
         return response
 
@@ -269,7 +269,8 @@ class ConnectClient:
         """Try the addresses in turn until one accepts the connection. Later requests start with that one."""
         for left in reversed(range(len(self._servers))):
             try:
-                return self._http.request(method, self.server + path, json=body)
+                login = self._logins[self.server] or httpx.USE_CLIENT_DEFAULT
+                return self._http.request(method, self.server + path, json=body, auth=login)
             except _NO_CONNECTION as error:
                 if not left:
                     raise self._unreachable(error) from error
@@ -279,7 +280,7 @@ class ConnectClient:
         raise RestError(0, "No REST API address is configured. Name one with --server.")
 
     def _unreachable(self, error: Exception) -> RestError:
-        tried = " or ".join(_without_login(each) for each in self._servers)
+        tried = " or ".join(self._servers)
         return RestError(0, f"Cannot reach the REST API at {tried}: {str(error).rstrip('.')}. {_question(str(error))}")
 
 
@@ -311,6 +312,14 @@ def _without_login(url: str) -> str:
     return f"{scheme}{mark}{rest.rpartition('@')[2]}"
 
 
+def _login(url: str) -> tuple[str, str] | None:
+    try:
+        found = httpx.URL(url)
+    except httpx.InvalidURL:  # a request says so
+        return None
+    return (found.username, found.password) if found.userinfo else None
+
+
 def _path(name: str, *parts: str) -> str:
     return "/".join(("/connectors", quote(name, safe=""), *parts))
 
@@ -319,5 +328,5 @@ def _message(response: httpx.Response) -> str:
     try:
         return str(response.json()["message"])
     except (ValueError, KeyError, TypeError):
-        request = f"{response.request.method} {_without_login(str(response.request.url))}"
+        request = f"{response.request.method} {response.request.url}"
         return f"{request}: response {response.status_code} {response.reason_phrase}"

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 import json
+import logging
 import pickle
 from collections.abc import Callable
 from typing import Any
@@ -24,6 +26,7 @@ class Recorder:
         self, answer: Any = None, *, away: tuple[str, ...] = (), failure: type[httpx.HTTPError] = httpx.ConnectError
     ) -> None:
         self.asked: list[tuple[str, str, Any]] = []
+        self.authorizations: list[str] = []
         self.answer, self.away, self.failure = answer, away, failure
 
     def client(self, *servers: str) -> ConnectClient:
@@ -33,6 +36,7 @@ class Recorder:
 
     def _respond(self, request: httpx.Request) -> httpx.Response:
         body = json.loads(request.content) if request.content else None
+        self.authorizations += request.headers.get_list("Authorization")
         self.asked.append((request.method, str(request.url).replace("http://s/", "/"), body))
         if request.url.host in self.away:
             raise self.failure("away")
@@ -106,6 +110,18 @@ def test_a_request_that_may_have_been_carried_out_is_not_sent_again() -> None:
     with recorder.client("http://a", "http://b") as client, pytest.raises(RestError):
         client.pause("x")
     assert len(recorder.asked) == 1
+
+
+def test_the_login_of_an_address_is_sent_and_is_in_no_log(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG, "httpx")
+    recorder = Recorder([], away=("a",))
+    with recorder.client("http://me:hunter2@a", "http://you:p%40ss@b:1/x") as client:
+        assert client.connectors() == []
+        assert client.server == "http://b:1/x"
+    sent = [base64.b64decode(each.partition(" ")[2]).decode() for each in recorder.authorizations]
+    assert sent == ["me:hunter2", "you:p@ss"]
+    assert "http://b:1/x/connectors" in caplog.text
+    assert not any(secret in caplog.text for secret in ("hunter2", "p%40ss", "p@ss"))
 
 
 def test_addresses_that_are_all_away_are_named_without_their_logins() -> None:
