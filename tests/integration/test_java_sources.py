@@ -365,6 +365,7 @@ def test_a_task_that_ends_its_process_or_throws_is_failed_with_the_java_trace(
     assert wanted in (result.trace or ""), result.trace
     if then != "exit":
         assert "ScriptedSource$PlainTask" in (result.trace or ""), result.trace
+    assert ("sluiceway.java.opts, such as -Xmx1g" in (result.trace or "")) == (then == "oom")
     assert task.reports.states[-1] is State.FAILED
     assert len(kafka.values(topic, 100)) == 100
     assert list(offsets.stored.values()) == [{"n": 99}], "what was sent before is committed"

@@ -28,7 +28,7 @@ from sluiceway.config.environment import for_configs
 from sluiceway.errors import ConnectError, java_text_of
 from sluiceway.folders import scratch_folder
 from sluiceway.java_plugins.class_archive import ClassArchive
-from sluiceway.java_plugins.errors import JavaProcessError, java_error
+from sluiceway.java_plugins.errors import JavaProcessError, java_error, memory_advice
 from sluiceway.java_plugins.frames import ANSWER, ERROR, REQUEST, Frame, encode, read_frame
 from sluiceway.java_plugins.helper_jar import helper_jar
 from sluiceway.java_plugins.jvm_options import jvm_options
@@ -49,6 +49,7 @@ _END_SECONDS = 5.0
 # that sets this in `preexec_fn` would fork while it has threads, so a short-lived Python process does it before Java starts.
 _DIE_WITH_PARENT = "import ctypes, os, sys; ctypes.CDLL(None).prctl(1, 9); os.execv(sys.argv[1], sys.argv[1:])"
 _CRASH_LINES = 60
+_OUT_OF_MEMORY = 53  # as in Host.java
 
 Handler = Callable[[str, Any], object]
 """Answers a request of a Java object, with a method and its arguments, on the host's thread. Must not call the host."""
@@ -330,7 +331,9 @@ def _death(name: str, code: int, crash_file: Path) -> JavaProcessError:
     if code < 0:
         how = f"signal {signal.Signals(-code).name}" if -code in set(signal.Signals) else f"signal {-code}"
     advice = "Its last messages are in this process's standard error."
-    if code == -signal.SIGKILL:
+    if code == _OUT_OF_MEMORY:
+        advice = memory_advice("java.lang.OutOfMemoryError")
+    elif code == -signal.SIGKILL:
         advice = "Somebody killed it, or the system had no memory left; sluiceway.java.opts sets its heap (-Xmx)."
     try:
         report = crash_file.read_text(errors="replace")

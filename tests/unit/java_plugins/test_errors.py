@@ -1,10 +1,12 @@
 from __future__ import annotations
 
 import copy
+from pathlib import Path
 
 import pytest
 
 from sluiceway.errors import ConfigError, ConnectError, DataError, RetriableError, java_text_of, trace_of
+from sluiceway.java_plugins import host
 from sluiceway.java_plugins.errors import JavaProcessError, java_error
 
 _CONNECT = "org.apache.kafka.connect.errors."
@@ -52,6 +54,13 @@ def test_a_process_without_memory_says_which_option_allows_more(message: str | N
     assert (f"sluiceway.java.opts, such as {option}." in told) == (option is not None)
     assert "ulimit -u" in told or option is not None
     assert str(error) == (message or error.java_class), "headers of dead letter queue records are Kafka Connect's"
+
+
+@pytest.mark.parametrize(
+    ("code", "told"), [(53, "sluiceway.java.opts, such as -Xmx1g"), (-9, "sets its heap"), (3, "standard error")]
+)
+def test_a_process_that_ended_says_what_may_have_ended_it(tmp_path: Path, code: int, told: str) -> None:
+    assert told in str(host._death("c", code, tmp_path / "none"))
 
 
 def test_a_trace_ends_with_that_of_its_java_cause() -> None:

@@ -27,6 +27,8 @@ import sun.misc.Signal;
 /** The process that runs Java plugins for a Python process. It reads requests from its input and ends with it. */
 public final class Host {
     private static final int LONGEST_TRACE = 60_000;
+    private static final int FAILED = 1;
+    private static final int OUT_OF_MEMORY = 53; // as in host.py
     private static final Map<String, Hosted.Factory> KINDS = Kinds.all();
 
     private final Frames frames;
@@ -44,11 +46,13 @@ public final class Host {
         Frames frames = new Frames(in, new FileOutputStream(arguments[0]));
         System.setIn(InputStream.nullInputStream());
         ignoreRequestsToEnd();
-        int code = 1;
+        int code = FAILED;
         try {
             LogLimit.install();
             new Host(frames).serve();
             code = 0;
+        } catch (OutOfMemoryError error) {
+            code = OUT_OF_MEMORY;
         } catch (Throwable error) {
             error.printStackTrace();
         } finally {
@@ -107,7 +111,7 @@ public final class Host {
         try {
             frames.write(Frames.ERROR, id, describe(error), null);
         } catch (Throwable again) { // without an answer Python would wait forever
-            Runtime.getRuntime().halt(1);
+            Runtime.getRuntime().halt(again instanceof OutOfMemoryError ? OUT_OF_MEMORY : FAILED);
         }
     }
 
