@@ -12,14 +12,17 @@ import httpx
 import pytest
 
 from sluiceway import discovery
+from sluiceway.herder.validation import plugin_config
 from sluiceway.java_plugins import finder, versions
 from sluiceway.java_plugins.finder import use_java_plugins
 from sluiceway.java_plugins.index import PluginIndex
 from sluiceway.java_plugins.plugin_types import SERVICES
+from sluiceway.java_plugins.runtime_jars import runtime_jars
 from sluiceway.java_plugins.versions import check_versions
+from sluiceway.stack import maven
 from support.java_classes import SOURCE, class_file, write_jar
 from support.java_plugins import CAMEL_TIMER, CONNECT_FILE, fetch_runtime, forget_plugins, plugin_folder, plugin_from
-from support.peer import PeerStandalone
+from support.peer import COORDINATES, PeerStandalone
 
 pytestmark = pytest.mark.timeout(600)
 
@@ -53,6 +56,38 @@ _WITHOUT_VERSION = {
     "Overflows": "private final Object again = new Overflows<R>();",
     "PrivateConstructor": "private PrivateConstructor() {}",
 }
+_PROBE = """
+package probe;
+import org.apache.kafka.common.config.ConfigDef;
+import org.apache.kafka.connect.connector.ConnectRecord;
+import org.apache.kafka.connect.transforms.predicates.Predicate;
+public class Probe<R extends ConnectRecord<R>> implements Predicate<R> {
+    public ConfigDef config() {
+        StringBuilder missing = new StringBuilder();
+        for (String each : "%s".split(" "))
+            try {
+                Class.forName(each, false, getClass().getClassLoader());
+            } catch (ClassNotFoundException error) {
+                missing.append(each).append(' ');
+            }
+        return new ConfigDef().define("probe", ConfigDef.Type.STRING, "", ConfigDef.Importance.LOW, missing.toString());
+    }
+    public boolean test(R record) { return true; }
+    public void configure(java.util.Map<String, ?> config) {}
+    public void close() {}
+}
+"""
+_OF_CLASS_PATH = """
+    javax.xml.bind.JAXBContext javax.activation.DataHandler jakarta.xml.bind.JAXBContext jakarta.activation.DataSource
+    jakarta.annotation.PostConstruct jakarta.inject.Inject jakarta.servlet.http.HttpServlet jakarta.validation.Validator
+    jakarta.ws.rs.core.Response org.glassfish.jersey.client.JerseyClientBuilder org.glassfish.jersey.server.ResourceConfig
+    org.glassfish.jersey.servlet.ServletContainer org.glassfish.jersey.uri.UriTemplate org.glassfish.hk2.api.ServiceLocator
+    org.eclipse.jetty.client.HttpClient org.eclipse.jetty.server.Server org.eclipse.jetty.util.ssl.SslContextFactory
+    org.eclipse.jetty.ee10.servlet.ServletContextHandler com.fasterxml.jackson.jakarta.rs.json.JacksonJsonProvider
+    com.fasterxml.jackson.module.jakarta.xmlbind.JakartaXmlBindAnnotationModule io.github.classgraph.ClassGraph
+    io.swagger.v3.oas.annotations.Operation javassist.ClassPool org.aopalliance.intercept.MethodInterceptor
+    org.jose4j.jwt.JwtClaims org.apache.maven.artifact.versioning.VersionRange com.fasterxml.jackson.databind.ObjectMapper
+"""
 _REMOVE = """
 import sys, zipfile
 with zipfile.ZipFile(sys.argv[1]) as old: kept = {n: old.read(n) for n in old.namelist() if n != sys.argv[2]}
@@ -186,6 +221,16 @@ def _shared_cache(tmp_path: Path) -> Path:
         if each.name not in ("scans", "tests.lock"):
             (cache / "java-plugins" / each.name).symlink_to(each)
     return cache.parent
+
+
+def test_plugins_have_the_classes_of_a_workers_class_path(tmp_path: Path) -> None:
+    worker = {jar.name for jar in maven.resolve(COORDINATES, title="Kafka Connect")}
+    assert worker - {jar.name for jar in runtime_jars()} == {"connect-file-4.3.0.jar"}
+
+    plugin_from(tmp_path / "plugins", "probe", {"Probe": _PROBE % " ".join([*_OF_CLASS_PATH.split(), "org.example.Missing"])})
+    use_java_plugins([tmp_path / "plugins"], {})
+    [key] = plugin_config("probe.Probe")
+    assert key.documentation.split() == ["org.example.Missing"]
 
 
 def test_no_java_starts_for_a_plugin_path_without_java_plugins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -24,7 +24,7 @@ from sluiceway.herder.reconcile import desired_task_configs
 from sluiceway.java_plugins import finder
 from sluiceway.java_plugins.host import MAIN_CLASS
 from sluiceway.java_plugins.hosts import close_shared_host
-from sluiceway.java_plugins.runtime_jars import EXCLUDED, RUNTIME_JARS, fetched_home, install_runtime, runtime_jars
+from sluiceway.java_plugins.runtime_jars import RUNTIME_JARS, fetched_home, install_runtime, runtime_jars
 from sluiceway.java_runtime import find_java
 from sluiceway.stack import maven
 from sluiceway.storage.interfaces import OffsetBackingStore
@@ -36,6 +36,7 @@ from support.eventually import eventually
 CONNECT_FILE = ("org.apache.kafka:connect-file:4.3.0",)
 DEBEZIUM_POSTGRES = ("io.debezium:debezium-connector-postgres:3.7.0.Final",)
 DEBEZIUM_MARIADB = ("io.debezium:debezium-connector-mariadb:3.5.0.Final",)
+DEBEZIUM_MYSQL = ("io.debezium:debezium-connector-mysql:3.5.0.Final",)
 DEBEZIUM_JDBC = ("io.debezium:debezium-connector-jdbc:3.3.1.Final",)
 CAMEL_TIMER = ("org.apache.camel.kafkaconnector:camel-timer-kafka-connector:0.7.2",)
 
@@ -50,9 +51,9 @@ _NOT_IN_PLUGINS = ("org.apache.kafka:connect-api", "org.apache.kafka:kafka-clien
 def fetch_runtime() -> None:
     """Download the jars of Connect's runtime, unless they are there."""
     with file_lock(cache_home() / "java-plugins" / "tests.lock"):
-        if not (fetched_home() / "libs").is_dir():
+        if not all((fetched_home() / "libs" / jar.file_name).is_file() for jar in RUNTIME_JARS):
             coordinates = [jar.coordinates for jar in RUNTIME_JARS]
-            install_runtime(maven.resolve(coordinates, exclude=EXCLUDED, title="Kafka Connect's runtime"), fetched_home())
+            install_runtime(maven.resolve(coordinates, title="Kafka Connect's runtime"), fetched_home())
 
 
 def plugin_folder(plugin_path: Path, name: str, coordinates: Sequence[str], exclude: Sequence[str] = _NOT_IN_PLUGINS) -> Path:

@@ -9,7 +9,7 @@ from sluiceway.errors import ConnectError, MissingToolError
 from sluiceway.java_plugins.installed import InstalledPlugin, PluginFolder, read_lock
 from sluiceway.java_plugins.location_scan import scan_location
 from sluiceway.java_plugins.locations import plugin_locations
-from sluiceway.java_plugins.runtime_jars import EXCLUDED, RUNTIME_JARS, fetched_home, install_runtime, runtime_jars
+from sluiceway.java_plugins.runtime_jars import RUNTIME_JARS, fetched_home, install_runtime, runtime_jars
 from sluiceway.stack import maven
 from sluiceway.stack.downloads import is_url
 from sluiceway.stack.maven import Progress
@@ -92,7 +92,7 @@ def _require_plugins(content: Path, source: str) -> None:
 def fetch_runtime(to: Path | None, progress: Progress) -> Path:
     """Download the jars of Kafka Connect's runtime to a folder (default: in the cache folder). Return the folder of the jars."""
     coordinates = [jar.coordinates for jar in RUNTIME_JARS]
-    jars = maven.resolve(coordinates, exclude=EXCLUDED, title="Kafka Connect's runtime (about 28 MB)", progress=progress)
+    jars = maven.resolve(coordinates, title="Kafka Connect's runtime (about 36 MB)", progress=progress)
     return install_runtime(jars, to.absolute() if to is not None else fetched_home())
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from sluiceway.errors import ConnectError, MissingToolError
 from sluiceway.java_plugins import runtime_jars
-from sluiceway.java_plugins.runtime_jars import RUNTIME_JARS, fetched_home, install_runtime
+from sluiceway.java_plugins.runtime_jars import PROVIDED, RUNTIME_JARS, fetched_home, install_runtime
 
 
 @pytest.fixture(autouse=True)
@@ -36,17 +36,32 @@ def test_without_any_the_error_names_both_ways(monkeypatch: pytest.MonkeyPatch, 
     assert f"{tmp_path}/libs has no jars; {fetched_home()}/libs has no jars" in str(raised.value)
 
 
-def test_a_kafka_installation_comes_first(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_kafka_installation_comes_first_with_all_its_jars(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     home = fill(tmp_path / "kafka/libs", connect_runtime="4.4.1", log4j_api="2.30.0")
     fill(fetched_home() / "libs")
-    (home / "libs/jetty-server-12.jar").touch()
+    (home / "libs/rocksdbjni-9.jar").touch()
     monkeypatch.setenv("KAFKA_HOME", str(home))
 
-    names = {jar.name for jar in runtime_jars.runtime_jars()}
+    found = runtime_jars.runtime_jars()
 
-    assert {jar.parent for jar in runtime_jars.runtime_jars()} == {home / "libs"}
-    assert {"connect-runtime-4.4.1.jar", "log4j-api-2.30.0.jar"} <= names
-    assert "jetty-server-12.jar" not in names
+    assert sorted(found) == sorted((home / "libs").glob("*.jar"))
+    assert [found[number].name for number in (0, 10)] == ["lz4-java-1.10.2.jar", "connect-runtime-4.4.1.jar"]
+
+
+def test_a_kafka_installation_needs_no_jar_that_only_plugins_may_need(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    home = fill(tmp_path / "kafka/libs")
+    fill(fetched_home() / "libs")
+    for jar in RUNTIME_JARS:
+        if jar.module not in PROVIDED:
+            (home / "libs" / jar.file_name).unlink()
+    monkeypatch.setenv("KAFKA_HOME", str(home))
+    assert len(runtime_jars.runtime_jars()) == len(PROVIDED)
+
+    (home / "libs/connect-json-4.3.0.jar").unlink()
+    assert {jar.parent for jar in runtime_jars.runtime_jars()} == {fetched_home() / "libs"}
+    (fetched_home() / "libs/jersey-server-3.1.10.jar").unlink()  # a download of another version of this project
+    with pytest.raises(MissingToolError, match=r"has no connect-json; .* has no jersey-server"):
+        runtime_jars.runtime_jars()
 
 
 def test_an_old_kafka_installation_is_not_used(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -77,4 +92,6 @@ def test_only_jars_with_the_pinned_digest_are_installed(monkeypatch: pytest.Monk
 
 
 def test_each_jar_has_a_license() -> None:
-    assert {jar.license for jar in RUNTIME_JARS} == {"Apache-2.0", "BSD-2-Clause", "EPL-2.0", "MIT"}
+    assert {jar.license for jar in RUNTIME_JARS} == {
+        *("Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "CDDL-1.0", "EPL-2.0", "MIT"),
+    }
