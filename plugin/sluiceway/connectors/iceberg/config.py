@@ -20,6 +20,7 @@ CATALOG_TYPE = "iceberg.catalog.type"
 URI = "iceberg.catalog.uri"
 CREDENTIAL = "iceberg.catalog.credential"
 TOKEN = "iceberg.catalog.token"  # noqa: S105 (a key's name)
+HADOOP_FOLDER = "iceberg.hadoop-conf-dir"
 COMMIT_BRANCH = "iceberg.tables.default-commit-branch"
 
 _CATALOG, _TABLES, _NO_EFFECT = "Catalog", "Tables", "Without effect"
@@ -88,6 +89,15 @@ SINK = CATALOG + ConfigDef(
         _ignored(
             name="iceberg.coordinator.transactional.prefix", doc="The prefix of the coordinator's transactional id." + _CONTROL
         ),
+        _ignored(
+            name="iceberg.coordinator.transactional.suffix", doc="The suffix of the coordinator's transactional id." + _CONTROL
+        ),
+        _ignored(name="iceberg.connect.group-id", doc="The consumer group whose offsets the coordinator commits." + _CONTROL),
+        _text(
+            name=HADOOP_FOLDER,
+            importance=Importance.LOW,
+            doc="The folder of Hadoop's configuration, which is refused: set the storage's keys below iceberg.catalog.",
+        ),
     ]
 )
 
@@ -102,8 +112,8 @@ def catalog_problems(config: Mapping[str, str]) -> dict[str, str]:
         catalog_properties(keys_below(config, "iceberg.catalog."))
     except ConfigError as error:
         found[error.name or CATALOG_TYPE] = error.message or str(error)
-    if any(name.startswith("iceberg.hadoop.") or name == "iceberg.hadoop-conf-dir" for name in config):
-        found["iceberg.hadoop-conf-dir"] = (
+    if any(name.startswith("iceberg.hadoop.") or name == HADOOP_FOLDER for name in config):
+        found[HADOOP_FOLDER] = (
             "Hadoop's configuration is not read; set the storage's keys below iceberg.catalog., such as s3.endpoint"
         )
     return found

@@ -29,7 +29,7 @@ from sluiceway.connectors.cdc.keys import (
 from sluiceway.connectors.cdc.mysql.connection import BUILT_IN_DATABASES, ConnectionSettings
 from sluiceway.connectors.cdc.mysql.ddl_filter import DDL_FILTER
 from sluiceway.connectors.cdc.naming_strategies import NAMING_STRATEGY, NAMING_STRATEGY_DOC
-from sluiceway.connectors.cdc.without_effect import OF_BINLOG
+from sluiceway.connectors.cdc.without_effect import OF_BINLOG, UNREAD_IN_BINLOG
 from sluiceway.errors import ConnectError
 
 HISTORY = "schema.history.internal."
@@ -187,7 +187,7 @@ _VALIDATORS: dict[str, Validator] = {
     f"{HISTORY}kafka.topic": REQUIRED,
 }
 
-DEFINITION: ConfigDef = config_def(_OWN, _VALIDATORS, "Connector", OF_BINLOG)
+DEFINITION: ConfigDef = config_def([*_OWN, *UNREAD_IN_BINLOG], _VALIDATORS, "Connector", OF_BINLOG)
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ from sluiceway.connectors.cdc.keys import (
     invalid,
     one_of,
 )
-from sluiceway.connectors.cdc.without_effect import OF_POSTGRESQL
+from sluiceway.connectors.cdc.without_effect import OF_POSTGRESQL, UNREAD_IN_POSTGRESQL
 
 _SLOT = re.compile(r"[a-z0-9_]{1,63}")
 
@@ -68,7 +68,6 @@ _KEYS: list[Entry] = [
         MEDIUM,
         "When to read the tables: initial, always, initial_only, no_data, when_needed, configuration_based.",
     ),
-    ("snapshot.mode.custom.name", STRING, None, LOW, "The name of a custom snapshotter; custom ones are not supported."),
     ("snapshot.isolation.mode", STRING, "serializable", LOW, "The isolation of a snapshot's transaction."),
     ("snapshot.locking.mode", STRING, "none", LOW, "Whether a snapshot locks tables against changes of their columns."),
     ("snapshot.query.mode", STRING, "select_all", LOW, "How a snapshot reads tables."),
@@ -135,4 +134,4 @@ _VALIDATORS: dict[str, Validator] = {
     ),
 }
 
-CONFIG = config_def(_KEYS, _VALIDATORS, "PostgreSQL", OF_POSTGRESQL)
+CONFIG = config_def([*_KEYS, *UNREAD_IN_POSTGRESQL], _VALIDATORS, "PostgreSQL", OF_POSTGRESQL)

@@ -62,7 +62,49 @@ def _no_truncation(name: str, value: object) -> None:
         raise ConfigError(name, value, "truncations are not supported; leave it false, and they are dropped")
 
 
+def _only(default: str) -> Check:
+    def check(name: str, value: object) -> None:
+        if value is not None and value != default:
+            raise ConfigError(name, value, f"only {default} is supported; leave it out, or use Debezium's Java class")
+
+    return Check(check, default)
+
+
 _text = functools.partial(ConfigKey, type=Type.STRING, importance=Importance.MEDIUM)
+_unread = functools.partial(ConfigKey, importance=Importance.LOW, group="Without effect")
+_NO_EFFECT = "Accepted, but without effect here."
+_COLLECTIONS = "io.debezium.sink.naming.DefaultCollectionNamingStrategy"
+_COLUMNS = "io.debezium.connector.jdbc.naming.DefaultColumnNamingStrategy"
+_DEFAULTS = {
+    "collection.naming.strategy": (_COLLECTIONS, "The class that names tables."),
+    "table.naming.strategy": (_COLLECTIONS, "The former name of collection.naming.strategy."),
+    "column.naming.strategy": (_COLUMNS, "The class that names columns."),
+    "collection.table.format": ("${table}", "The form of the tables' names after collection.name.format."),
+    "cloud.events.schema.name.pattern": (r".*CloudEvents\.Envelope$", "The schemas of records that are CloudEvents."),
+}
+"""Keys whose default is the only value, with it and their documentation."""
+
+_UNREAD = (
+    _unread(name="connection.pool.min_size", type=Type.INT, default=5, doc=f"The least connections. {_NO_EFFECT}"),
+    _unread(name="connection.pool.max_size", type=Type.INT, default=32, doc=f"The most connections. {_NO_EFFECT}"),
+    _unread(name="connection.pool.acquire_increment", type=Type.INT, default=32, doc=f"Connections opened at once. {_NO_EFFECT}"),
+    _unread(name="connection.pool.timeout", type=Type.LONG, default=1800, doc=f"Seconds of an idle connection. {_NO_EFFECT}"),
+    _unread(
+        name="connection.restart.on.errors",
+        type=Type.BOOLEAN,
+        default=False,
+        doc=f"Whether a lost connection is opened again, as it is in any case. {_NO_EFFECT}",
+    ),
+    _unread(
+        name="dialect.postgres.postgis.schema", type=Type.STRING, default="public", doc=f"The schema of PostGIS. {_NO_EFFECT}"
+    ),
+    _unread(
+        name="dialect.sqlserver.identity.insert",
+        type=Type.BOOLEAN,
+        default=False,
+        doc=f"Whether identity columns of SQL Server are written. {_NO_EFFECT}",
+    ),
+)
 _list = functools.partial(ConfigKey, type=Type.LIST, default=[], importance=Importance.LOW)
 
 DEBEZIUM = ConfigDef([CONNECTION[CONNECTION_URL], CONNECTION[CONNECTION_PASSWORD]]).define(
@@ -143,6 +185,11 @@ DEBEZIUM = ConfigDef([CONNECTION[CONNECTION_URL], CONNECTION[CONNECTION_PASSWORD
         _list(name=FIELD_INCLUDE_LIST, doc="The fields to write, as field or topic:field; all if empty."),
         _list(name=FIELD_EXCLUDE_LIST, doc="The fields of values to leave out, as field or topic:field."),
         *(own.SINK[name] for name in (own.EXACTLY_ONCE, own.OFFSETS_TABLE, UNREACHABLE_MS)),
+        *(
+            _text(name=name, default=default, importance=Importance.LOW, validator=_only(default), doc=f"{doc} Only the default.")
+            for name, (default, doc) in _DEFAULTS.items()
+        ),
+        *_UNREAD,
     ]
 )
 

@@ -48,8 +48,22 @@ def test_a_config_of_debeziums_sink_is_translated() -> None:
         ({"use.time.zone": "Mars"}, "use.time.zone", "Mars"),
         ({"truncate.enabled": "true"}, "truncate.enabled", "dropped"),
         ({"field.include.list": "a", "field.exclude.list": "b"}, "field.exclude.list", "field.include.list"),
+        *(
+            ({key: "org.example.Names"}, key, "or use Debezium's Java class")
+            for key in (
+                *("collection.naming.strategy", "table.naming.strategy", "column.naming.strategy"),
+                *("collection.table.format", "cloud.events.schema.name.pattern"),
+            )
+        ),
     ],
 )
 def test_errors_name_the_keys_of_debeziums_config(changes: dict[str, str], key: str, message: str) -> None:
     found = DebeziumJdbcSinkConnector.validate({**CONFIG, **changes})
     assert message in found[key].errors[0]
+
+
+def test_the_default_of_a_key_with_one_value_is_accepted() -> None:
+    defaults = {key.name: str(key.default) for key in DebeziumJdbcSinkConnector.config_def() if "Only the default." in key.doc}
+    assert len(defaults) == 5
+    found = DebeziumJdbcSinkConnector.validate({**CONFIG, **defaults})
+    assert not {name: each.errors for name, each in found.items() if each.errors}
