@@ -112,5 +112,5 @@ def _show(document: object, rows: Rows, options: argparse.Namespace) -> None:
 
 def _refuse_passwords(servers: tuple[str, ...]) -> None:
     for server in servers:
-        if "@" in server.partition("://")[2].partition("/")[0]:
+        if "@" in server.partition("://")[2]:
             raise ConfigError("A server address must not hold a login. Use --username with --password-file or --password-env.")

@@ -103,7 +103,8 @@ def test_a_credential_that_is_not_there_is_told_by_where_it_should_be(capsys: py
 
 
 def test_a_password_in_an_address_is_not_kept(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["contexts", "set", "x", "--server", "http://me:hunter2@host"]) == 1
+    for login in ("me:hunter2", "me:hunter/2"):
+        assert main(["contexts", "set", "x", "--server", f"http://{login}@host"]) == 1
     assert "hunter2" not in capsys.readouterr().err
     assert context_file.load().by_name == {}
 
