@@ -8,7 +8,7 @@ unexport PYTHONDONTWRITEBYTECODE
 .DEFAULT_GOAL := help
 .PHONY: help demo demo-hdfs down test check proof lint style types imports site format docs test-airflow test-clusters build-kubernetes test-kubernetes
 .PHONY: faults bench bench-airflow bench-frames bench-many bench-scaling clean test-columns test-frames bench-rest bench-rest-versions
-.PHONY: test-docs test-executors test-preview test-security test-stores test-plugins test-plugins-cdc test-plugins-kills bench-plugins test-cdc test-page
+.PHONY: test-docs test-executors test-preview test-security test-security-cases test-stores test-plugins test-plugins-cdc test-plugins-kills bench-plugins test-cdc test-page
 .PHONY: test-matrix test-airflow-versions test-own-airflow bench-metrics test-lineage test-metrics test-cdc-keys test-cdc-kills bench-cdc screenshots mutants mutants-map
 
 help:  ## list the targets
@@ -107,14 +107,16 @@ test-frames: $(VENV)/.ready  ## kill sinks to files and tables, and SparkSource,
 		tests/integration/test_spark_formats.py -m long -p no:cacheprovider
 	$(BIN)/python -m pytest tests/frames -v -s -p no:cacheprovider
 
-test-security: $(VENV)/.ready build/fab/.ready  ## names, records, configs, bytes of protocols, and REST bodies with generated content, roles, and canaries; hours (CASES=1000000)
-	CASES=$${CASES:-1000000} SLUICEWAY_FUZZ_REQUESTS=$${CASES:-1000000} $(BIN)/python -m pytest tests/unit/security \
-		tests/unit/connectors/test_path_elements.py tests/unit/connectors/jdbc/test_url.py tests/unit/rest/test_fuzz.py \
-		--timeout 0 -v -p no:cacheprovider
+test-security: test-security-cases build/fab/.ready  ## generated cases, roles, canaries, and names on real stores; hours (CASES=1000000 FIRST=0 SEED=0)
 	$(BIN)/python -m pytest tests/unit/provider/api tests/unit/preview tests/integration/test_isolated_requests.py \
-		tests/integration/test_spark_secrets.py tests/airflow/test_roles.py tests/airflow/test_canaries.py -v -p no:cacheprovider
+		tests/integration/test_spark_secrets.py tests/integration/test_names_of_records.py tests/airflow/test_roles.py tests/airflow/test_canaries.py -v -p no:cacheprovider
 	AIRFLOW__CORE__AUTH_MANAGER=airflow.providers.fab.auth_manager.fab_auth_manager.FabAuthManager \
 		build/fab/bin/python -m pytest tests/airflow/test_roles.py -v -p no:cacheprovider
+
+test-security-cases: $(VENV)/.ready  ## names, records, configs, bytes of protocols, and REST bodies with generated content (CASES=250000 FIRST=0 SEED=0)
+	CASES=$${CASES:-1000000} $(BIN)/python -m pytest tests/unit/security tests/unit/connectors/test_path_elements.py \
+		tests/unit/connectors/jdbc/test_url.py tests/unit/provider/lineage/test_datasets.py tests/unit/rest/test_fuzz.py \
+		-n 2 --timeout 0 -q -p no:cacheprovider
 
 # FAB's auth manager, and the packages of the environment.
 build/fab/.ready: $(VENV)/.ready

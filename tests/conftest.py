@@ -102,6 +102,15 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
     _seconds[report.nodeid.partition("::")[0]] += report.duration
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    """Take the figures of a worker, which has none if it died."""
+    output = getattr(node, "workeroutput", {})
+    fuzz.FIGURES.extend(output.get("figures", ()))
+    for test, (cases, seconds) in output.get("ran", {}).items():
+        fuzz.ran(test, cases, seconds)
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_report_teststatus(report: pytest.TestReport, config: pytest.Config) -> tuple[str, str, str] | None:
     """Name a failed test among the dots at once: a run of minutes may be ended before its summary."""
@@ -111,7 +120,9 @@ def pytest_report_teststatus(report: pytest.TestReport, config: pytest.Config) -
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Write the durations, if asked to; modules that did not run keep theirs."""
+    """Give the figures of a worker to the controlling process. Write the durations, if asked to; others keep theirs."""
+    if hasattr(session.config, "workeroutput"):
+        session.config.workeroutput |= {"figures": fuzz.FIGURES, "ran": fuzz.RAN}
     if session.config.option.write_durations and not hasattr(session.config, "workerinput"):
         known = {name: taken for name, taken in json.loads(DURATIONS.read_text()).items() if Path(name).exists()}
         new = {name: round(taken, 1) for name, taken in _seconds.items()}
@@ -120,8 +131,8 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Print the figures of tests with generated arguments, if ``CASES`` was set, and of others of `make test-security`."""
-    for figure in fuzz.FIGURES:
-        terminalreporter.write_line(figure)
+    for line in (*fuzz.table(), *fuzz.FIGURES):
+        terminalreporter.write_line(line)
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:

@@ -2,11 +2,13 @@
 
 Hypothesis generates arguments, and each of them is varied some times, which is much faster. `make test` runs a slice. ``CASES``
 sets the number of cases of each test (`make test-security`), in rounds with new seeds, because Hypothesis keeps what it has
-tried; the figures are printed.
+tried. ``FIRST`` is the number of cases that earlier runs had, so that runs one after the other make a large number without a
+gap or a repetition, and ``SEED`` chooses other cases. A table of what ran is printed.
 """
 
 from __future__ import annotations
 
+import functools
 import inspect
 import logging
 import os
@@ -25,9 +27,14 @@ from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
 FIGURES: list[str] = []
-"""What ran, for the end of the run: also what other tests of `make test-security` asked and searched."""
+"""What other tests of `make test-security` asked and searched, for the end of the run."""
+
+RAN: dict[str, tuple[int, float]] = {}
+"""The cases that ran and their seconds of CPU time, by test."""
 
 CASES = int(os.environ.get("CASES", "0"))
+FIRST = int(os.environ.get("FIRST", "0"))
+SEED = int(os.environ.get("SEED", "0"))
 _SLICE = 4
 _ROUND = 1_000
 _VARIATIONS = 50
@@ -73,6 +80,26 @@ def refused_cleanly(*errors: type[Exception]) -> Iterator[None]:
             cause = cause.__cause__ or cause.__context__
 
 
+def of_this_run(share: float = 1, size: int = 1) -> range:
+    """Return the numbers of this run's groups of ``size`` cases, if a test has ``share`` of the cases."""
+    return range(-(-int(FIRST * share) // size), -(-int((FIRST + CASES) * share) // size))
+
+
+def ran(test: str, cases: int, seconds: float) -> None:
+    """Note cases that ran, and their seconds of CPU time."""
+    before = RAN.get(test, (0, 0.0))
+    RAN[test] = (before[0] + cases, before[1] + seconds)
+
+
+def table() -> list[str]:
+    """Return the lines of a table of what ran, none without ``CASES``."""
+    if not RAN:
+        return []
+    rows = [*sorted(RAN.items()), ("all", (sum(cases for cases, _ in RAN.values()), sum(took for _, took in RAN.values())))]
+    head = f"cases {FIRST:,} to {FIRST + CASES:,} of each target, seed {SEED}"
+    return [head, "      cases   CPU s  test", *(f"{cases:>11,} {took:>7,.0f}  {test}" for test, (cases, took) in rows)]
+
+
 def fuzz(
     varied: str, *, share: float = 1, **strategies: SearchStrategy[Any]
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
@@ -80,30 +107,31 @@ def fuzz(
     generated = inspect.Signature([inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY) for name in ("dice", *strategies)])
 
     def decorate(test: Callable[..., None]) -> Callable[..., None]:
-        def examples(count: int, number: int, fixed: dict[str, Any]) -> None:
+        def examples(numbers: range, fixed: dict[str, Any]) -> int:
+            """Run examples with these numbers. Return how many cases they had."""
+            count = 0
+
             def case(dice: random.Random, **arguments: Any) -> None:
-                with memory(), _no_log():
+                nonlocal count
+                value = arguments[varied]
+                with memory(), _no_log(), processor_time() as restart:
                     for repeat in range(_VARIATIONS):
-                        value = arguments[varied]
                         given_ones = arguments if not repeat else {**arguments, varied: vary(dice, value)}
-                        with processor_time():
-                            test(**fixed, **given_ones)
+                        restart()
+                        test(**fixed, **given_ones)
+                count += _VARIATIONS
 
             case.__signature__ = generated  # type: ignore[attr-defined] # Hypothesis finds arguments by name
-            chosen = settings(max_examples=count, suppress_health_check=list(HealthCheck), database=None)
+            chosen = settings(max_examples=len(numbers), suppress_health_check=list(HealthCheck), database=None)
             dice = st.integers(0, 2**32).map(random.Random)
-            seed(number)(chosen(given(dice=dice, **strategies)(case)))()
+            seed(f"{SEED} {numbers.start}")(chosen(given(dice=dice, **strategies)(case)))()
+            return count
 
         def fuzzed(**fixed: Any) -> None:
-            if not CASES:
-                examples(_SLICE, 0, fixed)
-                return
-            began, wanted = time.monotonic(), -(-int(CASES * share) // _VARIATIONS)
-            for number in range(-(-wanted // _ROUND)):
-                examples(min(_ROUND, wanted - number * _ROUND), number, fixed)
-            took = time.monotonic() - began
-            what = ", ".join([test.__name__, *map(str, fixed.values())])
-            FIGURES.append(f"{wanted * _VARIATIONS:>11,} cases in {took:5,.0f} s: {what}")
+            numbers, began = of_this_run(share, _VARIATIONS) if CASES else range(_SLICE), time.process_time()
+            count = sum(examples(numbers[at : at + _ROUND], fixed) for at in range(0, len(numbers), _ROUND))
+            if CASES:
+                ran(test.__name__, count, time.process_time() - began)
 
         fuzzed.__name__, fuzzed.__doc__, fuzzed.__module__ = test.__name__, test.__doc__, test.__module__
         fixtures = [each for name, each in inspect.signature(test).parameters.items() if name not in strategies]
@@ -153,16 +181,20 @@ def _spliced(dice: random.Random, value: Any) -> Any:
 
 
 @contextmanager
-def processor_time(seconds: float = _SECONDS) -> Iterator[None]:
-    """Raise HangError in a block that takes more CPU time. For the main thread."""
+def processor_time(seconds: float = _SECONDS) -> Iterator[Callable[[], object]]:
+    """Raise HangError in a block that takes more CPU time, counted again from each call of what is yielded.
+
+    For the main thread.
+    """
 
     def ended(_number: int, _frame: FrameType | None) -> None:
         raise HangError(f"more than {seconds:g} s of CPU time")
 
     before = signal.signal(signal.SIGVTALRM, ended)
-    signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
+    restart = functools.partial(signal.setitimer, signal.ITIMER_VIRTUAL, seconds)
+    restart()
     try:
-        yield
+        yield restart
     finally:
         signal.setitimer(signal.ITIMER_VIRTUAL, 0)
         signal.signal(signal.SIGVTALRM, before)

@@ -1,13 +1,12 @@
 """A fuzz of the whole API: no 500 that Kafka Connect would not give, no traceback and no secret in any answer.
 
 Each run puts requests made at random from a seed to a server that keeps its state, as a hostile client would. The number of
-requests is 300; ``SLUICEWAY_FUZZ_REQUESTS`` sets another.
+requests is 300; ``CASES`` sets another, as in ``tests/support/fuzz.py``.
 """
 
 from __future__ import annotations
 
 import json
-import os
 import random
 import re
 import time
@@ -17,10 +16,10 @@ from typing import Any
 import pytest
 
 from sluiceway.api import TopicPartition
-from support.fuzz import CASES, FIGURES
+from support.fuzz import CASES, SEED, of_this_run, ran
 from support.rest_replay import Connect
 
-REQUESTS = int(os.environ.get("SLUICEWAY_FUZZ_REQUESTS", "300"))
+REQUESTS = 500 if CASES else 150  # to each server
 SECRET = "hunter2-do-not-tell"
 AS_IN_CONNECT = re.compile(
     r"(Offset|Partition) objects |The value for the 'position' key|Offsets may only contain primitive|Failed to (modify|alter) "
@@ -131,7 +130,7 @@ KEYS = [
 class Fuzzer:
     """Makes requests: mostly almost right ones, since those get far."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: str) -> None:
         self._random = random.Random(seed)  # noqa: S311 (no secret)
 
     def request(self) -> tuple[str, str, dict[str, str], bytes | None]:
@@ -257,12 +256,12 @@ class Fuzzer:
         return self._random.choice(METHODS), "/" + "/".join(parts) + query, self._rarely([{}, [], None, "x"], None)
 
 
-@pytest.mark.parametrize("seed", [1, 2])
-def test_no_request_gets_more_out_of_the_api_than_an_answer_in_connects_form(seed: int) -> None:
-    connect, fuzzer, began = Connect(places=[TopicPartition("t", 0)]), Fuzzer(seed), time.monotonic()
+@pytest.mark.parametrize("server", of_this_run(size=REQUESTS) if CASES else (1, 2))
+def test_no_request_gets_more_out_of_the_api_than_an_answer_in_connects_form(server: int) -> None:
+    connect, fuzzer, began = Connect(places=[TopicPartition("t", 0)]), Fuzzer(f"{SEED} {server}"), time.process_time()
     codes: dict[int, int] = {}
     with connect.http:  # one thread for all requests
-        for _ in range(REQUESTS // 2):
+        for _ in range(REQUESTS):
             for name, config in (
                 ("s", {"connector.class": "FileStreamSource", "topic": "t", "file": "/f"}),
                 ("k", {"connector.class": "FileStreamSink", "topics": "t"}),
@@ -276,7 +275,7 @@ def test_no_request_gets_more_out_of_the_api_than_an_answer_in_connects_form(see
             _check(answer, told, method)
     assert {200, 400, 404} <= codes.keys(), codes
     if CASES:
-        FIGURES.append(f"{REQUESTS // 2:>11,} requests in {time.monotonic() - began:5,.0f} s: the REST API, seed {seed}")
+        ran("test_no_request_gets_more_out_of_the_api_than_an_answer_in_connects_form", REQUESTS, time.process_time() - began)
 
 
 def _check(answer: Any, told: str, method: str) -> None:

@@ -77,7 +77,10 @@ def test_urls_of_databases(text: str) -> None:
         parse_url(text)
 
 
-@fuzz("text", text=TEXTS | st.text("ab[](){}*+?|\\^$.-,&pPLQE0123", max_size=20))
+PATTERNS = st.text("ab[](){}*+?|\\^$.-,&pPLQE0123", max_size=20) | st.text(max_size=30) | st.sampled_from(["(a+)+", "[1,2)"])
+
+
+@fuzz("text", text=PATTERNS)
 def test_regular_expressions(text: str) -> None:
     with refused_cleanly(ValueError, ConfigError):
         compile_java(text)

@@ -14,7 +14,7 @@ from sluiceway.config.masking import is_secret, shown
 from sluiceway.config.variables import Resolver, references
 from sluiceway.herder.discretion import discreet_trace
 from sluiceway.provider.driver.submit_command import masked as masked_command
-from support.fuzz import CASES, processor_time
+from support.fuzz import CASES, FIRST, SEED, processor_time
 
 RESOLVER = Resolver.of({"config.providers": "env", "config.providers.env.class": "EnvVarConfigProvider"})
 FUNCTIONS: dict[str, Callable[[str], object]] = {
@@ -34,7 +34,7 @@ SECONDS = 3.0  # quadratic time is that of billions of steps, and linear time is
 
 def _values() -> list[str]:
     """Return long texts: each piece repeated, and repetitions of some that are chosen at random, with another end."""
-    dice = random.Random(0)  # noqa: S311 (test data)
+    dice = random.Random(f"{SEED} {FIRST}")  # noqa: S311 (test data)
     chosen = [[piece] for piece in PIECES] + [dice.choices(PIECES, k=dice.randint(2, 4)) for _ in range(max(6, CASES // 500))]
     parts = ["".join(each) for each in chosen]
     return [part * (LENGTH // len(part)) + dice.choice(["", "", *PIECES]) for part in parts]

@@ -101,7 +101,7 @@ FORMS = [
 
 
 @pytest.mark.parametrize("form", FORMS)
-@fuzz("password", password=SEPARATED)
+@fuzz("password", share=1 / len(FORMS), password=SEPARATED)
 def test_no_error_shows_a_part_of_a_password_with_separators(form: str, password: str) -> None:
     try:
         found = parse_url(form.format(password))
