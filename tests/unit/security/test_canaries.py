@@ -1,7 +1,8 @@
 """Secrets are planted in configs of the built-in connectors and in the worker's file; no answer, log line, or topic may show one.
 
-Secrets that a config refers to appear nowhere. Those that it holds itself are in its config, as in Kafka Connect, and in no error
-or log. What Spark, command lines, and environments show is searched by ``tests/integration/test_spark_secrets.py``.
+Secrets that a config refers to appear nowhere. Those that it holds itself are in its config, as in Kafka Connect, and in no
+error, log, generated DAG, or data set of lineage. What Spark, command lines, and environments show is searched by
+``tests/integration/test_spark_secrets.py``, and a whole stack by ``tests/airflow/test_canaries.py``.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ import pytest
 
 from sluiceway.config.definition import Type
 from sluiceway.discovery import connector_class, installed_plugins, is_sink
+from sluiceway.provider.dag_bundle.dag_keys import dag_config
+from sluiceway.provider.lineage.datasets import lineage
 from sluiceway.storage import codec
 from support.rest_replay import Connect
 
@@ -112,6 +115,8 @@ class Planted:
         self.ask("POST", f"{at}/history/1/rollback", {})
         for path in ("/connectors?expand=info&expand=status", "/admin/loggers", "/", "/connector-plugins"):
             self.ask("GET", path)
+        self.errors.append(f"lineage {lineage(config, bootstrap='b:1', sink='topics' in config)}, DAG {dag_config(config)}")
+        self.seen.append(self.errors[-1])
 
     def topics(self) -> str:
         """Return the records of the config topic, as they would be written."""
