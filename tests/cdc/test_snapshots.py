@@ -188,6 +188,20 @@ def test_a_micro_batch_of_mariadb_leaves_no_log_for_the_next_one(mariadb_source:
         mariadb_source.execute(*(f"update other set v = v + 1 where id = {number}" for number in range(1, 11)))
 
 
+@pytest.mark.parametrize("mode", ["no_data", "initial"])
+@pytest.mark.parametrize("batch", ["", "micro-batch"], ids=["continuous", "micro-batch"])
+def test_changes_after_a_start_without_records_are_read_at_the_next_one(source: Captured, mode: str, batch: str) -> None:
+    source.execute("create table t (id int primary key, v int)")
+    config = {**source.config, "snapshot.mode": mode, "include.schema.changes": "false"}
+    config |= {"airflow.mode": batch} if batch else {}
+    with TaskRun(source.task, config) as run:
+        eventually(lambda: not run.poll() and run.offset, what="an offset")
+    source.execute("insert into t values (1, 0)", "delete from t")
+    with TaskRun(source.task, config, run.offset) as run:
+        values: list[Any] = [record.value for record in run.take(2)]
+    assert [value["op"] for value in values] == ["c", "d"]
+
+
 @pytest.mark.long
 def test_a_table_that_is_added_to_the_filter_is_read(source: Captured) -> None:
     source.fill("t", 20)

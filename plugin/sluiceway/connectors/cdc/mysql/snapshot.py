@@ -75,10 +75,11 @@ class Snapshot:
         self.position.snapshot(None)
         self.notifications.snapshot("COMPLETED")
         self._notify()
-        if self._held is not None:
-            offset = {**self.position.offset(), **self._known}
-            self._held.source_offset = offset
-            self.buffer.put([self._held], offset=offset)
+        offset = {**self.position.offset(), **self._known}
+        last = [] if self._held is None else [self._held]
+        for record in last:
+            record.source_offset = offset
+        self.buffer.put(last, offset=offset)
         return count
 
     def _notify(self) -> None:

@@ -95,14 +95,13 @@ class BinlogSourceTask(SourceTask):
     def idle_offsets(self) -> Sequence[tuple[Partition, Offset]]:
         """Move the stored offset over log without records: else the server may have purged it at the next start.
 
-        A micro-batch does so at its end, because the next one would read that log again. Requests of signals are stored at once.
+        A micro-batch does so at its end, because the next one would read that log again. Requests of signals are stored at once,
+        and the offset of a snapshot without records: else the next start would take another one, behind the changes until then.
         """
-        offset = self._buffer.offset
-        if (
-            offset is None
-            or offset == self._newest
-            or not (self._catch_up.done or self._idle.due() or requests_differ(offset, self._newest or {}))
-        ):
+        offset, newest = self._buffer.offset, self._newest
+        if offset is None or offset == newest:
+            return ()
+        if newest and not (self._catch_up.done or self._idle.due() or requests_differ(offset, newest)):
             return ()
         self._newest = offset
         return [(self._emitter.partition, offset)]

@@ -340,11 +340,15 @@ class PostgresTask(SourceTask):
         return [self._emitter.heartbeat(reader.offset())]
 
     def idle_offsets(self) -> Sequence[tuple[Partition, Offset]]:
-        """Move the stored offset over log without records, which lets the server drop it: else an idle database's log grows."""
+        """Move the stored offset over log without records, which lets the server drop it: else an idle database's log grows.
+
+        The offset of a start without records is stored at once: there would be nothing to move.
+        """
         reader, newest = self._reader, self._newest
-        if reader is None or reader.in_transaction or not newest or self._pending or self._encoded is not None:
+        if reader is None or reader.in_transaction or self._pending or self._encoded is not None:
             return ()
-        if not requests_differ(newest, offset := reader.offset()):
+        offset = reader.offset()
+        if newest and not requests_differ(newest, offset):
             distance = reader.safe_lsn - Position.of(newest).start_lsn
             if self._signals.incremental.running or distance <= 0 or (distance < _IDLE_BYTES and not reader.urgent):
                 return ()
