@@ -68,6 +68,10 @@ class TaskRun:
         """The reasons of the task's waits, and None for each end of a wait."""
         return self._context.waits_for
 
+    @property
+    def metrics(self) -> Mapping[str, float]:
+        return self._task.metrics()
+
     def poll(self) -> list[SourceRecord]:
         records = list(self._task.poll() or ())
         if records:
