@@ -55,6 +55,7 @@ NOT_RUN = {
     "how-to/install.md": "installs packages from the network; tools/check-release does so",
     "how-to/move-from-debezium.md": "needs Debezium; tests/cdc runs a real one",
     "how-to/move-from-kafka-connect.md": "needs Kafka Connect; tests/integration runs a real one",
+    "how-to/replicate-between-clusters.md": "needs two clusters; tests/integration/test_java_mirror.py has them",
     "how-to/run-on-kubernetes.md": _CLUSTER,
     "how-to/run-on-spark-clusters.md": _CLUSTER,
     "how-to/run-on-spark-standalone.md": _CLUSTER,
