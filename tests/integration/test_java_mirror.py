@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -127,3 +128,26 @@ def test_a_consumer_fails_over_to_the_passive_cluster(kafka_bootstrap: str, west
     after = consume(target, group, [remote], left)
     assert {*first, *before, *after} == {*first, *second}, "no record is missed"
     assert len(after) < 50, "it does not begin again"
+
+
+def test_two_active_clusters_have_each_others_records_once_and_translate_both_ways(
+    kafka_bootstrap: str, west: EmbeddedBroker, unique: Names
+) -> None:
+    clusters = {"A": Kafka(str(west.status().bootstrap)), "B": Kafka(kafka_bootstrap)}
+    topic, group = unique("orders"), unique("shop")
+    for kafka in clusters.values():
+        kafka.create(topic, 2)
+    written = {alias: write(kafka, topic, [f"{alias}{number}" for number in range(20)]) for alias, kafka in clusters.items()}
+    with (
+        replication(clusters["A"], clusters["B"], "AB", topic, f"{group}.*", unique),
+        replication(clusters["B"], clusters["A"], "BA", topic, f"{group}.*", unique),
+    ):
+        for alias, other in (("A", "B"), ("B", "A")):
+            read = consume(clusters[alias], f"{group}-{alias}", [topic, f"{other}.{topic}"], 40)
+            assert sorted(read) == sorted([*written["A"], *written["B"]])
+        for alias, other in (("A", "B"), ("B", "A")):
+            translated = functools.partial(committed, clusters[other], f"{group}-{alias}")
+            eventually(lambda translated=translated, alias=alias: translated().get(f"{alias}.{topic}") == 20, what="offsets")
+        names = {alias: set(kafka.admin.list_topics(timeout=10).topics) for alias, kafka in clusters.items()}
+    assert {name for name in names["B"] if name.endswith(topic)} == {topic, f"A.{topic}"}, "no copies of copies"
+    assert {name for name in names["A"] if name.endswith(topic)} == {topic, f"B.{topic}"}
