@@ -76,7 +76,11 @@ def replication(source: Kafka, target: Kafka, aliases: str, topic: str, groups: 
 
 
 def consume(kafka: Kafka, group: str, topics: list[str], count: int) -> list[str]:
-    """Read and commit records as a member of a group, which ends then."""
+    """Read and commit records as a member of a group, which ends then.
+
+    The topics must exist: with another one the group would begin again at what it committed last.
+    """
+    eventually(lambda: all(map(kafka.partitions, topics)), what=f"{topics} at {kafka.bootstrap}")
     settings = {"bootstrap.servers": kafka.bootstrap, "group.id": group, "auto.offset.reset": "earliest"}
     consumer = Consumer({**settings, "enable.auto.commit": False, "topic.metadata.refresh.interval.ms": 500})
     found: list[str] = []
