@@ -255,20 +255,21 @@ class Streaming:
         if start is None:
             log.warning("The rows of the XA transaction %s, which is committed, are before the position of this connector.", xid)
         elif not self._skipped and not self._foreign:
-            first, self._skip_events, self._skip_rows = self._skip_rows, 0, 0
-            if not first:
+            if not self._skip_rows:
                 self._report_begin(header)
             tables, self._tables = self._tables, self._new_tables()
             try:
                 with self._parts.second_dump(start) as packets:
-                    taken_back = self._parts.prepared.taken_back(xid)
-                    self._send_prepared(prepared_events(packets, xid, taken_back), first)
+                    self._send_prepared(prepared_events(packets, xid, self._parts.prepared.taken_back(xid)))
+            except BaseException:
+                self._position.resume_at(self._position.skips[0], self._skip_rows)  # a new dump reads the rest of the rows again
+                raise
             finally:
                 self._tables = tables
         self._parts.prepared.remove(xid)
 
-    def _send_prepared(self, events: Iterable[PreparedEvent], first: int) -> None:
-        """Send the rows from ``first`` on; the offset counts them as those of one event."""
+    def _send_prepared(self, events: Iterable[PreparedEvent]) -> None:
+        """Send the rows that are left; the offset counts them as those of one event."""
         number = 0
         for header, body, id_bytes in events:
             if header.type == EventType.TABLE_MAP:
@@ -280,10 +281,12 @@ class Streaming:
                 continue
             records: list[SourceRecord] = []
             for number, (before, after) in enumerate(table.readers.read(event), number):  # noqa: B020 (goes on counting)
-                if number >= first and (change := table.current(event.operation, before, after)) is not None:
+                if number >= self._skip_rows and (change := table.current(event.operation, before, after)) is not None:
+                    self._position.row(number, number + 1)
                     records += self._rows.records(table, table.schema, *change, number)
             number += 1
             self._put(records, header.size)
+            self._skip_rows = max(self._skip_rows, number)
 
     # -- statements
 

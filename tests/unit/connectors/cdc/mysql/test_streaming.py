@@ -570,20 +570,49 @@ def test_a_transaction_that_is_committed_in_one_phase_is_sent_at_once(log: _Log)
     assert [kind for kind, _ in _seen(log.records(events.FORMAT, *PREPARED[:-1], one_phase))] == ["BEGIN", "c", "c", "END"]
 
 
+@pytest.mark.parametrize("metadata", ["true", "false"])
 @pytest.mark.parametrize("stored", [1, 2])
-def test_a_restart_waits_for_the_commit_and_skips_the_rows_that_were_sent(log: _Log, stored: int) -> None:
-    _xa_log(log)
+def test_a_restart_waits_for_the_commit_and_skips_the_rows_that_were_sent(log: _Log, stored: int, metadata: str) -> None:
+    _xa_log(log).config["provide.transaction.metadata"] = metadata
     log.records(events.FORMAT, *PREPARED, *BETWEEN)
     sent = log.records(events.FORMAT, *_end("COMMIT"))
+    count = stored + (metadata == "true")
     restarted = _xa_log(_Log(tables=log.tables))
-    offset = sent[stored].source_offset or {}
+    restarted.config["provide.transaction.metadata"] = metadata
+    offset = sent[count - 1].source_offset or {}
     restarted.position.load(offset)
     restarted.counter.load(offset)
     restarted.prepared.load(offset)
 
     again = restarted.records(events.FORMAT, *_end("COMMIT"))
 
-    assert _seen(sent[: stored + 1]) + _seen(again) == _seen(sent)
+    assert _seen(sent[:count]) + _seen(again) == _seen(sent)
+
+
+@pytest.mark.parametrize("lost", [0, 1, 2])
+def test_a_connection_lost_among_the_rows_of_a_prepared_transaction_loses_and_repeats_none(log: _Log, lost: int) -> None:
+    _xa_log(log).config["provide.transaction.metadata"] = "false"
+    xa = (*PREPARED[:3], *PREPARED[1:3], *PREPARED[1:3], *PREPARED[3:])
+    log.earlier = [events.FORMAT, *xa]
+    log.records(events.FORMAT, *xa)
+    with pytest.MonkeyPatch.context() as patch:
+        put, calls = log.buffer.put, iter(range(10))
+
+        def fails(*arguments: Any, **named: Any) -> None:
+            if next(calls) == lost:
+                raise ConnectionResetError
+            put(*arguments, **named)
+
+        patch.setattr(log.buffer, "put", fails)
+        with pytest.raises(ConnectionResetError):
+            log.records(events.FORMAT, *_end("COMMIT"))
+    sent = log.buffer.take(10)
+    assert isinstance(sent, list)
+
+    again = log.records(events.FORMAT, *_end("COMMIT"))
+
+    assert [kind for kind, _ in _seen(sent)] == ["c", "c"] * lost
+    assert [kind for kind, _ in _seen(again)] == ["c", "c"] * (3 - lost)
 
 
 def test_debeziums_form_sends_the_rows_before_the_commit(log: _Log) -> None:
