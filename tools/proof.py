@@ -41,6 +41,7 @@ TARGETS = (
     "test-long",
     "faults",
     "mutants",
+    "bench-cdc",
     "bench",
 )
 _HEADER = """\
