@@ -18,32 +18,11 @@ from sluiceway.spark.session import local_context
 from support.clusters.daemons import running
 from support.clusters.hadoop import Hdfs
 from support.file_sinks import TOPIC, FileSink, row
+from support.hostile_names import WRITABLE_PIECES
 
 pytestmark = [pytest.mark.spark, pytest.mark.long]
 
-PIECES = [
-    "..",
-    ".",
-    "/",
-    "\\",
-    "%2e",
-    "%2F",
-    "%00",
-    "%",
-    "~",
-    "file:",
-    "//host",
-    "?",
-    "#",
-    "*",
-    "{a,b}",
-    "[a]",
-    "\n",
-    "a",
-    "_",
-    "ü",
-]
-PIECES += ["$", "&", ";", "`", "|", "<", "\x7f"]
+PIECES = [*WRITABLE_PIECES, "*", "{a,b}", "[a]", "_", "$", "&", ";", "`", "|", "<", "\x7f"]
 
 
 def _names(count: int) -> list[str]:

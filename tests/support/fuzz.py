@@ -27,7 +27,10 @@ from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
 FIGURES: list[str] = []
-"""What other tests of `make test-security` asked and searched, for the end of the run."""
+"""Lines for the end of the run: the requests that other tests of `make test-security` made, and the places they searched."""
+
+PASSWORDS = st.lists(st.sampled_from(["hunter2", "12345", *"/?@,;&=#:[]{}%"]), min_size=1, max_size=6).map("".join)
+"""Passwords with the characters that separate the parts of URLs."""
 
 RAN: dict[str, tuple[int, float]] = {}
 """The cases that ran and their seconds of CPU time, by test."""

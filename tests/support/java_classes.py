@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import struct
 import zipfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+
+import pytest
+
+from sluiceway import discovery
+from sluiceway.java_plugins import finder
 
 PUBLIC, INTERFACE, ABSTRACT = 0x0001, 0x0200, 0x0400
 SOURCE = "org.apache.kafka.connect.source.SourceConnector"
@@ -14,6 +19,16 @@ CONVERTER = "org.apache.kafka.connect.storage.Converter"
 HEADER_CONVERTER = "org.apache.kafka.connect.storage.HeaderConverter"
 TRANSFORMATION = "org.apache.kafka.connect.transforms.Transformation"
 PREDICATE = "org.apache.kafka.connect.transforms.predicates.Predicate"
+
+
+@pytest.fixture(autouse=True)
+def no_other_plugins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Find only the jars of this test, which no JVM is asked about. For each test of a module that imports it."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setattr(finder, "check_versions", lambda *_: None)
+    monkeypatch.setattr(finder, "_folders", [])
+    yield
+    discovery.use_finder(None)
 
 
 def class_file(

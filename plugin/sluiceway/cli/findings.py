@@ -40,7 +40,7 @@ class Findings:
     application: str | None = None
     """The Spark application that will run the connector, and why, if the server says so."""
     note: str | None = None
-    """Which of two classes the server uses, and how to use the other one."""
+    """A note that names the class that the server uses if there are two, and how to use the other one."""
 
     def lines(self) -> Iterator[str]:
         """Yield a summary line, then two lines for each finding."""

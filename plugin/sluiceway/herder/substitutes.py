@@ -40,7 +40,7 @@ class Substitute:
 
     @property
     def text(self) -> str:
-        """Which class is used, and how to use the other one."""
+        """A sentence about the class that is used, and one on how to use the other."""
         version = version_of(self.java)
         wanted = VersionRange.parse(version)
         by_version = wanted is not None and version_of(self.python) not in wanted
@@ -106,7 +106,7 @@ def warn_of_substitutes(name: str, config: Mapping[str, str], worker: WorkerConf
 
 
 def advice(config: Config, worker: WorkerConfig) -> str:
-    """Return what is to be known of the classes that have refused a config; empty if they are those in ``plugin.path``."""
+    """Return the notes for the error of a refused config: a line for each Python class that it uses instead of a Java one."""
     return "\n".join(each.text_for(config) for each in substitutes(config, worker))
 
 

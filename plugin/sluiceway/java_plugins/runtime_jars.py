@@ -138,13 +138,13 @@ def _read(table: str) -> tuple[RuntimeJar, ...]:
 
 
 _NEEDED = _read(_TABLE)
-"""What Connect's class loaders, transforms, converters and clients need."""
+"""The jars that Connect's class loaders, transforms, converters and clients need."""
 
 RUNTIME_JARS = (*_NEEDED, *_read(_OF_WORKERS))
 """Connect's runtime as it is downloaded."""
 
 PROVIDED = tuple(jar.module for jar in _NEEDED)
-"""What plugins are installed without, as ``group:artifact``. They keep their own versions of the rest, which fit them."""
+"""The jars that an installed plugin does not get, as ``group:artifact``. It keeps its own versions of the rest, which fit it."""
 
 API_ARTIFACTS = ("connect-api", "connect-runtime", "kafka-clients", "slf4j-api")
 """The artifacts whose classes Connect's class loaders never take from a plugin's own jars."""

@@ -40,7 +40,7 @@ _TRANSIENT = {
     KafkaError.UNKNOWN_LEADER_EPOCH: 15.0,
     KafkaError.REPLICA_NOT_AVAILABLE: 15.0,
     KafkaError.UNKNOWN_TOPIC_OR_PART: 1.0,
-    KafkaError._NOENT: 1.0,  # not in the metadata of all topics, which may not tell of a new one yet
+    KafkaError._NOENT: 1.0,  # not in the metadata of all topics: missing, or new
     KafkaError.NOT_LEADER_FOR_PARTITION: 15.0,
     KafkaError.LEADER_NOT_AVAILABLE: 15.0,
     KafkaError.OFFSET_NOT_AVAILABLE: 15.0,

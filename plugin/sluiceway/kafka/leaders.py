@@ -18,7 +18,7 @@ from confluent_kafka.admin import AdminClient, ClusterMetadata, TopicMetadata
 from sluiceway.api.task import TopicPartition
 
 _KNOWN_SECONDS = 300.0
-"""How long leaders count as known. librdkafka forgets those that it does not hear of for 15 minutes (``metadata.max.age.ms``)."""
+"""How long leaders count as known. librdkafka forgets them 15 minutes after the last metadata (``metadata.max.age.ms``)."""
 
 _LIST_SECONDS = 10.0
 

@@ -22,35 +22,13 @@ from sluiceway.discovery import connector_class
 from sluiceway.errors import DataError
 from support.file_sinks import file_sink, ids, row
 from support.fuzz import CASES, FIRST, SEED, fuzz
+from support.hostile_names import PIECES, WRITABLE_PIECES
 from support.jdbc_sink import person
 from support.table_sink import Lake, Task
 
 LAKE = Path("/lake/topics")
 PEOPLE = TopicPartition("people", 0)
 
-# Whole names that have broken out of folders somewhere, and their pieces.
-PIECES = [
-    "..",
-    ".",
-    "/",
-    "\\",
-    "%2e",
-    "%2F",
-    "%5c",
-    "%00",
-    "\x00",
-    "%",
-    "~",
-    "file:",
-    "//host",
-    "?",
-    "#",
-    "\ud83d",
-    "\n",
-    "a",
-    "_delta_log",
-    "ü",
-]
 NAMES = st.one_of(st.lists(st.sampled_from(PIECES), max_size=8).map("".join), st.text(st.characters(), max_size=40))
 
 
@@ -201,8 +179,7 @@ def test_file_sinks_write_below_their_folder_whatever_a_transform_makes_of_the_t
 def _some_names(count: int) -> list[str]:
     """Return different names that are text. The empty one is null in a partition of Delta."""
     dice = random.Random(f"{SEED} {FIRST}")  # noqa: S311 (test data)
-    texts = [piece for piece in PIECES if piece not in ("\ud83d", "\x00")]
-    return list(dict.fromkeys("".join(dice.choices(texts, k=dice.randint(1, 6))) for _ in range(count)))
+    return list(dict.fromkeys("".join(dice.choices(WRITABLE_PIECES, k=dice.randint(1, 6))) for _ in range(count)))
 
 
 @pytest.mark.parametrize("format_", ["iceberg", "delta"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import pickle
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -23,6 +23,7 @@ from sluiceway.java_plugins.connector import JavaConnector
 from sluiceway.java_plugins.finder import use_java_plugins
 from sluiceway.storage.memory import MemoryConfigBackingStore, MemoryStatusBackingStore
 from support.java_classes import CONVERTER, HEADER_CONVERTER, PREDICATE, SINK, SOURCE, TRANSFORMATION, class_file, write_jar
+from support.java_classes import no_other_plugins as no_other_plugins  # a fixture
 
 FILE = "org.apache.kafka.connect.file.FileStreamSourceConnector"
 POSTGRES = "io.debezium.connector.postgresql.PostgresConnector"
@@ -46,15 +47,6 @@ ON_CLASS_PATH = (*finder._OF_RUNTIME, "org.apache.kafka.connect.tools.")
 
 SOURCE_CONFIG = {"name": "c", "connector.class": POSTGRES, "topic.prefix": "p", "database.hostname": "h"}
 WORKER = {"bootstrap.servers": "localhost:1"}
-
-
-@pytest.fixture(autouse=True)
-def clean(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setattr(finder, "check_versions", lambda *_: None)
-    monkeypatch.setattr(finder, "_folders", [])
-    yield
-    discovery.use_finder(None)
 
 
 def install(tmp_path: Path, *names: str, java: str = "fallback", version: str = "77.1") -> WorkerConfig:

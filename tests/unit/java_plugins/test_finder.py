@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -15,18 +14,10 @@ from sluiceway.java.version_range import VersionRange
 from sluiceway.java_plugins import finder
 from sluiceway.java_plugins.finder import use_java_plugins
 from support.java_classes import SOURCE, class_file, source_jar, write_jar
+from support.java_classes import no_other_plugins as no_other_plugins  # a fixture
 
 ORDERS = "org.example.OrdersSourceConnector"
 FILE = "org.apache.kafka.connect.file.FileStreamSourceConnector"
-
-
-@pytest.fixture(autouse=True)
-def clean(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setattr(finder, "check_versions", lambda *_: None)
-    monkeypatch.setattr(finder, "_folders", [])
-    yield
-    discovery.use_finder(None)
 
 
 def java_class_of(cls: type) -> tuple[str | None, str]:

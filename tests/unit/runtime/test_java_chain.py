@@ -2,29 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from sluiceway import discovery
-from sluiceway.java_plugins import finder
 from sluiceway.java_plugins.finder import use_java_plugins
 from sluiceway.runtime.java_chain import java_transform
 from sluiceway.transforms.debezium.extract_new_record_state import ExtractNewRecordState
 from support.java_classes import TRANSFORMATION, class_file, write_jar
+from support.java_classes import no_other_plugins as no_other_plugins  # a fixture
 
 UNWRAP = "io.debezium.transforms.ExtractNewRecordState"
 CONFIG = {"transforms.u.type": UNWRAP, "transforms.u.add.fields": "op"}
-
-
-@pytest.fixture(autouse=True)
-def clean(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setattr(finder, "check_versions", lambda *_: None)
-    monkeypatch.setattr(finder, "_folders", [])
-    yield
-    discovery.use_finder(None)
 
 
 @pytest.mark.parametrize(

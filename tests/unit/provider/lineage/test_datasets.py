@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import strategies as st
 
 from sluiceway.provider.lineage.datasets import DataSet, lineage
-from support.fuzz import fuzz
+from support.fuzz import PASSWORDS, fuzz
 
 BOOTSTRAP = "broker:9092,other:9092"
 FILE_SOURCE = {"connector.class": "FileStreamSource", "file": "/var/log/app.log", "topic": "log"}
@@ -78,7 +77,6 @@ def test_topics_that_match_a_pattern_are_not_named() -> None:
     assert lineage({"topics.regex": "a.*", "file": "/out"}, bootstrap=BOOTSTRAP, sink=True).inputs == ()
 
 
-SEPARATED = st.lists(st.sampled_from(["hunter2", "12345", *"/?@,;&=#:[]{}%"]), min_size=1, max_size=6).map("".join)
 FORMS = [
     "jdbc:postgresql://user:{}@h/d",
     "jdbc:mysql://h/d?user=u&password={}",
@@ -97,7 +95,7 @@ def test_a_url_whose_password_may_end_anywhere_names_no_data_set(url: str) -> No
 
 
 @pytest.mark.parametrize("form", FORMS)
-@fuzz("password", share=1 / len(FORMS), password=SEPARATED)
+@fuzz("password", share=1 / len(FORMS), password=PASSWORDS)
 def test_no_data_set_shows_a_part_of_a_password_with_separators(form: str, password: str) -> None:
     config = {"connection.url": form.format(password), "table.whitelist": "t", "topics": "t"}
     shown = str([lineage(config, bootstrap=BOOTSTRAP, sink=sink) for sink in (False, True)])
