@@ -117,7 +117,6 @@ _OF_ALL = frozenset(
         "schema.history.internal.skip.unparseable.ddl",
         "schema.refresh.mode",
         "snapshot.mode.configuration.based.snapshot.on.schema.error",
-        "snapshot.mode.custom.name",
         "streaming.delay.ms",
         "table.ignore.builtin",
         "topic.cache.size",
