@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from sluiceway.api import SourceRecord
 from sluiceway.runtime.task import TaskCommand
 from sluiceway.storage.model import State
 from support.engine import Offsets, RunningTask
@@ -70,6 +71,15 @@ def test_a_killed_source_loses_nothing_and_repeats_only_records_after_its_last_c
     assert position // len("line 0000000\n") <= produced, "an offset was stored ahead of its record"
     repeated = [line for line, count in everything.items() if count > 1]
     assert all(line >= written[position // len("line 0000000\n")] for line in repeated)
+
+
+def test_offsets_are_stored_although_records_come_faster_than_kafka_takes_them(kafka: Kafka, topic: str, name: str) -> None:
+    records = [SourceRecord({"p": 1}, {"position": number}, topic, value="x" * 1000) for number in range(100)]
+    left = script(name, *[records] * 2000)
+    config = {"name": name, "connector.class": SOURCE, "topic": topic}
+    with RunningTask(config, kafka.worker(offset_flush_interval_ms="10", offset_flush_timeout_ms="1")) as task:
+        eventually(lambda: len(task.offsets.puts) >= 2 or not left.steps)
+        assert left.steps, "no offset was stored before the source had nothing left"
 
 
 def test_a_paused_source_stops_and_resumes_without_a_gap(kafka: Kafka, topic: str, name: str, tmp_path: Path) -> None:

@@ -66,7 +66,7 @@ _COMMON = ConfigDef(
             default=5000,
             validator=Range(1),
             importance=_LOW,
-            doc="Timeout of an offset commit, in milliseconds. A commit that times out is retried later.",
+            doc="Timeout of an offset commit, in milliseconds. A source's commit that times out is retried before its next poll.",
         ),
         ConfigKey(
             name="task.shutdown.graceful.timeout.ms",

@@ -6,17 +6,26 @@ MUTANTS = (
     Mutant(
         "commit-source-before-flush",
         "runtime/source/delivery.py",
-        '        if not self._sender.flush(self._timeout, self._check):\n            self._log_timeout("records")\n'
-        "            return False\n",
-        "",
+        'in ("records", self._sender.flush), ("dead letter queue records", self._flush_dead_letter_queue):',
+        'in [("dead letter queue records", self._flush_dead_letter_queue)]:',
         "Source offsets are stored before Kafka has the records.",
     ),
     Mutant(
         "commit-source-before-dead-letters",
         "runtime/source/delivery.py",
-        '            self._log_timeout("dead letter queue records")\n            return False',
-        '            self._log_timeout("dead letter queue records")',
+        'in ("records", self._sender.flush), ("dead letter queue records", self._flush_dead_letter_queue):',
+        'in [("records", self._sender.flush)]:',
         "Source offsets are stored before Kafka has the dead letter queue records.",
+    ),
+    Mutant(
+        "commit-source-behind",
+        "runtime/source/worker_source_task.py",
+        "if self._delivery.behind and",
+        "if False and",
+        "A source that is faster than Kafka never stores an offset.",
+        tests=(
+            "tests/integration/test_source_task.py::test_offsets_are_stored_although_records_come_faster_than_kafka_takes_them",
+        ),
     ),
     Mutant(
         "commit-source-failed-write",

@@ -48,6 +48,10 @@ class Delivery(Protocol):
     def in_transaction(self) -> bool:
         """True if records that were sent wait for the commit of their transaction."""
 
+    @property
+    def behind(self) -> bool:
+        """True if the last commit ended before Kafka had all records. It is continued before the task is polled again."""
+
     def apply(self, action: CommitAction) -> bool:
         """Carry out an action. Return True if the offsets of all records that were sent are stored now. Raises ConnectError."""
 
@@ -61,7 +65,8 @@ class Delivery(Protocol):
 class AtLeastOnceDelivery:
     """Every ``interval``, waits until Kafka has all records, then stores the offsets. A failed commit is retried later.
 
-    ``interval`` and ``timeout`` are in seconds.
+    ``interval`` and ``timeout`` are in seconds. After a commit that took longer the task is ``behind``: over a slow link the
+    producer's buffer would always be full, and no offset ever stored.
     """
 
     def __init__(
@@ -81,6 +86,7 @@ class AtLeastOnceDelivery:
         self._flush_dead_letter_queue = flush_dead_letter_queue
         self._check = check
         self._next_commit = time.monotonic() + interval
+        self.behind = False
 
     def start(self) -> None:
         """Do nothing: without transactions, earlier instances cannot be fenced out."""
@@ -111,11 +117,8 @@ class AtLeastOnceDelivery:
         if action is CommitAction.CONTINUE:
             return False
         self._next_commit = time.monotonic() + self._interval
-        if not self._sender.flush(self._timeout, self._check):
-            self._log_timeout("records")
-            return False
-        if not self._flush_dead_letter_queue(self._timeout, self._check):
-            self._log_timeout("dead letter queue records")
+        self.behind = not self._flushed()
+        if self.behind:
             return False
         if not self._offsets.pending:  # records may have none, and a task's commit() is called all the same, as in Connect
             return True
@@ -128,10 +131,16 @@ class AtLeastOnceDelivery:
             return False
         return True
 
-    def _log_timeout(self, what: str) -> None:
-        log.error(
-            "Not committing offsets: Kafka has not acknowledged all %s within offset.flush.timeout.ms (%g s)", what, self._timeout
-        )
+    def _flushed(self) -> bool:
+        for what, flush in ("records", self._sender.flush), ("dead letter queue records", self._flush_dead_letter_queue):
+            if not flush(self._timeout, self._check):
+                log.error(
+                    "Not committing offsets: Kafka has not acknowledged all %s within offset.flush.timeout.ms (%g s)",
+                    what,
+                    self._timeout,
+                )
+                return False
+        return True
 
     def finish(self) -> bool:
         return self.apply(CommitAction.COMMIT)

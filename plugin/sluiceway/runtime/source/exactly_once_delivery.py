@@ -68,6 +68,7 @@ class ExactlyOnceDelivery:
         self._acknowledgements = acknowledgements
         self._flush_dead_letter_queue = flush_dead_letter_queue
         self._check = check
+        self.behind = False  # a commit waits until Kafka has all records
         self._at_batch_end = True  # the open transaction holds only whole batches, or parts that the task ends it after
         self.split = boundary.split
         self.after_batch = boundary.after_batch

@@ -120,7 +120,10 @@ class WorkerSourceTask(WorkerTask):
     def _move_records(self) -> None:
         """Move records until the task must stop or reaches its end. Raises Interrupted if it must stop during a wait."""
         while self._obey() and not self._ended:
-            self._move_batch()
+            if self._delivery.behind and self._control.command() is TaskCommand.RUN:
+                self._apply(CommitAction.COMMIT)
+            else:
+                self._move_batch()
 
     def _obey(self) -> bool:
         if self._java is not None and self._java.polls_ahead and self._control.command() is not TaskCommand.ABANDON:

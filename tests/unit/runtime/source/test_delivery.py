@@ -53,6 +53,18 @@ def test_offsets_are_stored_once_kafka_has_the_records_and_the_dead_letters(reco
     assert offsets.writes == stored
 
 
+@pytest.mark.parametrize(("records", "letters"), [(False, True), (True, False)])
+def test_a_commit_that_kafka_was_too_slow_for_is_continued_until_it_has_all(records: bool, letters: bool) -> None:
+    offsets = FakeOffsets()
+    late, ready = delivery(offsets, records=records, letters=letters), delivery(offsets)
+    seen = [late.behind]
+    late.apply(CommitAction.COMMIT)
+    seen.append(late.behind)
+    late._sender, late._flush_dead_letter_queue = ready._sender, ready._flush_dead_letter_queue
+    late.apply(CommitAction.COMMIT)
+    assert ([*seen, late.behind], offsets.writes) == ([False, True, False], 1)
+
+
 def test_a_failed_write_is_tried_again_and_a_fence_is_not() -> None:
     assert delivery(FakeOffsets(ConnectError("away"))).apply(CommitAction.COMMIT) is False
     with pytest.raises(FencedError):
