@@ -64,8 +64,8 @@ test-long: $(VENV)/.ready  ## the tests of a broker, Spark, and databases that `
 mutants: $(VENV)/.ready  ## break the product in 300 chosen places: a test must notice each (ONLY=masks,cdc-window JOBS=2)
 	PYTHONPATH=tests $(BIN)/python -m mutants.run --only "$(ONLY)" --jobs $${JOBS:-2}
 
-mutants-map: $(VENV)/.ready  ## find the unit tests that reach each mutant's place again; several times as long as the tests
-	PYTHONPATH=tests $(BIN)/python -m mutants.reach
+mutants-map: $(VENV)/.ready  ## find the unit tests that reach the places of new mutants; several times as long as the tests (ONLY=masks)
+	PYTHONPATH=tests $(BIN)/python -m mutants.reach --only "$(ONLY)"
 
 test-airflow: $(VENV)/.ready  ## the longer tests on a real Airflow
 	$(BIN)/python -m pytest tests/airflow -m airflow -p no:cacheprovider

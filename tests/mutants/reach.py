@@ -2,11 +2,13 @@
 
 ``reach.json`` is the map. Recording it takes as long as the unit tests several times over, so it is committed:
 
-    make mutants-map
+    make mutants-map                     # adds the mutants that it lacks
+    make mutants-map ONLY=masks          # some categories or mutants again
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import re
@@ -16,7 +18,7 @@ from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 
-from mutants.catalog import ALL
+from mutants.catalog import ALL, chosen
 from mutants.mutant import ROOT, Mutant
 
 MAP = Path(__file__).with_name("reach.json")
@@ -81,10 +83,19 @@ def _file(test: str) -> str:
 
 
 def main() -> None:
-    """Record the map again, or with ``--derive`` make it of the last record."""
-    if "--derive" not in sys.argv:
-        _record(sorted({mutant.path for mutant in ALL}))
-    MAP.write_text(json.dumps(_derive(ALL), indent=1) + "\n", encoding="utf-8")
+    """Record the mutants of the command line, or those that the map lacks; with ``--derive`` of the last record."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--only", default="", help="ids and categories, separated by commas (default: what the map lacks)")
+    parser.add_argument("--derive", action="store_true", help="use the last record")
+    arguments = parser.parse_args()
+    known = _read()
+    mutants = chosen(arguments.only) if arguments.only else [mutant for mutant in ALL if mutant.id not in known]
+    if not arguments.derive:
+        _record(sorted({mutant.path for mutant in mutants}))
+    found = {**known, **_derive(mutants)}
+    ordered = {mutant.id: found[mutant.id] for mutant in ALL if mutant.id in found}
+    MAP.write_text(json.dumps(ordered, indent=1) + "\n", encoding="utf-8")
+    print(f"{len(mutants)} mutants were recorded, {len(ALL) - len(ordered)} are missing")
 
 
 if __name__ == "__main__":

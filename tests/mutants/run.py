@@ -16,20 +16,11 @@ from contextlib import ExitStack
 from queue import SimpleQueue
 
 from mutants import results
-from mutants.catalog import ALL, CATALOG
+from mutants.catalog import chosen
 from mutants.mutant import Mutant
 from mutants.reach import reaching
 from mutants.scratch import Scratch, end_runs, scratch
 from mutants.verdicts import NOTICED, Verdict, judge
-
-
-def chosen(only: str) -> list[Mutant]:
-    """Return the mutants of a list of ids and categories, all for an empty list. Raises SystemExit for an unknown name."""
-    names = [name for name in only.split(",") if name]
-    by_name = {**{mutant.id: (mutant,) for mutant in ALL}, **CATALOG}
-    if unknown := [name for name in names if name not in by_name]:
-        raise SystemExit(f"No mutant or category is named {', '.join(unknown)}. Categories: {', '.join(CATALOG)}")
-    return [mutant for name in names for mutant in by_name[name]] if names else list(ALL)
 
 
 def verdicts(mutants: Sequence[Mutant], jobs: int) -> Iterator[Verdict]:

@@ -52,3 +52,12 @@ CATALOG: Mapping[str, tuple[Mutant, ...]] = {
 }
 
 ALL: tuple[Mutant, ...] = tuple(mutant for mutants in CATALOG.values() for mutant in mutants)
+
+
+def chosen(only: str) -> list[Mutant]:
+    """Return the mutants of a list of ids and categories, all for an empty list. Raises SystemExit for an unknown name."""
+    names = [name for name in only.split(",") if name]
+    by_name = {**{mutant.id: (mutant,) for mutant in ALL}, **CATALOG}
+    if unknown := [name for name in names if name not in by_name]:
+        raise SystemExit(f"No mutant or category is named {', '.join(unknown)}. Categories: {', '.join(CATALOG)}")
+    return [mutant for name in names for mutant in by_name[name]] if names else list(ALL)
