@@ -1,7 +1,7 @@
 """Secrets are planted in each kind of place of a whole stack; it is driven as users drive it, and then everything is searched.
 
-Searched are the answers of both REST APIs, of the page, and of Spark's UI, all topics, all files of the stack with their modes,
-and command lines and environments of all processes. A secret may be where it was planted only.
+Searched are the answers of both REST APIs, of the page, and of Spark's UI, what commands print and traces export, all topics, all
+files of the stack with their modes, and command lines and environments of all processes. A secret may be where it was planted.
 """
 
 from __future__ import annotations
@@ -19,19 +19,25 @@ import pytest
 from confluent_kafka import Consumer, TopicPartition
 
 from sluiceway.cli.main import main
+from support.driver import write_properties
 from support.eventually import LIMIT, NEVER, eventually
 from support.fuzz import FIGURES
+from support.java_plugins import CONNECT_FILE, fetch_runtime, plugin_folder
 from support.kafka import Kafka
+from support.otlp import OtlpReceiver
 from support.stack import RunningStack
 
 pytestmark = [pytest.mark.airflow, pytest.mark.long]
 
-SOURCE, SINK, SHOP = "canary-lines", "canary-archive", "canary-shop"
+SOURCE, SINK, SHOP, JAVA = "canary-lines", "canary-archive", "canary-shop", "canary-java"
 TOPIC, DEAD = "canary-lines", "canary-dead"
 REFERRED = ("file", "variable", "connection", "airflow variable")
-LITERAL = ("typed", "url", "jaas", "spark")
+LITERAL = ("typed", "url", "jaas", "spark", "java")
+OWN = ("worker", "user", "token", "collector")  # of the worker's file, its users, and the environment
 JAAS = 'org.apache.kafka.common.security.plain.PlainLoginModule required username="u" password="{}";'
 COMMANDS = ("get config", "get tasks", "describe connector", "history")
+USER = "ada"
+SPANS = ("batch", "put", "connector begin", "PUT /connectors/{name}/config")
 
 
 class Place(NamedTuple):
@@ -46,15 +52,16 @@ class Canaries:
 
     def __init__(self, home: Path) -> None:
         self.home = home
-        self.secrets = {place: f"canary{uuid.uuid4().hex}" for place in (*REFERRED, *LITERAL, "worker")}
+        self.secrets = {place: f"canary{uuid.uuid4().hex}" for place in (*REFERRED, *LITERAL, *OWN)}
         self.seen: list[str] = []
 
     def worker(self) -> dict[str, str]:
         """Return properties of the worker's file."""
         secrets = self.home / "secrets"
         secrets.mkdir(mode=0o700, parents=True, exist_ok=True)
-        (secrets / "shop.properties").write_text(f"password={self.secrets['file']}\n")
-        (secrets / "shop.properties").chmod(0o600)
+        for name, key, secret in (("shop", "password", "file"), ("users", USER, "user"), ("tokens", "robot", "token")):
+            file = write_properties(secrets / f"{name}.properties", {key: self.secrets[secret]})
+            file.chmod(0o600)
         return {
             "key.converter": "StringConverter",
             "value.converter": "StringConverter",
@@ -66,10 +73,18 @@ class Canaries:
             "config.providers.airflow.class": "AirflowConfigProvider",
             "producer.sasl.jaas.config": JAAS.format(self.secrets["worker"]),
             "listeners.https.ssl.key.password": self.secrets["worker"],
+            "sluiceway.rest.basic.auth.file": f"{secrets}/users.properties",
+            "sluiceway.rest.bearer.token.file": f"{secrets}/tokens.properties",
+            "plugin.path": f"{self.home}/plugins",
         }
 
+    @property
+    def login(self) -> tuple[str, str]:
+        """The user of the REST API on its own port."""
+        return USER, self.secrets["user"]
+
     def configs(self) -> dict[str, dict[str, str]]:
-        """Return the connectors: a source and a sink that run, and one whose database does not answer."""
+        """Return the connectors: sources in Python and in Java and a sink, which run, and one whose database does not answer."""
         spark = {
             "spark.hadoop.fs.s3a.secret.key": self.secrets["spark"],
             "spark.hadoop.fs.s3a.access.key": "${env:CONNECTOR_CANARY}",
@@ -112,6 +127,14 @@ class Canaries:
                 "admin.override.sasl.jaas.config": JAAS.format("${airflow:variable:CANARY}"),
             },
             SHOP: {**shop, "connection.password": self.secrets["typed"]},
+            JAVA: {
+                "connector.class": "org.apache.kafka.connect.file.FileStreamSourceConnector",
+                "connector.plugin.version": "4.3.0",
+                "topic": JAVA,
+                "file": f"{self.home}/demo/canaries.txt",
+                "vendor.password": self.secrets["java"],
+                "vendor.token": file,
+            },
         }
 
 
@@ -121,13 +144,24 @@ def canaries(tmp_path_factory: pytest.TempPathFactory) -> Canaries:
 
 
 @pytest.fixture(scope="module")
-def stack(canaries: Canaries) -> Iterator[RunningStack]:
+def collector() -> Iterator[OtlpReceiver]:
+    with OtlpReceiver() as receiver:
+        yield receiver
+
+
+@pytest.fixture(scope="module")
+def stack(canaries: Canaries, collector: OtlpReceiver) -> Iterator[RunningStack]:
+    fetch_runtime()
+    plugin_folder(canaries.home / "plugins", "file", CONNECT_FILE)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("CONNECTOR_CANARY", canaries.secrets["variable"])
+        patch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", collector.url)
+        patch.setenv("OTEL_EXPORTER_OTLP_HEADERS", f"authorization=Bearer%20{canaries.secrets['collector']}")
         for folder in ("demo", "events"):
             (canaries.home / folder).mkdir(mode=0o700, exist_ok=True)
         (canaries.home / "demo" / "canaries.txt").write_text("one\ntwo\n")
-        running = RunningStack(canaries.home, worker=canaries.worker(), settings={"SLUICEWAY__PAUSE_LINGER": "5"})
+        worker, settings = canaries.worker(), {"SLUICEWAY__PAUSE_LINGER": "5"}
+        running = RunningStack(canaries.home, worker=worker, settings=settings, login=canaries.login)
         try:
             running.airflow.post(
                 "/connections",
@@ -151,7 +185,10 @@ class User:
     def ask(self, method: str, path: str, content: Any = None, *, shows_config: bool = False) -> None:
         """``shows_config``: the answer has a config with its secrets, as in Kafka Connect."""
         for api in self._apis[1:] if path.startswith("/ui") else self._apis:
-            answer = self._http.request(method, f"{api}{path}", json=content)
+            own = api == self._apis[0]  # which asks for credentials of either kind
+            token = {"Authorization": f"Bearer {self._canaries.secrets['token']}"} if own and method == "GET" else {}
+            login = self._canaries.login if own and not token else None
+            answer = self._http.request(method, f"{api}{path}", json=content, headers=token, auth=login)
             text = f"{method} {api}{path} {answer.status_code}: {answer.headers} {answer.text}"
             if shows_config and answer.is_success:
                 for place in LITERAL:
@@ -178,12 +215,12 @@ class User:
 
 
 def test_no_secret_is_where_it_was_not_planted(
-    stack: RunningStack, canaries: Canaries, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+    stack: RunningStack, canaries: Canaries, collector: OtlpReceiver, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     user, configs = User(stack, canaries), canaries.configs()
     for name, config in configs.items():
         stack.mounted.create(name, config)
-    for name in (SOURCE, SINK):
+    for name in (SOURCE, SINK, JAVA):
         stack.await_states(name, "RUNNING", "RUNNING", within=NEVER)
     eventually(lambda: Kafka(stack.addresses.bootstrap).count(DEAD) == 2, what="the dead letter queue records")
     _change(user, configs)
@@ -192,6 +229,8 @@ def test_no_secret_is_where_it_was_not_planted(
     user.look_around()
     _use_commands(stack, canaries, configs, tmp_path, capfd)
     canaries.seen += _spark_uis(stack)
+    spans = eventually(lambda: {each.name for each in collector.spans()}.issuperset(SPANS) and collector.spans(), what="spans")
+    canaries.seen += map(str, (*spans, *collector.requests))
     found = [*_in_processes(canaries), *_in_files(canaries), *_in_topics(stack, canaries)]
     found += [Place(place, text) for place, secret in canaries.secrets.items() for text in canaries.seen if secret in text]
     unexpected = [each for each in found if not _is_planted(each, canaries.home)]
@@ -226,7 +265,7 @@ def _use_commands(
     folder: Path,
     capfd: pytest.CaptureFixture[str],
 ) -> None:
-    file = folder / "connector.properties"
+    file, server = folder / "connector.properties", stack.addresses.rest.replace("//", "//{}:{}@".format(*canaries.login))
     for name, config in configs.items():
         file.write_text("".join(f"{key}={value}\n" for key, value in {"name": name, **config, "tasks.max": "2"}.items()))
         for command in (
@@ -236,7 +275,9 @@ def _use_commands(
             ("patch", name, "--dry-run", "--set", "tasks.max=2"),
             *((*words.split(), name) for words in COMMANDS),
         ):
-            main([*command, "--server", stack.addresses.rest])
+            main([*command, "--server", server])
+    for more in ((), ("--json",), ("--connect-worker-config", str(canaries.home / "given.properties"))):
+        main(["migrate", "--from", server, "--to", f"{stack.addresses.airflow}/sluiceway", *more])
     for verb in (["list"], ["show", SINK]):
         main(["dlq", *verb, "--worker", stack.addresses.worker_file])
     canaries.seen.append("".join(capfd.readouterr()))
@@ -302,6 +343,9 @@ def _is_planted(place: Place, home: Path) -> bool:
         "file": lambda: where == f"{home}/secrets/shop.properties",
         "variable": lambda: where.startswith("environment of"),
         "worker": lambda: where.endswith(".properties"),
+        "user": lambda: where == f"{home}/secrets/users.properties",
+        "token": lambda: where == f"{home}/secrets/tokens.properties",
+        "collector": lambda: where.startswith("environment of"),
         # Airflow's own; and the environment of the driver and what it starts.
         "connection": lambda: where.startswith((f"{home}/airflow/airflow.db", "environment of")),
         "airflow variable": lambda: where.startswith((f"{home}/airflow/airflow.db", "environment of")),

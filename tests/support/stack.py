@@ -35,6 +35,7 @@ class RunningStack:
         postgres: True for a PostgreSQL of the stack as Airflow's database, instead of SQLite.
         settings: settings of Airflow, as ``SECTION__OPTION``.
         worker: properties of the worker's file, besides the stack's own.
+        login: user and password of the REST API on its own port.
         running: the addresses of a stack that runs already; it is neither started nor ended here.
     """
 
@@ -45,6 +46,7 @@ class RunningStack:
         postgres: bool = False,
         settings: Mapping[str, str] | None = None,
         worker: Mapping[str, str] | None = None,
+        login: tuple[str, str] | None = None,
         running: Addresses | None = None,
     ) -> None:
         self.home = home
@@ -60,7 +62,7 @@ class RunningStack:
             self._end()
             raise
         explain.watch(self.log_ends)
-        self.connect = ConnectClient(self.addresses.rest)
+        self.connect = ConnectClient(self.addresses.rest, login=login)
         self.mounted = ConnectClient(f"{self.addresses.airflow}/sluiceway")
         hooks: Mapping[str, list[Callable[[httpx.Response], None]]] = {"response": [self._explain]}
         self.airflow = httpx.Client(base_url=f"{self.addresses.airflow}/api/v2", timeout=LIMIT, event_hooks=hooks)
