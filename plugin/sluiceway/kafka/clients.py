@@ -74,7 +74,8 @@ class ConsumedMessage(Protocol):
 log.addFilter(ClientLogFilter())
 _settings_log = logging.getLogger(f"{__name__}.settings")  # whose lines are ours
 
-_IDEMPOTENCE, _IN_FLIGHT = "enable.idempotence", "max.in.flight.requests.per.connection"
+_IDEMPOTENCE = "enable.idempotence"
+_ONE_IN_FLIGHT = {"max.in.flight.requests.per.connection": "1"}
 _DELIVERY_TIMEOUT, _TRANSACTION_TIMEOUT = "delivery.timeout.ms", "transaction.timeout.ms"
 _TRANSACTIONAL_ID = "transactional.id"
 _TRANSACTION_MS = 60_000  # the clients' default, Java's and librdkafka's
@@ -127,10 +128,9 @@ def producer_config(worker: WorkerConfig, client_id: str, overrides: Mapping[str
     """Return the config of a producer that neither loses nor reorders records and partitions keys as Java does.
 
     ``overrides`` are Java or librdkafka keys (``producer.override.*`` without the prefix). They win over all others,
-    including the worker's ``producer.*`` keys. Connect disables idempotence and allows one request in flight, to support
-    brokers before 0.11. Idempotence is enabled here: it keeps the order with several requests in flight and writes no
-    duplicates. A transactional id never applies: a producer that has one sends nothing outside of transactions, and fences the
-    other producers of the worker.
+    including the worker's ``producer.*`` keys. Connect disables idempotence, to support brokers before 0.11. It is enabled
+    here: no retry writes a duplicate. A transactional id never applies: a producer that has one sends nothing outside of
+    transactions, and fences the other producers of the worker.
     """
     defaults = {
         "acks": "all",
@@ -144,8 +144,6 @@ def producer_config(worker: WorkerConfig, client_id: str, overrides: Mapping[str
     config = _config(worker, client_id, defaults, worker.with_prefix("producer."), overrides or {})
     if config.pop(_TRANSACTIONAL_ID, None) is not None:
         _settings_log.warning("The transactional.id in the settings of producer %s is ignored.", client_id)
-    if config[_IDEMPOTENCE].strip().lower() == "false":
-        config.setdefault(_IN_FLIGHT, "1")  # with more, a retried request could be overtaken by later ones
     return config
 
 
@@ -248,9 +246,14 @@ def internal_consumer_config(worker: WorkerConfig, client_id: str, **settings: s
 
 
 def producer(config: Mapping[str, Any]) -> Producer:
-    """Create a producer; raises KafkaClientError for a config that librdkafka refuses."""
+    """Create a producer; raises KafkaClientError for a config that librdkafka refuses.
+
+    It has one request in flight unless the config says otherwise, as Connect's. With more, even an idempotent producer loses
+    records: a leader that refuses the first request for a new partition, which it is still creating, and accepts the second one,
+    takes the retry of the first for a duplicate.
+    """
     with mapped_errors("create a Kafka producer"):
-        return Producer(dict(config), logger=log)
+        return Producer({**_ONE_IN_FLIGHT, **config}, logger=log)
 
 
 def consumer(config: Mapping[str, Any]) -> Consumer:

@@ -22,8 +22,6 @@ _BATCH = 2000
 _LOOK_SECONDS, _ANSWER_SECONDS = 10.0, 1.0
 _START_OFFSETS = {"earliest": OFFSET_BEGINNING, "latest": OFFSET_END}
 _READER_DEFAULTS = {**CLIENT_DEFAULTS, **CONSUMER_DEFAULTS}
-# One request at a time: the newest record of a key must stay the last one.
-_WRITER_DEFAULTS = {**CLIENT_DEFAULTS, "max.in.flight.requests.per.connection": "1"}
 _NO_COMMITS = {"enable.auto.commit": "false", "enable.auto.offset.store": "false"}
 
 
@@ -124,7 +122,7 @@ class BestEffortWriter:
 
     def __init__(self, properties: Mapping[str, str], topic: str) -> None:
         self._topic = topic
-        self._producer: Producer = producer({**_WRITER_DEFAULTS, **to_librdkafka(properties)})
+        self._producer: Producer = producer({**CLIENT_DEFAULTS, **to_librdkafka(properties)})
         self._loss_logged = False
 
     def write(self, key: bytes, value: bytes) -> None:

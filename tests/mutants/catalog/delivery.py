@@ -4,6 +4,13 @@ from mutants.mutant import Mutant
 
 MUTANTS = (
     Mutant(
+        "delivery-one-in-flight",
+        "kafka/clients.py",
+        "Producer({**_ONE_IN_FLIGHT, **config}, logger=log)",
+        "Producer({**config}, logger=log)",
+        "The first records for a partition that is being created are lost.",
+    ),
+    Mutant(
         "delivery-retry-record",
         "runtime/source/record_sender.py",
         "                self._produce_one(topic, values[taken(values, left) - 1], None, {})",

@@ -4,6 +4,7 @@ import pytest
 
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import ConfigError, KafkaClientError
+from sluiceway.kafka import clients
 from sluiceway.kafka.clients import (
     admin_client,
     consumer_config,
@@ -48,13 +49,18 @@ def test_a_refused_client_config_is_a_kafka_client_error_naming_the_key() -> Non
         producer({"bootstrap.servers": "b:9092", "no.such.key": "1"})
 
 
-def test_only_an_idempotent_producer_has_several_requests_in_flight() -> None:
+@pytest.mark.parametrize("overrides", [{}, {"enable.idempotence": "false"}, {"max.in.flight.requests.per.connection": "7"}])
+def test_a_producer_has_one_request_in_flight_unless_it_is_overridden(
+    overrides: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[dict[str, str]] = []
+    monkeypatch.setattr(clients, "Producer", lambda config, **_options: made.append(config))
     worker = WorkerConfig.of({})
-    assert "max.in.flight.requests.per.connection" not in producer_config(worker, "c")
-    careless = {"enable.idempotence": "false"}
-    assert producer_config(worker, "c", careless)["max.in.flight.requests.per.connection"] == "1"
-    chosen = {**careless, "max.in.flight.requests.per.connection": "7"}
-    assert producer_config(worker, "c", chosen)["max.in.flight.requests.per.connection"] == "7"
+    producer(producer_config(worker, "c", overrides))
+    producer(transactional_producer_config(worker, "c", "id", {**overrides, "enable.idempotence": "true"}))
+    producer(internal_producer_config(worker, "c", **overrides))
+    wanted = overrides.get("max.in.flight.requests.per.connection", "1")
+    assert [each["max.in.flight.requests.per.connection"] for each in made] == [wanted] * 3
 
 
 def test_buffer_memory_is_kept_as_kilobytes() -> None:

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from sluiceway.api import EncodedRecords, Offset, Partition, SourceColumns, SourceRecord
 from sluiceway.java_plugins.acknowledgements import SentRecords
 from sluiceway.java_plugins.packed import PackedPart
+from sluiceway.kafka.clients import ConsumedMessage
 
 Acknowledge = Callable[[SourceRecord, int, int], None]
 """Called with a record of the task, and its partition and offset in Kafka, or -1 for both if it was skipped."""
@@ -164,3 +165,9 @@ def skipped(submitted: SubmittedRecord | None) -> None:
     """Acknowledge a record that was skipped, if the task wants acknowledgements."""
     if submitted is not None:
         submitted.acknowledged(-1, -1)
+
+
+def place(message: ConsumedMessage) -> tuple[int, int]:
+    """Return a delivered message's partition and offset, which is -1 as in Java if the broker took it for a duplicate."""
+    offset: int | None = message.offset()
+    return message.partition(), -1 if offset is None else offset
