@@ -57,7 +57,7 @@ def west(tmp_path: Path) -> Iterator[EmbeddedBroker]:
 
 @contextmanager
 def replication(source: Kafka, target: Kafka, aliases: str, topic: str, groups: str, unique: Names) -> Iterator[Bench]:
-    """Run the guide's three connectors from one cluster to the other. ``aliases`` has a letter for each."""
+    """Run the guide's three connectors from one cluster to the other. ``aliases`` is a character for each cluster."""
     name = unique(f"to-{aliases[1].lower()}")
     properties = {**worker_properties(target.bootstrap, name), "offset.flush.interval.ms": "200"}
     more = {"source_cluster_alias": aliases[0], "target_cluster_alias": aliases[1], **_OFTEN}

@@ -18,7 +18,7 @@ from confluent_kafka.admin import AdminClient, ClusterMetadata, TopicMetadata
 from sluiceway.api.task import TopicPartition
 
 _KNOWN_SECONDS = 300.0
-"""How long leaders count as known. librdkafka forgets them 15 minutes after the last metadata (``metadata.max.age.ms``)."""
+"""For how long leaders count as known. librdkafka drops them 15 minutes after the last metadata (``metadata.max.age.ms``)."""
 
 _LIST_SECONDS = 10.0
 

@@ -14,7 +14,7 @@ from sluiceway.errors import ConnectError
 from sluiceway.java_plugins.acknowledgements import SentRecords
 from sluiceway.runtime.interrupts import Interrupted
 from sluiceway.runtime.source.failed_sends import FailedSends, is_record_error
-from sluiceway.runtime.source.submitted_records import SubmittedPacked, SubmittedRecord, place
+from sluiceway.runtime.source.submitted_records import SubmittedPacked, SubmittedRecord, partition_and_offset
 
 _Report = Callable[[Any, Any], None]
 
@@ -105,7 +105,7 @@ class PackedSender:
         if error is not None:
             self._rejected(submitted.part.record(index), self._waiting(submitted, index), error, message)
         else:
-            self._delivered(submitted, index, *place(message))
+            self._delivered(submitted, index, *partition_and_offset(message))
 
     def _delivered(self, submitted: SubmittedPacked, index: int, partition: int, offset: int) -> None:
         if submitted.sent is not None:

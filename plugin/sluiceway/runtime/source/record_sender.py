@@ -30,7 +30,7 @@ from sluiceway.runtime.source.submitted_records import (
     SubmittedPacked,
     SubmittedRecord,
     SubmittedRecords,
-    place,
+    partition_and_offset,
     skipped,
 )
 from sluiceway.runtime.task_converters import Converters
@@ -320,7 +320,7 @@ class RecordSender:
         def on_delivery(error: Any, message: Any) -> None:
             answer.append(None if error is None else to_connect_error(error, f"write to topic {record.topic}"))
             if error is None and submitted is not None:
-                submitted.acknowledged(*place(message))
+                submitted.acknowledged(*partition_and_offset(message))
 
         self._wait_for_all(check)
         with mapped_errors(f"send to topic {record.topic}"):
@@ -370,7 +370,7 @@ class RecordSender:
     def _on_record_delivery(self, record: SourceRecord, submitted: SubmittedRecord | None, error: Any, message: Any) -> None:
         if error is None:
             if submitted is not None:
-                submitted.acknowledged(*place(message))
+                submitted.acknowledged(*partition_and_offset(message))
         elif self._failed_sends is None or not self._failed_sends.add(
             record, submitted, to_connect_error(error, f"write to topic {record.topic}")
         ):

@@ -167,7 +167,7 @@ def skipped(submitted: SubmittedRecord | None) -> None:
         submitted.acknowledged(-1, -1)
 
 
-def place(message: ConsumedMessage) -> tuple[int, int]:
+def partition_and_offset(message: ConsumedMessage) -> tuple[int, int]:
     """Return a delivered message's partition and offset, which is -1 as in Java if the broker took it for a duplicate."""
     offset: int | None = message.offset()
     return message.partition(), -1 if offset is None else offset

@@ -1,4 +1,4 @@
-"""What is known of submitted records."""
+"""Partitions and offsets of delivered messages, as a task and its Java process get them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from sluiceway.java_plugins.acknowledgements import Acknowledgements
-from sluiceway.runtime.source.submitted_records import place
+from sluiceway.runtime.source.submitted_records import partition_and_offset
 
 
 class Delivered:
@@ -24,11 +24,11 @@ class Delivered:
 
 
 @pytest.mark.parametrize(("offset", "expected"), [(0, 0), (7, 7), (None, -1)])
-def test_a_delivered_message_has_a_place_for_the_task(offset: int | None, expected: int) -> None:
+def test_an_unknown_offset_is_minus_one(offset: int | None, expected: int) -> None:
     message: Any = Delivered(offset)
-    assert place(message) == (3, expected)
-    places = Acknowledgements()
-    sent = places.of(1)
-    sent.add(0, *place(message))
+    assert partition_and_offset(message) == (3, expected)
+    acknowledgements = Acknowledgements()
+    sent = acknowledgements.of(1)
+    sent.add(0, *partition_and_offset(message))
     sent.release()
-    assert len(places.take()) == 4 * 8, "batch, index, partition, and offset"
+    assert len(acknowledgements.take()) == 4 * 8, "batch, index, partition, and offset"
