@@ -68,9 +68,9 @@ class PostgresServer(DatabaseServer):
         options = [part for name, value in {**_SETTINGS, "port": self.port}.items() for part in ("-c", f"{name}={value}")]
         return BackgroundProcess(self.name, [*before, programs / "postgres", "-D", data, *options], self.folder, cwd=Path("/"))
 
-    def airflow(self) -> dict[str, str]:
+    def airflow(self, database: str = "postgres") -> dict[str, str]:
         """Return the settings of an Airflow that uses this database, as ``SECTION__OPTION``."""
-        address = f"{USER}:{PASSWORD}@{HOST}:{self.port}/postgres"
+        address = f"{USER}:{PASSWORD}@{HOST}:{self.port}/{database}"
         return {
             "DATABASE__SQL_ALCHEMY_CONN": f"postgresql+psycopg://{address}",
             "DATABASE__SQL_ALCHEMY_CONN_ASYNC": f"postgresql+psycopg_async://{address}",

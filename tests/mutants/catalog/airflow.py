@@ -48,6 +48,14 @@ MUTANTS = (
         tests=("tests/unit/provider/pause_sync/test_rules.py",),
     ),
     Mutant(
+        "airflow-restart-outage",
+        "provider/pause_sync/pause_sync.py",
+        "[*self._restarts, *requests] if leads else []",
+        "[*requests] if leads else []",
+        "A restart request is lost if Airflow's database is unavailable at that moment.",
+        tests=("tests/unit/provider/pause_sync/test_pause_sync.py",),
+    ),
+    Mutant(
         "airflow-config-of-a-task",
         "herder/task_configs.py",
         "    if task := before.get(CONFIG_TASK):",

@@ -17,6 +17,7 @@ from airflow.models.renderedtifields import RenderedTaskInstanceFields
 from airflow.models.serialized_dag import SerializedDagModel
 from airflow.models.taskinstance import TaskInstance, clear_task_instances
 from airflow.utils.session import create_session
+from airflow.utils.sqlalchemy import with_row_locks
 from airflow.utils.state import DagRunState, State, TaskInstanceState
 from sqlalchemy import func, or_, select, update
 from sqlalchemy.orm import Session
@@ -131,11 +132,12 @@ class AirflowDatabase:
         """Clear those failed tasks of a DAG's newest run that run these connectors. Return the ids of the tasks.
 
         Tasks that wait for a retry are cleared too, and what a failed task has kept from running. Running, queued and scheduled
-        tasks are not. It is recorded in the audit log.
+        tasks are not. It is recorded in the audit log. Waits while the scheduler examines the run.
         """
         with create_session(scoped=False) as session:
             newest = select(DagRun).where(DagRun.dag_id == dag_id).order_by(DagRun.run_after.desc(), DagRun.id.desc()).limit(1)
-            run = session.scalars(newest).first()
+            # Airflow clears the state of ended runs alone. A run that the scheduler is about to end would stay ended.
+            run = session.scalars(with_row_locks(newest, session, of=DagRun)).first()
             if run is None:
                 return []
             query = select(TaskInstance).where(
@@ -221,7 +223,7 @@ def _blocked(session: Session, run: DagRun) -> list[TaskInstance]:
 
 def _end_run(session: Session, number: int, why: str) -> bool:
     """End a run and its unfinished tasks with success, and return True; return False if one of its tasks executes."""
-    run = session.scalars(select(DagRun).where(DagRun.id == number)).one()
+    run = session.scalars(with_row_locks(select(DagRun).where(DagRun.id == number), session, of=DagRun)).one()
     tasks = select(TaskInstance).where(TaskInstance.dag_id == run.dag_id, TaskInstance.run_id == run.run_id)
     unfinished = [task for task in session.scalars(tasks) if task.state not in State.finished]
     if any(task.state in _EXECUTING for task in unfinished):

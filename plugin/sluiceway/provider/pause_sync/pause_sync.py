@@ -28,7 +28,7 @@ from sluiceway.provider.pause_sync.rules import (
     tasks_to_clear,
 )
 from sluiceway.storage.interfaces import ConfigBackingStore
-from sluiceway.storage.model import TargetState
+from sluiceway.storage.model import RestartRequest, TargetState
 
 log = logging.getLogger(__name__)
 
@@ -90,6 +90,7 @@ class PauseSync:
         self._generated: dict[str, Mapping[str, str]] | None = None
         self._allowed_at = float("-inf")
         self._gone: set[str] = set()
+        self._restarts: list[RestartRequest] = []
         self._has_runs_to_end = True  # connectors may have been deleted while no API server ran
         self._wake = threading.Event()
         self._stopping = False
@@ -117,8 +118,9 @@ class PauseSync:
             dags = targets_by_dag(state, taken)
         leads = self._leadership.held()
         self._request_parsing(wanted, flags, leads)
-        # Every process takes the requests, or a new leader would serve old ones.
-        restarts = self._config.take_restart_requests()
+        # Every process takes the requests, or a new leader would serve old ones. What a step of the leader cannot, its next does.
+        requests = self._config.take_restart_requests()
+        self._restarts = [*self._restarts, *requests] if leads else []
         known = {dag: targets for dag, targets in dags.items() if dag in flags}
         toggles = self._database.toggles(known.keys() - self._agreed.keys())
         newer = {dag: is_newer(toggles.get(dag), flags[dag].paused, state, targets) for dag, targets in known.items()}
@@ -128,8 +130,9 @@ class PauseSync:
         }
         self._agreed = {dag: decision.agreed for dag, decision in decisions.items() if decision.agreed is not None}
         if leads:
-            for dag, tasks in tasks_to_clear(restarts, known, flags, state).items():
+            for dag, tasks in tasks_to_clear(self._restarts, known, flags, state).items():
                 self._clear_failed(dag, tasks)
+            self._restarts.clear()
             self._report_gone({dag: dags[dag] for dag in dags.keys() - flags.keys() - wanted.keys()})
             for dag, decision in decisions.items():
                 if self._apply(dag, decision) and decision.paused_after is not None:

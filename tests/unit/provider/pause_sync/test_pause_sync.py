@@ -31,6 +31,7 @@ class Airflow:
         self.audit: dict[str, Toggle] = {}
         self.asked: list[list[str]] = []
         self.down = False
+        self.down_once: dict[str, bool] = {}
         self.cleared: list[tuple[str, ...]] = []
         self.stale: set[str] = set()
         self.allowed = 0
@@ -58,6 +59,8 @@ class Airflow:
         self.requests.append(list(files))
 
     def clear_failed(self, dag_id: str, tasks: ConnectorTasks, why: str) -> list[str]:
+        if self.down_once.pop(dag_id, False):
+            raise ConnectionError("no database")
         self.cleared.append((dag_id, *tasks.by_config))
         return ["run"]
 
@@ -351,6 +354,18 @@ def test_a_restart_request_clears_the_dag_run_once(world: World) -> None:
     world.herder.restart("c")
     sync.step()
     sync.step()
+    assert world.airflow.cleared == [("c", "c")]
+
+
+def test_a_restart_request_is_served_after_an_outage_of_the_database(world: World) -> None:
+    sync = world.sync()
+    sync.step()
+    world.herder.restart("c")
+    world.airflow.down_once["c"] = True
+    with pytest.raises(ConnectionError):
+        sync.step()
+    for _ in range(2):
+        sync.step()
     assert world.airflow.cleared == [("c", "c")]
 
 
