@@ -108,6 +108,7 @@ test-frames: $(VENV)/.ready  ## kill sinks to files and tables, and SparkSource,
 	$(BIN)/python -m pytest tests/frames -v -s -p no:cacheprovider
 
 test-security: test-security-cases build/fab/.ready  ## generated cases, roles, canaries, and names on real stores; hours (CASES=1000000 FIRST=0 SEED=0)
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt apache-airflow-providers-openlineage
 	$(BIN)/python -m pytest tests/unit/provider/api tests/unit/preview tests/integration/test_isolated_requests.py \
 		tests/integration/test_spark_secrets.py tests/integration/test_names_of_records.py tests/airflow/test_roles.py tests/airflow/test_canaries.py -v -p no:cacheprovider
 	AIRFLOW__CORE__AUTH_MANAGER=airflow.providers.fab.auth_manager.fab_auth_manager.FabAuthManager \

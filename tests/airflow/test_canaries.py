@@ -1,15 +1,18 @@
 """Secrets are planted in each kind of place of a whole stack; it is driven as users drive it, and then everything is searched.
 
 Searched are the answers of both REST APIs, of the page, and of Spark's UI, what commands print and traces export, all topics, all
-files of the stack with their modes, and command lines and environments of all processes. A secret may be where it was planted.
+files of the stack with their modes, among them OpenLineage's events, and command lines and environments of all processes. Secrets
+may be where they were planted.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import stat
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -54,6 +57,11 @@ class Canaries:
         self.home = home
         self.secrets = {place: f"canary{uuid.uuid4().hex}" for place in (*REFERRED, *LITERAL, *OWN)}
         self.seen: list[str] = []
+
+    @property
+    def lineage(self) -> Path:
+        """The file of OpenLineage's events."""
+        return self.home / "lineage" / "events.json"
 
     def worker(self) -> dict[str, str]:
         """Return properties of the worker's file."""
@@ -157,10 +165,11 @@ def stack(canaries: Canaries, collector: OtlpReceiver) -> Iterator[RunningStack]
         patch.setenv("CONNECTOR_CANARY", canaries.secrets["variable"])
         patch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", collector.url)
         patch.setenv("OTEL_EXPORTER_OTLP_HEADERS", f"authorization=Bearer%20{canaries.secrets['collector']}")
-        for folder in ("demo", "events"):
+        for folder in ("demo", "events", "lineage"):
             (canaries.home / folder).mkdir(mode=0o700, exist_ok=True)
         (canaries.home / "demo" / "canaries.txt").write_text("one\ntwo\n")
-        worker, settings = canaries.worker(), {"SLUICEWAY__PAUSE_LINGER": "5"}
+        lineage = {"type": "file", "log_file_path": str(canaries.lineage), "append": True}
+        worker, settings = canaries.worker(), {"SLUICEWAY__PAUSE_LINGER": "5", "OPENLINEAGE__TRANSPORT": json.dumps(lineage)}
         running = RunningStack(canaries.home, worker=worker, settings=settings, login=canaries.login)
         try:
             running.airflow.post(
@@ -231,6 +240,8 @@ def test_no_secret_is_where_it_was_not_planted(
     canaries.seen += _spark_uis(stack)
     spans = eventually(lambda: {each.name for each in collector.spans()}.issuperset(SPANS) and collector.spans(), what="spans")
     canaries.seen += map(str, (*spans, *collector.requests))
+    if find_spec("openlineage") is not None:  # `make test-security` installs its provider
+        eventually(lambda: _reported(canaries.lineage) >= {SOURCE, SINK, JAVA}, what="events of lineage")
     found = [*_in_processes(canaries), *_in_files(canaries), *_in_topics(stack, canaries)]
     found += [Place(place, text) for place, secret in canaries.secrets.items() for text in canaries.seen if secret in text]
     unexpected = [each for each in found if not _is_planted(each, canaries.home)]
@@ -299,6 +310,12 @@ def _spark_uis(stack: RunningStack) -> list[str]:
             pages += [http.get(f"http://127.0.0.1:{port}{path}").text for path in paths]
     assert any("spark.hadoop.fs.s3a.secret.key" in page for page in pages)
     return pages
+
+
+def _reported(file: Path) -> set[str]:
+    """Return the DAGs whose tasks have reported data sets to OpenLineage."""
+    events = map(json.loads, file.read_text().splitlines() if file.exists() else ())
+    return {each["job"]["name"].split(".")[0] for each in events if each.get("inputs") or each.get("outputs")}
 
 
 def _in_processes(canaries: Canaries) -> Iterator[Place]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import functools
+import hashlib
+import re
 
 from sluiceway.errors import DataError
 
@@ -35,6 +37,16 @@ def check_length(element: str) -> str:
             "Use a shorter topic, or partition by another field."
         )
     return element
+
+
+def shortened(element: str) -> str:
+    """Return an element of a path; of one that is longer than file systems allow, its beginning and a hash of the whole."""
+    encoded = element.encode()
+    if len(encoded) <= _MAX_BYTES:
+        return element
+    mark = f"~{hashlib.sha256(encoded).hexdigest()}"
+    begin = encoded[: _MAX_BYTES - len(mark)].decode(errors="ignore")
+    return re.sub("%.?$", "", begin) + mark
 
 
 def check_table(name: str, *, namespaced: bool = False) -> str:

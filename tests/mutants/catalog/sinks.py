@@ -150,4 +150,20 @@ MUTANTS = (
         "            pass",
         "A line that ends with a carriage return at the end of a chunk is held back.",
     ),
+    Mutant(
+        "iceberg-partition-nan",
+        "connectors/iceberg/data_files.py",
+        "        if pa.types.is_floating(column.type) and pc.any(pc.is_nan(column)).as_py():",
+        "        if pa.types.is_floating(column.type) and pc.all(pc.is_nan(column)).as_py():",
+        "A row with NaN fails every batch of a table that is partitioned by the column.",
+        tests=("tests/unit/connectors/tables/test_partitions.py",),
+    ),
+    Mutant(
+        "delta-partition-decimal",
+        "connectors/delta/partitions.py",
+        "value < 0 and value != value.to_integral_value()",
+        "value < 0 and value == value.to_integral_value()",
+        "A record with a negative decimal makes a Delta table unreadable.",
+        tests=("tests/unit/connectors/tables/test_partitions.py",),
+    ),
 )

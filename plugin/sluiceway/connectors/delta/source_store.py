@@ -18,8 +18,8 @@ from pyarrow import fs
 from sluiceway.connectors.delta.config import PATH, STORAGE
 from sluiceway.connectors.delta.errors import answered, reaching
 from sluiceway.connectors.delta.log import LoggedFile, LoggedVersion, deletion_vectors, read_version
+from sluiceway.connectors.delta.partitions import partition_text
 from sluiceway.connectors.delta.row_filter import constant, row_filter
-from sluiceway.connectors.delta.types import partition_text
 from sluiceway.connectors.tables.source.config import SourceOptions
 from sluiceway.connectors.tables.source.net_changes import AFTER, BEFORE, CHANGE, DELETE, INSERT
 from sluiceway.connectors.tables.source.store import Commit, Part, Rows, Selection, check_same, dropped, expired, finding_files

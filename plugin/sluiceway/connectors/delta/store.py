@@ -11,6 +11,7 @@ from deltalake.exceptions import CommitFailedError, TableNotFoundError
 
 from sluiceway.connectors.delta.config import PATH, STORAGE
 from sluiceway.connectors.delta.errors import answered, reaching
+from sluiceway.connectors.delta.partitions import check_columns
 from sluiceway.connectors.delta.table import DeltaTable
 from sluiceway.connectors.delta.types import check_names, column_type
 from sluiceway.connectors.tables.config import CREATE_PROPS, TableOptions
@@ -39,7 +40,9 @@ class DeltaStore:
             except TableNotFoundError:
                 return None
         _check_features(found, name)
-        return DeltaTable(found, name, location, self._storage, self._options.connector)
+        table = DeltaTable(found, name, location, self._storage, self._options.connector)
+        check_columns(name, table.schema, found.metadata().partition_columns)
+        return table
 
     def create(self, name: str, schema: pa.Schema, partition_by: Sequence[str], id_columns: Sequence[str]) -> DeltaTable:
         """Create a table, unless another task has."""
@@ -47,6 +50,7 @@ class DeltaStore:
             raise ConnectError(
                 f"Table {name} cannot be created: the records have no field {column} to partition by or to identify rows."
             )
+        check_columns(name, schema, partition_by)
         location = self._location(name)
         configuration = self._options.properties(CREATE_PROPS) or None
         with reaching(f"Creating table {name} at {location}"), suppress(CommitFailedError):  # another task may create it now

@@ -28,7 +28,8 @@ from pyarrow import fs
 
 from sluiceway.api import TopicPartition
 from sluiceway.connectors.delta.errors import committing, reaching
-from sluiceway.connectors.delta.types import column_type, partition_text
+from sluiceway.connectors.delta.partitions import check_value, partition_folder, partition_text, plain
+from sluiceway.connectors.delta.types import column_type
 from sluiceway.connectors.tables.evolution import Change, Kind
 from sluiceway.connectors.tables.store import ConflictingCommitError, Expected, Merge, Offsets, Staged, check_offsets
 from sluiceway.errors import ConnectError, DataError
@@ -47,7 +48,7 @@ class DeltaTable:
         self._table = table
         self._name = name
         self._connector = connector
-        self._stem = f"sluiceway-{_plain(connector)}-"
+        self._stem = f"sluiceway-{plain(connector)}-"
         self._id = table.metadata().id
         self._arrow: tuple[int, pa.Schema] | None = None
         self._handler = DeltaStorageHandler(location, dict(storage))
@@ -105,6 +106,12 @@ class DeltaTable:
         elif change.kind is Kind.RELAX:
             self._table.alter.drop_column_not_null(".".join(change.path))
 
+    def check_values(self, rows: pa.Table) -> None:
+        """Raise DataError for values of partitions that delta-rs cannot write, or not read again."""
+        for name in self._table.metadata().partition_columns:
+            for value in pc.unique(rows.column(name)).to_pylist():
+                check_value(name, value)
+
     def stage(self, rows: pa.Table) -> Staged:
         """Write rows to data files by partition."""
         columns = self._table.metadata().partition_columns
@@ -112,7 +119,7 @@ class DeltaTable:
             return Staged([self._written(part, values) for values, part in _partitions(rows, columns)], len(rows))
 
     def _written(self, rows: pa.Table, values: Mapping[str, str | None]) -> AddAction:
-        folder = "".join(f"{_plain(name)}={_plain(value or '__HIVE_DEFAULT_PARTITION__')}/" for name, value in values.items())
+        folder = "".join(f"{partition_folder(name, value)}/" for name, value in values.items())
         path = f"{folder}{self._stem}{uuid.uuid4().hex}.parquet"
         sink = pa.BufferOutputStream()
         pq.write_table(
@@ -234,11 +241,6 @@ class DeltaTable:
             max_commit_retries=0,
             app_transactions=[Transaction(_app_id(self._connector, partition), offset) for partition, offset in offsets.items()],
         )
-
-
-def _plain(text: str) -> str:
-    """Return a text for a path whose URI is the same: delta-rs's optimize does not decode the paths in Delta's log."""
-    return quote(text, safe="").replace("%", "_").replace("~", "_")
 
 
 def _app_id(connector: str, partition: TopicPartition) -> str:

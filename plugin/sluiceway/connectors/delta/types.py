@@ -78,12 +78,3 @@ def _check_inner(type_: pa.DataType, path: str) -> None:
         _check_inner(type_.item_type, f"{path}value.")
     elif isinstance(type_, pa.ListType):
         _check_inner(type_.value_type, f"{path}element.")
-
-
-def partition_text(value: object) -> str | None:
-    """Return a partition value as Delta's log has it."""
-    if value is None:
-        return None
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return str(value)

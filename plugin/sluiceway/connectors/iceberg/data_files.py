@@ -11,12 +11,14 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyiceberg.expressions import AlwaysTrue
 from pyiceberg.io.pyarrow import (
     ArrowScan,
     ParquetFormatModel,
     _determine_partitions,
+    _get_field_from_arrow_table,
     bin_pack_arrow_table,
     pyarrow_to_schema,
 )
@@ -24,11 +26,24 @@ from pyiceberg.manifest import DataFile, DataFileContent, FileFormat
 from pyiceberg.table.locations import load_location_provider
 from pyiceberg.typedef import Record
 
+from sluiceway.connectors.path_elements import shortened
+from sluiceway.errors import ConnectError, DataError
+
 if TYPE_CHECKING:
     from pyiceberg.partitioning import PartitionKey
     from pyiceberg.table import FileScanTask, Table
 
 _FILE_BYTES = 512 * 1024 * 1024
+
+
+def check_partitions(table: Table, rows: pa.Table) -> None:
+    """Raise DataError for NaN in a column whose values are partitions: PyIceberg finds the rows of a partition by equality."""
+    schema = table.schema()
+    for field in table.spec().fields:
+        name = str(schema.find_column_name(field.source_id))
+        column = _get_field_from_arrow_table(rows, name)
+        if pa.types.is_floating(column.type) and pc.any(pc.is_nan(column)).as_py():
+            raise DataError(f"NaN of field {name} cannot be written: the table is partitioned by it. Partition by another field.")
 
 
 def write(table: Table, rows: pa.Table, stem: str, properties: Mapping[str, str]) -> Iterator[DataFile]:
@@ -39,6 +54,8 @@ def write(table: Table, rows: pa.Table, stem: str, properties: Mapping[str, str]
     if not spec.is_unpartitioned():
         by_partition = _determine_partitions(spec=spec, schema=metadata.schema(), arrow_table=rows)
         parts = [(each.partition_key, each.arrow_table_partition) for each in by_partition]
+        if (found_rows := sum(len(part) for _, part in parts)) != len(rows):
+            raise ConnectError(f"PyIceberg has found partitions for {found_rows} of {len(rows)} rows. This is a defect.")
     size = int(found.get("write.target-file-size-bytes", _FILE_BYTES))
     for key, part in parts:
         for batches in bin_pack_arrow_table(part, size) if len(part) else ():
@@ -49,6 +66,7 @@ def _written(table: Table, rows: pa.Table, key: PartitionKey | None, name: str, 
     schema = table.schema()  # readers find columns by field ids, so names need not be sanitized
     arrow = schema.as_arrow()
     location = load_location_provider(table.location(), table.properties).new_data_location(name, key)
+    location = "/".join(map(shortened, location.split("/")))
     output = table.io.new_output(location)
     writer = ParquetFormatModel().create_writer(output, schema, dict(properties))
     with writer:

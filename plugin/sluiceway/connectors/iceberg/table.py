@@ -121,6 +121,10 @@ class IcebergTable:
                     self.reload()
         raise ConflictingCommitError(f"The columns of table {self._name} cannot be changed: other commits always come first.")
 
+    def check_values(self, rows: pa.Table) -> None:
+        """Raise DataError for NaN as the value of a partition, which PyIceberg cannot write."""
+        data_files.check_partitions(self._table, rows)
+
     def stage(self, rows: pa.Table) -> Staged:
         """Write rows to data files by partition."""
         with reaching(f"Writing data files of table {self._name}"):

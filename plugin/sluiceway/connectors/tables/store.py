@@ -68,6 +68,9 @@ class Table(Protocol):
     def evolve(self, changes: Sequence[Change]) -> None:
         """Apply changes in a commit of their own, unless another task has applied them. Raises ConnectError if impossible."""
 
+    def check_values(self, rows: pa.Table) -> None:
+        """Raise DataError for values that fit into the columns, but not into the table's files and folders."""
+
     def stage(self, rows: pa.Table) -> Staged:
         """Write rows, whose columns are those of ``schema``, to data files."""
 

@@ -94,6 +94,7 @@ class TableWriter:
         table = self._ready(written.schema, fit) if len(written) else self._table
         assert table is not None  # noqa: S101
         fitted = fit(table.schema)
+        table.check_values(fitted)
         if self._bytes > BUFFER_BYTES and not self._options.upsert:
             self._stage(table)
         return fitted
@@ -105,7 +106,9 @@ class TableWriter:
         if len(rows):
             written, fit = self._fitting(rows)
             if len(written):
-                fit(self._columns_for(written.schema))
+                fitted = fit(self._columns_for(written.schema))
+                if self._table is not None:
+                    self._table.check_values(fitted)
 
     def add(self, prepared: pa.Table) -> None:
         """Take rows that ``prepare`` returned."""
