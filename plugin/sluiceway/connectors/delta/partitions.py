@@ -56,4 +56,7 @@ def check_columns(table: str, schema: pa.Schema, columns: Iterable[str]) -> None
     for name in columns:
         type_ = schema.field(name).type
         if pa.types.is_binary(type_) or pa.types.is_large_binary(type_) or pa.types.is_fixed_size_binary(type_):
-            raise ConnectError(f"Table {table} cannot be partitioned by {name}, which is binary. Partition by another column.")
+            raise ConnectError(
+                f"Table {table} is partitioned by {name}, which is binary: writers and readers of Delta do not agree on the "
+                "texts of such values. Partition by another column."
+            )

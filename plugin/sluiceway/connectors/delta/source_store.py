@@ -6,6 +6,7 @@ import datetime as dt
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
+from urllib.parse import unquote
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -18,7 +19,7 @@ from pyarrow import fs
 from sluiceway.connectors.delta.config import PATH, STORAGE
 from sluiceway.connectors.delta.errors import answered, reaching
 from sluiceway.connectors.delta.log import LoggedFile, LoggedVersion, deletion_vectors, read_version
-from sluiceway.connectors.delta.partitions import partition_text
+from sluiceway.connectors.delta.partitions import check_columns, partition_text
 from sluiceway.connectors.delta.row_filter import constant, row_filter
 from sluiceway.connectors.tables.source.config import SourceOptions
 from sluiceway.connectors.tables.source.net_changes import AFTER, BEFORE, CHANGE, DELETE, INSERT
@@ -59,6 +60,7 @@ class _Shape:
         self.every = every
         self.read = pa.schema([field for field in every if not selection.columns or field.name in selection.columns])
         self.partition = metadata.partition_columns
+        check_columns(name, every, self.partition)
         self.condition = row_filter(selection.row_filter, every)
 
 
@@ -116,7 +118,7 @@ class DeltaSourceTable:
                 raise deletion_vectors(f"Table {self._name}, version {snapshot}")
             actions: Any = pa.table(table.get_add_actions(flatten=True)).to_pylist()
         files = [
-            LoggedFile(each["path"], {name: partition_text(each[f"partition.{name}"]) for name in shape.partition})
+            LoggedFile(unquote(each["path"]), {name: partition_text(each[f"partition.{name}"]) for name in shape.partition})
             for each in actions
         ]
         return Rows(shape.read, self._parts(files, shape))
