@@ -137,3 +137,8 @@ def test_stores_continue_after_a_broker_restart(tmp_path: Path, unique: Callable
             store.stop()
     finally:
         broker.stop()
+
+
+@pytest.mark.parametrize("name", ["(", "a b", "ö", "x" * 250, ".", "..", "a/b"])
+def test_a_topic_whose_name_there_cannot_be_does_not_exist(kafka_bootstrap: str, name: str) -> None:
+    assert partition_count(admin_client(WorkerConfig.of({"bootstrap.servers": kafka_bootstrap})), name) is None

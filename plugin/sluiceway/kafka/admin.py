@@ -273,7 +273,7 @@ def _offsets_error(partition: TopicPartition, error: KafkaError, *, missing: boo
 def _describe(admin: AdminClient, topic: str, timeout: float = _REQUEST_SECONDS) -> Any | None:
     future = admin.describe_topics(TopicCollection([topic]), request_timeout=timeout)[topic]
     error = refusal(future)
-    if error is not None and error.code() in MISSING_TOPIC:
+    if error is not None and error.code() in MISSING_TOPIC | {KafkaError.TOPIC_EXCEPTION}:  # a name that no topic can have
         return None
     return answer(future, f"describe topic '{topic}'")
 
