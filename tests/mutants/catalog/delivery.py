@@ -9,6 +9,7 @@ MUTANTS = (
         "Producer({**_ONE_IN_FLIGHT, **config}, logger=log)",
         "Producer({**config}, logger=log)",
         "The first records for a partition that is being created are lost.",
+        tests=("tests/unit/kafka/test_clients.py",),
     ),
     Mutant(
         "delivery-retry-record",
@@ -37,6 +38,7 @@ MUTANTS = (
         '        self._places = array("q")\n',
         "        self._places = released\n",
         "A Java task learns of a record whose transaction may be aborted.",
+        tests=("tests/unit/java_plugins/test_acknowledgements.py",),
     ),
     Mutant(
         "delivery-java-polled-ahead",
@@ -44,6 +46,7 @@ MUTANTS = (
         "if whole and not self.observes and",
         "if whole and",
         "A Java task is polled ahead although its commit() or commitRecord() must come first.",
+        tests=("tests/unit/java_plugins/test_source_task.py",),
     ),
     Mutant(
         "delivery-filtered",
