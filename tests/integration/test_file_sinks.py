@@ -160,7 +160,9 @@ def rest_worker(kafka_bootstrap: str, unique: Callable[[str], str]) -> WorkerCon
     return WorkerConfig.of(properties)
 
 
-@pytest.mark.parametrize("point", ["", "planned", "published"])
+@pytest.mark.parametrize(
+    "point", [pytest.param("", marks=pytest.mark.long), pytest.param("planned", marks=pytest.mark.long), "published"]
+)
 def test_offsets_set_by_rest_give_exactly_those_records_again(
     kafka: Kafka, topic: str, tmp_path: Path, rest_worker: WorkerConfig, point: str
 ) -> None:
