@@ -60,7 +60,7 @@ def _input(found: DataSet, known: Description) -> Any:
     from openlineage.client.generated.input_statistics_input_dataset import InputStatisticsInputDatasetFacet
 
     statistics = {"inputStatistics": InputStatisticsInputDatasetFacet(rowCount=known.rows, size=known.size)}
-    facets = {} if known.rows is None else statistics
+    facets: dict[str, Any] = {} if known.rows is None else {**statistics}
     return InputDataset(namespace=found.namespace, name=found.name, facets=_schema(known), inputFacets=facets)
 
 
@@ -69,7 +69,7 @@ def _output(found: DataSet, known: Description) -> Any:
     from openlineage.client.generated.output_statistics_output_dataset import OutputStatisticsOutputDatasetFacet
 
     statistics = {"outputStatistics": OutputStatisticsOutputDatasetFacet(rowCount=known.rows, size=known.size)}
-    facets = {} if known.rows is None else statistics
+    facets: dict[str, Any] = {} if known.rows is None else {**statistics}
     return OutputDataset(namespace=found.namespace, name=found.name, facets=_schema(known), outputFacets=facets)
 
 

@@ -36,6 +36,7 @@ def operator(monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.setattr(observed, "read_shapes", lambda *_: shapes)
     made: Any = SinkConnectorOperator(task_id="t", config=CONFIG)
     made._settings = _Settings
+    made._internal_topics = lambda worker: None
     return made
 
 
