@@ -16,9 +16,10 @@ import pyarrow as pa
 from sluiceway.api import SinkRecord, TopicPartition
 from sluiceway.api.columns import ColumnBatch, NotColumnar
 from sluiceway.columns.rows import column_batches, sink_records
-from sluiceway.connectors.delta import DeltaSinkConnector
+from sluiceway.connectors.delta import DeltaCompactionConnector, DeltaSinkConnector
 from sluiceway.connectors.files.filesystem.hdfs import HdfsFileSystem, HdfsLogin
-from sluiceway.connectors.iceberg import IcebergSinkConnector
+from sluiceway.connectors.iceberg import IcebergCompactionConnector, IcebergSinkConnector
+from sluiceway.connectors.tables.compaction import CompactionConnector
 from sluiceway.connectors.tables.connector import TableSinkConnector
 from sluiceway.connectors.tables.task import TableSinkTask
 from sluiceway.runtime.sink.task_consumer import TaskConsumer
@@ -134,6 +135,23 @@ class Task:
 
     def rows(self, name: str = "db.t") -> list[dict[str, Any]]:
         return self.lake.rows(self.config, name)
+
+
+def compaction(lake: Lake) -> type[CompactionConnector]:
+    """Return the compaction connector of a lake's format."""
+    return IcebergCompactionConnector if lake.format == "iceberg" else DeltaCompactionConnector
+
+
+def compact(lake: Lake, **more: str) -> None:
+    """Run the compaction's task as a micro-batch does."""
+    started = compaction(lake)()
+    config = {**lake.config("compaction"), **more}
+    started.start(config)
+    [given] = started.task_configs(3)
+    task: Any = started.task_class()
+    task.start(given)
+    assert task.poll() is None
+    task.stop()
 
 
 def sink_config(lake: Lake, topic: str, **more: str) -> dict[str, str]:

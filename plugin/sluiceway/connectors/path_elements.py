@@ -12,7 +12,9 @@ _MAX_BYTES = 255
 _CACHED = 4096
 # Hive's, which Spark and Trino decode in names of partition folders.
 _QUOTED = frozenset("\"#%'*/:=?\\{[]^\x7f") | frozenset(map(chr, range(0x20)))
-_EMPTY = "__HIVE_DEFAULT_PARTITION__"
+NULL_PARTITION = "__HIVE_DEFAULT_PARTITION__"
+"""The name that Hive gives to the value null of a partition."""
+
 _DELTA_LOG = "_delta_log"
 
 
@@ -20,7 +22,7 @@ _DELTA_LOG = "_delta_log"
 def path_element(name: str) -> str:
     """Return a name as one element of a path, quoted as Hive does. Topics that Kafka allows stay as they are."""
     if name in ("", ".", ".."):
-        return name.replace(".", "%2E") or _EMPTY
+        return name.replace(".", "%2E") or NULL_PARTITION
     return "".join(_quoted(char) if char in _QUOTED or "\ud800" <= char <= "\udfff" else char for char in name)
 
 

@@ -9,10 +9,8 @@ from urllib.parse import quote
 
 import pyarrow as pa
 
-from sluiceway.connectors.path_elements import check_length
+from sluiceway.connectors.path_elements import NULL_PARTITION, check_length
 from sluiceway.errors import ConnectError, DataError
-
-_NULL = "__HIVE_DEFAULT_PARTITION__"
 
 
 def partition_text(value: object) -> str | None:
@@ -26,7 +24,7 @@ def partition_text(value: object) -> str | None:
 
 def partition_folder(column: str, text: str | None) -> str:
     """Return the name of the folder of a partition's files."""
-    return f"{plain(column)}={plain(text or _NULL)}"
+    return f"{plain(column)}={plain(text or NULL_PARTITION)}"
 
 
 def plain(text: str) -> str:
@@ -45,7 +43,7 @@ def check_value(column: str, value: object) -> None:
             f"{value} of field {column} cannot be written: delta-rs cannot read negative decimals with a fraction as values of a "
             "partition. Partition by another field."
         )
-    if value in ("", _NULL):
+    if value in ("", NULL_PARTITION):
         raise DataError(f"{value!r} of field {column} cannot be written: as the value of a partition it means null.")
     finite = isinstance(value, float) and math.isfinite(value)
     check_length(partition_folder(column, f"{Decimal(repr(value)):f}" if finite else partition_text(value)))

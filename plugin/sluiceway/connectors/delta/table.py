@@ -14,7 +14,7 @@ import uuid
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -133,8 +133,6 @@ class DeltaTable:
 
     def discard(self, staged: Sequence[Staged]) -> None:
         """Delete data files that were never committed; a sweep deletes those that cannot be deleted now."""
-        from urllib.parse import unquote
-
         for file in (file for each in staged for file in each.files):
             try:
                 self._files.delete_file(unquote(file.path))
@@ -218,8 +216,6 @@ class DeltaTable:
 
     def _logged(self) -> set[str]:
         """Return the paths of the files in the table; those of former versions are kept by a vacuum's rules, not by a sweep."""
-        from urllib.parse import unquote
-
         kept = self._table.vacuum(retention_hours=0, dry_run=True, enforce_retention_duration=False, full=False)
         current = map(str, pa.table(self._table.get_add_actions(flatten=True)).column("path").to_pylist())
         return {unquote(path) for path in (*current, *kept)}

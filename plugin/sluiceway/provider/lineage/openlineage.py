@@ -59,8 +59,9 @@ def _input(found: DataSet, known: Description) -> Any:
     from openlineage.client.event_v2 import InputDataset
     from openlineage.client.generated.input_statistics_input_dataset import InputStatisticsInputDatasetFacet
 
-    statistics = {"inputStatistics": InputStatisticsInputDatasetFacet(rowCount=known.rows, size=known.size)}
-    facets: dict[str, Any] = {} if known.rows is None else {**statistics}
+    facets: dict[str, Any] = {}
+    if known.rows is not None:
+        facets["inputStatistics"] = InputStatisticsInputDatasetFacet(rowCount=known.rows, size=known.size)
     return InputDataset(namespace=found.namespace, name=found.name, facets=_schema(known), inputFacets=facets)
 
 
@@ -68,8 +69,9 @@ def _output(found: DataSet, known: Description) -> Any:
     from openlineage.client.event_v2 import OutputDataset
     from openlineage.client.generated.output_statistics_output_dataset import OutputStatisticsOutputDatasetFacet
 
-    statistics = {"outputStatistics": OutputStatisticsOutputDatasetFacet(rowCount=known.rows, size=known.size)}
-    facets: dict[str, Any] = {} if known.rows is None else {**statistics}
+    facets: dict[str, Any] = {}
+    if known.rows is not None:
+        facets["outputStatistics"] = OutputStatisticsOutputDatasetFacet(rowCount=known.rows, size=known.size)
     return OutputDataset(namespace=found.namespace, name=found.name, facets=_schema(known), outputFacets=facets)
 
 

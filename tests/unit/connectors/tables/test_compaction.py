@@ -8,11 +8,9 @@ from typing import Any
 import pytest
 
 from sluiceway.api import TopicPartition
-from sluiceway.connectors.delta import DeltaCompactionConnector
-from sluiceway.connectors.iceberg import IcebergCompactionConnector
-from sluiceway.connectors.tables.compaction import HISTORY_AGE_MS, MIN_FILES, CompactionConnector
+from sluiceway.connectors.tables.compaction import HISTORY_AGE_MS, MIN_FILES
 from support.jdbc_sink import person, tombstone
-from support.table_sink import Lake, Task
+from support.table_sink import Lake, Task, compact, compaction
 
 PEOPLE = TopicPartition("people", 0)
 UPSERT = {"tables_upsert-mode-enabled": "true", "tables_default-id-columns": "id"}
@@ -21,22 +19,6 @@ UPSERT = {"tables_upsert-mode-enabled": "true", "tables_default-id-columns": "id
 @pytest.fixture(params=["iceberg", "delta"])
 def lake(request: pytest.FixtureRequest, tmp_path: Path) -> Lake:
     return Lake(request.param, tmp_path)
-
-
-def connector(lake: Lake) -> type[CompactionConnector]:
-    return IcebergCompactionConnector if lake.format == "iceberg" else DeltaCompactionConnector
-
-
-def compact(lake: Lake, **more: str) -> None:
-    """Run the compaction's task as a micro-batch does."""
-    started = connector(lake)()
-    config = {**lake.config("compaction"), **more}
-    started.start(config)
-    [given] = started.task_configs(3)
-    task: Any = started.task_class()
-    task.start(given)
-    assert task.poll() is None
-    task.stop()
 
 
 def files(lake: Lake, task: Task) -> int:
@@ -130,6 +112,6 @@ def test_a_table_that_does_not_exist_yet(lake: Lake) -> None:
 
 
 def test_a_history_shorter_than_uncommitted_files_live_is_an_error(lake: Lake) -> None:
-    found = connector(lake).validate({**lake.config("compaction"), HISTORY_AGE_MS: "3600000"})
+    found = compaction(lake).validate({**lake.config("compaction"), HISTORY_AGE_MS: "3600000"})
     [error] = found[HISTORY_AGE_MS].errors
     assert "must be at least sluiceway.orphans.age.ms" in error

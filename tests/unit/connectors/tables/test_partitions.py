@@ -14,8 +14,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sluiceway.api import TopicPartition
-from sluiceway.connectors.delta import DeltaCompactionConnector
-from sluiceway.connectors.iceberg import IcebergCompactionConnector
 from sluiceway.connectors.path_elements import shortened
 from sluiceway.connectors.tables.compaction import HISTORY_AGE_MS, MIN_FILES
 from sluiceway.data import (
@@ -31,7 +29,7 @@ from sluiceway.data import (
 )
 from sluiceway.errors import ConnectError
 from support.jdbc_sink import record
-from support.table_sink import Lake, Task
+from support.table_sink import Lake, Task, compact
 
 PEOPLE = TopicPartition("people", 0)
 UPSERT = {"tables_upsert-mode-enabled": "true", "tables_default-id-columns": "id"}
@@ -88,22 +86,12 @@ def test_each_row_is_written_as_it_is_or_reported(tmp_path: Path, format_: str, 
     ] * 2
     for compacted in (False, True):
         assert sorted(repr(_plain((each["id"], each["p"]))) for each in task.rows()) == expected, f"compacted: {compacted}"
-        _compact(lake)
+        compact(lake, **{MIN_FILES: "2", HISTORY_AGE_MS: "0"})
 
 
 def _plain(row: tuple[int, Any]) -> tuple[int, Any]:
     number, value = row
     return number, value.astimezone(UTC).isoformat() if isinstance(value, dt.datetime) else value
-
-
-def _compact(lake: Lake) -> None:
-    connector = (IcebergCompactionConnector if lake.format == "iceberg" else DeltaCompactionConnector)()
-    connector.start({**lake.config("compaction"), MIN_FILES: "2", HISTORY_AGE_MS: "0"})
-    [config] = connector.task_configs(1)
-    task: Any = connector.task_class()
-    task.start(config)
-    task.poll()
-    task.stop()
 
 
 def test_delta_has_no_table_by_a_binary_column(tmp_path: Path) -> None:
