@@ -43,20 +43,20 @@ class FieldPartitioner(Partitioner):
             if schema.type not in _TYPES or schema.name is not None:
                 raise NotColumnar(f"folders by {schema}", RowFormReason.SCHEMA, field=name)
             encoded = array.dictionary_encode()
-            columns.append(encoded.dictionary.to_pylist())
-            codes = codes * len(columns[-1]) + encoded.indices.to_numpy(zero_copy_only=False)
-        used, indices = np.unique(codes, return_inverse=True)
-        return EncodedColumns([self._name(int(code), columns) for code in used], indices)
+            values, places = encoded.dictionary.to_pylist(), encoded.indices.to_numpy(zero_copy_only=False)
+            # Numbered anew for each field: products of the numbers of values of many fields exceed 64 bits.
+            _, rows, codes = np.unique(codes * len(values) + places, return_index=True, return_inverse=True)
+            columns.append((values, places))
+        return EncodedColumns([self._name([values[places[row]] for values, places in columns]) for row in rows], codes)
 
-    def _name(self, code: int, columns: list[list[Any]]) -> str:
+    def _name(self, values: Sequence[Any]) -> str:
         parts = []
-        for name, values in zip(reversed(self.fields), reversed(columns), strict=True):
-            code, index = divmod(code, len(values))
+        for name, value in zip(self.fields, values, strict=True):
             try:
-                parts.append(_folder(name, values[index]))
+                parts.append(_folder(name, value))
             except DataError as error:
                 raise NotColumnar(str(error), RowFormReason.ERROR, field=name) from error
-        return self._delimiter.join(reversed(parts))
+        return self._delimiter.join(parts)
 
 
 def _folder(field: str, value: Any) -> str:

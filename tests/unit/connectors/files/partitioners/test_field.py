@@ -55,3 +55,15 @@ def test_columns_without_a_folder_are_left_to_rows(by: str) -> None:
     array = to_array(schema, [Struct(schema, {"f": 1.0, "in": Struct(INNER, {"c": True})})])
     with pytest.raises(NotColumnar):
         FieldPartitioner([by]).encode_columns(batch(schema, array), 0)
+
+
+def test_many_fields_of_many_values() -> None:
+    """The numbers of their values have a product of more than 64 bits."""
+    rows, fields = 4_000, [f"f{number}" for number in range(6)]
+    schema = Schema.struct(dict.fromkeys(fields, INT64_SCHEMA))
+    structs = [Struct(schema, {field: row * (place + 1) for place, field in enumerate(fields)}) for row in range(rows)]
+    partitioner = FieldPartitioner(fields)
+    encoded = partitioner.encode_columns(batch(schema, to_array(schema, structs)), 0)
+    assert encoded.indices is not None
+    rows = [partitioner.encode(record(0, each, schema), 0) for each in structs]
+    assert [encoded.names[index] for index in encoded.indices] == rows
