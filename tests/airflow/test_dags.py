@@ -178,10 +178,8 @@ def test_a_run_reports_its_records_and_triggers_dags_that_depend_on_its_asset(ba
     assert any(uri.startswith("kafka://") and uri.endswith("/batch") for uri in uris), "the topic is an asset too"
 
 
-def test_a_micro_batch_copies_available_records_and_the_next_continues_after_them(batches: Batches) -> None:
-    batches.run("batch-out")
-    assert batches.copied() == batches.source.read_text().splitlines()
-    with batches.source.open("a") as file:
+def test_a_micro_batch_continues_after_the_one_before_and_ends_with_the_available_records(batches: Batches) -> None:
+    with batches.source.open("a") as file:  # the run of the test before has read what it had
         file.write("2a\n2b\n")
     for name in ("batch-in", "batch-out"):
         batches.run(name)

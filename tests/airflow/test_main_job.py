@@ -69,6 +69,7 @@ def test_clients_that_write_at_once_do_not_block_the_api_server(running: MainJob
         assert list(pool.map(patch, range(CLIENTS))) == [[200] * WRITES] * CLIENTS
 
 
+@pytest.mark.long
 def test_a_stopped_connector_is_resumed_by_unpausing_its_dag(running: MainJob) -> None:
     stack = running.stack
     stack.mounted.stop(SOURCE)

@@ -16,7 +16,7 @@ from sluiceway.stack import leftovers, up
 from sluiceway.stack.airflow import COMPONENTS, airflow_process
 from support.eventually import eventually
 from support.main_job import SINK, SOURCE, MainJob
-from support.stack import START, RunningStack
+from support.stack import START, RunningStack, alive
 
 pytestmark = pytest.mark.airflow
 
@@ -24,29 +24,11 @@ pytestmark = pytest.mark.airflow
 SQLITE_PATIENCE = 5
 
 
-def _family(stack: RunningStack) -> list[psutil.Process]:
-    """Return every process of the stack: those in the components' sessions, and drivers, which have sessions of their own."""
-    components = [airflow_process(component, stack.home).status().pid for component in COMPONENTS]
-    members = [process for process in psutil.process_iter() if _session(process) in components]
-    return members + leftovers.marked(stack.home)
-
-
-def _session(process: psutil.Process) -> int:
-    try:
-        return os.getsid(process.pid)
-    except OSError:
-        return -1
-
-
-def _alive(processes: list[psutil.Process]) -> list[psutil.Process]:
-    return [each for each in processes if each.is_running() and each.status() != psutil.STATUS_ZOMBIE]
-
-
 def test_other_users_and_machines_reach_no_port_and_no_file(running: MainJob) -> None:
     stack = running.stack
     listening = {
         connection.laddr.ip
-        for process in _family(stack)
+        for process in stack.processes()
         for connection in process.net_connections("inet")
         if connection.status == psutil.CONN_LISTEN
     }
@@ -64,12 +46,13 @@ def test_airflow_reports_no_import_error_of_a_plugin(stack: RunningStack) -> Non
     assert stack.airflow.get("/plugins/importErrors").raise_for_status().json()["import_errors"] == []
 
 
+@pytest.mark.long  # the end of each stack of tests is as strict about processes
 def test_down_stops_every_process_and_up_continues_at_the_same_offsets(running: MainJob) -> None:
     stack = running.stack
-    family = _family(stack)
+    family = stack.processes()
     assert any("driver_app.py" in " ".join(process.cmdline()) for process in family)
     up.down(home=stack.home)
-    assert _alive(family) == []
+    assert alive(family) == []
     lines: list[str] = []
     assert up.ps(lines.append, home=stack.home) == 1
     assert all("not running" in line for line in lines[1:])
@@ -86,18 +69,18 @@ def test_up_takes_over_from_an_airflow_that_was_killed(running: MainJob) -> None
     stack = running.stack
     parents = [airflow_process(component, stack.home).status().pid for component in COMPONENTS]
     rest = {process.pid for process in leftovers.marked(stack.home) if "rest" in process.cmdline()}
-    orphans = [process for process in _family(stack) if process.pid not in {*parents, *rest}]
+    orphans = [process for process in stack.processes() if process.pid not in {*parents, *rest}]
     for pid in parents:
         assert pid is not None
         os.kill(pid, signal.SIGKILL)
     eventually(lambda: not any(airflow_process(component, stack.home).is_running() for component in COMPONENTS))
-    assert _alive(orphans), "the scheduler's workers outlive it"
+    assert alive(orphans), "the scheduler's workers outlive it"
     running.write(1)
     stack.up()
     for name in (SOURCE, SINK):
         stack.await_states(name, "RUNNING", "RUNNING")
     running.await_all()
-    assert _alive(orphans) == []
+    assert alive(orphans) == []
 
 
 @pytest.mark.long

@@ -52,9 +52,9 @@ def at_once(servers: list[RestServer], method: str, path: str, turn: int, name: 
         config = config_of(client, turn)
         body = {"name": name, "config": config} if method == "POST" else config
         barrier.wait(LIMIT)
-        return httpx.request(method, f"{servers[client % 2].url}{path}", json=body, timeout=60)
+        return http.request(method, f"{servers[client % 2].url}{path}", json=body)
 
-    with ThreadPoolExecutor(CLIENTS) as pool:
+    with httpx.Client(timeout=60) as http, ThreadPoolExecutor(CLIENTS) as pool:
         return list(pool.map(ask, range(CLIENTS)))
 
 

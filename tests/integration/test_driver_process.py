@@ -120,10 +120,12 @@ def test_describe_shows_the_times_of_the_start(running: Running, tmp_path: Path,
     assert [step for step in steps if step not in printed] == []
 
 
-def test_sigterm_to_the_driver_drains_it_and_sets_the_status_to_unassigned(running: Running) -> None:
+def test_other_users_cannot_call_a_driver_and_sigterm_drains_it(running: Running) -> None:
     topics = KafkaInternalTopics(running.worker)
     eventually(lambda: topics.driver(running.name).owner == OWNER, what="the task that started the driver")
     _, python = running.processes()
+    ports = [each.laddr.port for each in python.net_connections("tcp") if each.status == psutil.CONN_LISTEN]
+    assert len(ports) == 2, "those of metrics and of accumulators; Py4J would call objects for who reaches one for callbacks"
     python.terminate()
     eventually(lambda: not running.driver.is_running(), what="the driver's end")
     running.eventually_states(("UNASSIGNED", ["UNASSIGNED"]))
@@ -142,12 +144,6 @@ def test_a_driver_that_airflow_ends_by_kafka_drains_and_the_next_one_runs(runnin
         running.eventually_states(("RUNNING", ["RUNNING"]))
     finally:
         second.stop()
-
-
-def test_other_users_cannot_call_the_driver(running: Running) -> None:
-    _, python = running.processes()
-    ports = [each.laddr.port for each in python.net_connections("tcp") if each.status == psutil.CONN_LISTEN]
-    assert len(ports) == 2, "those of metrics and of accumulators; Py4J would call objects for who reaches one for callbacks"
 
 
 def test_sigterm_to_sparks_jvm_drains_the_driver_before_spark_ends_its_tasks(running: Running) -> None:

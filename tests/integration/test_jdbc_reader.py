@@ -90,7 +90,8 @@ def end_jvm() -> None:
 def spark() -> Iterator[SparkSession]:
     end_jvm()
     jars = ",".join(map(str, maven.resolve([jar for jar, _ in DRIVERS.values()])))
-    conf = {**local_conf(), "spark.jars": jars, "spark.driver.extraJavaOptions": "-Duser.timezone=UTC"}
+    conf = {**local_conf(), "spark.jars": jars}
+    conf["spark.driver.extraJavaOptions"] += " -Duser.timezone=UTC"
     context = spark_context("test-jdbc-reader", conf, master="local[2]")
     session = SparkSession(context)
     session.conf.set("spark.sql.session.timeZone", "UTC")

@@ -24,6 +24,7 @@ NAMED = {"name": "x", **SOURCE}
 EO = {"exactly.once.support": "required"}
 POSITION = {"partition": {"filename": "/tmp/none"}, "offset": {"position": 7}}  # noqa: S108
 
+HTTP = httpx.Client(timeout=60)
 Request = tuple[str, str, Any, dict[str, str]]
 
 
@@ -142,7 +143,7 @@ def answered(address: str, request: Request) -> tuple[int, str | None, Any]:
     method, path, body, headers = request
     content = body if body is None or isinstance(body, str) else json.dumps(body)
     headers = {"accept": "application/json"} | ({"content-type": "application/json"} if content else {}) | headers
-    answer = httpx.request(method, address + path, content=content, headers=headers, timeout=60)
+    answer = HTTP.request(method, address + path, content=content, headers=headers)
     if answer.status_code == httpx.codes.CONFLICT and "rebalance" in answer.text:
         return answered(address, request)
     found = answer.json() if answer.content else None

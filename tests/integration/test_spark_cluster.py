@@ -20,6 +20,7 @@ from support.clusters.standalone import SparkCluster
 from support.driver import submitted_driver, worker_of, worker_properties, write_properties
 from support.eventually import LIMIT, eventually
 from support.exactly_once import VERIFIABLE, judged
+from support.kafka import Kafka
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark]
 
@@ -43,22 +44,32 @@ def python_processes_of(executors: list[int]) -> list[str]:
     return [command for command in found if "pyspark" in command]
 
 
-def test_two_connectors_run_on_the_clusters_executors_and_drain(
-    cluster: SparkCluster, kafka_bootstrap: str, unique: Callable[[str], str], tmp_path: Path
+@pytest.mark.parametrize("of", [pytest.param(("source", "sink"), marks=pytest.mark.long), ("sink",)], ids=" and ".join)
+def test_connectors_run_on_the_clusters_executors_and_drain(
+    of: tuple[str, ...], cluster: SparkCluster, kafka: Kafka, unique: Callable[[str], str], tmp_path: Path
 ) -> None:
-    properties = worker_properties(kafka_bootstrap, unique("cluster"))
+    properties = worker_properties(kafka.bootstrap, unique("cluster"))
     worker_file = write_properties(tmp_path / "worker.properties", properties)
     source_file, sink_file = tmp_path / "in.txt", tmp_path / "out.txt"
-    source_file.write_text("".join(f"line {n}\n" for n in range(20_000)))
-    topic, source, sink = unique("lines"), unique("source"), unique("sink")
+    lines = [f"line {n}" for n in range(20_000)]
+    source_file.write_text("".join(f"{line}\n" for line in lines))
+    topic = unique("lines")
+    configs = {
+        "source": {"connector.class": "FileStreamSource", "file": str(source_file), "topic": topic},
+        "sink": {"connector.class": "FileStreamSink", "file": str(sink_file), "topics": topic},
+    }
+    names = {kind: unique(kind) for kind in of}
+    if "source" not in of:
+        kafka.create(topic)
+        kafka.produce(topic, *lines)
     worker = worker_of(properties)
     drivers: list[BackgroundProcess] = []
     with open_stores(worker) as stores:
         herder = Herder(worker, stores.config, stores.status, stores.offsets)
-        herder.create(source, {"connector.class": "FileStreamSource", "file": str(source_file), "topic": topic})
-        herder.create(sink, {"connector.class": "FileStreamSink", "file": str(sink_file), "topics": topic})
+        for kind, name in names.items():
+            herder.create(name, configs[kind])
         try:
-            for name in (source, sink):
+            for name in names.values():
                 driver = submitted_driver(name, worker_file, tmp_path, master=cluster.url, conf=ONE_EXECUTOR)
                 driver.start()
                 drivers.append(driver)
@@ -68,12 +79,13 @@ def test_two_connectors_run_on_the_clusters_executors_and_drain(
                 return sink_file.exists() and sink_file.read_bytes() == source_file.read_bytes()
 
             eventually(copied, what="equal files")
-            assert len(python_processes_of(cluster.executor_pids())) >= 2, "the loops are not on the worker's executors"
-            for name in (source, sink):
+            workers = python_processes_of(cluster.executor_pids())
+            assert len(workers) >= len(of), "the loops are not on the worker's executors"
+            for name in names.values():
                 herder.pause(name)
             for driver in drivers:
                 eventually(lambda each=driver: not each.is_running(), what=f"{driver.name} ends")
-            for name in (source, sink):
+            for name in names.values():
                 eventually(lambda each=name: herder.status(each).connector.state.value == "PAUSED", what=f"{name} PAUSED")
         finally:
             for driver in drivers:
@@ -130,6 +142,7 @@ def start(kafka_bootstrap: str, unique: Callable[[str], str], tmp_path: Path) ->
         yield run
 
 
+@pytest.mark.long
 def test_a_task_waits_for_a_slot_and_starts_as_soon_as_there_is_one(
     start: Start, unique: Callable[[str], str], tmp_path: Path
 ) -> None:

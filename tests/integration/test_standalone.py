@@ -132,6 +132,7 @@ def test_pause_and_resume_by_rest_stop_and_continue_the_records(quickstart: Quic
     quickstart.lines_arrive("before\nwhile paused\n")
 
 
+@pytest.mark.long
 def test_transforms_and_config_references_work_in_sources_and_sinks(
     tmp_path: Path, kafka_bootstrap: str, unique: Callable[[str], str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -44,8 +44,10 @@ def waiting(task: RunningTask) -> bool:
     return trace is not None and trace.startswith("Waiting since ") and ", next try within 10 s. " in trace
 
 
-def test_a_stopped_postgresql_is_in_the_status_until_it_answers_again(kafka: Kafka, unique: Callable[[str], str]) -> None:
-    worker = {"bootstrap.servers": kafka.bootstrap, **JSON}
+def test_a_stopped_postgresql_is_in_the_status_until_it_answers_again(
+    kafka: Kafka, unique: Callable[[str], str], caplog: pytest.LogCaptureFixture
+) -> None:
+    worker = {"bootstrap.servers": kafka.bootstrap, "offset.flush.interval.ms": "3600000", **JSON}
     with PostgresServer() as server, ExitStack() as stack:
         server.execute("create table t (id int primary key)")
         name = unique("waits")
@@ -67,6 +69,9 @@ def test_a_stopped_postgresql_is_in_the_status_until_it_answers_again(kafka: Kaf
         server.shut_down()
         kafka.produce(f"{name}-sink", record.replace("1}}", "2}}"))
         eventually(lambda: all(map(waiting, tasks)), what="three tasks that wait")
+        # A server ends once its log is stored as read. That neither waits for the next regular commit nor ends by a time limit.
+        assert "the server ended it" in caplog.text
+        assert "has sent nothing" not in caplog.text
         server.run()
         eventually(lambda: [task.reports.trace for task in tasks] == [None] * 3, what="three tasks that wait no longer")
         eventually(lambda: server.execute(f'select count(*) from "{name}-sink"') == [(2,)])  # noqa: S608 (ours)

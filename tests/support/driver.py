@@ -72,6 +72,8 @@ def _submitted(
     what: list[str], name: str, worker_file: Path, folder: Path, master: str, conf: Mapping[str, str] | None
 ) -> BackgroundProcess:
     defaults = {**LOCAL_CONF, _JAVA_OPTIONS: f"{LOCAL_CONF[_JAVA_OPTIONS]} {archive_options()}".rstrip()}
+    if not master.startswith("local"):
+        defaults["spark.executor.defaultJavaOptions"] = LIGHT
     settings = {**defaults, **(conf or {})}
     command = [str(spark_home() / "bin" / "spark-submit"), "--master", master, "--py-files", str(package_zip())]
     for key, value in settings.items():

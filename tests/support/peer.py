@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import os
+import shlex
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -15,7 +17,7 @@ import psutil
 from sluiceway.errors import ConnectError
 from sluiceway.java_runtime import find_java
 from sluiceway.stack import maven
-from sluiceway.stack.broker import KAFKA_VERSION, LOGGING_COORDINATES
+from sluiceway.stack.broker import JVM_OPTIONS, KAFKA_VERSION, LOGGING_COORDINATES
 from sluiceway.stack.ports import free_port
 from sluiceway.stack.process import BackgroundProcess
 from support.eventually import LIMIT, eventually
@@ -64,7 +66,14 @@ class _Peer:
         write_properties(config, properties)
         log4j.write_text(_LOG4J)
         jars = maven.resolve(COORDINATES, title=f"Kafka Connect {KAFKA_VERSION}")
-        command: list[str | Path] = [find_java().executable, "-Xms256m", "-Xmx2g", f"-Dlog4j2.configurationFile={log4j}"]
+        options = shlex.split(os.environ.get(JVM_OPTIONS, ""))  # as Kafka's scripts do
+        command: list[str | Path] = [
+            find_java().executable,
+            "-Xms256m",
+            "-Xmx2g",
+            *options,
+            f"-Dlog4j2.configurationFile={log4j}",
+        ]
         command += ["-cp", maven.classpath([*jars, *plugins]), main_class, config, *connectors]
         self._process = BackgroundProcess("connect", command, self.workdir)
 

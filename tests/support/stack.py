@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -14,7 +15,7 @@ from sluiceway.provider.driver.processes import is_python_of
 from sluiceway.rest.client import ConnectClient, RestError
 from sluiceway.stack import leftovers
 from sluiceway.stack.addresses import Addresses
-from sluiceway.stack.airflow import LocalAirflow
+from sluiceway.stack.airflow import COMPONENTS, LocalAirflow, airflow_process
 from sluiceway.stack.process import BackgroundProcess
 from sluiceway.stack.up import down, up
 from support import explain
@@ -89,12 +90,23 @@ class RunningStack:
         logs = sorted((self.home / "airflow" / "logs").rglob("attempt=*.log"), key=lambda log: log.stat().st_mtime)[-3:]
         return "\n".join(f"{log}:\n" + "\n".join(log.read_text(errors="replace").splitlines()[-20:]) for log in logs)
 
+    def processes(self) -> list[psutil.Process]:
+        """Return every process of the stack: those in the components' sessions, and drivers, which have sessions of their own."""
+        components = [airflow_process(component, self.home).status().pid for component in COMPONENTS]
+        members = [process for process in psutil.process_iter() if _session(process) in components]
+        return members + leftovers.marked(self.home)
+
     def close(self) -> None:
+        """Stop the stack, and check that it leaves no process."""
         for client in (self.connect, self.mounted, self.airflow):
             client.close()
+        left = []
         if self._guard is not None:
+            family = self.processes()
             down(_say, home=self.home)
+            left = alive(family)
         self._end()
+        assert left == [], "processes that outlive `sluiceway down`"
 
     def _end(self) -> None:
         if self._guard is not None:
@@ -162,6 +174,17 @@ class RunningStack:
         """Return the states of all task instances of a DAG, oldest run first."""
         answer = self.airflow.get(f"/dags/{dag_id}/dagRuns/~/taskInstances", params={"order_by": "run_after"})
         return [str(each["state"]) for each in answer.json().get("task_instances", ())]
+
+
+def alive(processes: list[psutil.Process]) -> list[psutil.Process]:
+    return [each for each in processes if each.is_running() and each.status() != psutil.STATUS_ZOMBIE]
+
+
+def _session(process: psutil.Process) -> int:
+    try:
+        return os.getsid(process.pid)
+    except OSError:
+        return -1
 
 
 def _say(line: str) -> None:

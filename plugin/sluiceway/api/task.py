@@ -200,6 +200,14 @@ class SourceTask(Task):
         """
         return ()
 
+    @property
+    def commit_is_awaited(self) -> bool:
+        """Whether the source waits until what ``idle_offsets`` returned last is stored, as a database does that shuts down.
+
+        Then it is stored at once instead of after ``offset.flush.interval.ms``.
+        """
+        return False
+
     def source_lag(self) -> SourceLag:
         """Return how far the task is behind its source, for the metrics ``source-lag-ms`` and ``source-lag-bytes``.
 

@@ -56,9 +56,9 @@ class ConnectClient:
         self._servers = [_without_login(each) for each in given]  # httpx logs the address of each request
         self._logins = dict(zip(self._servers, map(_login, given), strict=True))
         agent = {"User-Agent": f"sluiceway/{__version__}"}
-        self._http = httpx.Client(
-            headers={**agent, **(headers or {})}, auth=login, timeout=timeout, verify=_verify(ca, certificate)
-        )
+        # Reading the system's certificates takes longer than a request that does not need them.
+        verify = _verify(ca, certificate) if ca or certificate or any(map(_is_https, self._servers)) else False
+        self._http = httpx.Client(headers={**agent, **(headers or {})}, auth=login, timeout=timeout, verify=verify)
 
     @property
     def server(self) -> str:
@@ -294,6 +294,10 @@ def _verify(ca: str | None, certificate: tuple[str, str | None] | None) -> ssl.S
     except OSError as error:
         raise ConfigError(f"Cannot use the certificates for the REST API: {error}. Check their paths and format.") from error
     return context
+
+
+def _is_https(address: str) -> bool:
+    return address.lower().startswith("https:")
 
 
 def _question(error: str) -> str:

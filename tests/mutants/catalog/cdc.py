@@ -53,6 +53,14 @@ MUTANTS = (
         "Rows with long keys are lost, because the server sorts keys by their beginnings.",
     ),
     Mutant(
+        "cdc-server-ends",
+        "connectors/cdc/postgres/task.py",
+        "self._awaited, reader.urgent = reader.urgent, False",
+        "reader.urgent = False",
+        "A PostgreSQL that shuts down waits for the next regular commit.",
+        tests=("tests/integration/test_waits.py::test_a_stopped_postgresql_is_in_the_status_until_it_answers_again",),
+    ),
+    Mutant(
         "cdc-incremental-sent",
         "connectors/cdc/incremental.py",
         "        request.sent = request.after\n",

@@ -55,8 +55,8 @@ MUTANTS = (
     Mutant(
         "files-folder-fields",
         "connectors/files/partitioners/field.py",
-        "codes = codes * len(columns[-1]) + encoded.indices",
-        "codes = codes + encoded.indices",
+        "codes * len(values) + places",
+        "codes + places",
         "Records of a batch of columns get into another record's folder.",
     ),
     Mutant(

@@ -132,7 +132,7 @@ class WorkerSourceTask(WorkerTask):
 
     def _move_batch(self) -> None:
         """Poll once, send the records, and commit if it is time to."""
-        poll = self._poll()
+        poll, awaited = self._poll(), False
         if poll.records:
             self._empty = 0
             self._metrics.called(poll.seconds)
@@ -146,11 +146,13 @@ class WorkerSourceTask(WorkerTask):
         else:
             self._sender.poll_deliveries()
             self._empty += not poll.retry
-            for partition, offset in () if poll.retry else self._task.idle_offsets():
+            moved = () if poll.retry else self._task.idle_offsets()
+            for partition, offset in moved:
                 self._offsets.add(partition, offset)
+            awaited = bool(moved) and self._task.commit_is_awaited
         action = CommitAction.CONTINUE if poll.records is None else self._delivery.after_batch(poll.seconds)
         if action is CommitAction.CONTINUE and not poll.records:
-            action = self._delivery.when_idle()
+            action = CommitAction.COMMIT if awaited else self._delivery.when_idle()
         self._apply(action)
         if poll.retry:
             self._metrics.blocked()

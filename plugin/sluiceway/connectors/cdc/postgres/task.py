@@ -85,6 +85,7 @@ class PostgresTask(SourceTask):
         self._offset: dict[str, Any] = {}  # behind all records that poll has returned, and behind what a commit stores
         self._read_offset: dict[str, Any] = {}
         self._newest: Offset = {}  # the last one that a commit stores
+        self._awaited = False
         self._server: ServerIdentity | None = None
         self._plan: Plan | None = None
         self._busy = 0
@@ -352,10 +353,15 @@ class PostgresTask(SourceTask):
             distance = reader.safe_lsn - Position.of(newest).start_lsn
             if self._signals.incremental.running or distance <= 0 or (distance < _IDLE_BYTES and not reader.urgent):
                 return ()
-            reader.urgent = False
+            self._awaited, reader.urgent = reader.urgent, False
             offset = moved_offset(newest, reader.safe_lsn)
         self._newest = self._offset = offset
         return [(self._emitter.partition, offset)]
+
+    @property
+    def commit_is_awaited(self) -> bool:
+        """Whether the server has asked how far the log is stored: it ends only once all of it is."""
+        return self._awaited
 
     def commit(self) -> None:
         """Acknowledge the position of the stored offset, as Debezium does: so either can go on behind the other."""

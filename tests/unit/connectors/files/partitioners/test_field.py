@@ -65,5 +65,5 @@ def test_many_fields_of_many_values() -> None:
     partitioner = FieldPartitioner(fields)
     encoded = partitioner.encode_columns(batch(schema, to_array(schema, structs)), 0)
     assert encoded.indices is not None
-    rows = [partitioner.encode(record(0, each, schema), 0) for each in structs]
-    assert [encoded.names[index] for index in encoded.indices] == rows
+    folders = [partitioner.encode(record(0, each, schema), 0) for each in structs]
+    assert [encoded.names[index] for index in encoded.indices] == folders
