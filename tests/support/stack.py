@@ -53,7 +53,7 @@ class RunningStack:
         self.home = home
         self._database = PostgresServer() if postgres else None
         self.settings = {**(self._database.airflow() if self._database else {}), **(settings or {})}
-        self._worker = dict(worker or {})
+        self.worker = dict(worker or {})
         self._guard = None if running else Guard(end, home)
         try:
             if self._database is not None:
@@ -75,7 +75,7 @@ class RunningStack:
         return self._database
 
     def up(self) -> Addresses:
-        file = write_properties(self.home / "given.properties", self._worker) if self._worker else None
+        file = write_properties(self.home / "given.properties", self.worker) if self.worker else None
         self.addresses = up(file, _say, home=self.home, airflow=self.settings)
         return self.addresses
 

@@ -4,6 +4,13 @@ from mutants.mutant import Mutant
 
 MUTANTS = (
     Mutant(
+        "airflow-other-cluster",
+        "provider/pause_sync/rules.py",
+        " or served_since is None or toggle.at < served_since:",
+        ":",
+        "A toggle that was meant for another Connect cluster starts connectors that have moved away.",
+    ),
+    Mutant(
         "airflow-sync-user",
         "provider/pause_sync/rules.py",
         "    elif paused != agreed:\n        wanted = paused",

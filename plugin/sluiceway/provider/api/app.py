@@ -53,6 +53,7 @@ class _Connection:
         from sluiceway.provider.pause_sync.airflow_db import AirflowDatabase
 
         worker = settings.worker()
+        cluster_id = ClusterId(worker)
         use_plugin_path(worker.raw)
         with ExitStack() as resources:
             stores = open_stores(worker)
@@ -66,12 +67,12 @@ class _Connection:
             dashboard.start()
             resources.callback(dashboard.stop)
             if settings.mirror_enabled:
-                sync = make_pause_sync(settings, worker, stores, herder)
+                sync = make_pause_sync(settings, worker, stores, herder, cluster_id)
                 sync.start()
                 resources.callback(sync.stop)
             state = "on" if settings.mirror_enabled else "off"
             log.info("Serving the connectors of Connect cluster %s, pause sync %s", worker.group_id, state)
-            return cls(herder, dashboard, ClusterId(worker), resources.pop_all())
+            return cls(herder, dashboard, cluster_id, resources.pop_all())
 
 
 class Backend:
@@ -142,7 +143,7 @@ def admission(bundle: str) -> Callable[[str, Mapping[str, str]], None]:
     return partial(refuse_taken_ids, partial(AirflowDatabase().other_bundles, bundle=bundle))
 
 
-def make_pause_sync(settings: Settings, worker: WorkerConfig, stores: Stores, herder: Herder) -> PauseSync:
+def make_pause_sync(settings: Settings, worker: WorkerConfig, stores: Stores, herder: Herder, cluster_id: ClusterId) -> PauseSync:
     """Return the pause sync between these stores and this Airflow's database, not started yet."""
     import airflow.settings
     from airflow.configuration import AIRFLOW_HOME
@@ -155,8 +156,21 @@ def make_pause_sync(settings: Settings, worker: WorkerConfig, stores: Stores, he
         raise ConnectError("Airflow's database is not configured in this process. The pause sync runs in the API server only.")
     lead = leadership(engine, Path(AIRFLOW_HOME), worker.group_id)
     recorded = herder.acting_for(Origin(client="Airflow", note="pause sync"))
+
+    def cluster() -> str:
+        kafka = cluster_id()
+        if kafka is None:
+            raise ConnectError("Kafka has not told its cluster id yet.")
+        return f"group {worker.group_id} with the topic {worker.config_topic} of the Kafka cluster {kafka}"
+
     return PauseSync(
-        stores.config, recorded, AirflowDatabase(), lead, bundle=settings.bundle_name, interval=settings.mirror_interval
+        stores.config,
+        recorded,
+        AirflowDatabase(),
+        lead,
+        bundle=settings.bundle_name,
+        cluster=cluster,
+        interval=settings.mirror_interval,
     )
 
 

@@ -26,6 +26,7 @@ from sluiceway.provider.pause_sync.rules import ConnectorTasks, Toggle
 from sluiceway.provider.ui.dag_facts import DagFacts, RunFacts
 
 _OWNER = "sluiceway"
+_SERVES = "sluiceway_serves"  # the audit log's event whose extra is the Connect cluster that the DAGs belong to from then on
 
 # The audit log's events that set a paused flag, and the value; None if the entry's extra holds it. In order: the REST API
 # (which the UI uses too), this module, and the command line.
@@ -72,6 +73,23 @@ class AirflowDatabase:
         """Return the bundles of those of these DAGs that are active and of another bundle, by DAG."""
         flags = self.flags(dag_ids, bundle)
         return {dag: other for dag in dag_ids if (flag := flags.get(dag)) and (other := flag.other_bundle(bundle))}
+
+    def served_since(self, cluster: str, *, claim: bool) -> int | None:
+        """Return since when this Airflow has served a Connect cluster and no other one, in milliseconds since the epoch.
+
+        None if it does not yet; ``claim`` notes in the audit log that it does from now on.
+        """
+        newest = select(Log).where(Log.event == _SERVES).order_by(Log.id.desc()).limit(1)
+        with create_session(scoped=False) as session:
+            entry = session.scalars(newest).first()
+            if entry is None or entry.extra != cluster:
+                if not claim:
+                    return None
+                entry = Log(event=_SERVES, owner=_OWNER, extra=cluster)
+                session.add(entry)
+                session.flush()
+            assert entry.dttm is not None  # noqa: S101 (each entry has its time)
+            return int(entry.dttm.timestamp() * 1000)
 
     def toggles(self, dag_ids: Collection[str]) -> dict[str, Toggle]:
         """Return the last change of paused flags in the audit log, by DAG, without DAGs that have none."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Protocol
 
 from sluiceway.errors import ConnectError
@@ -40,6 +40,8 @@ class Database(Protocol):
 
     def flags(self, dag_ids: Collection[str], bundle: str) -> Mapping[str, DagFlag]: ...
 
+    def served_since(self, cluster: str, *, claim: bool) -> int | None: ...
+
     def toggles(self, dag_ids: Collection[str]) -> Mapping[str, Toggle]: ...
 
     def set_paused(self, dag_id: str, paused: bool, why: str) -> None: ...
@@ -68,6 +70,7 @@ class PauseSync:
 
     Args:
         bundle: the DAG bundle of generated DAGs.
+        cluster: returns what tells this Connect cluster from others that Airflow may have served before. Raises ConnectError.
     """
 
     def __init__(
@@ -78,6 +81,7 @@ class PauseSync:
         leadership: Leadership,
         *,
         bundle: str,
+        cluster: Callable[[], str],
         interval: float,
     ) -> None:
         self._config = config
@@ -85,6 +89,8 @@ class PauseSync:
         self._database = database
         self._leadership = leadership
         self._bundle = bundle
+        self._cluster = cluster
+        self._served_since: int | None = None
         self._interval = interval
         self._agreed: dict[str, bool] = {}
         self._generated: dict[str, Mapping[str, str]] | None = None
@@ -117,13 +123,18 @@ class PauseSync:
         if taken:
             dags = targets_by_dag(state, taken)
         leads = self._leadership.held()
+        if self._served_since is None:
+            self._served_since = self._database.served_since(self._cluster(), claim=leads)
         self._request_parsing(wanted, flags, leads)
         # Every process takes the requests, or a new leader would serve old ones. What a step of the leader cannot, its next does.
         requests = self._config.take_restart_requests()
         self._restarts = [*self._restarts, *requests] if leads else []
         known = {dag: targets for dag, targets in dags.items() if dag in flags}
         toggles = self._database.toggles(known.keys() - self._agreed.keys())
-        newer = {dag: is_newer(toggles.get(dag), flags[dag].paused, state, targets) for dag, targets in known.items()}
+        newer = {
+            dag: is_newer(toggles.get(dag), flags[dag].paused, state, targets, self._served_since)
+            for dag, targets in known.items()
+        }
         decisions = {
             dag: decide(self._agreed.get(dag), flags[dag].paused, targets, flag_is_newer=newer[dag])
             for dag, targets in known.items()

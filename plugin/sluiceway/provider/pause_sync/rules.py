@@ -84,12 +84,16 @@ class Toggle:
     at: int
 
 
-def is_newer(toggle: Toggle | None, paused: bool, state: ClusterState, connectors: Iterable[str]) -> bool:
+def is_newer(
+    toggle: Toggle | None, paused: bool, state: ClusterState, connectors: Iterable[str], served_since: int | None
+) -> bool:
     """Return whether a DAG's flag was set after the target states of these connectors.
 
-    False if the audit log does not explain the flag: it may be the initial flag of a new DAG.
+    False if the audit log does not explain the flag: it may be the initial flag of a new DAG. False also for a toggle from
+    before ``served_since``, in milliseconds since the epoch, when Airflow began to serve this Connect cluster: it was meant for
+    connectors of these names of another group, Kafka cluster, or config topic.
     """
-    if toggle is None or toggle.paused != paused:
+    if toggle is None or toggle.paused != paused or served_since is None or toggle.at < served_since:
         return False
     set_at = [entry.target_state_at for name in connectors if (entry := state.entry(name)) is not None]
     return toggle.at > max(set_at, default=0)

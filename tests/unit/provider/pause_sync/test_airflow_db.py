@@ -84,6 +84,22 @@ def test_an_invalid_entry_is_ignored(session: Session) -> None:
     assert AirflowDatabase().toggles(["d"]) == {}
 
 
+def test_another_cluster_is_served_from_its_claim_on(session: Session) -> None:
+    database = AirflowDatabase()
+    assert database.served_since("a", claim=False) is None
+    first = database.served_since("a", claim=True)
+    assert first is not None
+    assert database.served_since("a", claim=False) == database.served_since("a", claim=True) == first
+    second = database.served_since("b", claim=True)
+    assert second is not None
+    assert second >= first
+    assert database.served_since("a", claim=False) is None
+    again = database.served_since("a", claim=True)
+    assert again is not None
+    assert again >= second
+    assert database.toggles(["d"]) == {}
+
+
 def run(session: Session, dag: str, *tasks: TaskInstanceState | None, bundle: str = "connectors") -> DagRun:
     """Write a running DAG run with a task in each of these states."""
     if session.get(DagModel, dag) is None:

@@ -19,6 +19,7 @@ from sluiceway.storage.model import TargetState
 from support.eventually import eventually
 
 BUNDLE = "connectors"
+CLUSTER = "group connect"
 
 
 class Airflow:
@@ -29,6 +30,7 @@ class Airflow:
         self.requests: list[list[str]] = []
         self.writes: list[tuple[str, bool]] = []
         self.audit: dict[str, Toggle] = {}
+        self.serves = (CLUSTER, 0)
         self.asked: list[list[str]] = []
         self.down = False
         self.down_once: dict[str, bool] = {}
@@ -45,6 +47,11 @@ class Airflow:
 
     def toggle(self, dag: str, paused: bool, bundle: str = BUNDLE) -> None:
         self.dags[dag] = DagFlag(dag, paused, bundle)
+
+    def served_since(self, cluster: str, *, claim: bool) -> int | None:
+        if claim and self.serves[0] != cluster:
+            self.serves = (cluster, max([now(), *(toggle.at + 1 for toggle in self.audit.values())]))
+        return self.serves[1] if self.serves[0] == cluster else None
 
     def toggles(self, dag_ids: Collection[str]) -> dict[str, Toggle]:
         self.asked.append(list(dag_ids))
@@ -96,8 +103,10 @@ class World:
         self.lead = Lead()
         self.herder = Herder(WorkerConfig.of({}), self.config, MemoryStatusBackingStore())
 
-    def sync(self, lead: Lead | None = None) -> PauseSync:
-        return PauseSync(self.config, self.herder, self.airflow, lead or self.lead, bundle=BUNDLE, interval=0.01)
+    def sync(self, lead: Lead | None = None, cluster: str = CLUSTER) -> PauseSync:
+        return PauseSync(
+            self.config, self.herder, self.airflow, lead or self.lead, bundle=BUNDLE, cluster=lambda: cluster, interval=0.01
+        )
 
     def put(self, name: str, **keys: str) -> None:
         pairs = {key.replace("_", "."): value for key, value in keys.items()}
@@ -200,6 +209,22 @@ def test_a_flag_that_the_audit_log_does_not_explain_does_not_win(world: World) -
     world.airflow.audit["c"] = Toggle(False, now() + 1000)
     world.sync().step()
     assert world.airflow.writes == [("c", False)]
+
+
+@pytest.mark.parametrize("leads", [True, False])
+def test_a_toggle_for_connectors_of_another_cluster_does_not_win(world: World, leads: bool) -> None:
+    """Such as that of a twin, after connectors moved away, which ran there, and were left STOPPED here."""
+    world.herder.stop("c")
+    world.airflow.audit["c"] = Toggle(False, now() + 1000)
+    world.airflow.serves = ("another group", 0)
+    sync = world.sync(Lead(leads))
+    sync.step()
+    assert world.target("c") is TargetState.STOPPED
+    assert world.airflow.writes == ([("c", True)] if leads else [])
+    assert (world.airflow.serves[0] == CLUSTER) is leads
+    if leads:
+        world.sync(cluster="another group").step()  # back again, without a toggle meanwhile
+        assert world.target("c") is TargetState.STOPPED
 
 
 def test_a_pause_from_before_the_connector_was_created_again_does_not_win(world: World) -> None:

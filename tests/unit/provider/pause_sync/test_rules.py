@@ -171,4 +171,6 @@ def test_a_dag_has_changed_only_if_a_key_it_depends_on_has() -> None:
 )
 def test_a_toggle_is_newer_if_it_came_after_the_target_states_of_all_connectors(toggle: Toggle | None, newer: bool) -> None:
     entries = {name: ConnectorEntry(name, {}, PAUSED, target_state_at=at) for name, at in (("a", 10), ("b", 20))}
-    assert is_newer(toggle, True, ClusterState(entries), ["a", "b", "gone"]) is newer
+    assert is_newer(toggle, True, ClusterState(entries), ["a", "b", "gone"], 0) is newer
+    for since in (None, 26):
+        assert not is_newer(toggle, True, ClusterState(entries), ["a", "b", "gone"], since)
