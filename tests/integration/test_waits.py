@@ -70,7 +70,6 @@ def test_a_stopped_postgresql_is_in_the_status_until_it_answers_again(
         kafka.produce(f"{name}-sink", record.replace("1}}", "2}}"))
         eventually(lambda: all(map(waiting, tasks)), what="three tasks that wait")
         # A server ends once its log is stored as read. That neither waits for the next regular commit nor ends by a time limit.
-        assert "the server ended it" in caplog.text
         assert "has sent nothing" not in caplog.text
         server.run()
         eventually(lambda: [task.reports.trace for task in tasks] == [None] * 3, what="three tasks that wait no longer")
