@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import enum
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -45,7 +44,7 @@ class PluginClass:
 ConfigValue = bool | str | int | float | list[str] | Password | PluginClass | None
 Loader = Callable[[str], PluginClass]
 
-_COMMA = re.compile(r"\s*,\s*", re.ASCII)
+_BLANKS = " \t\n\r\f\v"
 
 _RANGES = {
     Type.SHORT: (-(2**15), 2**15 - 1),
@@ -95,7 +94,14 @@ def shown(value: ConfigValue, type_: Type | None = None) -> str | None:
 
 def parse_list(text: str | None) -> list[str]:
     """Split a comma-separated list as Kafka does, but drop empty items. None is an empty list."""
-    return [item for item in _COMMA.split(trim(text or "")) if item]
+    return [item for item in _items(trim(text or "")) if item]
+
+
+def _items(text: str) -> list[str]:
+    """Split at commas and the blanks around them. In linear time, other than a pattern with blanks before the comma."""
+    first, *others = text.split(",")
+    items = [first, *(item.lstrip(_BLANKS) for item in others)]
+    return [*(item.rstrip(_BLANKS) for item in items[:-1]), items[-1]]
 
 
 class _UnreadableError(ValueError):
@@ -161,7 +167,7 @@ def _parse_items(value: object, _type: Type) -> ConfigValue:
     if isinstance(value, (list, tuple)):
         return [str(item) for item in value]
     if isinstance(value, str):
-        return _COMMA.split(value) if value else []
+        return _items(value) if value else []
     raise _UnreadableError("Expected a comma separated list.")
 
 

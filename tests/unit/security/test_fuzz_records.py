@@ -156,6 +156,7 @@ def test_texts_in_configs_of_transforms(name: str, chosen: int, text: str) -> No
     options = [key for key in config if key.startswith("transforms.t0.") and not key.endswith(".type")]
     if options:
         config[rng.choice(options)] = text
-    with refused_cleanly(ConnectError, TransformationError):
+    of_java = (IndexError,) if name == "Cast" else ()  # of a spec of colons alone: Kafka Connect's answer
+    with refused_cleanly(ConnectError, TransformationError, *of_java):
         chain: TransformationChain[SinkRecord] = TransformationChain(transformation_stages(config))
         list(chain.apply(SinkRecord("t", 0, 0, values[0], schema, values[0], schema, 1_700_000_000_000, 1)))

@@ -1,4 +1,4 @@
-"""Whatever hides secrets, or looks for references, takes linear time: a value of a config or a line of a log may be long.
+"""Whatever hides secrets, looks for references, or parses a config takes linear time: a value or a line of a log may be long.
 
 ``CASES`` sets the number of generated values (`make test-security`).
 """
@@ -12,9 +12,13 @@ from contextlib import suppress
 import pytest
 
 from sluiceway.config.masking import is_secret, shown
+from sluiceway.config.parsing import parse_list
 from sluiceway.config.variables import Resolver, references
+from sluiceway.connectors.iceberg.partitions import partition_transforms
+from sluiceway.connectors.jdbc.dialects.sql import without_end
 from sluiceway.errors import ConfigError
 from sluiceway.herder.discretion import discreet_trace
+from sluiceway.java.numbers import parse_double
 from sluiceway.provider.driver.submit_command import masked as masked_command
 from support.fuzz import CASES, FIRST, SEED, processor_time
 
@@ -22,6 +26,16 @@ from support.fuzz import CASES, FIRST, SEED, processor_time
 def _resolved(text: str) -> None:
     with suppress(ConfigError):  # of a reference that there cannot be
         RESOLVER.resolve({"k": text})
+
+
+def _number(text: str) -> None:
+    with suppress(ValueError):
+        parse_double(text)
+
+
+def _partition(text: str) -> None:
+    with suppress(ConfigError):
+        partition_transforms([text])
 
 
 RESOLVER = Resolver.of({"config.providers": "env", "config.providers.env.class": "EnvVarConfigProvider"})
@@ -33,8 +47,13 @@ FUNCTIONS: dict[str, Callable[[str], object]] = {
     "references": lambda text: list(references({"k": text})),
     "resolution": _resolved,
     "errors": RESOLVER.errors,
+    "list": parse_list,
+    "number": _number,
+    "query": without_end,
+    "partition": _partition,
 }
 PIECES = ["://", ":", "@", "/", "=", ";", "'", '"', "\\", "{", "}", "${", "${env:", "a", "x.y", " ", "\t", "\n", "(", ")"]
+PIECES += ["9", ".", ",", "/*", "--", "day("]
 PIECES += ["password", "secret", "passw", "jdbc:oracle:a:", "-----BEGIN ", "PRIVATE KEY-----", " at ", "Caused by: ", "://a:b@"]
 LENGTH = 100_000
 SECONDS = 3.0  # quadratic time is that of billions of steps, and linear time is less than a tenth of a second

@@ -11,7 +11,7 @@ from sluiceway.errors import ConfigError
 if TYPE_CHECKING:
     from pyiceberg.transforms import Transform
 
-_FIELD = re.compile(r"(\w+)\s*\(\s*([^,()]+?)\s*(?:,\s*([^,()]+?)\s*)?\)")
+_FIELD = re.compile(r"(\w+)\s*\(([^,()]+)(?:,([^,()]+))?\)")
 
 
 def partition_transforms(fields: Sequence[str]) -> list[tuple[str, Transform[Any, Any]]]:
@@ -29,7 +29,7 @@ def _transform(field: str) -> tuple[str, Transform[Any, Any]]:
                 f"{field} is no partition field: use column, day(column), bucket(column, n) or truncate(column, n)."
             )
         return field, transforms.IdentityTransform()
-    name, first, second = match[1].lower(), match[2], match[3]
+    name, first, second = match[1].lower(), match[2].strip(), match[3] and match[3].strip()
     times: dict[str, Any] = {"year": transforms.YearTransform, "month": transforms.MonthTransform}
     times |= {"day": transforms.DayTransform, "hour": transforms.HourTransform}
     if (time := times.get(name.removesuffix("s"))) is not None and second is None:

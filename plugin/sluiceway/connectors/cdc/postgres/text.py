@@ -20,7 +20,7 @@ _INTERVAL = re.compile(
 )
 _HSTORE = re.compile(r'"((?:[^"\\]|\\.)*)"=>(?:NULL|"((?:[^"\\]|\\.)*)")', re.DOTALL)
 _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
-_NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*(?:[eE][-+]?\d+)?|Infinity|NaN)")
+_NUMBER = re.compile(r"[-+]?(?:\d+(?:\.\d*)?(?:[eE][-+]?\d+)?|Infinity|NaN)")
 
 # Of Debezium's snapshots, which read dates through Java's Date.
 _SNAPSHOT_INFINITY = {INFINITY: -622_191_234, MINUS_INFINITY: -625_821_272}

@@ -53,7 +53,7 @@ def _token_pattern(opens: str) -> re.Pattern[str]:
       | (?P<bits>[bB]'[01]*'|[xX]'[0-9A-Fa-f]*'|0b[01]+\b|0x[0-9A-Fa-f]+\b)
       | (?P<string>'(?:[^'\\]|\\[\s\S]|'')*'|"(?:[^"\\]|\\[\s\S]|"")*")
       | (?P<name>`(?:[^`]|``)*`)
-      | (?P<number>(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?(?![\w$]))
+      | (?P<number>(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?(?![\w$]))
       | (?P<word>[\w$\u0080-\uffff@]+)
       | (?P<symbol>.)
         """,
