@@ -72,3 +72,19 @@ def test_a_long_value_takes_no_quadratic_time(name: str) -> None:
     for value in _values():
         with processor_time(SECONDS):
             FUNCTIONS[name](value)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("list", "a" + " " * LENGTH + "b"),
+        ("number", "9" * LENGTH + "x"),
+        ("number", "0x" + "f" * LENGTH + "x"),
+        ("query", "/* " * LENGTH),
+        ("partition", "day(" + " " * LENGTH),
+    ],
+    ids=lambda each: each[:4],
+)
+def test_a_value_whose_end_does_not_match_takes_no_quadratic_time(name: str, text: str) -> None:
+    with processor_time(SECONDS):
+        FUNCTIONS[name](text)
