@@ -191,6 +191,16 @@ def test_a_micro_batch_continues_after_the_one_before_and_ends_with_the_availabl
 
 
 @pytest.mark.long
+def test_the_next_micro_batch_of_a_sink_continues_after_the_one_before(batches: Batches) -> None:
+    for lines in ("3a\n", "3b\n"):
+        with batches.source.open("a") as file:
+            file.write(lines)
+        for name in ("batch-in", "batch-out"):
+            batches.run(name)
+        assert batches.copied() == batches.source.read_text().splitlines()
+
+
+@pytest.mark.long
 def test_the_example_dag_copies_a_file_and_pausing_it_pauses_both_connectors(stack: RunningStack, folder: Path) -> None:
     source, copy = folder / "example.txt", folder / "example.copy"
     source.write_text("one\ntwo\n")

@@ -204,7 +204,7 @@ class SourceTask(Task):
     def commit_is_awaited(self) -> bool:
         """Whether the source waits until what ``idle_offsets`` returned last is stored, as a database does that shuts down.
 
-        Then it is stored at once instead of after ``offset.flush.interval.ms``.
+        Then it is stored at once instead of after ``offset.flush.interval.ms``, unless the task defines its transactions itself.
         """
         return False
 

@@ -40,7 +40,7 @@ class Delivery(Protocol):
 
     def after_batch(self, poll_seconds: float) -> CommitAction: ...
 
-    def when_idle(self) -> CommitAction: ...
+    def when_idle(self, *, awaited: bool = False) -> CommitAction: ...
 
     def when_stopping(self) -> CommitAction: ...
 
@@ -103,8 +103,8 @@ class AtLeastOnceDelivery:
     def after_batch(self, poll_seconds: float) -> CommitAction:
         return self.when_idle()
 
-    def when_idle(self) -> CommitAction:
-        return CommitAction.COMMIT if time.monotonic() >= self._next_commit else CommitAction.CONTINUE
+    def when_idle(self, *, awaited: bool = False) -> CommitAction:
+        return CommitAction.COMMIT if awaited or time.monotonic() >= self._next_commit else CommitAction.CONTINUE
 
     def when_stopping(self) -> CommitAction:
         return CommitAction.COMMIT

@@ -45,8 +45,8 @@ class TransactionBoundary(Protocol):
     def after_batch(self, poll_seconds: float) -> CommitAction:
         """Return the action after a batch that has been sent; ``poll`` took ``poll_seconds`` to return it."""
 
-    def when_idle(self) -> CommitAction:
-        """Return the action after a poll that returned no records."""
+    def when_idle(self, *, awaited: bool = False) -> CommitAction:
+        """Return the action after a poll that returned no records. ``awaited``: the source waits for its offset's commit."""
 
     def when_stopping(self) -> CommitAction:
         """Return the action when the task is paused or stopped between two batches."""
@@ -98,7 +98,7 @@ class PollBoundary(_BatchBoundary):
         burst = self._immediate_polls > _BURST_POLLS and not self._each_batch
         return CommitAction.CONTINUE if burst and self._clock() - self._begun < self._longest else CommitAction.COMMIT
 
-    def when_idle(self) -> CommitAction:
+    def when_idle(self, *, awaited: bool = False) -> CommitAction:
         self._immediate_polls = 0
         return CommitAction.COMMIT
 
@@ -117,8 +117,8 @@ class IntervalBoundary(_BatchBoundary):
     def after_batch(self, poll_seconds: float) -> CommitAction:
         return self.when_idle()
 
-    def when_idle(self) -> CommitAction:
-        return CommitAction.COMMIT if self._clock() >= self._next_commit else CommitAction.CONTINUE
+    def when_idle(self, *, awaited: bool = False) -> CommitAction:
+        return CommitAction.COMMIT if awaited or self._clock() >= self._next_commit else CommitAction.CONTINUE
 
 
 class ConnectorBoundary:
@@ -160,8 +160,8 @@ class ConnectorBoundary:
             action, self._after_batch = self._after_batch, CommitAction.CONTINUE
         return action
 
-    def when_idle(self) -> CommitAction:
-        return CommitAction.CONTINUE
+    def when_idle(self, *, awaited: bool = False) -> CommitAction:
+        return CommitAction.CONTINUE  # only the task ends its transactions
 
     def when_stopping(self) -> CommitAction:
         return CommitAction.CONTINUE

@@ -152,7 +152,7 @@ class WorkerSourceTask(WorkerTask):
             awaited = bool(moved) and self._task.commit_is_awaited
         action = CommitAction.CONTINUE if poll.records is None else self._delivery.after_batch(poll.seconds)
         if action is CommitAction.CONTINUE and not poll.records:
-            action = CommitAction.COMMIT if awaited else self._delivery.when_idle()
+            action = self._delivery.when_idle(awaited=awaited)
         self._apply(action)
         if poll.retry:
             self._metrics.blocked()

@@ -140,3 +140,8 @@ def test_commit_and_abort_of_the_same_record_are_rejected(record: Any) -> None:
     boundary.commit_transaction(record)
     with pytest.raises(ConnectError):
         boundary.abort_transaction(record)
+
+
+def test_a_commit_that_the_source_waits_for_does_not_end_a_tasks_own_transaction() -> None:
+    assert IntervalBoundary(1000).when_idle(awaited=True) is CommitAction.COMMIT
+    assert ConnectorBoundary().when_idle(awaited=True) is CommitAction.CONTINUE

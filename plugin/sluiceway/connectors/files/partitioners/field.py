@@ -44,7 +44,7 @@ class FieldPartitioner(Partitioner):
                 raise NotColumnar(f"folders by {schema}", RowFormReason.SCHEMA, field=name)
             encoded = array.dictionary_encode()
             values, places = encoded.dictionary.to_pylist(), encoded.indices.to_numpy(zero_copy_only=False)
-            # Numbered anew for each field: products of the numbers of values of many fields exceed 64 bits.
+            # Numbered again after each field: the product of the counts of values of many fields exceeds 64 bits.
             _, rows, codes = np.unique(codes * len(values) + places, return_index=True, return_inverse=True)
             columns.append((values, places))
         return EncodedColumns([self._name([values[places[row]] for values, places in columns]) for row in rows], codes)

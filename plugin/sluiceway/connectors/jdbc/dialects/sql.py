@@ -16,7 +16,7 @@ from sluiceway.errors import ConfigError
 MARK = "\0"
 """Stands for a parameter in SQL that is still being built. No SQL contains this character."""
 
-_PARTS = re.compile(r"""'[^']*'|"[^"]*"|`[^`]*`|--[^\n]*|/\*(?:.*?\*/|.*)|;|\s+|.""", re.DOTALL)
+_PARTS = re.compile(r"""'[^']*'|"[^"]*"|`[^`]*`|(?P<comment>--[^\n]*|/\*.*?\*/)|/\*.*|;|(?P<blank>\s+)|.""", re.DOTALL)
 
 
 class TableId(NamedTuple):
@@ -227,6 +227,6 @@ def without_end(query: str) -> str:
     for part in _PARTS.finditer(query):
         if part[0] == ";":
             end = min(end, part.start())
-        elif not (part[0].isspace() or part[0].startswith("--") or (part[0].startswith("/*") and part[0].endswith("*/"))):
+        elif part.lastgroup is None:
             end = len(query)
     return query[:end].strip()

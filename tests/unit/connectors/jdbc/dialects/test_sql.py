@@ -52,6 +52,8 @@ def test_updates_and_deletes_name_the_key_in_their_condition() -> None:
         ('select ";" as `;`;', 'select ";" as `;`'),
         ("select 'it''s; -- x'", "select 'it''s; -- x'"),
         ("select 1; select 2", "select 1; select 2"),
+        ("select 1; /* no end", "select 1; /* no end"),  # the database refuses it
+        ("select 1; /*/", "select 1; /*/"),
     ],
 )
 def test_a_query_loses_its_last_semicolon_and_what_is_behind_it(query: str, kept: str) -> None:
