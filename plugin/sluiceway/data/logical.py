@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Callable
-from decimal import MAX_EMAX, MAX_PREC, MIN_EMIN, Context, Decimal
+from decimal import MAX_EMAX, MAX_PREC, MIN_EMIN, ROUND_HALF_EVEN, Context, Decimal
 from typing import Any
 
 from sluiceway.data.instant import EPOCH_DAY, MOMENT_TYPES, Instant, date_of, millis_of, time_of, timestamp_of
@@ -24,7 +24,9 @@ TIMESTAMP = "org.apache.kafka.connect.data.Timestamp"
 
 SCALE = "scale"
 
+# The default context would round to 28 digits without a word.
 _EXACT = Context(prec=MAX_PREC, Emax=MAX_EMAX, Emin=MIN_EMIN)
+_ANY_COLUMN = Context(prec=200_000)  # PostgreSQL's numeric has up to 131,072 digits before and 16,383 after the point
 
 
 def decimal_schema(scale: int, *, optional: bool = False, default: Decimal | None = None) -> Schema:
@@ -86,6 +88,14 @@ def unscaled_bytes(number: int) -> bytes:
 def decimal_of(number: int, scale: int) -> Decimal:
     """Return ``number * 10**-scale`` with that scale and any number of digits (``new BigDecimal(number, scale)``)."""
     return Decimal(number).scaleb(-scale, _EXACT)
+
+
+def at_scale(value: Decimal, scale: int, rounding: str = ROUND_HALF_EVEN) -> Decimal:
+    """Return a decimal with so many digits after the point (``BigDecimal.setScale``), and all its digits before it.
+
+    Raises decimal.InvalidOperation for more than 200,000 digits, which no database has.
+    """
+    return value.quantize(Decimal((0, (1,), -scale)), rounding, _ANY_COLUMN)
 
 
 def decimal_from_bytes(schema: Schema, value: bytes) -> Decimal:

@@ -113,6 +113,17 @@ def double_to_integer(value: float, bits: int) -> int:
     return wrap(whole, bits)
 
 
+def decimal_to_integer(value: Decimal, bits: int) -> int:
+    """Return the low bits of a decimal's integer part, as ``BigDecimal.longValue``, ``intValue`` and so on do.
+
+    ``int(value)`` would compute billions of digits for a few bytes such as ``1E+999999999``.
+    """
+    exponent = value.as_tuple().exponent
+    if not isinstance(exponent, int) or exponent >= 64 or value.adjusted() < 0:  # a multiple of 2**64, or less than 1
+        return 0
+    return wrap(int(value), bits)
+
+
 def parse_decimal(text: str) -> Decimal:
     """Parse a decimal as ``new BigDecimal(text)`` does, with every digit and the scale."""
     found = _DECIMAL.fullmatch(text)

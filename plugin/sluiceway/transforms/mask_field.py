@@ -17,8 +17,7 @@ from sluiceway.data.instant import Instant
 from sluiceway.data.numbers import BigInteger, Float32, Int8, Int16, Int32
 from sluiceway.data.schema import INTEGER_BITS
 from sluiceway.errors import DataError
-from sluiceway.java.numbers import parse_decimal, to_float32
-from sluiceway.transforms.util.casting import decimal_to_integer
+from sluiceway.java.numbers import decimal_to_integer, parse_decimal, to_float32
 from sluiceway.transforms.util.field_transform import FieldTransform
 from sluiceway.transforms.util.requirements import java_class, require_map, require_struct
 from sluiceway.transforms.util.structs import REPLACE_NULL_WITH_DEFAULT, settler, struct_of

@@ -27,8 +27,8 @@ MUTANTS = (
     Mutant(
         "json-read-wrap",
         "converters/json/reader.py",
-        "return lambda node: wrap(_to_integer(node), bits)",
-        "return lambda node: wrap(_to_integer(node), 64)",
+        "return lambda node: _to_integer(node, bits)",
+        "return lambda node: _to_integer(node, 64)",
         "JsonConverter reads integers beyond their type's range.",
     ),
     Mutant(
@@ -156,5 +156,13 @@ MUTANTS = (
         "to_float32(float(_number(value))) if narrow else float(_number(value))",
         "float(_number(value))",
         "JsonSchemaConverter reads a float with a double's digits.",
+    ),
+    Mutant(
+        "json-schema-vast-integer",
+        "converters/registry/json_schema_read.py",
+        "return decimal_to_integer(number, bits) if isinstance(number, Decimal) else wrap(int(number), bits)",
+        "return wrap(int(number), bits)",
+        "A few bytes keep a task busy for hours.",
+        tests=("tests/unit/security/test_vast_decimals.py",),
     ),
 )

@@ -70,7 +70,7 @@ MUTANTS = (
     Mutant(
         "jdbc-source-scale",
         "connectors/jdbc/source/values.py",
-        "    return lambda value: value.quantize(unit)",
+        "    return lambda value: at_scale(value, scale)",
         "    return lambda value: value",
         "Decimals have another scale than their schema.",
     ),
@@ -126,5 +126,13 @@ MUTANTS = (
         "return self._search(writer, items[:half]) + self._search(writer, items[half + 1 :])",
         "A good record is lost in the search for a bad one.",
         tests=("tests/integration/test_jdbc_sink.py::test_a_bad_record_is_reported_and_the_rest_is_written_in_order[sqlite]",),
+    ),
+    Mutant(
+        "jdbc-sink-decimal-digits",
+        "connectors/jdbc/sink/semantic_types.py",
+        'return decimal_of(int.from_bytes(value["value"], "big", signed=True), int(value["scale"]))',
+        'return Decimal(int.from_bytes(value["value"], "big", signed=True)).scaleb(-int(value["scale"]))',
+        "A decimal of variable scale is rounded to 28 digits.",
+        tests=("tests/unit/connectors/jdbc/sink/test_semantic_types.py",),
     ),
 )

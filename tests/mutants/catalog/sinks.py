@@ -166,4 +166,12 @@ MUTANTS = (
         "A record with a negative decimal makes a Delta table unreadable.",
         tests=("tests/unit/connectors/tables/test_partitions.py",),
     ),
+    Mutant(
+        "frame-decimal-scale",
+        "spark/rounds/arrow_rows.py",
+        "value.as_tuple().exponent - scale > _DECIMAL_DIGITS",
+        "value.as_tuple().exponent - scale > 2 * _DECIMAL_DIGITS",
+        "A decimal with far more digits than its schema's scale becomes 0 in a DataFrame.",
+        tests=("tests/unit/security/test_vast_decimals.py",),
+    ),
 )

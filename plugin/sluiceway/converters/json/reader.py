@@ -16,11 +16,9 @@ from sluiceway.data.logical import DATE, DECIMAL, TIME, TIMESTAMP, TO_LOGICAL, d
 from sluiceway.data.schema import INTEGER_BITS, Schema, Type
 from sluiceway.data.struct import Struct, validate_value
 from sluiceway.errors import DataError
-from sluiceway.java.numbers import parse_float32, wrap
+from sluiceway.java.numbers import decimal_to_integer, parse_float32, wrap
 
 Read = Callable[[Any], Any]
-
-_TOO_MANY_ZEROS = 64  # 10**64 and its multiples have 64 low bits of zeros
 
 
 def reader(schema: Schema | None, *, use_defaults: bool = True) -> Read:
@@ -67,7 +65,7 @@ def _value_reader(schema: Schema, use_defaults: bool) -> Read:
         return lambda node: logical(schema, node)
     if schema.type in INTEGER_BITS:
         bits = INTEGER_BITS[schema.type]
-        return lambda node: wrap(_to_integer(node), bits)
+        return lambda node: _to_integer(node, bits)
     if schema.type in _SCALARS:
         return _SCALARS[schema.type]
     return {Type.ARRAY: _array, Type.MAP: _map, Type.STRUCT: _struct}[schema.type](schema, use_defaults)
@@ -164,13 +162,11 @@ def _timestamp(schema: Schema, node: Any) -> Any:
     return TO_LOGICAL[TIMESTAMP](schema, wrap(node, 64))
 
 
-def _to_integer(node: Any) -> int:
+def _to_integer(node: Any, bits: int) -> int:
     """Return a node as an integer: fractions are truncated, other nodes are 0."""
     if type(node) is int:
-        return node
-    if type(node) is not Decimal or node.as_tuple().exponent >= _TOO_MANY_ZEROS or node.adjusted() < 0:  # type: ignore[operator]
-        return 0
-    return int(node)
+        return wrap(node, bits)
+    return decimal_to_integer(node, bits) if type(node) is Decimal else 0
 
 
 def _double(node: Any) -> float:

@@ -20,7 +20,7 @@ from sluiceway.data.logical import DECIMAL, TO_LOGICAL
 from sluiceway.data.null_values import null_value
 from sluiceway.data.schema import INTEGER_BITS
 from sluiceway.errors import DataError
-from sluiceway.java.numbers import to_float32, wrap
+from sluiceway.java.numbers import decimal_to_integer, to_float32, wrap
 
 Convert = Callable[[Any], Any]
 
@@ -264,7 +264,7 @@ def _converter(schema: Schema, keep_nulls: bool) -> Convert:
         return _logical(schema)
     if schema.type in INTEGER_BITS:
         bits = INTEGER_BITS[schema.type]
-        return lambda value: wrap(int(_number(value)), bits)
+        return lambda value: _integer(value, bits)
     if schema.type in _FLOATS:
         narrow = schema.type is Type.FLOAT32
         return lambda value: to_float32(float(_number(value))) if narrow else float(_number(value))
@@ -280,6 +280,11 @@ def _converter(schema: Schema, keep_nulls: bool) -> Convert:
 def _number(value: Any) -> Any:
     """Return a number unchanged and 0 for anything else, like Jackson."""
     return value if isinstance(value, (int, float, Decimal)) and not isinstance(value, bool) else 0
+
+
+def _integer(value: Any, bits: int) -> int:
+    number = _number(value)
+    return decimal_to_integer(number, bits) if isinstance(number, Decimal) else wrap(int(number), bits)
 
 
 def _text(value: Any) -> str | None:

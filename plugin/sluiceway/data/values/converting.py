@@ -19,7 +19,7 @@ from sluiceway.data.text import java_text
 from sluiceway.data.values.text import value_text
 from sluiceway.errors import DataError
 from sluiceway.java.dates.hybrid_calendar import DAY_MS
-from sluiceway.java.numbers import double_to_integer, java_double, parse_decimal, to_float32, wrap
+from sluiceway.java.numbers import decimal_to_integer, double_to_integer, java_double, parse_decimal, to_float32, wrap
 
 _BYTES = (bytes, bytearray, memoryview)
 
@@ -62,7 +62,9 @@ def _as_long(value: Any, source: Schema | None) -> int:
 
 
 def _long_value(value: float | Decimal) -> int:
-    return double_to_integer(value, 64) if isinstance(value, float) else wrap(int(value), 64)
+    if isinstance(value, Decimal):
+        return decimal_to_integer(value, 64)
+    return double_to_integer(value, 64) if isinstance(value, float) else wrap(value, 64)
 
 
 def _as_double(value: Any, source: Schema | None) -> float:

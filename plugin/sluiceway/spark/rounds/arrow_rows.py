@@ -36,10 +36,15 @@ _DECIMAL_DIGITS = 38  # the most that Spark has
 def arrow_type(schema: Schema) -> pa.DataType:
     """Return the Arrow type of a schema's values in a DataFrame. A Time becomes its milliseconds, as Spark has no such type.
 
-    Raises DataError for a struct without fields, which Spark does not write.
+    Raises DataError for what Spark does not have: a struct without fields, a decimal with a negative scale or one above 38.
     """
     if schema.name == DECIMAL:
-        return pa.decimal128(_DECIMAL_DIGITS, decimal_scale(schema))
+        scale = decimal_scale(schema)
+        if not 0 <= scale <= _DECIMAL_DIGITS:
+            raise DataError(
+                f"It is a Decimal with the scale {scale}, but Spark has scales from 0 to {_DECIMAL_DIGITS}. Cast it to string."
+            )
+        return pa.decimal128(_DECIMAL_DIGITS, scale)
     if schema.name == DATE:
         return pa.date32()
     if schema.name == TIMESTAMP:
@@ -106,7 +111,19 @@ def _to_array(schema: Schema, values: Sequence[Any]) -> AnyArray:
         return pa.MapArray.from_arrays(_ends(values), keys, entries, type=kind)
     if schema.name == TIME:
         values = [None if value is None else time_to_millis(schema, value) for value in values]
+    elif schema.name == DECIMAL:
+        _check_scales(values, decimal_scale(schema))
     return pa.array(values, arrow_type(schema))
+
+
+def _check_scales(values: Sequence[Any], scale: int) -> None:
+    """Raise ValueError for a decimal with far more digits after the point than ``scale``.
+
+    Arrow divides by a power of ten that it reads beyond its table's end: 1E-39 became 0, and 1E-99999999 ended the process.
+    """
+    for value in values:
+        if value is not None and -value.as_tuple().exponent - scale > _DECIMAL_DIGITS:
+            raise ValueError(f"{value:.3E} has more digits after the point than a Decimal with the scale {scale}.")
 
 
 def _ends(values: Sequence[Any]) -> AnyArray:

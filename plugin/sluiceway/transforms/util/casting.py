@@ -19,7 +19,15 @@ from sluiceway.data.numbers import BigInteger, Float32, Int8, Int16, Int32
 from sluiceway.data.schema import INTEGER_BITS
 from sluiceway.data.values.text import date_format_for
 from sluiceway.errors import DataError
-from sluiceway.java.numbers import decimal_text, double_to_integer, parse_double, parse_float32, parse_integer, to_float32, wrap
+from sluiceway.java.numbers import (
+    decimal_text,
+    decimal_to_integer,
+    double_to_integer,
+    parse_double,
+    parse_float32,
+    parse_integer,
+    to_float32,
+)
 from sluiceway.transforms.util.requirements import java_class
 
 Function = Callable[[Any], Any]
@@ -43,14 +51,6 @@ def names(types: tuple[Type, ...]) -> str:
 def same(value: Any) -> Any:
     """Return the value unchanged."""
     return value
-
-
-def decimal_to_integer(value: Decimal, bits: int) -> int:
-    """Return the low bits of a decimal's integer part, as ``BigDecimal.longValue``, ``intValue`` and so on do."""
-    exponent = value.as_tuple().exponent
-    if not isinstance(exponent, int) or exponent >= 64 or value.adjusted() < 0:  # a multiple of 2**64, or less than 1
-        return 0
-    return wrap(int(value), bits)
 
 
 def cast_of_schema(schema: Schema, target: Type) -> Function:

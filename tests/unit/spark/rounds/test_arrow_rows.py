@@ -63,3 +63,9 @@ def test_a_value_that_does_not_fit_is_an_error_of_its_record() -> None:
 def test_sparks_timestamps_lose_their_microseconds() -> None:
     array = pa.array([1999], pa.int64()).cast(pa.timestamp("us"))
     assert to_values(timestamp_schema(), array) == [dt.datetime(1970, 1, 1, 0, 0, 0, 1000, _UTC)]
+
+
+@pytest.mark.parametrize("scale", [-(2**31), -1, 39, 2**31 - 1])
+def test_a_scale_that_spark_does_not_have_is_refused(scale: int) -> None:
+    with pytest.raises(DataError, match=f"scale {scale}, but Spark has scales from 0 to 38"):
+        arrow_type(decimal_schema(scale))

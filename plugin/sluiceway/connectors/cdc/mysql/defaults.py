@@ -15,6 +15,7 @@ from sluiceway.connectors.cdc.mysql.temporal_fields import EPOCH
 from sluiceway.connectors.cdc.mysql.temporal_text import parse_date, parse_datetime, parse_time, parse_timestamp
 from sluiceway.connectors.cdc.temporal import LONG_MAX, LONG_MIN, iso_fraction, iso_timestamp
 from sluiceway.data import Type
+from sluiceway.data.logical import at_scale, unscaled
 from sluiceway.errors import DataError
 
 _INTRODUCER = re.compile(r"^_[A-Za-z0-9]+'(.*)'$")
@@ -73,8 +74,7 @@ def _numeric(column: ColumnDefinition, field: FieldType, text: str) -> Any:
     jdbc = column.jdbc_type
     if jdbc in (JdbcType.DECIMAL, JdbcType.NUMERIC):
         scale = column.scale or 0
-        rounded = Decimal(text).quantize(Decimal(1).scaleb(-scale), ROUND_HALF_UP)
-        return field.convert(int(rounded.scaleb(scale)))
+        return field.convert(unscaled(at_scale(Decimal(text), scale, ROUND_HALF_UP), scale))
     if jdbc == JdbcType.BIT:
         bits = int(text, 2) if (column.length or 1) > 1 else int(text)
         return field.convert(bits)

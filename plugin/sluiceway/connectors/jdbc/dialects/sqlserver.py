@@ -17,7 +17,7 @@ from sluiceway.connectors.jdbc.dialects.base import Dialect, TableKind
 from sluiceway.connectors.jdbc.dialects.errors import ErrorKind, error_number, kind_by_number, numbered_kind, numbers
 from sluiceway.connectors.jdbc.dialects.horizon import APPLICATION, Horizon, query_rows, query_value, utc_moment
 from sluiceway.connectors.jdbc.dialects.sql import MARK, SqlBuilder, TableId
-from sluiceway.connectors.jdbc.dialects.values import ISO_TEXTS, SinkValue, local_time
+from sluiceway.connectors.jdbc.dialects.values import ISO_TEXTS, SinkValue, decimal_in_plain_digits, local_time
 from sluiceway.connectors.jdbc.dialects.writer import Writer
 from sluiceway.connectors.jdbc.url import CONNECTION_URL, DatabaseUrl, Login, Parameters, host_and_port, is_true, renamed
 from sluiceway.data import Type
@@ -156,7 +156,7 @@ class SqlServerDialect(Dialect):
     column_types = _COLUMN_TYPES
     key_column_types = {Type.STRING: "NVARCHAR(450)", Type.BYTES: "VARBINARY(900)"}
     # pymssql writes bytes that are ASCII as text, which the server does not convert.
-    adapters = {**ISO_TEXTS, SinkValue.BYTES: bytearray}
+    adapters = {**ISO_TEXTS, SinkValue.BYTES: bytearray, SinkValue.DECIMAL: decimal_in_plain_digits}
     exact_decimals = False
     timestamp_mark = f"CAST({MARK} AS datetime2(6))"
 

@@ -5,14 +5,19 @@ from __future__ import annotations
 import datetime as dt
 import enum
 from collections.abc import Callable, Mapping
+from decimal import Decimal
 from operator import methodcaller
 from typing import Any
 from zoneinfo import ZoneInfo
+
+from sluiceway.errors import DataError
 
 Convert = Callable[[Any], Any]
 """Converts a value that is not None."""
 
 UTC = dt.timezone.utc
+
+_LONGEST = 10_000
 
 
 class SinkValue(enum.Enum):
@@ -36,6 +41,16 @@ ISO_TEXTS: Mapping[SinkValue, Convert] = {
     SinkValue.MICRO_TIMESTAMP: methodcaller("isoformat", " "),
 }
 """Adapters for drivers that take dates and times as ISO texts."""
+
+
+def decimal_in_plain_digits(value: Decimal) -> Decimal:
+    """Return a decimal whose plain digits a driver can send. Raises DataError for one that no column holds by far.
+
+    A few bytes, 1E+999999999, are a gigabyte of plain digits.
+    """
+    if value.is_finite() and (value.adjusted() > _LONGEST or -int(value.as_tuple().exponent) > _LONGEST):
+        raise DataError(f"The decimal {value:.3E} has more than {_LONGEST:,} digits before or after its point.")
+    return value
 
 
 def zone_of(name: str) -> dt.tzinfo:

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from sluiceway.connectors.jdbc.dialects.base import Dialect
 from sluiceway.connectors.jdbc.dialects.values import Convert, SinkValue
 from sluiceway.data.instant import EPOCH
+from sluiceway.data.logical import decimal_of
 from sluiceway.errors import DataError
 
 Shift = Callable[[dt.datetime], dt.datetime]
@@ -61,7 +62,7 @@ def _time_in_utc(value: str) -> dt.time:
 
 
 def _decimal(value: Any) -> Decimal:
-    return Decimal(int.from_bytes(value["value"], "big", signed=True)).scaleb(-int(value["scale"]))
+    return decimal_of(int.from_bytes(value["value"], "big", signed=True), int(value["scale"]))
 
 
 def _unchanged(value: Any) -> Any:

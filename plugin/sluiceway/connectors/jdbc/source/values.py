@@ -6,12 +6,12 @@ Each column gets one function, or None if the driver's values are right as they 
 from __future__ import annotations
 
 import datetime as dt
-from decimal import Decimal
 
 from sluiceway.connectors.jdbc.columns import ColumnType, Granularity, Kind, Mapping, mapped
 from sluiceway.connectors.jdbc.dialects.base import Dialect
 from sluiceway.connectors.jdbc.dialects.values import UTC, Convert
 from sluiceway.data.instant import EPOCH
+from sluiceway.data.logical import at_scale
 
 _MICROSECOND = dt.timedelta(microseconds=1)
 
@@ -46,8 +46,7 @@ def _decimal(column_type: ColumnType, kind: Kind, *, exact: bool) -> Convert | N
     scale = column_type.scale or 0
     if exact and scale >= 0:
         return None
-    unit = Decimal(1).scaleb(-scale)
-    return lambda value: value.quantize(unit)
+    return lambda value: at_scale(value, scale)
 
 
 def _granular(granularity: Granularity) -> Convert | None:

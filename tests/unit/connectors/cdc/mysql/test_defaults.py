@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from sluiceway.connectors.cdc.filters import TableId
 from sluiceway.connectors.cdc.mysql.binlog.temporal import Calendar
@@ -87,3 +91,15 @@ def test_schema_changes_have_the_text_of_a_default_as_debeziums(declared: str, t
     found = tables.get(TableId("d", "t"))
     assert found is not None
     assert found.columns[0].default == text
+
+
+@pytest.mark.parametrize("correct", [False, True])
+@given(st.integers(1, 65), st.integers(0, 30), st.integers(0, 10**65 - 1), st.integers(0, 40))
+def test_a_decimal_keeps_every_digit_of_its_default(correct: bool, precision: int, scale: int, number: int, places: int) -> None:
+    precision = max(precision, scale)
+    value = Decimal((0, tuple(map(int, str(number % 10 ** (precision - scale + places)))), -places))
+    found = _default(f"decimal({precision},{scale}) default {value:f}", correct=correct)
+    # Half up, as MySQL and BigDecimal.setScale do.
+    doubled = Fraction(value) * 2 * 10**scale + 1
+    rounded = doubled.numerator // (2 * doubled.denominator)
+    assert Fraction(found) * 10**scale == rounded

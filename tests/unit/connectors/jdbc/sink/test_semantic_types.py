@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import datetime as dt
+from decimal import Decimal
 from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from sluiceway.connectors.jdbc.dialects import dialect_of
 from sluiceway.connectors.jdbc.sink.types import binder_of, column_type
@@ -45,11 +48,15 @@ def test_semantic_types_have_their_columns_and_values(name: str, type_: Type, va
     assert binder(value) == bound
 
 
-def test_a_decimal_of_any_scale_keeps_its_digits() -> None:
+@pytest.mark.parametrize("database", ["postgresql", "mysql", "sqlite", "sqlserver"])
+@given(st.integers(-(10**200), 10**200), st.integers(-300, 300))
+def test_a_decimal_of_any_scale_keeps_its_digits(database: str, number: int, scale: int) -> None:
     schema = Schema.struct({"scale": INT32_SCHEMA, "value": Schema(Type.BYTES)}, name="io.debezium.data.VariableScaleDecimal")
-    binder = binder_of(dialect_of("postgresql"), ZoneInfo("UTC"), "f", schema)
+    binder = binder_of(dialect_of(database), ZoneInfo("UTC"), "f", schema)
     assert binder is not None
-    assert str(binder(Struct(schema, {"scale": 3, "value": (-12345).to_bytes(4, "big", signed=True)}))) == "-12.345"
+    value = Struct(schema, {"scale": scale, "value": number.to_bytes(90, "big", signed=True)})
+    expected = Decimal((int(number < 0), tuple(map(int, str(abs(number)))), -scale))
+    assert str(binder(value)) == str(expected)
 
 
 def test_a_value_that_its_type_does_not_have_is_refused() -> None:

@@ -1,33 +1,25 @@
-"""The conversion of a column's values."""
+"""Converters of columns' values."""
 
 from __future__ import annotations
 
 import datetime as dt
+from decimal import Decimal
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from sluiceway.connectors.jdbc.columns import Granularity, Mapping
-from sluiceway.connectors.jdbc.dialects.sqlite import SqliteDialect
-from sluiceway.connectors.jdbc.dialects.values import UTC
+from sluiceway.connectors.jdbc.columns import DEFAULT_MAPPING, ColumnType, Kind
+from sluiceway.connectors.jdbc.dialects import dialect_of
 from sluiceway.connectors.jdbc.source.values import converter
 
-MOMENT = "1970-01-01 00:00:01.000002"
 
-
-@pytest.mark.parametrize(
-    ("granularity", "expected"),
-    [
-        (Granularity.CONNECT_LOGICAL, dt.datetime(1970, 1, 1, 0, 0, 1, 2, UTC)),
-        (Granularity.MICROS_LONG, 1_000_002),
-        (Granularity.MICROS_STRING, "1000002"),
-        (Granularity.MICROS_ISO, "1970-01-01T00:00:01.000002"),
-        (Granularity.NANOS_LONG, 1_000_002_000),
-        (Granularity.NANOS_STRING, "1000002000"),
-        (Granularity.NANOS_ISO, "1970-01-01T00:00:01.000002000"),
-    ],
-)
-def test_a_timestamp_has_the_unit_of_its_granularity(granularity: Granularity, expected: object) -> None:
-    dialect = SqliteDialect()
-    convert = converter(dialect, dialect.parse_type("timestamp"), Mapping(granularity=granularity), UTC)
-    assert convert is not None
-    assert convert(MOMENT) == expected
+@pytest.mark.parametrize("database", ["sqlite", "sqlserver"])
+@given(st.integers(-(10**38), 10**38), st.integers(0, 38), st.integers(0, 5))
+def test_a_decimal_gets_its_columns_scale_with_every_digit(database: str, number: int, scale: int, fewer: int) -> None:
+    scale_of_driver = max(scale - fewer, 0)
+    given_one = Decimal((int(number < 0), tuple(map(int, str(abs(number)))), -scale_of_driver))
+    convert = converter(dialect_of(database), ColumnType(Kind.DECIMAL, 38, scale), DEFAULT_MAPPING, dt.timezone.utc)
+    found = given_one if convert is None else convert(given_one)
+    assert found == given_one
+    assert found.as_tuple().exponent == -scale

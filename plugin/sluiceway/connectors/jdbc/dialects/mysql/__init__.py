@@ -5,8 +5,8 @@ from __future__ import annotations
 import contextlib
 import datetime as dt
 import functools
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from sluiceway.connectors.jdbc.columns import Column, ColumnType
 from sluiceway.connectors.jdbc.dialects.base import Dialect, Rows, TableKind
@@ -17,7 +17,7 @@ from sluiceway.connectors.jdbc.dialects.mysql.horizon import MySqlHorizon
 from sluiceway.connectors.jdbc.dialects.mysql.url import PARAMETERS, PORT
 from sluiceway.connectors.jdbc.dialects.mysql.writer import MySqlWriter
 from sluiceway.connectors.jdbc.dialects.sql import Statement, TableId
-from sluiceway.connectors.jdbc.dialects.values import UTC, Convert, moment_of
+from sluiceway.connectors.jdbc.dialects.values import UTC, Convert, SinkValue, decimal_in_plain_digits, moment_of
 from sluiceway.connectors.jdbc.dialects.writer import Writer
 from sluiceway.connectors.jdbc.url import DatabaseUrl, Login, server_url
 
@@ -44,6 +44,7 @@ class MySqlDialect(Dialect):
     sqlalchemy_name = "mysql+pymysql"
     column_types = types.COLUMN_TYPES
     key_column_types = types.KEY_COLUMN_TYPES
+    adapters: ClassVar[Mapping[SinkValue, Convert]] = {SinkValue.DECIMAL: decimal_in_plain_digits}
 
     @classmethod
     def parse_url(cls, text: str, login: Login) -> DatabaseUrl:
