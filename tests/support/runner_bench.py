@@ -144,7 +144,7 @@ class Channel:
         self.states: dict[str, State] = {}
         self.traces: dict[str, str | None] = {}
         self.commands: list[tuple[str, tuple[int, ...]]] = []
-        self.fenced = False
+        self.fenced: type[FencedError] | None = None
         self.broken = False
         self.heard: dict[int, Status] = {}
         self.generations: dict[int, int] = {}
@@ -165,8 +165,7 @@ class Channel:
     def stop_waiting(self) -> None: ...
 
     def _publish(self, who: str, state: State, trace: str | None) -> None:
-        if self.fenced:
-            raise FencedError("a newer driver has taken over")
+        self.verify()
         self.published.append((who, state, trace))
         self.states[who], self.traces[who] = state, trace
 
@@ -177,8 +176,17 @@ class Channel:
     seconds_left = float("inf")
 
     def verify(self) -> None:
-        if self.fenced:
-            raise FencedError("a newer driver has taken over")
+        if self.fenced is not None:
+            raise self.fenced("another process has taken over")
+
+    def release_tasks(self) -> None:
+        self.commands.append(("release", tuple(self._tasks.running)))
+        for task, future in self._tasks.running.items():
+            if task not in self._tasks.deaf and not future.done():
+                self._tasks.end(task, records=5)
+
+    def forget_release(self) -> None:
+        self.commands.append(("forget", ()))
 
     def publish_tasks(
         self,

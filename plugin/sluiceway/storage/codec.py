@@ -35,6 +35,7 @@ _STATUS_CONNECTOR, _STATUS_TASK, _STATUS_TOPIC, _TOPIC_CONNECTOR = (
     ":connector-",
 )
 HOST_PREFIX = "sluiceway-host-"
+_WRITER, _OURS = "writer", "sluiceway"  # a field of statuses that Kafka Connect does not read
 """Start of the keys of the status topic that hold no status: a driver and its task hosts talk through their records."""
 
 _LOGGER = "logger-cluster-"
@@ -270,15 +271,14 @@ def topic_status_key(connector: str, topic: str) -> bytes:
 
 
 def _status(status: Status) -> bytes:
-    return dumps(
-        {
-            "state": status.state.value,
-            "trace": status.trace and shortened(status.trace, TRACE_BYTES),
-            "worker_id": status.worker_id,
-            "generation": status.generation,
-            "version": status.version,
-        }
-    )
+    fields: dict[str, object] = {
+        "state": status.state.value,
+        "trace": status.trace and shortened(status.trace, TRACE_BYTES),
+        "worker_id": status.worker_id,
+        "generation": status.generation,
+        "version": status.version,
+    }
+    return dumps(fields if status.of_connect else {**fields, _WRITER: _OURS})
 
 
 def decode_status_record(key: bytes | None, value: bytes | None, timestamp: int = 0) -> StatusRecord | None:
@@ -317,6 +317,7 @@ def _decode_status(value: bytes | None, timestamp: int) -> Status | None:
         trace=trace if isinstance(trace, str) else None,
         version=version if isinstance(version, str) else None,
         timestamp=timestamp,
+        of_connect=fields.get(_WRITER) != _OURS,
     )
 
 

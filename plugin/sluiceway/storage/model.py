@@ -95,7 +95,8 @@ class Status:
     """A status record.
 
     ``timestamp`` is that of the Kafka record, or of the last heartbeat that renewed it, in milliseconds since the epoch. It is 0
-    if the status was not read from Kafka.
+    if the status was not read from Kafka. ``of_connect`` is True if a worker of Kafka Connect wrote it: its generation is the
+    group's, which says nothing about a driver's.
     """
 
     state: State
@@ -104,6 +105,7 @@ class Status:
     trace: str | None = None
     version: str | None = None
     timestamp: int = field(default=0, compare=False)
+    of_connect: bool = field(default=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,11 @@ from sluiceway.kafka.worker_group import connect_workers
 from sluiceway.storage.status_backing_store import KafkaStatusBackingStore
 
 _POLL_SECONDS = 1.0  # between two requests while a worker leaves the group
+_HOLDS_SECONDS = 1.5  # for which an answer holds; runners with tasks ask every two seconds
+
+
+class RunByConnectError(FencedError):
+    """Kafka Connect's own workers run the connectors of this group."""
 
 
 class ConnectWorkers:
@@ -19,27 +24,28 @@ class ConnectWorkers:
     Args:
         status: the status topic's store; its admin client asks for the group's members.
         group_id: the worker's ``group.id``.
-        interval: seconds for which an answer holds.
     """
 
-    def __init__(self, status: KafkaStatusBackingStore, group_id: str, interval: float) -> None:
+    def __init__(self, status: KafkaStatusBackingStore, group_id: str) -> None:
         self._status = status
         self._group_id = group_id
-        self._interval = interval
         self._lock = threading.Lock()
         self._hosts: list[str] = []
         self._asked_at = float("-inf")
 
-    def refuse(self, connector: str, *, patience: float = 0.0, wait: Callable[[float], bool] = lambda _: True) -> None:
-        """Raise FencedError while Kafka Connect workers are members of the group.
+    def refuse(
+        self, connector: str, *, seen: bool = False, patience: float = 0.0, wait: Callable[[float], bool] = lambda _: True
+    ) -> None:
+        """Raise RunByConnectError while Kafka Connect workers are members of the group.
 
         A worker that has just left may stay a member, so wait up to ``patience`` seconds for the group to become empty.
-        ``wait`` waits some seconds and returns True if the caller must stop.
+        ``wait`` waits some seconds and returns True if the caller must stop. ``seen``: a worker has written a status of this
+        connector, so do not trust an older answer.
         """
         deadline = time.monotonic() + patience
-        while hosts := self._members(_POLL_SECONDS if patience else self._interval):
+        while hosts := self._members(_POLL_SECONDS if seen or patience else _HOLDS_SECONDS):
             if time.monotonic() >= deadline or wait(_POLL_SECONDS):
-                raise FencedError(
+                raise RunByConnectError(
                     f"Kafka Connect runs connector {connector}: {len(hosts)} worker(s) with group.id={self._group_id} are up, on "
                     f"{', '.join(sorted(set(hosts)))}. Stop them, or give this one another group.id and topics of its own."
                 )

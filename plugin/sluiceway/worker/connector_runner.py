@@ -25,6 +25,7 @@ from sluiceway.runtime.task import TaskSpec
 from sluiceway.storage.interfaces import ConfigBackingStore
 from sluiceway.storage.model import ConnectorEntry, RestartRequest, State, TargetState, TaskId
 from sluiceway.telemetry.tracing import CONNECTOR, span
+from sluiceway.worker.connect_workers import RunByConnectError
 from sluiceway.worker.control_channel import ControlChannel
 from sluiceway.worker.status_heartbeat import StatusHeartbeat
 from sluiceway.worker.task_launcher import TaskLauncher
@@ -146,8 +147,7 @@ class ConnectorRunner:
             self.outcome = Outcome.DONE
         except FencedError as error:
             self.failure = str(error)
-            self._log.error("Connector %s: %s Stopping without a commit.", self.connector_name, error)
-            self._tasks.abandon()
+            self._yield(error)
             self.outcome = Outcome.FENCED
         except Exception as error:  # noqa: BLE001 (the thread's outermost frame: nothing else would report the error)
             self.failure = str(error)
@@ -341,6 +341,22 @@ class ConnectorRunner:
         )
 
     # Shutdown.
+
+    def _yield(self, error: FencedError) -> None:
+        """End what runs, because another process runs the connector now.
+
+        Another driver has fenced the tasks. Kafka Connect's workers have not: a sink would repeat what it has not committed.
+        """
+        if isinstance(error, RunByConnectError):
+            self._log.error("Connector %s: %s Stopping after a last commit.", self.connector_name, error)
+            try:
+                self._tasks.release()
+            except ConnectError as failure:
+                self._log.warning("Connector %s: its tasks end without a commit: %s", self.connector_name, failure)
+                self._tasks.abandon()
+        else:
+            self._log.error("Connector %s: %s Stopping without a commit.", self.connector_name, error)
+            self._tasks.abandon()
 
     def _end_batch(self) -> None:
         """Release the connector after a micro-batch. Raises ConnectError if the connector or a task failed."""

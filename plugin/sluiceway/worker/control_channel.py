@@ -92,6 +92,12 @@ class ControlChannel(Protocol):
 
     def stop_tasks(self, tasks: Iterable[int]) -> None: ...
 
+    def release_tasks(self) -> None:
+        """Let the running tasks commit and end, without a status, because Kafka Connect's workers run the connector."""
+
+    def forget_release(self) -> None:
+        """Remove what ``release_tasks`` has written."""
+
     def services(self, task: TaskId) -> ServicesFactory:
         """Return the factory that opens a task's connections on its executor. Commands sent after this call reach the task."""
 
@@ -127,6 +133,12 @@ class StatusPublisher:
     def raise_generation(self) -> int:
         self.generation += 1
         return self.generation
+
+    def release_tasks(self) -> None:
+        """Do nothing: without a lease no other process can run the connector."""
+
+    def forget_release(self) -> None:
+        """Do nothing."""
 
     def publish_tasks(
         self,

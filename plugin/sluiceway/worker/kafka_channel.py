@@ -2,7 +2,8 @@
 
 A task's status, as the driver writes it, is also its command. After UNASSIGNED or RESTARTING without a trace, a running task
 drains, commits and ends. After any status of a higher generation, it ends without a commit, because the driver takes it for
-lost. Pause and resume need no write, because tasks read the connector's target state from the config topic.
+lost. Pause and resume need no write, because tasks read the connector's target state from the config topic. After a release,
+tasks drain, commit and end although nothing else says so: the statuses are Kafka Connect's then.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from sluiceway.worker.executor import ServicesFactory
 from sluiceway.worker.kafka_task_services import KafkaTaskServices
 from sluiceway.worker.lease import ConnectorLease
 from sluiceway.worker.native_memory import release_free_memory
-from sluiceway.worker.task_commands import command_keys
+from sluiceway.worker.task_commands import command_keys, release_key
 
 _CONNECT_LEAVE_SECONDS = 12.0  # a killed Kafka Connect worker stays a group member until its session times out (10 s)
 
@@ -61,7 +62,7 @@ class KafkaChannels:
         self.config_store = stores.config
         self.status_store = stores.status
         self.heartbeat = DriverHeartbeat(stores.status, sender, worker_id, interval, metrics=metrics, owner=owner)
-        self.connect_workers = ConnectWorkers(stores.status, worker.group_id, interval)
+        self.connect_workers = ConnectWorkers(stores.status, worker.group_id)
         self._freed = False
 
     def channel(self, connector: str) -> KafkaControlChannel:
@@ -92,7 +93,7 @@ class KafkaControlChannel(StatusPublisher):
         super().__init__(connector, driver.worker_id, self._store)
 
     def acquire(self) -> None:
-        """See ``ControlChannel``. Raises FencedError if Kafka Connect's own workers run the connectors of this group."""
+        """See ``ControlChannel``. Raises RunByConnectError if Kafka Connect's own workers run the connectors of this group."""
         self._driver.connect_workers.refuse(self._connector, patience=_CONNECT_LEAVE_SECONDS, wait=self._lease.wait)
         self._lease.acquire()
         self.generation = self._lease.generation
@@ -107,7 +108,7 @@ class KafkaControlChannel(StatusPublisher):
     def verify(self) -> None:
         """See ``ControlChannel``. Also sends the driver's heartbeat if it is due, and closes an idle producer."""
         self._lease.verify()
-        self._driver.connect_workers.refuse(self._connector)
+        self._yield_to_connect()
         self._driver.beat(freed=self._lease.close_if_idle())
 
     @property
@@ -115,7 +116,7 @@ class KafkaControlChannel(StatusPublisher):
         return self._lease.seconds_left
 
     def publish_connector(self, state: State, trace: str | None = None, *, version: str | None = None) -> None:
-        self._driver.connect_workers.refuse(self._connector)
+        self._yield_to_connect()
         super().publish_connector(state, trace, version=version)
         self._driver.heartbeat.renew(self._connector, self.generation)
 
@@ -134,6 +135,18 @@ class KafkaControlChannel(StatusPublisher):
 
     def stop_tasks(self, tasks: Iterable[int]) -> None:
         """Do nothing: tasks stop at the UNASSIGNED or RESTARTING status that the runner publishes next."""
+
+    def _yield_to_connect(self) -> None:
+        """Raise RunByConnectError if Kafka Connect's own workers are up."""
+        statuses = [self._store.connector(self._connector), *self._store.tasks(self._connector).values()]
+        self._driver.connect_workers.refuse(self._connector, seen=any(each is not None and each.of_connect for each in statuses))
+
+    def release_tasks(self) -> None:
+        """See ``ControlChannel``. The record has a key that Kafka Connect's workers ignore."""
+        self._driver.status_store.put_message(release_key(self._connector), self._driver.worker_id.encode())
+
+    def forget_release(self) -> None:
+        self._driver.status_store.put_message(release_key(self._connector), None)
 
     def source_offsets(self, config: Mapping[str, str]) -> AbstractContextManager[OffsetBackingStore]:
         return started(open_source_offsets(self._driver.worker, config))

@@ -24,6 +24,7 @@ from sluiceway.metrics.registry import registry
 from sluiceway.storage.codec import ConnectorStatusRecord, TaskStatusRecord, decode_status_record
 from sluiceway.storage.model import State, Status
 from sluiceway.storage.status_backing_store import KafkaStatusBackingStore
+from sluiceway.worker.task_commands import is_newer
 
 log = logging.getLogger(__name__)
 
@@ -107,7 +108,7 @@ class ConnectorLease:
     def verify(self) -> None:
         """Raise FencedError if the status topic, as far as it has been read, shows a later driver. Sends no request."""
         for status in self._statuses():
-            if status.generation > self._written and status.worker_id != self._worker_id:
+            if is_newer(status, self._written, self._worker_id):
                 raise _TakenOverError(f"{status.worker_id} has taken connector {self._connector} over.")
 
     def write(self, records: Sequence[ProducerRecord]) -> Mapping[TopicPartition, int]:

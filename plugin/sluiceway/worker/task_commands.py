@@ -1,6 +1,7 @@
 """Finds a task's commands in records of the config and status topics. No I/O.
 
-A task's status, as its driver writes it, is also its command; see ``kafka_channel``.
+A task's status, as its driver writes it, is also its command; see ``kafka_channel``. A release is a command that no worker of
+Kafka Connect reads as a status.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 from sluiceway.kafka.kafka_based_log import LogRecord
 from sluiceway.runtime.task import TaskCommand, TaskSpec
 from sluiceway.storage.codec import (
+    HOST_PREFIX,
     ConnectorRecord,
     ConnectorStatusRecord,
     LoggerRecord,
@@ -24,9 +26,15 @@ COMMAND_OF = {TargetState.STARTED: TaskCommand.RUN, TargetState.PAUSED: TaskComm
 """The command that a connector's target state means for its tasks."""
 
 
+def release_key(connector: str) -> bytes:
+    """Return the key of releases. The value is the worker id of the driver whose tasks of the connector must commit and end."""
+    return f"{HOST_PREFIX}release-{connector}".encode()
+
+
 def command_keys(task: TaskId) -> frozenset[bytes]:
     """Return the keys of the status topic whose records may be commands to a task. No I/O."""
-    return frozenset({encode_connector_status(task.connector, None)[0], encode_task_status(task, None)[0]})
+    statuses = encode_connector_status(task.connector, None)[0], encode_task_status(task, None)[0]
+    return frozenset({*statuses, release_key(task.connector)})
 
 
 def command_in(record: LogRecord, spec: TaskSpec) -> TaskCommand | None:
@@ -44,11 +52,14 @@ def _config_command(record: LogRecord, spec: TaskSpec) -> TaskCommand | None:
 
 
 def _status_command(record: LogRecord, spec: TaskSpec) -> TaskCommand | None:
+    if record.key == release_key(spec.id.connector):
+        return TaskCommand.STOP if record.value == spec.worker_id.encode() else None
     change = decode_status_record(record.key, record.value, record.timestamp)
     if isinstance(change, ConnectorStatusRecord) and change.connector == spec.id.connector and change.status is not None:
         return TaskCommand.ABANDON if is_newer(change.status, spec.generation, spec.worker_id) else None
     if isinstance(change, TaskStatusRecord) and change.task == spec.id and change.status is not None:
-        if change.status.generation > spec.generation:  # a later driver, or its own that takes this process for lost
+        if change.status.generation > spec.generation and not change.status.of_connect:
+            # A later driver, or its own that takes this process for lost.
             return TaskCommand.ABANDON
         return TaskCommand.STOP if _is_stop(change.status, spec) else None
     return None
@@ -63,7 +74,7 @@ def _is_stop(status: Status, spec: TaskSpec) -> bool:
 
 def is_newer(status: Status, generation: int, worker_id: str) -> bool:
     """Return True if a later driver than the one of ``generation`` and ``worker_id`` wrote the status. No I/O."""
-    return status.generation > generation and status.worker_id != worker_id
+    return status.generation > generation and status.worker_id != worker_id and not status.of_connect
 
 
 def level_in(record: LogRecord, spec: TaskSpec) -> LoggerRecord | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping
-from concurrent.futures import Future
+from concurrent.futures import Future, wait
 from dataclasses import replace
 
 from sluiceway.errors import ConnectError, FencedError, InternalTopicError, trace_of
@@ -190,10 +190,21 @@ class TaskTable:
             self._move()
         self._launch([number for number, task in self._tasks.items() if task.phase is Phase.RESTARTING and now >= task.due])
 
+    def release(self) -> None:
+        """Let every task commit and end, and kill those that do not in time. Kafka Connect writes the statuses."""
+        launches = [task.launch for task in self._tasks.values() if task.launch is not None]
+        running = [launch.future for launch in launches if not launch.watch.waiting]
+        if running:
+            self._channel.release_tasks()
+            wait(running, self._stop_timeout)
+            self.records += sum(each.result().records for each in running if each.done() and each.exception() is None)
+            self._channel.forget_release()
+        self.abandon()
+
     def abandon(self) -> None:
         """Kill every task and publish nothing, because another driver has taken over."""
         for task in self._tasks.values():
-            if task.launch is not None:
+            if task.launch is not None and not task.launch.future.done():
                 self._launcher.cancel(task.launch.assignment)
         self._tasks.clear()
 

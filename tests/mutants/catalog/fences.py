@@ -13,8 +13,8 @@ MUTANTS = (
     Mutant(
         "fence-later-driver",
         "worker/lease.py",
-        "if status.generation > self._written and status.worker_id != self._worker_id:",
-        "if status.generation > self._written + 1 and status.worker_id != self._worker_id:",
+        "if is_newer(status, self._written, self._worker_id):",
+        "if is_newer(status, self._written + 1, self._worker_id):",
         "A driver goes on after the next one has taken its connector over.",
     ),
     Mutant(
@@ -73,5 +73,37 @@ MUTANTS = (
         "if task.generation < connector.generation and task.worker_id != connector.worker_id:",
         "if False:",
         "A dead driver's task is reported as RUNNING.",
+    ),
+    Mutant(
+        "fence-connect-commit",
+        "worker/connector_runner.py",
+        "                self._tasks.release()",
+        "                self._tasks.abandon()",
+        "A sink repeats records when a Kafka Connect worker comes up beside its driver.",
+        tests=("tests/unit/worker/test_connector_runner.py",),
+    ),
+    Mutant(
+        "fence-connect-release",
+        "worker/task_commands.py",
+        "return TaskCommand.STOP if record.value == spec.worker_id.encode() else None",
+        "return None",
+        "Tasks do not commit before Kafka Connect gets their connector.",
+        tests=("tests/unit/worker/test_kafka_task_services.py",),
+    ),
+    Mutant(
+        "fence-connect-generation",
+        "worker/task_commands.py",
+        "if change.status.generation > spec.generation and not change.status.of_connect:",
+        "if change.status.generation > spec.generation:",
+        "A task ends without a commit at a status of a Kafka Connect worker.",
+        tests=("tests/unit/worker/test_kafka_task_services.py",),
+    ),
+    Mutant(
+        "fence-connect-status",
+        "worker/task_host/shared_services.py",
+        "return other is None or not (other.of_connect or other.generation > status.generation)",
+        "return other is None or not other.generation > status.generation",
+        "A task host writes its status over that of the Kafka Connect worker that runs the task now.",
+        tests=("tests/unit/worker/task_host/test_shared_services.py",),
     ),
 )

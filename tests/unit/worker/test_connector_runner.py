@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Collection, Iterator
+from unittest.mock import MagicMock
 
 import pytest
 from opentelemetry.sdk.trace import TracerProvider
@@ -11,11 +12,12 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from sluiceway.config.providers import ConfigData, ConfigProvider
-from sluiceway.errors import ConnectError
+from sluiceway.errors import ConnectError, FencedError
 from sluiceway.herder.restart_policy import RestartPolicy
 from sluiceway.storage.model import State, Status, TargetState
 from sluiceway.telemetry.tracing import using
 from sluiceway.worker import connector_runner, connector_thread, task_table, task_watch, worker_connector
+from sluiceway.worker.connect_workers import RunByConnectError
 from sluiceway.worker.connector_runner import Outcome
 from sluiceway.worker.task_watch import Slot
 from support.runner_bench import NAME, WATCHED, RunnerBench, Script
@@ -602,11 +604,36 @@ def test_heartbeats_continue_while_tasks_are_stopping(make: Make) -> None:
 def test_a_fenced_driver_kills_its_tasks_and_publishes_nothing_more(make: Make) -> None:
     bench = make().start()
     bench.eventually_running()
-    bench.channel.fenced = True
+    bench.channel.fenced = FencedError
     bench.ended()
     assert bench.runner.outcome is Outcome.FENCED
     assert sorted(bench.tasks.cancelled) == [0, 1]
     assert bench.channel.states["connector"] is State.RUNNING
+
+
+@pytest.mark.parametrize("deaf", [set(), {1}])
+def test_tasks_commit_and_end_before_kafka_connect_gets_their_connector(make: Make, deaf: set[int]) -> None:
+    bench = make(task_shutdown_graceful_timeout_ms="200").start()
+    bench.eventually_running()
+    published = len(bench.channel.published)
+    bench.tasks.deaf = deaf
+    bench.channel.fenced = RunByConnectError
+    bench.ended()
+    assert bench.runner.outcome is Outcome.FENCED
+    assert bench.channel.commands[-2:] == [("release", (0, 1)), ("forget", ())]
+    assert set(bench.tasks.cancelled) == deaf
+    assert bench.runner.records == 5 * (2 - len(deaf))
+    assert len(bench.channel.published) == published
+
+
+def test_tasks_end_at_once_if_they_cannot_be_asked_to_commit(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    bench = make().start()
+    bench.eventually_running()
+    monkeypatch.setattr(bench.channel, "release_tasks", MagicMock(side_effect=ConnectError("no broker answers")))
+    bench.channel.fenced = RunByConnectError
+    bench.ended()
+    assert bench.runner.outcome is Outcome.FENCED
+    assert sorted(bench.tasks.cancelled) == [0, 1]
 
 
 def test_a_failed_task_stays_failed_when_the_driver_stops(make: Make) -> None:

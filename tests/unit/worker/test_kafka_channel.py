@@ -31,6 +31,6 @@ def services(task: TaskId) -> KafkaTaskServices:
 def test_a_task_reads_commands_from_where_the_driver_has_read_the_partitions_of_its_keys(number: int) -> None:
     positions = dict(services(TaskId("orders", number)).positions)
     assert positions.pop(TopicPartition("configs", 0)) == 0
-    keys = (b"status-connector-orders", f"status-task-orders-{number}".encode())
+    keys = (b"status-connector-orders", f"status-task-orders-{number}".encode(), b"sluiceway-host-release-orders")
     places = {TopicPartition("statuses", partition_of(key, 5)) for key in keys}
     assert positions == {place: ENDS[place] for place in places}

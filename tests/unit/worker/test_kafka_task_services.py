@@ -17,7 +17,7 @@ from sluiceway.storage.codec import decode_status_record, encode_connector_statu
 from sluiceway.storage.model import State, Status, TaskId
 from sluiceway.worker import kafka_task_services, task_commands
 from sluiceway.worker.kafka_task_services import KafkaTaskControl
-from sluiceway.worker.task_commands import command_in
+from sluiceway.worker.task_commands import command_in, command_keys, release_key
 from support.eventually import NEVER
 
 WORKER = WorkerConfig.of({"config.storage.topic": "configs", "status.storage.topic": "statuses"})
@@ -98,6 +98,7 @@ def test_a_task_applies_log_levels_that_are_set_for_the_cluster(monkeypatch: pyt
         (TaskId("c", 0), Status(State.RUNNING, "me:1", 5), TaskCommand.ABANDON),
         (TaskId("c", 0), Status(State.UNASSIGNED, "other:2", 5), TaskCommand.ABANDON),
         (TaskId("c", 0), Status(State.UNASSIGNED, "other:2", 3), None),
+        (TaskId("c", 0), Status(State.RUNNING, "connect:8083", 5, of_connect=True), None),
         (TaskId("c", 1), Status(State.UNASSIGNED, "me:1", 4), None),
     ],
 )
@@ -111,6 +112,17 @@ def test_a_task_status_is_a_command_from_its_own_or_a_newer_driver(
 def test_the_own_drivers_connector_may_have_a_higher_generation() -> None:
     key, value = encode_connector_status("c", Status(State.RUNNING, "me:1", 9))
     assert command_in(LogRecord("statuses", 0, 0, 0, key, value), SPEC) is None
+
+
+@pytest.mark.parametrize(
+    ("connector", "driver", "command"),
+    [("c", b"me:1", TaskCommand.STOP), ("c", b"other:2", None), ("c", None, None), ("d", b"me:1", None)],
+)
+def test_a_release_is_a_command_to_the_tasks_of_its_driver(
+    connector: str, driver: bytes | None, command: TaskCommand | None
+) -> None:
+    assert command_in(LogRecord("statuses", 0, 0, 0, release_key(connector), driver), SPEC) is command
+    assert release_key("c") in command_keys(SPEC.id)
 
 
 def test_heartbeats_end_with_the_stop_command_and_those_of_others_are_not_decoded(monkeypatch: pytest.MonkeyPatch) -> None:

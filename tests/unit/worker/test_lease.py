@@ -17,6 +17,7 @@ from sluiceway.storage.memory import MemoryConfigBackingStore
 from sluiceway.storage.model import State, Status
 from sluiceway.storage.status_backing_store import KafkaStatusBackingStore
 from sluiceway.worker import connect_workers, kafka_channel, lease
+from sluiceway.worker.connect_workers import RunByConnectError
 from sluiceway.worker.kafka_channel import KafkaChannels, KafkaControlChannel
 from support.eventually import NEVER
 
@@ -234,6 +235,22 @@ def test_a_status_that_holds_is_not_written_again(cluster: Cluster) -> None:
 
 
 # Beside Kafka Connect.
+
+
+def test_a_status_of_kafka_connect_is_no_takeover_whatever_its_generation(cluster: Cluster) -> None:
+    cluster.status._state.connectors["c"] = Status(State.RUNNING, "10.0.0.7:8083", 60, of_connect=True)
+    cluster.channel.verify()  # no worker is up
+    cluster.channel.publish_connector(State.RUNNING)
+    assert cluster.writer.written == 1
+
+
+def test_a_status_of_kafka_connect_makes_a_driver_look_for_its_workers(cluster: Cluster) -> None:
+    cluster.channels.connect_workers._asked_at = time.monotonic() - 0.5  # an answer holds for three seconds
+    cluster.connect = [["10.0.0.7"]]
+    cluster.channel.verify()
+    cluster.status._state.tasks["c"] = {0: Status(State.RUNNING, "10.0.0.7:8083", 1, of_connect=True)}
+    with pytest.raises(RunByConnectError, match=r"1 worker\(s\)"):
+        cluster.channel.verify()
 
 
 @pytest.mark.parametrize("write", [lambda channel: channel.publish_connector(State.RUNNING), lambda channel: channel.acquire()])

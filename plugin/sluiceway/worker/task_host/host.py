@@ -149,7 +149,7 @@ class TaskHost:
             self._read_config(record)
         elif record.key == self._orders_key and record.value is not None:
             self._orders = decode_orders(record.value)
-        elif record.key is not None and not record.key.startswith(HOST_PREFIX.encode()):
+        elif record.key is not None and (record.key in self._controls or not record.key.startswith(HOST_PREFIX.encode())):
             self._last[record.key] = record
             for control in list(self._controls.get(record.key, {}).values()):
                 control.read(record)

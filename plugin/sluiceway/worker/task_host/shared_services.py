@@ -102,15 +102,16 @@ class SharedStatuses:
     def _is_overwritten(self, task: TaskId, status: Status) -> bool:
         """Return whether the topic holds another status of this driver, such as that the task waited for a slot.
 
-        One of a later generation stays: it is that of a newer driver, or of the process that replaces this one.
+        One of a later generation stays: it is that of a newer driver, or of the process that replaces this one. So does one of a
+        Kafka Connect worker, which runs the connector now.
         """
         key, value = encode_task_status(task, status)
         last = self._last(key)
         if last == value:
             return False
         found = decode_status_record(key, last)
-        newer = isinstance(found, TaskStatusRecord) and found.status is not None and found.status.generation > status.generation
-        return not newer
+        other = found.status if isinstance(found, TaskStatusRecord) else None
+        return other is None or not (other.of_connect or other.generation > status.generation)
 
 
 class SharedTaskReporter:

@@ -100,3 +100,11 @@ def test_a_status_of_a_newer_driver_is_not_overwritten(host: Host) -> None:
         host.topic.last[key] = value
         host.beat(host.now + 10)
         assert host.topic.statuses == overwritten, f"generation {generation}"
+
+
+def test_a_status_of_kafka_connect_is_not_overwritten(host: Host) -> None:
+    host.report(ONE, State.RUNNING, 2)
+    key, value = encode_task_status(ONE, Status(State.RUNNING, "10.0.0.7:8083", 1, of_connect=True))
+    host.topic.last[key] = value
+    host.beat(host.now + 10)
+    assert host.topic.statuses == []
