@@ -22,6 +22,7 @@ from sluiceway.cli.migration_steps import (
     next_step,
     offset_edits,
 )
+from sluiceway.config.connector import MOVED
 from sluiceway.errors import ConnectError
 from sluiceway.rest.client import RestError
 
@@ -48,7 +49,7 @@ class Mover:
             Step.MARK_SOURCE: self._mark_source,
             Step.UNMARK_TARGET: lambda name: self._unmark(self._target, name),
             Step.START: self._start,
-            Step.UNMARK_SOURCE: lambda name: self._unmark(self._source, name),
+            Step.UNMARK_SOURCE: self._leave_source,
         }
 
     def move(self, name: str, *, delete_source: bool = False) -> None:
@@ -126,6 +127,12 @@ class Mover:
 
     def _unmark(self, cluster: Cluster, name: str) -> None:
         self._put_config(cluster, name, self._existing(cluster, name).config, None)
+
+    def _leave_source(self, name: str) -> None:
+        """Remove the mark of the move. A Sluiceway notes where the connector is now, and refuses to start it."""
+        config = self._existing(self._source, name).config
+        there = {MOVED: self._target.text} if self._source.is_sluiceway else {}
+        self._put_config(self._source, name, {**config, **there}, None)
 
     def _start(self, name: str) -> None:
         wanted = self._existing(self._source, name).mark

@@ -3,6 +3,7 @@
 Nothing but the two clusters records how far a move is, so that any machine can continue it. While a connector moves, its
 config has the key ``sluiceway.migrate.state``, the state that the target gives it in the end: first on the target, and shortly
 before the target starts it also on the source. The last steps remove the key again. Only configs of stopped connectors have it.
+A Sluiceway that was the source keeps another one, ``sluiceway.moved.to``, so that nothing starts the connector there.
 """
 
 from __future__ import annotations
@@ -14,11 +15,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from sluiceway.config.connector import MOVED, MOVING
 from sluiceway.errors import ConnectError
 
 _VERSION = re.compile(r"(\d+)\.(\d+)[^-]*(-c)?")
 
-MARK = "sluiceway.migrate.state"
+MARK = MOVING
 
 RUNNING, PAUSED, STOPPED, FAILED, CHANGING = "RUNNING", "PAUSED", "STOPPED", "FAILED", "CHANGING"
 
@@ -42,7 +44,7 @@ class Step(enum.Enum):
 
 @dataclass(frozen=True)
 class View:
-    """A connector on one cluster: its config without the mark, the mark, and its state."""
+    """A connector on one cluster: its config without marks, the mark of a move that has not ended, and its state."""
 
     config: Mapping[str, str]
     mark: str | None
@@ -52,7 +54,7 @@ class View:
     @classmethod
     def of(cls, config: Mapping[str, str], status: Mapping[str, Any]) -> View:
         """Return the view for REST responses. An empty status is that of a connector which has none yet."""
-        clean = {key: value for key, value in config.items() if key != MARK}
+        clean = {key: value for key, value in config.items() if key not in (MARK, MOVED)}
         return cls(clean, config.get(MARK), _state(status))
 
     @property
@@ -106,7 +108,7 @@ def _until_marked(name: str, source: View, target: View, same_offsets: Callable[
         return Step.STOP
     if not same_offsets():
         return Step.COPY_OFFSETS
-    if target.mark != STOPPED and source.mark != target.mark:
+    if source.mark != target.mark:
         return Step.MARK_SOURCE
     return Step.UNMARK_TARGET
 

@@ -52,6 +52,8 @@ __all__ = [
     "LONG_RUNNING",
     "MICRO_BATCH",
     "MODE",
+    "MOVED",
+    "MOVING",
     "NAME",
     "OWN",
     "PREDICATES",
@@ -83,6 +85,10 @@ JAVA_OPTS = "sluiceway.java.opts"
 """Key of the JVM options for a connector's Java plugins."""
 TRACE_HEADERS = "sluiceway.trace.headers"
 """Key of the choice whether records carry the trace of their batch."""
+MOVED = "sluiceway.moved.to"
+"""Key of the REST API of the cluster that a connector has moved to."""
+MOVING = "sluiceway.migrate.state"
+"""Key of the state that a move gives a connector in the end, while it moves."""
 
 OWN = ConfigDef(
     [
@@ -208,6 +214,21 @@ OWN = ConfigDef(
             importance=Importance.LOW,
             doc="Whether a source's records carry the trace of their batch in the header traceparent (W3C Trace Context), which "
             "sinks continue. Needs traces by OpenTelemetry.",
+        ),
+        ConfigKey(
+            name=MOVED,
+            type=Type.STRING,
+            default=None,
+            importance=Importance.LOW,
+            doc="REST API of the cluster that the connector has moved to, as sluiceway migrate notes it. Until the key is "
+            "removed, or the connector is moved back, it stays stopped here: requests to start or to change it are refused.",
+        ),
+        ConfigKey(
+            name=MOVING,
+            type=Type.STRING,
+            default=None,
+            importance=Importance.LOW,
+            doc="State that the connector gets at the end of its move. sluiceway migrate sets it during a move, and removes it.",
         ),
         *RESTARTS,
         *UNKNOWN_KEYS,

@@ -15,7 +15,7 @@ from sluiceway.config.connector import CONFIG_TASK, CONNECTOR_CLASS, CONNECTOR_V
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.discovery import connector_class
 from sluiceway.errors import AlreadyExistsError, ConflictError, ConnectError, NotFoundError
-from sluiceway.herder import history, offset_edits, states, task_configs, validation
+from sluiceway.herder import history, moved, offset_edits, states, task_configs, validation
 from sluiceway.herder.config_infos import ConfigInfos
 from sluiceway.herder.dead_letters import ConnectorDeadLetters
 from sluiceway.herder.enrichment import Config
@@ -23,6 +23,7 @@ from sluiceway.herder.isolated import Isolated, here
 from sluiceway.herder.isolated_offsets import IsolatedOffsets
 from sluiceway.herder.loggers import Loggers, checked_level, follow_cluster_levels
 from sluiceway.herder.model import ConnectorInfo, ConnectorStatus, TaskInfo, TopicTracking
+from sluiceway.herder.moved import without_empty_mark
 from sluiceway.herder.offset_edits import OffsetEdit
 from sluiceway.herder.offset_targets import FoundOffset, PartitionChoice
 from sluiceway.herder.offsets import ConnectorOffsets, OpenGroups, await_driver_stop, kafka_groups
@@ -216,15 +217,16 @@ class Herder:
     def put_config(self, name: str, config: Config, *, by_task: bool = False) -> tuple[bool, ConnectorInfo]:
         """Create a connector or replace its config if the config is valid. Return whether it was created, and its info.
 
-        Otherwise raises BadRequestError, or ConflictError for a new connector, and for a config that an Airflow task sets unless
-        it is ``by_task``; and stores nothing. A running driver applies the new config by itself.
+        Otherwise raises BadRequestError, or ConflictError for a new connector, for one that has moved, and for a config that an
+        Airflow task sets unless it is ``by_task``; and stores nothing. A running driver applies the new config by itself.
         """
-        stored, secrets = self._checked(validation.named(name, config))
+        stored, secrets = self._checked(without_empty_mark(validation.named(name, config)))
         created = False
 
         def note_existence(newest: ClusterState) -> None:
             nonlocal created
             created = newest.entry(name) is None
+            moved.refuse_change(name, newest.entry(name), config)
             if not by_task:
                 task_configs.refuse_change(name, newest.entry(name), stored)
             if created:
@@ -240,14 +242,15 @@ class Herder:
     def patch_config(self, name: str, patch: Config) -> ConnectorInfo:
         """Change some keys of a connector's config, where None removes one (KIP-477). Return the connector's info.
 
-        Raises NotFoundError, BadRequestError, and ConflictError if other changes keep interfering.
+        Raises NotFoundError, BadRequestError, and ConflictError if other changes keep interfering, or the connector has moved.
         """
         self._known(name, f"Connector {name} not found")
         for _ in range(_PATCH_ATTEMPTS):
             entry = self._existing(name)
             before = entry.config or {}
             after = _patched(validation.named(name, before), validation.named(name, patch) if patch.get(NAME) else patch)
-            stored, secrets = self._checked(after)
+            stored, secrets = self._checked(without_empty_mark(after))
+            moved.refuse_change(name, entry, patch)
             task_configs.refuse_change(name, entry, stored)
             unchanged = functools.partial(_refuse_changed, name, before)
             try:
@@ -271,7 +274,11 @@ class Herder:
         log.info("[%s|worker] Deleted", name)
 
     def pause(self, name: str) -> None:
-        """Request that a connector pauses: its tasks stay but move no records. Raises NotFoundError."""
+        """Request that a connector pauses: its tasks stay but move no records.
+
+        Raises NotFoundError, and ConflictError for one that has moved.
+        """
+        self._refuse_moved(name)
         self._pause_or_stop(name, TargetState.PAUSED)
 
     def stop(self, name: str) -> None:
@@ -279,8 +286,8 @@ class Herder:
         self._pause_or_stop(name, TargetState.STOPPED)
 
     def resume(self, name: str) -> None:
-        """Request that a paused or stopped connector runs. Raises NotFoundError."""
-        self._known(name)
+        """Request that a paused or stopped connector runs. Raises NotFoundError, and ConflictError for one that has moved."""
+        self._refuse_moved(name)
         self._config.put_target_state(name, TargetState.STARTED, self._origin)
         log.info("[%s|worker] Target state STARTED", name)
 
@@ -288,9 +295,10 @@ class Herder:
         """Request a restart of the Connector and, with ``include_tasks``, of its tasks.
 
         ``only_failed`` restarts only what has failed. Returns the status with RESTARTING for what is restarted. Without a
-        driver there is nothing to restart: a driver that starts later starts everything. Raises NotFoundError.
+        driver there is nothing to restart: a driver that starts later starts everything. Raises NotFoundError, and
+        ConflictError for one that has moved.
         """
-        self._known(name, f"Unknown connector: {name}")
+        self._refuse_moved(name, f"Unknown connector: {name}")
         request = RestartRequest(name, only_failed, include_tasks)
         status = self.status(name)
         plan = plan_restart(request, status.connector.state, {number: task.state for number, task in status.tasks.items()})
@@ -300,8 +308,8 @@ class Herder:
         return replace(status, connector=connector, tasks=tasks)
 
     def restart_task(self, task: TaskId) -> None:
-        """Request a restart of one task in any state. Raises NotFoundError."""
-        self._known(task.connector, f"Unknown connector: {task.connector}")
+        """Request a restart of one task in any state. Raises NotFoundError, and ConflictError for a connector that has moved."""
+        self._refuse_moved(task.connector, f"Unknown connector: {task.connector}")
         entry = self._config.snapshot().entry(task.connector)
         if entry is None or not 0 <= task.task < len(entry.task_configs):
             raise NotFoundError(f"Unknown task: {task}")
@@ -410,6 +418,11 @@ class Herder:
         """Raise NotFoundError unless the connector exists, including one that another process has just created."""
         if self._config.snapshot().entry(name) is None and self._config.refresh().entry(name) is None:
             raise NotFoundError(otherwise or f"Unknown connector {name}")
+
+    def _refuse_moved(self, name: str, otherwise: str | None = None) -> None:
+        """Raise NotFoundError as ``_known`` does, and ConflictError for a connector that has moved to another cluster."""
+        self._known(name, otherwise)
+        moved.refuse_moved(name, self._config.snapshot().entry(name))
 
     def _driver_is_alive(self, name: str) -> bool:
         return states.driver_is_alive(self._status.connector(name), self._now())

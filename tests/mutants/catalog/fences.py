@@ -106,4 +106,28 @@ MUTANTS = (
         "A task host writes its status over that of the Kafka Connect worker that runs the task now.",
         tests=("tests/unit/worker/task_host/test_shared_services.py",),
     ),
+    Mutant(
+        "fence-moved-resume",
+        "herder/herder.py",
+        "        moved.refuse_moved(name, self._config.snapshot().entry(name))",
+        "        pass",
+        "A connector that has moved to another cluster is started here, too.",
+        tests=("tests/unit/herder/test_moved.py",),
+    ),
+    Mutant(
+        "fence-moved-switch",
+        "provider/pause_sync/rules.py",
+        "for name, target in targets.items() if name not in moved}",
+        "for name, target in targets.items()}",
+        "The switch of a DAG starts a connector that has moved to another cluster.",
+        tests=("tests/unit/provider/pause_sync/test_rules.py",),
+    ),
+    Mutant(
+        "fence-moved-mark",
+        "cli/migration.py",
+        "there = {MOVED: self._target.text} if self._source.is_sluiceway else {}",
+        "there: dict[str, str] = {}",
+        "A connector that has moved from here keeps no mark.",
+        tests=("tests/unit/cli/test_migration.py",),
+    ),
 )

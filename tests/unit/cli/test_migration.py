@@ -53,8 +53,14 @@ def test_a_connector_moves_with_config_offsets_and_state_and_back(clusters: Clus
     )
     mover((target, source)).move("a")
     assert (source.states["a"], target.states["a"]) == (wanted, "STOPPED")
-    assert source.configs["a"] == target.configs["a"] == config
+    noted = {} if state == "STOPPED" else {"sluiceway.moved.to": "http://connect:8083"}  # one that was stopped has not moved
+    assert source.configs["a"] == config
+    assert target.configs["a"] == {**config, **noted}
     assert target.stored["a"] == source.stored["a"]
+
+    mover(clusters).move("a")
+    assert (source.states["a"], target.states["a"]) == ("STOPPED", wanted)
+    assert source.configs["a"] == target.configs["a"] == config
 
 
 def test_the_source_stops_before_its_offsets_are_read_and_the_target_starts_last(clusters: Clusters) -> None:

@@ -15,6 +15,7 @@ from typing import Protocol
 
 from sluiceway.config.connector import CONFIG_TASK, NAME
 from sluiceway.errors import ConfigError
+from sluiceway.herder.moved import moved_to
 from sluiceway.provider.dag_bundle.dag_ids import application_dag_id, dag_id
 from sluiceway.provider.dag_bundle.dag_keys import dag_config, dag_of, is_generated
 from sluiceway.storage.model import ClusterState, RestartRequest, TargetState
@@ -50,7 +51,14 @@ class Decision:
         return next((target is not TargetState.STARTED for target in self.put_target.values()), None)
 
 
-def decide(agreed: bool | None, paused: bool, targets: Mapping[str, TargetState], *, flag_is_newer: bool = False) -> Decision:
+def decide(
+    agreed: bool | None,
+    paused: bool,
+    targets: Mapping[str, TargetState],
+    *,
+    flag_is_newer: bool = False,
+    moved: Collection[str] = (),
+) -> Decision:
     """Return the change that makes a DAG's flag and its connectors' target states equal.
 
     Args:
@@ -59,10 +67,11 @@ def decide(agreed: bool | None, paused: bool, targets: Mapping[str, TargetState]
         paused: the DAG's flag.
         targets: target states by connector.
         flag_is_newer: whether the flag was set after all target states.
+        moved: connectors that run on another cluster now. No flag starts them; a DAG that has no others stays paused.
     """
-    inactive = {name: target is not TargetState.STARTED for name, target in targets.items()}
+    inactive = {name: target is not TargetState.STARTED for name, target in targets.items() if name not in moved}
     if not inactive:
-        return Decision(None)
+        return Decision(True, None if paused else True) if targets else Decision(None)
     if all(each == paused for each in inactive.values()):
         return Decision(agreed=paused)
     if agreed is None:
@@ -113,6 +122,11 @@ def targets_by_dag(state: ClusterState, taken: Collection[str] = ()) -> dict[str
                 if not (dag in taken and is_generated(entry.config)):
                     found.setdefault(dag, {})[name] = entry.target_state
     return found
+
+
+def moved_away(state: ClusterState) -> set[str]:
+    """Return the connectors that have moved to another cluster."""
+    return {name for name in state.names() if moved_to(state.entry(name)) is not None}
 
 
 @dataclass(frozen=True, slots=True)

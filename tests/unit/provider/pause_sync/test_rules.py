@@ -81,6 +81,16 @@ def test_a_decision_that_failed_is_made_again(agreed: bool | None, paused: bool,
     assert decide(first.agreed, paused, named) == first
 
 
+@pytest.mark.parametrize("agreed", [None, False, True])
+@pytest.mark.parametrize("newer", [False, True])
+def test_no_flag_starts_a_connector_that_has_moved(agreed: bool | None, newer: bool) -> None:
+    stopped = {"c": TargetState.STOPPED}
+    assert decide(agreed, False, stopped, flag_is_newer=newer, moved={"c"}) == Decision(True, set_paused=True)
+    assert decide(agreed, True, stopped, flag_is_newer=newer, moved={"c"}) == Decision(True)
+    others = {**stopped, "d": TargetState.STARTED}
+    assert decide(agreed, False, others, flag_is_newer=newer, moved={"c"}) == Decision(False)
+
+
 def test_pausing_a_dag_of_two_connectors_pauses_both_and_leaves_a_stopped_one() -> None:
     assert decide(False, True, {"a": STARTED, "b": STOPPED}).put_target == {"a": PAUSED}
 
