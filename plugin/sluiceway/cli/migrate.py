@@ -44,7 +44,7 @@ def register(subparsers: Subparsers) -> None:
     parser.add_argument("--back", action="store_true", help="exchange --from and --to, to move connectors back")
     chosen = parser.add_mutually_exclusive_group()
     chosen.add_argument("--connectors", metavar="NAMES", help="connectors, separated by commas (default for the report: all)")
-    chosen.add_argument("--all", action="store_true", help="all connectors")
+    chosen.add_argument("--all", action="store_true", help="all connectors; with --back, those that were left stopped there")
     parser.add_argument("--execute", action="store_true", help="move the connectors that can move; the others stay as they are")
     parser.add_argument(
         "--delete-source", action="store_true", help="delete moved connectors there instead of leaving them stopped"
@@ -151,12 +151,15 @@ def _execute(options: argparse.Namespace, source: Cluster, target: Cluster) -> i
 
 
 def _names(options: argparse.Namespace, source: Cluster, target: Cluster) -> list[str]:
-    """Return the chosen connectors in order. Those that an earlier move has deleted on the source may be named."""
+    """Return the chosen connectors in order. Those that an earlier move has deleted on the source may be named.
+
+    Back go all that have come from there, where they were left stopped, and none that was created here.
+    """
     from sluiceway.config.parsing import parse_list
 
     there = source.api.connectors()
     if not options.connectors:
-        return sorted(there)
+        return sorted(set(there) & set(target.api.connectors()) if options.back and options.execute else there)
     names = parse_list(options.connectors)
     unknown = [name for name in names if name not in there and not (options.execute and name in target.api.connectors())]
     if unknown:

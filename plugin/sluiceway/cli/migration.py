@@ -19,6 +19,7 @@ from sluiceway.cli.migration_steps import (
     Step,
     View,
     final_state,
+    has_reached,
     next_step,
     offset_edits,
 )
@@ -142,14 +143,17 @@ class Mover:
         if state == PAUSED:
             cluster.api.pause(name)
             self._await_state(cluster, name, PAUSED)
-        elif state == RUNNING:
+        elif state in (RUNNING, FAILED):
             cluster.api.resume(name)
             since = time.monotonic()
-            self._await(lambda: self._runs(cluster, name, since), f"{name} RUNNING at {cluster.text}")
+            self._await(lambda: self._runs(cluster, name, state, since), f"{name} RUNNING at {cluster.text}")
 
-    def _runs(self, cluster: Cluster, name: str, since: float) -> bool:
+    def _runs(self, cluster: Cluster, name: str, wanted: str, since: float) -> bool:
+        """Return whether a connector runs, or has failed again. Raises MigrationError if it fails for the first time."""
         status = cluster.api.status(name)
         state = View.of({}, status).state
+        if state == FAILED == wanted:
+            return True
         if state == FAILED:
             traces = [part.get("trace", "").partition("\n")[0] for part in (status["connector"], *status["tasks"])]
             cause = next(filter(None, traces), "no trace")
@@ -243,15 +247,18 @@ def take_over(source: Cluster, target: Cluster, *, say: Callable[[str], None], t
     say(f"Waiting up to {timeout:g} s until {source.text} does not respond any more ...")
     awaited(lambda: not _responds(source), timeout, f"the workers of {source.text} still run. Stop them")
     for name, status in sorted(before.items()):
-        wanted = View.of({}, status).target_state
+        view = View.of({}, status)
+        wanted = FAILED if view.state == FAILED else view.target_state
         awaited(
-            _has_state(target, name, wanted), timeout, f"connector {name} is not {wanted} at {target.text}. See its driver's log"
+            _has_reached(target, name, wanted),
+            timeout,
+            f"connector {name} is not {wanted} at {target.text}. See its driver's log",
         )
         say(f"{name}: {wanted} at {target.text}")
 
 
-def _has_state(cluster: Cluster, name: str, state: str) -> Callable[[], bool]:
-    return lambda: View.of({}, cluster.api.status(name)).state == state
+def _has_reached(cluster: Cluster, name: str, wanted: str) -> Callable[[], bool]:
+    return lambda: has_reached(View.of({}, cluster.api.status(name)).state, wanted)
 
 
 def _responds(cluster: Cluster) -> bool:

@@ -82,7 +82,7 @@ def next_step(name: str, source: View | None, target: View | None, same_offsets:
     if target.mark is not None:
         return _until_marked(name, source, target, same_offsets)
     if source.mark is not None and source.state == STOPPED:
-        return Step.UNMARK_SOURCE if target.state == source.mark else Step.START
+        return Step.UNMARK_SOURCE if has_reached(target.state, source.mark) else Step.START
     if source.state == STOPPED:
         return _of_stopped(name, source, target, same_offsets)
     if target.state == STOPPED:
@@ -91,10 +91,18 @@ def next_step(name: str, source: View | None, target: View | None, same_offsets:
 
 
 def final_state(source: View, target: View | None) -> str:
-    """Return the state that the connector gets on the target: that before the move."""
+    """Return the state that the connector gets on the target: that before the move.
+
+    One that had FAILED is started, as its target state says, and may fail again: see ``has_reached``.
+    """
     if source.state in (RUNNING, PAUSED, FAILED):
-        return source.target_state
+        return source.state
     return (target and target.mark) or source.mark or source.target_state
+
+
+def has_reached(state: str, wanted: str) -> bool:
+    """Return whether a connector is in the state that its move gives it. The cause of a failure may be gone on the target."""
+    return state == wanted or (wanted == FAILED and state == RUNNING)
 
 
 def _until_marked(name: str, source: View, target: View, same_offsets: Callable[[], bool]) -> Step:

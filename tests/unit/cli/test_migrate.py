@@ -87,8 +87,11 @@ def test_connectors_that_can_move_are_moved_and_moved_back(clusters: Clusters, c
     assert "a: moved, RUNNING at http://ours" in lines
     assert "b: cannot move, nothing was changed" in lines
     assert (source.states, target.states) == ({"a": "STOPPED", "b": "RUNNING"}, {"a": "RUNNING"})
+    target.add("never there")
     assert main([*MIGRATE, "--back", "--execute", "--all"]) == 0
     assert (source.states["a"], target.states["a"]) == ("RUNNING", "STOPPED")
+    assert target.states["never there"] == "RUNNING"
+    assert "never there" not in source.states
     assert main([*MIGRATE, "--execute", "--connectors", "a", "--delete-source"]) == 0
     assert list(source.configs) == ["b"]
     assert main([*MIGRATE, "--execute", "--connectors", "a", "--delete-source"]) == 0, "again"

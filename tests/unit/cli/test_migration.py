@@ -169,6 +169,18 @@ def test_a_failure_on_the_target_gives_the_source_its_state_again(clusters: Clus
     assert (source.states["a"], target.states["a"]) == ("STOPPED", state)
 
 
+def test_a_connector_that_had_failed_may_fail_again_on_both_sides(clusters: Clusters) -> None:
+    source, target = clusters
+    source.add("a", "FAILED")
+    source.start_fails = target.start_fails = True
+    config = dict(source.configs["a"])
+    mover(clusters).move("a")
+    assert (source.states["a"], target.states["a"]) == ("STOPPED", "FAILED")
+    mover((target, source)).move("a")
+    assert (source.states["a"], target.states["a"]) == ("FAILED", "STOPPED")
+    assert source.configs["a"] == config
+
+
 def test_offsets_of_a_target_that_fails_after_its_start_go_back_to_the_source(clusters: Clusters) -> None:
     source, target = clusters
     source.add("a")
@@ -209,6 +221,7 @@ def test_connectors_of_shared_topics_are_taken_over_when_the_workers_are_gone(cl
     for cluster in clusters:
         cluster.add("a")
         cluster.add("b", "PAUSED")
+        cluster.add("c", "FAILED")
     answers = [source.root(), RestError(0, "gone")]
 
     def root() -> object:
@@ -220,6 +233,6 @@ def test_connectors_of_shared_topics_are_taken_over_when_the_workers_are_gone(cl
     source.root = root  # type: ignore[assignment,method-assign]
     lines: list[str] = []
     take_over(Cluster(source), Cluster(target), say=lines.append, timeout=1)  # type: ignore[arg-type]
-    assert lines[1:] == ["a: RUNNING at http://ours", "b: PAUSED at http://ours"]
+    assert lines[1:] == ["a: RUNNING at http://ours", "b: PAUSED at http://ours", "c: FAILED at http://ours"]
     assert not source.writes
     assert not target.writes

@@ -30,7 +30,8 @@ def view(state: str, mark: str | None = None, config: dict[str, str] | None = No
         (view("RUNNING"), view("STOPPED", "RUNNING", {"connector.class": "old"}), False, Step.PREPARE),
         (view("PAUSED"), view("STOPPED", "RUNNING"), False, Step.PREPARE),
         (view("RUNNING"), view("STOPPED", "RUNNING"), False, Step.STOP),
-        (view("FAILED"), view("STOPPED", "RUNNING"), False, Step.STOP),
+        (view("FAILED"), view("STOPPED", "RUNNING"), False, Step.PREPARE),
+        (view("FAILED"), view("STOPPED", "FAILED"), False, Step.STOP),
         (view("CHANGING"), view("STOPPED", "PAUSED"), False, Step.STOP),
         (view("STOPPED"), view("STOPPED", "RUNNING"), False, Step.COPY_OFFSETS),
         (view("STOPPED"), view("STOPPED", "RUNNING"), True, Step.MARK_SOURCE),
@@ -41,6 +42,9 @@ def view(state: str, mark: str | None = None, config: dict[str, str] | None = No
         (view("STOPPED", "RUNNING"), view("STOPPED"), True, Step.START),
         (view("STOPPED", "PAUSED"), view("CHANGING"), True, Step.START),
         (view("STOPPED", "PAUSED"), view("PAUSED"), True, Step.UNMARK_SOURCE),
+        (view("STOPPED", "FAILED"), view("FAILED"), True, Step.UNMARK_SOURCE),
+        (view("STOPPED", "FAILED"), view("RUNNING"), True, Step.UNMARK_SOURCE),
+        (view("STOPPED", "RUNNING"), view("FAILED"), True, Step.START),
         (view("STOPPED"), view("RUNNING"), False, Step.DONE),
         (view("STOPPED"), view("STOPPED"), True, Step.DONE),
         (None, view("RUNNING"), False, Step.DONE),
@@ -67,7 +71,7 @@ def test_states_that_no_move_leads_to_are_refused(source: View | None, target: V
 
 def test_the_final_state_is_the_one_before_the_move() -> None:
     assert final_state(view("PAUSED"), None) == "PAUSED"
-    assert final_state(view("FAILED"), None) == "RUNNING"
+    assert final_state(view("FAILED"), None) == "FAILED"
     assert final_state(view("STOPPED"), None) == "STOPPED"
     assert final_state(view("STOPPED"), view("STOPPED", "RUNNING")) == "RUNNING"
     assert final_state(view("STOPPED", "PAUSED"), view("STOPPED")) == "PAUSED"
