@@ -13,7 +13,7 @@ import pyarrow as pa
 from sluiceway.columns import arrays as columns
 from sluiceway.columns.arrow_schema import arrow_type as columns_type
 from sluiceway.data import Schema, Type
-from sluiceway.data.logical import DATE, DECIMAL, TIME, TIMESTAMP, decimal_scale, time_to_millis
+from sluiceway.data.logical import DATE, DECIMAL, TIME, TIMESTAMP, decimal_of, decimal_scale, time_to_millis
 from sluiceway.errors import DataError
 
 if TYPE_CHECKING:
@@ -121,8 +121,9 @@ def _check_scales(values: Sequence[Any], scale: int) -> None:
 
     Arrow divides by a power of ten that it reads beyond its table's end: 1E-39 became 0, and 1E-99999999 ended the process.
     """
+    has_scale = decimal_of(1, scale).same_quantum
     for value in values:
-        if value is not None and -value.as_tuple().exponent - scale > _DECIMAL_DIGITS:
+        if value is not None and not has_scale(value) and -value.as_tuple().exponent - scale > _DECIMAL_DIGITS:
             raise ValueError(f"{value:.3E} has more digits after the point than a Decimal with the scale {scale}.")
 
 
