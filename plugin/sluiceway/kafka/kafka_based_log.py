@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple, cast
 
 from confluent_kafka import Consumer, KafkaError, Message
@@ -46,6 +46,7 @@ class LogRecord(NamedTuple):
     timestamp: int
     key: bytes | None
     value: bytes | None
+    headers: Sequence[tuple[str, bytes | None]] = ()
 
 
 class KafkaBasedLog:
@@ -292,7 +293,13 @@ def _batch(reader: Consumer, timeout: float) -> list[Message]:
 
 def _record(message: ConsumedMessage) -> LogRecord:
     return LogRecord(
-        message.topic(), message.partition(), message.offset(), message.timestamp()[1], message.key(), message.value()
+        message.topic(),
+        message.partition(),
+        message.offset(),
+        message.timestamp()[1],
+        message.key(),
+        message.value(),
+        message.headers() or (),
     )
 
 

@@ -57,8 +57,8 @@ class TopicWriter:
         self._producer = producer(self._config)
         self._lock = threading.Lock()
 
-    def write(self, records: Sequence[ProducerRecord]) -> dict[TopicPartition, int]:
-        """Write records in order and return the offset after the last one, by partition.
+    def write(self, records: Sequence[ProducerRecord], headers: Headers = ()) -> dict[TopicPartition, int]:
+        """Write records in order, each with these headers, and return the offset after the last one, by partition.
 
         Raises:
             KafkaClientError: a record was not acknowledged within 30 s; it may or may not have been written.
@@ -66,7 +66,7 @@ class TopicWriter:
         deliveries = DeliveryReports()
         with self._lock:
             try:
-                deliveries.send(self._producer, records)
+                deliveries.send(self._producer, records, headers)
                 while deliveries.pending:
                     self._producer.flush(1.0)
             except KafkaException as exception:

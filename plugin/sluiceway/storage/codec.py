@@ -35,7 +35,8 @@ _STATUS_CONNECTOR, _STATUS_TASK, _STATUS_TOPIC, _TOPIC_CONNECTOR = (
     ":connector-",
 )
 HOST_PREFIX = "sluiceway-host-"
-_WRITER, _OURS = "writer", "sluiceway"  # a field of statuses that Kafka Connect does not read
+OURS = [("writer", b"sluiceway")]
+"""Headers of our records in the status topic. Kafka Connect's have none."""
 """Start of the keys of the status topic that hold no status: a driver and its task hosts talk through their records."""
 
 _LOGGER = "logger-cluster-"
@@ -271,26 +272,32 @@ def topic_status_key(connector: str, topic: str) -> bytes:
 
 
 def _status(status: Status) -> bytes:
-    fields: dict[str, object] = {
-        "state": status.state.value,
-        "trace": status.trace and shortened(status.trace, TRACE_BYTES),
-        "worker_id": status.worker_id,
-        "generation": status.generation,
-        "version": status.version,
-    }
-    return dumps(fields if status.of_connect else {**fields, _WRITER: _OURS})
+    return dumps(
+        {
+            "state": status.state.value,
+            "trace": status.trace and shortened(status.trace, TRACE_BYTES),
+            "worker_id": status.worker_id,
+            "generation": status.generation,
+            "version": status.version,
+        }
+    )
 
 
-def decode_status_record(key: bytes | None, value: bytes | None, timestamp: int = 0) -> StatusRecord | None:
-    """Decode a record of the status topic, or return None if it cannot be read. ``timestamp`` is the Kafka record's."""
+def decode_status_record(
+    key: bytes | None, value: bytes | None, timestamp: int = 0, *, of_connect: bool = False
+) -> StatusRecord | None:
+    """Decode a record of the status topic, or return None if it cannot be read.
+
+    ``timestamp`` is the Kafka record's, and ``of_connect`` is True for one without our headers.
+    """
     text = _key_text(key)
     if text is None or text.startswith(HOST_PREFIX):
         return None
     try:
         if text.startswith(_STATUS_CONNECTOR):
-            return ConnectorStatusRecord(text[len(_STATUS_CONNECTOR) :], _decode_status(value, timestamp))
+            return ConnectorStatusRecord(text[len(_STATUS_CONNECTOR) :], _decode_status(value, timestamp, of_connect))
         if text.startswith(_STATUS_TASK):
-            return TaskStatusRecord(_task_id(text[len(_STATUS_TASK) :]), _decode_status(value, timestamp))
+            return TaskStatusRecord(_task_id(text[len(_STATUS_TASK) :]), _decode_status(value, timestamp, of_connect))
         if text.startswith(_STATUS_TOPIC):
             topic, separator, connector = text[len(_STATUS_TOPIC) :].partition(_TOPIC_CONNECTOR)
             if topic and separator and connector:
@@ -301,7 +308,7 @@ def decode_status_record(key: bytes | None, value: bytes | None, timestamp: int 
         return None
 
 
-def _decode_status(value: bytes | None, timestamp: int) -> Status | None:
+def _decode_status(value: bytes | None, timestamp: int, of_connect: bool) -> Status | None:
     if value is None:
         return None
     fields = _object(value)
@@ -317,7 +324,7 @@ def _decode_status(value: bytes | None, timestamp: int) -> Status | None:
         trace=trace if isinstance(trace, str) else None,
         version=version if isinstance(version, str) else None,
         timestamp=timestamp,
-        of_connect=fields.get(_WRITER) != _OURS,
+        of_connect=of_connect,
     )
 
 

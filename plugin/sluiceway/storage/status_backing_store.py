@@ -15,9 +15,10 @@ from sluiceway.errors import ConnectError, DataError
 from sluiceway.kafka.admin import ensure_internal_topic
 from sluiceway.kafka.clients import admin_client
 from sluiceway.kafka.kafka_based_log import KafkaBasedLog, LogRecord
-from sluiceway.kafka.topic_writer import ProducerRecord, TopicWriter
+from sluiceway.kafka.topic_writer import Headers, ProducerRecord, TopicWriter
 from sluiceway.storage.codec import (
     HOST_PREFIX,
+    OURS,
     KeyValue,
     decode_status_record,
     encode_connector_status,
@@ -31,8 +32,8 @@ from sluiceway.storage.topics import status_topic
 
 log = logging.getLogger(__name__)
 
-Write = Callable[[Sequence[ProducerRecord]], Mapping[TopicPartition, int]]
-"""Writes records and returns the offset after the last one, by partition."""
+Write = Callable[[Sequence[ProducerRecord], Headers], Mapping[TopicPartition, int]]
+"""Writes records with these headers and returns the offset after the last one, by partition."""
 
 _MESSAGE = HOST_PREFIX.encode()
 
@@ -195,7 +196,7 @@ class KafkaStatusBackingStore:
             return
         if self._writer is None:
             raise ConnectError(f"The store on topic {self._topic.name} is not started. Call start() first.")
-        ends = self._writer([(self._topic.name, key, value) for key, value in records])
+        ends = self._writer([(self._topic.name, key, value) for key, value in records], OURS)
         if self._log is not None:
             self._log.wait_for(ends)
 
@@ -216,7 +217,7 @@ class KafkaStatusBackingStore:
 
     def _apply(self, record: LogRecord) -> None:
         if not is_heartbeat(record.key):
-            self._state.apply(decode_status_record(record.key, record.value, record.timestamp))
+            self._state.apply(decode_status_record(record.key, record.value, record.timestamp, of_connect=not record.headers))
         elif record.value is not None:
             try:
                 self._state.renew(decode_heartbeat(record.value), record.timestamp)

@@ -19,7 +19,7 @@ from sluiceway.errors import ConnectError, FencedError, InternalTopicError, Kafk
 from sluiceway.herder.states import Clock
 from sluiceway.kafka.errors import TOO_LARGE
 from sluiceway.kafka.fenced_writer import FencedWriter
-from sluiceway.kafka.topic_writer import ProducerRecord
+from sluiceway.kafka.topic_writer import Headers, ProducerRecord
 from sluiceway.metrics.registry import registry
 from sluiceway.storage.codec import ConnectorStatusRecord, TaskStatusRecord, decode_status_record
 from sluiceway.storage.model import State, Status
@@ -111,7 +111,7 @@ class ConnectorLease:
             if is_newer(status, self._written, self._worker_id):
                 raise _TakenOverError(f"{status.worker_id} has taken connector {self._connector} over.")
 
-    def write(self, records: Sequence[ProducerRecord]) -> Mapping[TopicPartition, int]:
+    def write(self, records: Sequence[ProducerRecord], headers: Headers = ()) -> Mapping[TopicPartition, int]:
         """Write records in one transaction, trying again while the cluster is unreachable; see ``FencedWriter.write``.
 
         Raises FencedError after a takeover, InternalTopicError, and ConnectError for a record that is too large, and once the
@@ -122,7 +122,7 @@ class ConnectorLease:
         fenced = 0
         while True:
             try:
-                return self._write(records, after_fencing=fenced > 0)
+                return self._write(records, headers, after_fencing=fenced > 0)
             except (InternalTopicError, _TakenOverError):
                 raise
             except FencedError:
@@ -138,12 +138,12 @@ class ConnectorLease:
             self._stopping.wait(delay)
             delay = min(delay * 2, longest)
 
-    def _write(self, records: Sequence[ProducerRecord], *, after_fencing: bool) -> Mapping[TopicPartition, int]:
+    def _write(self, records: Sequence[ProducerRecord], headers: Headers, *, after_fencing: bool) -> Mapping[TopicPartition, int]:
         if after_fencing:
             self._await_takeover()
         if not self._writer.active:
             self._reacquire()
-        ends = self._writer.write(records)
+        ends = self._writer.write(records, headers)
         self._written = max(self._written, *(_generation(record) for record in records))
         self._used_at = time.monotonic()
         return ends

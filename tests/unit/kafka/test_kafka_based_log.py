@@ -30,6 +30,9 @@ class Message:
     def offset(self) -> int:
         return self._offset
 
+    def headers(self) -> list[tuple[str, bytes | None]] | None:
+        return None
+
     def timestamp(self) -> tuple[int, int]:
         return 1, 1000 + self._offset
 

@@ -118,8 +118,8 @@ def test_null_properties_are_dropped_and_numbers_become_text() -> None:
     assert record == ConnectorRecord("a", {"b": "1", "c": "true"})
 
 
-def test_status_records_have_connects_fields_in_connects_order_and_their_writer() -> None:
-    value = b'{"state":"RUNNING","trace":null,"worker_id":"10.0.0.1:8083","generation":3,"version":"4.3.0","writer":"sluiceway"}'
+def test_status_records_have_connects_fields_in_connects_order() -> None:
+    value = b'{"state":"RUNNING","trace":null,"worker_id":"10.0.0.1:8083","generation":3,"version":"4.3.0"}'
     assert codec.encode_connector_status("a", RUNNING) == (b"status-connector-a", value)
     assert codec.encode_task_status(TaskId("a", 1), RUNNING) == (b"status-task-a-1", value)
     assert codec.encode_topic_status("a", "t", 0, 5) == (
@@ -140,15 +140,6 @@ def test_status_records_are_read_back_with_the_records_timestamp() -> None:
     assert decode_status_record(b"status-task-a-2", None) == TaskStatusRecord(TaskId("a", 2), None)
     assert decode_status_record(b"status-topic-t:connector-a:b", b"{}") == TopicStatusRecord("a:b", "t", active=True)
     assert decode_status_record(b"status-topic-t:connector-a", None) == TopicStatusRecord("a", "t", active=False)
-
-
-def test_a_status_without_a_writer_is_kafka_connects() -> None:
-    value = b'{"state":"RUNNING","trace":null,"worker_id":"10.0.0.1:8083","generation":3,"version":"4.3.0"}'
-    record = decode_status_record(b"status-task-a-1", value)
-    assert isinstance(record, TaskStatusRecord)
-    assert record.status is not None
-    assert record.status.of_connect
-    assert codec.encode_task_status(record.task, record.status) == (b"status-task-a-1", value)
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import InternalTopicError
 from sluiceway.kafka.kafka_based_log import LogRecord
 from sluiceway.runtime.task import TaskCommand, TaskSpec
-from sluiceway.storage.codec import decode_status_record, encode_connector_status, encode_logger_level, encode_task_status
+from sluiceway.storage.codec import OURS, decode_status_record, encode_connector_status, encode_logger_level, encode_task_status
 from sluiceway.storage.model import State, Status, TaskId
 from sluiceway.worker import kafka_task_services, task_commands
 from sluiceway.worker.kafka_task_services import KafkaTaskControl
@@ -106,12 +106,13 @@ def test_a_task_status_is_a_command_from_its_own_or_a_newer_driver(
     task: TaskId, status: Status, command: TaskCommand | None
 ) -> None:
     key, value = encode_task_status(task, status)
-    assert command_in(LogRecord("statuses", 0, 0, 0, key, value), SPEC) is command
+    headers = () if status.of_connect else OURS
+    assert command_in(LogRecord("statuses", 0, 0, 0, key, value, headers), SPEC) is command
 
 
 def test_the_own_drivers_connector_may_have_a_higher_generation() -> None:
     key, value = encode_connector_status("c", Status(State.RUNNING, "me:1", 9))
-    assert command_in(LogRecord("statuses", 0, 0, 0, key, value), SPEC) is None
+    assert command_in(LogRecord("statuses", 0, 0, 0, key, value, OURS), SPEC) is None
 
 
 @pytest.mark.parametrize(
@@ -129,9 +130,9 @@ def test_heartbeats_end_with_the_stop_command_and_those_of_others_are_not_decode
     monkeypatch.setattr(kafka_task_services, "TopicTail", Tail)
     decoded: list[bytes | None] = []
 
-    def counted(key: bytes | None, value: bytes | None, timestamp: int = 0) -> object:
+    def counted(key: bytes | None, value: bytes | None, timestamp: int = 0, *, of_connect: bool = False) -> object:
         decoded.append(key)
-        return decode_status_record(key, value, timestamp)
+        return decode_status_record(key, value, timestamp, of_connect=of_connect)
 
     monkeypatch.setattr(task_commands, "decode_status_record", counted)
     ended: list[bool] = []

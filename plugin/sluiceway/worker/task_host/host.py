@@ -105,7 +105,7 @@ class TaskHost:
         resources.callback(store.stop)
         self._store = store
         interval = worker.duration("sluiceway.heartbeat.interval.ms").total_seconds()
-        self._statuses = SharedStatuses(assignment.name, assignment.worker_id, store, interval, self._last_value)
+        self._statuses = SharedStatuses(assignment.name, assignment.worker_id, store, interval, lambda key: self._last.get(key))
         self._offsets = SharedOffsets(worker, resources)
         configs, admin = TopicPartition(worker.config_topic, 0), admin_client(worker)
         start = beginning_offsets(admin, [configs])
@@ -153,10 +153,6 @@ class TaskHost:
             self._last[record.key] = record
             for control in list(self._controls.get(record.key, {}).values()):
                 control.read(record)
-
-    def _last_value(self, key: bytes) -> bytes | None:
-        record = self._last.get(key)
-        return record.value if record is not None else None
 
     def _read_config(self, record: LogRecord) -> None:
         change = self._configs.apply(record.offset, record.key, record.value, record.timestamp)

@@ -11,6 +11,7 @@ from contextlib import ExitStack
 from sluiceway.config.source_keys import OFFSETS_TOPIC
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import ConnectError
+from sluiceway.kafka.kafka_based_log import LogRecord
 from sluiceway.runtime.task import TaskSpec
 from sluiceway.storage.codec import TaskStatusRecord, decode_status_record, encode_task_status
 from sluiceway.storage.connector_offset_backing_store import ConnectorOffsetBackingStore
@@ -43,7 +44,7 @@ class SharedStatuses:
         worker_id: str,
         store: KafkaStatusBackingStore,
         interval: float,
-        last: Callable[[bytes], bytes | None],
+        last: Callable[[bytes], LogRecord | None],
     ) -> None:
         self._host = host
         self._worker_id = worker_id
@@ -107,9 +108,11 @@ class SharedStatuses:
         """
         key, value = encode_task_status(task, status)
         last = self._last(key)
-        if last == value:
+        if last is None:
+            return True
+        if last.value == value and last.headers:
             return False
-        found = decode_status_record(key, last)
+        found = decode_status_record(key, last.value, of_connect=not last.headers)
         other = found.status if isinstance(found, TaskStatusRecord) else None
         return other is None or not (other.of_connect or other.generation > status.generation)
 

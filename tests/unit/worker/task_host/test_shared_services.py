@@ -7,8 +7,9 @@ from collections.abc import Mapping
 import pytest
 
 from sluiceway.config.worker import WorkerConfig
+from sluiceway.kafka.kafka_based_log import LogRecord
 from sluiceway.runtime.task import TaskSpec
-from sluiceway.storage.codec import encode_task_status
+from sluiceway.storage.codec import OURS, encode_task_status
 from sluiceway.storage.heartbeats import Heartbeat
 from sluiceway.storage.model import State, Status, TaskId
 from sluiceway.worker.task_host.shared_services import SharedStatuses
@@ -22,12 +23,16 @@ class Topic:
     def __init__(self) -> None:
         self.statuses: list[TaskId] = []
         self.heartbeats: list[Heartbeat] = []
-        self.last: dict[bytes, bytes | None] = {}
+        self.last: dict[bytes, LogRecord] = {}
 
     def put_task(self, task: TaskId, status: Status) -> None:
-        key, value = encode_task_status(task, status)
-        self.last[key] = value
+        self.wrote(task, status)
         self.statuses.append(task)
+
+    def wrote(self, task: TaskId, status: Status) -> None:
+        """Let the topic hold a status of any process."""
+        key, value = encode_task_status(task, status)
+        self.last[key] = LogRecord("statuses", 0, 0, 0, key, value, () if status.of_connect else OURS)
 
     def put_tasks(self, statuses: Mapping[TaskId, Status]) -> None:
         for task, status in statuses.items():
@@ -96,15 +101,13 @@ def test_a_host_that_was_suspended_reads_commands_before_its_next_heartbeat(host
 def test_a_status_of_a_newer_driver_is_not_overwritten(host: Host) -> None:
     host.report(ONE, State.RUNNING, 2)
     for generation, overwritten in ((2, [ONE]), (1, [ONE]), (3, [])):
-        key, value = encode_task_status(ONE, Status(State.UNASSIGNED, "w:2", generation))
-        host.topic.last[key] = value
+        host.topic.wrote(ONE, Status(State.UNASSIGNED, "w:2", generation))
         host.beat(host.now + 10)
         assert host.topic.statuses == overwritten, f"generation {generation}"
 
 
 def test_a_status_of_kafka_connect_is_not_overwritten(host: Host) -> None:
     host.report(ONE, State.RUNNING, 2)
-    key, value = encode_task_status(ONE, Status(State.RUNNING, "10.0.0.7:8083", 1, of_connect=True))
-    host.topic.last[key] = value
+    host.topic.wrote(ONE, Status(State.RUNNING, "10.0.0.7:8083", 1, of_connect=True))
     host.beat(host.now + 10)
     assert host.topic.statuses == []
