@@ -10,9 +10,11 @@ from pathlib import Path
 import pytest
 
 from sluiceway.connectors.verifiable.checker import check
+from sluiceway.connectors.verifiable.numbering import NumberedRecord, task_and_seqno
 from support import peer
 from support.eventually import LIMIT, eventually
 from support.faults.cluster import Cluster
+from support.faults.feed import Feed
 from support.faults.rows import NewRow
 from support.faults.worker_group import WorkerGroup, worker_group
 
@@ -66,31 +68,10 @@ def connect(group: WorkerGroup) -> peer.PeerDistributed:
     return peer.PeerDistributed(group.address, group.worker.group_id, group.folder / "peer", topics, CONVERTERS)
 
 
-class Feeding:
-    """Sends numbered lines to a topic at a steady rate, on a thread."""
-
-    def __init__(self, cluster: Cluster, topic: str) -> None:
-        self.sent = 0
-        self._cluster = cluster
-        self._topic = topic
-        self._stopping = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="feeding", daemon=True)
-        self._thread.start()
-
-    def _run(self) -> None:
-        while not self._stopping.wait(0.05):
-            numbers = range(self.sent, self.sent + LINES // 20)
-            self._cluster.send(self._topic, [(None, str(number).encode()) for number in numbers])
-            self.sent = numbers[-1] + 1
-
-    def finish(self) -> int:
-        self._stopping.set()
-        self._thread.join(LIMIT)
-        return self.sent
-
-
-def lines_of(file: Path) -> list[str]:
-    return file.read_text().splitlines() if file.exists() else []
+def lines_of(file: Path) -> Iterator[NumberedRecord]:
+    """Yield the records in a file sink's complete lines."""
+    for line in file.read_bytes().rpartition(b"\n")[0].splitlines():
+        yield NumberedRecord(*task_and_seqno(None, line))
 
 
 @pytest.mark.matrix(43)
@@ -102,36 +83,39 @@ def test_a_sink_has_committed_before_kafka_connect_runs_it(
         "real Kafka Connect on the same topics as a sink" + ", which it has run before" * earlier,
         "our driver ends after a last commit; 0 lost, 0 repeated",
     )
-    cluster = Cluster(group.address)
-    topic = cluster.create(f"{group.name}-lines", partitions=3)
     file = tmp_path / "sunk"
-    group.herder.create(group.name, {"connector.class": "FileStreamSink", "file": str(file), "topics": topic})
+    file.touch()
+    feed = Feed(group.address, f"{group.name}-lines", rate=LINES // 2, partitions=2)
+    group.herder.create(group.name, {"connector.class": "FileStreamSink", "file": str(file), "topics": feed.topic})
     theirs = connect(group)
     if earlier:  # each start of a worker raises the generation of the group, so that the next one's is higher than ours
         theirs.start()
         peer.wait_for_state(theirs.rest, group.name, "RUNNING")
         theirs.stop()
-    feeding = Feeding(cluster, topic)
+
+    def written() -> int:
+        return check(lines_of(file)).total
+
     try:
-        ours = group.driver()
-        eventually(lambda: len(lines_of(file)) > 2 * LINES, what=f"lines\n{ours.log_tail(20)}")
-        theirs.start()
-        began = time.monotonic()
-        eventually(lambda: not ours.is_running(), what=f"the end of our driver\n{ours.log_tail(20)}")
-        made.recovered(time.monotonic() - began)
-        assert "Stopping after a last commit" in ours.log.read_text()
-        peer.wait_for_state(theirs.rest, group.name, "RUNNING")
-        before = len(lines_of(file))
-        eventually(lambda: len(lines_of(file)) > before + LINES, what="lines of Kafka Connect")
-        sent = feeding.finish()
-        eventually(lambda: len(set(lines_of(file))) == sent, what="all lines")
+        with feed:
+            ours = group.driver()
+            eventually(lambda: written() > 2 * LINES, what=f"lines\n{ours.log_tail(20)}")
+            theirs.start()
+            began = time.monotonic()
+            eventually(lambda: not ours.is_running(), what=f"the end of our driver\n{ours.log_tail(20)}")
+            made.recovered(time.monotonic() - began)
+            assert "Stopping after a last commit" in ours.log.read_text()
+            peer.wait_for_state(theirs.rest, group.name, "RUNNING")
+            before = written()
+            eventually(lambda: written() > before + LINES, what="lines of Kafka Connect")
+            sent = feed.finish()
+        eventually(lambda: check(lines_of(file), sent=sent).lost == 0, what="all lines")
         peer.wait_for_state(theirs.rest, group.name, "RUNNING")
     finally:
-        feeding.finish()
         theirs.stop()
-    seen = len(lines_of(file))
-    made.seen, made.lost, made.duplicated = f"{seen} records", 0, seen - sent
-    assert seen == sent
+    verdict = check(lines_of(file), sent=sent)
+    made.judge(verdict)
+    assert (verdict.lost, verdict.duplicated) == (0, 0), verdict
 
 
 @pytest.mark.matrix(43)

@@ -11,7 +11,6 @@ from sluiceway.cli.migration_cluster import POLL_SECONDS, Cluster, awaited
 from sluiceway.cli.migration_steps import (
     CHANGING,
     FAILED,
-    MARK,
     PAUSED,
     RUNNING,
     STOPPED,
@@ -23,7 +22,7 @@ from sluiceway.cli.migration_steps import (
     next_step,
     offset_edits,
 )
-from sluiceway.config.connector import MOVED
+from sluiceway.config.connector import MOVED, MOVING
 from sluiceway.errors import ConnectError
 from sluiceway.rest.client import RestError
 
@@ -103,7 +102,7 @@ class Mover:
         source, target = self._existing(self._source, name), self._target.view(name)
         mark = final_state(source, target)
         if target is None:
-            self._target.api.create(name, {**source.config, MARK: mark}, STOPPED)
+            self._target.api.create(name, {**source.config, MOVING: mark}, STOPPED)
             self._await_state(self._target, name, STOPPED)
         else:
             self._put_config(self._target, name, source.config, mark)
@@ -224,7 +223,7 @@ class Mover:
 
     def _put_config(self, cluster: Cluster, name: str, config: Mapping[str, str], mark: str | None) -> None:
         """Change the config of a stopped connector, and wait until the cluster shows it as stopped again."""
-        cluster.api.put_config(name, {**config, MARK: mark} if mark is not None else config)
+        cluster.api.put_config(name, {**config, MOVING: mark} if mark is not None else config)
         self._await_state(cluster, name, STOPPED)
 
     def _await_state(self, cluster: Cluster, name: str, state: str) -> None:

@@ -20,8 +20,6 @@ from sluiceway.errors import ConnectError
 
 _VERSION = re.compile(r"(\d+)\.(\d+)[^-]*(-c)?")
 
-MARK = MOVING
-
 RUNNING, PAUSED, STOPPED, FAILED, CHANGING = "RUNNING", "PAUSED", "STOPPED", "FAILED", "CHANGING"
 
 
@@ -54,8 +52,8 @@ class View:
     @classmethod
     def of(cls, config: Mapping[str, str], status: Mapping[str, Any]) -> View:
         """Return the view for REST responses. An empty status is that of a connector which has none yet."""
-        clean = {key: value for key, value in config.items() if key not in (MARK, MOVED)}
-        return cls(clean, config.get(MARK), _state(status))
+        clean = {key: value for key, value in config.items() if key not in (MOVING, MOVED)}
+        return cls(clean, config.get(MOVING), _state(status))
 
     @property
     def target_state(self) -> str:

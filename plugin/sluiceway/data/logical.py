@@ -24,7 +24,7 @@ TIMESTAMP = "org.apache.kafka.connect.data.Timestamp"
 
 SCALE = "scale"
 
-# The default context would round to 28 digits without a word.
+# The default context would round to 28 digits.
 _EXACT = Context(prec=MAX_PREC, Emax=MAX_EMAX, Emin=MIN_EMIN)
 _ANY_COLUMN = Context(prec=200_000)  # PostgreSQL's numeric has up to 131,072 digits before and 16,383 after the point
 

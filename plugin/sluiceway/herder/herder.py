@@ -23,7 +23,6 @@ from sluiceway.herder.isolated import Isolated, here
 from sluiceway.herder.isolated_offsets import IsolatedOffsets
 from sluiceway.herder.loggers import Loggers, checked_level, follow_cluster_levels
 from sluiceway.herder.model import ConnectorInfo, ConnectorStatus, TaskInfo, TopicTracking
-from sluiceway.herder.moved import without_empty_mark
 from sluiceway.herder.offset_edits import OffsetEdit
 from sluiceway.herder.offset_targets import FoundOffset, PartitionChoice
 from sluiceway.herder.offsets import ConnectorOffsets, OpenGroups, await_driver_stop, kafka_groups
@@ -220,7 +219,7 @@ class Herder:
         Otherwise raises BadRequestError, or ConflictError for a new connector, for one that has moved, and for a config that an
         Airflow task sets unless it is ``by_task``; and stores nothing. A running driver applies the new config by itself.
         """
-        stored, secrets = self._checked(without_empty_mark(validation.named(name, config)))
+        stored, secrets = self._checked(moved.without_empty_mark(validation.named(name, config)))
         created = False
 
         def note_existence(newest: ClusterState) -> None:
@@ -249,7 +248,7 @@ class Herder:
             entry = self._existing(name)
             before = entry.config or {}
             after = _patched(validation.named(name, before), validation.named(name, patch) if patch.get(NAME) else patch)
-            stored, secrets = self._checked(without_empty_mark(after))
+            stored, secrets = self._checked(moved.without_empty_mark(after))
             moved.refuse_change(name, entry, patch)
             task_configs.refuse_change(name, entry, stored)
             unchanged = functools.partial(_refuse_changed, name, before)
@@ -283,6 +282,7 @@ class Herder:
 
     def stop(self, name: str) -> None:
         """Request that a connector stops: it has no tasks until it is resumed. Raises NotFoundError."""
+        self._known(name)
         self._pause_or_stop(name, TargetState.STOPPED)
 
     def resume(self, name: str) -> None:
@@ -369,7 +369,6 @@ class Herder:
         return ConnectorOffsets(entry, self._worker, self._offsets, self._open_groups)
 
     def _pause_or_stop(self, name: str, target: TargetState) -> None:
-        self._known(name)
         self._config.put_target_state(name, target, self._origin)
         if not self._driver_is_alive(name):
             self._write_statuses_at_rest(name, target)

@@ -7,7 +7,7 @@ from starting.
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from sluiceway.api.records import Offset, Partition
@@ -284,12 +284,13 @@ def _status(status: Status) -> bytes:
 
 
 def decode_status_record(
-    key: bytes | None, value: bytes | None, timestamp: int = 0, *, of_connect: bool = False
+    key: bytes | None, value: bytes | None, timestamp: int = 0, headers: Sequence[object] = OURS
 ) -> StatusRecord | None:
     """Decode a record of the status topic, or return None if it cannot be read.
 
-    ``timestamp`` is the Kafka record's, and ``of_connect`` is True for one without our headers.
+    ``timestamp`` and ``headers`` are the Kafka record's.
     """
+    of_connect = not headers
     text = _key_text(key)
     if text is None or text.startswith(HOST_PREFIX):
         return None

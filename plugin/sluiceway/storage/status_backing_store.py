@@ -217,7 +217,7 @@ class KafkaStatusBackingStore:
 
     def _apply(self, record: LogRecord) -> None:
         if not is_heartbeat(record.key):
-            self._state.apply(decode_status_record(record.key, record.value, record.timestamp, of_connect=not record.headers))
+            self._state.apply(decode_status_record(record.key, record.value, record.timestamp, record.headers))
         elif record.value is not None:
             try:
                 self._state.renew(decode_heartbeat(record.value), record.timestamp)

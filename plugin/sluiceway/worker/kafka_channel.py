@@ -138,8 +138,7 @@ class KafkaControlChannel(StatusPublisher):
 
     def _yield_to_connect(self) -> None:
         """Raise RunByConnectError if Kafka Connect's own workers are up."""
-        statuses = [self._store.connector(self._connector), *self._store.tasks(self._connector).values()]
-        self._driver.connect_workers.refuse(self._connector, seen=any(each is not None and each.of_connect for each in statuses))
+        self._driver.connect_workers.refuse(self._connector, seen=self._lease.has_statuses_of_connect)
 
     def release_tasks(self) -> None:
         """See ``ControlChannel``. The record has a key that Kafka Connect's workers ignore."""

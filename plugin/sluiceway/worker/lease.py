@@ -111,6 +111,11 @@ class ConnectorLease:
             if is_newer(status, self._written, self._worker_id):
                 raise _TakenOverError(f"{status.worker_id} has taken connector {self._connector} over.")
 
+    @property
+    def has_statuses_of_connect(self) -> bool:
+        """Whether the status topic, as far as it has been read, holds a status that a Kafka Connect worker wrote."""
+        return any(status.of_connect for status in self._statuses())
+
     def write(self, records: Sequence[ProducerRecord], headers: Headers = ()) -> Mapping[TopicPartition, int]:
         """Write records in one transaction, trying again while the cluster is unreachable; see ``FencedWriter.write``.
 

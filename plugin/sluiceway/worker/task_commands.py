@@ -54,7 +54,7 @@ def _config_command(record: LogRecord, spec: TaskSpec) -> TaskCommand | None:
 def _status_command(record: LogRecord, spec: TaskSpec) -> TaskCommand | None:
     if record.key == release_key(spec.id.connector):
         return TaskCommand.STOP if record.value == spec.worker_id.encode() else None
-    change = decode_status_record(record.key, record.value, record.timestamp, of_connect=not record.headers)
+    change = decode_status_record(record.key, record.value, record.timestamp, record.headers)
     if isinstance(change, ConnectorStatusRecord) and change.connector == spec.id.connector and change.status is not None:
         return TaskCommand.ABANDON if is_newer(change.status, spec.generation, spec.worker_id) else None
     if isinstance(change, TaskStatusRecord) and change.task == spec.id and change.status is not None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from sluiceway.cli.migration_steps import (
-    MARK,
     MigrationError,
     Step,
     View,
@@ -14,6 +13,7 @@ from sluiceway.cli.migration_steps import (
     offset_edits,
     too_old,
 )
+from sluiceway.config.connector import MOVING
 
 CONFIG = {"connector.class": "C"}
 
@@ -82,7 +82,7 @@ def test_a_view_separates_the_mark_and_sums_up_the_states() -> None:
     def state(connector: str, *tasks: str) -> str:
         return View.of({}, {"connector": {"state": connector}, "tasks": [{"state": task} for task in tasks]}).state
 
-    assert View.of({**CONFIG, MARK: "PAUSED"}, {}) == View(CONFIG, "PAUSED", "CHANGING")
+    assert View.of({**CONFIG, MOVING: "PAUSED"}, {}) == View(CONFIG, "PAUSED", "CHANGING")
     assert state("RUNNING", "RUNNING", "RUNNING") == "RUNNING"
     assert state("RUNNING", "RUNNING", "FAILED") == "FAILED"
     assert state("RUNNING", "UNASSIGNED") == "CHANGING"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import queue
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import pytest
 
@@ -130,9 +130,9 @@ def test_heartbeats_end_with_the_stop_command_and_those_of_others_are_not_decode
     monkeypatch.setattr(kafka_task_services, "TopicTail", Tail)
     decoded: list[bytes | None] = []
 
-    def counted(key: bytes | None, value: bytes | None, timestamp: int = 0, *, of_connect: bool = False) -> object:
+    def counted(key: bytes | None, value: bytes | None, timestamp: int, headers: Sequence[object]) -> object:
         decoded.append(key)
-        return decode_status_record(key, value, timestamp, of_connect=of_connect)
+        return decode_status_record(key, value, timestamp, headers)
 
     monkeypatch.setattr(task_commands, "decode_status_record", counted)
     ended: list[bool] = []

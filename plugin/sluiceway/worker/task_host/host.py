@@ -105,7 +105,9 @@ class TaskHost:
         resources.callback(store.stop)
         self._store = store
         interval = worker.duration("sluiceway.heartbeat.interval.ms").total_seconds()
-        self._statuses = SharedStatuses(assignment.name, assignment.worker_id, store, interval, lambda key: self._last.get(key))
+        self._last: dict[bytes, LogRecord] = {}
+        """The last status record of each key, because a command may be read before the order that starts its task."""
+        self._statuses = SharedStatuses(assignment.name, assignment.worker_id, store, interval, self._last.get)
         self._offsets = SharedOffsets(worker, resources)
         configs, admin = TopicPartition(worker.config_topic, 0), admin_client(worker)
         start = beginning_offsets(admin, [configs])
@@ -115,8 +117,6 @@ class TaskHost:
         self._configs = ConfigState()
         self._loggers = Loggers()
         self._orders = Orders()
-        self._last: dict[bytes, LogRecord] = {}
-        """The last status record of each key, because a command may be read before the order that starts its task."""
         self._controls: dict[bytes, dict[str, SharedTaskControl]] = defaultdict(dict)
         self._of_connector: dict[str, dict[str, SharedTaskControl]] = defaultdict(dict)
         self._running: dict[str, SharedTaskControl] = {}

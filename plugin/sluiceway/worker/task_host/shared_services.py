@@ -110,9 +110,9 @@ class SharedStatuses:
         last = self._last(key)
         if last is None:
             return True
-        if last.value == value and last.headers:
+        if last.value == value:
             return False
-        found = decode_status_record(key, last.value, of_connect=not last.headers)
+        found = decode_status_record(key, last.value, last.timestamp, last.headers)
         other = found.status if isinstance(found, TaskStatusRecord) else None
         return other is None or not (other.of_connect or other.generation > status.generation)
 
