@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,12 +15,13 @@ from sluiceway.cli.output import add_output, table, text
 from sluiceway.errors import ConfigError, ConnectError
 
 if TYPE_CHECKING:
+    from sluiceway.cli.migration import Move
     from sluiceway.cli.migration_cluster import Cluster
     from sluiceway.cli.migration_report import ConnectorReport
 
 _DESCRIPTION = (
     "Report what happens to the connectors of a Kafka Connect cluster here: which plugins run them, which are missing, and "
-    "what validation says. With --execute, move connectors one after another: stop there, copy the offsets, start here. An "
+    "what validation says. With --execute, move connectors, several side by side: stop there, copy the offsets, start here. An "
     "interrupted move continues when the command is run again. Exit codes: 0 all connectors can move or have moved, 1 some "
     "cannot, 2 for an error."
 )
@@ -43,11 +46,18 @@ def register(subparsers: Subparsers) -> None:
     )
     parser.add_argument("--back", action="store_true", help="exchange --from and --to, to move connectors back")
     chosen = parser.add_mutually_exclusive_group()
-    chosen.add_argument("--connectors", metavar="NAMES", help="connectors, separated by commas (default for the report: all)")
+    chosen.add_argument(
+        "--connectors",
+        metavar="NAMES",
+        help="connectors, separated by commas; in a name, * and ? stand for any characters (default for the report: all)",
+    )
     chosen.add_argument("--all", action="store_true", help="all connectors; with --back, those that were left stopped there")
     parser.add_argument("--execute", action="store_true", help="move the connectors that can move; the others stay as they are")
     parser.add_argument(
         "--delete-source", action="store_true", help="delete moved connectors there instead of leaving them stopped"
+    )
+    parser.add_argument(
+        "--parallel", type=_count, default=4, metavar="NUMBER", help="connectors that move side by side (default: 4)"
     )
     parser.add_argument(
         "--timeout", type=float, default=300.0, metavar="SECONDS", help="time for each step of a connector (default: 300)"
@@ -125,7 +135,8 @@ def _report(options: argparse.Namespace, source: Cluster, target: Cluster) -> in
 
 
 def _execute(options: argparse.Namespace, source: Cluster, target: Cluster) -> int:
-    from sluiceway.cli.migration import Mover, take_over
+    from sluiceway.cli.migration import Move, take_over
+    from sluiceway.cli.migration_summary import summary_json, summary_rows
 
     _refuse_other_kafka(source, target)
     if _is_shared(source, target):
@@ -133,21 +144,56 @@ def _execute(options: argparse.Namespace, source: Cluster, target: Cluster) -> i
         take_over(source, target, say=say, timeout=options.timeout)
         return _ALL
     _refuse_old(source, target)
-    reports = {report.name: report for report in _reports(options, source, target)}
-    mover = Mover(source, target, say=say, timeout=options.timeout)
-    failed = False
-    for name in _names(options, source, target):
-        report = reports.get(name)
-        if report is not None and not report.movable:
-            say("\n".join([f"{name}: cannot move, nothing was changed", *report.details()[1:]]))
-            failed = True
-            continue
+    began = time.monotonic()
+    names = _names(options, source, target)
+    unmovable = {report.name: report for report in _reports(options, source, target) if not report.movable}
+    for report in unmovable.values():
+        _progress_line(options, "\n".join([f"{report.name}: cannot move, nothing was changed", *report.details()[1:]]))
+    moves = [Move(name, error="It cannot move. Nothing was changed.") for name in unmovable]
+    moves += _moved([name for name in names if name not in unmovable], options, source, target)
+    moves.sort(key=lambda move: move.name)
+    moved, seconds = sum(move.done for move in moves), time.monotonic() - began
+    if options.output == "table":
+        print(f"\n{table(summary_rows(moves))}\n\n{moved} of {len(moves)} connectors have moved, in {seconds:.1f} s")
+    else:
+        print(text(summary_json(moves, seconds), options.output))
+    return _ALL if moved == len(moves) else _SOME
+
+
+def _moved(names: Sequence[str], options: argparse.Namespace, source: Cluster, target: Cluster) -> list[Move]:
+    """Move connectors side by side, and show how far they are."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    from rich.console import Console
+
+    from sluiceway.cli.migration import Mover
+    from sluiceway.cli.migration_summary import Progress
+
+    console = Console(stderr=True)
+    with console.status(f"{len(names)} connectors") as status, ThreadPoolExecutor(options.parallel) as pool:
+        progress = Progress(len(names), partial(_progress_line, options), status.update if console.is_terminal else None)
+        mover = Mover(source, target, timeout=options.timeout, changed=progress.changed)
+        moves = [pool.submit(mover.move, name, delete_source=options.delete_source) for name in names]
         try:
-            mover.move(name, delete_source=options.delete_source)
-        except ConnectError as error:
-            say(f"{name}: not moved. {error}")
-            failed = True
-    return _SOME if failed else _ALL
+            return [move.result() for move in moves]
+        except BaseException:
+            mover.cancel()
+            pool.shutdown(cancel_futures=True)
+            raise
+
+
+def _progress_line(options: argparse.Namespace, line: str) -> None:
+    """Print a line about moves that go on: not among a document for programs."""
+    import sys
+
+    print(line, file=sys.stdout if options.output == "table" else sys.stderr, flush=True)
+
+
+def _count(given: str) -> int:
+    number = int(given)
+    if number < 1:
+        raise ValueError(given)
+    return number
 
 
 def _names(options: argparse.Namespace, source: Cluster, target: Cluster) -> list[str]:
@@ -160,11 +206,19 @@ def _names(options: argparse.Namespace, source: Cluster, target: Cluster) -> lis
     there = source.api.connectors()
     if not options.connectors:
         return sorted(set(there) & set(target.api.connectors()) if options.back and options.execute else there)
-    names = parse_list(options.connectors)
-    unknown = [name for name in names if name not in there and not (options.execute and name in target.api.connectors())]
+    here = target.api.connectors() if options.execute else []
+    names = list(dict.fromkeys(name for each in parse_list(options.connectors) for name in _matching(each, [*there, *here])))
+    unknown = [name for name in names if name not in there and name not in here]
     if unknown:
         raise ConfigError(f"{source.text} has no connector {', '.join(unknown)}. It has: {', '.join(sorted(there)) or 'none'}.")
     return names
+
+
+def _matching(given: str, names: Sequence[str]) -> Sequence[str]:
+    """Return the connectors that a name or a pattern means; the name itself if there is none."""
+    from fnmatch import fnmatchcase
+
+    return [given] if given in names else [name for name in names if fnmatchcase(name, given)] or [given]
 
 
 def _reports(options: argparse.Namespace, source: Cluster, target: Cluster) -> list[ConnectorReport]:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import logging
+import threading
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from sluiceway.cli.migration_cluster import POLL_SECONDS, Cluster, awaited
@@ -19,10 +21,11 @@ from sluiceway.cli.migration_steps import (
     View,
     final_state,
     has_reached,
+    mark_of,
     next_step,
     offset_edits,
 )
-from sluiceway.config.connector import MOVED, MOVING
+from sluiceway.config.connector import DAG, MICRO_BATCH, MODE, MOVED, MOVING
 from sluiceway.errors import ConnectError
 from sluiceway.rest.client import RestError
 
@@ -33,79 +36,149 @@ _NO_TASKS_SECONDS = 15.0  # how long a connector that has started may take to ge
 _CONFLICT = 409
 _TRANSIENT = (0, _CONFLICT, 500, 502, 503, 504)
 
+Offsets = list[dict[str, Any]]
+
+
+@dataclass
+class Move:
+    """What a move of one connector has done so far, and what came of it."""
+
+    name: str
+    step: Step | None = None
+    """The last step that is done."""
+    state: str | None = None
+    """The connector's state on the target in the end."""
+    stopped_at: float | None = None
+    """When (monotonic seconds) the connector was told to stop on the source."""
+    standstill: float | None = None
+    """Seconds from then until it had its state on the target; None if it was not stopped by this command."""
+    before: Offsets | None = None
+    """Its offsets on the source, where it has stopped."""
+    after: Offsets | None = None
+    """Its offsets on the target, once it runs there."""
+    error: str | None = None
+
+    @property
+    def done(self) -> bool:
+        return self.step is Step.DONE
+
 
 class Mover:
-    """Moves connectors from ``source`` to ``target``. ``timeout`` is the seconds that each step may take."""
+    """Moves connectors from ``source`` to ``target``. ``timeout`` is the seconds that each step may take.
 
-    def __init__(self, source: Cluster, target: Cluster, *, say: Callable[[str], None], timeout: float) -> None:
+    Several threads may move connectors side by side. ``changed`` is called on their threads after each step.
+    """
+
+    def __init__(
+        self, source: Cluster, target: Cluster, *, timeout: float, changed: Callable[[Move], None] = lambda _: None
+    ) -> None:
         self._source = source
         self._target = target
-        self._say = say
         self._timeout = timeout
-        self._perform: dict[Step, Callable[[str], None]] = {
+        self._changed = changed
+        self._cancelled = threading.Event()
+        # Between two clusters of Kafka Connect the target notes it, whose tasks are restarted once when the note is removed.
+        self._holder = source if source.is_sluiceway and not target.is_sluiceway else target
+        self._perform: dict[Step, Callable[[Move], None]] = {
             Step.PREPARE: self._prepare,
-            Step.STOP: lambda name: self._stop(self._source, name),
-            Step.COPY_OFFSETS: lambda name: self._copy_offsets(self._source, self._target, name),
-            Step.MARK_SOURCE: self._mark_source,
-            Step.UNMARK_TARGET: lambda name: self._unmark(self._target, name),
+            Step.STOP: self._stop_source,
+            Step.COPY_OFFSETS: self._copy,
             Step.START: self._start,
-            Step.UNMARK_SOURCE: self._leave_source,
+            Step.LEAVE: self._leave,
         }
 
-    def move(self, name: str, *, delete_source: bool = False) -> None:
-        """Move one connector, from the step that an earlier move has reached.
+    def move(self, name: str, *, delete_source: bool = False) -> Move:
+        """Move one connector, from the step that an earlier move has reached. Return what was done; nothing is raised.
 
-        Raises ConnectError. Then the connector is as before on the source, and stopped on the target; the message says so, or why
-        that failed.
+        After an error the connector is as before on the source, and stopped on the target; the error says so, or why that failed.
         """
+        move = Move(name)
         try:
-            self._until_done(name)
+            try:
+                self._until_done(move)
+            except ConnectError as error:
+                raise self._restored(name, error) from error
+            if delete_source and self._source.view(name) is not None:
+                self._source.api.delete(name)
         except ConnectError as error:
-            raise self._restored(name, error) from error
-        if delete_source and self._source.view(name) is not None:
-            self._source.api.delete(name)
-            self._say(f"{name}: deleted on the source")
+            move.error = str(error)
+            self._changed(move)
+        return move
 
-    def _until_done(self, name: str) -> None:
+    def cancel(self) -> None:
+        """Let every move end with KeyboardInterrupt at its next request, as it is."""
+        self._cancelled.set()
+
+    def _until_done(self, move: Move) -> None:
+        name = move.name
         deadline = time.monotonic() + self._timeout
-        last = None
         while True:
+            self._end_if_cancelled()
             try:
                 step = self._next(name)
                 if step is Step.DONE:
-                    self._say(f"{name}: {step.value}, {self._state(self._target, name)} at {self._target.text}")
-                    return
-                self._perform[step](name)
+                    move.state = self._state(self._target, name)
+                else:
+                    self._perform[step](move)
             except RestError as error:
                 if error.status not in _TRANSIENT or time.monotonic() > deadline:
                     raise
                 log.info("Connector %s: %s. Trying again", name, error)
                 time.sleep(POLL_SECONDS)
                 continue
-            if step is not last:
-                self._say(f"{name}: {step.value}")
+            if step is not move.step:
                 deadline = time.monotonic() + self._timeout
-            last = step
+                move.step = step
+                self._changed(move)
+            if step is Step.DONE:
+                return
             if time.monotonic() > deadline:
                 raise MigrationError(f"Connector {name}: the step '{step.value}' has no effect.")
 
     def _next(self, name: str) -> Step:
         source, target = self._source.view(name), self._target.view(name)
-        if source is not None and target is not None and source.state == CHANGING and target.mark is None:
-            # A rebalance of Connect's workers shows a stopped connector as UNASSIGNED for a moment.
-            raise RestError(_CONFLICT, f"Connector {name} is changing its state at {self._source.text}.")
+        if source is not None:
+            moves = mark_of(source, target) is not None
+            if source.state == CHANGING and not moves:
+                raise _changing(name, self._source)
+            if moves and target is not None and target.state == CHANGING and source.state == STOPPED:
+                raise _changing(name, self._target)
         return next_step(name, source, target, lambda: not self._offset_edits(self._source, self._target, name))
 
     # Steps.
 
-    def _prepare(self, name: str) -> None:
+    def _prepare(self, move: Move) -> None:
+        name = move.name
         source, target = self._existing(self._source, name), self._target.view(name)
-        mark = final_state(source, target)
-        if target is None:
-            self._target.api.create(name, {**source.config, MOVING: mark}, STOPPED)
-            self._await_state(self._target, name, STOPPED)
+        state = final_state(source, target)
+        if self._holder is self._source:
+            if source.mark != state:
+                self._put_config(self._source, name, source.config, state)
+            state_there = None
         else:
-            self._put_config(self._target, name, source.config, mark)
+            state_there = state
+        if target is None:
+            self._target.api.create(name, _marked(source.config, state_there), STOPPED)
+            self._await_state(self._target, name, STOPPED)
+        elif target.config != source.config or target.mark != state_there:
+            self._put_config(self._target, name, source.config, state_there)
+            self._await_state(self._target, name, STOPPED)
+
+    def _stop_source(self, move: Move) -> None:
+        self._await_driver(move.name)
+        if move.stopped_at is None:
+            move.stopped_at = time.monotonic()
+        self._stop(self._source, move.name)
+
+    def _await_driver(self, name: str) -> None:
+        """Wait until a driver is ready for the connector: it would stand still while one starts. Schedules start their own."""
+        target = self._existing(self._target, name)
+        if target.mark not in (RUNNING, FAILED) or _by_schedule(target.config):
+            return
+        self._await(
+            lambda: self._target.api.application(name).get("driver", "unknown") is not None,
+            f"a driver for {name} at {self._target.text}, which is running its DAG",
+        )
 
     def _stop(self, cluster: Cluster, name: str) -> None:
         """Stop a connector and wait until its last task has ended, so that its last offsets are stored."""
@@ -116,27 +189,32 @@ class Mover:
             f"{name} STOPPED at {cluster.text}",
         )
 
+    def _copy(self, move: Move) -> None:
+        self._copy_offsets(self._source, self._target, move.name)
+
     def _copy_offsets(self, source: Cluster, target: Cluster, name: str) -> None:
         edits = self._offset_edits(source, target, name)
         if edits:
             target.api.alter_offsets(name, edits)
 
-    def _mark_source(self, name: str) -> None:
+    def _start(self, move: Move) -> None:
+        name = move.name
         source, target = self._existing(self._source, name), self._existing(self._target, name)
-        self._put_config(self._source, name, source.config, target.mark)
+        self._set_state(self._target, name, mark_of(source, target) or RUNNING)
+        if move.stopped_at is not None:
+            move.standstill = time.monotonic() - move.stopped_at
+        move.before, move.after = self._source.api.offsets(name), self._target.api.offsets(name)
 
-    def _unmark(self, cluster: Cluster, name: str) -> None:
-        self._put_config(cluster, name, self._existing(cluster, name).config, None)
-
-    def _leave_source(self, name: str) -> None:
+    def _leave(self, move: Move) -> None:
         """Remove the mark of the move. A Sluiceway notes where the connector is now, and refuses to start it."""
-        config = self._existing(self._source, name).config
-        there = {MOVED: self._target.text} if self._source.is_sluiceway else {}
-        self._put_config(self._source, name, {**config, **there}, None)
-
-    def _start(self, name: str) -> None:
-        wanted = self._existing(self._source, name).mark
-        self._set_state(self._target, name, wanted or RUNNING)
+        name = move.name
+        source, target = self._existing(self._source, name), self._existing(self._target, name)
+        if self._source.is_sluiceway:
+            self._put_config(self._source, name, {**source.config, MOVED: self._target.text}, None)
+        elif source.mark is not None:
+            self._put_config(self._source, name, source.config, None)
+        if target.mark is not None:
+            self._put_config(self._target, name, target.config, None)
 
     def _set_state(self, cluster: Cluster, name: str, state: str) -> None:
         if state == PAUSED:
@@ -178,20 +256,21 @@ class Mover:
     def _restore(self, name: str) -> str | None:
         """Undo a move. Return the connector's state on the source, None if the move had not begun.
 
-        Until the source has its state again, one of the clusters records it, so that an interruption loses nothing.
+        Until the source has its state again, one of the clusters has the mark, so that an interruption loses nothing.
         """
         source, target = self._source.view(name), self._target.view(name)
-        if source is None or target is None or (source.mark is None and target.mark is None):
+        if source is None or target is None or mark_of(source, target) is None:
             return None
         state = final_state(source, target)
         if target.state != STOPPED:
             self._stop(self._target, name)
             self._copy_offsets(self._target, self._source, name)
-        if source.mark is not None:
-            self._put_config(self._target, name, source.config, state)
-            self._unmark(self._source, name)
+        if self._source.is_sluiceway:  # it may have noted already that the connector has moved
+            self._put_config(self._source, name, source.config, source.mark)
         state = self._resumed(name, state)
-        self._unmark(self._target, name)
+        for cluster, view in ((self._source, source), (self._target, target)):
+            if view.mark is not None:
+                self._put_config(cluster, name, view.config, None)
         return state
 
     def _resumed(self, name: str, state: str) -> str:
@@ -222,9 +301,7 @@ class Mover:
         return self._existing(cluster, name).state
 
     def _put_config(self, cluster: Cluster, name: str, config: Mapping[str, str], mark: str | None) -> None:
-        """Change the config of a stopped connector, and wait until the cluster shows it as stopped again."""
-        cluster.api.put_config(name, {**config, MOVING: mark} if mark is not None else config)
-        self._await_state(cluster, name, STOPPED)
+        cluster.api.put_config(name, _marked(config, mark))
 
     def _await_state(self, cluster: Cluster, name: str, state: str) -> None:
         def reached() -> bool:
@@ -234,7 +311,29 @@ class Mover:
         self._await(reached, f"{name} {state} at {cluster.text}")
 
     def _await(self, condition: Callable[[], bool], what: str) -> None:
-        awaited(condition, self._timeout, f"{what}. See the log of its worker, or raise --timeout")
+        def holds() -> bool:
+            self._end_if_cancelled()
+            return condition()
+
+        awaited(holds, self._timeout, f"{what}. See the log of its worker, or raise --timeout")
+
+    def _end_if_cancelled(self) -> None:
+        if self._cancelled.is_set():
+            raise KeyboardInterrupt
+
+
+def _marked(config: Mapping[str, str], mark: str | None) -> dict[str, str]:
+    return {**config, MOVING: mark} if mark is not None else dict(config)
+
+
+def _by_schedule(config: Mapping[str, str]) -> bool:
+    """Return whether a connector runs when a schedule or a DAG of users says so."""
+    return config.get(MODE, "").strip() == MICRO_BATCH or bool(config.get(DAG))
+
+
+def _changing(name: str, cluster: Cluster) -> RestError:
+    """Return the error for a state that passes: a rebalance of Connect's workers shows a connector as UNASSIGNED for a moment."""
+    return RestError(_CONFLICT, f"Connector {name} is changing its state at {cluster.text}.")
 
 
 def take_over(source: Cluster, target: Cluster, *, say: Callable[[str], None], timeout: float) -> None:

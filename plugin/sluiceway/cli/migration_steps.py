@@ -1,9 +1,10 @@
 """Decides the next step of moving a connector from one Connect cluster to another. No I/O.
 
-Nothing but the two clusters records how far a move is, so that any machine can continue it. While a connector moves, its
-config has the key ``sluiceway.migrate.state``, the state that the target gives it in the end: first on the target, and shortly
-before the target starts it also on the source. The last steps remove the key again. Only configs of stopped connectors have it.
-A Sluiceway that was the source keeps another one, ``sluiceway.moved.to``, so that nothing starts the connector there.
+Nothing but the clusters records how far a move is, so that any machine can continue it. While a connector moves, its config on
+one of them, the Sluiceway, has the key ``sluiceway.migrate.state``: the state that the target gives it in the end. The key is
+set before anything stops, and removed at the end; neither restarts the connector there, and it keeps a driver ready for it.
+Kafka Connect's config stays as it is, because each change restarts the tasks. A Sluiceway that was the source keeps another
+key, ``sluiceway.moved.to``, so that nothing starts the connector there.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sluiceway.config.connector import MOVED, MOVING
+from sluiceway.config.connector import MOVING, without_marks
 from sluiceway.errors import ConnectError
 
 _VERSION = re.compile(r"(\d+)\.(\d+)[^-]*(-c)?")
@@ -33,10 +34,8 @@ class Step(enum.Enum):
     PREPARE = "stopped on the target with its config"
     STOP = "stopped on the source"
     COPY_OFFSETS = "offsets copied"
-    MARK_SOURCE = "state noted on the source"
-    UNMARK_TARGET = "ready on the target"
     START = "state set on the target"
-    UNMARK_SOURCE = "left stopped on the source"
+    LEAVE = "left stopped on the source"
     DONE = "moved"
 
 
@@ -52,8 +51,7 @@ class View:
     @classmethod
     def of(cls, config: Mapping[str, str], status: Mapping[str, Any]) -> View:
         """Return the view for REST responses. An empty status is that of a connector which has none yet."""
-        clean = {key: value for key, value in config.items() if key not in (MOVING, MOVED)}
-        return cls(clean, config.get(MOVING), _state(status))
+        return cls(without_marks(config), config.get(MOVING), _state(status))
 
     @property
     def target_state(self) -> str:
@@ -77,15 +75,21 @@ def next_step(name: str, source: View | None, target: View | None, same_offsets:
         return Step.DONE
     if target is None:
         return Step.PREPARE
-    if target.mark is not None:
-        return _until_marked(name, source, target, same_offsets)
-    if source.mark is not None and source.state == STOPPED:
-        return Step.UNMARK_SOURCE if has_reached(target.state, source.mark) else Step.START
-    if source.state == STOPPED:
-        return _of_stopped(name, source, target, same_offsets)
-    if target.state == STOPPED:
-        return Step.PREPARE
-    raise MigrationError(f"Connector {name} is {source.state} on the source and {target.state} on the target. Stop one of them.")
+    mark = mark_of(source, target)
+    if mark is None:
+        return _before(name, source, target, same_offsets)
+    if target.state not in (STOPPED, CHANGING) and source.state != STOPPED:
+        raise MigrationError(
+            f"Connector {name} is {target.state} on the target, although its move has not reached that step. Stop it there."
+        )
+    if target.state == STOPPED or source.state != STOPPED:
+        return _until_started(source, target, mark, same_offsets)
+    return Step.LEAVE if has_reached(target.state, mark) else Step.START
+
+
+def mark_of(source: View, target: View | None) -> str | None:
+    """Return the state that the connector gets in the end, if it moves: one of the clusters has it."""
+    return (target and target.mark) or source.mark
 
 
 def final_state(source: View, target: View | None) -> str:
@@ -95,7 +99,7 @@ def final_state(source: View, target: View | None) -> str:
     """
     if source.state in (RUNNING, PAUSED, FAILED):
         return source.state
-    return (target and target.mark) or source.mark or source.target_state
+    return mark_of(source, target) or source.target_state
 
 
 def has_reached(state: str, wanted: str) -> bool:
@@ -103,20 +107,23 @@ def has_reached(state: str, wanted: str) -> bool:
     return state == wanted or (wanted == FAILED and state == RUNNING)
 
 
-def _until_marked(name: str, source: View, target: View, same_offsets: Callable[[], bool]) -> Step:
-    if target.state not in (STOPPED, CHANGING):
-        raise MigrationError(
-            f"Connector {name} is {target.state} on the target, although its move has not reached that step. Stop it there."
-        )
-    if target.config != source.config or target.mark != final_state(source, target):
+def _before(name: str, source: View, target: View, same_offsets: Callable[[], bool]) -> Step:
+    """Return the step of a connector that does not move yet, or does not any more."""
+    if source.state == STOPPED:
+        return _of_stopped(name, source, target, same_offsets)
+    if target.state == STOPPED:
+        return Step.PREPARE
+    raise MigrationError(f"Connector {name} is {source.state} on the source and {target.state} on the target. Stop one of them.")
+
+
+def _until_started(source: View, target: View, mark: str, same_offsets: Callable[[], bool]) -> Step:
+    if target.config != source.config or mark != final_state(source, target):
         return Step.PREPARE
     if source.state != STOPPED:
         return Step.STOP
     if not same_offsets():
         return Step.COPY_OFFSETS
-    if source.mark != target.mark:
-        return Step.MARK_SOURCE
-    return Step.UNMARK_TARGET
+    return Step.LEAVE if mark == STOPPED else Step.START
 
 
 def _of_stopped(name: str, source: View, target: View, same_offsets: Callable[[], bool]) -> Step:

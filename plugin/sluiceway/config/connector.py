@@ -70,6 +70,7 @@ __all__ = [
     "VALUE_CONVERTER",
     "overrides",
     "sink_topics",
+    "without_marks",
 ]
 
 TASK_CLASS = "task.class"
@@ -235,6 +236,11 @@ OWN = ConfigDef(
     ]
 )
 """Sluiceway's own keys besides ``spark.*``, which Spark reads. Validation returns only those that a config sets."""
+
+
+def without_marks(config: Mapping[str, str]) -> dict[str, str]:
+    """Return a config without the keys with which moves between clusters note how far they are. They change nothing that runs."""
+    return {key: value for key, value in config.items() if key not in (MOVED, MOVING)}
 
 
 def overrides(config: Mapping[str, str], client: str) -> dict[str, str]:

@@ -50,11 +50,12 @@ class Reference(NamedTuple):
 class Resolution:
     """A config with resolved references and its time to live in milliseconds, None for no limit.
 
-    ``config`` contains secrets: do not log or store it.
+    ``config`` contains secrets: do not log or store it. ``left`` are the references whose provider has no such key.
     """
 
     config: dict[str, str] = field(repr=False)
     ttl: int | None = None
+    left: frozenset[str] = frozenset()
 
 
 def references(config: Mapping[str, str | None]) -> Iterator[Reference]:
@@ -117,7 +118,8 @@ class Resolver:
         found = {(name, path): self._providers[name].get(path, keys) for (name, path), keys in requested.items()}
         ttls = [data.ttl for data in found.values() if data.ttl is not None and data.ttl >= 0]
         replace = functools.partial(_replacement, found)
-        return Resolution({key: _replaced(value, replace) for key, value in config.items()}, min(ttls, default=None))
+        resolved = {key: _replaced(value, replace) for key, value in config.items()}
+        return Resolution(resolved, min(ttls, default=None), frozenset(_left(config, found)))
 
     def errors(self, text: str) -> list[str]:
         """Return why references in a value cannot be resolved on any machine. Does not read values."""
@@ -162,6 +164,21 @@ class Resolver:
 def resolver(worker: WorkerConfig) -> Resolver:
     """Create the resolver of a worker's config. Raises ConfigError."""
     return Resolver.of(worker.raw, worker.secrets)
+
+
+def resolution_for_use(worker: WorkerConfig, config: Mapping[str, str]) -> Resolution:
+    """Resolve the config of a connector or task that is about to run here, with the worker's providers.
+
+    Raises ConfigError for a reference without a value. Kafka Connect would use its text: as a file's name, for example.
+    """
+    providers = resolver(worker)
+    found = providers.resolve_for(config)
+    for key, value in config.items():
+        errors = providers.errors(value) if "${" in value else []
+        errors += [f"{each} has no value where the connector runs." for each in sorted(found.left) if each in value]
+        if errors:
+            raise ConfigError(f"{key}: {' '.join(errors)}")
+    return found
 
 
 class _PassedValues(ConfigProvider):
@@ -222,6 +239,15 @@ def _replacement(found: Mapping[tuple[str, str], ConfigData], match: re.Match[st
     reference = _reference(match)
     data = found.get((reference.provider, reference.path))
     return match[0] if data is None else data.values.get(reference.key, match[0])
+
+
+def _left(config: Mapping[str, str], found: Mapping[tuple[str, str], ConfigData]) -> Iterator[str]:
+    """Yield the references that remain although their provider is known."""
+    for value in config.values():
+        for match in _found(value):
+            provider, path, key = _reference(match)
+            if (data := found.get((provider, path))) is not None and key not in data.values:
+                yield match[0]
 
 
 def _provider(name: str, properties: Mapping[str, str], defaults: Mapping[str, str]) -> ConfigProvider:

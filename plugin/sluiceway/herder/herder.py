@@ -178,6 +178,15 @@ class Herder:
             return chosen
         return Membership(entry.application, f"{chosen.reason}, and {MAX_TASKS} spreads its connectors")
 
+    def driver(self, name: str) -> str | None:
+        """Return the id of the driver that has the connector, also of one at rest; None without one. Raises NotFoundError."""
+        self._existing(name)
+        status = self._status.connector(name)
+        if status is None or self._now().stale(status):
+            return None
+        # The REST API writes statuses, too, except for one in memory, whose process is the driver.
+        return None if status.worker_id == self._worker.advertised_address and status.timestamp else status.worker_id
+
     def topics(self, name: str) -> list[str]:
         """Return the topics that a connector has used. As in Connect, empty for a connector that does not exist."""
         return self._status.topics(name)

@@ -4,14 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from sluiceway.config.connector import MOVED, MOVING
+from sluiceway.config.connector import MICRO_BATCH, MODE, MOVED, MOVING
 from sluiceway.errors import ConflictError
-from sluiceway.storage.model import ConnectorEntry
+from sluiceway.storage.model import ConnectorEntry, State, TargetState
+
+_STARTED = (State.RUNNING.value, State.FAILED.value)
 
 
 def moved_to(entry: ConnectorEntry | None) -> str | None:
     """Return the REST API of the cluster that a connector has moved to, None if it has not moved."""
     return (entry.config or {}).get(MOVED) or None if entry is not None else None
+
+
+def needs_driver(entry: ConnectorEntry) -> bool:
+    """Return whether a driver shall have a connector: to run it, or to be ready for one that a move will start."""
+    return entry.target_state is TargetState.STARTED or is_moving(entry)
+
+
+def is_moving(entry: ConnectorEntry) -> bool:
+    """Return whether a connector is stopped here while it moves, and shall run in the end, not only by a schedule."""
+    config = entry.config or {}
+    wanted = config.get(MOVING) in _STARTED and config.get(MODE) != MICRO_BATCH
+    return wanted and entry.target_state is TargetState.STOPPED
 
 
 def refuse_moved(name: str, entry: ConnectorEntry | None) -> None:

@@ -96,7 +96,7 @@ class ConnectClient:
         return self._call("GET", _path(name, "tasks", str(task), "status"), returns=dict)
 
     def application(self, name: str) -> dict[str, Any]:
-        """Return the Spark application that a connector shares, None for its own, and why."""
+        """Return the Spark application that a connector shares, None for its own, why, and its driver's id, None without one."""
         return self._call("GET", _path(name, "application"), returns=dict)
 
     def metrics(self, name: str) -> str:

@@ -135,7 +135,7 @@ def get_status(request: Request, name: str, herder: TheHerder) -> Response:
 @get("/connectors/{name:segment}/application", summary="Get the Spark application that a connector shares, null for its own")
 def get_application(name: str, herder: TheHerder) -> Response:
     found = herder.application(name)
-    return JsonResponse({"application": found.application, "reason": found.reason})
+    return JsonResponse({"application": found.application, "reason": found.reason, "driver": herder.driver(name)})
 
 
 @get("/connectors/{name:segment}/tasks", summary="Get a connector's tasks and their configs")

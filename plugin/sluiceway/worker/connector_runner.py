@@ -15,9 +15,11 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 
+from sluiceway.config.connector import without_marks
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.discovery import connector_class, is_sink
 from sluiceway.errors import ConnectError, FencedError, trace_of
+from sluiceway.herder.moved import needs_driver
 from sluiceway.herder.restart_plan import plan_restart
 from sluiceway.herder.restart_policy import RestartPolicy
 from sluiceway.herder.task_plan import plan_tasks
@@ -178,22 +180,28 @@ class ConnectorRunner:
         elif entry.target_state is not self._entry.target_state:
             with self._span(_VERBS[entry.target_state]):
                 self._retarget(self._entry.target_state, entry)
+        elif self._ends_at_rest(entry):  # its move has ended
+            self._done = True
         else:
-            self._entry = entry
-            for event in self._connector.events():
-                self._handle(entry, event)
-            if self._connector.expired:
-                self._log.info("Connector %s restarts because values of its config providers have expired", self.connector_name)
-                self._requests.append(RestartRequest(self.connector_name, include_tasks=True))
-            while self._requests:
-                with self._span("restart"):
-                    self._serve_restart(entry, self._requests.popleft())
-            self._tasks.check()
-            if self._heartbeat.state is _active_state(entry):
-                self._publish_active(entry)
-            self._remove_late_statuses(entry)
-            if self.bounded and not self._tasks.active:
-                self._end_batch()
+            self._continue(entry)
+
+    def _continue(self, entry: ConnectorEntry) -> None:
+        """Serve what has happened while the config and the target state stayed the same."""
+        self._entry = entry
+        for event in self._connector.events():
+            self._handle(entry, event)
+        if self._connector.expired:
+            self._log.info("Connector %s restarts because values of its config providers have expired", self.connector_name)
+            self._requests.append(RestartRequest(self.connector_name, include_tasks=True))
+        while self._requests:
+            with self._span("restart"):
+                self._serve_restart(entry, self._requests.popleft())
+        self._tasks.check()
+        if self._heartbeat.state is _active_state(entry):
+            self._publish_active(entry)
+        self._remove_late_statuses(entry)
+        if self.bounded and not self._tasks.active:
+            self._end_batch()
 
     def _span(self, name: str) -> AbstractContextManager[object]:
         return span(f"connector {name}", {CONNECTOR: self.connector_name})
@@ -248,7 +256,11 @@ class ConnectorRunner:
         else:
             self._heartbeat.set(State.PAUSED)
             self._tasks.publish_stopped(range(len(entry.task_configs)), State.PAUSED, self._heartbeat.version)
-        self._done = self._exit_when_idle
+        self._done = self._ends_at_rest(entry)
+
+    def _ends_at_rest(self, entry: ConnectorEntry) -> bool:
+        """Return whether this driver ends because the connector does not run. It stays for one that a move will start."""
+        return self._exit_when_idle and not needs_driver(entry)
 
     # The Connector object and its task configs.
 
@@ -411,5 +423,5 @@ def _active_state(entry: ConnectorEntry) -> State:
 
 
 def _differs(entry: ConnectorEntry, before: ConnectorEntry) -> bool:
-    """Return whether the config has changed. An entry stays the same object until something of it changes."""
-    return entry is not before and dict(entry.config or {}) != dict(before.config or {})
+    """Return whether what runs has changed. An entry stays the same object until something of it changes."""
+    return entry is not before and without_marks(entry.config or {}) != without_marks(before.config or {})

@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from sluiceway.api import Connector, OffsetStorageReader
 from sluiceway.config.connector import CONNECTOR_VERSION
-from sluiceway.config.variables import resolver, with_references
+from sluiceway.config.variables import resolution_for_use, with_references
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.discovery import connector_class
 from sluiceway.errors import ConnectError
@@ -142,7 +142,7 @@ class ConnectorThread:
 
     def _resolved_config(self) -> dict[str, str]:
         """Return the config with its references replaced: for the connector only, never for a topic or the log."""
-        resolved = resolver(self._worker).resolve_for(self._config)
+        resolved = resolution_for_use(self._worker, self._config)
         if resolved.ttl is not None and resolved.config.get(RELOAD, "restart").strip().lower() == "restart":
             self.valid_until = min(self.valid_until, time.monotonic() + max(resolved.ttl / 1000, _MIN_TTL_SECONDS))
         return resolved.config

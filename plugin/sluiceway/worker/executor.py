@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
-from sluiceway.config.variables import resolver
+from sluiceway.config.variables import resolution_for_use
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import ConfigError, trace_of
 from sluiceway.herder.plugin_path import use_plugin_path
@@ -138,7 +138,7 @@ def _run_assignment(assignment: Assignment, run: RunTask, slot: StartSlot) -> Ta
     services = replace(services, reporter=_StartReporter(services.reporter, slot), let_others_start=slot.release)
     try:
         try:
-            spec = replace(spec, config=resolver(spec.worker).resolve(spec.config))
+            spec = replace(spec, config=resolution_for_use(spec.worker, spec.config).config)
         except ConfigError as error:
             services.reporter.report(State.FAILED, trace_of(error))
             return TaskResult(spec.id, failed=True, trace=trace_of(error))

@@ -84,7 +84,8 @@ def test_connectors_that_can_move_are_moved_and_moved_back(clusters: Clusters, c
     source.add("b", state="RUNNING", **{"connector.class": JAVA_SOURCE})
     assert main([*MIGRATE, "--execute", "--all"]) == 1
     lines = out(capsys)
-    assert "a: moved, RUNNING at http://ours" in lines
+    assert "a: moved, RUNNING" in lines
+    assert "1 of 2 connectors have moved, in 0" in lines[-1]
     assert "b: cannot move, nothing was changed" in lines
     assert (source.states, target.states) == ({"a": "STOPPED", "b": "RUNNING"}, {"a": "RUNNING"})
     target.add("never there")
@@ -96,6 +97,24 @@ def test_connectors_that_can_move_are_moved_and_moved_back(clusters: Clusters, c
     assert list(source.configs) == ["b"]
     assert main([*MIGRATE, "--execute", "--connectors", "a", "--delete-source"]) == 0, "again"
     assert target.states["a"] == "RUNNING"
+
+
+def test_the_summary_is_a_document_for_programs(clusters: Clusters, capsys: pytest.CaptureFixture[str]) -> None:
+    source, _ = clusters
+    for name in ("db-1", "db-2", "files"):
+        source.add(name)
+    source.add("db-3", state="RUNNING", **{"connector.class": JAVA_SOURCE})
+    assert main([*MIGRATE, "--execute", "--connectors", "db-*", "--json", "--parallel", "2"]) == 1
+    printed = capsys.readouterr()
+    found = {each.pop("name"): each for each in json.loads(printed.out)["connectors"]}
+    offsets = [{"partition": {"f": "db-1", "a": 1}, "offset": {"position": 7}}]
+    assert found["db-1"].pop("standstill_seconds") >= 0
+    moved = {"result": "moved", "state": "RUNNING", "offsets_before": offsets, "offsets_after": offsets, "error": None}
+    assert found["db-1"] == moved
+    assert (found["db-2"]["result"], found["db-3"]["result"]) == ("moved", "not moved")
+    assert found["db-3"]["error"] == "It cannot move. Nothing was changed."
+    assert "db-2: moved, RUNNING" in printed.err.splitlines()
+    assert source.states["files"] == "RUNNING"
 
 
 def test_a_connector_that_fails_does_not_keep_others_from_moving(clusters: Clusters, capsys: pytest.CaptureFixture[str]) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from sluiceway.config.environment import HANDED_OVER, for_configs, for_connectors
 from sluiceway.config.providers import ConfigData, ConfigProvider
-from sluiceway.config.variables import Resolver, referring_keys, resolver, with_references
+from sluiceway.config.variables import Resolver, referring_keys, resolution_for_use, resolver, with_references
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import ConfigError
 
@@ -34,6 +34,46 @@ def test_references_are_resolved_anywhere_in_a_value() -> None:
 @pytest.mark.parametrize("text", ["${g:p:a}", "${f:p:missing}", "${f}", "${f:p:a", "$f:p:a}", "{f:p:a}"])
 def test_references_to_unknown_providers_or_keys_are_kept(text: str) -> None:
     assert Resolver({"f": Fixed(a="1")}).resolve({"x": text}) == {"x": text}
+
+
+PROVIDERS = {
+    "config.providers": "env,file,dir",
+    "config.providers.env.class": "EnvVarConfigProvider",
+    "config.providers.file.class": "FileConfigProvider",
+    "config.providers.dir.class": "DirectoryConfigProvider",
+}
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("${env:CONNECTOR_GONE}", "has no value where the connector runs"),
+        ("${env:NOT_ALLOWED}", "has no value where the connector runs"),
+        ("${file:<FOLDER>/there.properties:gone}", "has no value where the connector runs"),
+        ("${file:<FOLDER>/gone.properties:a}", "Could not read properties from file"),
+        ("${dir:<FOLDER>:gone}", "has no value where the connector runs"),
+        ("${vault:secret:a}", "unknown config provider: the worker has dir, env, file"),
+        ("${env:CONNECTOR_THERE", "does not end with }"),
+        ("${file:<FOLDER>/there.properties:a}${env:CONNECTOR_GONE}", "${env:CONNECTOR_GONE} has no value"),
+    ],
+)
+def test_a_reference_without_a_value_reaches_no_connector(
+    text: str, reason: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CONNECTOR_THERE", "1")
+    monkeypatch.setenv("NOT_ALLOWED", "1")
+    (tmp_path / "there.properties").write_text("a=1\n")
+    worker = WorkerConfig.of(PROVIDERS)
+    there = {"x": "${env:CONNECTOR_THERE}", "y": f"${{dir:{tmp_path}:there.properties}}"}
+    assert resolution_for_use(worker, there).config == {"x": "1", "y": "a=1\n"}
+    with pytest.raises(ConfigError) as caught:
+        resolution_for_use(worker, {**there, "file": text.replace("<FOLDER>", str(tmp_path))})
+    assert reason in str(caught.value)
+
+
+@pytest.mark.parametrize("text", ["$1", "${topic}", "{env:X}", "${not a name:x}", "$env:X", "}${"])
+def test_texts_that_are_no_references_reach_the_connector(text: str) -> None:
+    assert resolution_for_use(WorkerConfig.of(PROVIDERS), {"x": text}).config == {"x": text}
 
 
 def test_resolved_values_are_not_resolved_again() -> None:

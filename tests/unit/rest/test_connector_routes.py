@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import pytest
 
 from sluiceway.api import TopicPartition
-from sluiceway.storage.model import RestartRequest, State
-from support.rest_replay import Connect
+from sluiceway.storage.model import RestartRequest, State, Status
+from support.rest_replay import WORKER_ID, Connect
 from unit.rest.servers import PARTITION
 
 SOURCE = {"connector.class": "FileStreamSource", "file": "/f", "topic": "t"}
@@ -312,15 +313,34 @@ def test_requests_between_connects_workers_are_refused(connect: Connect, method:
     assert (answer.status_code, answer.json()["message"]) == (400, "Internal request missing required signature")
 
 
+def test_a_connector_at_rest_has_a_driver_if_one_has_written_its_status_lately(
+    connect: Connect, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    connect.make("s", SOURCE, State.STOPPED)
+
+    def driver(worker_id: str, seconds: float) -> object:
+        status = Status(State.STOPPED, worker_id, 1, timestamp=int((time.time() - seconds) * 1000))
+        monkeypatch.setattr(connect.status, "connector", lambda _name: status)
+        return connect.http.get("/connectors/s/application").json()["driver"]
+
+    assert driver("host:7", 1) == "host:7"
+    assert driver("host:7", 3600) is None
+    assert driver(connect.worker.advertised_address, 1) is None, "the REST API's own status"
+
+
 def test_a_connectors_application_is_told_with_the_reason() -> None:
     connect = Connect({"sluiceway.application.default": "small", "sluiceway.application.max.tasks": "1"})
     path = "/connectors/s/application"
     connect.make("s", SOURCE, State.RUNNING)
-    default = {"application": "small", "reason": "the worker has sluiceway.application.default=small"}
+    default = {"application": "small", "reason": "the worker has sluiceway.application.default=small", "driver": WORKER_ID}
     assert connect.http.get(path).json() == default
     connect.config.put_placed(lambda _state: {"s": "small-2"})
     assert connect.http.get(path).json()["application"] == "small-2"
     assert "sluiceway.application.max.tasks" in connect.http.get(path).json()["reason"]
     connect.http.put("/connectors/s/config", json={**SOURCE, "spark.driver.memory": "2g"})
-    assert connect.http.get(path).json() == {"application": None, "reason": "its config has spark.driver.memory"}
+    assert connect.http.get(path).json() == {
+        "application": None,
+        "reason": "its config has spark.driver.memory",
+        "driver": WORKER_ID,
+    }
     assert connect.http.get("/connectors/none/application").status_code == 404

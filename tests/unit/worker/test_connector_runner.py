@@ -702,6 +702,15 @@ def test_a_micro_batch_whose_connector_cannot_start_fails(make: Make) -> None:
     assert (bench.runner.outcome, bench.channel.states["connector"]) == (Outcome.FAILED, State.FAILED)
 
 
+@pytest.mark.parametrize("reference", ["${nope:x}", "${env:CONNECTOR_THAT_IS_NOT_SET}"])
+def test_a_connector_whose_reference_has_no_value_fails_before_it_is_made(make: Make, reference: str) -> None:
+    env = {"config_providers": "env", "config_providers_env_class": "EnvVarConfigProvider"}
+    bench = make(**env).start(file=reference)
+    bench.eventually_state("connector", State.FAILED)
+    assert f"file: {reference} " in str(bench.channel.traces["connector"])
+    assert bench.script.calls["start"] == 0
+
+
 def test_in_standalone_mode_a_paused_connector_keeps_its_tasks_and_is_resumed_in_place(make: Make) -> None:
     bench = make(exit_when_idle=False).start()
     bench.eventually_running()
@@ -715,6 +724,42 @@ def test_in_standalone_mode_a_paused_connector_keeps_its_tasks_and_is_resumed_in
     bench.eventually_state("connector", State.RUNNING)
     assert last_command(bench) == ("run", (0, 1))
     assert (bench.tasks.started, bench.script.calls["start"]) == ({0: 1, 1: 2}, 1)
+
+
+def test_the_mark_of_a_move_restarts_nothing(make: Make) -> None:
+    bench = make().start()
+    bench.eventually_running()
+    marks: list[dict[str, str]] = [{"sluiceway_migrate_state": "RUNNING"}, {"sluiceway_moved_to": "x"}]
+    for mark in marks:
+        bench.configure(None, **mark)
+        bench.restart(task=1)  # served after the change of the config
+        bench.eventually(lambda: not bench.store.take_restart_requests(), "the restart")
+    bench.eventually(lambda: bench.tasks.started[1] == 3, "two restarts")
+    assert (bench.tasks.started[0], bench.script.calls["start"]) == (1, 1)
+
+
+def test_a_driver_stays_for_a_stopped_connector_that_a_move_will_start(make: Make) -> None:
+    bench = make().start(TargetState.STOPPED, sluiceway_migrate_state="RUNNING")
+    bench.eventually_state("connector", State.STOPPED)
+    assert bench.script.calls["start"] == 0
+    bench.store.put_target_state(NAME, TargetState.STARTED)
+    bench.eventually_running()
+    bench.configure()
+    bench.store.put_target_state(NAME, TargetState.STOPPED)
+    bench.ended()
+    assert bench.runner.outcome is Outcome.DONE
+
+
+@pytest.mark.parametrize("mark", [{"sluiceway_moved_to": "http://there:8083"}, {}, {"sluiceway_migrate_state": "PAUSED"}])
+def test_a_driver_ends_when_its_stopped_connector_has_moved(make: Make, mark: dict[str, str]) -> None:
+    bench = make().start(sluiceway_migrate_state="RUNNING")
+    bench.eventually_running()
+    bench.store.put_target_state(NAME, TargetState.STOPPED)
+    bench.eventually_state("connector", State.STOPPED)
+    assert bench.runner.is_alive()
+    bench.configure(TargetState.STOPPED, **mark)
+    bench.ended()
+    assert (bench.runner.outcome, bench.channel.states["connector"]) == (Outcome.DONE, State.STOPPED)
 
 
 def test_each_change_of_a_connectors_life_is_a_span(make: Make) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.runtime.task import TaskControl, TaskReporter, TaskResult, TaskServices, TaskSpec
-from sluiceway.storage.model import TaskId
+from sluiceway.storage.model import State, TaskId
 from sluiceway.worker import executor
 from sluiceway.worker.executor import Assignment, run_assignment, run_partition
 from sluiceway.worker.start_gate import StartGate
@@ -58,3 +58,22 @@ def test_a_task_that_waits_for_the_cluster_lets_others_start(
 
     run_assignment(Assignment(spec, Services()), run)
     assert found == [waits]
+
+
+def test_a_task_whose_reference_has_no_value_here_fails_before_it_runs() -> None:
+    worker = WorkerConfig.of({"config.providers": "env", "config.providers.env.class": "EnvVarConfigProvider"})
+    config = {"file": "${env:CONNECTOR_THAT_IS_NOT_SET}"}
+    spec = TaskSpec(id=TaskId("c", 0), config=config, worker=worker, worker_id="me:1", generation=1, sink=False)
+    reported: list[State] = []
+
+    class Reporter:
+        def report(self, state: State, trace: str | None = None) -> None:
+            reported.append(state)
+
+    class Services:
+        def open(self, spec: TaskSpec) -> TaskServices:
+            return TaskServices(control=cast("TaskControl", None), reporter=cast("TaskReporter", Reporter()))
+
+    result = run_assignment(Assignment(spec, Services()), lambda *_: pytest.fail("it runs"))
+    assert (result.failed, reported) == (True, [State.FAILED])
+    assert "file: ${env:CONNECTOR_THAT_IS_NOT_SET} has no value where the connector runs." in str(result.trace)

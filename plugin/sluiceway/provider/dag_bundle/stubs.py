@@ -11,6 +11,7 @@ from pathlib import Path
 
 from sluiceway.errors import ConfigError
 from sluiceway.folders import write_atomically
+from sluiceway.herder.moved import needs_driver
 from sluiceway.provider.dag_bundle.dag_ids import (
     APPLICATION_PREFIX,
     application_dag_id,
@@ -21,7 +22,7 @@ from sluiceway.provider.dag_bundle.dag_ids import (
 )
 from sluiceway.provider.dag_bundle.dag_keys import dag_config, is_generated
 from sluiceway.provider.dag_bundle.taken_ids import refusal, reserved
-from sluiceway.storage.model import ClusterState, TargetState
+from sluiceway.storage.model import ClusterState
 
 _CONNECTOR = '''\
 """Airflow DAG of one connector. Generated from the config topic; changes here are overwritten."""
@@ -101,7 +102,7 @@ def stubs(state: ClusterState, taken: Mapping[str, str] | None = None) -> dict[s
         elif dag in taken:
             files[stub_file(dag)] = _INVALID.format(message=refusal(name, dag, taken[dag]))
         else:
-            paused = entry.target_state is not TargetState.STARTED
+            paused = not needs_driver(entry)
             files[stub_file(dag)] = stub(name, entry.config, application=entry.application, paused=paused)
     return files | _application_stubs(state, taken)
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import enum
 
 from sluiceway import exit_codes
+from sluiceway.herder.moved import needs_driver
 from sluiceway.provider.driver.restarts import death_cause
-from sluiceway.storage.model import ConnectorEntry, TargetState
+from sluiceway.storage.model import ConnectorEntry
 
 
 class NextAction(enum.Enum):
@@ -23,7 +24,7 @@ class NextAction(enum.Enum):
 
 def before_start(*, dag_paused: bool, entry: ConnectorEntry | None) -> NextAction:
     """Return START, or RESCHEDULE for a connector that is paused, stopped or not created yet."""
-    if dag_paused or entry is None or entry.target_state is not TargetState.STARTED:
+    if dag_paused or entry is None or not needs_driver(entry):
         return NextAction.RESCHEDULE
     return NextAction.START
 
@@ -44,7 +45,7 @@ def after_end(*, exit_code: int, bounded: bool, dag_paused: bool, entry: Connect
         return NextAction.FAIL_FENCED
     if entry is None:  # deleted: nothing to start again, whatever the exit code
         return NextAction.SUCCEED
-    if dag_paused or entry.target_state is not TargetState.STARTED:
+    if dag_paused or not needs_driver(entry):
         return NextAction.RESCHEDULE
     if not bounded:
         return NextAction.RESTART

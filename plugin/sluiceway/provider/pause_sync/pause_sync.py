@@ -25,6 +25,7 @@ from sluiceway.provider.pause_sync.rules import (
     generated,
     is_newer,
     moved_away,
+    moving,
     targets_by_dag,
     tasks_to_clear,
 )
@@ -136,9 +137,9 @@ class PauseSync:
             dag: is_newer(toggles.get(dag), flags[dag].paused, state, targets, self._served_since)
             for dag, targets in known.items()
         }
-        moved = moved_away(state)
+        others = {"moved": moved_away(state), "moving": moving(state)}
         decisions = {
-            dag: decide(self._agreed.get(dag), flags[dag].paused, targets, flag_is_newer=newer[dag], moved=moved)
+            dag: decide(self._agreed.get(dag), flags[dag].paused, targets, flag_is_newer=newer[dag], **others)
             for dag, targets in known.items()
         }
         self._agreed = {dag: decision.agreed for dag, decision in decisions.items() if decision.agreed is not None}

@@ -15,7 +15,7 @@ from typing import Protocol
 
 from sluiceway.config.connector import CONFIG_TASK, NAME
 from sluiceway.errors import ConfigError
-from sluiceway.herder.moved import moved_to
+from sluiceway.herder.moved import is_moving, moved_to
 from sluiceway.provider.dag_bundle.dag_ids import application_dag_id, dag_id
 from sluiceway.provider.dag_bundle.dag_keys import dag_config, dag_of, is_generated
 from sluiceway.storage.model import ClusterState, RestartRequest, TargetState
@@ -58,6 +58,7 @@ def decide(
     *,
     flag_is_newer: bool = False,
     moved: Collection[str] = (),
+    moving: Collection[str] = (),
 ) -> Decision:
     """Return the change that makes a DAG's flag and its connectors' target states equal.
 
@@ -68,7 +69,11 @@ def decide(
         targets: target states by connector.
         flag_is_newer: whether the flag was set after all target states.
         moved: connectors that run on another cluster now. No flag starts them; a DAG that has no others stays paused.
+        moving: connectors that a move will start or has stopped here. Their DAG runs, so that a driver is ready, and no flag
+            changes their target states.
     """
+    if any(name in moving for name in targets):
+        return Decision(False, False if paused else None)
     inactive = {name: target is not TargetState.STARTED for name, target in targets.items() if name not in moved}
     if not inactive:
         return Decision(True, None if paused else True) if targets else Decision(None)
@@ -127,6 +132,12 @@ def targets_by_dag(state: ClusterState, taken: Collection[str] = ()) -> dict[str
 def moved_away(state: ClusterState) -> set[str]:
     """Return the connectors that have moved to another cluster."""
     return {name for name in state.names() if moved_to(state.entry(name)) is not None}
+
+
+def moving(state: ClusterState) -> set[str]:
+    """Return the connectors that are stopped here while they move, and shall run in the end."""
+    entries = (state.entry(name) for name in state.names())
+    return {each.name for each in entries if each and is_moving(each)}
 
 
 @dataclass(frozen=True, slots=True)

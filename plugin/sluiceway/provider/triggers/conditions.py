@@ -12,6 +12,7 @@ from dataclasses import dataclass, fields
 from typing import Any, ClassVar, Protocol
 
 from sluiceway.errors import NotFoundError
+from sluiceway.herder.moved import is_moving
 from sluiceway.provider.progress.cluster_view import ConnectorStates, DriverSeen
 from sluiceway.provider.progress.connector_progress import ConnectorProgress
 from sluiceway.storage.model import ConnectorEntry, State, TargetState
@@ -187,6 +188,8 @@ class DriverEndedCondition:
             return ConditionResult(False, f"{_TOO_LONG}{left}", failed=True)
         if driver.lives:
             return ConditionResult(False, f"a driver runs, generation {driver.generation}")
+        if is_moving(entry):
+            return ConditionResult(False, "the connector is stopped while it moves")
         if entry.target_state is not TargetState.STARTED:
             return ConditionResult(True, f"no driver runs, and the target state is {entry.target_state.value}")
         if self.hosted and entry.application is None:

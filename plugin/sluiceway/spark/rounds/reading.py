@@ -16,7 +16,7 @@ from sluiceway.api import ColumnBatch, NotColumnar, RowFormReason, SinkRecord
 from sluiceway.api.data_frames import DataFrameSinkTask
 from sluiceway.columns.defaults import with_defaults
 from sluiceway.columns.refused_values import refused_values
-from sluiceway.config.variables import resolver
+from sluiceway.config.variables import resolution_for_use
 from sluiceway.data import Schema, Type
 from sluiceway.data.null_values import null_value_schema
 from sluiceway.data.schema_advice import schema_advice
@@ -86,7 +86,7 @@ class ReadRanges:
         log_to_stderr(f"[{self.spec.id.connector}|task-{self.spec.id.task}] ")
         raise_gc_threshold()
         use_plugin_path(self.spec.worker.raw)
-        spec = replace(self.spec, config=resolver(self.spec.worker).resolve(self.spec.config))
+        spec = replace(self.spec, config=resolution_for_use(self.spec.worker, self.spec.config).config)
         for batch in batches:
             for number in map(int, batch.column(0).to_numpy()):
                 with ExitStack() as resources:

@@ -16,7 +16,7 @@ from sluiceway.api import Column, ColumnBatch, NotColumnar, OffsetStorageReader,
 from sluiceway.api.data_frames import Offsets, Round, SplitReader
 from sluiceway.columns.arrow_schema import arrow_type
 from sluiceway.columns.refused_values import refused_values
-from sluiceway.config.variables import resolver
+from sluiceway.config.variables import resolution_for_use
 from sluiceway.data import Schema
 from sluiceway.errors import ConnectError, FencedError, RetriableError, trace_of
 from sluiceway.herder.plugin_path import use_plugin_path
@@ -166,7 +166,7 @@ class ProduceSplits:
         log_to_stderr(f"[{spec.id.connector}|task-{spec.id.task}] ")
         raise_gc_threshold()
         use_plugin_path(spec.worker.raw)
-        spec = replace(spec, config=resolver(spec.worker).resolve(spec.config))
+        spec = replace(spec, config=resolution_for_use(spec.worker, spec.config).config)
         services = self.assignment.services.open(self.assignment.spec)
         try:
             with ExitStack() as resources:

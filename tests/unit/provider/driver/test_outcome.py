@@ -13,6 +13,7 @@ from sluiceway.storage.model import ConnectorEntry, TargetState
 RUNS = ConnectorEntry("c", {}, TargetState.STARTED)
 PAUSED = ConnectorEntry("c", {}, TargetState.PAUSED)
 STOPPED = ConnectorEntry("c", {}, TargetState.STOPPED)
+MOVING = ConnectorEntry("c", {"sluiceway.migrate.state": "RUNNING"}, TargetState.STOPPED)
 
 
 @pytest.mark.parametrize(
@@ -22,6 +23,8 @@ STOPPED = ConnectorEntry("c", {}, TargetState.STOPPED)
         (True, RUNS, NextAction.RESCHEDULE),
         (False, PAUSED, NextAction.RESCHEDULE),
         (False, STOPPED, NextAction.RESCHEDULE),
+        (False, MOVING, NextAction.START),
+        (True, MOVING, NextAction.RESCHEDULE),
         (False, None, NextAction.RESCHEDULE),
     ],
 )
@@ -77,4 +80,5 @@ def test_a_connector_that_moved_into_a_shared_application_is_left_to_it(
 @pytest.mark.parametrize(("exit_code", "batch"), [(0, NextAction.SUCCEED), (1, NextAction.FAIL_DIED), (-9, NextAction.FAIL_DIED)])
 def test_the_same_task_starts_a_long_running_driver_again(exit_code: int, batch: NextAction) -> None:
     assert after_end(exit_code=exit_code, bounded=False, dag_paused=False, entry=RUNS) is NextAction.RESTART
+    assert after_end(exit_code=exit_code, bounded=False, dag_paused=False, entry=MOVING) is NextAction.RESTART
     assert after_end(exit_code=exit_code, bounded=True, dag_paused=False, entry=RUNS) is batch

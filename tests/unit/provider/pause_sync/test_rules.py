@@ -14,8 +14,10 @@ from sluiceway.provider.pause_sync.rules import (
     decide,
     generated,
     is_newer,
+    moving,
     targets_by_dag,
 )
+from sluiceway.storage.memory import MemoryConfigBackingStore
 from sluiceway.storage.model import ClusterState, ConnectorEntry, TargetState
 
 STARTED, PAUSED, STOPPED = TargetState.STARTED, TargetState.PAUSED, TargetState.STOPPED
@@ -89,6 +91,37 @@ def test_no_flag_starts_a_connector_that_has_moved(agreed: bool | None, newer: b
     assert decide(agreed, True, stopped, flag_is_newer=newer, moved={"c"}) == Decision(True)
     others = {**stopped, "d": TargetState.STARTED}
     assert decide(agreed, False, others, flag_is_newer=newer, moved={"c"}) == Decision(False)
+
+
+@pytest.mark.parametrize("agreed", [None, False, True])
+@pytest.mark.parametrize("newer", [False, True])
+@pytest.mark.parametrize("other", [{}, {"d": TargetState.STOPPED}, {"d": TargetState.STARTED}])
+def test_the_dag_of_a_moving_connector_runs_and_changes_nothing(
+    agreed: bool | None, newer: bool, other: dict[str, TargetState]
+) -> None:
+    targets = {"c": TargetState.STOPPED, **other}
+    assert decide(agreed, True, targets, flag_is_newer=newer, moving={"c"}) == Decision(False, set_paused=False)
+    assert decide(agreed, False, targets, flag_is_newer=newer, moving={"c"}) == Decision(False)
+
+
+@pytest.mark.parametrize(
+    ("mark", "target", "expected"),
+    [
+        ("RUNNING", TargetState.STOPPED, {"c"}),
+        ("FAILED", TargetState.STOPPED, {"c"}),
+        ("PAUSED", TargetState.STOPPED, set()),
+        ("STOPPED", TargetState.STOPPED, set()),
+        ("RUNNING", TargetState.STARTED, set()),
+    ],
+)
+def test_only_a_connector_that_a_move_has_stopped_and_will_start_is_moving(
+    mark: str, target: TargetState, expected: set[str]
+) -> None:
+    store = MemoryConfigBackingStore()
+    store.put_connector("c", {"name": "c", "sluiceway.migrate.state": mark}, target)
+    store.put_connector("e", {"name": "e", "sluiceway.migrate.state": mark, "airflow.mode": "micro-batch"}, target)
+    store.put_connector("d", {"name": "d"}, TargetState.STOPPED)
+    assert moving(store.snapshot()) == expected
 
 
 def test_pausing_a_dag_of_two_connectors_pauses_both_and_leaves_a_stopped_one() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from types import SimpleNamespace
 from typing import Any
 
@@ -46,8 +47,10 @@ class View:
         driver: DriverSeen | None = None,
         target: str | None = "STARTED",
         application: str | None = "small",
+        config: Mapping[str, str] | None = None,
     ) -> None:
         self._application = application
+        self._config = config or {}
         self._position = position
         self._driver = driver or DriverSeen(False)
         self._target = target
@@ -58,7 +61,9 @@ class View:
 
     def entry(self, name: str) -> ConnectorEntry | None:
         return (
-            None if self._target is None else ConnectorEntry(name, {}, TargetState(self._target), application=self._application)
+            None
+            if self._target is None
+            else ConnectorEntry(name, self._config, TargetState(self._target), application=self._application)
         )
 
     def driver(self, name: str) -> DriverSeen:
@@ -142,6 +147,11 @@ def test_the_condition_is_met_when_the_driver_has_ended(
     condition: DriverEndedCondition, driver: DriverSeen, target: str | None, ended: bool
 ) -> None:
     assert _met(condition, View(driver=driver, target=target)) is ended
+
+
+def test_the_task_of_a_connector_that_is_stopped_while_it_moves_waits() -> None:
+    moving = View(driver=DriverSeen(False, 4), target="STOPPED", config={"sluiceway.migrate.state": "RUNNING"})
+    assert not _met(DriverEndedCondition("c", 3, PAST), moving)
 
 
 @pytest.mark.parametrize("hosted", [False, True])

@@ -1,0 +1,193 @@
+"""Measures a move of connectors that are under load from a real Kafka Connect cluster to a stack, and back.
+
+Run: python tests/benchmarks/bench_migrate.py [--connectors 20] [--rate 50] [--own] [--parallel 8]
+
+Half of the connectors are sources of growing files, half are sinks to files, each with so many records a second. On the stack
+they share one application, or have one each (``--own``). A connector's standstill is the longest time between two of its
+records while the command ran: by the records' timestamps for a source, by the growth of its file for a sink.
+
+Limits: 60 s each way; a standstill of 2 s (median) and 5 s (most), or 8 s with applications of their own; nothing lost or
+repeated.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import itertools
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent.parent))
+
+from confluent_kafka import Consumer, Producer, TopicPartition
+
+from support import peer
+from support.eventually import eventually
+from support.faults.cluster import Cluster
+from support.migration import file_sink, file_source, lines_of
+from support.stack import RunningStack
+
+STRINGS = dict.fromkeys(("key.converter", "value.converter"), "org.apache.kafka.connect.storage.StringConverter")
+MOVE_LIMIT, MEDIAN_LIMIT, MOST_LIMIT, OWN_LIMIT = 60.0, 2.0, 5.0, 8.0
+_LOOK_SECONDS = 0.02
+
+
+class Load:
+    """Writes lines to the sources' files and records to the sinks' topics, and looks at the sinks' files, until it is closed."""
+
+    def __init__(self, bootstrap: str, folder: Path, pairs: int, rate: float) -> None:
+        self.sources = {f"source-{number}": folder / f"source-{number}.txt" for number in range(pairs)}
+        self.sinks = {f"sink-{number}": folder / f"sink-{number}.txt" for number in range(pairs)}
+        self.written = 0
+        self.growth: dict[str, list[float]] = {name: [] for name in self.sinks}
+        self._bootstrap, self._rate = bootstrap, rate
+        cluster = Cluster(bootstrap)
+        for name in self.sinks:
+            cluster.create(f"to-{name}")
+        for file in (*self.sources.values(), *self.sinks.values()):
+            file.touch()
+        self._end = threading.Event()
+        self._threads = [threading.Thread(target=run, daemon=True) for run in (self._write, self._look)]
+        for thread in self._threads:
+            thread.start()
+
+    def configs(self) -> dict[str, dict[str, str]]:
+        sources = {name: dict(file_source(file, f"from-{name}")) for name, file in self.sources.items()}
+        return sources | {name: dict(file_sink(file, f"to-{name}")) for name, file in self.sinks.items()}
+
+    def _write(self) -> None:
+        producer = Producer({"bootstrap.servers": self._bootstrap, "linger.ms": 5})
+        with contextlib.ExitStack() as stack:
+            files = [stack.enter_context(file.open("a", buffering=1)) for file in self.sources.values()]
+            began = time.monotonic()
+            while not self._end.wait(max(0.0, began + self.written / self._rate - time.monotonic())):
+                line = f"line {self.written}"
+                for file in files:
+                    file.write(f"{line}\n")
+                for name in self.sinks:
+                    producer.produce(f"to-{name}", line)
+                producer.poll(0)
+                self.written += 1
+        producer.flush(30)
+
+    def _look(self) -> None:
+        sizes = dict.fromkeys(self.sinks, 0)
+        while not self._end.wait(_LOOK_SECONDS):
+            for name, file in self.sinks.items():
+                if (size := file.stat().st_size) != sizes[name]:
+                    sizes[name] = size
+                    self.growth[name].append(time.time())
+
+    def close(self) -> None:
+        self._end.set()
+        for thread in self._threads:
+            thread.join()
+
+    def values(self) -> dict[str, list[tuple[float, str]]]:
+        """Return the records of each source: seconds since the epoch, and line."""
+        consumer = Consumer({"bootstrap.servers": self._bootstrap, "group.id": "bench-migrate", "enable.auto.commit": False})
+        found: dict[str, list[tuple[float, str]]] = {}
+        for name in self.sources:
+            place = TopicPartition(f"from-{name}", 0, 0)
+            end = consumer.get_watermark_offsets(place, timeout=30)[1]
+            consumer.assign([place])
+            records = found[name] = []
+            while len(records) < end:
+                for message in consumer.consume(10_000, 1.0):
+                    records.append((message.timestamp()[1] / 1000, (message.value() or b"").decode()))
+        consumer.close()
+        return found
+
+
+def standstill(moments: Sequence[float], began: float, ended: float) -> float:
+    """Return the longest time between two moments, of those from just before ``began`` to just after ``ended``."""
+    near = [each for each in moments if began - 5 <= each <= ended + 5]
+    return max((later - earlier for earlier, later in itertools.pairwise(near)), default=float("inf"))
+
+
+def errors(load: Load) -> Iterator[str]:
+    """Wait until every line has arrived, and yield what was lost or repeated."""
+    wanted = {f"line {number}" for number in range(load.written)}
+
+    def arrived() -> bool:
+        return all(wanted <= set(lines_of(file)) for file in load.sinks.values()) and all(
+            wanted <= {value for _, value in records} for records in load.values().values()
+        )
+
+    with contextlib.suppress(AssertionError):
+        eventually(arrived, within=60, what="all lines")
+    found = {name: lines_of(file) for name, file in load.sinks.items()}
+    found |= {name: [value for _, value in records] for name, records in load.values().items()}
+    for name, lines in found.items():
+        lost, repeated = len(wanted - set(lines)), sum(count - 1 for count in Counter(lines).values())
+        if lost or repeated:
+            yield f"{name}: {lost} lost, {repeated} repeated"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--connectors", type=int, default=20)
+    parser.add_argument("--rate", type=float, default=50.0, help="records per second of each connector")
+    parser.add_argument("--own", action="store_true", help="each connector has an application of its own")
+    parser.add_argument("--parallel", type=int, help="connectors that move side by side")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="bench-migrate-") as folder:
+        worker = {**STRINGS, **({} if options.own else {"sluiceway.application.default": "small"})}
+        home = Path(folder) / "stack"
+        home.mkdir()
+        stack = RunningStack(home, worker=worker)
+        try:
+            return measure(stack, Path(folder), options)
+        finally:
+            stack.close()
+
+
+def measure(stack: RunningStack, folder: Path, options: argparse.Namespace) -> int:
+    bootstrap = stack.addresses.bootstrap
+    topics = ("theirs-configs", "theirs-offsets", "theirs-status")
+    load = Load(bootstrap, folder, options.connectors // 2, options.rate)
+    windows: list[tuple[str, float, float]] = []
+    bad = False
+    try:
+        with peer.PeerDistributed(bootstrap, "theirs", folder / "peer", topics, STRINGS) as theirs:
+            configs = load.configs()
+            for name, config in configs.items():
+                peer.put_config(theirs.rest, name, config)
+            for name in configs:
+                peer.wait_for_state(theirs.rest, name, "RUNNING")
+            time.sleep(5)  # a stretch of undisturbed flow
+            command = [sys.executable, "-m", "sluiceway.cli.main", "migrate", "--from", theirs.rest, "--to", stack.addresses.rest]
+            command += ["--execute", "--all"] + ([f"--parallel={options.parallel}"] if options.parallel else [])
+            for way, more in (("there", []), ("back", ["--back"])):
+                began = time.time()
+                done = subprocess.run([*command, *more], capture_output=True, text=True, check=False)
+                windows.append((way, began, time.time()))
+                print(done.stdout, done.stderr, sep="\n", file=sys.stderr)
+                bad |= done.returncode != 0
+                time.sleep(8)
+            load.close()
+            wrong = list(errors(load))
+            moments = {name: [at for at, _ in records] for name, records in load.values().items()} | load.growth
+    finally:
+        load.close()
+    for way, began, ended in windows:
+        still = {name: standstill(times, began, ended) for name, times in moments.items()}
+        median, most = statistics.median(still.values()), max(still.values())
+        limit = OWN_LIMIT if options.own else MOST_LIMIT
+        bad |= ended - began > MOVE_LIMIT or most > limit or (not options.own and median > MEDIAN_LIMIT)
+        print(f"{way}: {len(still)} connectors in {ended - began:.1f} s; standstill median {median:.1f} s, most {most:.1f} s")
+        print("  " + ", ".join(f"{name} {seconds:.1f}" for name, seconds in sorted(still.items(), key=lambda each: -each[1])[:6]))
+    print("\n".join(wrong) or f"{load.written} records of each connector: 0 lost, 0 repeated")
+    return int(bad or bool(wrong))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
