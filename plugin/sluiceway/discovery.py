@@ -30,6 +30,9 @@ CONNECT_VERSION = "4.3.0"
 UNDEFINED_VERSION = "undefined"
 """Connect's version of a plugin that has none."""
 
+PYTHON, JAVA = "python", "java"
+"""The languages of plugins, as the REST API names them."""
+
 _KAFKA = "org.apache.kafka."
 
 
@@ -271,8 +274,8 @@ def java_name(cls: type) -> str:
 
 
 def language_of(cls: type) -> str:
-    """Return the language of a plugin's class: ``java`` for a class in a jar, or ``python``."""
-    return "java" if hasattr(cls, "plugin") else "python"
+    """Return the language of a plugin's class: that of a class in a jar, or Python."""
+    return JAVA if hasattr(cls, "plugin") else PYTHON
 
 
 def version_of(cls: type) -> str:

@@ -12,6 +12,7 @@ from sluiceway.cli.secrets import DeclaredPasswords, shown
 from sluiceway.config.connector import APPLICATION
 from sluiceway.config.similar_classes import with_similar_classes
 from sluiceway.config.unknown_keys import unknown_keys
+from sluiceway.discovery import JAVA
 from sluiceway.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -71,22 +72,34 @@ class Findings:
         return found | {key: value for key, value in more.items() if value is not None}
 
 
-def checked(api: ConnectClient, name: str, config: Mapping[str, str]) -> Findings:
-    """Validate a config on the server. Raises RestError, and ConfigError if the config has no ``connector.class``."""
+def checked(api: ConnectClient, name: str, config: Mapping[str, str], *, reads_others: bool = False) -> Findings:
+    """Validate a config on the server. Raises RestError, and ConfigError if the config has no ``connector.class``.
+
+    ``reads_others`` as in ``unknown_keys``; also if the server says that it uses a Java plugin.
+    """
     if not config.get(_CLASS):
         raise ConfigError(f"Connector {name} has no {_CLASS}. Add it to the config.")
     with naming_refused(name):
         answer = api.validate(config[_CLASS], config)
-    found = findings(name, config, answer)
+    used = _used(api, config[_CLASS], config.get(_VERSION))
+    reads_others = reads_others or used.get("language") == JAVA
+    found = findings(name, config, answer, reads_others=reads_others)
     if found.warnings:  # an older Kafka Connect does not validate the keys of converters, but says which are passwords
-        found = findings(name, config, answer, DeclaredPasswords(api).keys(config))
-    return replace(found, note=note_on_class(api, config[_CLASS], config.get(_VERSION)))
+        found = findings(name, config, answer, DeclaredPasswords(api).keys(config), reads_others=reads_others)
+    return replace(found, note=used.get("note"))
 
 
-def findings(name: str, config: Mapping[str, str], answer: Mapping[str, Any], passwords: Collection[str] = ()) -> Findings:
+def findings(
+    name: str,
+    config: Mapping[str, str],
+    answer: Mapping[str, Any],
+    passwords: Collection[str] = (),
+    *,
+    reads_others: bool = False,
+) -> Findings:
     """Return the findings in the server's response to a validation, with secrets masked. No I/O.
 
-    ``passwords`` are the keys of type password besides those in the response.
+    ``passwords`` are the keys of type password besides those in the response, ``reads_others`` as in ``unknown_keys``.
     """
     definitions = [each["definition"] for each in answer["configs"] if each["definition"]]  # null for an undefined key
     secret = {*passwords, *(each["name"] for each in definitions if each.get("type") == "PASSWORD")}
@@ -101,7 +114,7 @@ def findings(name: str, config: Mapping[str, str], answer: Mapping[str, Any], pa
         for text in each["value"]["errors"]
     ]
     wrong = {each.key for each in errors}
-    unknown = unknown_keys(config, {each["name"] for each in definitions})
+    unknown = unknown_keys(config, {each["name"] for each in definitions}, reads_others=reads_others)
     warnings = [Finding(key, shown_value(key), _unknown(similar)) for key, similar in unknown.items() if key not in wrong]
     return Findings(name, errors, warnings, _application(answer))
 
@@ -119,15 +132,19 @@ def print_unread_keys(api: ConnectClient, name: str, config: Mapping[str, str], 
         say(line)
 
 
-def note_on_class(api: ConnectClient, name: str, version: str | None = None) -> str | None:
+def note_on_class(api: ConnectClient, name: str) -> str | None:
     """Return which of two classes the server uses, and how to use the other one. A Kafka Connect worker has no two."""
+    return _used(api, name).get("note")
+
+
+def _used(api: ConnectClient, name: str, version: str | None = None) -> dict[str, Any]:
+    """Return what the server says of the class that it uses; nothing if it is Kafka Connect, whose classes are in Java."""
     from sluiceway.rest.client import RestError
 
     try:
-        found: str | None = api.plugin_implementation(name, version).get("note")
+        return api.plugin_implementation(name, version)
     except RestError:
-        return None
-    return found
+        return {}
 
 
 def _application(answer: Mapping[str, Any]) -> str | None:

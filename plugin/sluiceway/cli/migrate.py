@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from sluiceway.cli.migration import Move
     from sluiceway.cli.migration_cluster import Cluster
     from sluiceway.cli.migration_report import ConnectorReport
+    from sluiceway.cli.migration_workers import Difference
 
 _DESCRIPTION = (
     "Report what happens to the connectors of a Kafka Connect cluster here: which plugins run them, which are missing, and "
@@ -66,7 +67,20 @@ def register(subparsers: Subparsers) -> None:
         "--connect-worker-config",
         type=Path,
         metavar="FILE",
-        help="worker file of the Kafka Connect cluster; adds its internal topics and converters to the report",
+        help="worker file of the cluster of --from; adds its internal topics and converters to the report",
+    )
+    parser.add_argument(
+        "--worker-config",
+        type=Path,
+        metavar="FILE",
+        help="worker file of the cluster of --to, to be compared with the other one (default: that of 'sluiceway up' if it is "
+        "that cluster)",
+    )
+    parser.add_argument(
+        "--accept",
+        metavar="KEYS",
+        default="",
+        help="keys of the worker files, separated by commas, in which they may differ although connectors then have other bytes",
     )
     add_output(parser)
     parser.add_argument("--json", dest="output", action="store_const", const="json", help="the same as --output json")
@@ -115,10 +129,12 @@ def _report(options: argparse.Namespace, source: Cluster, target: Cluster) -> in
     from sluiceway.cli.secrets import DeclaredPasswords
 
     _refuse_other_kafka(source, target)
-    reports = _reports(options, source, target)
-    file = _worker_file(options)
+    found = _differences(options, source, target)
+    reports = _reports(options, source, target, found)
+    file = _worker_files(options)[0]
     passwords = {key for each in (source, target) for key in DeclaredPasswords(each.api).keys(file)}
-    notes = [_clusters_text(source, target), *_version_notes(source), *worker_notes(reports, file, passwords)]
+    notes = [_clusters_text(source, target), *_version_notes(source)]
+    notes += [*worker_notes(reports, file, passwords, compared=found is not None), *_difference_notes(found)]
     shared = _is_shared(source, target)
     if shared:
         notes.append(_SHARED)
@@ -130,6 +146,7 @@ def _report(options: argparse.Namespace, source: Cluster, target: Cluster) -> in
         print(f"\n{sum(report.movable for report in reports)} of {len(reports)} connectors can move")
     else:
         document = {"shared_topics": shared, "notes": notes, "connectors": [report.to_json() for report in reports]}
+        document |= {} if found is None else {"worker_differences": [each.to_json() for each in found]}
         print(text(document, options.output))
     return _ALL if all(report.movable for report in reports) else _SOME
 
@@ -146,7 +163,10 @@ def _execute(options: argparse.Namespace, source: Cluster, target: Cluster) -> i
     _refuse_old(source, target)
     began = time.monotonic()
     names = _names(options, source, target)
-    unmovable = {report.name: report for report in _reports(options, source, target) if not report.movable}
+    found = _differences(options, source, target)
+    for line in _difference_notes(found):
+        _progress_line(options, line)
+    unmovable = {report.name: report for report in _reports(options, source, target, found) if not report.movable}
     for report in unmovable.values():
         _progress_line(options, "\n".join([f"{report.name}: cannot move, nothing was changed", *report.details()[1:]]))
     moves = [Move(name, error="It cannot move. Nothing was changed.") for name in unmovable]
@@ -221,18 +241,62 @@ def _matching(given: str, names: Sequence[str]) -> Sequence[str]:
     return [given] if given in names else [name for name in names if fnmatchcase(name, given)] or [given]
 
 
-def _reports(options: argparse.Namespace, source: Cluster, target: Cluster) -> list[ConnectorReport]:
+def _reports(
+    options: argparse.Namespace, source: Cluster, target: Cluster, found: Sequence[Difference] | None
+) -> list[ConnectorReport]:
+    from dataclasses import replace
+
     from sluiceway.cli.migration_survey import Survey
+    from sluiceway.config.parsing import parse_list
 
     infos = source.api.infos()
     survey = Survey(source, target)
-    return [survey.report(infos[name]) for name in _names(options, source, target) if name in infos]
+    accepted = parse_list(options.accept)
+
+    def differing(name: str) -> list[str]:
+        return [each.key for each in found or () if each.bytes and name in each.connectors and each.key not in accepted]
+
+    reports = [survey.report(infos[name]) for name in _names(options, source, target) if name in infos]
+    return [replace(report, differing=differing(report.name)) for report in reports]
 
 
-def _worker_file(options: argparse.Namespace) -> Mapping[str, str] | None:
+def _differences(options: argparse.Namespace, source: Cluster, target: Cluster) -> list[Difference] | None:
+    """Compare the worker files for the chosen connectors; None if one of them is not known."""
+    from sluiceway.cli.migration_workers import differences
+    from sluiceway.cli.secrets import DeclaredPasswords
+
+    there, here = _worker_files(options)
+    if there is None or here is None:
+        return None
+    names, infos = _names(options, source, target), source.api.infos()
+    passwords = {key for each in (source, target) for file in (there, here) for key in DeclaredPasswords(each.api).keys(file)}
+    return differences(there, here, {name: infos[name] for name in names if name in infos}, passwords)
+
+
+def _difference_notes(found: Sequence[Difference] | None) -> list[str]:
+    if found is None:
+        return []
+    return [each.text() for each in found] or ["The worker files agree in what these connectors take from them."]
+
+
+def _worker_files(options: argparse.Namespace) -> tuple[Mapping[str, str] | None, Mapping[str, str] | None]:
+    """Return the worker files of the source and the target, as far as they are known."""
     from sluiceway.config.properties import read_properties
 
-    return None if options.connect_worker_config is None else read_properties(options.connect_worker_config)
+    files = [options.connect_worker_config, options.worker_config or _local_worker_file(options.target)]
+    there, here = (None if each is None else read_properties(each) for each in files)
+    return (here, there) if options.back else (there, here)
+
+
+def _local_worker_file(server: str | None) -> Path | None:
+    """Return the worker file of the stack of ``sluiceway up``, if its REST API has this address or none is given."""
+    from sluiceway.folders import state_home
+    from sluiceway.stack.addresses import recorded, running_rest
+
+    running, addresses = running_rest(state_home()), recorded(state_home())
+    if running is None or addresses is None or server not in (None, running):
+        return None
+    return Path(addresses.worker_file)
 
 
 def _is_shared(source: Cluster, target: Cluster) -> bool:

@@ -65,6 +65,8 @@ class ConnectorReport:
     findings: Findings
     inherited: Sequence[str] = field(default=())
     """Converter keys that it takes from the worker's config."""
+    differing: Sequence[str] = field(default=())
+    """Keys in which the worker files differ so that it would have other bytes on the target, and that nobody has accepted."""
 
     @property
     def missing(self) -> list[Part]:
@@ -72,7 +74,7 @@ class ConnectorReport:
 
     @property
     def movable(self) -> bool:
-        return not self.missing and not self.findings.errors
+        return not self.missing and not self.findings.errors and not self.differing
 
     def row(self) -> tuple[str, ...]:
         """Return the connector's row below ``HEAD``."""
@@ -89,6 +91,7 @@ class ConnectorReport:
             "plugin.path, and restart the target's REST API"
             for part in self.missing
         ]
+        lines += [f"  differs  {key} of the worker files, see above: other bytes at the target" for key in self.differing]
         for kind, found in (("error", self.findings.errors), ("warning", self.findings.warnings)):
             for each in found:
                 value = "" if each.value is None else f"={each.value}"
@@ -104,6 +107,7 @@ class ConnectorReport:
             "movable": self.movable,
             "plugins": [part.to_json() for part in self.parts],
             "worker_converters": list(self.inherited),
+            "worker_differences": list(self.differing),
         }
 
 
@@ -154,15 +158,19 @@ def report_rows(reports: Sequence[ConnectorReport]) -> Rows:
 
 
 def worker_notes(
-    reports: Sequence[ConnectorReport], worker_config: Mapping[str, str] | None, passwords: Container[str] = ()
+    reports: Sequence[ConnectorReport],
+    worker_config: Mapping[str, str] | None,
+    passwords: Container[str] = (),
+    *,
+    compared: bool = False,
 ) -> list[str]:
     """Return remarks about settings that are not in the connectors' configs, but in the file of the source's workers.
 
-    ``passwords`` are the keys of type password in that file.
+    ``passwords`` are the keys of type password in that file. ``compared`` is whether the target's file is known, too.
     """
     notes = []
     inheriting = [report.name for report in reports if report.inherited]
-    if inheriting:
+    if inheriting and not compared:
         known = "" if worker_config is None else f": {_settings(worker_config, passwords)}"
         notes.append(
             f"{len(inheriting)} connector(s) use the converters of the worker file ({', '.join(inheriting)}). "
@@ -172,7 +180,7 @@ def worker_notes(
         return notes
     topics = ", ".join(worker_config.get(f"{kind}.storage.topic", "?") for kind in ("config", "offset", "status"))
     notes.append(f"Internal topics of the source: {topics}; group.id={worker_config.get('group.id', '?')}.")
-    if worker_config.get("config.providers"):
+    if worker_config.get("config.providers") and not compared:
         notes.append(f"The target's worker file must have the same config.providers={worker_config['config.providers']}.")
     return notes
 

@@ -41,7 +41,9 @@ class Survey:
         """Return the report on one connector, given its entry of ``GET /connectors?expand=info``."""
         name, config = info["name"], View.of(info["config"], {}).config
         found = {key: self._implementation(each, wanted_version(config, key)) for key, each in plugin_keys(config).items()}
-        findings = checked(self._target.api, name, config) if found[CLASS] is not None else Findings(name, [], [])
+        findings = Findings(name, [], [])
+        if (used := found[CLASS]) is not None:
+            findings = checked(self._target.api, name, config, reads_others=used.language == JAVA)
         state = View.of({}, self._statuses.get(name, {})).state
         return connector_report({**info, "config": config}, state, self._plugins, found, findings)
 

@@ -54,12 +54,18 @@ def policy_of(config: Mapping[str, str | None], worker: Mapping[str, str]) -> st
     return str(UNKNOWN_KEYS.parse({} if given is None else {POLICY: given})[POLICY])
 
 
-def unknown_keys(config: Mapping[str, str | None], defined: Collection[str]) -> dict[str, str | None]:
-    """Return the keys of a config that nothing defines, each with the most similar defined key or None."""
+def unknown_keys(
+    config: Mapping[str, str | None], defined: Collection[str], *, reads_others: bool = False
+) -> dict[str, str | None]:
+    """Return the keys of a config that nothing defines, each with the most similar defined key or None.
+
+    ``reads_others`` is whether the connector may read keys that it does not define, as Java plugins do. Then only those are
+    returned that are almost equal to a defined one.
+    """
     own = (*_OPEN, *(f"{name}." for name in parse_list(config.get("converters"))))  # Debezium's converters have keys of their own
     # Of the open prefixes, only "sluiceway." is of keys that this project defines.
     guessed = (key for key in config if key.startswith("sluiceway.") or not key.startswith(own))
-    return {**unknown_among(guessed, defined, own), **_misspelt_of_plugins(config, defined)}
+    return {**unknown_among(guessed, defined, ("",) if reads_others else own), **_misspelt_of_plugins(config, defined)}
 
 
 def _misspelt_of_plugins(config: Mapping[str, str | None], defined: Collection[str]) -> dict[str, str | None]:

@@ -9,8 +9,9 @@ from sluiceway.api import Connector
 from sluiceway.config.connector import OWN
 from sluiceway.config.definition import ConfigDef, ConfigKey
 from sluiceway.config.masking import shown
-from sluiceway.config.unknown_keys import FAIL, IGNORE, policy_of, unknown_key_text, unknown_keys
+from sluiceway.config.unknown_keys import FAIL, IGNORE, WARN, policy_of, unknown_key_text, unknown_keys
 from sluiceway.config.worker import WorkerConfig
+from sluiceway.discovery import JAVA, language_of
 from sluiceway.errors import ConfigError
 from sluiceway.herder.config_infos import ConfigInfo, ConfigValueInfo
 from sluiceway.herder.enrichment import Config, framework_def
@@ -34,7 +35,8 @@ def refused_keys(config: Config, definition: ConfigDef, worker: WorkerConfig) ->
 def report_unknown_keys(name: str, config: Mapping[str, str], connector: type[Connector], worker: WorkerConfig) -> None:
     """Log the unknown keys of a connector that starts. Raises ConfigError if its config or its worker refuses them."""
     policy = policy_of(config, worker.raw)
-    found = _unknown(config, (*framework_def(connector, config, worker), *connector.config_def()), policy)
+    in_java = language_of(connector) == JAVA and policy == WARN
+    found = _unknown(config, (*framework_def(connector, config, worker), *connector.config_def()), policy, in_java)
     texts = [unknown_key_text(key, similar) for key, similar in found.items()]
     if texts and policy == FAIL:
         raise ConfigError(f"Connector {name}: {' '.join(texts)}")
@@ -42,5 +44,6 @@ def report_unknown_keys(name: str, config: Mapping[str, str], connector: type[Co
         log.warning("[%s|worker] %s", name, text)
 
 
-def _unknown(config: Config, definition: Iterable[ConfigKey], policy: str) -> dict[str, str | None]:
-    return {} if policy == IGNORE else unknown_keys(config, {key.name for key in (*definition, *OWN)})
+def _unknown(config: Config, definition: Iterable[ConfigKey], policy: str, reads_others: bool = False) -> dict[str, str | None]:
+    defined = {key.name for key in (*definition, *OWN)}
+    return {} if policy == IGNORE else unknown_keys(config, defined, reads_others=reads_others)

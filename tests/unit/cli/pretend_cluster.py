@@ -32,6 +32,8 @@ class PretendCluster:
             PYTHON_SOURCE: {"language": "python", "version": "4.3.0", "location": None}
         }
         self.errors: list[str] = []
+        self.undefined: set[str] = set()
+        """Keys that no validation lists."""
         self.passwords: dict[str, list[str]] = {}
         """The keys of type password of a class."""
 
@@ -138,7 +140,9 @@ class PretendCluster:
 
     def validate(self, _plugin: str, config: Mapping[str, str]) -> dict[str, Any]:
         values: list[dict[str, dict[str, Any]]] = [
-            {"definition": {"name": key, "type": "STRING"}, "value": {"name": key, "errors": []}} for key in config
+            {"definition": {"name": key, "type": "STRING"}, "value": {"name": key, "errors": []}}
+            for key in config
+            if key not in self.undefined
         ]
         values[0]["value"]["errors"] = self.errors
         return {"configs": values}

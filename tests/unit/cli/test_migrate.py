@@ -12,7 +12,7 @@ import pytest
 from sluiceway.cli.main import main
 from sluiceway.rest.client import RestError
 from unit.cli.pretend_client import out
-from unit.cli.pretend_cluster import JAVA_SOURCE, PretendCluster
+from unit.cli.pretend_cluster import JAVA_SOURCE, PYTHON_SOURCE, PretendCluster
 
 THEIRS, OURS = "http://connect:8083", "http://ours"
 MIGRATE = ("migrate", "--from", THEIRS, "--to", OURS)
@@ -97,6 +97,63 @@ def test_connectors_that_can_move_are_moved_and_moved_back(clusters: Clusters, c
     assert list(source.configs) == ["b"]
     assert main([*MIGRATE, "--execute", "--connectors", "a", "--delete-source"]) == 0, "again"
     assert target.states["a"] == "RUNNING"
+
+
+@pytest.mark.parametrize(("language", "warns"), [("python", True), ("java", False)])
+def test_keys_that_a_java_plugin_may_read_are_not_called_useless(
+    clusters: Clusters, capsys: pytest.CaptureFixture[str], language: str, warns: bool
+) -> None:
+    source, target = clusters
+    source.add("a", **{"raw.setting": "x"})
+    target.undefined = source.undefined = {"raw.setting"}
+    target.implementations[PYTHON_SOURCE] = {"language": language, "version": "4.3.0", "location": None}
+    assert main(MIGRATE) == 0
+    assert any("raw.setting" in line for line in out(capsys)) is warns
+    assert main([*MIGRATE, "--execute", "--all"]) == 0
+    out(capsys)
+    assert main([*MIGRATE, "--back"]) == 0, "to Kafka Connect, whose plugins are all in Java"
+    assert not any("raw.setting" in line for line in out(capsys))
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> list[str]:
+    """Return the options for two worker files with other converters."""
+    for name, converter in (("there", "StringConverter"), ("here", "JsonConverter")):
+        (tmp_path / name).write_text(f"value.converter={converter}\noffset.flush.interval.ms={len(name)}\n")
+    return ["--connect-worker-config", str(tmp_path / "there"), "--worker-config", str(tmp_path / "here")]
+
+
+def test_connectors_that_would_have_other_bytes_do_not_move_unless_that_is_accepted(
+    clusters: Clusters, files: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    source, target = clusters
+    source.add("own")
+    source.add("inherits", **{"value.converter": ""})
+    assert main([*MIGRATE, *files]) == 1
+    lines = out(capsys)
+    assert "  differs  offset.flush.interval.ms: 5 at the source, 4 at the target. Concerns inherits, own" in lines
+    assert "  differs  value.converter of the worker files, see above: other bytes at the target" in lines
+    assert "1 of 2 connectors can move" in lines
+    assert main([*MIGRATE, *files, "--json"]) == 1
+    document = json.loads(capsys.readouterr().out)
+    assert [each["changes_bytes"] for each in document["worker_differences"]] == [False, True]
+
+    assert main([*MIGRATE, *files, "--execute", "--all"]) == 1
+    assert source.states == {"own": "STOPPED", "inherits": "RUNNING"}
+    assert main([*MIGRATE, *files, "--back", "--execute", "--all"]) == 0
+    assert main([*MIGRATE, *files, "--execute", "--all", "--accept", "value.converter"]) == 0
+    assert target.states == {"own": "RUNNING", "inherits": "RUNNING"}
+    assert main([*MIGRATE, *files, "--back", "--execute", "--connectors", "inherits"]) == 1, "on the way back, too"
+    assert target.states["inherits"] == "RUNNING"
+
+
+def test_worker_files_that_agree_are_said_to(clusters: Clusters, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    clusters[0].add("a", **{"value.converter": ""})
+    (tmp_path / "w").write_text("value.converter=StringConverter\ngroup.id=g\n")
+    assert main([*MIGRATE, "--connect-worker-config", str(tmp_path / "w"), "--worker-config", str(tmp_path / "w")]) == 0
+    lines = out(capsys)
+    assert "The worker files agree in what these connectors take from them." in lines
+    assert not any("must have the same" in line for line in lines)
 
 
 def test_the_summary_is_a_document_for_programs(clusters: Clusters, capsys: pytest.CaptureFixture[str]) -> None:

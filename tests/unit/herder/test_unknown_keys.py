@@ -104,3 +104,19 @@ def test_a_key_of_a_converter_or_transform_is_unknown_if_it_differs_little_from_
     defined = ["value.converter", "value.converter.schemas.enable", "value.converter.decimal.format", "transforms.line.field"]
     config = {"value.converter": "JsonConverter", "value.converter.decimal.format": "NUMERIC", key: "x"}
     assert unknown_keys(config, defined) == ({} if meant is None else {key: meant})
+
+
+@pytest.mark.parametrize(
+    ("key", "meant"), [("raw.setting", None), ("opic", None), ("tasks.maxx", "tasks.max"), ("source.x", None)]
+)
+def test_a_plugin_that_may_read_keys_which_it_does_not_define_is_believed(key: str, meant: str | None) -> None:
+    expected = {} if meant is None else {key: meant}
+    assert unknown_keys({key: "x"}, ["topic", "tasks.max"], reads_others=True) == expected
+
+
+def test_keys_that_a_java_plugin_does_not_define_are_not_said_to_have_no_effect(caplog: pytest.LogCaptureFixture) -> None:
+    java = type("InJar", (connector_class("FileStreamSource"),), {"plugin": object()})
+    config = {**SOURCE, "raw.setting": "x", "tasks.maxx": "1"}
+    with caplog.at_level(logging.WARNING):
+        report_unknown_keys("c", config, java, worker())
+    assert [message.partition("the key ")[2].partition(",")[0] for message in caplog.messages] == ["tasks.maxx"]
