@@ -20,7 +20,6 @@ from sluiceway.cli.migration_steps import (
     Step,
     View,
     final_state,
-    has_reached,
     mark_of,
     next_step,
     offset_edits,
@@ -334,34 +333,3 @@ def _by_schedule(config: Mapping[str, str]) -> bool:
 def _changing(name: str, cluster: Cluster) -> RestError:
     """Return the error for a state that passes: a rebalance of Connect's workers shows a connector as UNASSIGNED for a moment."""
     return RestError(_CONFLICT, f"Connector {name} is changing its state at {cluster.text}.")
-
-
-def take_over(source: Cluster, target: Cluster, *, say: Callable[[str], None], timeout: float) -> None:
-    """Wait until the workers of the source have ended, and then until the target runs the connectors of their common topics.
-
-    Each waits ``timeout`` seconds. Raises MigrationError.
-    """
-    before = source.api.statuses()
-    say(f"Waiting up to {timeout:g} s until {source.text} does not respond any more ...")
-    awaited(lambda: not _responds(source), timeout, f"the workers of {source.text} still run. Stop them")
-    for name, status in sorted(before.items()):
-        view = View.of({}, status)
-        wanted = FAILED if view.state == FAILED else view.target_state
-        awaited(
-            _has_reached(target, name, wanted),
-            timeout,
-            f"connector {name} is not {wanted} at {target.text}. See its driver's log",
-        )
-        say(f"{name}: {wanted} at {target.text}")
-
-
-def _has_reached(cluster: Cluster, name: str, wanted: str) -> Callable[[], bool]:
-    return lambda: has_reached(View.of({}, cluster.api.status(name)).state, wanted)
-
-
-def _responds(cluster: Cluster) -> bool:
-    try:
-        cluster.api.root()
-    except RestError as error:
-        return error.status != 0
-    return True

@@ -38,6 +38,14 @@ class Cluster:
         scheme, mark, rest = self.api.server.partition("://")
         return f"{scheme}{mark}{rest.rpartition('@')[2]}"
 
+    def responds(self) -> bool:
+        """Return whether there is a REST API."""
+        try:
+            self.api.root()
+        except RestError as error:
+            return error.status != 0
+        return True
+
     def view(self, name: str) -> View | None:
         """Return a connector as it is now; None if there is none."""
         config = unless_missing(lambda: self.api.config(name))

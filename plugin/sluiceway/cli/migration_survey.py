@@ -25,12 +25,12 @@ _NO_SUCH_VERSION = 400
 
 
 class Survey:
-    """The clusters' plugins and states, requested once."""
+    """The clusters' plugins and states, requested once. A source that has ended (None) had those of its topics."""
 
-    def __init__(self, source: Cluster, target: Cluster) -> None:
+    def __init__(self, source: Cluster | None, target: Cluster) -> None:
         self._target = target
-        self._plugins = source.api.plugins(connectors_only=False)
-        self._statuses = source.api.statuses()
+        self._plugins = source.api.plugins(connectors_only=False) if source is not None else []
+        self._statuses = (source or target).api.statuses()
         self._found: dict[tuple[str, str | None], Implementation | None] = {}
 
     @cached_property

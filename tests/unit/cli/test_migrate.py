@@ -203,6 +203,48 @@ def test_clusters_that_share_their_topics_copy_nothing(clusters: Clusters, capsy
     assert not source.writes + target.writes
 
 
+def gone() -> dict[str, Any]:
+    raise RestError(0, "gone")
+
+
+def test_the_target_reports_on_its_own_topics_when_the_workers_have_ended(
+    clusters: Clusters, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source, target = clusters
+    target.add("a")
+    target.add("b", state="PAUSED", **{"connector.class": JAVA_SOURCE})
+    monkeypatch.setattr(source, "root", gone)
+    assert main(MIGRATE) == 1
+    lines = out(capsys)
+    assert lines[0].startswith("http://connect:8083 does not respond. This is about the connectors that http://ours reads in its")
+    assert "1 of 2 connectors can move" in lines
+    assert main([*MIGRATE, "--execute", "--all"]) == 2
+    assert "http://ours cannot run b, and a take-over of the topics is of all connectors" in capsys.readouterr().err
+    assert main([*MIGRATE, "--execute", "--connectors", "a"]) == 0
+    assert "a: RUNNING at http://ours" in out(capsys)
+    assert not source.writes + target.writes
+
+
+def test_an_address_without_a_server_is_an_error(clusters: Clusters, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(clusters[0], "root", gone)
+    monkeypatch.setattr(clusters[0], "infos", gone)
+    assert main(MIGRATE) == 2
+
+
+def test_nobody_is_asked_to_stop_the_workers_while_a_connector_could_not_run(
+    clusters: Clusters, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for cluster in clusters:
+        cluster.add("a")
+        cluster.add("b", **{"connector.class": JAVA_SOURCE})
+        cluster.worker_id = "w:1"
+    assert main([*MIGRATE, "--execute", "--all", "--timeout", "0.1"]) == 2
+    printed = capsys.readouterr()
+    assert "b: cannot move, nothing was changed" in printed.out
+    assert "Stop the workers" not in printed.out
+    assert "cannot run b" in printed.err
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from sluiceway.cli import migration, migration_cluster
-from sluiceway.cli.migration import Move, Mover, take_over
+from sluiceway.cli.migration import Move, Mover
 from sluiceway.cli.migration_cluster import Cluster
 from sluiceway.cli.migration_steps import Step
 from sluiceway.rest.client import RestError
@@ -288,25 +288,3 @@ def test_a_stop_that_never_ends_fails_after_the_timeout(clusters: Clusters) -> N
     source.add("a")
     source.task_status = lambda name, task: {"state": "RUNNING"}  # type: ignore[method-assign]
     assert re.match(r"Timed out after 0.3 s: a STOPPED at http://connect:8083. .* is RUNNING again", refused(clusters))
-
-
-def test_connectors_of_shared_topics_are_taken_over_when_the_workers_are_gone(clusters: Clusters) -> None:
-    source, target = clusters
-    for cluster in clusters:
-        cluster.add("a")
-        cluster.add("b", "PAUSED")
-        cluster.add("c", "FAILED")
-    answers = [source.root(), RestError(0, "gone")]
-
-    def root() -> object:
-        answer = answers.pop(0)
-        if isinstance(answer, Exception):
-            raise answer
-        return answer
-
-    source.root = root  # type: ignore[assignment,method-assign]
-    lines: list[str] = []
-    take_over(Cluster(source), Cluster(target), say=lines.append, timeout=1)  # type: ignore[arg-type]
-    assert lines[1:] == ["a: RUNNING at http://ours", "b: PAUSED at http://ours", "c: FAILED at http://ours"]
-    assert not source.writes
-    assert not target.writes
