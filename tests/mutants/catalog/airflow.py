@@ -127,7 +127,7 @@ MUTANTS = (
     Mutant(
         "airflow-before-start",
         "provider/driver/outcome.py",
-        "if dag_paused or entry is None or entry.target_state is not TargetState.STARTED:",
+        "if dag_paused or entry is None or not needs_driver(entry):",
         "if dag_paused or entry is None:",
         "A DAG run starts a paused connector's driver.",
     ),

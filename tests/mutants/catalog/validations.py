@@ -95,4 +95,20 @@ MUTANTS = (
         "A config that Python refuses does not say that plugin.path has the Java class.",
         tests=("tests/unit/herder/test_substitutes.py",),
     ),
+    Mutant(
+        "validation-reference-text",
+        "config/variables.py",
+        "        if errors:\n            raise ConfigError",
+        "        if False:\n            raise ConfigError",
+        "The text of a reference without a value reaches the connector, as a file's name, for example.",
+        tests=("tests/unit/config/test_variables.py",),
+    ),
+    Mutant(
+        "validation-java-key",
+        "herder/unknown_keys.py",
+        "in_java = language_of(connector) == JAVA and policy == WARN",
+        "in_java = False",
+        "A key that a Java plugin may read is said to have no effect.",
+        tests=("tests/unit/herder/test_unknown_keys.py",),
+    ),
 )

@@ -7,6 +7,7 @@ import itertools
 import re
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import pytest
 
@@ -137,6 +138,26 @@ def test_a_driver_that_does_not_come_leaves_the_source_as_it_is(clusters: Cluste
     target.drivers = itertools.repeat(None)
     assert re.match(r"Timed out after 0.3 s: a driver for a at http://ours.* is RUNNING again at", refused(clusters))
     assert ("stop", "a") not in source.writes
+
+
+@pytest.mark.parametrize("way", [1, -1])
+def test_a_state_that_a_rebalance_shows_for_a_moment_is_not_taken_for_a_start(clusters: Clusters, way: int) -> None:
+    source, target = both = clusters[::way]
+    source.add("a")
+    shown: list[bool] = []
+    real = target.status
+
+    def status(name: str) -> dict[str, Any]:
+        found = real(name)
+        if source.states["a"] == "STOPPED" and len(shown) < 2:
+            shown.append(True)
+            found["connector"]["state"] = "UNASSIGNED"
+        return found
+
+    target.status = status  # type: ignore[method-assign]
+    moved(both)
+    assert shown
+    assert [verb for verb, _ in target.writes][:3] == ["create", "alter_offsets", "resume"]
 
 
 def test_connectors_move_side_by_side(clusters: Clusters) -> None:
