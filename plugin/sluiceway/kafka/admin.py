@@ -32,18 +32,18 @@ from sluiceway.kafka.leaders import forget_leaders, list_topics, without_leader
 log = logging.getLogger(__name__)
 
 _REQUEST_SECONDS = 30.0
-_LEADER_SECONDS = 15.0
+_LEADER_SECONDS = 60.0  # as Java's clients (default.api.timeout.ms): a broker without CPU time takes long to lead
 # Errors that occur while a topic is new, its leader moves or brokers restart, with the seconds to retry each.
 _TRANSIENT = {
     KafkaError._TRANSPORT: 15.0,
-    KafkaError.FENCED_LEADER_EPOCH: 15.0,
-    KafkaError.UNKNOWN_LEADER_EPOCH: 15.0,
-    KafkaError.REPLICA_NOT_AVAILABLE: 15.0,
+    KafkaError.FENCED_LEADER_EPOCH: _LEADER_SECONDS,
+    KafkaError.UNKNOWN_LEADER_EPOCH: _LEADER_SECONDS,
+    KafkaError.REPLICA_NOT_AVAILABLE: _LEADER_SECONDS,
     KafkaError.UNKNOWN_TOPIC_OR_PART: 1.0,
     KafkaError._NOENT: 1.0,  # not in the metadata of all topics: missing, or new
-    KafkaError.NOT_LEADER_FOR_PARTITION: 15.0,
-    KafkaError.LEADER_NOT_AVAILABLE: 15.0,
-    KafkaError.OFFSET_NOT_AVAILABLE: 15.0,
+    KafkaError.NOT_LEADER_FOR_PARTITION: _LEADER_SECONDS,
+    KafkaError.LEADER_NOT_AVAILABLE: _LEADER_SECONDS,
+    KafkaError.OFFSET_NOT_AVAILABLE: _LEADER_SECONDS,
 }
 _NO_COORDINATOR = (
     KafkaError.NOT_COORDINATOR,
