@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from sluiceway.config.connector_resources import as_request, is_connector, is_resource, items_of
 from sluiceway.config.properties import read_properties
 from sluiceway.errors import ConfigError
 
@@ -34,9 +35,10 @@ class ConnectorFile:
 def read_connectors(path: Path) -> list[ConnectorFile]:
     """Return the connectors in a file, in all files of a folder without subfolders, or in stdin for ``-``.
 
-    JSON and YAML files contain connectors as in requests or responses of the REST API, as a map of the config, or as a list
-    of these. YAML files may contain several documents. Raises ConfigError for a file that cannot be read or parsed, and for a
-    connector without a name.
+    JSON and YAML files contain connectors as in requests or responses of the REST API, as a map of the config, as another
+    platform keeps them (``connector_resources``), or as a list of these. YAML files may contain several documents, and other
+    Kubernetes resources, which are left out. Raises ConfigError for a file that cannot be read or parsed, or has no connector,
+    and for a connector without a name.
     """
     if path != STDIN and path.is_dir():
         files = sorted(each for each in path.iterdir() if each.suffix in SUFFIXES and each.is_file())
@@ -45,6 +47,10 @@ def read_connectors(path: Path) -> list[ConnectorFile]:
         return [_named(read_properties(path), None, str(path))]
     where = "stdin" if path == STDIN else str(path)
     documents = list(_documents(_read(path, where), where, is_json=path.suffix == ".json"))
+    if documents and not (documents := [each for each in documents if is_connector(each) or not is_resource(each)]):
+        raise ConfigError(
+            f"{where} has Kubernetes resources, but neither a KafkaConnector of Strimzi nor a Connector of Confluent."
+        )
     if len(documents) == 1:
         return [_connector(documents[0], where)]
     return [_connector(document, f"{where}, connector {number}") for number, document in enumerate(documents, 1)]
@@ -63,6 +69,8 @@ def _documents(text: str, where: str, *, is_json: bool) -> Iterator[Any]:
     for document in _parsed_json(text, where) if is_json else _parsed_yaml(text, where):
         if isinstance(document, list):
             yield from document
+        elif is_resource(document):
+            yield from items_of(document)
         elif isinstance(document, Mapping) and document and all(_is_expanded(each) for each in document.values()):
             yield from (each["info"] for each in document.values())
         elif document is not None:
@@ -101,6 +109,8 @@ def _parsed_yaml(text: str, where: str) -> list[Any]:
 
 
 def _connector(document: Any, where: str) -> ConnectorFile:
+    if is_connector(document):
+        document = as_request(document, where)
     config = connector_from_json(document, where)
     if "config" not in document:
         return _named(config, None, where)

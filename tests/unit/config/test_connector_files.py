@@ -38,6 +38,85 @@ def test_a_file_can_contain_several_connectors(tmp_path: Path) -> None:
     assert read(tmp_path, "f.json", []) == []
 
 
+STRIMZI = """
+apiVersion: kafka.strimzi.io/v1beta2
+kind: KafkaConnect
+metadata: {name: cluster}
+---
+apiVersion: kafka.strimzi.io/v1beta2
+kind: KafkaConnector
+metadata: {name: a, labels: {strimzi.io/cluster: cluster}}
+spec:
+  class: FileStreamSource
+  tasksMax: 1
+  config: {topic: 'x', enabled: true, limit: 1.50}
+"""
+CONFLUENT = {
+    "apiVersion": "platform.confluent.io/v1beta1",
+    "kind": "Connector",
+    "metadata": {"name": "resource", "namespace": "n"},
+    "spec": {
+        "name": "a",
+        "class": "FileStreamSource",
+        "taskMax": 1,
+        "connectClusterRef": {"name": "connect"},
+        "configs": {"topic": "x", "enabled": "true", "limit": "1.50"},
+    },
+}
+MSK = {
+    "connectorArn": "arn:aws:kafkaconnect:eu-west-1:1:connector/a/x",
+    "connectorName": "a",
+    "connectorState": "RUNNING",
+    "connectorConfiguration": {**A, "topic": "x", "enabled": "true", "limit": "1.50"},
+    "kafkaConnectVersion": "3.7.x",
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("f.yaml", STRIMZI),
+        ("f.json", {"apiVersion": "v1", "kind": "List", "items": [CONFLUENT]}),
+        ("f.yaml", CONFLUENT),
+        ("f.json", MSK),
+        ("f.json", [MSK]),
+    ],
+)
+def test_connectors_of_other_platforms_are_read(tmp_path: Path, name: str, content: object) -> None:
+    assert read(tmp_path, name, content) == [{**A, "topic": "x", "enabled": "true", "limit": "1.50"}]
+
+
+@pytest.mark.parametrize(
+    ("spec", "state"),
+    [
+        ("", None),
+        ("state: running", "RUNNING"),
+        ("state: paused", "PAUSED"),
+        ("state: stopped", "STOPPED"),
+        ("pause: true", "PAUSED"),
+        ("pause: false", None),
+    ],
+)
+def test_the_state_of_a_resource_is_kept(tmp_path: Path, spec: str, state: str | None) -> None:
+    (tmp_path / "f.yaml").write_text(f"{STRIMZI}  {spec}\n")
+    assert [each.initial_state for each in read_connectors(tmp_path / "f.yaml")] == [state]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (STRIMZI.partition("---")[0], "neither a KafkaConnector of Strimzi nor a Connector of Confluent"),
+        (STRIMZI + "  state: asleep\n", "spec.state is 'asleep', not one of running, paused, stopped"),
+        (json.dumps({**CONFLUENT, "spec": [1]}), "spec must be a map"),
+        (json.dumps({**CONFLUENT, "spec": {}, "metadata": {}}), "the connector has no name"),
+        (json.dumps({**MSK, "connectorConfiguration": "x"}), "connectorConfiguration must be a map"),
+    ],
+)
+def test_a_wrong_resource_is_an_error(tmp_path: Path, content: str, message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        read(tmp_path, "f.yaml", content)
+
+
 def test_yaml_values_are_read_as_text(tmp_path: Path) -> None:
     text = "name: a\nb: yes\nc: 1_0\nd: 3.50\ne: 2026-01-01\nf: TRUE\ng: ~\nh: null\ni: 'null'\nj: 0x1F\nk: 12:30:45\n"
     assert read(tmp_path, "f.yml", text) == [
