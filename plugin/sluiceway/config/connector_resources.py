@@ -48,7 +48,7 @@ def as_request(document: Mapping[str, Any], where: str) -> dict[str, Any]:
     spec, metadata = _mapping(document, "spec", where), _mapping(document, "metadata", where)
     class_, tasks, config = _FIELDS[kind]
     named = {"connector.class": spec.get(class_), "tasks.max": spec.get(tasks)}
-    found = {
+    found: dict[str, Any] = {
         "name": spec.get("name") or metadata.get("name") or "",
         "config": {**{key: value for key, value in named.items() if value is not None}, **_mapping(spec, config, where)},
     }
