@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 import sys
 import time
 from collections.abc import Mapping, Sequence
@@ -90,11 +91,26 @@ class Migration:
 
     def _summed_up(self, moves: Sequence[Move], seconds: float) -> bool:
         moved = sum(move.done for move in moves)
+        undo = self._undo([move.name for move in moves if move.standstill is not None])
         if self._options.output == "table":
             print(f"\n{table(summary_rows(moves))}\n\n{moved} of {len(moves)} connectors have moved, in {seconds:.1f} s")
+            if undo is not None:
+                print(f"To undo it: {undo}")
         else:
-            print(text(summary_json(moves, seconds), self._options.output))
+            print(text({**summary_json(moves, seconds), "undo": undo}, self._options.output))
         return moved == len(moves)
+
+    def _undo(self, names: Sequence[str]) -> str | None:
+        """Return the command that moves back exactly what this one has moved; None if there is nothing to move back."""
+        options = self._options
+        if not names or self._shared or options.delete_source:
+            return None
+        clusters = [self._target, self._source] if options.back else [self._source, self._target]
+        words = ["sluiceway", "migrate", "--from", clusters[0].text, "--to", clusters[1].text]
+        files = {"--connect-worker-config": options.connect_worker_config, "--worker-config": options.worker_config}
+        words += [word for key, file in files.items() if file is not None for word in (key, str(file))]
+        words += ["--accept", options.accept] if options.accept else []
+        return shlex.join([*words, *([] if options.back else ["--back"]), "--execute", "--connectors", ",".join(names)])
 
     def _moved(self, names: Sequence[str]) -> list[Move]:
         """Move connectors side by side, and show how far they are."""

@@ -46,11 +46,11 @@ def as_request(document: Mapping[str, Any], where: str) -> dict[str, Any]:
         return {"name": document.get("connectorName") or config.get("name") or "", "config": config}
     kind = _kind(document)
     spec, metadata = _mapping(document, "spec", where), _mapping(document, "metadata", where)
-    class_, tasks, config = _FIELDS[kind]
+    class_, tasks, configs = _FIELDS[kind]
     named = {"connector.class": spec.get(class_), "tasks.max": spec.get(tasks)}
     found: dict[str, Any] = {
         "name": spec.get("name") or metadata.get("name") or "",
-        "config": {**{key: value for key, value in named.items() if value is not None}, **_mapping(spec, config, where)},
+        "config": {**{key: value for key, value in named.items() if value is not None}, **_mapping(spec, configs, where)},
     }
     state = _state(spec, where)
     return found if state is None else {**found, "initial_state": state}

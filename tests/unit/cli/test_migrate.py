@@ -85,7 +85,10 @@ def test_connectors_that_can_move_are_moved_and_moved_back(clusters: Clusters, c
     assert main([*MIGRATE, "--execute", "--all"]) == 1
     lines = out(capsys)
     assert "a: moved, RUNNING" in lines
-    assert "1 of 2 connectors have moved, in 0" in lines[-1]
+    assert "1 of 2 connectors have moved, in 0" in lines[-2]
+    assert lines[-1] == (
+        "To undo it: sluiceway migrate --from http://connect:8083 --to http://ours --back --execute --connectors a"
+    )
     assert "b: cannot move, nothing was changed" in lines
     assert (source.states, target.states) == ({"a": "STOPPED", "b": "RUNNING"}, {"a": "RUNNING"})
     target.add("never there")
