@@ -86,9 +86,9 @@ class ConnectorReport:
     def details(self) -> list[str]:
         """Return lines about what is missing, wrong or without effect."""
         lines = [
-            f"  missing  {part.key}={part.class_name}: copy the folder of this plugin "
-            f"{f'(version {part.there}) ' if part.there else ''}from the source's plugin.path into a folder of the target's "
-            "plugin.path, and restart the target's REST API"
+            f"  missing  {part.key}={part.class_name}{f', version {part.there} at the source' if part.there else ''}: give "
+            "its folder in the source's plugin.path, its archive, or its Maven coordinates to 'sluiceway plugins install', and "
+            "restart the target's REST API"
             for part in self.missing
         ]
         lines += [f"  differs  {key} of the worker files, see above: other bytes at the target" for key in self.differing]

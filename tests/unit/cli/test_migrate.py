@@ -39,7 +39,7 @@ def test_the_report_shows_each_connector_and_changes_nothing(clusters: Clusters,
     assert ["a", "source", "RUNNING", source.configs["a"]["connector.class"], "Python", "yes"] in map(
         str.split, printed.splitlines()
     )
-    assert f"missing  connector.class={JAVA_SOURCE}: copy the folder" in printed
+    assert f"missing  connector.class={JAVA_SOURCE}: give its folder" in printed
     assert printed.endswith("1 of 2 connectors can move\n")
     assert not source.writes + target.writes
 

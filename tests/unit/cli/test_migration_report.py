@@ -96,11 +96,13 @@ def test_a_missing_plugin_is_named_with_its_version_and_place() -> None:
     found = report(PYTHON, twice, transform=None)
     assert not found.movable
     assert found.row()[4:] == ("Python; others missing", "no")
-    where = "source's plugin.path into a folder of the target's plugin.path, and restart the target's REST API"
     class_name = "io.debezium.transforms.ByLogicalTableRouter"
-    line = f"  missing  transforms.route.type={class_name}: copy the folder of this plugin from the {where}"
+    line = (
+        f"  missing  transforms.route.type={class_name}: give its folder in the source's plugin.path, its archive, or its Maven "
+        "coordinates to 'sluiceway plugins install', and restart the target's REST API"
+    )
     assert found.details() == ["\norders:", line]
-    assert "(version 3.7.0.Final)" in report(None).details()[1]
+    assert ", version 3.7.0.Final at the source: give its folder" in report(None).details()[1]
 
 
 def test_errors_keep_a_connector_from_moving_and_warnings_do_not() -> None:
