@@ -240,14 +240,19 @@ class Mover:
 
     def _restored(self, name: str, error: ConnectError) -> MigrationError:
         """Give the source its former state again, and return the error that says so."""
-        what = str(error).rstrip(".")
-        try:
-            state = self._restore(name)
-        except ConnectError as second:
-            return MigrationError(
-                f"{what}. Connector {name} could not get its former state back on the source either: {second} "
-                "Run the command again: it continues this move. Or resume the connector at the source."
-            )
+        what, deadline = str(error).rstrip("."), time.monotonic() + self._timeout
+        while True:
+            try:
+                state = self._restore(name)
+                break
+            except ConnectError as second:
+                if isinstance(second, RestError) and second.status in _TRANSIENT and time.monotonic() < deadline:
+                    time.sleep(POLL_SECONDS)
+                    continue
+                return MigrationError(
+                    f"{what}. Connector {name} could not get its former state back on the source either: {second} "
+                    "Run the command again: it continues this move. Or resume the connector at the source."
+                )
         if state is None:
             return MigrationError(f"{what}. Nothing was changed at {self._source.text}.")
         return MigrationError(f"{what}. Connector {name} is {state} again at {self._source.text}, and STOPPED on the target.")

@@ -181,11 +181,12 @@ class Herder:
     def driver(self, name: str) -> str | None:
         """Return the id of the driver that has the connector, also of one at rest; None without one. Raises NotFoundError."""
         self._existing(name)
-        status = self._status.connector(name)
-        if status is None or self._now().stale(status):
-            return None
-        # The REST API writes statuses, too, except for one in memory, whose process is the driver.
-        return None if status.worker_id == self._worker.advertised_address and status.timestamp else status.worker_id
+        clock, status = self._now(), self._status.connector(name)
+        # A driver that has just come has sent no heartbeat yet, and the REST API writes statuses, too: perhaps over the driver's.
+        if named := self._status.driver(name, clock.now - clock.timeout):
+            return named
+        by_rest = status is not None and status.worker_id == self._worker.advertised_address and status.timestamp
+        return None if status is None or by_rest or clock.stale(status) else status.worker_id
 
     def topics(self, name: str) -> list[str]:
         """Return the topics that a connector has used. As in Connect, empty for a connector that does not exist."""

@@ -126,6 +126,9 @@ class StatusBackingStore(Protocol):
     def owner(self, connector: str) -> LeaseOwner | None:
         """Return the Airflow task whose driver runs the connector; None if no heartbeat of the driver names one."""
 
+    def driver(self, connector: str, since: int) -> str | None:
+        """Return the id of the driver whose last heartbeat named the connector, if it is not older than ``since`` (ms)."""
+
     def metrics_urls(self, since: int) -> list[str]:
         """Return where drivers serve their metrics whose last heartbeat is not older than ``since`` (ms since the epoch)."""
 

@@ -132,6 +132,10 @@ class MemoryStatusBackingStore:
         """Return None: in standalone mode, no Airflow task starts the driver."""
         return None
 
+    def driver(self, connector: str, since: int) -> str | None:
+        """Return None: in standalone mode, the statuses themselves are the driver's."""
+        return None
+
     def metrics_urls(self, since: int) -> list[str]:
         """Return none: standalone mode has one driver, which is in the same process as the REST API."""
         return []

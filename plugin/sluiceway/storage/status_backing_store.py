@@ -154,6 +154,11 @@ class KafkaStatusBackingStore:
         with self._lock:
             return self._state.owner(connector)
 
+    def driver(self, connector: str, since: int) -> str | None:
+        self._reader()
+        with self._lock:
+            return self._state.driver(connector, since)
+
     def metrics_urls(self, since: int) -> list[str]:
         self._reader()
         with self._lock:

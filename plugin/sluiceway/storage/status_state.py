@@ -100,6 +100,11 @@ class StatusState:
             return None
         return last.owner
 
+    def driver(self, connector: str, since: int) -> str | None:
+        """Return the id of the driver whose last heartbeat named the connector, whoever wrote its status, if it is new enough."""
+        last = self._renewals.get(connector)
+        return last.worker_id if last is not None and last.timestamp >= since else None
+
     def _renewed(self, subject: str | TaskId, status: Status) -> Status:
         """Return the status with the timestamp of the last heartbeat for it, if that is a later one."""
         last = self._renewals.get(subject)

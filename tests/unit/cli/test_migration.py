@@ -293,6 +293,21 @@ def test_offsets_of_a_target_that_fails_after_its_start_go_back_to_the_source(cl
     assert (source.states["a"], target.states["a"]) == ("RUNNING", "STOPPED")
 
 
+def test_a_failed_move_is_undone_although_a_rebalance_refuses_that_at_first(clusters: Clusters) -> None:
+    source, target = clusters
+    source.add("a")
+    target.start_fails = True
+    refusals = [RestError(409, "rebalance")] * 3
+
+    def refuse(verb: str, _name: str) -> None:
+        if verb == "resume" and refusals:
+            raise refusals.pop()
+
+    source.before_write = refuse
+    assert "Connector a is RUNNING again" in refused(clusters)
+    assert not refusals
+
+
 def test_a_source_that_cannot_be_restored_is_said_and_the_move_continues_later(clusters: Clusters) -> None:
     source, target = clusters
     source.add("a")

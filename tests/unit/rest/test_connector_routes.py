@@ -326,6 +326,8 @@ def test_a_connector_at_rest_has_a_driver_if_one_has_written_its_status_lately(
     assert driver("host:7", 1) == "host:7"
     assert driver("host:7", 3600) is None
     assert driver(connect.worker.advertised_address, 1) is None, "the REST API's own status"
+    monkeypatch.setattr(connect.status, "driver", lambda _name, since: "host:8" if since < 1000 * (time.time() - 9) else None)
+    assert driver(connect.worker.advertised_address, 1) == "host:8", "whose status the REST API has written over"
 
 
 def test_a_connectors_application_is_told_with_the_reason() -> None:

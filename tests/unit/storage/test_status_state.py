@@ -134,3 +134,13 @@ def test_the_last_heartbeat_of_a_driver_says_where_its_metrics_are() -> None:
     state.renew(Heartbeat("w", {"a": 1}, metrics="http://h:2"), 12_000)
     state.renew(HEARTBEAT, 13_000)  # of a task host, which has no server
     assert state.metrics == {"w": ("http://h:2", 12_000)}
+
+
+def test_a_driver_is_known_by_its_heartbeat_whoever_has_written_the_status() -> None:
+    state = state_of(codec.encode_connector_status("a", Status(State.STOPPED, "rest", 0)))
+    assert state.driver("a", 0) is None
+    state.renew(Heartbeat("w", {"a": 1}), 11_000)
+    assert state.driver("a", 11_000) == "w"
+    assert state.driver("a", 11_001) is None, "too old"
+    state.apply(decode_status_record(*codec.encode_connector_status("a", None)))
+    assert state.driver("a", 0) is None, "deleted"
