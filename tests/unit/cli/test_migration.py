@@ -109,6 +109,51 @@ def test_the_way_back_writes_no_config_between_the_stop_and_the_start(clusters: 
     assert writes == [(ours, "put_config"), (ours, "stop"), (theirs, "resume"), (ours, "put_config")]
 
 
+@pytest.mark.parametrize("sluiceways", [True, False])
+def test_a_connector_moves_between_two_clusters_of_a_kind_and_back(sluiceways: bool) -> None:
+    first, second = PretendCluster(sluiceway=sluiceways), PretendCluster(sluiceway=sluiceways)
+    if not sluiceways:  # the tasks of Kafka Connect are restarted once, when the mark is removed
+        second.is_sluiceway = first.is_sluiceway = True
+    first.add("a")
+    config = dict(first.configs["a"])
+    moved((first, second))
+    assert (first.states["a"], second.states["a"]) == ("STOPPED", "RUNNING")
+    assert second.configs["a"] == config
+    assert ("sluiceway.moved.to" in first.configs["a"]) is sluiceways
+    moved((second, first))
+    assert (first.states["a"], second.states["a"]) == ("RUNNING", "STOPPED")
+    assert first.configs["a"] == config
+
+
+@pytest.mark.parametrize("took_effect", [False, True])
+@pytest.mark.parametrize("way", ["to Kafka Connect", "between two Sluiceways"])
+def test_other_ways_that_are_killed_at_any_request_are_continued(way: str, took_effect: bool) -> None:
+    for number in range(9):
+        source, target = PretendCluster(sluiceway=True), PretendCluster(sluiceway=way == "between two Sluiceways")
+        source.add("a")
+        config, left = dict(source.configs["a"]), [number]
+
+        def kill(_verb: str, _name: str, left: list[int] = left) -> None:
+            if left[0] == 0:
+                raise KilledError
+            left[0] -= 1
+
+        for cluster in (source, target):
+            if took_effect:
+                kill_after(cluster, kill)
+            else:
+                cluster.before_write = kill
+        with contextlib.suppress(KilledError):
+            mover((source, target)).move("a")
+        for cluster in (source, target):
+            cluster.before_write = lambda _verb, _name: None
+        moved((source, target))
+        assert (source.states["a"], target.states["a"]) == ("STOPPED", "RUNNING"), number
+        assert target.configs["a"] == config
+        assert source.configs["a"] == {**config, "sluiceway.moved.to": target.server.replace("user:pw@", "")}
+        assert target.stored["a"] == source.stored["a"]
+
+
 def test_the_source_is_not_stopped_before_a_driver_is_ready_for_the_connector(clusters: Clusters) -> None:
     source, target = clusters
     source.add("a")
