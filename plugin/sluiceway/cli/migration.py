@@ -172,7 +172,7 @@ class Mover:
     def _await_driver(self, name: str) -> None:
         """Wait until a driver is ready for the connector: it would stand still while one starts. Schedules start their own."""
         target = self._existing(self._target, name)
-        if target.mark not in (RUNNING, FAILED) or _by_schedule(target.config):
+        if not self._target.is_sluiceway or target.mark not in (RUNNING, FAILED) or _by_schedule(target.config):
             return
         self._await(
             lambda: self._target.api.application(name).get("driver", "unknown") is not None,

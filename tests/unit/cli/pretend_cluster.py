@@ -115,6 +115,8 @@ class PretendCluster:
 
     def application(self, name: str) -> dict[str, Any]:
         self._existing(name)
+        if not str(self._root["commit"]).startswith("sluiceway-"):
+            raise RestError(404, "no such request")
         return {"application": None, "reason": "", "driver": next(self.drivers, "host:1")}
 
     def offsets(self, name: str) -> list[dict[str, Any]]:
