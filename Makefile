@@ -7,7 +7,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .PHONY: help demo demo-hdfs down test check proof lint style types imports site format docs test-airflow test-clusters build-kubernetes test-kubernetes
-.PHONY: faults bench bench-airflow bench-frames bench-many bench-scaling clean test-columns test-frames bench-rest bench-rest-versions
+.PHONY: faults bench bench-airflow bench-frames bench-many bench-scaling clean test-columns test-frames bench-rest bench-rest-versions bench-migrate
 .PHONY: test-docs test-executors test-preview test-security test-security-cases test-stores test-plugins test-plugins-cdc test-plugins-kills bench-plugins test-cdc test-page
 .PHONY: test-matrix test-airflow-versions test-own-airflow bench-metrics test-lineage test-metrics test-cdc-keys test-cdc-kills bench-cdc screenshots mutants mutants-map
 
@@ -207,6 +207,10 @@ bench-rest: $(VENV)/.ready  ## REST API with 1 to 1,000 connectors, alone and in
 
 bench-rest-versions: $(VENV)/.ready  ## the recorded conversation with the REST API, answered by a commit and by this tree in turn (OLD=main ROUNDS=40)
 	$(BIN)/python tests/benchmarks/bench_rest_versions.py $${OLD:-main} --rounds $${ROUNDS:-40}
+
+bench-migrate: $(VENV)/.ready  ## moves of 20 connectors under load between Kafka Connect and a stack: seconds, standstills (CONNECTORS=20 PARALLEL=4)
+	$(BIN)/python tests/benchmarks/bench_migrate.py --connectors $${CONNECTORS:-20} --parallel $${PARALLEL:-4}
+	$(BIN)/python tests/benchmarks/bench_migrate.py --connectors 4 --parallel 2 --own
 
 bench-airflow: $(VENV)/.ready  ## seconds of a start, a pause, a resume, a scheduled run; 50 scheduled connectors; 1,000 that wait
 	$(BIN)/python tests/benchmarks/bench_airflow_pause.py
