@@ -42,6 +42,7 @@ TARGETS = (
     "faults",
     "mutants",
     "bench-cdc",
+    "bench-migrate",
     "bench",
 )
 _HEADER = """\
