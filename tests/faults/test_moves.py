@@ -1,23 +1,27 @@
-"""Moves between a real Kafka Connect and Sluiceway whose command is killed at random, and called again.
+"""Moves between a real Kafka Connect and Sluiceway while the command, or Kafka Connect's worker, is killed at random.
 
-MOVES=20: moves each way. SEED=1: when the command is killed.
+MOVES=20: moves each way. SEED=1: when it is killed.
 """
 
 from __future__ import annotations
 
 import os
 import random
+import signal
 import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
 from support import peer
-from support.faults.rows import NewRow
+from support.eventually import LIMIT, eventually
+from support.faults.rows import NewRow, Row
 from support.growing_file import GrowingFile
 from support.kafka import Kafka
 from support.migration import SluicewayInThreads, complete, file_sink, file_source
@@ -28,6 +32,53 @@ STRINGS = dict.fromkeys(("key.converter", "value.converter"), "org.apache.kafka.
 MOVES = int(os.environ.get("MOVES", "2"))
 SEED = int(os.environ.get("SEED", "1"))
 LONGEST = 6.0  # seconds; a move takes half of it
+FLUSHED = 150  # lines that a source and a sink repeat at most after a kill: those of a second, each, and the sink those of both
+
+
+class Moving(NamedTuple):
+    """A source of a growing file and a sink to another one, on Kafka Connect, and the command that moves them."""
+
+    theirs: peer.PeerDistributed
+    growing: GrowingFile
+    command: list[str]
+    finish: Callable[[Row], None]
+    """Writes what was lost and repeated into a row."""
+
+
+@contextmanager
+def moving(kafka_bootstrap: str, unique: Callable[[str], str], folder: Path) -> Iterator[Moving]:
+    source, sink, lines, group = (unique(each) for each in ("source", "sink", "lines", "moves"))
+    topics = (f"{group}-configs", f"{group}-offsets", f"{group}-status")
+    worker = {"sluiceway.heartbeat.interval.ms": "500", **STRINGS}
+    with (
+        peer.PeerDistributed(kafka_bootstrap, group, folder / "peer", topics, STRINGS) as theirs,
+        SluicewayInThreads(kafka_bootstrap, f"{group}-ours", **worker) as ours,
+    ):
+        ours.start_driver()
+        growing = GrowingFile(folder / "in")
+        configs = {source: file_source(growing.path, lines), sink: file_sink(folder / "out", lines)}
+        for name, config in configs.items():
+            peer.put_config(theirs.rest, name, config)
+        for name in configs:
+            peer.wait_for_state(theirs.rest, name, "RUNNING")
+
+        def finish(row: Row) -> None:
+            began = time.monotonic()
+            written = Counter(growing.close())
+            copied = Counter(complete(folder / "out", list(written)))
+            topic = Kafka(kafka_bootstrap)
+            sent = Counter(topic.values(lines, topic.count(lines)))
+            row.lost = (written - sent).total() + (written - copied).total()
+            row.duplicated = (sent - written).total() + (copied - written).total()
+            row.seen += f", {written.total()} lines through a source and a sink"
+            row.recovered(time.monotonic() - began)
+
+        command = [sys.executable, "-m", "sluiceway.cli.main", "migrate", "--from", theirs.rest, "--to", ours.rest]
+        yield Moving(theirs, growing, [*command, "--execute", "--all"], finish)
+
+
+def started(command: list[str]) -> subprocess.Popen[str]:
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
 
 
 @pytest.mark.matrix(44)
@@ -35,27 +86,13 @@ def test_a_move_whose_command_is_killed_goes_on_when_it_is_called_again(
     kafka_bootstrap: str, unique: Callable[[str], str], tmp_path: Path, row: NewRow
 ) -> None:
     line = row(f"kill -9 of the command of {MOVES} moves there and back, at random", "0 lost, 0 duplicated")
-    given, found, source, sink, lines, group = (unique(each) for each in ("in", "out", "source", "sink", "lines", "moves"))
-    topics = (f"{group}-configs", f"{group}-offsets", f"{group}-status")
-    worker = {"sluiceway.heartbeat.interval.ms": "500", **STRINGS}
     chance, kills = random.Random(SEED), 0  # noqa: S311 (no secret)
-    with (
-        peer.PeerDistributed(kafka_bootstrap, group, tmp_path / "peer", topics, STRINGS) as theirs,
-        SluicewayInThreads(kafka_bootstrap, f"{group}-ours", **worker) as ours,
-    ):
-        ours.start_driver()
-        growing = GrowingFile(tmp_path / given)
-        configs = {source: file_source(growing.path, lines), sink: file_sink(tmp_path / found, lines)}
-        for name, config in configs.items():
-            peer.put_config(theirs.rest, name, config)
-        for name in configs:
-            peer.wait_for_state(theirs.rest, name, "RUNNING")
-        command = [sys.executable, "-m", "sluiceway.cli.main", "migrate", "--from", theirs.rest, "--to", ours.rest]
+    with moving(kafka_bootstrap, unique, tmp_path) as given:
         for way in ([], ["--back"]) * MOVES:
             while True:
-                move = subprocess.Popen([*command, *way, "--execute", "--all"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+                move = started([*given.command, *way])
                 try:
-                    said = move.communicate(timeout=chance.uniform(0.5, LONGEST))[0].decode()
+                    said = move.communicate(timeout=chance.uniform(0.5, LONGEST))[0]
                 except subprocess.TimeoutExpired:
                     move.kill()
                     move.communicate()
@@ -63,15 +100,37 @@ def test_a_move_whose_command_is_killed_goes_on_when_it_is_called_again(
                 else:
                     assert move.returncode == 0, said
                     break
-            growing.grows()
-        began = time.monotonic()
-        written = growing.close()
-        copied = Counter(complete(tmp_path / found, written))
-        sent = Counter(Kafka(kafka_bootstrap).values(lines, sum(Counter(written).values())))
-    line.seen = f"{len(written)} lines through a source and a sink, {kills} kills"
-    line.lost = sum(((Counter(written) - sent) | (Counter(written) - copied)).values())
-    line.duplicated = sum(((sent - Counter(written)) | (copied - Counter(written))).values())
-    line.recovered(time.monotonic() - began)
+            given.growing.grows()
+        line.seen = f"{kills} kills"
+        given.finish(line)
     assert kills
     assert (line.lost, line.duplicated) == (0, 0)
+    line.holds = True
+
+
+@pytest.mark.matrix(44)
+def test_a_move_goes_on_when_the_worker_of_kafka_connect_is_killed_and_comes_back(
+    kafka_bootstrap: str, unique: Callable[[str], str], tmp_path: Path, row: NewRow
+) -> None:
+    line = row(f"kill -9 of Kafka Connect's worker in {MOVES} moves there and back", "0 lost, at most a flush interval repeated")
+    chance = random.Random(SEED)  # noqa: S311 (no secret)
+    with moving(kafka_bootstrap, unique, tmp_path) as given:
+        for way in ([], ["--back"]) * MOVES:
+            move = started([*given.command, *way])
+            time.sleep(chance.uniform(0.5, LONGEST / 2))  # the moment of the kill
+            assert given.theirs.pid is not None
+            os.kill(given.theirs.pid, signal.SIGKILL)
+            eventually(lambda: given.theirs.pid is None, what="the worker's end")
+            given.theirs.start()
+            said = move.communicate(timeout=LIMIT)[0]
+            if move.returncode != 0:  # it had not begun, or the connectors are back where they were
+                again = started([*given.command, *way])
+                said += again.communicate(timeout=LIMIT)[0]
+                assert again.returncode == 0, said
+            given.growing.grows()
+        line.seen = f"{2 * MOVES} kills"
+        given.finish(line)
+    assert line.lost == 0
+    assert line.duplicated is not None
+    assert line.duplicated <= 2 * MOVES * FLUSHED
     line.holds = True

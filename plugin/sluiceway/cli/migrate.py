@@ -52,6 +52,11 @@ def register(subparsers: Subparsers) -> None:
         "--delete-source", action="store_true", help="delete moved connectors there instead of leaving them stopped"
     )
     parser.add_argument(
+        "--shared",
+        action="store_true",
+        help="the cluster of --to uses the internal topics of --from, whose workers may have ended (known while they respond)",
+    )
+    parser.add_argument(
         "--parallel", type=_count, default=4, metavar="NUMBER", help="connectors that move side by side (default: 4)"
     )
     parser.add_argument(

@@ -40,7 +40,7 @@ _ENDED = "{} does not respond. This is about the connectors that {} reads in its
 class Migration:
     """Two clusters and the options of a command. ``report`` and ``execute`` return whether all chosen connectors can or did move.
 
-    A source that does not respond may have ended because the target takes its topics over.
+    Raises ConfigError for a source that does not respond, unless ``--shared`` says that the target takes its topics over.
     """
 
     def __init__(self, options: argparse.Namespace, source: Cluster, target: Cluster) -> None:
@@ -136,10 +136,15 @@ class Migration:
 
     @cached_property
     def _running(self) -> Cluster | None:
-        """The source, None if it does not respond although its connectors are in the target's topics."""
-        if self._source.responds() or not self._target.api.connectors():
+        """The source, None if its workers have ended because the target takes over their topics."""
+        if self._source.responds():
             return self._source
-        return None
+        if self._options.shared:
+            return None
+        raise ConfigError(
+            f"{self._source.text} does not respond. Is it running? If its workers have ended because {self._target.text} takes "
+            "over their internal topics, add --shared."
+        )
 
     @cached_property
     def _infos(self) -> dict[str, dict[str, Any]]:
@@ -149,7 +154,7 @@ class Migration:
     def _shared(self) -> bool:
         """Whether both clusters use the same internal topics, as far as the source tells."""
         running = self._running
-        return running is None or is_shared(running.api.statuses(), self._target.api.statuses())
+        return self._options.shared or running is None or is_shared(running.api.statuses(), self._target.api.statuses())
 
     @cached_property
     def _names(self) -> list[str]:
