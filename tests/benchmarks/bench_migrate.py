@@ -96,9 +96,9 @@ class Load:
         consumer = Consumer({"bootstrap.servers": self._bootstrap, "group.id": "bench-migrate", "enable.auto.commit": False})
         found: dict[str, list[tuple[float, str]]] = {}
         for name in self.sources:
-            place = TopicPartition(f"from-{name}", 0, 0)
-            end = consumer.get_watermark_offsets(place, timeout=30)[1]
-            consumer.assign([place])
+            beginning = TopicPartition(f"from-{name}", 0, 0)
+            end = consumer.get_watermark_offsets(beginning, timeout=30)[1]
+            consumer.assign([beginning])
             records = found[name] = []
             while len(records) < end:
                 for message in consumer.consume(10_000, 1.0):
