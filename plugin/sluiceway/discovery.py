@@ -16,6 +16,7 @@ from typing import Any, Protocol, TypeVar
 
 from sluiceway import __version__
 from sluiceway.api import Connector, Converter, HeaderConverter, Predicate, SinkConnector, SourceConnector, Transform
+from sluiceway.config.plugin_keys import IN_JAVA, IN_PYTHON
 from sluiceway.config.providers.built_in import BUILT_IN, CONFIG_PROVIDERS
 from sluiceway.errors import ConfigError, NotFoundError
 from sluiceway.java.version_range import VersionRange
@@ -29,9 +30,6 @@ CONNECT_VERSION = "4.3.0"
 
 UNDEFINED_VERSION = "undefined"
 """Connect's version of a plugin that has none."""
-
-PYTHON, JAVA = "python", "java"
-"""The languages of plugins, as the REST API names them."""
 
 _KAFKA = "org.apache.kafka."
 
@@ -275,7 +273,7 @@ def java_name(cls: type) -> str:
 
 def language_of(cls: type) -> str:
     """Return the language of a plugin's class: that of a class in a jar, or Python."""
-    return JAVA if hasattr(cls, "plugin") else PYTHON
+    return IN_JAVA if hasattr(cls, "plugin") else IN_PYTHON
 
 
 def version_of(cls: type) -> str:

@@ -86,6 +86,11 @@ class Load:
                     sizes[name] = size
                     self.growth[name].append(time.time())
 
+    def grows(self, seconds: float) -> None:
+        """Wait until as many records have been written as in these seconds, so that the flow is seen undisturbed."""
+        wanted = self.written + seconds * self._rate
+        eventually(lambda: self.written >= wanted, what=f"{wanted:.0f} records")
+
     def close(self) -> None:
         self._end.set()
         for thread in self._threads:
@@ -163,7 +168,7 @@ def measure(stack: RunningStack, folder: Path, options: argparse.Namespace) -> i
                 peer.put_config(theirs.rest, name, config)
             for name in configs:
                 peer.wait_for_state(theirs.rest, name, "RUNNING")
-            time.sleep(5)  # a stretch of undisturbed flow
+            load.grows(5)
             command = [sys.executable, "-m", "sluiceway.cli.main", "migrate", "--from", theirs.rest, "--to", stack.addresses.rest]
             began = time.monotonic()
             subprocess.run(command, capture_output=True, check=True)
@@ -175,7 +180,7 @@ def measure(stack: RunningStack, folder: Path, options: argparse.Namespace) -> i
                 windows.append((way, began, time.time()))
                 print(done.stdout, done.stderr, sep="\n", file=sys.stderr)
                 bad |= done.returncode != 0
-                time.sleep(8)
+                load.grows(8)
             load.close()
             wrong = list(errors(load))
             moments = {name: [at for at, _ in records] for name, records in load.values().items()} | load.growth

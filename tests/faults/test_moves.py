@@ -13,7 +13,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -117,7 +117,8 @@ def test_a_move_goes_on_when_the_worker_of_kafka_connect_is_killed_and_comes_bac
     with moving(kafka_bootstrap, unique, tmp_path) as given:
         for way in ([], ["--back"]) * MOVES:
             move = started([*given.command, *way])
-            time.sleep(chance.uniform(0.5, LONGEST / 2))  # the moment of the kill
+            with suppress(subprocess.TimeoutExpired):  # until the moment of the kill, or the end of the move
+                move.wait(timeout=chance.uniform(0.5, LONGEST / 2))
             assert given.theirs.pid is not None
             os.kill(given.theirs.pid, signal.SIGKILL)
             eventually(lambda: given.theirs.pid is None, what="the worker's end")

@@ -10,9 +10,9 @@ from sluiceway.cli.advice import with_worker_key
 from sluiceway.cli.common import naming_refused, say
 from sluiceway.cli.secrets import DeclaredPasswords, shown
 from sluiceway.config.connector import APPLICATION
+from sluiceway.config.plugin_keys import IN_JAVA
 from sluiceway.config.similar_classes import with_similar_classes
 from sluiceway.config.unknown_keys import unknown_keys
-from sluiceway.discovery import JAVA
 from sluiceway.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ def checked(api: ConnectClient, name: str, config: Mapping[str, str], *, reads_o
     with naming_refused(name):
         answer = api.validate(config[_CLASS], config)
     used = _used(api, config[_CLASS], config.get(_VERSION))
-    reads_others = reads_others or used.get("language") == JAVA
+    reads_others = reads_others or used.get("language") == IN_JAVA
     found = findings(name, config, answer, reads_others=reads_others)
     if found.warnings:  # an older Kafka Connect does not validate the keys of converters, but says which are passwords
         found = findings(name, config, answer, DeclaredPasswords(api).keys(config), reads_others=reads_others)

@@ -5,14 +5,11 @@ from __future__ import annotations
 import argparse
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sluiceway.cli.common import SERVER_VARIABLE, Subparsers, client
 from sluiceway.cli.output import add_output
 from sluiceway.errors import ConfigError, ConnectError
-
-if TYPE_CHECKING:
-    pass
 
 _DESCRIPTION = (
     "Report what happens to the connectors of a Kafka Connect cluster here: which plugins run them, which are missing, and "

@@ -19,6 +19,7 @@ from sluiceway.cli.migration_steps import (
     MigrationError,
     Step,
     View,
+    cause_of,
     final_state,
     mark_of,
     next_step,
@@ -40,7 +41,7 @@ Offsets = list[dict[str, Any]]
 
 @dataclass
 class Move:
-    """What a move of one connector has done so far, and what came of it."""
+    """The progress and the result of one connector's move."""
 
     name: str
     step: Step | None = None
@@ -150,18 +151,14 @@ class Mover:
         name = move.name
         source, target = self._existing(self._source, name), self._target.view(name)
         state = final_state(source, target)
-        if self._holder is self._source:
-            if source.mark != state:
-                self._put_config(self._source, name, source.config, state)
-            state_there = None
-        else:
-            state_there = state
+        if self._holder is self._source and source.mark != state:
+            self._put_config(self._source, name, source.config, state)
+        mark = state if self._holder is self._target else None
         if target is None:
-            self._target.api.create(name, _marked(source.config, state_there), STOPPED)
-            self._await_state(self._target, name, STOPPED)
-        elif target.config != source.config or target.mark != state_there:
-            self._put_config(self._target, name, source.config, state_there)
-            self._await_state(self._target, name, STOPPED)
+            self._target.api.create(name, _marked(source.config, mark), STOPPED)
+        elif target.config != source.config or target.mark != mark:
+            self._put_config(self._target, name, source.config, mark)
+        self._await_state(self._target, name, STOPPED)
 
     def _stop_source(self, move: Move) -> None:
         self._await_driver(move.name)
@@ -231,9 +228,7 @@ class Mover:
         if state == FAILED == wanted:
             return True
         if state == FAILED:
-            traces = [part.get("trace", "").partition("\n")[0] for part in (status["connector"], *status["tasks"])]
-            cause = next(filter(None, traces), "no trace")
-            raise MigrationError(f"Connector {name} FAILED at {cluster.text}: {cause}")
+            raise MigrationError(f"Connector {name} FAILED at {cluster.text}: {cause_of(status) or 'no trace'}")
         return state == RUNNING and (bool(status["tasks"]) or time.monotonic() > since + _NO_TASKS_SECONDS)
 
     # After a failure.

@@ -1,4 +1,4 @@
-"""What ``sluiceway migrate`` does with two clusters: the report, a move, or the wait for a take-over of shared topics."""
+"""Runs ``sluiceway migrate``: reports on connectors, moves them, or waits until shared topics are taken over."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ class Migration:
                 raise
 
     def _say(self, line: str) -> None:
-        """Print a line about what goes on: not among a document for programs."""
+        """Print a line of progress: to stderr if stdout gets a document for programs."""
         print(line, file=sys.stdout if self._options.output == "table" else sys.stderr, flush=True)
 
     # The clusters.

@@ -102,6 +102,12 @@ def final_state(source: View, target: View | None) -> str:
     return mark_of(source, target) or source.target_state
 
 
+def cause_of(status: Mapping[str, Any]) -> str:
+    """Return the first line of the first trace in a REST API's status of a connector; empty without one."""
+    parts = (status.get("connector", {}), *status.get("tasks", ()))
+    return next(filter(None, (str(part.get("trace", "")).partition("\n")[0] for part in parts)), "")
+
+
 def has_reached(state: str, wanted: str) -> bool:
     """Return whether a connector is in the state that its move gives it. The cause of a failure may be gone on the target."""
     return state == wanted or (wanted == FAILED and state == RUNNING)

@@ -18,7 +18,7 @@ from sluiceway.cli.migration_report import (
     version_there,
 )
 from sluiceway.cli.migration_steps import View
-from sluiceway.config.plugin_keys import CLASS, plugin_keys, wanted_version
+from sluiceway.config.plugin_keys import CLASS, IN_PYTHON, plugin_keys, wanted_version
 from sluiceway.rest.client import RestError
 
 _NO_SUCH_VERSION = 400
@@ -62,7 +62,7 @@ class Survey:
                     return None
                 raise
             found = self._target.api.plugin_implementation(class_name)  # validation reports the version
-        return Implementation(PYTHON if found["language"] == "python" else JAVA, found["version"], found["location"])
+        return Implementation(PYTHON if found["language"] == IN_PYTHON else JAVA, found["version"], found["location"])
 
     def _in_connect(self, class_name: str) -> Implementation | None:
         if not any(is_named(each["class"], class_name) for each in self._target_plugins):

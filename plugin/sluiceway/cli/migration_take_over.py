@@ -8,7 +8,7 @@ from typing import Any
 
 from sluiceway.cli.migration import Move
 from sluiceway.cli.migration_cluster import POLL_SECONDS, Cluster, awaited
-from sluiceway.cli.migration_steps import FAILED, Step, View, has_reached
+from sluiceway.cli.migration_steps import FAILED, Step, View, cause_of, has_reached
 
 
 def take_over(
@@ -38,7 +38,8 @@ def take_over(
         time.sleep(POLL_SECONDS)
     for move in moves.values():
         if not move.done:
-            move.error = f"It is {move.state}, not {wanted[move.name]}, after {timeout:g} s{_cause(statuses.get(move.name, {}))}."
+            cause = cause_of(statuses.get(move.name, {})).rstrip(".")
+            move.error = f"It is {move.state}, not {wanted[move.name]}, after {timeout:g} s{f': {cause}' if cause else ''}."
             say(f"{move.name}: not taken over. {move.error} See its driver's log")
     return list(moves.values())
 
@@ -46,9 +47,3 @@ def take_over(
 def _wanted(status: Mapping[str, Any]) -> str:
     view = View.of({}, status)
     return FAILED if view.state == FAILED else view.target_state
-
-
-def _cause(status: Mapping[str, Any]) -> str:
-    parts = (status.get("connector", {}), *status.get("tasks", ()))
-    trace = next(filter(None, (part.get("trace", "").partition("\n")[0] for part in parts)), "")
-    return f": {trace.rstrip('.')}" if trace else ""

@@ -11,6 +11,8 @@ from sluiceway.config.parsing import parse_list
 CLASS = CONNECTOR_CLASS
 CONVERTERS = ("key.converter", "value.converter", "header.converter")
 STAGES = ("transforms", "predicates")
+IN_PYTHON, IN_JAVA = "python", "java"
+"""The languages of plugins, as the REST API names them."""
 
 _STAGE = re.compile(rf"({'|'.join(STAGES)})\.[^.]+\.type")
 

@@ -9,9 +9,10 @@ from typing import Any, NamedTuple
 
 from sluiceway.config.connector import CONNECTOR_CLASS, OWN, PREDICATES, TRANSFORMS
 from sluiceway.config.definition import ConfigDef
+from sluiceway.config.plugin_keys import IN_JAVA
 from sluiceway.config.unknown_keys import READ_BY_RUNTIME
 from sluiceway.config.worker import WorkerConfig
-from sluiceway.discovery import JAVA, java_name, language_of, version_of
+from sluiceway.discovery import java_name, language_of, version_of
 from sluiceway.errors import ConfigError, ConnectError
 from sluiceway.herder.enrichment import CONVERTERS, VERSION, Config, aliases, base_def
 from sluiceway.herder.plugin_classes import classes_named, plugin_class
@@ -75,9 +76,9 @@ class Substitute:
 
 def substitute_of(cls: type, prefix: str = _CONNECTOR) -> Substitute | None:
     """Return what a class is used for; None for a Java class, and for one that ``plugin.path`` does not have in Java."""
-    if language_of(cls) == JAVA or not getattr(cls, "java_class", None):
+    if language_of(cls) == IN_JAVA or not getattr(cls, "java_class", None):
         return None
-    java = next((each for each in classes_named(java_name(cls)) if language_of(each) == JAVA), None)
+    java = next((each for each in classes_named(java_name(cls)) if language_of(each) == IN_JAVA), None)
     return None if java is None else Substitute(cls, java, prefix)
 
 
@@ -92,7 +93,7 @@ def substitutes(config: Config, worker: WorkerConfig) -> list[Substitute]:
         cls = _class_of(use)
         if cls is None or use.prefix.startswith(left_out):
             continue
-        if use.prefix == _CONNECTOR and language_of(cls) == JAVA:
+        if use.prefix == _CONNECTOR and language_of(cls) == IN_JAVA:
             left_out = (f"{TRANSFORMS}.", f"{PREDICATES}.")
         substitute = None if config.get(f"{use.prefix}{VERSION}") else substitute_of(cls, use.prefix)
         found += [substitute] if substitute is not None else []

@@ -9,9 +9,10 @@ from sluiceway.api import Connector
 from sluiceway.config.connector import OWN
 from sluiceway.config.definition import ConfigDef, ConfigKey
 from sluiceway.config.masking import shown
+from sluiceway.config.plugin_keys import IN_JAVA
 from sluiceway.config.unknown_keys import FAIL, IGNORE, WARN, policy_of, unknown_key_text, unknown_keys
 from sluiceway.config.worker import WorkerConfig
-from sluiceway.discovery import JAVA, language_of
+from sluiceway.discovery import language_of
 from sluiceway.errors import ConfigError
 from sluiceway.herder.config_infos import ConfigInfo, ConfigValueInfo
 from sluiceway.herder.enrichment import Config, framework_def
@@ -35,7 +36,7 @@ def refused_keys(config: Config, definition: ConfigDef, worker: WorkerConfig) ->
 def report_unknown_keys(name: str, config: Mapping[str, str], connector: type[Connector], worker: WorkerConfig) -> None:
     """Log the unknown keys of a connector that starts. Raises ConfigError if its config or its worker refuses them."""
     policy = policy_of(config, worker.raw)
-    in_java = language_of(connector) == JAVA and policy == WARN
+    in_java = language_of(connector) == IN_JAVA and policy == WARN
     found = _unknown(config, (*framework_def(connector, config, worker), *connector.config_def()), policy, in_java)
     texts = [unknown_key_text(key, similar) for key, similar in found.items()]
     if texts and policy == FAIL:

@@ -159,7 +159,7 @@ MUTANTS = (
         "cli/migration.py",
         "if moves and target is not None and target.state == CHANGING and source.state == STOPPED:",
         "if False:",
-        "A move goes on by the state that a rebalance shows for a moment.",
+        "A move takes a state that a rebalance shows for a moment for the connector's own.",
         tests=("tests/unit/cli/test_migration.py",),
     ),
     Mutant(

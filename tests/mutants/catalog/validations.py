@@ -106,7 +106,7 @@ MUTANTS = (
     Mutant(
         "validation-java-key",
         "herder/unknown_keys.py",
-        "in_java = language_of(connector) == JAVA and policy == WARN",
+        "in_java = language_of(connector) == IN_JAVA and policy == WARN",
         "in_java = False",
         "A key that a Java plugin may read is said to have no effect.",
         tests=("tests/unit/herder/test_unknown_keys.py",),

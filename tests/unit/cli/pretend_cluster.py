@@ -26,7 +26,7 @@ class PretendCluster:
         self.before_write: Callable[[str, str], None] = lambda _verb, _name: None
         self.start_fails = False
         self.drivers: Iterator[str | None] = iter(())
-        """What the next requests for the connectors' driver return; then there is one."""
+        """The driver in the next responses about connectors; in later ones there is one."""
         self.worker_id = self.server
         self.implementations: dict[str, dict[str, Any]] = {
             PYTHON_SOURCE: {"language": "python", "version": "4.3.0", "location": None}

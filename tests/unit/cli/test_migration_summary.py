@@ -1,4 +1,4 @@
-"""What a move shows while it goes on, and at its end."""
+"""The progress of moves, and their summary."""
 
 from __future__ import annotations
 

@@ -6,7 +6,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from sluiceway.discovery import JAVA, UNDEFINED_VERSION, java_name, language_of, version_of
+from sluiceway.config.plugin_keys import IN_JAVA
+from sluiceway.discovery import UNDEFINED_VERSION, java_name, language_of, version_of
 from sluiceway.herder.plugin_classes import KINDS, SINK, SOURCE, Kind, installed_classes, used_languages
 
 _KIND = re.compile(r"(Source|Sink|Compaction)?(Connector)?$")
@@ -74,7 +75,7 @@ def _entry(kind: Kind, cls: type, used: Mapping[str, str]) -> dict[str, Any]:
 
 def _about(cls: type) -> str | None:
     """Return the first sentence of a class's docstring. A Java class has none, and that of an interface says nothing about it."""
-    if language_of(cls) == JAVA:
+    if language_of(cls) == IN_JAVA:
         return None
     own = (base for base in cls.__mro__ if base is not object and not base.__module__.startswith("sluiceway.api"))
     text = next((text for base in own if (text := vars(base).get("__doc__"))), "")
