@@ -17,7 +17,15 @@ from sluiceway.worker import worker_connector
 from sluiceway.worker.worker_connector import Failed, Started, TaskConfigs
 from support.engine import Offsets
 from support.eventually import eventually
-from support.java_plugins import SCRIPTED, Driven, compiled_plugin, fetch_runtime, forget_plugins, java_processes
+from support.java_plugins import (
+    SCRIPTED,
+    Driven,
+    all_java_processes,
+    compiled_plugin,
+    fetch_runtime,
+    forget_plugins,
+    java_processes,
+)
 
 _CLASS = "test.ScriptedSource"
 
@@ -56,10 +64,12 @@ def test_a_connector_answers_about_exactly_once_and_offsets() -> None:
         connector.alter_offsets(config(), [({"s": "1"}, {"n": "x"})])
 
 
-def test_a_driver_gets_task_configs_and_requests_for_new_ones() -> None:
+def test_a_driver_gets_task_configs_and_requests_for_new_ones_from_one_java_process() -> None:
+    assert java_processes() == []
     driven = Driven(config(limit="7", reconfigure=""))
     driven.until(Started)
     [task] = driven.until(TaskConfigs).configs
+    assert len(all_java_processes()) == 1, "the definition is asked for in the connector's own process"
     assert (task["limit"], task["task.class"]) == ("7", f"{_CLASS}$ScriptedTask")
     driven.connector.stop(30)
     assert java_processes() == []

@@ -204,11 +204,13 @@ class Exclaim(Transform):
 
 
 def java_processes() -> list[int]:
-    """Return the process ids of the Java processes of tasks and connectors that this process and its children have started.
-
-    Orphans are included. Ends the process that validates configs, which lasts otherwise.
-    """
+    """Return ``all_java_processes`` after the end of the process that validates configs, which lasts otherwise."""
     close_shared_host()
+    return all_java_processes()
+
+
+def all_java_processes() -> list[int]:
+    """Return the process ids of the plugins' Java processes below this process, and of those that are orphans."""
     orphans = [each for each in psutil.process_iter(["ppid"]) if each.info["ppid"] == 1]
     own = psutil.Process().children(recursive=True)
     return [each.pid for each in [*own, *orphans] if MAIN_CLASS in " ".join(_command_line(each))]

@@ -1,4 +1,4 @@
-"""Runs Java connectors: a running one in a Java process of its own, definitions and validation in the shared process."""
+"""Runs Java connectors, and asks their classes for definitions and validation, in the Java process of the calling thread."""
 
 from __future__ import annotations
 
@@ -16,13 +16,12 @@ from sluiceway.api import (
     SourceConnector,
     TopicPartition,
 )
-from sluiceway.config.connector import JAVA_OPTS, NAME
 from sluiceway.config.definition import NO_DEFAULT, ConfigDef, ConfigKey, ConfigValue, Importance, Type, ValidatedValue, Width
 from sluiceway.config.parsing import parse_value
 from sluiceway.errors import ConfigError, ConnectError
 from sluiceway.java_plugins.errors import java_error
 from sluiceway.java_plugins.host import JavaObject
-from sluiceway.java_plugins.hosts import HostSlot, PluginLocation, call_new, reference
+from sluiceway.java_plugins.hosts import HostSlot, PluginLocation, call_new, current_slot, reference
 
 
 class JavaConnector(Connector):
@@ -48,8 +47,7 @@ class JavaConnector(Connector):
         return {each["name"]: _validated(definition, each) for each in _ask(cls.plugin, "validate", {"config": dict(config)})}
 
     def start(self, config: Mapping[str, str]) -> None:
-        name = config.get(NAME, self.plugin.class_name)
-        self._slot = HostSlot(f"connector {name}", config.get(JAVA_OPTS, ""), f"[{name}|worker] ")
+        self._slot = current_slot()
         host = self._slot.host()
         host.on_death = self.context.raise_error
         arguments = {"plugin": reference(self.plugin)}
@@ -63,11 +61,8 @@ class JavaConnector(Connector):
         return configs
 
     def stop(self) -> None:
-        try:
-            if self._object is not None and self._object.host.alive:
-                self._object.call("stop")
-        finally:
-            self.abandon()
+        if self._object is not None and self._object.host.alive:
+            self._object.call("stop")
 
     def abandon(self) -> None:
         """End the connector's Java process, whatever it is doing. Called on any thread."""

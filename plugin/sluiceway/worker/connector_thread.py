@@ -7,17 +7,20 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
+from contextlib import ExitStack
 from typing import TypeVar
 
 from sluiceway.api import Connector, OffsetStorageReader
-from sluiceway.config.connector import CONNECTOR_VERSION
+from sluiceway.config.connector import CONNECTOR_VERSION, JAVA_OPTS
+from sluiceway.config.plugin_keys import IN_JAVA
 from sluiceway.config.variables import resolution_for_use, with_references
 from sluiceway.config.worker import WorkerConfig
-from sluiceway.discovery import connector_class
+from sluiceway.discovery import connector_class, language_of
 from sluiceway.errors import ConnectError
 from sluiceway.herder.reconcile import desired_task_configs
 from sluiceway.herder.substitutes import warn_of_substitutes
 from sluiceway.herder.unknown_keys import report_unknown_keys
+from sluiceway.java_plugins.hosts import task_host
 from sluiceway.runtime.waits import Waits
 from sluiceway.worker.connector_offsets import ConnectorOffsets
 
@@ -110,18 +113,23 @@ class ConnectorThread:
     # On the connector's thread.
 
     def _run(self) -> None:
-        connector = self._start()
-        while (call := self._calls.get()) is not None:
-            call(connector)
+        with ExitStack() as resources:
+            connector = self._start(resources)
+            while (call := self._calls.get()) is not None:
+                call(connector)
         self._offsets.close()
 
-    def _start(self) -> Connector | None:
+    def _start(self, resources: ExitStack) -> Connector | None:
         """Create and start the connector; return it even if ``start`` failed, so that it can be stopped."""
         connector: Connector | None = None
         try:
             config = self._resolved_config()
             cls = connector_class(config["connector.class"], config.get(CONNECTOR_VERSION))
             self.version = cls.version()
+            if language_of(cls) == IN_JAVA:  # also for its definition: a process that only validates would need its memory
+                resources.enter_context(
+                    task_host(f"connector {self._name}", config.get(JAVA_OPTS, ""), f"[{self._name}|worker] ")
+                )
             report_unknown_keys(self._name, self._config, cls, self._worker)
             warn_of_substitutes(self._name, self._config, self._worker)
             new = cls()

@@ -49,7 +49,7 @@ class _Context:
 
 
 def test_connectors_of_one_class_whose_configs_choose_the_task_class_keep_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connector_module, "HostSlot", _Slot)
+    monkeypatch.setattr(connector_module, "current_slot", _Slot)
     configs = [{"name": kind, "kind": f"test.{kind}"} for kind in ("One", "Other")]
     made = []
     for config in configs:
