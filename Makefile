@@ -151,7 +151,7 @@ test-metrics: $(VENV)/.ready  ## boards and alerts with a real Prometheus and re
 	npm install --silent --no-save --prefix build/grafana-schema @grafana/schema@13 typescript@7
 	$(BIN)/python -m pytest tests/unit/docker/test_monitoring.py tests/monitoring tests/integration/test_traces.py -v -s -p no:cacheprovider
 
-test-plugins: $(VENV)/.ready  ## Java plugins, published ones among them, on a real broker and PostgreSQL
+test-plugins: $(VENV)/.ready  ## Java plugins, published ones among them, on a real broker and PostgreSQL (ROUNDS=20: restarts and kills of each kind of source)
 	$(BIN)/python -m pytest tests/integration/test_java_*.py tests/integration/test_migrate.py \
 		tests/integration/test_debezium_transforms.py tests/integration/test_maven.py tests/integration/test_plugin_install.py \
 		tests/airflow/test_plugin_install.py -v -p no:cacheprovider

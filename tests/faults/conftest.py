@@ -22,12 +22,9 @@ if TYPE_CHECKING:
     from support.faults.airflow_job import Job
     from support.stack import RunningStack
 
-#: What `make test` runs of the fault matrix; the rest is for `make faults`.
-_SLICE = (
-    "test_matrix.py",
-    "test_rest.py",
-    "test_named_points.py::test_a_source_killed_at_a_named_point_continues_after_its_last_commit[exactly_once-sent]",
-)
+#: What `make test` runs of the fault matrix; the rest is for `make faults`. tests/integration/test_exactly_once_failures.py kills
+#: tasks at the points of a commit in less time.
+_SLICE = ("test_matrix.py", "test_rest.py")
 
 _TESTED = pytest.StashKey[list[tuple[int, ...]]]()
 

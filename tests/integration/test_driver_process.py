@@ -64,6 +64,12 @@ class Running:
         return jvm, python
 
 
+def workers_of(running: Running) -> list[psutil.Process]:
+    """Return the Python workers that run the tasks."""
+    jvm, python = running.processes()
+    return [p for p in jvm.children(recursive=True) if "pyspark" in command_of(p) and p.pid != python.pid]
+
+
 @pytest.fixture
 def parent() -> Iterator[subprocess.Popen[bytes]]:
     process = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
@@ -120,42 +126,39 @@ def test_describe_shows_the_times_of_the_start(running: Running, tmp_path: Path,
     assert [step for step in steps if step not in printed] == []
 
 
-def test_other_users_cannot_call_a_driver_and_sigterm_drains_it(running: Running) -> None:
+def test_other_users_cannot_call_a_driver_a_killed_worker_is_replaced_and_sigterm_drains(running: Running) -> None:
     topics = KafkaInternalTopics(running.worker)
     eventually(lambda: topics.driver(running.name).owner == OWNER, what="the task that started the driver")
     _, python = running.processes()
     ports = [each.laddr.port for each in python.net_connections("tcp") if each.status == psutil.CONN_LISTEN]
     assert len(ports) == 2, "those of metrics and of accumulators; Py4J would call objects for who reaches one for callbacks"
+    for worker in workers_of(running):
+        worker.kill()
+    eventually(lambda: "starting it again" in running.driver.log.read_text(), what="the loss is noticed")
+    running.eventually_states(("RUNNING", ["RUNNING"]))
     python.terminate()
     eventually(lambda: not running.driver.is_running(), what="the driver's end")
     running.eventually_states(("UNASSIGNED", ["UNASSIGNED"]))
 
 
-def test_a_driver_that_airflow_ends_by_kafka_drains_and_the_next_one_runs(running: Running, tmp_path: Path) -> None:
+def test_a_driver_that_airflow_or_spark_ends_drains_and_the_next_one_runs(running: Running) -> None:
     topics = KafkaInternalTopics(running.worker)
     assert topics.end_driver(running.name)
     eventually(lambda: not running.driver.is_running(), what="the driver ends")
     assert "Stopping without a commit" not in running.driver.log_tail(200)
     assert running.states() == ("UNASSIGNED", ["UNASSIGNED"])
     assert not topics.end_driver(running.name)
-    second = running.second()
-    second.start()
-    try:
-        running.eventually_states(("RUNNING", ["RUNNING"]))
-    finally:
-        second.stop()
-
-
-def test_sigterm_to_sparks_jvm_drains_the_driver_before_spark_ends_its_tasks(running: Running) -> None:
+    running.driver = running.second()
+    running.start()
     jvm, python = running.processes()
-    stored_before = running.driver.log_tail(10_000)
+    said_before = running.driver.log_tail(10_000)
     jvm.terminate()
     eventually(lambda: not running.driver.is_running() and not python.is_running(), what="the driver's end")
     running.eventually_states(("UNASSIGNED", ["UNASSIGNED"]))
-    said = running.driver.log_tail(10_000)[len(stored_before) :]
+    said = running.driver.log_tail(10_000)[len(said_before) :]
     assert "Stopping: Spark's JVM is shutting down" in said
     assert "Traceback" not in said, said
-    assert "was lost" not in said, "the task was drained, not taken away"
+    assert "was lost" not in said, "the task was drained before Spark ended it"
 
 
 @pytest.mark.long
@@ -179,15 +182,6 @@ def test_a_killed_python_driver_does_not_stay_running_in_the_status(running: Run
     eventually(lambda: not running.driver.is_running(), what="the JVM's end")
     # No process is left to report it: the reader notices the missing heartbeats.
     running.eventually_states(("UNASSIGNED", ["UNASSIGNED"]))
-
-
-def test_a_killed_python_worker_is_replaced(running: Running) -> None:
-    jvm, python = running.processes()
-    workers = [p for p in jvm.children(recursive=True) if "pyspark" in command_of(p) and p.pid != python.pid]
-    for worker in workers:
-        worker.kill()
-    eventually(lambda: "starting it again" in running.driver.log.read_text(), what="the loss is noticed")
-    running.eventually_states(("RUNNING", ["RUNNING"]))
 
 
 _PLUGIN = """
@@ -268,12 +262,6 @@ def test_a_driver_suspended_during_a_takeover_ends_and_writes_nothing_more(runni
 
 
 MOCK = {"connector.class": "sluiceway.connectors.mock.source.MockSourceConnector", "failure.kind": "hang"}
-
-
-def workers_of(running: Running) -> list[psutil.Process]:
-    """Return the Python workers that run the tasks."""
-    jvm, python = running.processes()
-    return [p for p in jvm.children(recursive=True) if "pyspark" in command_of(p) and p.pid != python.pid]
 
 
 @pytest.mark.long

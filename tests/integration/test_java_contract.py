@@ -41,6 +41,7 @@ OBSERVERS = ("Acknowledging", "Limited", "Committing", "OffsetInCommit", "Thread
 KINDS = (DRAINING, READING, *OBSERVERS)
 _STRINGS = "org.apache.kafka.connect.storage.StringConverter"
 _MORE = 30  # records before and after each event
+_ROUNDS = int(os.environ.get("ROUNDS", "2"))  # restarts, pauses, and kills of each kind
 _FLUSH = {"offset.flush.interval.ms": "100"}
 
 
@@ -133,14 +134,14 @@ def running(source: Source, worker: dict[str, str], offsets: Offsets) -> Iterato
 
 
 def restarted(source: Source, worker: dict[str, str], offsets: Offsets) -> None:
-    for _ in range(2):
+    for _ in range(_ROUNDS):
         with running(source, worker, offsets):
             source.move()
 
 
 def paused(source: Source, worker: dict[str, str], offsets: Offsets) -> None:
     with running(source, worker, offsets) as task:
-        for _ in range(2):
+        for _ in range(_ROUNDS):
             source.move()
             task.commands.give(TaskCommand.PAUSE)
             task.wait_for(State.PAUSED)
@@ -149,7 +150,7 @@ def paused(source: Source, worker: dict[str, str], offsets: Offsets) -> None:
 
 
 def killed(source: Source, worker: dict[str, str], offsets: Offsets) -> None:
-    for _ in range(2):
+    for _ in range(_ROUNDS):
         with RunningTask(source.config, worker, offsets=offsets) as task:
             source.move()
             for process in java_processes():
