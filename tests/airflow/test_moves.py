@@ -1,16 +1,28 @@
-"""Moves of connectors with Spark applications of their own, between a real Kafka Connect and a real Airflow."""
+"""Moves of connectors with Spark applications of their own, between a real Kafka Connect and a real Airflow.
+
+MOVES=20: moves each way in which a driver is killed. SEED=1: which of its processes, and when.
+"""
 
 from __future__ import annotations
 
 import json
+import os
+import random
+import subprocess
+import sys
+import time
+from collections import Counter
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 from sluiceway.cli.main import main
 from support import peer
 from support.eventually import eventually
+from support.faults.worker_group import read
 from support.growing_file import GrowingFile
 from support.kafka import Kafka
 from support.migration import file_source
@@ -19,7 +31,16 @@ from support.stack import RunningStack
 pytestmark = [pytest.mark.airflow, pytest.mark.peer, pytest.mark.long]
 
 STRINGS = dict.fromkeys(("key.converter", "value.converter"), "org.apache.kafka.connect.storage.StringConverter")
-TOPICS = ("moves-configs", "moves-offsets", "moves-status")
+MOVES = int(os.environ.get("MOVES", "2"))
+SEED = int(os.environ.get("SEED", "1"))
+FLUSHED = 50 * 10  # lines that a source repeats at most after a kill: those of a flush interval
+
+
+def connect(bootstrap: str, folder: Path) -> peer.PeerDistributed:
+    name = f"moves-{folder.name}"
+    return peer.PeerDistributed(
+        bootstrap, name, folder / "peer", (f"{name}-configs", f"{name}-offsets", f"{name}-status"), STRINGS
+    )
 
 
 def test_a_driver_is_ready_before_a_connector_stops_and_ends_when_it_has_moved_back(
@@ -28,7 +49,7 @@ def test_a_driver_is_ready_before_a_connector_stops_and_ends_when_it_has_moved_b
     bootstrap = stack.addresses.bootstrap
     growing = GrowingFile(tmp_path / "in.txt")
     configs = {"moves": file_source(growing.path, "moved-lines"), "rests": file_source(growing.path, "no-lines")}
-    with peer.PeerDistributed(bootstrap, "moves", tmp_path / "peer", TOPICS, STRINGS) as theirs:
+    with connect(bootstrap, tmp_path) as theirs:
         for name, config in configs.items():
             peer.put_config(theirs.rest, name, {**config, **STRINGS})
             peer.wait_for_state(theirs.rest, name, "RUNNING")
@@ -64,3 +85,49 @@ def test_a_driver_is_ready_before_a_connector_stops_and_ends_when_it_has_moved_b
         assert values == lines, "each line once, in order"
         for name in configs:
             stack.connect.delete(name)
+
+
+def test_moves_whose_driver_is_killed_lose_nothing(stack: RunningStack, tmp_path: Path) -> None:
+    bootstrap, name, topic = stack.addresses.bootstrap, "killed", "killed-lines"
+    growing, chance, kills = GrowingFile(tmp_path / "in.txt"), random.Random(SEED), 0  # noqa: S311 (no secret)
+    with connect(bootstrap, tmp_path) as theirs:
+        peer.put_config(theirs.rest, name, {**file_source(growing.path, topic), **STRINGS})
+        peer.wait_for_state(theirs.rest, name, "RUNNING")
+        command = [sys.executable, "-m", "sluiceway.cli.main", "migrate", "--from", theirs.rest, "--to", stack.addresses.rest]
+        for way in ([], ["--back"]) * MOVES:
+            said = ""
+            while True:
+                move = subprocess.Popen(
+                    [*command, "--execute", "--all", *way], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+                )
+                if not said:
+                    eventually(
+                        lambda move=move: stack.driver(name) or move.poll() is not None, what="a driver, or the move's end"
+                    )
+                    time.sleep(chance.uniform(0, 3))  # the moment of the kill
+                    kills += killed(chance.choice((stack.driver(name), stack.jvm(name))))
+                said += move.communicate()[0]
+                if move.returncode == 0:
+                    break
+                assert said.count("\n") < 200, said
+            growing.grows()
+        written = Counter(growing.close())
+
+        def sent() -> Counter[str]:
+            return Counter((each.value or b"").decode() for each in read(bootstrap, topic))
+
+        eventually(lambda: not written - sent(), what="all lines")
+        repeated = (sent() - written).total()
+        print(f"{kills} kills of drivers in {2 * MOVES} moves: 0 of {written.total()} lines lost, {repeated} repeated")
+        assert kills
+        assert repeated <= kills * FLUSHED
+        stack.connect.delete(name)
+
+
+def killed(process: psutil.Process | None) -> bool:
+    """Kill a process, if there is one, and return whether it was there."""
+    with suppress(psutil.NoSuchProcess):
+        if process is not None:
+            process.kill()
+            return True
+    return False
