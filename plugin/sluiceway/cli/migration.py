@@ -57,6 +57,10 @@ class Move:
     after: Offsets | None = None
     """Its offsets on the target, once it runs there."""
     error: str | None = None
+    wanted: str | None = None
+    """The state that the target gives the connector, once it is decided."""
+    copied: bool = False
+    """Whether the target has been seen to have the offsets with which the connector has stopped."""
 
     @property
     def done(self) -> bool:
@@ -115,7 +119,7 @@ class Mover:
         while True:
             self._end_if_cancelled()
             try:
-                step = self._next(name)
+                step = self._next(move)
                 if step is Step.DONE:
                     move.state = self._state(self._target, name)
                 else:
@@ -135,13 +139,19 @@ class Mover:
             if time.monotonic() > deadline:
                 raise MigrationError(f"Connector {name}: the step '{step.value}' has no effect.")
 
-    def _next(self, name: str) -> Step:
+    def _next(self, move: Move) -> Step:
+        """Return the next step, by what the clusters say. Between the stop and the start of a connector they are not asked."""
+        if move.step is Step.STOP:
+            return Step.COPY_OFFSETS
+        if move.copied and move.step is Step.COPY_OFFSETS:
+            return Step.START
+        name = move.name
         source, target = self._source.view(name), self._target.view(name)
         if source is not None:
-            moves = mark_of(source, target) is not None
-            if source.state == CHANGING and not moves:
+            move.wanted = mark_of(source, target)
+            if source.state == CHANGING and move.wanted is None:
                 raise _changing(name, self._source)
-            if moves and target is not None and target.state == CHANGING and source.state == STOPPED:
+            if move.wanted is not None and target is not None and target.state == CHANGING and source.state == STOPPED:
                 raise _changing(name, self._target)
         return next_step(name, source, target, lambda: not self._offset_edits(self._source, self._target, name))
 
@@ -186,17 +196,20 @@ class Mover:
         )
 
     def _copy(self, move: Move) -> None:
-        self._copy_offsets(self._source, self._target, move.name)
+        move.copied = self._copy_offsets(self._source, self._target, move.name)
 
-    def _copy_offsets(self, source: Cluster, target: Cluster, name: str) -> None:
-        edits = self._offset_edits(source, target, name)
-        if edits:
-            target.api.alter_offsets(name, edits)
+    def _copy_offsets(self, source: Cluster, target: Cluster, name: str) -> bool:
+        """Return whether the target has the offsets."""
+        wanted = source.api.offsets(name)
+        edits = offset_edits(wanted, target.api.offsets(name))
+        if not edits:
+            return True
+        target.api.alter_offsets(name, edits)
+        return not offset_edits(wanted, target.api.offsets(name))
 
     def _start(self, move: Move) -> None:
         name = move.name
-        source, target = self._existing(self._source, name), self._existing(self._target, name)
-        self._set_state(self._target, name, mark_of(source, target) or RUNNING)
+        self._set_state(self._target, name, move.wanted or RUNNING)
         if move.stopped_at is not None:
             move.standstill = time.monotonic() - move.stopped_at
         move.before, move.after = self._source.api.offsets(name), self._target.api.offsets(name)

@@ -14,7 +14,7 @@ from sluiceway.rest.client import ConnectClient, RestError
 T = TypeVar("T")
 
 NOT_FOUND = 404
-POLL_SECONDS = 0.2
+POLL_SECONDS = 0.1
 
 
 @dataclass(frozen=True)

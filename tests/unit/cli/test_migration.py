@@ -109,6 +109,40 @@ def test_the_way_back_writes_no_config_between_the_stop_and_the_start(clusters: 
     assert writes == [(ours, "put_config"), (ours, "stop"), (theirs, "resume"), (ours, "put_config")]
 
 
+def test_a_connector_that_stands_still_waits_for_no_other_requests_than_those_for_its_offsets(
+    clusters: Clusters, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source, target = clusters
+    source.add("a")
+    asked: list[str] = []
+
+    def noted(cluster: PretendCluster, request: str) -> Callable[[str], Any]:
+        real = getattr(cluster, request)
+
+        def ask(name: str) -> Any:
+            if source.states["a"] == "STOPPED" and target.states["a"] == "STOPPED":
+                asked.append(request)
+            return real(name)
+
+        return ask
+
+    for cluster in clusters:
+        for request in ("config", "offsets"):
+            monkeypatch.setattr(cluster, request, noted(cluster, request))
+    moved(clusters)
+    assert asked.count("offsets") == 3, "the source's, the target's, and the target's once more"
+    assert asked.count("config") == 1, "the look that saw the connector STOPPED"
+
+
+def test_offsets_that_the_target_has_not_taken_are_written_again(clusters: Clusters, monkeypatch: pytest.MonkeyPatch) -> None:
+    source, target = clusters
+    source.add("a")
+    real, tries = target.alter_offsets, iter([True])
+    monkeypatch.setattr(target, "alter_offsets", lambda *given: None if next(tries, False) else real(*given))
+    moved(clusters)
+    assert target.stored["a"] == source.stored["a"]
+
+
 @pytest.mark.parametrize("sluiceways", [True, False])
 def test_a_connector_moves_between_two_clusters_of_a_kind_and_back(sluiceways: bool) -> None:
     first, second = PretendCluster(sluiceway=sluiceways), PretendCluster(sluiceway=sluiceways)
