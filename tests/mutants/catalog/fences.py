@@ -157,9 +157,17 @@ MUTANTS = (
     Mutant(
         "fence-move-changing",
         "cli/migration.py",
-        "if moves and target is not None and target.state == CHANGING and source.state == STOPPED:",
+        "if move.wanted is not None and target is not None and target.state == CHANGING and source.state == STOPPED:",
         "if False:",
         "A move takes a state that a rebalance shows for a moment for the connector's own.",
+        tests=("tests/unit/cli/test_migration.py",),
+    ),
+    Mutant(
+        "fence-move-not-copied",
+        "cli/migration.py",
+        "return not offset_edits(wanted, target.api.offsets(name))",
+        "return True",
+        "A move starts a connector whose offsets the target has not taken.",
         tests=("tests/unit/cli/test_migration.py",),
     ),
     Mutant(
