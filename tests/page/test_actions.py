@@ -72,3 +72,21 @@ def test_what_a_dag_does_not_set_is_edited(browser: Browser, connectors: MemoryC
         ui.go("#orders/edit")
         expect(ui.button("Review")).to_be_enabled()
         expect(ui.page.get_by_role("note")).to_be_hidden()
+
+
+def test_a_connector_that_moves_or_has_moved_says_where_it_is(browser: Browser) -> None:
+    connectors = MemoryConnectors()
+    connectors.add("gone", state=State.STOPPED, target=TargetState.STOPPED, sluiceway_moved_to="http://connect:8083")
+    connectors.add("going", state=State.STOPPED, target=TargetState.STOPPED, sluiceway_migrate_state="RUNNING")
+    connectors.add("here")
+    with PageServer(connectors.herder, connectors.dashboard) as server, opened(browser, server.url) as ui:
+        rows = {name: ui.page.locator(f'[data-connector="{name}"] .whereabouts') for name in ("gone", "going", "here")}
+        expect(rows["gone"]).to_have_text("Has moved to http://connect:8083 and rests here")
+        expect(rows["going"]).to_contain_text("Moves between two clusters")
+        expect(rows["here"]).to_have_count(0)
+        screenshot(ui.page, "moves")
+        ui.go("#gone")
+        expect(ui.page.get_by_text("Has moved to http://connect:8083")).to_be_visible()
+        ui.page.locator('[data-action="resume"]').click()
+        expect(ui.page.get_by_role("status")).to_contain_text("sluiceway migrate --execute")
+        assert connectors.target("gone") is TargetState.STOPPED

@@ -7,10 +7,11 @@ from collections.abc import Container, Iterable, Mapping
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from sluiceway.config.connector import CONFIG_TASK, CONNECTOR_CLASS
+from sluiceway.config.connector import CONFIG_TASK, CONNECTOR_CLASS, MOVING
 from sluiceway.config.masking import masked
 from sluiceway.herder import ConnectorStatus
 from sluiceway.herder.discretion import discreet_trace
+from sluiceway.herder.moved import moved_to
 from sluiceway.provider.progress.connector_progress import ConnectorProgress
 from sluiceway.provider.ui.dag_facts import DagFacts, shown_state
 from sluiceway.provider.ui.series import Series
@@ -43,6 +44,8 @@ def described(entry: ConnectorEntry, status: ConnectorStatus, dag: str | None) -
         "class": (entry.config or {}).get(CONNECTOR_CLASS, ""),
         "dag": dag,
         "config_task": (entry.config or {}).get(CONFIG_TASK),
+        "moved_to": moved_to(entry),
+        "moving": bool((entry.config or {}).get(MOVING)),
         "state": status.connector.state.value,
         "target": entry.target_state.value,
         "tasks": dict(Counter(task.state.value for task in status.tasks.values())),

@@ -45,6 +45,8 @@ def test_a_row_has_the_state_and_progress_of_a_connector(connectors: MemoryConne
         "class": "FileStreamSource",
         "dag": "in",
         "config_task": None,
+        "moved_to": None,
+        "moving": False,
         "state": "RUNNING",
         "target": "STARTED",
         "tasks": {"RUNNING": 1, "FAILED": 1},

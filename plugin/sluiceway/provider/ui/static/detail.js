@@ -5,7 +5,7 @@ import { RequestError, deadLetters, offsets } from "./api.js";
 import { DeadLetters } from "./deadletters.js";
 import { h, replace, whenFree } from "./dom.js";
 import { UNKNOWN, count, exact, rate, rootCause, time } from "./format.js";
-import { tasks } from "./list.js";
+import { tasks, whereabouts } from "./list.js";
 import { Log } from "./log.js";
 import { changesTable } from "./review.js";
 import { ofConnector } from "./route.js";
@@ -51,7 +51,9 @@ export class Detail {
       this.config.drawn(found.config), found.dag ? this.logSection.element : null,
     ];
     replace(this.head, h("div.title", null, h("h1", null, found.name), badge(found)), buttons(found, this.changed), configButtons(found, this.go),
-      h("p.about", null, this.about(found)), h("p.about", null, this.runs(found)), ...(found.config_task ? [h("p.about", null, `${setBy(found.dag, found.config_task)}.`)] : []));
+      h("p.about", null, this.about(found)), h("p.about", null, this.runs(found)),
+      ...(whereabouts(found) ? [h("p.about.whereabouts", null, `${whereabouts(found)}. ${found.moving ? "If no command moves it, 'sluiceway migrate --execute' continues." : "To move it back: sluiceway migrate --execute --back."}`)] : []),
+      ...(found.config_task ? [h("p.about", null, `${setBy(found.dag, found.config_task)}.`)] : []));
     replace(this.body, ...sections.filter(Boolean));
   }
 

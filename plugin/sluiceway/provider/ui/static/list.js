@@ -103,6 +103,7 @@ export class List {
       h("th", { scope: "row", class: "name" },
         h("a", { href: `#${encodeURIComponent(row.name)}`, "data-key": `open ${row.name}`, click: (event) => this.follow(event, row.name) }, row.name),
         h("small", null, `${row.type} · ${shortClass(row.class)}`),
+        whereabouts(row) ? h("small.whereabouts", null, whereabouts(row)) : null,
         row.error ? h("small.error", { title: row.error }, row.error) : null),
       h("td.state", null, badge(row)),
       h("td.tasks", null, tasks(row)),
@@ -128,6 +129,12 @@ export class List {
     return h("nav.pager", { "aria-label": "Pages" }, turn("Previous", page - 1),
       h("span", null, `Page ${page + 1} of ${pages}, ${exact(total)} connectors`), turn("Next", page + 1));
   }
+}
+
+/** The text on a connector that moves between two clusters, or has moved; null for others. */
+export function whereabouts({ moved_to: there, moving }) {
+  if (moving) return "Moves between two clusters";
+  return there ? `Has moved to ${there} and rests here` : null;
 }
 
 export function tasks({ tasks: found, shown }) {
