@@ -87,6 +87,7 @@ def test_a_driver_is_ready_before_a_connector_stops_and_ends_when_it_has_moved_b
             stack.connect.delete(name)
 
 
+@pytest.mark.timeout(7200)
 def test_moves_whose_driver_is_killed_lose_nothing(stack: RunningStack, tmp_path: Path) -> None:
     bootstrap, name, topic = stack.addresses.bootstrap, "killed", "killed-lines"
     growing, chance, kills = GrowingFile(tmp_path / "in.txt"), random.Random(SEED), 0  # noqa: S311 (no secret)
@@ -94,7 +95,7 @@ def test_moves_whose_driver_is_killed_lose_nothing(stack: RunningStack, tmp_path
         peer.put_config(theirs.rest, name, {**file_source(growing.path, topic), **STRINGS})
         peer.wait_for_state(theirs.rest, name, "RUNNING")
         command = [sys.executable, "-m", "sluiceway.cli.main", "migrate", "--from", theirs.rest, "--to", stack.addresses.rest]
-        for way in ([], ["--back"]) * MOVES:
+        for number, way in enumerate(([], ["--back"]) * MOVES, 1):
             said = ""
             while True:
                 move = subprocess.Popen(
@@ -111,6 +112,7 @@ def test_moves_whose_driver_is_killed_lose_nothing(stack: RunningStack, tmp_path
                     break
                 assert said.count("\n") < 200, said
             growing.grows()
+            print(f"move {number} of {2 * MOVES}, {kills} kills", flush=True)
         written = Counter(growing.close())
 
         def sent() -> Counter[str]:
