@@ -14,7 +14,7 @@ from support.capture import Folded
 from support.database import HOST, PASSWORD, USER, DatabaseForTest
 from support.mariadb import MariaDbServer
 from support.mysql import MySqlServer
-from support.postgres import PostgresServer
+from support.postgres import PostgresServer, drop_slots
 
 _NUMBERS = itertools.count(60_000)
 
@@ -85,7 +85,7 @@ def captured_postgres(server: PostgresServer, name: str) -> Iterator[Captured]:
     }
     source = Captured(server.database(name), PostgresTask, "public", config)
     yield source
-    source.execute(f"select pg_drop_replication_slot(slot_name) from pg_replication_slots where slot_name = '{name}'")  # noqa: S608
+    drop_slots(source.database, f"slot_name = '{name}'")
     server.first.execute(f"drop database {name} with (force)")
 
 

@@ -34,6 +34,7 @@ from sluiceway.connectors.cdc.mysql.task import MariaDbSourceTask
 from sluiceway.data import Struct
 from support.capture import Folded, TaskRun
 from support.kafka import Kafka
+from support.postgres import drop_slots
 
 _TABLES = int(os.environ.get("TABLES", "600"))
 _KILLS = int(os.environ.get("KILLS", "12"))
@@ -79,7 +80,7 @@ def _drop(source: Captured, tables: list[KeyTable]) -> None:
     names = [*(table.name for table in tables), signal_table(tables[0].name)]  # else later snapshots read its marks
     source.execute(f"drop table if exists {', '.join(names)}")
     if source.is_postgres:
-        source.execute("select pg_drop_replication_slot(slot_name) from pg_replication_slots where database = current_database()")
+        drop_slots(source.database, "database = current_database()")
 
 
 @pytest.mark.parametrize("channel", [FILE, pytest.param(TABLE, marks=pytest.mark.long)])

@@ -16,7 +16,7 @@ from support.engine import Offsets, RunningTask
 from support.eventually import eventually
 from support.kafka import Kafka
 from support.mariadb import MariaDbServer
-from support.postgres import PostgresServer
+from support.postgres import PostgresServer, drop_slots
 
 pytestmark = [pytest.mark.kafka, pytest.mark.long, pytest.mark.timeout(600)]
 
@@ -87,7 +87,7 @@ def postgres(kafka: Kafka, unique: Callable[[str], str]) -> Iterator[tuple[Postg
 
 def test_a_dropped_slot(postgres: tuple[PostgresServer, Capture]) -> None:
     server, capture = postgres
-    server.execute("select pg_drop_replication_slot(slot_name) from pg_replication_slots")
+    drop_slots(server.first)
     capture.insert(2)
     capture.fails("does not exist. Changes from .* to .* bytes of log. are missing")
     capture.repairs()
@@ -95,7 +95,7 @@ def test_a_dropped_slot(postgres: tuple[PostgresServer, Capture]) -> None:
 
 def test_a_slot_that_was_created_again(postgres: tuple[PostgresServer, Capture]) -> None:
     server, capture = postgres
-    server.execute("select pg_drop_replication_slot(slot_name) from pg_replication_slots")
+    drop_slots(server.first)
     capture.insert(2)
     server.execute(f"select pg_create_logical_replication_slot('{capture.config['slot.name']}', 'pgoutput')")
     capture.fails("created again. Changes between them .* are missing")

