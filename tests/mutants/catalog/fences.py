@@ -163,6 +163,14 @@ MUTANTS = (
         tests=("tests/unit/cli/test_migration.py",),
     ),
     Mutant(
+        "fence-rest-target",
+        "herder/herder.py",
+        "            self._write_statuses_at_rest(name, entry.target_state)\n        return True",
+        "            self._pause_or_stop(name, entry.target_state)\n        return True",
+        "A driver's death takes a resume back that has come meanwhile.",
+        tests=("tests/unit/herder/test_herder.py",),
+    ),
+    Mutant(
         "fence-move-not-copied",
         "cli/migration.py",
         "return not offset_edits(wanted, target.api.offsets(name))",

@@ -154,6 +154,27 @@ def test_without_a_driver_the_herder_writes_the_requested_status(
     assert written.version
 
 
+@pytest.mark.parametrize(("target", "state"), [(TargetState.PAUSED, State.PAUSED), (TargetState.STOPPED, State.STOPPED)])
+def test_a_dead_drivers_statuses_at_rest_are_written_without_the_target_state(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch, target: TargetState, state: State
+) -> None:
+    cluster.herder.create("a", CONFIG)
+    assert not cluster.herder.report_at_rest("a")
+    assert not cluster.herder.report_at_rest("unknown")
+    cluster.config.put_target_state("a", target)
+    read = cluster.config.snapshot()
+    cluster.herder.resume("a")
+    monkeypatch.setattr(cluster.config, "snapshot", lambda: read)  # as it was before the resume
+    assert cluster.herder.report_at_rest("a")
+    monkeypatch.undo()
+    written = cluster.status.connector("a")
+    assert written is not None
+    assert written.state is state
+    entry = cluster.config.snapshot().entry("a")
+    assert entry is not None
+    assert entry.target_state is TargetState.STARTED, "the resume stays"
+
+
 def test_with_a_running_driver_the_herder_writes_no_status(cluster: Cluster) -> None:
     cluster.herder.create("a", CONFIG)
     cluster.run("a", State.RUNNING, State.RUNNING)

@@ -155,12 +155,7 @@ class KafkaInternalTopics:
     def mark_unassigned(self, name: str, trace: str | None = None) -> None:
         with self._herder() as (stores, herder):
             write_unassigned(stores.status, name)
-            entry = stores.config.snapshot().entry(name)
-            if entry is not None and entry.target_state is TargetState.PAUSED:
-                herder.pause(name)
-            elif entry is not None and entry.target_state is TargetState.STOPPED:
-                herder.stop(name)
-            elif entry is not None and trace is not None:
+            if not herder.report_at_rest(name) and trace is not None and stores.config.snapshot().entry(name) is not None:
                 write_trace(stores.status, name, trace, self._worker.advertised_address)
 
     def mark_hosted_unassigned(self, application: str, trace: str) -> None:
