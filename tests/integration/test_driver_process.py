@@ -180,6 +180,7 @@ def test_a_killed_python_driver_does_not_stay_running_in_the_status(running: Run
     _, python = running.processes()
     python.kill()
     eventually(lambda: not running.driver.is_running(), what="the JVM's end")
+    assert "TimeoutException" not in running.driver.log.read_text(), "the JVM has waited for nobody"
     # No process is left to report it: the reader notices the missing heartbeats.
     running.eventually_states(("UNASSIGNED", ["UNASSIGNED"]))
 

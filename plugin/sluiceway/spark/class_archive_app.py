@@ -11,7 +11,7 @@ from typing import Any
 if sys.path and Path(sys.path[0]) == Path(__file__).parent:
     del sys.path[0]  # spark-submit puts this folder first; its modules must not shadow others
 
-from sluiceway.spark.jvm_shutdown import latch_hook
+from sluiceway.spark.jvm_shutdown import calling_hook
 from sluiceway.spark.session import slots, spark_context
 
 # Classes that only the JVMs of a cluster load. Loading one loads those that it extends.
@@ -34,7 +34,7 @@ def main() -> None:
     for name in _ON_CLUSTERS:
         with contextlib.suppress(Py4JError):  # this Spark was built without it
             jvm.java.lang.Class.forName(name)
-    latch_hook(jvm, jvm.java.util.concurrent.CountDownLatch(1), "countDown").run()
+    calling_hook(jvm, jvm.java.util.concurrent.CountDownLatch(1), "countDown").run()
     slots(context)
     context.setJobGroup("archive", "Class archive", interruptOnCancel=True)
     context.parallelize([1], 1).mapPartitions(_same).collect()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import os
 import threading
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
@@ -41,13 +42,24 @@ class Shutdown:
             log.error("The connectors have not drained within %g s; Spark kills their tasks", seconds)
 
 
-def latch_hook(jvm: Any, latch: Any, action: str) -> Any:
-    """Return a ``java.lang.Thread``, never started, that counts a ``CountDownLatch`` down or waits for it.
+def calling_hook(jvm: Any, target: Any, action: str) -> Any:
+    """Return a ``java.lang.Thread``, never started, that calls a method of an object in the JVM.
 
     It is made of the JVM's own classes: one that called Python would need a port, which any user of the machine could call.
     """
     runnable = jvm.java.lang.Class.forName("java.lang.Runnable")
-    return jvm.java.lang.Thread(jvm.java.beans.EventHandler.create(runnable, latch, action))
+    return jvm.java.lang.Thread(jvm.java.beans.EventHandler.create(runnable, target, action))
+
+
+def first_of(context: SparkContext, drained: Any, pid: int) -> Any:
+    """Return a ``CompletableFuture`` of the JVM's that another one completes, or the end of a process: nobody drains then."""
+    jvm: Any = context._jvm
+    process = jvm.java.lang.ProcessHandle.of(pid)
+    ends = [drained, process.get().onExit()] if process.isPresent() else [drained]
+    futures: Any = context._gateway.new_array(jvm.java.util.concurrent.CompletableFuture, len(ends))  # type: ignore[union-attr]
+    for number, end in enumerate(ends):
+        futures[number] = end
+    return jvm.java.util.concurrent.CompletableFuture.anyOf(futures)
 
 
 @contextlib.contextmanager
@@ -55,7 +67,7 @@ def drained_before_spark(context: SparkContext, driver: Driver, worker: WorkerCo
     """Make a JVM that receives SIGTERM wait for the driver to drain before Spark kills its tasks.
 
     Without this, Spark kills them at once, before their last commit. A thread waits in the JVM for the first of two hooks; the
-    second one waits for the driver. Runs on the driver.
+    second one waits for the driver, but not for one that was killed. Runs on the driver.
     """
     from py4j.protocol import Py4JError
 
@@ -64,7 +76,7 @@ def drained_before_spark(context: SparkContext, driver: Driver, worker: WorkerCo
         raise ConnectError("The Spark context has been stopped, so its JVM cannot be watched.")
     seconds = worker.duration("task.shutdown.graceful.timeout.ms").total_seconds() + _DRAIN_MARGIN_SECONDS
     shutdown, left = Shutdown(), threading.Event()
-    begun, drained = (jvm.java.util.concurrent.CountDownLatch(1) for _ in range(2))
+    begun, drained = jvm.java.util.concurrent.CountDownLatch(1), jvm.java.util.concurrent.CompletableFuture()
 
     def watch() -> None:
         with contextlib.suppress(Py4JError, OSError):  # the JVM has ended
@@ -72,7 +84,7 @@ def drained_before_spark(context: SparkContext, driver: Driver, worker: WorkerCo
             if not left.is_set():
                 shutdown.begin(driver, seconds)
 
-    hooks = [latch_hook(jvm, begun, "countDown"), latch_hook(jvm, drained, "await")]
+    hooks = [calling_hook(jvm, begun, "countDown"), calling_hook(jvm, first_of(context, drained, os.getpid()), "join")]
     manager, in_seconds = jvm.org.apache.hadoop.util.ShutdownHookManager.get(), jvm.java.util.concurrent.TimeUnit.SECONDS
     for place, hook in enumerate(hooks):
         manager.addShutdownHook(hook, _HOOK_PRIORITY - place, int(seconds) + 1, in_seconds)
@@ -86,6 +98,6 @@ def drained_before_spark(context: SparkContext, driver: Driver, worker: WorkerCo
         with contextlib.suppress(Py4JError, OSError):  # the JVM has ended
             for hook in () if shutdown else hooks:
                 manager.removeShutdownHook(hook)
-            drained.countDown()
+            drained.complete(None)
             begun.countDown()
         watcher.join(timeout=1)
