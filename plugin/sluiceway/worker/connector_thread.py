@@ -73,6 +73,7 @@ class ConnectorThread:
         self._offsets = offsets
         self._notify = notify
         self._connector: Connector | None = None
+        self._resources = ExitStack()  # entered and closed on the connector's thread
         self._calls: queue.SimpleQueue[Callable[[Connector | None], None] | None] = queue.SimpleQueue()
         threading.Thread(target=self._run, name=f"connector-{name}-calls", daemon=True).start()
 
@@ -101,7 +102,7 @@ class ConnectorThread:
 
     def stop(self) -> Future[None]:
         """Stop the connector once all earlier calls have returned; then the thread ends."""
-        stopped = self._call(lambda connector: connector.stop() if connector is not None else None)
+        stopped = self._call(self._stop)
         self._calls.put(None)
         return stopped
 
@@ -113,13 +114,12 @@ class ConnectorThread:
     # On the connector's thread.
 
     def _run(self) -> None:
-        with ExitStack() as resources:
-            connector = self._start(resources)
-            while (call := self._calls.get()) is not None:
-                call(connector)
+        connector = self._start()
+        while (call := self._calls.get()) is not None:
+            call(connector)
         self._offsets.close()
 
-    def _start(self, resources: ExitStack) -> Connector | None:
+    def _start(self) -> Connector | None:
         """Create and start the connector; return it even if ``start`` failed, so that it can be stopped."""
         connector: Connector | None = None
         try:
@@ -127,9 +127,8 @@ class ConnectorThread:
             cls = connector_class(config["connector.class"], config.get(CONNECTOR_VERSION))
             self.version = cls.version()
             if language_of(cls) == IN_JAVA:  # also for its definition: a process that only validates would need its memory
-                resources.enter_context(
-                    task_host(f"connector {self._name}", config.get(JAVA_OPTS, ""), f"[{self._name}|worker] ")
-                )
+                java = task_host(f"connector {self._name}", config.get(JAVA_OPTS, ""), f"[{self._name}|worker] ")
+                self._resources.enter_context(java)
             report_unknown_keys(self._name, self._config, cls, self._worker)
             warn_of_substitutes(self._name, self._config, self._worker)
             new = cls()
@@ -142,6 +141,11 @@ class ConnectorThread:
             self.started.set_result(None)
         self._notify()
         return connector
+
+    def _stop(self, connector: Connector | None) -> None:
+        with self._resources:
+            if connector is not None:
+                connector.stop()
 
     def _task_configs(self, connector: Connector | None) -> list[dict[str, str]]:
         if connector is None:
