@@ -8,9 +8,7 @@ from __future__ import annotations
 import json
 import os
 import random
-import subprocess
 import sys
-import time
 from collections import Counter
 from contextlib import suppress
 from pathlib import Path
@@ -25,7 +23,7 @@ from support.eventually import eventually
 from support.faults.worker_group import read
 from support.growing_file import GrowingFile
 from support.kafka import Kafka
-from support.migration import file_source
+from support.migration import completed, file_source, started
 from support.stack import RunningStack
 
 pytestmark = [pytest.mark.airflow, pytest.mark.peer, pytest.mark.long]
@@ -96,21 +94,12 @@ def test_moves_whose_driver_is_killed_lose_nothing(stack: RunningStack, tmp_path
         peer.wait_for_state(theirs.rest, name, "RUNNING")
         command = [sys.executable, "-m", "sluiceway.cli.main", "migrate", "--from", theirs.rest, "--to", stack.addresses.rest]
         for number, way in enumerate(([], ["--back"]) * MOVES, 1):
-            said = ""
-            while True:
-                move = subprocess.Popen(
-                    [*command, "--execute", "--all", *way], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-                )
-                if not said:
-                    eventually(
-                        lambda move=move: stack.driver(name) or move.poll() is not None, what="a driver, or the move's end"
-                    )
-                    time.sleep(chance.uniform(0, 3))  # the moment of the kill
-                    kills += killed(chance.choice((stack.driver(name), stack.jvm(name))))
-                said += move.communicate()[0]
-                if move.returncode == 0:
-                    break
-                assert said.count("\n") < 200, said
+            execute = [*command, "--execute", "--all", *way]
+            move = started(execute)
+            eventually(lambda move=move: stack.driver(name) or move.poll() is not None, what="a driver, or the move's end")
+            growing.grows(chance.randrange(150))  # until the moment of the kill
+            kills += killed(chance.choice((stack.driver(name), stack.jvm(name))))
+            completed(move, execute)
             growing.grows()
             print(f"move {number} of {2 * MOVES}, {kills} kills", flush=True)
         written = Counter(growing.close())

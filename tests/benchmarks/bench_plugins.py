@@ -51,7 +51,7 @@ from support.eventually import eventually
 from support.java_plugins import CONNECT_FILE, DEBEZIUM_POSTGRES, fetch_runtime, first_task_config, plugin_folder
 from support.peer import FILE_SINK, FILE_SOURCE, PeerStandalone
 from support.plugin_checks import Case, Figures, Limit, Measurement, figure_of, show_checks
-from support.postgres import PostgresServer
+from support.postgres import PostgresServer, drop_slots
 from support.toggles import table
 
 STRINGS, JSON = CONVERTERS["String"], CONVERTERS["Json, schemas"]
@@ -159,8 +159,7 @@ class Bench:
                         insert(database, name, part * count // _TRANSACTIONS, (part + 1) * count // _TRANSACTIONS)
                 return measure(lambda: self.end(topic), cpu, count)
         finally:
-            eventually(lambda: not self._active(name), within=60, what="the replication slot to be free")
-            database.execute("select pg_drop_replication_slot(slot_name) from pg_replication_slots where slot_name = %s", name)
+            drop_slots(database, f"slot_name = '{name}'")
             database.execute(f"drop publication if exists {name}")
             database.execute(f"drop table {name}")
 

@@ -20,11 +20,11 @@ from typing import NamedTuple
 import pytest
 
 from support import peer
-from support.eventually import LIMIT, eventually
+from support.eventually import eventually
 from support.faults.rows import NewRow, Row
 from support.growing_file import GrowingFile
 from support.kafka import Kafka
-from support.migration import SluicewayInThreads, complete, file_sink, file_source
+from support.migration import SluicewayInThreads, complete, completed, file_sink, file_source, started
 
 pytestmark = [pytest.mark.kafka, pytest.mark.peer]
 
@@ -77,10 +77,6 @@ def moving(kafka_bootstrap: str, unique: Callable[[str], str], folder: Path) -> 
         yield Moving(theirs, growing, [*command, "--execute", "--all"], finish)
 
 
-def started(command: list[str]) -> subprocess.Popen[str]:
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-
-
 @pytest.mark.matrix(44)
 def test_a_move_whose_command_is_killed_goes_on_when_it_is_called_again(
     kafka_bootstrap: str, unique: Callable[[str], str], tmp_path: Path, row: NewRow
@@ -116,18 +112,15 @@ def test_a_move_goes_on_when_the_worker_of_kafka_connect_is_killed_and_comes_bac
     chance = random.Random(SEED)  # noqa: S311 (no secret)
     with moving(kafka_bootstrap, unique, tmp_path) as given:
         for way in ([], ["--back"]) * MOVES:
-            move = started([*given.command, *way])
+            command = [*given.command, *way]
+            move = started(command)
             with suppress(subprocess.TimeoutExpired):  # until the moment of the kill, or the end of the move
                 move.wait(timeout=chance.uniform(0.5, LONGEST / 2))
             assert given.theirs.pid is not None
             os.kill(given.theirs.pid, signal.SIGKILL)
             eventually(lambda: given.theirs.pid is None, what="the worker's end")
             given.theirs.start()
-            said = move.communicate(timeout=LIMIT)[0]
-            if move.returncode != 0:  # it had not begun, or the connectors are back where they were
-                again = started([*given.command, *way])
-                said += again.communicate(timeout=LIMIT)[0]
-                assert again.returncode == 0, said
+            completed(move, command)
             given.growing.grows()
         line.seen = f"{2 * MOVES} kills"
         given.finish(line)

@@ -17,7 +17,7 @@ from support.database import HOST, PASSWORD, USER, DatabaseForTest
 from support.driver import write_properties
 from support.mariadb import MariaDbServer
 from support.peer import rest_answers
-from support.postgres import PostgresServer
+from support.postgres import PostgresServer, drop_slots
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -150,7 +150,7 @@ class PostgresSource(Source):
         return f"generate_series({low}::bigint, {high - 1}) n"
 
     def drop(self, table: str) -> None:
-        self.database.execute("select pg_drop_replication_slot(slot_name) from pg_replication_slots where slot_name = %s", table)
+        drop_slots(self.database, f"slot_name = '{table}'")
         self.database.execute(f"drop publication if exists {table}")
         super().drop(table)
 

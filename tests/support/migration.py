@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
@@ -60,6 +61,20 @@ class SluicewayInThreads:
             worker_id=worker_id,
             exit_when_idle=False,
         )
+
+
+def started(command: list[str]) -> subprocess.Popen[str]:
+    """Start a command that moves connectors, whose output ``completed`` shows."""
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+
+def completed(move: subprocess.Popen[str], command: list[str]) -> None:
+    """Wait for the end of a move. If it failed because of a kill, and undid what it had done, the command must succeed now."""
+    said = move.communicate(timeout=LIMIT)[0]
+    if move.returncode != 0:
+        again = started(command)
+        said += again.communicate(timeout=LIMIT)[0]
+        assert again.returncode == 0, said
 
 
 def lines_of(path: Path) -> list[str]:

@@ -301,6 +301,18 @@ class Herder:
         self._config.put_target_state(name, TargetState.STARTED, self._origin)
         log.info("[%s|worker] Target state STARTED", name)
 
+    def report_at_rest(self, name: str) -> bool:
+        """Return whether a connector is paused or stopped. If so and it has no driver, write its statuses.
+
+        Its target state is not written: a request that comes meanwhile stays.
+        """
+        entry = self._config.snapshot().entry(name)
+        if entry is None or entry.target_state is TargetState.STARTED:
+            return False
+        if not self._driver_is_alive(name):
+            self._write_statuses_at_rest(name, entry.target_state)
+        return True
+
     def restart(self, name: str, *, include_tasks: bool = False, only_failed: bool = False) -> ConnectorStatus:
         """Request a restart of the Connector and, with ``include_tasks``, of its tasks.
 
@@ -377,18 +389,6 @@ class Herder:
         if self.offline:
             return IsolatedOffsets(entry, self._worker, self._offsets, self._open_groups, self._isolated)
         return ConnectorOffsets(entry, self._worker, self._offsets, self._open_groups)
-
-    def report_at_rest(self, name: str) -> bool:
-        """Return whether a connector is paused or stopped. If so and it has no driver, write its statuses.
-
-        Its target state is not written: a request that comes meanwhile stays.
-        """
-        entry = self._config.snapshot().entry(name)
-        if entry is None or entry.target_state is TargetState.STARTED:
-            return False
-        if not self._driver_is_alive(name):
-            self._write_statuses_at_rest(name, entry.target_state)
-        return True
 
     def _pause_or_stop(self, name: str, target: TargetState) -> None:
         self._config.put_target_state(name, target, self._origin)
