@@ -108,10 +108,16 @@ class FileSink:
 
 @contextmanager
 def file_sink(
-    folder: Path, connector: str = "ParquetSink", *, partitions: int = 1, reports: bool = True, **more: str
+    folder: Path,
+    connector: str = "ParquetSink",
+    *,
+    partitions: int = 1,
+    reports: bool = True,
+    given: Mapping[str, str] | None = None,
+    **more: str,
 ) -> Iterator[FileSink]:
-    """Start a task that writes below a folder; keyword arguments are keys with underscores for dots."""
-    keys = {name.replace("_", "."): value for name, value in more.items()}
+    """Start a task that writes below a folder, with keys ``given``, and keyword arguments as keys with underscores for dots."""
+    keys = {**(given or {}), **{name.replace("_", "."): value for name, value in more.items()}}
     places = [TopicPartition(TOPIC, number) for number in range(partitions)]
     sink = FileSink({"connector.class": connector, "path": str(folder), **keys}, places, reports=reports)
     try:

@@ -25,6 +25,7 @@ UNKNOWN = {
 READ = (
     *("producer.override.acks", "spark.executor.cores", "sluiceway.of.another.kind", "topic.creation.default.partitions"),
     *("key.converter.schemas.enable", "transforms.later.type", "airflow.owner", "errors.log.enable", POLICY),
+    *("confluent.license", "confluent.topic.bootstrap.servers"),
 )
 
 

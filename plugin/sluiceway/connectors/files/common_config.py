@@ -315,10 +315,39 @@ def codec(name: str, default: str, allowed: Collection[str], doc: str) -> Config
 
 PARQUET = codec(keys.PARQUET_CODEC, "snappy", PARQUET_CODECS, "Compression of Parquet files.")
 AVRO = codec(keys.AVRO_CODEC, "null", AVRO_CODECS, "Compression of Avro files.")
+AVRO_DATA = (
+    flag(
+        name=keys.AVRO_META_DATA,
+        default=True,
+        importance=Importance.LOW,
+        group=_DATA,
+        doc="Whether schemas of Avro files have the names, versions, and parameters of Connect's schemas, as connect.* "
+        "properties.",
+    ),
+    flag(
+        name=keys.AVRO_ENHANCED,
+        default=False,
+        importance=Importance.LOW,
+        group=_DATA,
+        doc="Whether enums of the AvroConverter are enums in Avro files, too; otherwise they are strings.",
+    ),
+    flag(
+        name=keys.AVRO_OPTIONAL_MAP_KEYS,
+        default=False,
+        importance=Importance.LOW,
+        group=_DATA,
+        doc="Whether maps with optional strings as keys are maps in Avro files; otherwise they are arrays of entries.",
+    ),
+)
 ORC = codec(keys.ORC_CODEC, "zlib", ORC_CODECS, "Compression of ORC files.")
 LINES = codec(keys.LINES_CODEC, "none", LINES_CODECS, "Compression of files of lines; gzip adds .gz to their names.")
-DECIMALS = codec(
-    keys.DECIMAL_FORMAT, "BASE64", DECIMAL_FORMATS, "Form of Decimal values in JSON files: their bytes in base64, or numbers."
+DECIMALS = text(
+    name=keys.DECIMAL_FORMAT,
+    default="BASE64",
+    validator=EnumText(*DECIMAL_FORMATS),
+    importance=Importance.LOW,
+    group=_DATA,
+    doc="Form of Decimal values in JSON files: their bytes in base64, or numbers.",
 )
 CSV = (
     text(

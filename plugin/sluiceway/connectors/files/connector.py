@@ -155,18 +155,18 @@ def _with_default(definition: ConfigDef, defaults: Mapping[str, int | str]) -> l
 
 
 def _confluent(storage: ConfigDef, *more: ConfigKey) -> ConfigDef:
-    return (ConfigDef([*storage, common.flush_size(None)]) + common.COMMON + HIVE).define(*more)
+    return (ConfigDef([*storage, common.flush_size(None)]) + common.COMMON + HIVE).define(common.AVRO, *common.AVRO_DATA, *more)
 
 
 PARQUET = _own("ParquetFormat", common.PARQUET)
 ORC = _own("OrcFormat", common.ORC)
-AVRO = _own("AvroFormat", common.AVRO)
+AVRO = _own("AvroFormat", common.AVRO, *common.AVRO_DATA)
 CSV = _own("CsvFormat", *common.CSV, hive=REFUSED)
 JSON = _own("JsonFormat", common.LINES, common.DECIMALS, hive=REFUSED)
 TEXT = _own("TextFormat", common.LINES, hive=REFUSED)
-_CONFLUENT_FORMATS = (common.PARQUET, common.AVRO, common.DECIMALS)
+_CONFLUENT_FORMATS = (common.PARQUET, common.DECIMALS)
 HDFS = SinkKind(
-    _confluent(store_config.HDFS, common.PARQUET, common.AVRO, common.ORC, common.DECIMALS).replace(
+    _confluent(store_config.HDFS, common.PARQUET, common.ORC, common.DECIMALS).replace(
         common.changed(common.NAMES["logs.dir"], default="logs")
     ),
     hdfs_store,

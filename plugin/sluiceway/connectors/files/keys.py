@@ -30,6 +30,9 @@ TIMESTAMP_FIELD = "timestamp.field"
 CODEC_IN_NAME = "codec.in.name"
 PARQUET_CODEC = "parquet.codec"
 AVRO_CODEC = "avro.codec"
+AVRO_META_DATA = "connect.meta.data"
+AVRO_ENHANCED = "enhanced.avro.schema.support"
+AVRO_OPTIONAL_MAP_KEYS = "allow.optional.map.keys"
 ORC_CODEC = "orc.codec"
 LINES_CODEC = "compression.type"
 CSV_DELIMITER = "csv.delimiter"
@@ -59,10 +62,17 @@ AWS_SECRET = "aws.secret.access.key"  # noqa: S105 (the name of a key)
 
 GCS_BUCKET = "gcs.bucket.name"
 GCS_CREDENTIALS = "gcs.credentials.path"
+GCS_CREDENTIALS_JSON = "gcs.credentials.json"
+GCS_PART_SIZE = "gcs.part.size"
+GCS_COMPRESSION = "gcs.compression.type"
 
 AZURE_ACCOUNT = "azblob.account.name"
 AZURE_KEY = "azblob.account.key"
+AZURE_SAS_TOKEN = "azblob.sas.token"  # noqa: S105 (the name of a key)
 AZURE_CONTAINER = "azblob.container.name"
+AZURE_PART_SIZE = "az.part.size"
+AZURE_BLOCK_SIZE = "azblob.block.size"
+AZURE_COMPRESSION = "az.compression.type"
 
 HIVE_INTEGRATION = "hive.integration"
 HIVE_URIS = "hive.metastore.uris"

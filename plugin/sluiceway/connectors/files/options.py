@@ -29,6 +29,9 @@ _FIXED = {"DailyPartitioner": (24 * _HOUR, _DAILY), "HourlyPartitioner": (_HOUR,
 _FORMAT_DEFAULTS = {
     keys.PARQUET_CODEC: "snappy",
     keys.AVRO_CODEC: "null",
+    keys.AVRO_META_DATA: "true",
+    keys.AVRO_ENHANCED: "false",
+    keys.AVRO_OPTIONAL_MAP_KEYS: "false",
     keys.ORC_CODEC: "zlib",
     keys.LINES_CODEC: "none",
     keys.CSV_DELIMITER: ",",
@@ -189,8 +192,9 @@ def _limits(values: Values, partitioner: Partitioner) -> RotationLimits:
 
 def _format_options(values: Values, *, codec_in_name: bool) -> dict[str, str]:
     found = {name: _text(values.get(name, default)) for name, default in _FORMAT_DEFAULTS.items()}
-    if values.get(keys.S3_COMPRESSION):
-        found[keys.LINES_CODEC] = str(values[keys.S3_COMPRESSION])
+    for name in (keys.S3_COMPRESSION, keys.GCS_COMPRESSION, keys.AZURE_COMPRESSION):
+        if name in values:
+            found[keys.LINES_CODEC] = str(values[name])
     return {**found, keys.CODEC_IN_NAME: str(codec_in_name).lower()}
 
 

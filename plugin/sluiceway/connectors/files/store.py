@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -101,12 +102,13 @@ def s3_store(values: Values) -> Store:
 
 def gcs_store(values: Values) -> Store:
     """Return the storage of Confluent's GCS sink."""
-    return _gcs(str(values[keys.GCS_BUCKET]), values, keys.GCS_BUCKET, _whole(values["gcs.part.size"]))
+    return _gcs(str(values[keys.GCS_BUCKET]), values, keys.GCS_BUCKET, _whole(values[keys.GCS_PART_SIZE]))
 
 
 def azure_store(values: Values) -> Store:
     """Return the storage of Confluent's Azure Blob Storage sink."""
-    return _azure(f"abfs://{values[keys.AZURE_CONTAINER]}", values, keys.AZURE_CONTAINER, _whole(values["az.part.size"]))
+    part_size = _whole(values[keys.AZURE_BLOCK_SIZE] or values[keys.AZURE_PART_SIZE])
+    return _azure(f"abfs://{values[keys.AZURE_CONTAINER]}", values, keys.AZURE_CONTAINER, part_size)
 
 
 def _hdfs(url: str, values: Values, key: str) -> Store:
@@ -148,15 +150,18 @@ def _s3(location: str, values: Values, key: str) -> Store:
 
 
 def _gcs(location: str, values: Values, key: str, part_size: int) -> Store:
-    options = {"token": values[keys.GCS_CREDENTIALS] or None}
-    return Store(f"gs://{location}", "gs", location, key, (keys.GCS_CREDENTIALS,), None, options, part_size)
+    account = _secret(values[keys.GCS_CREDENTIALS_JSON])
+    options = {"token": json.loads(account) if account else values[keys.GCS_CREDENTIALS] or None}
+    login_keys = (keys.GCS_CREDENTIALS_JSON if account else keys.GCS_CREDENTIALS,)
+    return Store(f"gs://{location}", "gs", location, key, login_keys, None, options, part_size)
 
 
 def _azure(url: str, values: Values, key: str, part_size: int) -> Store:
     parts = urlsplit(url)
     account = str(values[keys.AZURE_ACCOUNT]) or (parts.hostname or "").partition(".")[0]
     container = parts.username or parts.netloc
-    options = {"account_name": account, "account_key": _secret(values[keys.AZURE_KEY]), "anon": False}
+    key_or_token = {"account_key": _secret(values[keys.AZURE_KEY]), "sas_token": _secret(values[keys.AZURE_SAS_TOKEN])}
+    options = {"account_name": account, **key_or_token, "anon": False}
     root = f"{container}{parts.path.rstrip('/')}"
     return Store(f"abfs://{root}", "abfs", root, key, (keys.AZURE_ACCOUNT, keys.AZURE_KEY), None, options, part_size)
 

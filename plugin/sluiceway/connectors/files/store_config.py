@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import re
 
 from sluiceway.config.definition import ConfigDef, ConfigKey, ConfigValue, Importance, Type
+from sluiceway.config.password import Password
 from sluiceway.config.validators import Check, EachOf, NonEmptyString, OneOf, Range
 from sluiceway.connectors.files import common_config as common
 from sluiceway.connectors.files import keys
@@ -37,6 +39,17 @@ def _path(name: str, value: ConfigValue) -> None:
         raise ConfigError(name, value, f"has to be an absolute path or a URL of {', '.join(SCHEMES)}")
     if scheme == "file" and not str(value).removeprefix("file://").startswith("/"):
         raise ConfigError(name, value, "has to be absolute, because tasks run in other folders")
+
+
+def _service_account(name: str, value: ConfigValue) -> None:
+    if not isinstance(value, Password):
+        return
+    try:
+        found = isinstance(json.loads(value.value), dict)
+    except ValueError:
+        found = False
+    if not found:
+        raise ConfigError(name, value, "has to be the JSON object of a service account's key file")
 
 
 def only(name: str, kind: Type, default: ConfigValue, reason: str) -> ConfigKey:
@@ -171,6 +184,15 @@ _GCS_LOGIN = (
         group=_SECURITY,
         doc="Path of a service account's JSON file on the machines of the tasks; if empty, the machine's account.",
     ),
+    ConfigKey(
+        name=keys.GCS_CREDENTIALS_JSON,
+        type=Type.PASSWORD,
+        default=None,
+        validator=Check(_service_account, "a service account's JSON"),
+        importance=Importance.HIGH,
+        group=_SECURITY,
+        doc="A service account's JSON itself, instead of its path.",
+    ),
 )
 _AZURE_LOGIN = (
     text(name=keys.AZURE_ACCOUNT, default="", importance=Importance.HIGH, group=_SECURITY, doc="Name of the storage account."),
@@ -181,6 +203,14 @@ _AZURE_LOGIN = (
         importance=Importance.HIGH,
         group=_SECURITY,
         doc="Key of the storage account; if empty, the machine's identity.",
+    ),
+    ConfigKey(
+        name=keys.AZURE_SAS_TOKEN,
+        type=Type.PASSWORD,
+        default=None,
+        importance=Importance.HIGH,
+        group=_SECURITY,
+        doc="Shared access signature, instead of the key of the storage account.",
     ),
 )
 
@@ -203,9 +233,15 @@ PATH = ConfigDef(
 )
 
 _ONLY_VALUES = "only values are written"
-_ENVELOPES = (
+_PROXY = "set HTTPS_PROXY in the executors' environment"
+_RETRIES = "The client retries by itself, and then the task."
+_SHARED = (
     only("store.kafka.keys", Type.BOOLEAN, False, _ONLY_VALUES),
     only("store.kafka.headers", Type.BOOLEAN, False, _ONLY_VALUES),
+    ignored("shutdown.timeout.ms", Type.LONG, 3000, "Stopping waits for the commit of the open files."),
+    ignored("keys.format.class", Type.STRING, None, "Keys are not written."),
+    ignored("headers.format.class", Type.STRING, None, "Headers are not written."),
+    ignored("tombstone.encoded.partition", Type.STRING, "tombstone", "Records without a value are not written."),
 )
 
 
@@ -216,6 +252,15 @@ def _format_class(*formats: str) -> ConfigKey:
         importance=Importance.HIGH,
         group=_STORAGE,
         doc=f"Format of the files: a class of Confluent's sink, or its simple name: {', '.join(formats)}.",
+    )
+
+
+def _proxy_login(prefix: str) -> tuple[ConfigKey, ConfigKey]:
+    """Return the keys of a login to the proxy in a key that must keep its default."""
+    reason = "HTTPS_PROXY holds the login, too."
+    return (
+        ignored(f"{prefix}.proxy.user", Type.STRING, None, reason),
+        ignored(f"{prefix}.proxy.password", Type.PASSWORD, None, reason),
     )
 
 
@@ -235,11 +280,13 @@ HDFS = ConfigDef(
             group=_STORAGE,
             doc="URL of the NameNode or of the name service: hdfs://host:port. A path in it comes before topics.dir.",
         ),
-        _format_class("ParquetFormat", "AvroFormat", "JsonFormat", "StringFormat", "OrcFormat"),
+        common.changed(
+            _format_class("ParquetFormat", "AvroFormat", "JsonFormat", "StringFormat", "OrcFormat"),
+            default="io.confluent.connect.hdfs.avro.AvroFormat",
+        ),
         *HDFS_LOGIN,
         ignored("hadoop.home", Type.STRING, "", "The client needs no Hadoop installation."),
         ignored("kerberos.ticket.renew.period.ms", Type.LONG, 3_600_000, "The client logs in again when a ticket has expired."),
-        ignored("shutdown.timeout.ms", Type.LONG, 3000, "Stopping waits for the commit of the open files."),
         text(
             name="storage.class",
             default="io.confluent.connect.hdfs.storage.HdfsStorage",
@@ -250,7 +297,7 @@ HDFS = ConfigDef(
         ),
         only("topic.capture.groups.regex", Type.STRING, None, "folders always have the topic's name"),
         only("max.open.files.per.partition", Type.INT, -1, "open files are limited by the task"),
-        *_ENVELOPES,
+        *_SHARED,
     ]
 )
 
@@ -262,9 +309,17 @@ def _bucket(name: str) -> ConfigKey:
     return text(name=name, validator=NonEmptyString(), importance=Importance.HIGH, group=_STORAGE, doc="Name of the bucket.")
 
 
-def _object_keys(provider: str) -> list[ConfigKey]:
+def _object_keys(provider: str, compression: str) -> list[ConfigKey]:
     storage = f"io.confluent.connect.{provider}.storage"
     return [
+        text(
+            name=compression,
+            default="none",
+            validator=OneOf(common.LINES_CODECS),
+            importance=Importance.LOW,
+            group=_STORAGE,
+            doc="Compression of JSON and bytes; gzip adds .gz to the names.",
+        ),
         _format_class("ParquetFormat", "AvroFormat", "JsonFormat", "ByteArrayFormat"),
         text(
             name="storage.class",
@@ -274,7 +329,7 @@ def _object_keys(provider: str) -> list[ConfigKey]:
             validator=Check(lambda key, value: _storage_class(key, value, storage), f"a class of {storage}"),
             doc="Always the storage of this connector.",
         ),
-        *_ENVELOPES,
+        *_SHARED,
     ]
 
 
@@ -287,15 +342,7 @@ S3 = ConfigDef(
     [
         _bucket(keys.S3_BUCKET),
         *_S3_LOGIN,
-        text(
-            name=keys.S3_COMPRESSION,
-            default="none",
-            validator=OneOf(common.LINES_CODECS),
-            importance=Importance.LOW,
-            group=_STORAGE,
-            doc="Compression of JSON and bytes; gzip adds .gz to the names.",
-        ),
-        *_object_keys("s3"),
+        *_object_keys("s3", keys.S3_COMPRESSION),
         text(
             name="s3.credentials.provider.class",
             default=_DEFAULT_PROVIDER,
@@ -307,13 +354,18 @@ S3 = ConfigDef(
         only("s3.compression.level", Type.INT, -1, "gzip has its default level"),
         only("s3.sse.customer.key", Type.PASSWORD, None, "use s3.ssea.name=aws:kms"),
         only("s3.wan.mode", Type.BOOLEAN, False, "set store.url to the accelerated endpoint"),
-        only("s3.proxy.url", Type.STRING, "", "set HTTPS_PROXY in the executors' environment"),
+        only("s3.proxy.url", Type.STRING, "", _PROXY),
+        *_proxy_login("s3"),
         only("s3.object.tagging", Type.BOOLEAN, False, "objects get no tags"),
+        ignored("s3.object.tagging.key.value.pairs", Type.LIST, [], "Objects get no tags."),
+        ignored("s3.object.behavior.on.tagging.error", Type.STRING, "ignore", "Objects get no tags."),
+        ignored("s3.send.digest", Type.BOOLEAN, False, "The client decides."),
         only("s3.schema.partition.affix.type", Type.STRING, "NONE", "schemas have files of their own, not folders"),
-        ignored("s3.part.retries", Type.INT, 3, "The client retries by itself, and then the task."),
-        ignored("s3.retry.backoff.ms", Type.LONG, 200, "The client retries by itself, and then the task."),
+        ignored("s3.part.retries", Type.INT, 3, _RETRIES),
+        ignored("s3.retry.backoff.ms", Type.LONG, 200, _RETRIES),
         ignored("s3.http.send.expect.continue", Type.BOOLEAN, True, "The client decides."),
         ignored("s3.elastic.buffer.enable", Type.BOOLEAN, False, "Buffers grow as needed."),
+        ignored("s3.elastic.buffer.init.capacity", Type.INT, 131_072, "Buffers grow as needed."),
     ]
 )
 GCS = ConfigDef(
@@ -321,15 +373,19 @@ GCS = ConfigDef(
         _bucket(keys.GCS_BUCKET),
         *_GCS_LOGIN,
         long(
-            name="gcs.part.size",
+            name=keys.GCS_PART_SIZE,
             default=26_214_400,
             validator=Range(5 * 1024 * 1024),
             importance=Importance.HIGH,
             group=_STORAGE,
             doc="Bytes of an upload's parts. Each open file keeps one part in memory.",
         ),
-        *_object_keys("gcs"),
-        only("gcs.credentials.json", Type.PASSWORD, None, "use gcs.credentials.path"),
+        *_object_keys("gcs", keys.GCS_COMPRESSION),
+        only("gcs.proxy.url", Type.STRING, "", _PROXY),
+        *_proxy_login("gcs"),
+        ignored("gcs.part.retries", Type.INT, 3, _RETRIES),
+        ignored("gcs.retry.backoff.ms", Type.LONG, 200, _RETRIES),
+        ignored("gcs.parts.prefix", Type.STRING, "parts", "Parts have no names."),
     ]
 )
 AZURE = ConfigDef(
@@ -339,13 +395,29 @@ AZURE = ConfigDef(
         ),
         *_AZURE_LOGIN,
         long(
-            name="az.part.size",
+            name=keys.AZURE_PART_SIZE,
             default=26_214_400,
             validator=Range(5 * 1024 * 1024),
             importance=Importance.HIGH,
             group=_STORAGE,
             doc="Bytes of an upload's parts. Each open file keeps one part in memory.",
         ),
-        *_object_keys("azure.blob"),
+        *_object_keys("azure.blob", keys.AZURE_COMPRESSION),
+        long(
+            name=keys.AZURE_BLOCK_SIZE,
+            default=None,
+            validator=Range(5 * 1024 * 1024),
+            importance=Importance.HIGH,
+            group=_STORAGE,
+            doc=f"Another name of {keys.AZURE_PART_SIZE}.",
+        ),
+        only("azblob.proxy.url", Type.STRING, "", _PROXY),
+        *_proxy_login("azblob"),
+        only("azblob.retry.secondary.host", Type.STRING, None, "retries are sent to the account's own host"),
+        ignored("azblob.retry.type", Type.STRING, "EXPONENTIAL", _RETRIES),
+        ignored("azblob.retry.retries", Type.INT, 3, _RETRIES),
+        ignored("azblob.retry.backoff.ms", Type.LONG, 4000, _RETRIES),
+        ignored("azblob.retry.max.backoff.ms", Type.LONG, 120_000, _RETRIES),
+        ignored("azblob.connection.timeout.ms", Type.LONG, 30_000, "The client decides."),
     ]
 )

@@ -12,9 +12,9 @@ from fastavro.schema import SchemaParseException
 from fastavro.write import Writer
 
 from sluiceway.columns.arrays import to_values
-from sluiceway.connectors.files.formats.avro_schema import avro_schema
+from sluiceway.connectors.files.formats.avro_schema import AvroOptions, avro_schema
 from sluiceway.connectors.files.formats.base import FileWriter, Format
-from sluiceway.connectors.files.keys import AVRO_CODEC
+from sluiceway.connectors.files.keys import AVRO_CODEC, AVRO_ENHANCED, AVRO_META_DATA, AVRO_OPTIONAL_MAP_KEYS
 from sluiceway.data import Schema, Struct, Type
 from sluiceway.data.instant import Instant
 from sluiceway.data.logical import FROM_LOGICAL
@@ -50,6 +50,11 @@ class AvroFormat(Format):
 
     def __init__(self, options: Mapping[str, str]) -> None:
         super().__init__(options)
+        self._avro = AvroOptions(
+            meta_data=options.get(AVRO_META_DATA) != "false",
+            enhanced=options.get(AVRO_ENHANCED) == "true",
+            optional_map_keys=options.get(AVRO_OPTIONAL_MAP_KEYS) == "true",
+        )
         self._converters: dict[Schema, Callable[[Any], Any]] = {}
         self._schemas: dict[Schema, Any] = {}
 
@@ -63,7 +68,7 @@ class AvroFormat(Format):
         convert = self._converters.get(schema)
         if convert is None:
             self._parsed(schema)
-            convert = self._converters[schema] = _converter(self.readable(schema))
+            convert = self._converters[schema] = _converter(self.readable(schema), "", self._avro)
         return [convert(value) for value in values]
 
     def columns(self, topic: str, schema: Schema, array: AnyArray) -> list[Any]:
@@ -77,25 +82,25 @@ class AvroFormat(Format):
     def _parsed(self, schema: Schema) -> Any:
         if schema not in self._schemas:
             try:
-                self._schemas[schema] = parse_schema(avro_schema(schema))
+                self._schemas[schema] = parse_schema(avro_schema(schema, self._avro))
             except (SchemaParseException, ValueError) as error:
                 raise DataError(f"The schema cannot be an Avro schema: {error}. Rename fields with ReplaceField.") from error
         return self._schemas[schema]
 
 
-def _converter(schema: Schema, path: str = "") -> Callable[[Any], Any]:
+def _converter(schema: Schema, path: str, options: AvroOptions) -> Callable[[Any], Any]:
     """Return the function from Connect's values to fastavro's. Nulls become the schema's defaults.
 
     It raises DataError, which names the field's ``path``, for what fastavro would find after it has written a part of the record.
     """
-    convert = _NESTED.get(schema.type, _leaf)(schema, path)
+    convert = _NESTED.get(schema.type, _leaf)(schema, path, options)
     default = None if schema.default is None else convert(schema.default)
     if default is not None or schema.optional:
         return lambda value: default if value is None else convert(value)
     return lambda value: convert(value) if value is not None else _refuse(path, "it is required, and the value is null")
 
 
-def _leaf(schema: Schema, path: str) -> Callable[[Any], Any]:
+def _leaf(schema: Schema, path: str, _options: AvroOptions) -> Callable[[Any], Any]:
     if schema.name in FROM_LOGICAL:  # written as numbers and bytes: fastavro would check the precision of decimals
         primitive, name = FROM_LOGICAL[schema.name], schema.name
         return lambda value: (
@@ -104,7 +109,7 @@ def _leaf(schema: Schema, path: str) -> Callable[[Any], Any]:
     return lambda value: value
 
 
-def _text(_schema: Schema, path: str) -> Callable[[Any], Any]:
+def _text(_schema: Schema, path: str, _options: AvroOptions) -> Callable[[Any], Any]:
     def convert(value: str) -> str:
         if not value.isascii():
             try:
@@ -116,8 +121,8 @@ def _text(_schema: Schema, path: str) -> Callable[[Any], Any]:
     return convert
 
 
-def _struct(schema: Schema, path: str) -> Callable[[Any], Any]:
-    fields = [(field.name, field.index, _converter(field.schema, f"{path}.{field.name}")) for field in schema.fields]
+def _struct(schema: Schema, path: str, options: AvroOptions) -> Callable[[Any], Any]:
+    fields = [(field.name, field.index, _converter(field.schema, f"{path}.{field.name}", options)) for field in schema.fields]
 
     def convert(value: Struct) -> dict[str, Any]:
         values = value.values_
@@ -126,28 +131,28 @@ def _struct(schema: Schema, path: str) -> Callable[[Any], Any]:
     return convert
 
 
-def _array(schema: Schema, path: str) -> Callable[[Any], Any]:
+def _array(schema: Schema, path: str, options: AvroOptions) -> Callable[[Any], Any]:
     assert schema.value_schema is not None  # noqa: S101 (an array schema has one)
-    item = _converter(schema.value_schema, path)
+    item = _converter(schema.value_schema, path, options)
     return lambda values: [item(value) for value in values]
 
 
-def _map(schema: Schema, path: str) -> Callable[[Any], Any]:
+def _map(schema: Schema, path: str, options: AvroOptions) -> Callable[[Any], Any]:
     keys, items = schema.key_schema, schema.value_schema
     assert keys is not None  # noqa: S101 (a map schema has both)
     assert items is not None  # noqa: S101
-    key, item = _converter(keys, path), _converter(items, path)
-    if keys.type is Type.STRING and not keys.optional:
+    key, item = _converter(keys, path, options), _converter(items, path, options)
+    if options.is_map(keys):
         return lambda values: {key(name): item(value) for name, value in values.items()}
     return lambda values: [{"key": key(name), "value": item(value)} for name, value in values.items()]
 
 
-_NESTED: dict[Type, Callable[[Schema, str], Callable[[Any], Any]]] = {
+_NESTED: dict[Type, Callable[[Schema, str, AvroOptions], Callable[[Any], Any]]] = {
     Type.STRUCT: _struct,
     Type.ARRAY: _array,
     Type.MAP: _map,
     Type.STRING: _text,
-    Type.BYTES: lambda schema, path: _leaf(schema, path) if schema.name in FROM_LOGICAL else bytes,
+    Type.BYTES: lambda schema, path, options: _leaf(schema, path, options) if schema.name in FROM_LOGICAL else bytes,
 }
 
 _LOGICAL_VALUES = (Decimal, dt.date, dt.time, dt.datetime, Instant)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from typing import Any
 
 from sluiceway.data import Schema, Type
@@ -10,6 +11,7 @@ from sluiceway.data.logical import DATE, DECIMAL, SCALE, TIME, TIMESTAMP
 from sluiceway.errors import DataError
 
 _NAMESPACE = "io.confluent.connect.avro"
+_ENUM = f"{_NAMESPACE}.Enum"
 _PRECISION = "connect.decimal.precision"
 _DEFAULT_PRECISION = 64
 _TYPES = {
@@ -31,15 +33,32 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 AvroSchema = dict[str, Any] | str | list[Any]
 
 
-def avro_schema(schema: Schema) -> AvroSchema:
+@dataclass(frozen=True, slots=True)
+class AvroOptions:
+    """The options of Confluent's AvroData: properties of Connect's schemas, enums as enums, optional keys of maps."""
+
+    meta_data: bool = True
+    enhanced: bool = False
+    optional_map_keys: bool = False
+
+    def is_map(self, keys: Schema) -> bool:
+        """Return whether a map with such keys becomes a map, not an array of entries."""
+        return keys.type is Type.STRING and (self.optional_map_keys or not keys.optional)
+
+
+_DEFAULTS = AvroOptions()
+
+
+def avro_schema(schema: Schema, options: AvroOptions = _DEFAULTS) -> AvroSchema:
     """Return the Avro schema of a file. Raises DataError for arrays and maps without inner schemas."""
-    return _Names().of(schema)
+    return _Names(options).of(schema)
 
 
 class _Names:
-    """Converts schemas; a record's name is defined once and referred to afterwards, if the schema is the same."""
+    """Converts schemas; a name is defined once and referred to afterwards, if the schema is the same."""
 
-    def __init__(self) -> None:
+    def __init__(self, options: AvroOptions) -> None:
+        self._options = options
         self._known: dict[str, Schema] = {}
 
     def of(self, schema: Schema) -> AvroSchema:
@@ -53,32 +72,46 @@ class _Names:
             return {"type": "array", "items": self.of(_inner(schema.value_schema))}
         if schema.type is Type.MAP:
             return self._map(schema)
-        return _primitive(schema)
+        if self._options.enhanced and schema.type is Type.STRING and _ENUM in schema.parameters:
+            return self._enum(schema)
+        return self._primitive(schema)
 
     def _map(self, schema: Schema) -> AvroSchema:
         keys, values = _inner(schema.key_schema), _inner(schema.value_schema)
-        if keys.type is Type.STRING and not keys.optional:
+        if self._options.is_map(keys):
             return {"type": "map", "values": self.of(values)}
         fields = [{"name": "key", "type": self.of(keys)}, {"name": "value", "type": self.of(values)}]
         return {"type": "array", "items": {"type": "record", "name": self._new("MapEntry"), "fields": fields}}
 
     def _record(self, schema: Schema) -> AvroSchema:
-        name = schema.name or self._new("ConnectDefault")
-        for part in name.split("."):
-            _check_name(part)
-        if name in self._known:
-            if self._known[name] == schema.replace(optional=False, default=None):
-                return name
-            name = self._new(name)
-        self._known[name] = schema.replace(optional=False, default=None)
+        name, is_known = self._named(schema.name or self._new("ConnectDefault"), schema)
+        if is_known:
+            return name
         record: dict[str, Any] = {"type": "record", "name": name, "fields": [self._field(field) for field in schema.fields]}
-        if schema.version is not None:
-            record["connect.version"] = schema.version
-        if schema.name:
-            record["connect.name"] = schema.name
+        record |= self._meta_data(schema, parameters=False)
         if schema.doc:
             record["doc"] = schema.doc
         return record
+
+    def _enum(self, schema: Schema) -> AvroSchema:
+        """Return an enum. Its symbols are the parameters that the AvroConverter adds."""
+        name, is_known = self._named(schema.parameters[_ENUM], schema)
+        if is_known:
+            return name
+        symbols = [symbol for key, symbol in schema.parameters.items() if key.startswith(f"{_ENUM}.")]
+        return {"type": "enum", "name": name, "symbols": symbols, **self._meta_data(schema)}
+
+    def _named(self, name: str, schema: Schema) -> tuple[str, bool]:
+        """Return the name of a type, another one if it is that of a different type, and whether it is defined already."""
+        for part in name.split("."):
+            _check_name(part)
+        required = schema.replace(optional=False, default=None)
+        if name in self._known:
+            if self._known[name] == required:
+                return name, True
+            name = self._new(name)
+        self._known[name] = required
+        return name, False
 
     def _field(self, field: Any) -> dict[str, Any]:
         _check_name(field.name)
@@ -99,23 +132,30 @@ class _Names:
         self._known[unique] = Schema(Type.STRING)
         return unique
 
+    def _primitive(self, schema: Schema) -> AvroSchema:
+        found: dict[str, Any] = {"type": _TYPES[schema.type]}
+        if schema.name in _LOGICAL:
+            found["logicalType"] = _LOGICAL[schema.name]
+            if schema.name == DECIMAL:
+                found["scale"] = int(schema.parameters.get(SCALE, "0"))
+                found["precision"] = max(int(schema.parameters.get(_PRECISION, _DEFAULT_PRECISION)), found["scale"])
+        found |= self._meta_data(schema)
+        return found if len(found) > 1 else str(found["type"])
 
-def _primitive(schema: Schema) -> AvroSchema:
-    found: dict[str, Any] = {"type": _TYPES[schema.type]}
-    if schema.name in _LOGICAL:
-        found["logicalType"] = _LOGICAL[schema.name]
-        if schema.name == DECIMAL:
-            found["scale"] = int(schema.parameters.get(SCALE, "0"))
-            found["precision"] = max(int(schema.parameters.get(_PRECISION, _DEFAULT_PRECISION)), found["scale"])
-    if schema.type in (Type.INT8, Type.INT16):
-        found["connect.type"] = schema.type.value
-    if schema.version is not None:
-        found["connect.version"] = schema.version
-    if schema.name:
-        found["connect.name"] = schema.name
-    if schema.parameters:
-        found["connect.parameters"] = dict(schema.parameters)
-    return found if len(found) > 1 else str(found["type"])
+    def _meta_data(self, schema: Schema, *, parameters: bool = True) -> dict[str, Any]:
+        """Return the properties that hold what Avro does not have."""
+        found: dict[str, Any] = {}
+        if not self._options.meta_data:
+            return found
+        if schema.type in (Type.INT8, Type.INT16):
+            found["connect.type"] = schema.type.value
+        if schema.version is not None:
+            found["connect.version"] = schema.version
+        if schema.name:
+            found["connect.name"] = schema.name
+        if parameters and schema.parameters:
+            found["connect.parameters"] = dict(schema.parameters)
+        return found
 
 
 def _check_name(name: str) -> None:

@@ -145,6 +145,8 @@ def hive_conflicts(values: Values, file_format: str, partitioner: Partitioner) -
         problems[keys.SCHEMA_COMPATIBILITY] = "Hive Integration requires schema compatibility to be BACKWARD, FORWARD or FULL"
     if not values[keys.HIVE_URIS] and not values[keys.HIVE_CONF_DIR]:
         problems[keys.HIVE_URIS] = f"is needed with {keys.HIVE_INTEGRATION}, such as thrift://metastore:9083"
+    if values.get(keys.AVRO_ENHANCED) and file_format == "AvroFormat":
+        problems[keys.AVRO_ENHANCED] = f"does not go with {keys.HIVE_INTEGRATION}: Hive's tables have strings instead of enums"
     if values[keys.DIRECTORY_DELIM] != "/":
         problems[keys.DIRECTORY_DELIM] = f"has to be / with {keys.HIVE_INTEGRATION}: a partition is a folder"
     if isinstance(partitioner, FieldPartitioner) and not _are_names(partitioner.fields):

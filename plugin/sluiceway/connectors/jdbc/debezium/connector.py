@@ -63,8 +63,10 @@ def _no_truncation(name: str, value: object) -> None:
 
 
 def _only(default: str) -> Check:
+    """Return the validator of a key whose default, by any of its names, is the only value."""
+
     def check(name: str, value: object) -> None:
-        if value is not None and value != default:
+        if value is not None and value != default and value not in _FORMER_NAMES.get(default, ()):
             raise ConfigError(name, value, f"only {default} is supported; leave it out, or use Debezium's Java class")
 
     return Check(check, default)
@@ -74,6 +76,13 @@ _text = functools.partial(ConfigKey, type=Type.STRING, importance=Importance.MED
 _unread = functools.partial(ConfigKey, importance=Importance.LOW, group="Without effect")
 _NO_EFFECT = "Accepted, but without effect here."
 _COLLECTIONS = "io.debezium.sink.naming.DefaultCollectionNamingStrategy"
+_FORMER_NAMES = {
+    _COLLECTIONS: (
+        "io.debezium.connector.jdbc.naming.DefaultCollectionNamingStrategy",
+        "io.debezium.connector.jdbc.naming.DefaultTableNamingStrategy",
+    )
+}
+"""Names that classes have in older documentation and configs."""
 _COLUMNS = "io.debezium.connector.jdbc.naming.DefaultColumnNamingStrategy"
 _DEFAULTS = {
     "collection.naming.strategy": (_COLLECTIONS, "The class that names tables."),
@@ -85,6 +94,13 @@ _DEFAULTS = {
 """Keys whose default is the only value, with it and their documentation."""
 
 _UNREAD = (
+    _unread(name="connection.provider", type=Type.STRING, default=None, doc=f"Hibernate's class for connections. {_NO_EFFECT}"),
+    _unread(
+        name="use.reduction.buffer",
+        type=Type.BOOLEAN,
+        default=False,
+        doc=f"Whether only the last change of a key in a batch is written. {_NO_EFFECT}",
+    ),
     _unread(name="connection.pool.min_size", type=Type.INT, default=5, doc=f"The least connections. {_NO_EFFECT}"),
     _unread(name="connection.pool.max_size", type=Type.INT, default=32, doc=f"The most connections. {_NO_EFFECT}"),
     _unread(name="connection.pool.acquire_increment", type=Type.INT, default=32, doc=f"Connections opened at once. {_NO_EFFECT}"),
@@ -186,7 +202,13 @@ DEBEZIUM = ConfigDef([CONNECTION[CONNECTION_URL], CONNECTION[CONNECTION_PASSWORD
         _list(name=FIELD_EXCLUDE_LIST, doc="The fields of values to leave out, as field or topic:field."),
         *(own.SINK[name] for name in (own.EXACTLY_ONCE, own.OFFSETS_TABLE, UNREACHABLE_MS)),
         *(
-            _text(name=name, default=default, importance=Importance.LOW, validator=_only(default), doc=f"{doc} Only the default.")
+            _text(
+                name=name,
+                default=default,
+                importance=Importance.LOW,
+                validator=_only(default),
+                doc=f"{doc} Only the default.",
+            )
             for name, (default, doc) in _DEFAULTS.items()
         ),
         *_UNREAD,

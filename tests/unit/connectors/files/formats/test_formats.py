@@ -8,6 +8,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import fastavro
 import pytest
 
 from sluiceway.data import (
@@ -20,9 +21,11 @@ from sluiceway.data import (
     INT32_SCHEMA,
     INT64_SCHEMA,
     OPTIONAL_INT32_SCHEMA,
+    OPTIONAL_STRING_SCHEMA,
     STRING_SCHEMA,
     Schema,
     Struct,
+    Type,
 )
 from sluiceway.data.logical import date_schema, decimal_schema, time_schema, timestamp_schema
 from sluiceway.errors import DataError
@@ -54,6 +57,7 @@ NESTED: dict[str, tuple[Schema, Any]] = {
     "in": (INNER, Struct(INNER, {"x": 1})),
     "ins": (Schema.array(INNER), [Struct(INNER, {"x": 1, "y": 2})]),
 }
+ENUM = "io.confluent.connect.avro.Enum"
 FORMS = pytest.mark.parametrize("columns", [False, True], ids=["rows", "columns"])
 
 
@@ -166,6 +170,49 @@ def test_avro_takes_every_schema_and_names_that_it_may_have(tmp_path: Path) -> N
         assert "Avro does not allow the name 'a-b'" in str(error)
         sink.end()
     assert all_rows(tmp_path) == ["text"]
+
+
+@FORMS
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        (
+            {},
+            {
+                "connect.name": "orders",
+                "color": {
+                    "type": "string",
+                    "connect.parameters": {ENUM: "a.Color", f"{ENUM}.RED": "RED", f"{ENUM}.BLUE": "BLUE"},
+                },
+                "labels": "array",
+            },
+        ),
+        (
+            {"connect.meta.data": "false", "enhanced.avro.schema.support": "true", "allow.optional.map.keys": "true"},
+            {"color": {"type": "enum", "name": "a.Color", "symbols": ["RED", "BLUE"]}, "again": "a.Color", "labels": "map"},
+        ),
+    ],
+    ids=["default", "all"],
+)
+def test_options_of_avro_data_decide_on_properties_enums_and_maps(
+    tmp_path: Path, options: dict[str, str], expected: dict[str, Any], columns: bool
+) -> None:
+    color = Schema(Type.STRING, parameters={ENUM: "a.Color", f"{ENUM}.RED": "RED", f"{ENUM}.BLUE": "BLUE"})
+    labels = Schema.map(OPTIONAL_STRING_SCHEMA, INT32_SCHEMA)
+    schema = Schema.struct({"color": color, "again": color, "labels": labels}, name="orders")
+    value = Struct(schema, {"color": "BLUE", "again": "RED", "labels": {"a": 1}})
+    with file_sink(tmp_path, "AvroFileSink", reports=False, given=options) as sink:
+        sink.put([record(0, value, schema)], columns=columns)
+        sink.end()
+    [path] = data_files(tmp_path)
+    [found] = all_rows(tmp_path)
+    with path.open("rb") as file:
+        written: Any = fastavro.reader(file).writer_schema
+    fields = {field["name"]: field["type"] for field in written["fields"]}
+    assert (found["color"], found["again"]) == ("BLUE", "RED")
+    assert found["labels"] == ({"a": 1} if options else [{"key": "a", "value": 1}])
+    assert {key: fields.get(key, written.get(key)) for key in expected} | {"labels": fields["labels"]["type"]} == expected
+    assert ("connect.name" in written) == (not options)
 
 
 def test_a_bad_record_among_good_ones_is_reported_alone(tmp_path: Path) -> None:
