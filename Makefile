@@ -211,6 +211,7 @@ bench-rest-versions: $(VENV)/.ready  ## the recorded conversation with the REST 
 bench-migrate: $(VENV)/.ready  ## moves of 20 connectors under load between Kafka Connect and a stack: seconds, standstills (CONNECTORS=20 PARALLEL=4)
 	$(BIN)/python tests/benchmarks/bench_migrate.py --connectors $${CONNECTORS:-20} --parallel $${PARALLEL:-4}
 	$(BIN)/python tests/benchmarks/bench_migrate.py --connectors 4 --parallel 2 --own
+	$(BIN)/python tests/benchmarks/bench_migrate.py --take-over
 
 bench-airflow: $(VENV)/.ready  ## seconds of a start, a pause, a resume, a scheduled run; 50 scheduled connectors; 1,000 that wait
 	$(BIN)/python tests/benchmarks/bench_airflow_pause.py

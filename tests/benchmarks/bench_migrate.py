@@ -1,13 +1,14 @@
 """Measures a move of connectors that are under load from a real Kafka Connect cluster to a stack, and back.
 
-Run: python tests/benchmarks/bench_migrate.py [--connectors 20] [--rate 50] [--own] [--parallel 8]
+Run: python tests/benchmarks/bench_migrate.py [--connectors 20] [--rate 50] [--own | --take-over] [--parallel 8]
 
 Half of the connectors are sources of growing files, half are sinks to files, each with so many records a second. On the stack
 they share one application, or have one each (``--own``). A connector's standstill is the longest time between two of its
 records while the command ran: by the records' timestamps for a source, by the growth of its file for a sink.
 
 Limits: 5 s for the report; 60 s each way; a standstill of 2 s (median) and 5 s (most), or 8 s with applications of their own;
-nothing lost or repeated.
+nothing lost or repeated. With ``--take-over``, the stack has the worker's group and topics: 10 s from the end of the worker until
+the stack runs all connectors, and 15 s from the start of the worker until it runs them again.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ import tempfile
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
@@ -36,7 +37,14 @@ from support.migration import file_sink, file_source, lines_of
 from support.stack import RunningStack
 
 STRINGS = dict.fromkeys(("key.converter", "value.converter"), "org.apache.kafka.connect.storage.StringConverter")
+GROUP = "theirs"
+TOPICS = ("theirs-configs", "theirs-offsets", "theirs-status")
+SHARED = {
+    "group.id": GROUP,
+    **dict(zip((f"{store}.storage.topic" for store in ("config", "offset", "status")), TOPICS, strict=True)),
+}
 REPORT_LIMIT, MOVE_LIMIT, MEDIAN_LIMIT, MOST_LIMIT, OWN_LIMIT = 5.0, 60.0, 2.0, 5.0, 8.0
+TAKE_OVER_LIMITS = {"taken over": 10.0, "returned": 15.0}
 _LOOK_SECONDS = 0.02
 
 
@@ -96,6 +104,10 @@ class Load:
         for thread in self._threads:
             thread.join()
 
+    def moments(self) -> dict[str, list[float]]:
+        """Return when records of each connector arrived, in seconds since the epoch."""
+        return {name: [at for at, _ in records] for name, records in self.values().items()} | self.growth
+
     def values(self) -> dict[str, list[tuple[float, str]]]:
         """Return the records of each source: seconds since the epoch, and line."""
         consumer = Consumer({"bootstrap.servers": self._bootstrap, "group.id": "bench-migrate", "enable.auto.commit": False})
@@ -112,10 +124,73 @@ class Load:
         return found
 
 
+def run_all(theirs: peer.PeerDistributed, load: Load) -> None:
+    """Create the connectors at a worker, and wait until all are running under load."""
+    configs = load.configs()
+    for name, config in configs.items():
+        peer.put_config(theirs.rest, name, config)
+    for name in configs:
+        peer.wait_for_state(theirs.rest, name, "RUNNING")
+    load.grows(5)
+
+
+def take_over(stack: RunningStack, folder: Path, options: argparse.Namespace) -> int:
+    """Measure how long a stack takes to run the connectors of a worker that ends, and the worker when it starts again."""
+    bootstrap = stack.addresses.bootstrap
+    load = Load(bootstrap, folder, options.connectors // 2, options.rate)
+    windows: list[tuple[str, float, float]] = []
+    theirs = peer.PeerDistributed(bootstrap, GROUP, folder / "peer", TOPICS, STRINGS)
+    command = [sys.executable, "-m", "sluiceway.cli.main", "migrate", "--from", theirs.rest, "--to", stack.addresses.rest]
+    try:
+        with theirs:
+            run_all(theirs, load)
+            moved = subprocess.Popen(
+                [*command, "--execute", "--all"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+            )
+            said = list(itertools.takewhile(lambda line: "Waiting up to" not in line, moved.stdout or ()))
+        began = time.time()
+        said += moved.communicate()[0]
+        windows.append(("taken over", began, time.time()))
+        print("".join(said), file=sys.stderr)
+        load.grows(8)
+        began = time.time()
+        with theirs:
+            eventually(lambda: run_by(theirs, load), what="all connectors run by the worker")
+            windows.append(("returned", began, time.time()))
+            load.grows(8)
+            load.close()
+            wrong = list(errors(load))
+            moments = load.moments()
+    finally:
+        load.close()
+    bad = moved.returncode != 0 or any(ended - began > TAKE_OVER_LIMITS[way] for way, began, ended in windows)
+    for way, began, ended in windows:
+        print_window(way, began, ended, moments)
+    print("\n".join(wrong) or f"{load.written} records of each connector: 0 lost, 0 repeated")
+    return int(bad or bool(wrong))
+
+
+def run_by(theirs: peer.PeerDistributed, load: Load) -> bool:
+    """Return whether the worker says that it runs every connector and task."""
+    own = theirs.rest.removeprefix("http://")
+    statuses = [peer.get_status(theirs.rest, name) for name in (*load.sources, *load.sinks)]
+    parts = [part for status in statuses for part in (status["connector"], *status["tasks"])]
+    return len(parts) == 2 * len(statuses) and all((part["state"], part["worker_id"]) == ("RUNNING", own) for part in parts)
+
+
 def standstill(moments: Sequence[float], began: float, ended: float) -> float:
     """Return the longest time between two moments, of those from just before ``began`` to just after ``ended``."""
     near = [each for each in moments if began - 5 <= each <= ended + 5]
     return max((later - earlier for earlier, later in itertools.pairwise(near)), default=float("inf"))
+
+
+def print_window(way: str, began: float, ended: float, moments: Mapping[str, Sequence[float]]) -> tuple[float, float]:
+    """Print how long a move took, and return the median and the longest standstill of its connectors."""
+    still = {name: standstill(times, began, ended) for name, times in moments.items()}
+    median, most = statistics.median(still.values()), max(still.values())
+    print(f"{way}: {len(still)} connectors in {ended - began:.1f} s; standstill median {median:.1f} s, most {most:.1f} s")
+    print("  " + ", ".join(f"{name} {seconds:.1f}" for name, seconds in sorted(still.items(), key=lambda each: -each[1])[:6]))
+    return median, most
 
 
 def errors(load: Load) -> Iterator[str]:
@@ -141,34 +216,34 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--connectors", type=int, default=20)
     parser.add_argument("--rate", type=float, default=50.0, help="records per second of each connector")
-    parser.add_argument("--own", action="store_true", help="each connector has an application of its own")
+    kinds = parser.add_mutually_exclusive_group()
+    kinds.add_argument("--own", action="store_true", help="each connector has an application of its own")
+    kinds.add_argument("--take-over", action="store_true", help="the stack takes over the worker's topics, and gives them back")
     parser.add_argument("--parallel", type=int, help="connectors that move side by side")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="bench-migrate-") as folder:
-        worker = {**STRINGS, **({} if options.own else {"sluiceway.application.default": "small"})}
+        worker = {
+            **STRINGS,
+            **({} if options.own else {"sluiceway.application.default": "small"}),
+            **(SHARED if options.take_over else {}),
+        }
         home = Path(folder) / "stack"
         home.mkdir()
         stack = RunningStack(home, worker=worker)
         try:
-            return measure(stack, Path(folder), options)
+            return (take_over if options.take_over else measure)(stack, Path(folder), options)
         finally:
             stack.close()
 
 
 def measure(stack: RunningStack, folder: Path, options: argparse.Namespace) -> int:
     bootstrap = stack.addresses.bootstrap
-    topics = ("theirs-configs", "theirs-offsets", "theirs-status")
     load = Load(bootstrap, folder, options.connectors // 2, options.rate)
     windows: list[tuple[str, float, float]] = []
     bad = False
     try:
-        with peer.PeerDistributed(bootstrap, "theirs", folder / "peer", topics, STRINGS) as theirs:
-            configs = load.configs()
-            for name, config in configs.items():
-                peer.put_config(theirs.rest, name, config)
-            for name in configs:
-                peer.wait_for_state(theirs.rest, name, "RUNNING")
-            load.grows(5)
+        with peer.PeerDistributed(bootstrap, GROUP, folder / "peer", TOPICS, STRINGS) as theirs:
+            run_all(theirs, load)
             command = [sys.executable, "-m", "sluiceway.cli.main", "migrate", "--from", theirs.rest, "--to", stack.addresses.rest]
             began = time.monotonic()
             subprocess.run(command, capture_output=True, check=True)
@@ -183,18 +258,15 @@ def measure(stack: RunningStack, folder: Path, options: argparse.Namespace) -> i
                 load.grows(8)
             load.close()
             wrong = list(errors(load))
-            moments = {name: [at for at, _ in records] for name, records in load.values().items()} | load.growth
+            moments = load.moments()
     finally:
         load.close()
     bad |= reported > REPORT_LIMIT
     print(f"report: {reported:.1f} s")
     for way, began, ended in windows:
-        still = {name: standstill(times, began, ended) for name, times in moments.items()}
-        median, most = statistics.median(still.values()), max(still.values())
+        median, most = print_window(way, began, ended, moments)
         limit = OWN_LIMIT if options.own else MOST_LIMIT
         bad |= ended - began > MOVE_LIMIT or most > limit or (not options.own and median > MEDIAN_LIMIT)
-        print(f"{way}: {len(still)} connectors in {ended - began:.1f} s; standstill median {median:.1f} s, most {most:.1f} s")
-        print("  " + ", ".join(f"{name} {seconds:.1f}" for name, seconds in sorted(still.items(), key=lambda each: -each[1])[:6]))
     print("\n".join(wrong) or f"{load.written} records of each connector: 0 lost, 0 repeated")
     return int(bad or bool(wrong))
 
