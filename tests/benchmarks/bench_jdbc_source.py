@@ -34,8 +34,7 @@ from sluiceway.converters.json_converter import JsonConverter
 from sluiceway.runtime.garbage import raise_gc_threshold
 from sluiceway.stack.broker import EmbeddedBroker
 from sluiceway.storage.model import State
-from sluiceway.testing import MemoryOffsets
-from sluiceway.testing.contexts import MemorySourceContext
+from sluiceway.testing import MemoryOffsets, MemorySourceContext
 from support.database import DatabaseForTest
 from support.engine import RunningTask
 from support.postgres import PostgresServer

@@ -15,7 +15,7 @@ from cdc.configs import mariadb_config, postgres_config
 from sluiceway.api import SourceTask
 from sluiceway.connectors.cdc.mysql.task import MariaDbSourceTask
 from sluiceway.connectors.cdc.postgres.task import PostgresTask
-from sluiceway.testing.contexts import MemorySourceContext
+from sluiceway.testing import MemorySourceContext
 from support.capture import TaskRun
 from support.database import DatabaseForTest
 from support.mariadb import MariaDbServer

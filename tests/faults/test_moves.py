@@ -22,8 +22,8 @@ import pytest
 from support import peer
 from support.eventually import eventually
 from support.faults.rows import NewRow, Row
+from support.faults.worker_group import read
 from support.growing_file import GrowingFile
-from support.kafka import Kafka
 from support.migration import SluicewayInThreads, complete, completed, file_sink, file_source, started
 
 pytestmark = [pytest.mark.kafka, pytest.mark.peer]
@@ -41,37 +41,38 @@ class Moving(NamedTuple):
     theirs: peer.PeerDistributed
     growing: GrowingFile
     command: list[str]
-    finish: Callable[[Row], None]
-    """Writes what was lost and repeated into a row."""
+    finish: Callable[[Row], int]
+    """Writes what was lost and repeated into a row, and returns what the source repeated."""
 
 
 @contextmanager
-def moving(kafka_bootstrap: str, unique: Callable[[str], str], folder: Path) -> Iterator[Moving]:
+def moving(kafka_bootstrap: str, unique: Callable[[str], str], folder: Path, *, exactly_once: bool = False) -> Iterator[Moving]:
     source, sink, lines, group = (unique(each) for each in ("source", "sink", "lines", "moves"))
     topics = (f"{group}-configs", f"{group}-offsets", f"{group}-status")
-    worker = {"sluiceway.heartbeat.interval.ms": "500", **STRINGS}
+    worker = {**STRINGS, "exactly.once.source.support": "enabled"} if exactly_once else STRINGS
     with (
-        peer.PeerDistributed(kafka_bootstrap, group, folder / "peer", topics, STRINGS) as theirs,
-        SluicewayInThreads(kafka_bootstrap, f"{group}-ours", **worker) as ours,
+        peer.PeerDistributed(kafka_bootstrap, group, folder / "peer", topics, worker) as theirs,
+        SluicewayInThreads(kafka_bootstrap, f"{group}-ours", **worker, **{"sluiceway.heartbeat.interval.ms": "500"}) as ours,
     ):
         ours.start_driver()
         growing = GrowingFile(folder / "in")
-        configs = {source: file_source(growing.path, lines), sink: file_sink(folder / "out", lines)}
+        required = {"exactly.once.support": "required"} if exactly_once else {}
+        configs = {source: file_source(growing.path, lines, **required), sink: file_sink(folder / "out", lines)}
         for name, config in configs.items():
             peer.put_config(theirs.rest, name, config)
         for name in configs:
             peer.wait_for_state(theirs.rest, name, "RUNNING")
 
-        def finish(row: Row) -> None:
+        def finish(row: Row) -> int:
             began = time.monotonic()
             written = Counter(growing.close())
             copied = Counter(complete(folder / "out", list(written)))
-            topic = Kafka(kafka_bootstrap)
-            sent = Counter(topic.values(lines, topic.count(lines)))
+            sent = Counter((each.value or b"").decode() for each in read(kafka_bootstrap, lines))
             row.lost = (written - sent).total() + (written - copied).total()
             row.duplicated = (sent - written).total() + (copied - written).total()
             row.seen += f", {written.total()} lines through a source and a sink"
             row.recovered(time.monotonic() - began)
+            return (sent - written).total()
 
         command = [sys.executable, "-m", "sluiceway.cli.main", "migrate", "--from", theirs.rest, "--to", ours.rest]
         yield Moving(theirs, growing, [*command, "--execute", "--all"], finish)
@@ -105,12 +106,14 @@ def test_a_move_whose_command_is_killed_goes_on_when_it_is_called_again(
 
 
 @pytest.mark.matrix(44)
+@pytest.mark.parametrize("exactly_once", [False, True], ids=["at-least-once", "exactly-once"])
 def test_a_move_goes_on_when_the_worker_of_kafka_connect_is_killed_and_comes_back(
-    kafka_bootstrap: str, unique: Callable[[str], str], tmp_path: Path, row: NewRow
+    kafka_bootstrap: str, unique: Callable[[str], str], tmp_path: Path, row: NewRow, exactly_once: bool
 ) -> None:
-    line = row(f"kill -9 of Kafka Connect's worker in {MOVES} moves there and back", "0 lost, at most a flush interval repeated")
+    fault = f"kill -9 of Kafka Connect's worker in {MOVES} moves there and back{' of an exactly-once source' * exactly_once}"
+    line = row(fault, f"0 lost, at most a flush interval repeated{', by the sink only' * exactly_once}")
     chance = random.Random(SEED)  # noqa: S311 (no secret)
-    with moving(kafka_bootstrap, unique, tmp_path) as given:
+    with moving(kafka_bootstrap, unique, tmp_path, exactly_once=exactly_once) as given:
         for way in ([], ["--back"]) * MOVES:
             command = [*given.command, *way]
             move = started(command)
@@ -123,8 +126,9 @@ def test_a_move_goes_on_when_the_worker_of_kafka_connect_is_killed_and_comes_bac
             completed(move, command)
             given.growing.grows()
         line.seen = f"{2 * MOVES} kills"
-        given.finish(line)
+        repeated = given.finish(line)
     assert line.lost == 0
+    assert not (exactly_once and repeated)
     assert line.duplicated is not None
     assert line.duplicated <= 2 * MOVES * FLUSHED
     line.holds = True

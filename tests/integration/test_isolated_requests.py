@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 import pytest
 
 from sluiceway.api import OffsetTarget, OffsetTargetKind
+from sluiceway.config.signal_topic import Signal
 from sluiceway.config.worker import WorkerConfig
-from sluiceway.connectors.cdc.signal_topic import Signal
 from sluiceway.errors import BadRequestError, ConfigError, ConnectError
 from sluiceway.herder import Herder
 from sluiceway.herder.isolated import here

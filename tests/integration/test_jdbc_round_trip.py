@@ -12,8 +12,7 @@ import pytest
 
 from integration.test_jdbc_source_types import MARIADB, POSTGRESQL
 from sluiceway.connectors.jdbc.source.connector import JdbcSourceConnector
-from sluiceway.testing import run_source
-from sluiceway.testing.contexts import MemoryConnectorContext
+from sluiceway.testing import MemoryConnectorContext, run_source
 from support.database import DatabaseForTest
 from support.engine import RunningTask
 from support.jdbc_sink import JSON

@@ -11,7 +11,7 @@ import pytest
 
 from sluiceway.connectors.jdbc.source.connector import JdbcSourceConnector
 from sluiceway.runtime.task import TaskResult
-from sluiceway.testing.contexts import MemoryConnectorContext
+from sluiceway.testing import MemoryConnectorContext
 from sluiceway.worker.executor import Assignment, Work
 from sluiceway.worker.task_launcher import ThreadLauncher
 from support.database import DatabaseForTest

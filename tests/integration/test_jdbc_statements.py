@@ -6,7 +6,7 @@ import pytest
 
 from sluiceway.connectors.jdbc.source import JdbcSourceConnector
 from sluiceway.errors import ConnectError, RetriableError
-from sluiceway.testing.offsets import MemoryOffsets
+from sluiceway.testing import MemoryOffsets
 from sluiceway.testing.running import RunningSource
 from support.database import DatabaseForTest
 from support.jdbc_sink import UPSERT, person, sink

@@ -12,8 +12,7 @@ from typing import Any
 
 from sluiceway.api import SourceRecord, SourceTask
 from sluiceway.data import Struct
-from sluiceway.testing import MemoryOffsets
-from sluiceway.testing.contexts import MemorySourceContext
+from sluiceway.testing import MemoryOffsets, MemorySourceContext
 from support.database import DatabaseForTest
 from support.eventually import LIMIT
 

@@ -15,6 +15,9 @@ it in their logs.
 ISOLATED = "SLUICEWAY_ISOLATED"
 """Environment variable of a process that has no access to Airflow, although it runs on a machine of Airflow."""
 
+STANDARD_INPUT = "SLUICEWAY_STANDARD_INPUT"
+"""Environment variable of tasks in standalone mode: a named pipe with the standard input of the process that was started."""
+
 # What a program needs to run as it does elsewhere. Proxies are missing, because their URLs may hold passwords.
 _NEEDED = re.compile(
     r"PATH|HOME|USER|LOGNAME|SHELL|LANG|LANGUAGE|LC_.*|TZ|LD_LIBRARY_PATH|PYTHON.*|SSL_CERT_(?:FILE|DIR)|KRB5_CONFIG"

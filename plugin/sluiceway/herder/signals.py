@@ -10,8 +10,7 @@ import logging
 from collections.abc import Mapping
 
 from sluiceway.config.connector import CONNECTOR_CLASS, CONNECTOR_VERSION, NAME
-from sluiceway.config.worker import WorkerConfig
-from sluiceway.connectors.cdc.signal_topic import (
+from sluiceway.config.signal_topic import (
     BOOTSTRAP_KEY,
     CHANNELS_KEY,
     KAFKA,
@@ -21,6 +20,7 @@ from sluiceway.connectors.cdc.signal_topic import (
     SignalTopic,
     enabled_channels,
 )
+from sluiceway.config.worker import WorkerConfig
 from sluiceway.discovery import connector_class, is_sink, java_name
 from sluiceway.errors import BadRequestError, ConflictError, ConnectError, KafkaClientError
 from sluiceway.herder.isolated import Isolated, here

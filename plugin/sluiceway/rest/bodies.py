@@ -11,7 +11,7 @@ from typing import Any
 import orjson
 from fastapi.responses import Response
 
-from sluiceway.connectors.cdc.signal_topic import Signal
+from sluiceway.config.signal_topic import Signal
 from sluiceway.discovery import UNDEFINED_VERSION
 from sluiceway.errors import BadRequestError
 from sluiceway.herder import ConnectorInfo, ConnectorStatus, TaskInfo

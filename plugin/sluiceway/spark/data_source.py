@@ -25,6 +25,7 @@ from sluiceway.data import Schema, Struct, Type
 from sluiceway.discovery import connector_class
 from sluiceway.errors import ConfigError, ConnectError, MissingToolError
 from sluiceway.runtime.errors.retry_with_tolerance import RetryWithToleranceOperator
+from sluiceway.runtime.memory import MemoryConnectorContext, MemoryOffsets, MemorySinkContext, MemorySourceContext
 from sluiceway.runtime.source.failed_sends import describe_source_record
 from sluiceway.runtime.task_converters import task_converters
 from sluiceway.runtime.transforms.batch_transform import transform_batch
@@ -32,8 +33,6 @@ from sluiceway.runtime.transforms.transformation_chain import TransformationChai
 from sluiceway.spark.rounds.spark_schemas import row_schema
 from sluiceway.spark.session import activate
 from sluiceway.spark.versions import check_python_files
-from sluiceway.testing.contexts import MemoryConnectorContext, MemorySinkContext, MemorySourceContext
-from sluiceway.testing.offsets import MemoryOffsets
 
 try:
     from pyspark import TaskContext

@@ -10,7 +10,7 @@ import threading
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sluiceway.connectors.file.standard_input import VARIABLE
+from sluiceway.config.environment import STANDARD_INPUT
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -38,12 +38,12 @@ class StandardInput:
         threading.Thread(target=self._copy, name="standard-input", daemon=True).start()
 
     def __enter__(self) -> Self:
-        os.environ[VARIABLE] = str(self.pipe)
+        os.environ[STANDARD_INPUT] = str(self.pipe)
         return self
 
     def __exit__(self, *_: object) -> None:
         """Remove the pipe. The thread ends with the process, because a blocking read of a terminal cannot be interrupted."""
-        os.environ.pop(VARIABLE, None)
+        os.environ.pop(STANDARD_INPUT, None)
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def _copy(self) -> None:

@@ -9,10 +9,9 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from sluiceway.runtime.memory import MemoryConnectorContext, MemoryOffsets, MemorySinkContext, MemorySourceContext
 from sluiceway.testing.checks import ContractError
-from sluiceway.testing.contexts import MemoryConnectorContext, MemorySinkContext, MemorySourceContext
 from sluiceway.testing.converter import ConverterContract
-from sluiceway.testing.offsets import MemoryOffsets
 from sluiceway.testing.predicate import PredicateContract
 from sluiceway.testing.running import SinkRun, run_sink, run_source, run_transform
 from sluiceway.testing.transform import TransformContract

@@ -12,6 +12,7 @@ import pytest
 
 from sluiceway.api import Connector, Task
 from sluiceway.config.definition import ConfigDef, ValidatedValue
+from sluiceway.runtime.memory import MemoryConnectorContext
 from sluiceway.testing.checks import (
     breach,
     check_documented,
@@ -22,7 +23,6 @@ from sluiceway.testing.checks import (
     required_keys,
     secrets_of,
 )
-from sluiceway.testing.contexts import MemoryConnectorContext
 from sluiceway.testing.running import full_config
 
 _TASKS = (1, 2, 5)

@@ -20,9 +20,8 @@ from sluiceway.api import (
 )
 from sluiceway.api.transform import R
 from sluiceway.errors import RetriableError
+from sluiceway.runtime.memory import MemoryConnectorContext, MemoryOffsets, MemorySinkContext, MemorySourceContext
 from sluiceway.testing.checks import breach
-from sluiceway.testing.contexts import MemoryConnectorContext, MemorySinkContext, MemorySourceContext
-from sluiceway.testing.offsets import MemoryOffsets
 from sluiceway.testing.threads import TaskThread
 
 T = TypeVar("T")

@@ -9,9 +9,9 @@ from typing import Any, ClassVar
 from sluiceway.api import SinkConnector, SinkRecord, SinkTask, TopicPartition
 from sluiceway.data import INT64_SCHEMA, STRING_SCHEMA, Schema, Struct, Type
 from sluiceway.errors import ConnectError
+from sluiceway.runtime.memory import MemoryConnectorContext, MemorySinkContext
 from sluiceway.testing.checks import breach, fingerprint, no_error, only_these_errors
 from sluiceway.testing.connector import ConnectorContract
-from sluiceway.testing.contexts import MemoryConnectorContext, MemorySinkContext
 from sluiceway.testing.running import full_config, next_offsets, put
 from sluiceway.testing.threads import TaskThread
 

@@ -11,10 +11,9 @@ from typing import Any, ClassVar
 from sluiceway.api import ExactlyOnceSupport, Offset, Partition, SourceConnector, SourceRecord
 from sluiceway.data import Header
 from sluiceway.errors import ConnectError
+from sluiceway.runtime.memory import MemoryOffsets, MemorySourceContext
 from sluiceway.testing.checks import breach, fingerprint, no_error, only_these_errors
 from sluiceway.testing.connector import ConnectorContract
-from sluiceway.testing.contexts import MemorySourceContext
-from sluiceway.testing.offsets import MemoryOffsets
 from sluiceway.testing.running import RunningSource
 
 Offsets = list[tuple[Partition, Offset | None]]

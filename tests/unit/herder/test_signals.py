@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from sluiceway.connectors.cdc.signal_topic import TYPES, Signal, SignalTopic, enabled_channels
+from sluiceway.config.signal_topic import TYPES, Signal, SignalTopic, enabled_channels
 from sluiceway.connectors.cdc.signals import Signals
 from sluiceway.errors import KafkaClientError
 from sluiceway.herder import signals

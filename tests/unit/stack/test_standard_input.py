@@ -9,8 +9,9 @@ from collections.abc import Iterator
 
 import pytest
 
+from sluiceway.config.environment import STANDARD_INPUT
 from sluiceway.connectors.file.lines import Lines
-from sluiceway.connectors.file.standard_input import VARIABLE, open_standard_input
+from sluiceway.connectors.file.standard_input import open_standard_input
 from sluiceway.connectors.file.tail import StreamTail
 from sluiceway.errors import ConnectError
 from sluiceway.stack.standard_input import StandardInput
@@ -88,14 +89,14 @@ def test_processes_that_are_started_find_the_pipe_and_others_do_not(terminal: Te
     command = [sys.executable, "-c", code]
     done = subprocess.run(command, capture_output=True, text=True, check=True, stdin=subprocess.DEVNULL)
     assert "typed" in done.stdout
-    pipe = os.environ.pop(VARIABLE)
+    pipe = os.environ.pop(STANDARD_INPUT)
     assert pipe
     done = subprocess.run(command, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
     assert "which a task on Spark does not have. Set 'file', or run the connector with 'sluiceway standalone'." in done.stderr
 
 
 def test_a_task_without_standard_input_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv(VARIABLE, raising=False)
+    monkeypatch.delenv(STANDARD_INPUT, raising=False)
     with open(os.devnull) as nothing:  # noqa: PTH123 (has no folder)
         monkeypatch.setattr("sys.stdin", nothing)
         with pytest.raises(ConnectError, match="Set 'file'"):
@@ -105,7 +106,7 @@ def test_a_task_without_standard_input_is_refused(monkeypatch: pytest.MonkeyPatc
 def test_the_pipe_is_gone_afterwards() -> None:
     terminal = Terminal()
     with StandardInput(terminal.readable) as made:
-        assert os.environ[VARIABLE] == str(made.pipe)
+        assert os.environ[STANDARD_INPUT] == str(made.pipe)
     assert not made.pipe.exists()
-    assert VARIABLE not in os.environ
+    assert STANDARD_INPUT not in os.environ
     terminal.end()

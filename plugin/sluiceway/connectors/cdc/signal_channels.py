@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
+from sluiceway.config.signal_topic import KAFKA, Signal, SignalTopic
 from sluiceway.connectors.cdc.config import CommonConfig
-from sluiceway.connectors.cdc.signal_topic import KAFKA, Signal, SignalTopic
 from sluiceway.kafka.clients import OFFSET_STORED, TopicPartitionOffset, consumer, to_librdkafka
 
 log = logging.getLogger(__name__)

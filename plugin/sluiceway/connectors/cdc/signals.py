@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from sluiceway.api import Offset, SourceRecord
+from sluiceway.config.signal_topic import Signal
 from sluiceway.connectors.cdc.config import CommonConfig
 from sluiceway.connectors.cdc.emitter import Emitter
 from sluiceway.connectors.cdc.filters import TableId, compile_anchored
@@ -22,7 +23,6 @@ from sluiceway.connectors.cdc.signal_channels import (
     open_channels,
     parse_row,
 )
-from sluiceway.connectors.cdc.signal_topic import Signal
 from sluiceway.connectors.cdc.tables import Row, TableSchema
 from sluiceway.data import Struct
 from sluiceway.errors import DataError

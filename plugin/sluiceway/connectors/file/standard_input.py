@@ -5,16 +5,14 @@ from __future__ import annotations
 import os
 import sys
 
+from sluiceway.config.environment import STANDARD_INPUT
 from sluiceway.connectors.file.tail import StreamTail
 from sluiceway.errors import ConnectError
-
-VARIABLE = "SLUICEWAY_STANDARD_INPUT"
-"""Environment variable of tasks in standalone mode: a named pipe with the standard input of the process that was started."""
 
 
 def open_standard_input() -> StreamTail:
     """Return a reader of standard input. Raises ConnectError where a task has none, as on executors of a cluster."""
-    if pipe := os.environ.get(VARIABLE):
+    if pipe := os.environ.get(STANDARD_INPUT):
         return StreamTail(os.open(pipe, os.O_RDONLY | os.O_NONBLOCK), owned=True)
     descriptor = sys.stdin.fileno()
     if os.fstat(descriptor).st_rdev == os.stat(os.devnull).st_rdev:  # noqa: PTH116 (compared with a descriptor's)

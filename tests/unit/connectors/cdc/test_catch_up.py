@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sluiceway.connectors.cdc.catch_up import CatchUp
-from sluiceway.testing.contexts import MemorySourceContext
+from sluiceway.testing import MemorySourceContext
 
 
 class _Log:

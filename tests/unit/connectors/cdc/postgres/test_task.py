@@ -8,7 +8,7 @@ import pytest
 
 from sluiceway.connectors.cdc.postgres.task import PostgresTask
 from sluiceway.errors import RetriableError
-from sluiceway.testing.contexts import MemorySourceContext
+from sluiceway.testing import MemorySourceContext
 from unit.connectors.cdc.test_option_checks import POSTGRESQL
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from sluiceway.connectors.jdbc.dialects.sql import TableId
 from sluiceway.connectors.jdbc.source.connector import JdbcSourceConnector, TableGroups
-from sluiceway.testing.contexts import MemoryConnectorContext
+from sluiceway.testing import MemoryConnectorContext
 
 
 def test_a_new_table_changes_the_config_of_one_task() -> None:
