@@ -1,5 +1,7 @@
 """Measures Java plugins here beside the same plugins in Kafka Connect 4.3.0, on one broker, PostgreSQL server, and file.
 
+``mirror-python`` is the class in Python that a config of MirrorMaker's source gets here by default.
+
 Both sides run one task with their own default settings. The rate covers 15 % to 95 % of the records, measured from outside
 (the topic's end offset, the output file's size), so start-up does not count. CPU is that of the processes that run the task:
 ours are a Python process and its Java process, the peer's is a worker. All are new in each round, so that each has its code to
@@ -52,6 +54,7 @@ from support.java_plugins import CONNECT_FILE, DEBEZIUM_POSTGRES, fetch_runtime,
 from support.peer import FILE_SINK, FILE_SOURCE, PeerStandalone
 from support.plugin_checks import Case, Figures, Limit, Measurement, figure_of, show_checks
 from support.postgres import PostgresServer, drop_slots
+from support.published_plugins import MIRROR
 from support.toggles import table
 
 STRINGS, JSON = CONVERTERS["String"], CONVERTERS["Json, schemas"]
@@ -68,6 +71,16 @@ CHAIN = {
 }
 _WITHOUT_SCHEMAS = {f"{part}.converter.schemas.enable": "false" for part in ("key", "value")}
 _DEBEZIUM = "io.debezium.connector.postgresql.PostgresConnector"
+_MIRROR = "org.apache.kafka.connect.mirror.MirrorSourceConnector"
+_BYTES = dict.fromkeys(
+    (f"{part}.converter" for part in ("key", "value", "header")), "org.apache.kafka.connect.converters.ByteArrayConverter"
+)
+_MIRRORED = {
+    **_BYTES,
+    **dict.fromkeys((f"{what}.enabled" for what in ("sync.topic.acls", "sync.topic.configs", "refresh.topics")), "false"),
+    **dict.fromkeys(("replication.factor", "offset-syncs.topic.replication.factor"), "1"),
+    "target.cluster.alias": "here",
+}
 _SINK_FACTOR = 2  # times the records: sinks are so fast that compiling their code would be much of the time
 _DEBEZIUM_SHARE = 4  # of the records: each costs many times what a line does
 _TRANSACTIONS = 20
@@ -136,6 +149,19 @@ class Bench:
         finally:
             output.unlink(missing_ok=True)
 
+    def mirror(self, side: str, options: Mapping[str, str]) -> tuple[float, float]:
+        return self._mirror(side, options, "prefer")
+
+    def python_mirror(self, side: str, options: Mapping[str, str]) -> tuple[float, float]:
+        return self._mirror(side, options, "fallback")
+
+    def _mirror(self, side: str, options: Mapping[str, str], java: str) -> tuple[float, float]:
+        """Copy a topic to another one of the same broker, whose name begins with the source's alias."""
+        topic, alias = self.filled("strings"), f"from{uuid.uuid4().hex[:8]}"
+        servers = {f"{cluster}.cluster.bootstrap.servers": self.bootstrap for cluster in ("source", "target")}
+        config = {"name": alias, "connector.class": _MIRROR, "topics": topic, "source.cluster.alias": alias, **servers, **options}
+        return self._run(side, config, lambda: self.end(f"{alias}.{topic}"), self.records * _SINK_FACTOR, java)
+
     def snapshot(self, side: str, options: Mapping[str, str]) -> tuple[float, float]:
         return self._debezium(side, {**options, "snapshot.mode": "initial_only"}, streamed=False)
 
@@ -166,18 +192,20 @@ class Bench:
     def _active(self, slot: str) -> bool:
         return self.postgres.first.execute("select 1 from pg_replication_slots where active and slot_name = %s", slot) != []
 
-    def _run(self, side: str, config: dict[str, str], progress: Callable[[], int], count: int) -> tuple[float, float]:
-        with self._side(side, config) as cpu:
+    def _run(
+        self, side: str, config: dict[str, str], progress: Callable[[], int], count: int, java: str = "prefer"
+    ) -> tuple[float, float]:
+        with self._side(side, config, java) as cpu:
             return measure(progress, cpu, count)
 
     @contextmanager
-    def _side(self, side: str, config: dict[str, str]) -> Iterator[Callable[[], float]]:
-        """Run a connector on a side; yields what returns the CPU seconds of its processes."""
+    def _side(self, side: str, config: dict[str, str], java: str = "prefer") -> Iterator[Callable[[], float]]:
+        """Run a connector on a side; yields what returns the CPU seconds of its processes. ``java`` is our ``plugin.java``."""
         if side == "peer":
             with self.peer, theirs(config, self.peer) as cpu:
                 yield cpu
         else:
-            with ours(config, self.bootstrap, self.plugin_path) as process:
+            with ours(config, self.bootstrap, self.plugin_path, java) as process:
                 yield lambda: cpu_seconds(process)
 
     def end(self, topic: str) -> int:
@@ -275,6 +303,8 @@ CASES = (
     Case("source-json", "file_source", {**JSON, **CHAIN}, Limit(1.5, 8)),
     Case("sink-strings", "file_sink", STRINGS, Limit(1.0, 5)),
     Case("sink-json", "file_sink", JSON, Limit(1.0, 12)),
+    Case("mirror", "mirror", _MIRRORED, Limit(1.0)),
+    Case("mirror-python", "python_mirror", _MIRRORED, Limit(1.0)),
     Case("debezium-snapshot", "snapshot", {**JSON, **_WITHOUT_SCHEMAS}, Limit(1.0)),
     Case("debezium-stream", "stream", {**JSON, **_WITHOUT_SCHEMAS}, Limit(1.0)),
 )
@@ -322,6 +352,7 @@ def opened(records: int, bootstrap: str | None = None) -> Iterator[Bench]:
         fetch_runtime()
         plugin_folder(folder / "plugins", "connect-file", CONNECT_FILE)
         plugin_folder(folder / "plugins", "debezium-postgres", DEBEZIUM_POSTGRES)
+        plugin_folder(folder / "plugins", "mirror", MIRROR)
         postgres = stack.enter_context(PostgresServer())
         worker = {"offset.flush.interval.ms": "60000", "plugin.path": str(folder / "plugins"), "plugin.discovery": "service_load"}
         bench = Bench(bootstrap, folder, PeerStandalone(bootstrap, folder / "peer", [], worker), postgres, records)
