@@ -6,6 +6,7 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from sluiceway.backoff import pause_after
 from sluiceway.config.restarts import BACKOFF_INITIAL, BACKOFF_MAX, MAX_RESTARTS, ON_FAILURE, POLICY, RESET_AFTER, RESTARTS
 from sluiceway.config.worker import WorkerConfig
 
@@ -48,8 +49,6 @@ LOST_EXECUTOR_POLICY = RestartPolicy(max_restarts=sys.maxsize, backoff_initial=1
 """The policy for tasks that were lost through no fault of their own, such as with their host. It never gives up. The back-off
 grows only while tasks are lost as they start: executors that are lost now and then do not make a task wait longer each time."""
 
-_LAST_DOUBLING = 30  # later back-offs are at their maximum; a larger power of two would not fit into a float
-
 
 @dataclass(frozen=True, slots=True)
 class Restarts:
@@ -65,4 +64,4 @@ class Restarts:
         used = 0 if ran_for >= policy.reset_after else self.used
         if used >= policy.max_restarts:
             return None
-        return Restarts(used + 1), min(policy.backoff_initial * 2 ** min(used, _LAST_DOUBLING), policy.backoff_max)
+        return Restarts(used + 1), pause_after(used + 1, policy.backoff_initial, policy.backoff_max)

@@ -14,6 +14,7 @@ import time
 from collections.abc import Mapping, Sequence
 
 from sluiceway.api.task import TopicPartition
+from sluiceway.backoff import Backoff
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import ConnectError, FencedError, InternalTopicError, KafkaClientError
 from sluiceway.herder.states import Clock
@@ -123,7 +124,7 @@ class ConnectorLease:
         cluster has been unreachable for half an hour or the driver must stop.
         """
         deadline = time.monotonic() + _CLUSTER_DOWN_SECONDS
-        delay, longest = _RETRY_SECONDS
+        backoff = Backoff(*_RETRY_SECONDS)
         fenced = 0
         while True:
             try:
@@ -139,9 +140,9 @@ class ConnectorLease:
                 is_refused = isinstance(error, KafkaClientError) and error.code in TOO_LARGE
                 if is_refused or self._stopping.is_set() or time.monotonic() >= deadline:
                     raise
+                delay = backoff.next()
                 log.warning("[%s|worker] Cannot write its status, trying again in %g s: %s", self._connector, delay, error)
             self._stopping.wait(delay)
-            delay = min(delay * 2, longest)
 
     def _write(self, records: Sequence[ProducerRecord], headers: Headers, *, after_fencing: bool) -> Mapping[TopicPartition, int]:
         if after_fencing:

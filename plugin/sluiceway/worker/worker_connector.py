@@ -12,6 +12,7 @@ from concurrent.futures import Future
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 
+from sluiceway.backoff import Backoff
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.herder.reconcile import TooManyTasksError
 from sluiceway.metrics.registry import registry
@@ -69,7 +70,7 @@ class _Instance:
     failed: bool = False
     request: Future[list[dict[str, str]]] | None = None
     request_at: float | None = None
-    backoff: float = _BACKOFF_SECONDS[0]
+    backoff: Backoff = field(default_factory=lambda: Backoff(*_BACKOFF_SECONDS))
     called_at: float = field(default_factory=time.monotonic)
     late: bool = False
 
@@ -181,7 +182,7 @@ class WorkerConnector:
     def reset_backoff(self) -> None:
         """Reset the delay of the next retry, because the task configs have been applied."""
         if self._instance is not None:
-            self._instance.backoff = _BACKOFF_SECONDS[0]
+            self._instance.backoff.reset()
 
     def stop(self, timeout: float) -> None:
         """Stop the connector. If it does not return within ``timeout`` seconds, its thread is abandoned."""
@@ -224,8 +225,7 @@ def _after_request(instance: _Instance, request: Future[list[dict[str, str]]]) -
 
 
 def _schedule_retry(instance: _Instance) -> None:
-    instance.request_at = time.monotonic() + instance.backoff
-    instance.backoff = min(instance.backoff * 2, _BACKOFF_SECONDS[1])
+    instance.request_at = time.monotonic() + instance.backoff.next()
 
 
 def _fail(instance: _Instance, error: BaseException) -> Event:

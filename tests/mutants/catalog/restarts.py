@@ -55,8 +55,8 @@ MUTANTS = (
     Mutant(
         "restart-policy-backoff",
         "herder/restart_policy.py",
-        "min(policy.backoff_initial * 2 ** min(used, _LAST_DOUBLING), policy.backoff_max)",
-        "policy.backoff_initial * 2 ** min(used, _LAST_DOUBLING)",
+        "pause_after(used + 1, policy.backoff_initial, policy.backoff_max)",
+        'pause_after(used + 1, policy.backoff_initial, float("inf"))',
         "The back-off before a restart has no maximum.",
     ),
     Mutant(

@@ -4,10 +4,26 @@ from mutants.mutant import Mutant
 
 MUTANTS = (
     Mutant(
+        "backoff-limit",
+        "backoff.py",
+        "return min(first * 2.0 ** min(failures - 1, _MOST_DOUBLINGS), longest)",
+        "return first * 2.0 ** min(failures - 1, _MOST_DOUBLINGS)",
+        "Pauses between attempts grow beyond their limit.",
+        tests=("tests/unit/test_backoff.py",),
+    ),
+    Mutant(
+        "backoff-overflow",
+        "backoff.py",
+        "min(failures - 1, _MOST_DOUBLINGS), longest",
+        "failures - 1, longest",
+        "The thousandth failure in a row ends the task with an OverflowError.",
+        tests=("tests/unit/test_backoff.py",),
+    ),
+    Mutant(
         "retry-delay-doubles",
         "runtime/errors/retries.py",
-        "_FIRST_DELAY_SECONDS * 2.0 ** min(attempt - 1, _MOST_DOUBLINGS)",
-        "_FIRST_DELAY_SECONDS * 2.0 ** min(attempt, _MOST_DOUBLINGS)",
+        "pause_after(attempt, _FIRST_DELAY_SECONDS, math.inf)",
+        "pause_after(attempt + 1, _FIRST_DELAY_SECONDS, math.inf)",
         "The first retry waits twice as long.",
     ),
     Mutant(
@@ -41,22 +57,22 @@ MUTANTS = (
     Mutant(
         "retry-source-backoff",
         "runtime/source/worker_source_task.py",
-        "            self._backoff = min(self._backoff * 2, BACKOFF_SECONDS[1])",
-        "            self._backoff = self._backoff * 2",
+        "self._backoff = Backoff(*BACKOFF_SECONDS)",
+        "self._backoff = Backoff(BACKOFF_SECONDS[0], math.inf)",
         "The back-off of poll() has no maximum.",
     ),
     Mutant(
         "retry-source-backoff-reset",
         "runtime/source/worker_source_task.py",
-        '        self._backoff = BACKOFF_SECONDS[0]\n        self._waits.succeeded("poll()")',
+        '        self._backoff.reset()\n        self._waits.succeeded("poll()")',
         '        self._waits.succeeded("poll()")',
         "The back-off of poll() is not reset by a success.",
     ),
     Mutant(
         "retry-sink-timeout",
         "runtime/sink/worker_sink_task.py",
-        "seconds = self._context.take_timeout(default)",
-        "seconds = default",
+        "seconds = self._context.take_timeout(backoff.next())",
+        "seconds = backoff.next()",
         "The wait that a sink task sets with timeout() before a retry is ignored.",
     ),
     Mutant(

@@ -7,7 +7,7 @@ import re
 
 from sluiceway.config.definition import ConfigDef, ConfigKey, ConfigValue, Importance, Type
 from sluiceway.config.password import Password
-from sluiceway.config.validators import Check, EachOf, NonEmptyString, OneOf, Range
+from sluiceway.config.validators import Check, EachOf, NonEmptyString, OneOf, OrNull, Range
 from sluiceway.connectors.files import common_config as common
 from sluiceway.connectors.files import keys
 from sluiceway.connectors.files.common_config import flag, long, one_of_classes, text, whole
@@ -406,7 +406,7 @@ AZURE = ConfigDef(
         long(
             name=keys.AZURE_BLOCK_SIZE,
             default=None,
-            validator=Range(5 * 1024 * 1024),
+            validator=OrNull(Range(5 * 1024 * 1024)),
             importance=Importance.HIGH,
             group=_STORAGE,
             doc=f"Another name of {keys.AZURE_PART_SIZE}.",

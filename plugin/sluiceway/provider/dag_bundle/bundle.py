@@ -14,6 +14,7 @@ from typing import Any
 from airflow.configuration import AIRFLOW_HOME, conf
 from airflow.dag_processing.bundles.base import BaseDagBundle
 
+from sluiceway.backoff import Backoff
 from sluiceway.errors import ConnectError
 from sluiceway.folders import file_lock, write_atomically
 from sluiceway.provider.dag_bundle.stubs import stubs, write_stubs
@@ -59,7 +60,7 @@ class ConnectorDagBundle(BaseDagBundle):
         self._worker_properties = worker_properties
         self._max_age = 3.0 * self.refresh_interval if max_age is None else max_age
         self._problem: str | None = None
-        self._failures = 0
+        self._backoff = Backoff(2 * _REFRESH_TIMEOUT_SECONDS, _MAX_BACKOFF_SECONDS)
         self._retry_at = 0.0
 
     @property
@@ -85,11 +86,11 @@ class ConnectorDagBundle(BaseDagBundle):
         if time.monotonic() < self._retry_at:
             return
         if self._update(_REFRESH_TIMEOUT_SECONDS, ask_airflow=True):
-            self._failures, self._retry_at = 0, 0.0
+            self._backoff.reset()
+            self._retry_at = 0.0
             write_atomically(self.base_dir / _MARKER, "")
         else:
-            self._failures = min(self._failures + 1, 10)
-            self._retry_at = time.monotonic() + min(_REFRESH_TIMEOUT_SECONDS * 2**self._failures, _MAX_BACKOFF_SECONDS)
+            self._retry_at = time.monotonic() + self._backoff.next()
 
     def _update(self, timeout: float, *, ask_airflow: bool) -> bool:
         try:

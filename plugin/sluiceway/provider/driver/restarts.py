@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from sluiceway import exit_codes
+from sluiceway.backoff import pause_after
 
 _FIRST_SECONDS, _MAX_SECONDS = 1.0, 60.0
 _HEALTHY_SECONDS = 600.0
-_MAX_DOUBLINGS = 10  # the delay is at its maximum long before; limits the number's size
 
 
 @dataclass
@@ -25,7 +25,7 @@ class Restarts:
             ran: seconds for which the driver ran; ten minutes reset number and delay.
         """
         self.number = 1 if ran >= _HEALTHY_SECONDS else self.number + 1
-        return min(_FIRST_SECONDS * float(2 ** min(self.number - 1, _MAX_DOUBLINGS)), _MAX_SECONDS)
+        return pause_after(self.number, _FIRST_SECONDS, _MAX_SECONDS)
 
     def notice(self, exit_code: int, delay: float, error: str | None = None) -> str:
         """Return the message about the restart that ``next_delay`` counted, for the log and the connector's status."""

@@ -10,6 +10,7 @@ import logging
 from collections.abc import AsyncIterator, Callable
 from typing import Any, TypeVar
 
+from sluiceway.backoff import Backoff
 from sluiceway.errors import ConnectError
 from sluiceway.provider.hooks.kafka_connect import kafka_overrides
 from sluiceway.provider.progress.cluster_view import Cluster, ClusterView, SharedViews
@@ -45,15 +46,16 @@ class ClusterPolling:
 
     async def poll(self, read: Callable[[ClusterView], T]) -> AsyncIterator[T]:
         """Yield the result of ``read`` at each interval. If Kafka does not answer, log a warning and retry."""
-        pause = self._interval
+        backoff = Backoff(2 * self._interval, _MAX_BACKOFF_SECONDS)
         while True:
             try:
                 result = await asyncio.to_thread(self._read, read)
             except ConnectError as error:
-                pause = min(2 * pause, _MAX_BACKOFF_SECONDS)
+                pause = backoff.next()
                 self._log.warning("Polling the cluster failed; trying again in %g s: %s", pause, error)
             else:
                 pause = self._interval
+                backoff.reset()
                 yield result
             await asyncio.sleep(pause)
 

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import logging
+import math
 import random
 import time
 from collections.abc import Callable
 from typing import TypeVar
 
+from sluiceway.backoff import pause_after
 from sluiceway.errors import RetriableError
 from sluiceway.runtime.waits import Waits
 
 log = logging.getLogger(__name__)
 
 _FIRST_DELAY_SECONDS = 0.3
-_MOST_DOUBLINGS = 40
 _WHAT = "Handling a record"
 
 T = TypeVar("T")
@@ -28,7 +29,7 @@ def retry_delay(attempt: int, longest: float, jitter: float) -> float:
     A delay above ``longest`` becomes ``longest * jitter`` (``jitter`` between 0 and 1), so that tasks that failed at the
     same time do not retry at the same time.
     """
-    seconds = _FIRST_DELAY_SECONDS * 2.0 ** min(attempt - 1, _MOST_DOUBLINGS)
+    seconds = pause_after(attempt, _FIRST_DELAY_SECONDS, math.inf)
     return seconds if seconds <= longest else longest * jitter
 
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 
 from sluiceway.api import NotColumnar, TopicPartition
+from sluiceway.backoff import Backoff
 from sluiceway.errors import FencedError, RetriableError
 from sluiceway.runtime.interrupts import Abandoned, Interrupted
 from sluiceway.runtime.sink.polled import starts_of, times_of
@@ -162,7 +163,7 @@ class WorkerSinkTask(WorkerTask):
 
         Raises Interrupted if the task gets another command before that.
         """
-        default = BACKOFF_SECONDS[0]
+        backoff = Backoff(*BACKOFF_SECONDS)
         self._drop_lost(batch)
         self._consumer.positions.read(batch.starts, batch.ends)
         while True:
@@ -185,10 +186,9 @@ class WorkerSinkTask(WorkerTask):
                 self._drop_lost(batch, self._gone)
                 continue
             except RetriableError as error:
-                seconds = self._context.take_timeout(default)
+                seconds = self._context.take_timeout(backoff.next())
                 log.warning("put() of %d records failed; retrying in %.1f s: %s", len(batch), seconds, error)
                 self._waits.failed("put()", error, seconds)
-            default = min(default * 2, BACKOFF_SECONDS[1])
             self._wait(seconds)
             self._drop_lost(batch)
 

@@ -11,6 +11,7 @@ from contextlib import ExitStack, suppress
 from typing import NamedTuple
 
 from sluiceway.api import EncodedRecords, NotColumnar, RowRecords, SourceColumns, SourceRecord
+from sluiceway.backoff import Backoff
 from sluiceway.errors import FencedError, RetriableError, trace_of
 from sluiceway.java_plugins.packed import PackedPart
 from sluiceway.java_plugins.source_task import JavaSourceTask
@@ -80,7 +81,7 @@ class WorkerSourceTask(WorkerTask):
             self._java = parts.task
             self._java.while_polling = self._while_polling
             self._packed = PackedBatches(parts.task, parts.tolerance, parts.delivery, parts.offsets, self._apply)
-        self._backoff = BACKOFF_SECONDS[0]
+        self._backoff = Backoff(*BACKOFF_SECONDS)
         self._partly_sent = False
         self._started = False
         self._empty = 0  # polls in a row that returned no records
@@ -230,12 +231,12 @@ class WorkerSourceTask(WorkerTask):
             columns = self._encode_columns is not None and self._forms.next()
             records = self._task.poll_columns() if columns else self._task.poll()
         except RetriableError as error:
-            log.warning("poll() failed; retrying in %.1f s: %s", self._backoff, error)
-            self._waits.failed("poll()", error, self._backoff)
-            self._control.wait(self._backoff)
-            self._backoff = min(self._backoff * 2, BACKOFF_SECONDS[1])
+            pause = self._backoff.next()
+            log.warning("poll() failed; retrying in %.1f s: %s", pause, error)
+            self._waits.failed("poll()", error, pause)
+            self._control.wait(pause)
             return _Poll(None, retry=True)
-        self._backoff = BACKOFF_SECONDS[0]
+        self._backoff.reset()
         self._waits.succeeded("poll()")
         seconds = time.monotonic() - started
         if not records and seconds < _IDLE_SECONDS / 2 and not self._sender.await_acknowledgement(_IDLE_SECONDS):

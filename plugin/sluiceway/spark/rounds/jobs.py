@@ -10,6 +10,7 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING, TypeVar
 
+from sluiceway.backoff import Backoff
 from sluiceway.errors import ConnectError, RetriableError
 from sluiceway.runtime.worker_task import BACKOFF_SECONDS
 from sluiceway.spark.lost_task import lost_task
@@ -73,20 +74,18 @@ class RoundRetries:
     """Decides how long a task waits after a round that may succeed when it is repeated, and when the task fails."""
 
     def __init__(self) -> None:
-        self._failures = 0
+        self._backoff = Backoff(*BACKOFF_SECONDS)
 
     def failed(self, error: RetriableError) -> float:
         """Return the seconds to wait. Raises ConnectError after too many failures in a row."""
-        self._failures += 1
-        if self._failures > _MOST_RETRIES:
-            raise ConnectError(f"A round failed {self._failures} times in a row. The last reason: {error}") from error
-        first, longest = BACKOFF_SECONDS
-        seconds = min(first * 2 ** (self._failures - 1), longest)
+        seconds = self._backoff.next()
+        if (failures := self._backoff.failures) > _MOST_RETRIES:
+            raise ConnectError(f"A round failed {failures} times in a row. The last reason: {error}") from error
         log.warning("A round failed; retrying in %.1f s: %s", seconds, error)
-        return float(seconds)
+        return seconds
 
     def succeeded(self) -> None:
-        self._failures = 0
+        self._backoff.reset()
 
 
 def _explained(error: Exception) -> Exception:
