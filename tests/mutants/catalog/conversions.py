@@ -4,6 +4,30 @@ from mutants.mutant import Mutant
 
 MUTANTS = (
     Mutant(
+        "avro-bare-names",
+        "converters/registry/avro_parse.py",
+        "if is_hidden else plain",
+        "if is_hidden and not schemas else plain",
+        "A record with two fields of a type without a namespace cannot be written or read.",
+        tests=("tests/unit/converters/registry/test_avro.py",),
+    ),
+    Mutant(
+        "avro-file-names",
+        "data/avro_schema.py",
+        'if self._numbered and not node["namespace"]:',
+        "if self._numbered and not node:",
+        "A record with two fields of a type without a namespace cannot be written to an Avro file.",
+        tests=("tests/unit/connectors/files/formats/test_formats.py",),
+    ),
+    Mutant(
+        "avro-file-fixed",
+        "connectors/files/formats/avro.py",
+        "return found if len(found) == size else",
+        "return found if True else",
+        "A value of the wrong size is found by fastavro in the middle of a record, which breaks the file.",
+        tests=("tests/unit/connectors/files/formats/test_formats.py",),
+    ),
+    Mutant(
         "json-write-default",
         "converters/json/writer.py",
         "            if default is not None:\n                return write(default)\n",

@@ -16,12 +16,12 @@ import pytest
 from hypothesis import strategies as st
 
 from sluiceway.api import SinkRecord
-from sluiceway.converters.registry.avro_schema import AvroOptions, to_avro
 from sluiceway.converters.registry.base import RegistryConverter
 from sluiceway.converters.registry.client import WriterSchema
 from sluiceway.converters.registry.json_schema_write import JsonOptions, to_json_schema
 from sluiceway.converters.registry.protobuf_schema import ProtobufOptions, to_file
 from sluiceway.data import BYTES_SCHEMA, FLOAT64_SCHEMA, INT64_SCHEMA, OPTIONAL_STRING_SCHEMA, STRING_SCHEMA, Schema, Struct
+from sluiceway.data.avro_schema import AvroOptions, to_avro
 from sluiceway.data.logical import decimal_schema
 from sluiceway.discovery import converter_class, header_converter_class
 from sluiceway.errors import ConnectError

@@ -12,13 +12,14 @@ from sluiceway.converters.registry import serdes
 from sluiceway.converters.registry.avro_branches import parsed_with_branches, untagged
 from sluiceway.converters.registry.avro_connect import AvroTypes, ToConnect
 from sluiceway.converters.registry.avro_limits import check_of
+from sluiceway.converters.registry.avro_parse import parseable
 from sluiceway.converters.registry.avro_read import Reader, read_anything
-from sluiceway.converters.registry.avro_schema import ANYTHING, VALUE, AvroOptions, has_union, to_avro
 from sluiceway.converters.registry.avro_write import writer
 from sluiceway.converters.registry.base import Deserialization, RegistryConverter, Serialization
 from sluiceway.converters.registry.client import WriterSchema
 from sluiceway.converters.registry.config import COMMON, KEEP_NULLS, flag
 from sluiceway.data import Schema
+from sluiceway.data.avro_schema import ANYTHING, VALUE, AvroOptions, has_union, to_avro
 
 if TYPE_CHECKING:
     from sluiceway.api.columns import AnyArray
@@ -66,7 +67,7 @@ class AvroConverter(RegistryConverter):
             return Serialization(
                 _name(node), writer(schema, self._avro), branch_writer(node), serdes.avro(text, untagged), _foreign_writer
             )
-        parsed = fastavro.parse_schema(without_logical_types(node))
+        [parsed] = map(fastavro.parse_schema, parseable(node))
         write = fastavro.schemaless_writer
 
         def payload(datum: Any) -> bytes:
@@ -84,11 +85,12 @@ class AvroConverter(RegistryConverter):
         import fastavro
 
         named: dict[str, Any] = {}
-        for reference in _references(schema):
-            fastavro.parse_schema(reference, named)
         node = json.loads(schema.text)
+        root, *references = parseable(node, *_references(schema))
+        for reference in references:
+            fastavro.parse_schema(reference, named)
         types = _types_of(schema, node)
-        parsed = fastavro.parse_schema(without_logical_types(node), named)
+        parsed = fastavro.parse_schema(root, named)
         read: Any = fastavro.schemaless_reader
         resolved = types.resolve(node)
         if resolved.name == ANYTHING:
@@ -104,7 +106,7 @@ class AvroConverter(RegistryConverter):
         if convert is None:
             return Deserialization(connect, lambda data: read(io.BytesIO(data), parsed))
         if reader.tagged:
-            branches = parsed_with_branches(without_logical_types(node), _references(schema))
+            branches = parsed_with_branches(root, references)
             options = {"return_named_type": True, "return_named_type_override": True}
             return Deserialization(connect, lambda data: convert(read(io.BytesIO(data), branches, None, **options)[VALUE]))
         return Deserialization(connect, lambda data: convert(read(io.BytesIO(data), parsed)))
@@ -140,21 +142,22 @@ def _checked(read: Callable[..., Any], check: Callable[[bytes], None]) -> Callab
 def _types_of(schema: WriterSchema, node: Any) -> AvroTypes:
     """Return the named types of a schema, parsed as ``node``, and of its references."""
     types = AvroTypes()
-    for _name_in_file, text in schema.references:
-        types.add(json.loads(text))
+    for reference in _references(schema):
+        types.add(reference)
     types.add(node)
     return types
 
 
 def _references(schema: WriterSchema) -> list[Any]:
-    return [without_logical_types(json.loads(text)) for _name_in_file, text in schema.references]
+    return [json.loads(text) for _name_in_file, text in schema.references]
 
 
 def branch_writer(node: Any, references: Sequence[Any] = ()) -> Callable[[Any], bytes]:
     """Return the function from a datum whose branches of unions are tagged (see ``avro_branches``) to its encoding."""
     import fastavro
 
-    parsed, write = parsed_with_branches(without_logical_types(node), references), fastavro.schemaless_writer
+    root, *others = parseable(node, *references)
+    parsed, write = parsed_with_branches(root, others), fastavro.schemaless_writer
 
     def payload(datum: Any) -> bytes:
         out = io.BytesIO()
@@ -166,15 +169,6 @@ def branch_writer(node: Any, references: Sequence[Any] = ()) -> Callable[[Any], 
 
 def _foreign_writer(schema: WriterSchema) -> Callable[[Any], bytes]:
     return branch_writer(json.loads(schema.text), _references(schema))
-
-
-def without_logical_types(node: Any) -> Any:
-    """Return the schema without logical types: this package converts them itself, exactly, instead of fastavro."""
-    if isinstance(node, list):
-        return [without_logical_types(part) for part in node]
-    if isinstance(node, dict):
-        return {key: without_logical_types(part) for key, part in node.items() if key != "logicalType"}
-    return node
 
 
 def _name(node: Any) -> str | None:

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from sluiceway.converters.registry.avro_schema import VALUE
+from sluiceway.converters.registry.avro_parse import without_outside
+from sluiceway.data.avro_schema import VALUE
 
 _NULL = "null"
 _ROOT = "__sluiceway_value"
@@ -37,7 +38,7 @@ def parsed_with_branches(node: Any, references: Iterable[Any] = ()) -> Any:
 
 def branch_tag(kind: str, name: str | None) -> str:
     """Return the name of the record around a branch: the full name of a named type, else its kind. A union has each once."""
-    return name or kind
+    return without_outside(name or kind)
 
 
 def untagged(datum: Any) -> Any:

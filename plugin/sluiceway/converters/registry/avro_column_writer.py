@@ -14,8 +14,8 @@ from sluiceway.columns.arrow_schema import arrow_type, logical
 from sluiceway.columns.refused_values import in_field, refused_values
 from sluiceway.columns.text_arrays import nullable
 from sluiceway.converters.registry.avro_arrays import booleans, decimals, floats, joined, lists, longs, sized
-from sluiceway.converters.registry.avro_schema import ENUM, FIXED_SIZE, UNION, AvroOptions, enum_symbols, has_string_keys
 from sluiceway.data import Schema, Type
+from sluiceway.data.avro_schema import ENUM, FIXED_SIZE, UNION, AvroOptions, enum_symbols, has_string_keys
 from sluiceway.data.logical import DATE, DECIMAL, TIME, TIMESTAMP
 from sluiceway.data.null_values import null_value
 from sluiceway.data.schema import INTEGER_BITS

@@ -10,7 +10,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from sluiceway.converters.registry.avro_schema import (
+from sluiceway.converters.registry.avro_parse import full_name
+from sluiceway.converters.registry.limits import Budget
+from sluiceway.data import STRING_SCHEMA, Schema, Struct, Type
+from sluiceway.data.avro_schema import (
     DEFAULT_NAME,
     DEFAULT_PRECISION,
     ENUM,
@@ -28,8 +31,6 @@ from sluiceway.converters.registry.avro_schema import (
     VALUE,
     AvroOptions,
 )
-from sluiceway.converters.registry.limits import Budget
-from sluiceway.data import STRING_SCHEMA, Schema, Struct, Type
 from sluiceway.data.logical import SCALE, TO_LOGICAL, date_schema, decimal_schema, time_schema, timestamp_schema
 from sluiceway.errors import DataError
 
@@ -76,7 +77,7 @@ class AvroTypes:
         elif isinstance(node, dict):
             kind = node.get("type")
             if kind in ("record", "error", "enum", "fixed"):
-                name = _full_name(node, namespace)
+                name = full_name(node, namespace)
                 namespace = name.rpartition(".")[0]
                 self._named.setdefault(name, Resolved("record" if kind == "error" else str(kind), node, name, namespace))
                 for field in node.get("fields", ()):
@@ -103,16 +104,10 @@ class AvroTypes:
         if isinstance(kind, (dict, list)):
             return self.resolve(kind, namespace)
         if kind in ("record", "error", "enum", "fixed"):
-            return self._named[_full_name(node, namespace)]
+            return self._named[full_name(node, namespace)]
         if kind in ("array", "map", "null") or kind in _PRIMITIVES:
             return Resolved(str(kind), node, None, namespace)
         return self.resolve(kind, namespace)
-
-
-def _full_name(node: Mapping[str, Any], namespace: str) -> str:
-    name = str(node["name"])
-    own = node.get("namespace", namespace)
-    return name if "." in name or not own else f"{own}.{name}"
 
 
 def only_branch(types: AvroTypes, resolved: Resolved) -> Any:

@@ -14,8 +14,8 @@ from sluiceway.converters.registry.avro_connect import (
     is_map_entry,
     only_branch,
 )
-from sluiceway.converters.registry.avro_schema import KEY, VALUE, AvroOptions
 from sluiceway.data import Schema, Struct, Type
+from sluiceway.data.avro_schema import KEY, VALUE, AvroOptions
 from sluiceway.data.logical import TO_LOGICAL
 from sluiceway.data.numbers import Float32, Int32
 from sluiceway.java.numbers import wrap

@@ -6,17 +6,18 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from sluiceway.converters.registry.avro_branches import branch_tag
-from sluiceway.converters.registry.avro_schema import (
+from sluiceway.data import Schema, Struct, Type
+from sluiceway.data.avro_schema import (
     KEY,
     UNION,
     VALUE,
     AvroOptions,
+    filled,
     fixed_size,
     full_name,
     has_string_keys,
     to_avro,
 )
-from sluiceway.data import Schema, Struct, Type
 from sluiceway.data.logical import FROM_LOGICAL
 from sluiceway.data.null_values import null_value
 from sluiceway.data.numbers import Float32, Int8, Int16, Int32
@@ -42,7 +43,7 @@ def _converter(schema: Schema, options: AvroOptions) -> Convert | None:
         convert = FROM_LOGICAL[schema.name]
         size = fixed_size(schema)
         if size is not None:
-            return lambda value: _filled(convert(schema, value), size)
+            return lambda value: filled(convert(schema, value), size)
         return lambda value: convert(schema, value)
     if schema.type is Type.STRUCT:
         return _union(schema, options) if schema.name == UNION else _struct(schema, options)
@@ -51,11 +52,6 @@ def _converter(schema: Schema, options: AvroOptions) -> Convert | None:
     if schema.type is Type.MAP:
         return _map(schema, options)
     return None
-
-
-def _filled(number: bytes, size: int) -> bytes:
-    """Return a big-endian two's complement with ``size`` bytes; longer numbers stay as they are, and fastavro refuses them."""
-    return number.rjust(size, b"\xff" if number and number[0] >= 0x80 else b"\x00")
 
 
 def _item(schema: Schema, options: AvroOptions) -> Convert | None:

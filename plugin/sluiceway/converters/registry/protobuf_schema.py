@@ -16,9 +16,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from sluiceway.converters.registry.names import scrub, split_name
 from sluiceway.converters.registry.serdes import field_meta
 from sluiceway.data import Schema, Type
+from sluiceway.data.avro_names import scrub, split_name
 from sluiceway.data.logical import DATE, DECIMAL, SCALE, TIME, TIMESTAMP
 from sluiceway.errors import DataError
 

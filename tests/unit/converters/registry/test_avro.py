@@ -12,10 +12,10 @@ from hypothesis import given, settings
 
 from sluiceway.converters.registry.avro import AvroConverter
 from sluiceway.converters.registry.avro_connect import AvroTypes, ToConnect
-from sluiceway.converters.registry.avro_schema import ANYTHING_SCHEMA, ENUM, FIELD_DEFAULT, UNION, AvroOptions, to_avro
 from sluiceway.converters.registry.avro_write import anything
 from sluiceway.converters.registry.client import WriterSchema
 from sluiceway.data import INT32_SCHEMA, STRING_SCHEMA, Schema, Struct, Type
+from sluiceway.data.avro_schema import ANYTHING_SCHEMA, ENUM, FIELD_DEFAULT, UNION, AvroOptions, to_avro
 from sluiceway.data.logical import date_schema, decimal_schema, time_schema, timestamp_schema
 from sluiceway.data.numbers import Float32, Int8, Int16, Int32
 from sluiceway.errors import DataError
@@ -279,6 +279,56 @@ def test_two_different_structs_with_the_same_name_are_refused() -> None:
     schema = Schema.struct({"a": Schema.struct({"x": INT32_SCHEMA})})
     with pytest.raises(DataError, match=r"Can't redefine: io\.confluent\.connect\.avro\.ConnectDefault"):
         to_avro(schema, PLAIN)
+
+
+POINT = Schema.struct({"x": INT32_SCHEMA}, name="Point")
+LINE = Schema.struct({"a": POINT, "b": POINT}, name="Line")
+EITHER = Schema.struct({"Point": POINT.replace(optional=True), "int": Schema(Type.INT32, optional=True)}, name=UNION)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"a": POINT, "b": POINT},
+        {"line": LINE, "point": POINT, "again": LINE},
+        {"points": Schema.array(POINT), "by_name": Schema.map(STRING_SCHEMA, POINT), "last": POINT.replace(optional=True)},
+        {"point": POINT, "either": EITHER},
+        {"deep": Schema.struct({"point": POINT, "either": EITHER}, name="other.Deep"), "point": POINT},
+    ],
+    ids=["twice", "nested", "in containers", "in a union", "of another namespace"],
+)
+def test_types_without_a_namespace_are_found_from_within_one(fields: dict[str, Schema]) -> None:
+    """As Java writes them: by their bare names, which are looked up in the namespace first."""
+    schema = Schema.struct(fields, name="shop.Order")
+    node, value = to_avro(schema, PLAIN), value_of(schema)
+    assert '"Point"' in json.dumps(node), "a bare name"
+    assert decode(node, encode(schema, value))[1] == value
+
+
+def value_of(schema: Schema) -> Any:
+    """Return a value of structs of integers, with the first branch of each union."""
+    if schema.type is Type.ARRAY:
+        return [value_of(schema.value_schema or schema)] * 2
+    if schema.type is Type.MAP:
+        return {"k": value_of(schema.value_schema or schema)}
+    if schema.type is not Type.STRUCT:
+        return 7
+    fields = schema.fields[:1] if schema.name == UNION else schema.fields
+    return Struct(schema, {field.name: value_of(field.schema) for field in fields})
+
+
+def test_a_type_in_the_namespace_is_meant_before_one_outside() -> None:
+    inside = {"type": "record", "name": "Point", "namespace": "shop", "fields": [{"name": "x", "type": "string"}]}
+    outside = {"type": "record", "name": "Point", "namespace": "", "fields": [{"name": "x", "type": "int"}]}
+    parts = [("in", inside), ("out", outside), ("again", "Point")]
+    node = {
+        "type": "record",
+        "name": "Order",
+        "namespace": "shop",
+        "fields": [{"name": name, "type": kind} for name, kind in parts],
+    }
+    _, value = decode(node, b"\x02i\x02\x02a")
+    assert value["again"]["x"] == "a"
 
 
 def test_names_are_scrubbed_on_request() -> None:

@@ -21,8 +21,8 @@ from sluiceway.columns.arrays import to_array
 from sluiceway.converters import column_runs
 from sluiceway.converters.registry import avro_column_reader, columns
 from sluiceway.converters.registry.avro import AvroConverter
-from sluiceway.converters.registry.avro_schema import ENUM
 from sluiceway.data import INT32_SCHEMA, INT64_SCHEMA, STRING_SCHEMA, Schema, Struct, Type, date_schema, decimal_schema
+from sluiceway.data.avro_schema import ENUM
 from sluiceway.errors import ConnectError, RetriableError
 from support.column_forms import EXAMPLES, Tolerant, decoded_alike, encoded_alike
 from support.random_data import random_schema, random_value

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import datetime as dt
+import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from decimal import Decimal
 from typing import IO, TYPE_CHECKING, Any, cast
 
@@ -12,12 +14,12 @@ from fastavro.schema import SchemaParseException
 from fastavro.write import Writer
 
 from sluiceway.columns.arrays import to_values
-from sluiceway.connectors.files.formats.avro_schema import AvroOptions, avro_schema
 from sluiceway.connectors.files.formats.base import FileWriter, Format
 from sluiceway.connectors.files.keys import AVRO_CODEC, AVRO_ENHANCED, AVRO_META_DATA, AVRO_OPTIONAL_MAP_KEYS
 from sluiceway.data import Schema, Struct, Type
+from sluiceway.data.avro_schema import ENUM, FILES, AvroOptions, enum_symbols, filled, fixed_size, has_string_keys, to_avro
 from sluiceway.data.instant import Instant
-from sluiceway.data.logical import FROM_LOGICAL
+from sluiceway.data.logical import DECIMAL, FROM_LOGICAL
 from sluiceway.data.schema_advice import schema_advice
 from sluiceway.errors import DataError
 
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
     from sluiceway.api.columns import AnyArray
     from sluiceway.connectors.files.filesystem import Output
 
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 _CODECS = {"null": "null", "deflate": "deflate", "snappy": "snappy", "bzip2": "bzip2"}
 
 
@@ -50,7 +53,8 @@ class AvroFormat(Format):
 
     def __init__(self, options: Mapping[str, str]) -> None:
         super().__init__(options)
-        self._avro = AvroOptions(
+        self._avro = replace(
+            FILES,
             meta_data=options.get(AVRO_META_DATA) != "false",
             enhanced=options.get(AVRO_ENHANCED) == "true",
             optional_map_keys=options.get(AVRO_OPTIONAL_MAP_KEYS) == "true",
@@ -81,11 +85,25 @@ class AvroFormat(Format):
 
     def _parsed(self, schema: Schema) -> Any:
         if schema not in self._schemas:
+            _check_names(schema)
             try:
-                self._schemas[schema] = parse_schema(avro_schema(schema, self._avro))
+                self._schemas[schema] = parse_schema(to_avro(schema, self._avro))
             except (SchemaParseException, ValueError) as error:
                 raise DataError(f"The schema cannot be an Avro schema: {error}. Rename fields with ReplaceField.") from error
         return self._schemas[schema]
+
+
+def _check_names(schema: Schema) -> None:
+    """Raise DataError for a name of a struct or field that Avro does not allow; fastavro takes any."""
+    if schema.type is Type.STRUCT:
+        for name in (*(schema.name or "x").split("."), *(field.name for field in schema.fields)):
+            if not _NAME.fullmatch(name):
+                raise DataError(
+                    f"Avro does not allow the name {name!r}. Rename it with the transform ReplaceField or SetSchemaMetadata."
+                )
+    for part in (schema.key_schema, schema.value_schema, *(field.schema for field in schema.fields)):
+        if part is not None:
+            _check_names(part)
 
 
 def _converter(schema: Schema, path: str, options: AvroOptions) -> Callable[[Any], Any]:
@@ -109,7 +127,24 @@ def _leaf(schema: Schema, path: str, _options: AvroOptions) -> Callable[[Any], A
     return lambda value: value
 
 
-def _text(_schema: Schema, path: str, _options: AvroOptions) -> Callable[[Any], Any]:
+def _bytes(schema: Schema, path: str, options: AvroOptions) -> Callable[[Any], Any]:
+    plain = _leaf(schema, path, options) if schema.name in FROM_LOGICAL else bytes
+    if (size := fixed_size(schema)) is None:
+        return plain
+    is_number = schema.name == DECIMAL
+
+    def convert(value: Any) -> bytes:
+        found = filled(plain(value), size) if is_number else plain(value)
+        return found if len(found) == size else _refuse(path, f"it has {len(found)} bytes, not {size}")
+
+    return convert
+
+
+def _text(schema: Schema, path: str, options: AvroOptions) -> Callable[[Any], Any]:
+    if options.enhanced and ENUM in schema.parameters:
+        symbols = frozenset(enum_symbols(schema))
+        return lambda value: value if value in symbols else _refuse(path, f"{value!r} is not one of {', '.join(sorted(symbols))}")
+
     def convert(value: str) -> str:
         if not value.isascii():
             try:
@@ -142,7 +177,7 @@ def _map(schema: Schema, path: str, options: AvroOptions) -> Callable[[Any], Any
     assert keys is not None  # noqa: S101 (a map schema has both)
     assert items is not None  # noqa: S101
     key, item = _converter(keys, path, options), _converter(items, path, options)
-    if options.is_map(keys):
+    if has_string_keys(schema, options):
         return lambda values: {key(name): item(value) for name, value in values.items()}
     return lambda values: [{"key": key(name), "value": item(value)} for name, value in values.items()]
 
@@ -152,7 +187,7 @@ _NESTED: dict[Type, Callable[[Schema, str, AvroOptions], Callable[[Any], Any]]] 
     Type.ARRAY: _array,
     Type.MAP: _map,
     Type.STRING: _text,
-    Type.BYTES: lambda schema, path, options: _leaf(schema, path, options) if schema.name in FROM_LOGICAL else bytes,
+    Type.BYTES: _bytes,
 }
 
 _LOGICAL_VALUES = (Decimal, dt.date, dt.time, dt.datetime, Instant)

@@ -12,6 +12,7 @@ from sluiceway.connectors.files.commit_log import TableFiles
 from sluiceway.connectors.files.hive.columns import Column, columns, table_schema
 from sluiceway.connectors.files.partitioners import FieldPartitioner, Partitioner, TimeBasedPartitioner
 from sluiceway.data import Schema
+from sluiceway.data.avro_schema import FILES, to_avro
 from sluiceway.data.logical import DECIMAL
 
 AVRO_SCHEMA = "avro.schema.literal"
@@ -100,9 +101,7 @@ def same_location(first: str, second: str) -> bool:
 
 
 def _avro_text(schema: Schema) -> str:
-    from sluiceway.connectors.files.formats.avro_schema import avro_schema
-
-    return json.dumps(avro_schema(_with_precision(schema)), separators=(",", ":"))
+    return json.dumps(to_avro(_with_precision(schema), FILES), separators=(",", ":"))
 
 
 def _with_precision(schema: Schema) -> Schema:

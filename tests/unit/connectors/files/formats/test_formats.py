@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import datetime as dt
+import json
 from collections.abc import Mapping
 from decimal import Decimal
+from io import BytesIO
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import fastavro
 import pytest
 
+from sluiceway.connectors.files.filesystem import Output
+from sluiceway.connectors.files.formats.avro import AvroFormat
 from sluiceway.data import (
     BOOLEAN_SCHEMA,
     BYTES_SCHEMA,
@@ -27,6 +31,7 @@ from sluiceway.data import (
     Struct,
     Type,
 )
+from sluiceway.data.avro_schema import ENUM, AvroOptions, to_avro
 from sluiceway.data.logical import date_schema, decimal_schema, time_schema, timestamp_schema
 from sluiceway.errors import DataError
 from support.file_sinks import all_rows, data_files, file_sink, record
@@ -57,7 +62,6 @@ NESTED: dict[str, tuple[Schema, Any]] = {
     "in": (INNER, Struct(INNER, {"x": 1})),
     "ins": (Schema.array(INNER), [Struct(INNER, {"x": 1, "y": 2})]),
 }
-ENUM = "io.confluent.connect.avro.Enum"
 FORMS = pytest.mark.parametrize("columns", [False, True], ids=["rows", "columns"])
 
 
@@ -161,6 +165,54 @@ def test_values_without_a_schema_are_partitioned_by_their_fields(tmp_path: Path,
         sink.end()
     assert sorted(path.parent.name for path in data_files(tmp_path)) == ["id=0", "id=1"]
     assert sorted(found["id"] for found in all_rows(tmp_path)) == [0, 0, 1, 1]
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"id": INT64_SCHEMA, "inner": Schema.struct({"x": INT32_SCHEMA}, name="a.Inner")},
+        {"count": Schema(Type.INT32, default=5), "maybe": Schema(Type.INT32, default=5, optional=True)},
+        {"note": Schema(Type.STRING, doc="what it is", optional=True), "small": INT8_SCHEMA, "day": date_schema()},
+        {"dec": decimal_schema(2), "by_number": Schema.map(INT32_SCHEMA, STRING_SCHEMA), "list": Schema.array(INT8_SCHEMA)},
+        {"code": Schema(Type.BYTES, name="a.Code", parameters={"connect.fixed.size": "2"})},
+    ],
+    ids=["nested", "defaults", "properties", "containers", "fixed"],
+)
+@pytest.mark.parametrize("name", [None, "shop.Order"])
+def test_the_schema_of_an_avro_file_is_the_converters(fields: dict[str, Schema], name: str | None) -> None:
+    schema = Schema.struct(fields, name=name)
+    output = BytesIO()
+    AvroFormat({"avro.codec": "null"}).open(cast("Output", output), "t", schema).close()
+    output.seek(0)
+    written = json.loads(fastavro.reader(output).metadata["avro.schema"])
+    assert fastavro.parse_schema(written) == fastavro.parse_schema(cast("Any", to_avro(schema, AvroOptions())))
+
+
+@pytest.mark.parametrize(
+    ("schema", "good", "bad", "message"),
+    [
+        (Schema(Type.BYTES, parameters={"connect.fixed.size": "2"}), b"ab", b"abc", "it has 3 bytes, not 2"),
+        (
+            decimal_schema(2).replace(parameters={"scale": "2", "connect.decimal.precision": "4", "connect.fixed.size": "2"}),
+            Decimal("-1.00"),
+            Decimal("400.00"),
+            "it has 3 bytes, not 2",
+        ),
+        (Schema(Type.STRING, parameters={ENUM: "a.Color", f"{ENUM}.RED": "RED"}), "RED", "BLUE", "'BLUE' is not one of RED"),
+    ],
+    ids=["fixed", "fixed decimal", "enum"],
+)
+def test_what_a_named_type_of_avro_cannot_hold_is_a_bad_record(
+    tmp_path: Path, schema: Schema, good: Any, bad: Any, message: str
+) -> None:
+    whole = Schema.struct({"x": schema})
+    values = [Struct(whole, {"x": each}) for each in (good, bad, good)]
+    with file_sink(tmp_path, "AvroFileSink", given={"enhanced.avro.schema.support": "true"}) as sink:
+        sink.put([record(number, value, whole) for number, value in enumerate(values)])
+        [(_, error)] = sink.context.reported
+        assert f"Avro files cannot hold the field x: {message}" in str(error)
+        sink.end()
+    assert all_rows(tmp_path) == [{"x": good}] * 2
 
 
 def test_avro_takes_every_schema_and_names_that_it_may_have(tmp_path: Path) -> None:

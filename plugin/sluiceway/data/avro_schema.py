@@ -3,7 +3,8 @@
 Attributes that Avro does not have become properties: ``connect.doc``, ``connect.version``, ``connect.parameters``,
 ``connect.default``, ``connect.name`` and ``connect.type`` (int8, int16). An optional schema becomes a union with null. A map
 with keys other than required strings becomes an array of ``MapEntry`` records. A struct without a name becomes
-``ConnectDefault``. Two different structs of that name are invalid in one schema, so name nested structs.
+``ConnectDefault``. Two different structs of that name are invalid in one schema, so name nested structs; in files, later ones
+get a number (``FILES``).
 """
 
 from __future__ import annotations
@@ -12,8 +13,8 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from sluiceway.converters.registry.names import scrub, split_name
 from sluiceway.data import Schema, Type
+from sluiceway.data.avro_names import scrub, split_name
 from sluiceway.data.logical import DATE, DECIMAL, FROM_LOGICAL, SCALE, TIME, TIMESTAMP
 from sluiceway.errors import DataError
 from sluiceway.java.numbers import whole_number
@@ -88,13 +89,20 @@ ANYTHING_SCHEMA: Avro = {
 
 @dataclass(frozen=True, slots=True)
 class AvroOptions:
-    """The converter's options for mapping schemas."""
+    """The converter's options for mapping schemas; files have two more.
+
+    Attributes:
+        unions: whether a struct that stands for a union of several types becomes one, instead of a record.
+        numbered: whether a type gets a number if another one has its name, instead of being refused.
+    """
 
     enhanced: bool = False
     meta_data: bool = True
     scrub: bool = False
     optional_map_keys: bool = False
     keep_nulls: bool = False
+    unions: bool = True
+    numbered: bool = False
 
     def plain(self, name: str) -> str:
         """Return the Avro name of a field."""
@@ -106,6 +114,10 @@ class AvroOptions:
         if namespace is not None:
             namespace = ".".join(self.plain(part) for part in namespace.split("."))
         return namespace, self.plain(last)
+
+
+FILES = AvroOptions(unions=False, numbered=True)
+"""The default options of Avro files, which take every schema."""
 
 
 def has_string_keys(schema: Schema, options: AvroOptions) -> bool:
@@ -124,7 +136,7 @@ def has_union(schema: Schema) -> bool:
 
 def to_avro(schema: Schema | None, options: AvroOptions) -> Avro:
     """Return the Avro schema. Raises DataError for two different types with the same name."""
-    return ANYTHING_SCHEMA if schema is None else _fold(_expand(schema, options), {}, "")
+    return ANYTHING_SCHEMA if schema is None else _Names(numbered=options.numbered).folded(_expand(schema, options), "")
 
 
 def full_name(node: dict[str, Any]) -> str:
@@ -135,7 +147,7 @@ def full_name(node: dict[str, Any]) -> str:
 
 def _expand(schema: Schema, options: AvroOptions, *, member: bool = False) -> Any:
     """Return the schema with a full definition at each use of a named type. A union's ``member`` gets no null of its own."""
-    if schema.name == UNION and schema.type is Type.STRUCT:
+    if options.unions and schema.name == UNION and schema.type is Type.STRUCT:
         branches = [_expand(field.schema, options, member=True) for field in schema.fields]
         return _optional(*branches) if schema.optional else branches
     node = _base(schema, options)
@@ -242,6 +254,11 @@ def _fixed(schema: Schema, size: int, options: AvroOptions) -> dict[str, Any]:
     return {"type": "fixed", "name": name, "namespace": namespace, "size": size}
 
 
+def filled(number: bytes, size: int) -> bytes:
+    """Return a big-endian two's complement with ``size`` bytes; longer numbers stay as they are, and are refused later."""
+    return number.rjust(size, b"\xff" if number and number[0] >= 0x80 else b"\x00")
+
+
 def enum_symbols(schema: Schema) -> list[str]:
     """Return the symbols of an enum."""
     return [symbol for key, symbol in schema.parameters.items() if key.startswith(f"{ENUM}.")]
@@ -308,27 +325,44 @@ def default_to_json(schema: Schema, value: Any, options: AvroOptions) -> Any:
     return value
 
 
-def _fold(node: Any, known: dict[str, Any], namespace: str) -> Any:
-    """Replace later definitions of a named type by its name, and remove namespaces that do not change."""
-    if isinstance(node, list):
-        return [_fold(branch, known, namespace) for branch in node]
-    if not isinstance(node, dict):
+class _Names:
+    """Replaces later definitions of a named type by its name, and removes namespaces that do not change."""
+
+    def __init__(self, *, numbered: bool) -> None:
+        self._numbered = numbered
+        self._known: dict[str, Any] = {}
+
+    def folded(self, node: Any, namespace: str) -> Any:
+        if isinstance(node, list):
+            return [self.folded(branch, namespace) for branch in node]
+        if not isinstance(node, dict):
+            return node
+        node = dict(node)
+        if "name" in node:
+            if self._numbered and not node["namespace"]:
+                node["namespace"] = namespace  # readers of files may not find a type outside of all namespaces from within one
+            node = self._named(node)
+            name = full_name(node)
+            if name in self._known:
+                return name
+            self._known[name] = dict(node)
+            inner = node["namespace"]
+            if inner == namespace:
+                del node["namespace"]
+            namespace = inner
+        if "fields" in node:
+            node["fields"] = [field | {"type": self.folded(field["type"], namespace)} for field in node["fields"]]
+        for part in ("items", "values"):
+            if part in node:
+                node[part] = self.folded(node[part], namespace)
         return node
-    node = dict(node)
-    if "name" in node:
-        name = full_name(node)
-        if name in known:
-            if known[name] != node:
-                raise DataError(f"Can't redefine: {name}. Give nested structs that differ different schema names.")
-            return name
-        known[name] = dict(node)
-        inner = node["namespace"]
-        if inner == namespace:
-            del node["namespace"]
-        namespace = inner
-    if "fields" in node:
-        node["fields"] = [field | {"type": _fold(field["type"], known, namespace)} for field in node["fields"]]
-    for part in ("items", "values"):
-        if part in node:
-            node[part] = _fold(node[part], known, namespace)
-    return node
+
+    def _named(self, node: dict[str, Any]) -> dict[str, Any]:
+        """Return a named type under a name that no other type has."""
+        found, number = node, 1
+        while self._known.get(full_name(found), found) != found:
+            if not self._numbered:
+                raise DataError(f"Can't redefine: {full_name(node)}. Give nested structs that differ different schema names.")
+            number += 1
+            found = {**node, "name": f"{node['name']}{number}"}
+        return found

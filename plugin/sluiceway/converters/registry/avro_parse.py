@@ -1,0 +1,97 @@
+"""Gives fastavro schemas that it can parse: without logical types, and with names that it finds. No I/O.
+
+A reference to a type without a namespace from within a namespace is written as its bare name, by Java and here. Java looks it up
+in the namespace first, and then outside of all; fastavro looks in the namespace only. No byte of data depends on names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Set
+from typing import Any, NamedTuple
+
+_OUTSIDE = "sluiceway.outside"
+"""The namespace that types without one get where fastavro would not find them."""
+
+_DEFINITIONS = ("record", "error", "enum", "fixed")
+_PRIMITIVES = ("null", "boolean", "int", "long", "float", "double", "bytes", "string")
+
+
+class _Use(NamedTuple):
+    """A name in a schema: that of a definition, in full, or that of a reference in a namespace."""
+
+    name: str
+    namespace: str
+    is_definition: bool = False
+
+
+def parseable(*schemas: Any) -> list[Any]:
+    """Return schemas that refer to each other as fastavro can parse them, in the same order."""
+    plain = [_without_logical_types(each) for each in schemas]
+    uses = [use for each in plain for use in _uses(each, "")]
+    defined = {use.name for use in uses if use.is_definition}
+    bare = [use for use in uses if use.namespace and "." not in use.name]
+    is_hidden = any(_resolved(use.name, use.namespace, defined) == use.name for use in bare)
+    return [_in_full(each, "", defined) for each in plain] if is_hidden else plain
+
+
+def without_outside(name: str) -> str:
+    """Return the name that a type has in its own schema."""
+    return name.removeprefix(f"{_OUTSIDE}.")
+
+
+def full_name(node: Any, namespace: str) -> str:
+    """Return the full name of a definition within a namespace."""
+    name, own = str(node["name"]), node.get("namespace", namespace)
+    return name if "." in name or not own else f"{own}.{name}"
+
+
+def _without_logical_types(node: Any) -> Any:
+    """Return the schema without logical types: this package converts them itself, exactly, instead of fastavro."""
+    if isinstance(node, list):
+        return [_without_logical_types(part) for part in node]
+    if isinstance(node, dict):
+        return {key: _without_logical_types(part) for key, part in node.items() if key != "logicalType"}
+    return node
+
+
+def _uses(node: Any, namespace: str) -> Iterator[_Use]:
+    if isinstance(node, list):
+        for branch in node:
+            yield from _uses(branch, namespace)
+    elif isinstance(node, str):
+        if node not in _PRIMITIVES:
+            yield _Use(node, namespace)
+    elif node.get("type") in _DEFINITIONS:
+        name = full_name(node, namespace)
+        yield _Use(name, "", is_definition=True)
+        for field in node.get("fields", ()):
+            yield from _uses(field["type"], name.rpartition(".")[0])
+    else:
+        yield from _uses(node.get("items", node.get("values", node["type"])), namespace)
+
+
+def _resolved(name: str, namespace: str, defined: Set[str]) -> str:
+    """Return the full name that a reference means: that in its namespace, or else one without a namespace."""
+    inside = name if "." in name or not namespace else f"{namespace}.{name}"
+    return inside if inside in defined or name not in defined else name
+
+
+def _in_full(node: Any, namespace: str, defined: Set[str]) -> Any:
+    """Return a schema in which each name is written in full, with a namespace."""
+
+    def placed(name: str) -> str:
+        return name if "." in name else f"{_OUTSIDE}.{name}"
+
+    if isinstance(node, list):
+        return [_in_full(branch, namespace, defined) for branch in node]
+    if isinstance(node, str):
+        return node if node in _PRIMITIVES else placed(_resolved(node, namespace, defined))
+    if node.get("type") in _DEFINITIONS:
+        name = full_name(node, namespace)
+        found = {key: part for key, part in node.items() if key != "namespace"} | {"name": placed(name)}
+        if "fields" in node:
+            inner = name.rpartition(".")[0]
+            found["fields"] = [field | {"type": _in_full(field["type"], inner, defined)} for field in node["fields"]]
+        return found
+    part = next(key for key in ("items", "values", "type") if key in node)
+    return node | {part: _in_full(node[part], namespace, defined)}
