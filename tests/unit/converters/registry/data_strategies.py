@@ -44,6 +44,8 @@ class Shape:
     null_items: bool = True
     defaults: bool = True
     names: itertools.count[int] = field(default_factory=itertools.count)
+    structs: list[Schema] = field(default_factory=list)
+    """Those so far, which may be used again."""
 
     def schema(self, draw: Any, depth: int = 2, *, item: bool = False) -> Schema:
         kinds = ["primitive", "logical"] + ([] if depth == 0 else ["struct", "map"])
@@ -70,8 +72,13 @@ class Shape:
         return self.struct(draw, depth - 1, optional=optional)
 
     def struct(self, draw: Any, depth: int = 2, *, optional: bool = False) -> Schema:
+        if self.structs and draw(st.integers(0, 2)) == 0:
+            return draw(st.sampled_from(self.structs)).replace(optional=optional)
         fields = {f"f{index}": self.schema(draw, depth) for index in range(draw(st.integers(0, 4)))}
-        return Schema.struct(fields, name=f"com.example.Type{next(self.names)}", optional=optional)
+        namespace = draw(st.sampled_from(["com.example.", "com.other.", ""]))
+        made = Schema.struct(fields, name=f"{namespace}Type{next(self.names)}", optional=optional)
+        self.structs.append(made)
+        return made
 
     def value(self, draw: Any, schema: Schema) -> Any:
         if schema.optional and schema.default is None and draw(st.integers(0, 3)) == 0:
