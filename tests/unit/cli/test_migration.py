@@ -16,6 +16,7 @@ from sluiceway.cli.migration import Move, Mover
 from sluiceway.cli.migration_cluster import Cluster
 from sluiceway.cli.migration_steps import Step
 from sluiceway.rest.client import RestError
+from support.eventually import LIMIT
 from unit.cli.pretend_cluster import PretendCluster
 
 Clusters = tuple[PretendCluster, PretendCluster]
@@ -36,9 +37,9 @@ def clusters() -> Clusters:
     return PretendCluster(), PretendCluster(sluiceway=True)
 
 
-def mover(clusters: Clusters, changed: Callable[[Move], None] = lambda _: None) -> Mover:
+def mover(clusters: Clusters, changed: Callable[[Move], None] = lambda _: None, timeout: float = LIMIT) -> Mover:
     source, target = clusters
-    return Mover(Cluster(source), Cluster(target), timeout=0.3, changed=changed)  # type: ignore[arg-type]
+    return Mover(Cluster(source), Cluster(target), timeout=timeout, changed=changed)  # type: ignore[arg-type]
 
 
 def moved(clusters: Clusters) -> Move:
@@ -50,7 +51,7 @@ def moved(clusters: Clusters) -> Move:
 
 def refused(clusters: Clusters) -> str:
     """Move connector a, which fails. Return the error."""
-    error = mover(clusters).move("a").error
+    error = mover(clusters, timeout=0.3).move("a").error
     assert error is not None
     return error
 

@@ -9,6 +9,7 @@ from sluiceway.cli.migration_cluster import Cluster
 from sluiceway.cli.migration_steps import MigrationError
 from sluiceway.cli.migration_take_over import take_over
 from sluiceway.rest.client import RestError
+from support.eventually import LIMIT
 from unit.cli.pretend_cluster import PretendCluster
 
 Clusters = tuple[PretendCluster, PretendCluster]
@@ -47,7 +48,7 @@ def test_connectors_are_taken_over_when_the_workers_are_gone(clusters: Clusters,
     source, target = clusters
     ends(source, 5 if running else 0)
     lines: list[str] = []
-    moves = take_over(Cluster(source), Cluster(target), ["a", "b", "c"], say=lines.append, timeout=1)  # type: ignore[arg-type]
+    moves = take_over(Cluster(source), Cluster(target), ["a", "b", "c"], say=lines.append, timeout=LIMIT)  # type: ignore[arg-type]
     assert lines[-3:] == ["a: RUNNING at http://ours", "b: PAUSED at http://ours", "c: FAILED at http://ours"]
     assert [(move.done, move.error) for move in moves] == [(True, None)] * 3
     assert any("does not respond any more" in line for line in lines) is running
@@ -56,7 +57,7 @@ def test_connectors_are_taken_over_when_the_workers_are_gone(clusters: Clusters,
 
 def test_a_connector_that_does_not_come_up_does_not_hide_the_others(clusters: Clusters) -> None:
     source, target = clusters
-    ends(source, 3)
+    ends(source, 2)
     target.states["a"] = "FAILED"
     lines: list[str] = []
     moves = take_over(Cluster(source), Cluster(target), ["a", "b"], say=lines.append, timeout=0.1)  # type: ignore[arg-type]
