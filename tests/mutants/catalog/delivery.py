@@ -79,9 +79,17 @@ MUTANTS = (
     Mutant(
         "delivery-early-seek",
         "runtime/sink/seeks.py",
-        "return [message for message in messages if partition_of(message) not in wrong] if wrong else messages",
-        "return messages",
+        "        return following",
+        "        return messages",
         "A sink gets records from before the offset that it asked for.",
+    ),
+    Mutant(
+        "delivery-late-start",
+        "runtime/sink/seeks.py",
+        "self._watched[partition] = _Watched(seek.offset, now + _WATCH_SECONDS)",
+        "self._watched[partition] = _Watched(seek.offset, now)",
+        "A sink on a busy broker gets records from before the offset that it asked for, after some from there.",
+        tests=("tests/unit/runtime/sink/test_seeks.py",),
     ),
     Mutant(
         "delivery-last-of-transforms",

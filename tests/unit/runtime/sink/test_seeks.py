@@ -70,6 +70,48 @@ def test_a_seek_that_was_taken_and_forgotten_is_repeated_with_the_first_message(
     assert consumer.seeks == [20, 20]
 
 
+@pytest.mark.parametrize(
+    "messages", [[(20, 21), (0, 1)], [(20, 21, 0, 1)], [(20,), (21, 0, 1)]], ids=["later", "at once", "within"]
+)
+def test_a_start_at_the_committed_offset_after_the_first_messages_is_undone(messages: list[tuple[int, ...]]) -> None:
+    consumer = Fetching()
+    seeks = seeks_of(consumer)
+    seeks.seek({A: 20})
+    assert [offset for poll in messages for offset in polled(seeks, *poll)] == [20, 21]
+    assert consumer.seeks == [20, 22]
+    assert polled(seeks, 22, 23) == [22, 23]
+
+
+def test_a_start_ahead_after_the_first_messages_is_undone_and_a_gap_is_accepted() -> None:
+    consumer = Fetching()
+    seeks = seeks_of(consumer)
+    seeks.seek({A: 20})
+    assert polled(seeks, 20, 50, 51) == [20]
+    assert consumer.seeks == [20, 21]
+    assert polled(seeks, 21, 23, 24) == [21, 23, 24]
+    assert polled(seeks, 30) == [30]
+    assert consumer.seeks == [20, 21]
+
+
+def test_a_partition_that_begins_before_the_offset_twice_is_read_from_there() -> None:
+    consumer = Fetching()
+    seeks = seeks_of(consumer)
+    seeks.seek({A: 20})
+    assert polled(seeks, 0, 1) == []
+    assert polled(seeks, 0, 1) == [0, 1]
+    assert consumer.seeks == [20, 20]
+
+
+def test_a_partition_is_watched_for_a_minute() -> None:
+    consumer = Fetching()
+    seeks = seeks_of(consumer)
+    seeks.seek({A: 20})
+    assert polled(seeks, 20) == [20]
+    consumer.now = 61.0
+    assert polled(seeks, 21) == [21]
+    assert polled(seeks, 0) == [0]
+
+
 def test_a_seek_without_a_message_is_repeated_once_after_a_second() -> None:
     consumer = Fetching()
     seeks = seeks_of(consumer)
