@@ -26,7 +26,7 @@ from support.faults.worker_group import read
 from support.growing_file import GrowingFile
 from support.migration import SluicewayInThreads, complete, completed, file_sink, file_source, started
 
-pytestmark = [pytest.mark.kafka, pytest.mark.peer]
+pytestmark = [pytest.mark.kafka, pytest.mark.peer, pytest.mark.timeout(7200)]
 
 STRINGS = dict.fromkeys(("key.converter", "value.converter"), "org.apache.kafka.connect.storage.StringConverter")
 MOVES = int(os.environ.get("MOVES", "2"))
