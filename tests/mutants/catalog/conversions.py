@@ -6,9 +6,9 @@ MUTANTS = (
     Mutant(
         "avro-bare-names",
         "converters/registry/avro_parse.py",
-        "if is_hidden else plain",
-        "if is_hidden and not schemas else plain",
-        "A record with two fields of a type without a namespace cannot be written or read.",
+        "if hidden_from_fastavro(*plain) else plain",
+        "if hidden_from_fastavro() else plain",
+        "A record of a Java producer with two fields of a type without a namespace cannot be read.",
         tests=("tests/unit/converters/registry/test_avro.py",),
     ),
     Mutant(

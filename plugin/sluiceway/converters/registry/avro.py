@@ -12,7 +12,7 @@ from sluiceway.converters.registry import serdes
 from sluiceway.converters.registry.avro_branches import parsed_with_branches, untagged
 from sluiceway.converters.registry.avro_connect import AvroTypes, ToConnect
 from sluiceway.converters.registry.avro_limits import check_of
-from sluiceway.converters.registry.avro_parse import parseable
+from sluiceway.converters.registry.avro_parse import hidden_from_fastavro, parseable
 from sluiceway.converters.registry.avro_read import Reader, read_anything
 from sluiceway.converters.registry.avro_write import writer
 from sluiceway.converters.registry.base import Deserialization, RegistryConverter, Serialization
@@ -20,6 +20,7 @@ from sluiceway.converters.registry.client import WriterSchema
 from sluiceway.converters.registry.config import COMMON, KEEP_NULLS, flag
 from sluiceway.data import Schema
 from sluiceway.data.avro_schema import ANYTHING, VALUE, AvroOptions, has_union, to_avro
+from sluiceway.errors import DataError
 
 if TYPE_CHECKING:
     from sluiceway.api.columns import AnyArray
@@ -62,6 +63,11 @@ class AvroConverter(RegistryConverter):
         import fastavro
 
         node = to_avro(schema, self._avro)
+        if (name := hidden_from_fastavro(node)) is not None:
+            raise DataError(
+                f"The struct {name} has no namespace, and is used more than once in a struct that has one, which the registry's "
+                f"client cannot write. Give it a name with a namespace, such as example.{name}."
+            )
         text = json.dumps(node, separators=(",", ":"))
         if schema is not None and has_union(schema):
             return Serialization(

@@ -6,7 +6,7 @@ in the namespace first, and then outside of all; fastavro looks in the namespace
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Set
+from collections.abc import Iterable, Iterator, Set
 from typing import Any, NamedTuple
 
 _OUTSIDE = "sluiceway.outside"
@@ -27,11 +27,20 @@ class _Use(NamedTuple):
 def parseable(*schemas: Any) -> list[Any]:
     """Return schemas that refer to each other as fastavro can parse them, in the same order."""
     plain = [_without_logical_types(each) for each in schemas]
-    uses = [use for each in plain for use in _uses(each, "")]
-    defined = {use.name for use in uses if use.is_definition}
-    bare = [use for use in uses if use.namespace and "." not in use.name]
-    is_hidden = any(_resolved(use.name, use.namespace, defined) == use.name for use in bare)
-    return [_in_full(each, "", defined) for each in plain] if is_hidden else plain
+    defined = _defined(plain)
+    return [_in_full(each, "", defined) for each in plain] if hidden_from_fastavro(*plain) else plain
+
+
+def hidden_from_fastavro(*schemas: Any) -> str | None:
+    """Return a type without a namespace that is referred to from within one, None if there is none."""
+    defined = _defined(schemas)
+    bare = (use for each in schemas for use in _uses(each, "") if use.namespace and "." not in use.name)
+    return next((use.name for use in bare if _resolved(use.name, use.namespace, defined) == use.name), None)
+
+
+def _defined(schemas: Iterable[Any]) -> Set[str]:
+    """Return the full names of the types that schemas define."""
+    return {use.name for each in schemas for use in _uses(each, "") if use.is_definition}
 
 
 def without_outside(name: str) -> str:

@@ -75,7 +75,7 @@ class Shape:
         if self.structs and draw(st.integers(0, 2)) == 0:
             return draw(st.sampled_from(self.structs)).replace(optional=optional)
         fields = {f"f{index}": self.schema(draw, depth) for index in range(draw(st.integers(0, 4)))}
-        namespace = draw(st.sampled_from(["com.example.", "com.other.", ""]))
+        namespace = draw(st.sampled_from(["com.example.", "com.other."]))
         made = Schema.struct(fields, name=f"{namespace}Type{next(self.names)}", optional=optional)
         self.structs.append(made)
         return made
