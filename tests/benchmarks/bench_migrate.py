@@ -7,8 +7,8 @@ they share one application, or have one each (``--own``). A connector's standsti
 records while the command ran: by the records' timestamps for a source, by the growth of its file for a sink.
 
 Limits: 5 s for the report; 60 s each way; a standstill of 2 s (median) and 5 s (most), or 8 s with applications of their own;
-nothing lost or repeated. With ``--take-over``, the stack has the worker's group and topics: 10 s from the end of the worker until
-the stack runs all connectors, and 15 s from the start of the worker until it runs them again.
+nothing lost or repeated. With ``--take-over``, the stack has the worker's group and topics, on a broker that both use: 10 s from
+the end of the worker until the stack runs all connectors, and 15 s from ``sluiceway down`` until the worker runs them again.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from confluent_kafka import Consumer, Producer, TopicPartition
 
+from sluiceway.stack.broker import EmbeddedBroker
 from support import peer
 from support.eventually import eventually
 from support.faults.cluster import Cluster
@@ -42,6 +43,7 @@ TOPICS = ("theirs-configs", "theirs-offsets", "theirs-status")
 SHARED = {
     "group.id": GROUP,
     **dict(zip((f"{store}.storage.topic" for store in ("config", "offset", "status")), TOPICS, strict=True)),
+    **{f"{store}.storage.replication.factor": "1" for store in ("config", "offset", "status")},
 }
 REPORT_LIMIT, MOVE_LIMIT, MEDIAN_LIMIT, MOST_LIMIT, OWN_LIMIT = 5.0, 60.0, 2.0, 5.0, 8.0
 TAKE_OVER_LIMITS = {"taken over": 10.0, "returned": 15.0}
@@ -154,6 +156,7 @@ def take_over(stack: RunningStack, folder: Path, options: argparse.Namespace) ->
         print("".join(said), file=sys.stderr)
         load.grows(8)
         began = time.time()
+        stack.close()
         with theirs:
             eventually(lambda: run_by(theirs, load), what="all connectors run by the worker")
             windows.append(("returned", began, time.time()))
@@ -229,11 +232,14 @@ def main() -> int:
         }
         home = Path(folder) / "stack"
         home.mkdir()
-        stack = RunningStack(home, worker=worker)
-        try:
+        with contextlib.ExitStack() as ends:
+            if options.take_over:
+                broker = EmbeddedBroker(Path(folder) / "broker")
+                worker["bootstrap.servers"] = broker.start()
+                ends.callback(broker.stop)
+            stack = RunningStack(home, worker=worker)
+            ends.callback(stack.close)
             return (take_over if options.take_over else measure)(stack, Path(folder), options)
-        finally:
-            stack.close()
 
 
 def measure(stack: RunningStack, folder: Path, options: argparse.Namespace) -> int:
