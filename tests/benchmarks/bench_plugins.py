@@ -91,7 +91,8 @@ def run_task(config: dict[str, str], bootstrap: str, plugin_path: str, java: str
     use_plugin_path({"plugin.path": plugin_path, "plugin.java": java})
     task_config = config if "task.class" in config else first_task_config(config)
     close_shared_host()
-    with RunningTask(task_config, {"bootstrap.servers": bootstrap, "offset.flush.interval.ms": "60000"}) as task:
+    worker = {"bootstrap.servers": bootstrap, "offset.flush.interval.ms": "60000"}
+    with RunningTask(task_config, worker, sink=config["connector.class"] == FILE_SINK) as task:
         print(task.join(within=GIVE_UP_SECONDS).trace or "", file=sys.stderr)
 
 
@@ -158,9 +159,10 @@ class Bench:
     def _mirror(self, side: str, options: Mapping[str, str], java: str) -> tuple[float, float]:
         """Copy a topic to another one of the same broker, whose name begins with the source's alias."""
         topic, alias = self.filled("strings"), f"from{uuid.uuid4().hex[:8]}"
+        remote = self.topic(f"{alias}.{topic}", exactly=True)
         servers = {f"{cluster}.cluster.bootstrap.servers": self.bootstrap for cluster in ("source", "target")}
         config = {"name": alias, "connector.class": _MIRROR, "topics": topic, "source.cluster.alias": alias, **servers, **options}
-        return self._run(side, config, lambda: self.end(f"{alias}.{topic}"), self.records * _SINK_FACTOR, java)
+        return self._run(side, config, lambda: self.end(remote), self.records * _SINK_FACTOR, java)
 
     def snapshot(self, side: str, options: Mapping[str, str]) -> tuple[float, float]:
         return self._debezium(side, {**options, "snapshot.mode": "initial_only"}, streamed=False)
