@@ -161,16 +161,13 @@ def take_over(stack: RunningStack, folder: Path, options: argparse.Namespace) ->
             eventually(lambda: run_by(theirs, load), what="all connectors run by the worker")
             windows.append(("returned", began, time.time()))
             load.grows(8)
-            load.close()
-            wrong = list(errors(load))
-            moments = load.moments()
+            wrong, moments = arrivals(load)
     finally:
         load.close()
     bad = moved.returncode != 0 or any(ended - began > TAKE_OVER_LIMITS[way] for way, began, ended in windows)
     for way, began, ended in windows:
         print_window(way, began, ended, moments)
-    print("\n".join(wrong) or f"{load.written} records of each connector: 0 lost, 0 repeated")
-    return int(bad or bool(wrong))
+    return verdict(load, wrong, bad=bad)
 
 
 def run_by(theirs: peer.PeerDistributed, load: Load) -> bool:
@@ -194,6 +191,18 @@ def print_window(way: str, began: float, ended: float, moments: Mapping[str, Seq
     print(f"{way}: {len(still)} connectors in {ended - began:.1f} s; standstill median {median:.1f} s, most {most:.1f} s")
     print("  " + ", ".join(f"{name} {seconds:.1f}" for name, seconds in sorted(still.items(), key=lambda each: -each[1])[:6]))
     return median, most
+
+
+def arrivals(load: Load) -> tuple[list[str], dict[str, list[float]]]:
+    """End the load, and return what was lost or repeated, and when the records of each connector arrived."""
+    load.close()
+    return list(errors(load)), load.moments()
+
+
+def verdict(load: Load, wrong: Sequence[str], *, bad: bool) -> int:
+    """Print what was lost or repeated, and return the exit code; ``bad`` is whether a limit was exceeded."""
+    print("\n".join(wrong) or f"{load.written} records of each connector: 0 lost, 0 repeated")
+    return int(bad or bool(wrong))
 
 
 def errors(load: Load) -> Iterator[str]:
@@ -262,9 +271,7 @@ def measure(stack: RunningStack, folder: Path, options: argparse.Namespace) -> i
                 print(done.stdout, done.stderr, sep="\n", file=sys.stderr)
                 bad |= done.returncode != 0
                 load.grows(8)
-            load.close()
-            wrong = list(errors(load))
-            moments = load.moments()
+            wrong, moments = arrivals(load)
     finally:
         load.close()
     bad |= reported > REPORT_LIMIT
@@ -273,8 +280,7 @@ def measure(stack: RunningStack, folder: Path, options: argparse.Namespace) -> i
         median, most = print_window(way, began, ended, moments)
         limit = OWN_LIMIT if options.own else MOST_LIMIT
         bad |= ended - began > MOVE_LIMIT or most > limit or (not options.own and median > MEDIAN_LIMIT)
-    print("\n".join(wrong) or f"{load.written} records of each connector: 0 lost, 0 repeated")
-    return int(bad or bool(wrong))
+    return verdict(load, wrong, bad=bad)
 
 
 if __name__ == "__main__":

@@ -20,7 +20,7 @@ NAMED = {
     **{"AvroFile": "Avro", "JsonFile": "JSON", "Text": "text", "FileStream": "lines of a file", "AzureBlobStorage": "Azure"},
     **{"MariaDb": "MariaDB", "MySql": "MySQL", "Postgres": "PostgreSQL", "Mirror": "MirrorSource", "Spark": "Spark"},
 }
-"""What README calls connectors, by their aliases without Source, Sink, and Connector."""
+"""A word of README's table for each connector, by its alias without Source, Sink, or Connector at the end."""
 FOR_TESTS_AND_CARE = ("Mock", "Verifiable", "Compaction")
 
 

@@ -10,12 +10,13 @@ get a number (``FILES``).
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from sluiceway.data import Schema, Type
-from sluiceway.data.avro_names import scrub, split_name
 from sluiceway.data.logical import DATE, DECIMAL, FROM_LOGICAL, SCALE, TIME, TIMESTAMP
+from sluiceway.data.schema_names import scrub, split_name
 from sluiceway.errors import DataError
 from sluiceway.java.numbers import whole_number
 
@@ -139,10 +140,10 @@ def to_avro(schema: Schema | None, options: AvroOptions) -> Avro:
     return ANYTHING_SCHEMA if schema is None else _Names(numbered=options.numbered).folded(_expand(schema, options), "")
 
 
-def full_name(node: dict[str, Any]) -> str:
-    """Return the full name of a named type that has its own namespace."""
-    namespace = node.get("namespace")
-    return f"{namespace}.{node['name']}" if namespace else str(node["name"])
+def full_name(node: Mapping[str, Any], namespace: str = "") -> str:
+    """Return the full name of a named type, whose definition stands within a namespace."""
+    name, own = str(node["name"]), node.get("namespace", namespace)
+    return name if "." in name or not own else f"{own}.{name}"
 
 
 def _expand(schema: Schema, options: AvroOptions, *, member: bool = False) -> Any:

@@ -6,8 +6,8 @@ MUTANTS = (
     Mutant(
         "avro-bare-names",
         "converters/registry/avro_parse.py",
-        "if hidden_from_fastavro(*plain) else plain",
-        "if hidden_from_fastavro() else plain",
+        "if not hidden_from_fastavro(*plain):",
+        "if not hidden_from_fastavro():",
         "A record of a Java producer with two fields of a type without a namespace cannot be read.",
         tests=("tests/unit/converters/registry/test_avro.py",),
     ),

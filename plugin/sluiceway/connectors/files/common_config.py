@@ -32,6 +32,7 @@ text = functools.partial(ConfigKey, type=Type.STRING)
 flag = functools.partial(ConfigKey, type=Type.BOOLEAN)
 whole = functools.partial(ConfigKey, type=Type.INT)
 long = functools.partial(ConfigKey, type=Type.LONG)
+secret = functools.partial(ConfigKey, type=Type.PASSWORD, default=None)
 
 
 def simple_name(value: object) -> str:
@@ -314,8 +315,8 @@ def codec(name: str, default: str, allowed: Collection[str], doc: str) -> Config
 
 
 PARQUET = codec(keys.PARQUET_CODEC, "snappy", PARQUET_CODECS, "Compression of Parquet files.")
-AVRO = codec(keys.AVRO_CODEC, "null", AVRO_CODECS, "Compression of Avro files.")
-AVRO_DATA = (
+AVRO = (
+    codec(keys.AVRO_CODEC, "null", AVRO_CODECS, "Compression of Avro files."),
     flag(
         name=keys.AVRO_META_DATA,
         default=True,

@@ -155,12 +155,12 @@ def _with_default(definition: ConfigDef, defaults: Mapping[str, int | str]) -> l
 
 
 def _confluent(storage: ConfigDef, *more: ConfigKey) -> ConfigDef:
-    return (ConfigDef([*storage, common.flush_size(None)]) + common.COMMON + HIVE).define(common.AVRO, *common.AVRO_DATA, *more)
+    return (ConfigDef([*storage, common.flush_size(None)]) + common.COMMON + HIVE).define(*common.AVRO, *more)
 
 
 PARQUET = _own("ParquetFormat", common.PARQUET)
 ORC = _own("OrcFormat", common.ORC)
-AVRO = _own("AvroFormat", common.AVRO, *common.AVRO_DATA)
+AVRO = _own("AvroFormat", *common.AVRO)
 CSV = _own("CsvFormat", *common.CSV, hive=REFUSED)
 JSON = _own("JsonFormat", common.LINES, common.DECIMALS, hive=REFUSED)
 TEXT = _own("TextFormat", common.LINES, hive=REFUSED)

@@ -10,7 +10,7 @@ from sluiceway.config.password import Password
 from sluiceway.config.validators import Check, EachOf, NonEmptyString, OneOf, OrNull, Range
 from sluiceway.connectors.files import common_config as common
 from sluiceway.connectors.files import keys
-from sluiceway.connectors.files.common_config import flag, long, one_of_classes, text, whole
+from sluiceway.connectors.files.common_config import flag, long, one_of_classes, secret, text, whole
 from sluiceway.errors import ConfigError
 
 SCHEMES = ("file", "hdfs", "viewfs", "s3", "gs", "abfs")
@@ -137,10 +137,8 @@ _S3_LOGIN = (
         group=_SECURITY,
         doc="Access key; if empty, the environment, the shared files or the machine's role decide.",
     ),
-    ConfigKey(
+    secret(
         name=keys.AWS_SECRET,
-        type=Type.PASSWORD,
-        default=None,
         importance=Importance.MEDIUM,
         group=_SECURITY,
         doc="Secret of the access key.",
@@ -184,10 +182,8 @@ _GCS_LOGIN = (
         group=_SECURITY,
         doc="Path of a service account's JSON file on the machines of the tasks; if empty, the machine's account.",
     ),
-    ConfigKey(
+    secret(
         name=keys.GCS_CREDENTIALS_JSON,
-        type=Type.PASSWORD,
-        default=None,
         validator=Check(_service_account, "a service account's JSON"),
         importance=Importance.HIGH,
         group=_SECURITY,
@@ -196,18 +192,14 @@ _GCS_LOGIN = (
 )
 _AZURE_LOGIN = (
     text(name=keys.AZURE_ACCOUNT, default="", importance=Importance.HIGH, group=_SECURITY, doc="Name of the storage account."),
-    ConfigKey(
+    secret(
         name=keys.AZURE_KEY,
-        type=Type.PASSWORD,
-        default=None,
         importance=Importance.HIGH,
         group=_SECURITY,
         doc="Key of the storage account; if empty, the machine's identity.",
     ),
-    ConfigKey(
+    secret(
         name=keys.AZURE_SAS_TOKEN,
-        type=Type.PASSWORD,
-        default=None,
         importance=Importance.HIGH,
         group=_SECURITY,
         doc="Shared access signature, instead of the key of the storage account.",

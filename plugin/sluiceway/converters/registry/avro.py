@@ -19,7 +19,7 @@ from sluiceway.converters.registry.base import Deserialization, RegistryConverte
 from sluiceway.converters.registry.client import WriterSchema
 from sluiceway.converters.registry.config import COMMON, KEEP_NULLS, flag
 from sluiceway.data import Schema
-from sluiceway.data.avro_schema import ANYTHING, VALUE, AvroOptions, has_union, to_avro
+from sluiceway.data.avro_schema import ANYTHING, VALUE, AvroOptions, full_name, has_union, to_avro
 from sluiceway.errors import DataError
 
 if TYPE_CHECKING:
@@ -179,7 +179,4 @@ def _foreign_writer(schema: WriterSchema) -> Callable[[Any], bytes]:
 
 def _name(node: Any) -> str | None:
     """Return the full name of a record, enum or fixed type; None for other types."""
-    if not isinstance(node, dict) or "name" not in node:
-        return None
-    name, namespace = str(node["name"]), node.get("namespace")
-    return name if "." in name or not namespace else f"{namespace}.{name}"
+    return full_name(node) if isinstance(node, dict) and "name" in node else None

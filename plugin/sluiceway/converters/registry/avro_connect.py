@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from sluiceway.converters.registry.avro_parse import full_name
+from sluiceway.converters.registry.avro_parse import DEFINITIONS
 from sluiceway.converters.registry.limits import Budget
 from sluiceway.data import STRING_SCHEMA, Schema, Struct, Type
 from sluiceway.data.avro_schema import (
@@ -30,6 +30,7 @@ from sluiceway.data.avro_schema import (
     UNION,
     VALUE,
     AvroOptions,
+    full_name,
 )
 from sluiceway.data.logical import SCALE, TO_LOGICAL, date_schema, decimal_schema, time_schema, timestamp_schema
 from sluiceway.errors import DataError
@@ -76,7 +77,7 @@ class AvroTypes:
                 self.add(branch, namespace)
         elif isinstance(node, dict):
             kind = node.get("type")
-            if kind in ("record", "error", "enum", "fixed"):
+            if kind in DEFINITIONS:
                 name = full_name(node, namespace)
                 namespace = name.rpartition(".")[0]
                 self._named.setdefault(name, Resolved("record" if kind == "error" else str(kind), node, name, namespace))
@@ -103,7 +104,7 @@ class AvroTypes:
         kind = node.get("type")
         if isinstance(kind, (dict, list)):
             return self.resolve(kind, namespace)
-        if kind in ("record", "error", "enum", "fixed"):
+        if kind in DEFINITIONS:
             return self._named[full_name(node, namespace)]
         if kind in ("array", "map", "null") or kind in _PRIMITIVES:
             return Resolved(str(kind), node, None, namespace)

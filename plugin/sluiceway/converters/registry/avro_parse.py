@@ -9,10 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Set
 from typing import Any, NamedTuple
 
+from sluiceway.data.avro_schema import full_name
+
 _OUTSIDE = "sluiceway.outside"
 """The namespace that types without one get where fastavro would not find them."""
 
-_DEFINITIONS = ("record", "error", "enum", "fixed")
+DEFINITIONS = ("record", "error", "enum", "fixed")
+"""The kinds of types that have a name."""
+
 _PRIMITIVES = ("null", "boolean", "int", "long", "float", "double", "bytes", "string")
 
 
@@ -27,8 +31,10 @@ class _Use(NamedTuple):
 def parseable(*schemas: Any) -> list[Any]:
     """Return schemas that refer to each other as fastavro can parse them, in the same order."""
     plain = [_without_logical_types(each) for each in schemas]
+    if not hidden_from_fastavro(*plain):
+        return plain
     defined = _defined(plain)
-    return [_in_full(each, "", defined) for each in plain] if hidden_from_fastavro(*plain) else plain
+    return [_in_full(each, "", defined) for each in plain]
 
 
 def hidden_from_fastavro(*schemas: Any) -> str | None:
@@ -48,12 +54,6 @@ def without_outside(name: str) -> str:
     return name.removeprefix(f"{_OUTSIDE}.")
 
 
-def full_name(node: Any, namespace: str) -> str:
-    """Return the full name of a definition within a namespace."""
-    name, own = str(node["name"]), node.get("namespace", namespace)
-    return name if "." in name or not own else f"{own}.{name}"
-
-
 def _without_logical_types(node: Any) -> Any:
     """Return the schema without logical types: this package converts them itself, exactly, instead of fastavro."""
     if isinstance(node, list):
@@ -70,13 +70,15 @@ def _uses(node: Any, namespace: str) -> Iterator[_Use]:
     elif isinstance(node, str):
         if node not in _PRIMITIVES:
             yield _Use(node, namespace)
-    elif node.get("type") in _DEFINITIONS:
+    elif not isinstance(node, dict):
+        return  # fastavro refuses it
+    elif node.get("type") in DEFINITIONS:
         name = full_name(node, namespace)
         yield _Use(name, "", is_definition=True)
         for field in node.get("fields", ()):
             yield from _uses(field["type"], name.rpartition(".")[0])
     else:
-        yield from _uses(node.get("items", node.get("values", node["type"])), namespace)
+        yield from _uses(node.get("items", node.get("values", node.get("type"))), namespace)
 
 
 def _resolved(name: str, namespace: str, defined: Set[str]) -> str:
@@ -95,7 +97,7 @@ def _in_full(node: Any, namespace: str, defined: Set[str]) -> Any:
         return [_in_full(branch, namespace, defined) for branch in node]
     if isinstance(node, str):
         return node if node in _PRIMITIVES else placed(_resolved(node, namespace, defined))
-    if node.get("type") in _DEFINITIONS:
+    if node.get("type") in DEFINITIONS:
         name = full_name(node, namespace)
         found = {key: part for key, part in node.items() if key != "namespace"} | {"name": placed(name)}
         if "fields" in node:

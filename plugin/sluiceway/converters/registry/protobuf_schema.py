@@ -18,8 +18,8 @@ from typing import Any
 
 from sluiceway.converters.registry.serdes import field_meta
 from sluiceway.data import Schema, Type
-from sluiceway.data.avro_names import scrub, split_name
 from sluiceway.data.logical import DATE, DECIMAL, SCALE, TIME, TIMESTAMP
+from sluiceway.data.schema_names import scrub, split_name
 from sluiceway.errors import DataError
 
 NAMESPACE = "io.confluent.connect.protobuf"

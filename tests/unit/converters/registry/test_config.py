@@ -11,7 +11,7 @@ from sluiceway.converters.registry.avro import AvroConverter
 from sluiceway.converters.registry.client import RegistryClient
 from sluiceway.converters.registry.config import COMMON, RegistryOptions
 from sluiceway.data import STRING_SCHEMA
-from sluiceway.data.avro_names import scrub, split_name
+from sluiceway.data.schema_names import scrub, split_name
 from sluiceway.discovery import converter_class
 from sluiceway.errors import ConfigError, ConnectError, MissingToolError
 from sluiceway.installation import install_command
