@@ -18,6 +18,7 @@ from sluiceway.cli.migration_steps import (
     STOPPED,
     MigrationError,
     Step,
+    Tasks,
     View,
     cause_of,
     final_state,
@@ -31,7 +32,7 @@ from sluiceway.rest.client import RestError
 
 log = logging.getLogger(__name__)
 
-_NO_TASKS_SECONDS = 15.0  # how long a connector that has started may take to get its first task
+_FIRST_TASK_SECONDS = 15.0  # how long a connector that has started may take to get its tasks
 # No connection, a rebalance of Connect's workers, their timeouts, a server that is starting.
 _CONFLICT = 409
 _TRANSIENT = (0, _CONFLICT, 500, 502, 503, 504)
@@ -61,6 +62,8 @@ class Move:
     """The state that the target gives the connector, once it is decided."""
     copied: bool = False
     """Whether the target has been seen to have the offsets with which the connector has stopped."""
+    started: bool = False
+    """Whether this command has told the target to start it."""
 
     @property
     def done(self) -> bool:
@@ -101,7 +104,7 @@ class Mover:
             try:
                 self._until_done(move)
             except ConnectError as error:
-                raise self._restored(name, error) from error
+                raise self._restored(move, error) from error
             if delete_source and self._source.view(name) is not None:
                 self._source.api.delete(name)
         except ConnectError as error:
@@ -149,7 +152,7 @@ class Mover:
         source, target = self._source.view(name), self._target.view(name)
         if source is not None:
             move.wanted = mark_of(source, target)
-            if source.state == CHANGING and move.wanted is None:
+            if source.state == CHANGING and (move.wanted is None or (target and target.state not in (STOPPED, CHANGING))):
                 raise _changing(name, self._source)
             if move.wanted is not None and target is not None and target.state == CHANGING and source.state == STOPPED:
                 raise _changing(name, self._target)
@@ -188,19 +191,30 @@ class Mover:
 
     def _stop(self, cluster: Cluster, name: str) -> None:
         """Stop a connector and wait until its last task has ended, so that its last offsets are stored."""
-        tasks = range(len(cluster.api.status(name)["tasks"]))
+        ends = cluster.ends(name)
+        ends.expect(self._started_tasks(cluster, name).numbers)
         cluster.api.stop(name)
-        self._await(
-            lambda: self._state(cluster, name) == STOPPED and not any(cluster.has_task(name, task) for task in tasks),
-            f"{name} STOPPED at {cluster.text}",
-        )
+        self._await(lambda: self._state(cluster, name) == STOPPED and ends.all(), f"{name} STOPPED at {cluster.text}")
+
+    def _started_tasks(self, cluster: Cluster, name: str) -> Tasks:
+        """Return a connector's tasks. Those that are about to start are waited for, as after a worker's return.
+
+        Nothing would show when such a task ends: it could store offsets after they were read.
+        """
+        deadline = time.monotonic() + _FIRST_TASK_SECONDS
+        while True:
+            tasks = cluster.tasks(name)
+            if not tasks.starting or time.monotonic() > deadline:
+                return tasks
+            self._end_if_cancelled()
+            time.sleep(POLL_SECONDS)
 
     def _copy(self, move: Move) -> None:
         move.copied = self._copy_offsets(self._source, self._target, move.name)
 
     def _copy_offsets(self, source: Cluster, target: Cluster, name: str) -> bool:
         """Return whether the target has the offsets."""
-        wanted = source.api.offsets(name)
+        wanted = self._last_offsets(source, name)
         edits = offset_edits(wanted, target.api.offsets(name))
         if not edits:
             return True
@@ -208,7 +222,7 @@ class Mover:
         return not offset_edits(wanted, target.api.offsets(name))
 
     def _start(self, move: Move) -> None:
-        name = move.name
+        name, move.started = move.name, True
         self._set_state(self._target, name, move.wanted or RUNNING)
         if move.stopped_at is not None:
             move.standstill = time.monotonic() - move.stopped_at
@@ -236,22 +250,23 @@ class Mover:
 
     def _runs(self, cluster: Cluster, name: str, wanted: str, since: float) -> bool:
         """Return whether a connector runs, or has failed again. Raises MigrationError if it fails for the first time."""
-        status = cluster.api.status(name)
+        status = cluster.status(name)
         state = View.of({}, status).state
         if state == FAILED == wanted:
             return True
         if state == FAILED:
             raise MigrationError(f"Connector {name} FAILED at {cluster.text}: {cause_of(status) or 'no trace'}")
-        return state == RUNNING and (bool(status["tasks"]) or time.monotonic() > since + _NO_TASKS_SECONDS)
+        return state == RUNNING and (bool(status["tasks"]) or time.monotonic() > since + _FIRST_TASK_SECONDS)
 
     # After a failure.
 
-    def _restored(self, name: str, error: ConnectError) -> MigrationError:
+    def _restored(self, move: Move, error: ConnectError) -> MigrationError:
         """Give the source its former state again, and return the error that says so."""
+        name = move.name
         what, deadline = str(error).rstrip("."), time.monotonic() + self._timeout
         while True:
             try:
-                state = self._restore(name)
+                state = self._restore(move)
                 break
             except ConnectError as second:
                 if isinstance(second, RestError) and second.status in _TRANSIENT and time.monotonic() < deadline:
@@ -265,16 +280,19 @@ class Mover:
             return MigrationError(f"{what}. Nothing was changed at {self._source.text}.")
         return MigrationError(f"{what}. Connector {name} is {state} again at {self._source.text}, and STOPPED on the target.")
 
-    def _restore(self, name: str) -> str | None:
+    def _restore(self, move: Move) -> str | None:
         """Undo a move. Return the connector's state on the source, None if the move had not begun.
 
         Until the source has its state again, one of the clusters has the mark, so that an interruption loses nothing.
         """
+        name = move.name
         source, target = self._source.view(name), self._target.view(name)
         if source is None or target is None or mark_of(source, target) is None:
             return None
         state = final_state(source, target)
-        if target.state != STOPPED:
+        if target.state == CHANGING and not move.started:  # nothing shows whether its offsets are newer
+            raise _changing(name, self._target)
+        if move.started or target.state != STOPPED:  # one that was just told to start may still be STOPPED in its status
             self._stop(self._target, name)
             self._copy_offsets(self._target, self._source, name)
         if self._source.is_sluiceway:  # it may have noted already that the connector has moved
@@ -300,8 +318,13 @@ class Mover:
 
     # Helpers.
 
+    def _last_offsets(self, cluster: Cluster, name: str) -> Offsets:
+        """Return the offsets of a connector that is STOPPED, maybe by an earlier command, once its last task has ended."""
+        self._await(cluster.ends(name).all, f"the end of the last task of {name} at {cluster.text}")
+        return cluster.api.offsets(name)
+
     def _offset_edits(self, source: Cluster, target: Cluster, name: str) -> list[dict[str, Any]]:
-        return offset_edits(source.api.offsets(name), target.api.offsets(name))
+        return offset_edits(self._last_offsets(source, name), target.api.offsets(name))
 
     def _existing(self, cluster: Cluster, name: str) -> View:
         view = cluster.view(name)

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, TypeVar
 
-from sluiceway.cli.migration_steps import MigrationError, View
+from sluiceway.cli.migration_steps import UNASSIGNED, MigrationError, Tasks, View
 from sluiceway.rest.client import ConnectClient, RestError
 
 T = TypeVar("T")
 
 NOT_FOUND = 404
 POLL_SECONDS = 0.1
+_WORKER_SECONDS = 5.0  # within which a worker answers
+_ENDING_SECONDS = 6.0  # Kafka Connect's task.shutdown.graceful.timeout.ms is 5 s by default
 
 
 @dataclass(frozen=True)
@@ -22,6 +24,7 @@ class Cluster:
     """A Connect cluster's REST API and what it says of itself."""
 
     api: ConnectClient
+    _ends: dict[str, TaskEnds] = field(default_factory=dict, compare=False)
 
     @cached_property
     def root(self) -> dict[str, Any]:
@@ -49,12 +52,84 @@ class Cluster:
     def view(self, name: str) -> View | None:
         """Return a connector as it is now; None if there is none."""
         config = unless_missing(lambda: self.api.config(name))
-        return None if config is None else View.of(config, unless_missing(lambda: self.api.status(name)) or {})
+        return None if config is None else View.of(config, self.status(name))
 
-    def has_task(self, name: str, task: int) -> bool:
-        """Return whether a task has not ended yet, according to its status."""
+    def status(self, name: str) -> dict[str, Any]:
+        """Return a connector's status; empty if it has none yet, or a worker that has just started does not know it yet."""
+        return unless_missing(lambda: self.api.status(name)) or {}
+
+    def tasks(self, name: str) -> Tasks:
+        """Return a connector's tasks, those of its config and those of its status."""
+        return Tasks.of(self.status(name), [each["task"] for each in self.api.info(name)["tasks"]])
+
+    def task_state(self, name: str, task: int) -> str | None:
+        """Return a task's state; None if it has no status."""
         status = unless_missing(lambda: self.api.task_status(name, task))
-        return status is not None and status["state"] != "UNASSIGNED"
+        return None if status is None else str(status["state"])
+
+    def ends(self, name: str) -> TaskEnds:
+        """Return what notices the ends of a connector's tasks, one for each connector."""
+        return self._ends.setdefault(name, TaskEnds(self, name))
+
+    @cached_property
+    def workers(self) -> dict[str, ConnectClient | None]:
+        """A client of each worker of a Kafka Connect by its id; None for one that cannot be reached from here.
+
+        Empty for a Sluiceway, where one driver runs all tasks of a connector.
+        """
+        if self.is_sluiceway:
+            return {}
+        scheme, statuses = self.api.server.partition("://")[0], self.api.statuses().values()
+        found = {part["worker_id"] for status in statuses for part in (status["connector"], *status["tasks"])}
+        clients = {each: self.api.at(f"{scheme}://{each}", _WORKER_SECONDS) for each in found}
+        return {each: client if Cluster(client).responds() else None for each, client in clients.items()}
+
+
+class TaskEnds:
+    """Notices when the tasks of a connector that was told to stop have ended.
+
+    The leader of a Kafka Connect cluster removes a task's status when the task is to be revoked. Another worker may still be
+    ending it then, and says UNASSIGNED later, until the next rebalance. A worker answers requests for connectors only after it
+    has ended what was revoked. So once the statuses are gone, each worker is asked. If one does not answer, UNASSIGNED is
+    waited for, as long as a worker may take to end a task.
+    """
+
+    def __init__(self, cluster: Cluster, name: str) -> None:
+        self._cluster = cluster
+        self._name = name
+        self._tasks: set[int] | None = None  # those not seen UNASSIGNED; None if an earlier command has stopped the connector
+        self._silent = set(cluster.workers)  # those that have not answered since the statuses are gone
+        self._gone: float | None = None  # since when they are gone
+
+    def expect(self, tasks: Collection[int]) -> None:
+        """Note that a connector with these tasks is about to be told to stop."""
+        self._tasks = (self._tasks or set()) | set(tasks)
+        self._silent, self._gone = set(self._cluster.workers), None
+
+    def all(self) -> bool:
+        """Return whether each task has ended and stored its offsets."""
+        for task in sorted(self._tasks or ()):
+            state = self._cluster.task_state(self._name, task)
+            if state not in (None, UNASSIGNED):
+                return False
+            if state == UNASSIGNED and self._tasks is not None:
+                self._tasks.discard(task)
+        if self._gone is None:
+            self._gone = time.monotonic()
+        self._silent = {each for each in self._silent if not self._answers(self._cluster.workers[each])}
+        if self._silent and self._tasks != set() and time.monotonic() <= self._gone + _ENDING_SECONDS:
+            return False
+        self._tasks, self._silent = set(), set()  # known until the connector is told to stop once more
+        return True
+
+    def _answers(self, worker: ConnectClient | None) -> bool:
+        try:
+            if worker is None:
+                return False
+            worker.config(self._name)
+        except RestError as error:
+            return error.status != 0
+        return True
 
 
 def awaited(condition: Callable[[], bool], timeout: float, what: str) -> None:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import enum
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,6 +22,7 @@ from sluiceway.errors import ConnectError
 _VERSION = re.compile(r"(\d+)\.(\d+)[^-]*(-c)?")
 
 RUNNING, PAUSED, STOPPED, FAILED, CHANGING = "RUNNING", "PAUSED", "STOPPED", "FAILED", "CHANGING"
+UNASSIGNED = "UNASSIGNED"  # of a task that has not started, or has ended
 
 
 class MigrationError(ConnectError):
@@ -57,6 +58,24 @@ class View:
     def target_state(self) -> str:
         """The state that users have requested."""
         return self.state if self.state in (PAUSED, STOPPED) else RUNNING
+
+
+@dataclass(frozen=True)
+class Tasks:
+    """A connector's tasks on one cluster."""
+
+    numbers: frozenset[int]
+    starting: bool
+    """Whether the connector runs, and one of its tasks, or the first, has not started yet."""
+
+    @classmethod
+    def of(cls, status: Mapping[str, Any], configured: Collection[int]) -> Tasks:
+        """Return the tasks for a REST API's status, which is empty if there is none yet, and the numbers of those configured."""
+        runs = status.get("connector", {}).get("state", RUNNING) == RUNNING
+        states: dict[int, str] = {each["id"]: each["state"] for each in status.get("tasks", ())}
+        numbers = frozenset({*states, *configured})
+        started = bool(numbers) and all(states.get(each, UNASSIGNED) != UNASSIGNED for each in numbers)
+        return cls(numbers, starting=runs and not started)
 
 
 def next_step(name: str, source: View | None, target: View | None, same_offsets: Callable[[], bool]) -> Step:
@@ -176,9 +195,12 @@ def _key(each: Mapping[str, Any]) -> str:
 
 def _state(status: Mapping[str, Any]) -> str:
     connector = status.get("connector", {}).get("state")
-    if connector in (PAUSED, STOPPED):
-        return str(connector)
-    states = {connector, *(task["state"] for task in status.get("tasks", ()))}
+    tasks = {task["state"] for task in status.get("tasks", ())}
+    if connector == STOPPED:
+        return STOPPED if tasks <= {UNASSIGNED} else CHANGING  # a task is still storing its offsets
+    if connector == PAUSED:
+        return PAUSED
+    states = {connector, *tasks}
     if FAILED in states:
         return FAILED
     return RUNNING if states == {RUNNING} else CHANGING

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import ssl
 from collections.abc import Mapping, Sequence
 from types import TracebackType
@@ -58,12 +59,19 @@ class ConnectClient:
         agent = {"User-Agent": f"sluiceway/{__version__}"}
         # Reading the system's certificates takes longer than a request that does not need them.
         verify = _verify(ca, certificate) if ca or certificate or any(map(_is_https, self._servers)) else False
-        self._http = httpx.Client(headers={**agent, **(headers or {})}, auth=login, timeout=timeout, verify=verify)
+        self._http = httpx.Client(headers={**agent, **(headers or {})}, auth=login, verify=verify)
+        self._timeout = timeout
 
     @property
     def server(self) -> str:
         """The address that requests go to."""
         return self._servers[0]
+
+    def at(self, server: str, timeout: float) -> ConnectClient:
+        """Return a client of another address of the same cluster, with this one's login and connections. Close this one only."""
+        other = copy.copy(self)
+        other._servers, other._logins, other._timeout = [server], {server: self._logins[self.server]}, timeout
+        return other
 
     # Connectors.
 
@@ -255,14 +263,17 @@ class ConnectClient:
 
     def _request(self, method: str, path: str, body: object = None) -> httpx.Response:
         response = self._send(method, path, body)
-        if response.is_error:
-            raise RestError(response.status_code, _message(response))
-        # For a path that nothing is mounted on, Airflow responds with 200 and a web page.
-        if response.content and not response.headers.get("content-type", "").startswith("application/json"):
+        page = bool(response.content) and not response.headers.get("content-type", "").startswith("application/json")
+        if page and response.status_code == httpx.codes.NOT_FOUND:  # Kafka Connect's own 404 is JSON
             raise RestError(
                 0,
-                f"{self.server} is not a Kafka Connect REST API: it responded with a web page.",
+                f"{self.server} is no Kafka Connect REST API, or Kafka Connect is starting: it responded to {method} {path} "
+                "with the web page '404 Not Found'.",
             )
+        if response.is_error:
+            raise RestError(response.status_code, _message(response))
+        if page:  # Airflow's response for a path that nothing is mounted on
+            raise RestError(0, f"{self.server} is not a Kafka Connect REST API: it responded with a web page.")
         return response
 
     def _send(self, method: str, path: str, body: object) -> httpx.Response:
@@ -270,7 +281,7 @@ class ConnectClient:
         for left in reversed(range(len(self._servers))):
             try:
                 login = self._logins[self.server] or httpx.USE_CLIENT_DEFAULT
-                return self._http.request(method, self.server + path, json=body, auth=login)
+                return self._http.request(method, self.server + path, json=body, auth=login, timeout=self._timeout)
             except _NO_CONNECTION as error:
                 if not left:
                     raise self._unreachable(error) from error

@@ -27,7 +27,7 @@ class PretendCluster:
         self.start_fails = False
         self.drivers: Iterator[str | None] = iter(())
         """The driver in the next responses about connectors; in later ones there is one."""
-        self.worker_id = self.server
+        self.worker_id = "ours:8083" if sluiceway else "connect:8083"
         self.implementations: dict[str, dict[str, Any]] = {
             PYTHON_SOURCE: {"language": "python", "version": "4.3.0", "location": None}
         }
@@ -49,6 +49,11 @@ class PretendCluster:
     def __exit__(self, *_: object) -> None:
         pass
 
+    def at(self, server: str, timeout: float) -> PretendCluster:
+        assert timeout > 0
+        assert server == f"http://{self.worker_id}"
+        return self
+
     # Requests.
 
     def plugin_config(self, class_name: str) -> list[dict[str, Any]]:
@@ -66,22 +71,32 @@ class PretendCluster:
         return {name: {"name": name, "config": config, "type": "source"} for name, config in self.configs.items()}
 
     def statuses(self) -> dict[str, Any]:
-        return {name: self.status(name) for name in self.configs}
+        return {name: self._status(name) for name in self.configs}
+
+    def info(self, name: str) -> dict[str, Any]:
+        self._existing(name)
+        tasks = [] if self.states[name] == "STOPPED" else [{"connector": name, "task": 0}]
+        return {"name": name, "config": self.configs[name], "type": "source", "tasks": tasks}
 
     def config(self, name: str) -> dict[str, str]:
         self._existing(name)
         return dict(self.configs[name])
 
     def status(self, name: str) -> dict[str, Any]:
+        return self._status(name)
+
+    def _status(self, name: str) -> dict[str, Any]:
         self._existing(name)
         state = self.states[name]
-        task = {"id": 0, "state": state, "trace": "Error: boom\n\tat x"} if state == "FAILED" else {"id": 0, "state": state}
+        task = {"id": 0, "state": state, "worker_id": self.worker_id}
+        if state == "FAILED":
+            task["trace"] = "Error: boom\n\tat x"
         tasks = [] if state == "STOPPED" else [task]
         connector = {"state": "RUNNING" if state == "FAILED" else state, "worker_id": self.worker_id}
         return {"name": name, "connector": connector, "tasks": tasks}
 
     def task_status(self, name: str, task: int) -> dict[str, Any]:
-        found = {each["id"]: each for each in self.status(name)["tasks"]}
+        found = {each["id"]: each for each in self._status(name)["tasks"]}
         if task not in found:
             raise RestError(404, "no task")
         return found[task]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import random
 import re
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -49,9 +50,9 @@ def moved(clusters: Clusters) -> Move:
     return move
 
 
-def refused(clusters: Clusters) -> str:
+def refused(clusters: Clusters, timeout: float = LIMIT) -> str:
     """Move connector a, which fails. Return the error."""
-    error = mover(clusters, timeout=0.3).move("a").error
+    error = mover(clusters, timeout=timeout).move("a").error
     assert error is not None
     return error
 
@@ -141,7 +142,7 @@ def test_a_connector_that_stands_still_waits_for_no_other_requests_than_those_fo
             monkeypatch.setattr(cluster, request, noted(cluster, request))
     moved(clusters)
     assert asked.count("offsets") == 3, "the source's, the target's, and the target's once more"
-    assert asked.count("config") == 1, "the look that saw the connector STOPPED"
+    assert asked.count("config") == 2, "the look that saw the connector STOPPED, and its worker's answer"
 
 
 def test_offsets_that_the_target_has_not_taken_are_written_again(clusters: Clusters, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -225,7 +226,7 @@ def test_a_driver_that_does_not_come_leaves_the_source_as_it_is(clusters: Cluste
     source, target = clusters
     source.add("a")
     target.drivers = itertools.repeat(None)
-    assert re.match(r"Timed out after 0.3 s: a driver for a at http://ours.* is RUNNING again at", refused(clusters))
+    assert re.match(r"Timed out after 0.3 s: a driver for a at http://ours.* is RUNNING again at", refused(clusters, 0.3))
     assert ("stop", "a") not in source.writes
 
 
@@ -409,4 +410,157 @@ def test_a_stop_that_never_ends_fails_after_the_timeout(clusters: Clusters) -> N
     source, _ = clusters
     source.add("a")
     source.task_status = lambda name, task: {"state": "RUNNING"}  # type: ignore[method-assign]
-    assert re.match(r"Timed out after 0.3 s: a STOPPED at http://connect:8083. .* is RUNNING again", refused(clusters))
+    assert re.match(r"Timed out after 0.3 s: a STOPPED at http://connect:8083. .* is RUNNING again", refused(clusters, 0.3))
+
+
+@pytest.mark.parametrize("known", [True, False], ids=["configured", "unknown"])
+def test_a_task_that_is_about_to_start_is_waited_for_before_the_stop(
+    clusters: Clusters, monkeypatch: pytest.MonkeyPatch, known: bool
+) -> None:
+    """A worker that was killed while it stopped a connector starts its tasks again."""
+    source, _ = clusters
+    source.add("a")
+    real, looks, stopped_after = source.status, itertools.count(), []
+
+    def status(name: str) -> dict[str, Any]:
+        found = real(name)
+        return found if next(looks) > 5 else {**found, "tasks": []}
+
+    monkeypatch.setattr(source, "status", status)
+    if not known:
+        info = source.info
+        monkeypatch.setattr(source, "info", lambda name: {**info(name), "tasks": []})
+    source.before_write = lambda verb, _: stopped_after.append(next(looks)) if verb == "stop" else None
+    ended: list[int] = []
+    monkeypatch.setattr(source, "task_status", lambda _name, task: ended.append(task) or {"state": "UNASSIGNED"})
+    moved(clusters)
+    assert stopped_after[0] > 5
+    assert ended == [0], "its end was looked at"
+
+
+def test_a_connector_that_gets_no_task_is_stopped_all_the_same(clusters: Clusters, monkeypatch: pytest.MonkeyPatch) -> None:
+    source, target = clusters
+    source.add("a")
+    real = source.status
+    monkeypatch.setattr(source, "status", lambda name: {**real(name), "tasks": []})
+    monkeypatch.setattr(source, "info", lambda name: {"name": name, "tasks": []})
+    monkeypatch.setattr(migration, "_FIRST_TASK_SECONDS", 0.01)
+    moved(clusters)
+    assert (source.states["a"], target.states["a"]) == ("STOPPED", "RUNNING")
+
+
+def test_a_target_whose_start_failed_is_stopped_although_its_status_is_still_stopped(
+    clusters: Clusters, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source, target = clusters
+    source.add("a")
+    real = target.status
+
+    def late(name: str) -> dict[str, Any]:
+        return {**real(name), "connector": {"state": "STOPPED"}, "tasks": []}
+
+    def resume(name: str) -> None:
+        target._change("resume", name, "RUNNING")
+        monkeypatch.setattr(target, "status", late)
+        raise RestError(400, "refused.")
+
+    monkeypatch.setattr(target, "resume", resume)
+    assert "Connector a is RUNNING again" in refused(clusters)
+    assert (source.states["a"], target.states["a"]) == ("RUNNING", "STOPPED")
+
+
+def test_a_worker_that_does_not_know_a_status_yet_is_waited_for(clusters: Clusters, monkeypatch: pytest.MonkeyPatch) -> None:
+    chance = random.Random(1)  # noqa: S311 (no secret)
+    for cluster in clusters:
+
+        def status(name: str, real: Callable[[str], Any] = cluster.status) -> dict[str, Any]:
+            if chance.random() < 0.5:
+                raise RestError(404, f"No status found for connector {name}")
+            found: dict[str, Any] = real(name)
+            return found
+
+        monkeypatch.setattr(cluster, "status", status)
+    source, target = clusters
+    source.add("a")
+    moved(clusters)
+    assert (source.states["a"], target.states["a"]) == ("STOPPED", "RUNNING")
+
+
+class Worker:
+    """Another worker of Kafka Connect than the one asked, which answers as often as ``answers`` says."""
+
+    def __init__(self, answers: Iterator[bool]) -> None:
+        self._answers = answers
+
+    def root(self) -> dict[str, Any]:
+        if not next(self._answers):
+            raise RestError(0, "gone")
+        return {}
+
+    def config(self, _name: str) -> dict[str, str]:
+        return self.root()
+
+
+def other_worker(monkeypatch: pytest.MonkeyPatch, source: PretendCluster, *answers: bool) -> list[str]:
+    """Let a connector's task run on another worker. Return the list of requests for offsets and of looks at the task."""
+    source.worker_id, asked = "other:8083", []
+    left = iter(answers)
+
+    def answer() -> Iterator[bool]:
+        for each in left:
+            asked.append("worker")
+            yield each
+
+    monkeypatch.setattr(source, "at", lambda _server, _timeout: Worker(answer()))
+    offsets, task_status = source.offsets, source.task_status
+    monkeypatch.setattr(source, "offsets", lambda name: asked.append("offsets") or offsets(name))
+    monkeypatch.setattr(source, "task_status", lambda name, task: asked.append("task") or task_status(name, task))
+    return asked
+
+
+def test_a_worker_that_is_not_the_leader_is_asked_before_the_offsets_are_read(
+    clusters: Clusters, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The leader removes a task's status before that worker has ended the task."""
+    source, target = clusters
+    source.add("a")
+    asked = other_worker(monkeypatch, source, True, False, False, True)
+    moved(clusters)
+    read = asked[: asked.index("offsets")]
+    assert [each for each, _ in itertools.groupby(read)] == ["worker", "task"] * 3 + ["worker"]
+    assert target.states["a"] == "RUNNING"
+
+
+@pytest.mark.parametrize("seen", [True, False])
+def test_the_end_of_a_task_on_a_worker_that_cannot_be_reached_is_seen_or_waited_for(
+    clusters: Clusters, monkeypatch: pytest.MonkeyPatch, seen: bool
+) -> None:
+    source, _ = clusters
+    source.add("a")
+    asked = other_worker(monkeypatch, source, False)
+    statuses = iter(["UNASSIGNED"] if seen else [])
+    gone = source.task_status
+
+    def task_status(name: str, task: int) -> dict[str, Any]:
+        found = next(statuses, None)
+        return {"state": found} if found else gone(name, task)
+
+    monkeypatch.setattr(source, "task_status", task_status)
+    monkeypatch.setattr(migration_cluster, "_ENDING_SECONDS", 0.2)
+    move = moved(clusters)
+    assert move.standstill is not None
+    assert (move.standstill > 0.2) is not seen
+    assert (asked.count("task") > 2) is not seen
+
+
+def test_a_command_that_goes_on_with_a_stopped_connector_asks_its_workers(
+    clusters: Clusters, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source, target = clusters
+    source.add("a")
+    interrupted(clusters, "stop")
+    assert source.states["a"] == "STOPPED"
+    target.stored["a"] = list(source.stored["a"])
+    asked = other_worker(monkeypatch, source, True, False, True)
+    moved(clusters)
+    assert asked[: asked.index("offsets")] == ["worker"] * 3

@@ -7,6 +7,7 @@ import pytest
 from sluiceway.cli.migration_steps import (
     MigrationError,
     Step,
+    Tasks,
     View,
     final_state,
     next_step,
@@ -120,3 +121,30 @@ def test_only_offsets_that_differ_are_changed_and_those_that_the_source_lacks_ar
 )
 def test_versions_without_the_offsets_api_are_recognized(version: str, old: bool) -> None:
     assert too_old(version, (3, 5)) is old
+
+
+def status(connector: str, *tasks: str) -> dict[str, object]:
+    return {"connector": {"state": connector}, "tasks": [{"id": number, "state": state} for number, state in enumerate(tasks)]}
+
+
+@pytest.mark.parametrize(
+    ("given", "configured", "numbers", "starting"),
+    [
+        (status("RUNNING", "RUNNING"), [0], {0}, False),
+        (status("RUNNING", "RUNNING", "FAILED"), [0, 1], {0, 1}, False),
+        (status("RUNNING", "RUNNING"), [0, 1], {0, 1}, True),
+        (status("RUNNING", "RUNNING", "UNASSIGNED"), [0, 1], {0, 1}, True),
+        (status("RUNNING", "RUNNING"), [], {0}, False),
+        (status("RUNNING"), [0], {0}, True),
+        (status("RUNNING"), [], set(), True),
+        ({}, [0], {0}, True),
+        (status("PAUSED", "UNASSIGNED"), [0], {0}, False),
+        (status("UNASSIGNED"), [0], {0}, False),
+        (status("FAILED"), [], set(), False),
+        (status("STOPPED"), [], set(), False),
+    ],
+)
+def test_a_task_that_has_a_config_and_no_status_yet_is_starting(
+    given: dict[str, object], configured: list[int], numbers: set[int], starting: bool
+) -> None:
+    assert Tasks.of(given, configured) == Tasks(frozenset(numbers), starting)

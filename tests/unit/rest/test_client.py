@@ -187,6 +187,15 @@ def test_a_web_page_is_not_taken_for_an_answer() -> None:
         client.connectors()
 
 
+def test_a_page_that_is_not_found_is_not_taken_for_a_connector_that_is_not() -> None:
+    """Kafka Connect's server responds so, before its resources are there."""
+    client = ConnectClient("http://connect")
+    client._http = httpx.Client(transport=httpx.MockTransport(lambda _: httpx.Response(404, html="<html>")))
+    with pytest.raises(RestError, match=r"or Kafka Connect is starting: it responded to GET /connectors/a/config") as failed:
+        client.config("a")
+    assert failed.value.status == 0
+
+
 def test_a_refusal_that_is_not_connects_is_told_by_its_status() -> None:
     client = ConnectClient("http://proxy")
     client._http = httpx.Client(transport=httpx.MockTransport(lambda _: httpx.Response(502, text="bad gateway")))
