@@ -19,6 +19,7 @@ from sluiceway.config.worker_keys import warn_of_unknown
 
 _HIGH, _LOW = Importance.HIGH, Importance.LOW
 
+MIGRATE_WITH = "sluiceway.migrate.with"
 VALIDATES_REFERENCES = "sluiceway.validate.references"
 """The key that says that connectors run on the machine which validates them."""
 
@@ -253,6 +254,14 @@ _COMMON = ConfigDef(
             importance=_LOW,
             doc="Topic that records who changed connectors, when, and what. The default is the name of the config topic with "
             "-history. It is created with the first change. An empty value turns the history off.",
+        ),
+        ConfigKey(
+            name=MIGRATE_WITH,
+            type=Type.STRING,
+            default=None,
+            importance=_LOW,
+            doc="URL of the REST API of the Connect cluster that connectors move from or to ('sluiceway migrate'), or several, "
+            "separated by commas. The page then shows both sides. The API server asks it; a login in the URL is sent only there.",
         ),
         *RESTARTS,
         *UNKNOWN_KEYS,

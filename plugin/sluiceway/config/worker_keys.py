@@ -29,7 +29,8 @@ _WORKER = """
 """
 _OWN = """
     sluiceway.application.default sluiceway.application.max.tasks sluiceway.heartbeat.interval.ms sluiceway.heartbeat.timeout.ms
-    sluiceway.history.topic sluiceway.metrics.listener sluiceway.rest.basic.auth.file sluiceway.rest.bearer.token.file
+    sluiceway.history.topic sluiceway.metrics.listener sluiceway.migrate.with sluiceway.rest.basic.auth.file
+    sluiceway.rest.bearer.token.file
     sluiceway.slots.timeout.ms sluiceway.task.restart.backoff.initial.ms sluiceway.task.restart.backoff.max.ms
     sluiceway.task.restart.max.restarts sluiceway.task.restart.policy sluiceway.task.restart.reset.after.ms
     sluiceway.validate.references

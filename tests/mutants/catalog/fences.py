@@ -211,6 +211,22 @@ MUTANTS = (
         tests=("tests/unit/rest/test_client.py",),
     ),
     Mutant(
+        "fence-move-view-runs",
+        "provider/ui/moves.py",
+        'return found["state"] == "RUNNING" or "RUNNING" in found["tasks"]',
+        'return found["state"] == "RUNNING"',
+        "The page shows a connector as stopped on a cluster whose task still writes its records.",
+        tests=("tests/unit/provider/ui/test_moves.py",),
+    ),
+    Mutant(
+        "fence-move-view-rights",
+        "provider/ui/dashboard.py",
+        "there.keys() - overview.configs().keys() if all_there else ()",
+        "there.keys()",
+        "The page shows the connectors of the other cluster to users who may not see them.",
+        tests=("tests/unit/provider/ui/test_moves.py",),
+    ),
+    Mutant(
         "fence-move-not-copied",
         "cli/migration.py",
         "return not offset_edits(wanted, target.api.offsets(name))",

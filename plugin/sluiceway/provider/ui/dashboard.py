@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import Any, Protocol
 
 from sluiceway.config.connector import DLQ_TOPIC
-from sluiceway.config.worker import WorkerConfig
+from sluiceway.config.worker import MIGRATE_WITH, WorkerConfig
 from sluiceway.errors import ConfigError, NotFoundError
 from sluiceway.herder import Herder
 from sluiceway.herder.discretion import discreet_status
@@ -16,10 +16,11 @@ from sluiceway.herder.passwords import password_keys
 from sluiceway.provider.dag_bundle.dag_keys import dag_of
 from sluiceway.provider.progress.connector_progress import ConnectorProgress, OffsetsSnapshot
 from sluiceway.provider.progress.probe_request import ProbeRequest, probe_requests
-from sluiceway.provider.ui import views
+from sluiceway.provider.ui import moves, views
 from sluiceway.provider.ui.dag_facts import DagFacts, DagReader, drift
 from sluiceway.provider.ui.flow import Member, graph
 from sluiceway.provider.ui.sampler import Sampler
+from sluiceway.rest.client import RestError
 from sluiceway.storage.interfaces import ConfigBackingStore
 from sluiceway.storage.model import ConnectorEntry
 
@@ -55,6 +56,8 @@ class Dashboard:
         self._airflow = airflow
         self._dags = DagReader(airflow.dags)
         self._described = PerConnector(_describe)
+        other = str(worker.values[MIGRATE_WITH] or "").strip()
+        self._other = moves.OtherCluster(other) if other else None
         spread = worker.number("offset.flush.interval.ms") / 1000 + _COMMIT_SLACK
         self.sampler = Sampler(lambda: probe_requests(config.snapshot(), worker, herder.topics), probe.snapshot, spread=spread)
 
@@ -87,7 +90,8 @@ class Dashboard:
             }
             for name, part in parts.items()
         ]
-        return {"now": now, "measured": latest.at, "problem": latest.problem, "connectors": rows}
+        other = None if self._other is None else self._other.address
+        return {"now": now, "measured": latest.at, "problem": latest.problem, "other_cluster": other, "connectors": rows}
 
     def flow(self, names: Iterable[str], dag: str | None = None) -> dict[str, Any]:
         """Return the graph of connectors and topics. Arguments and waiting are as those of ``overview``."""
@@ -107,6 +111,38 @@ class Dashboard:
         ]
         nodes = [{**views.node(part), **views.scheduled(part, dags.get(part["dag"]), now)} for part in parts.values()]
         return {"problem": latest.problem, "connectors": nodes, **graph(members)}
+
+    def moves(self, names: Iterable[str], all_there: bool) -> dict[str, Any]:
+        """Return connectors on this cluster and on the other one. Waits for that one up to 5 seconds; a problem is in the result.
+
+        Args:
+            names: the connectors here that the user may see.
+            all_there: whether the user may also see those that exist only there.
+
+        Raises NotFoundError if the worker file names no other cluster.
+        """
+        if self._other is None:
+            raise NotFoundError(f"The worker file names no other cluster. Set {MIGRATE_WITH} to the URL of its REST API.")
+        overview, latest = self._herder.overview(), self.sampler.latest(_WAIT_SECONDS)
+        parts, _ = self._parts(overview, names, None)
+        problem, there = latest.problem, {}
+        try:
+            there = self._other.statuses()
+        except RestError as error:
+            problem = str(error)
+        here = {name: moves.side_here(overview.status(name)) for name in parts}
+        unseen = there.keys() - overview.configs().keys() if all_there else ()
+        rows = [
+            moves.row(
+                name,
+                parts.get(name),
+                here.get(name),
+                moves.side_there(there[name]) if name in there else None,
+                latest.connectors.get(name, _NOT_MEASURED).lag,
+            )
+            for name in sorted({*parts, *unseen})
+        ]
+        return {"cluster": self._other.address, "problem": problem, "connectors": rows}
 
     def history(self, names: Iterable[str]) -> dict[str, Any]:
         """Return the last hour of connectors, by name."""

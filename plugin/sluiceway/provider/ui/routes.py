@@ -59,6 +59,11 @@ def flow(dashboard: TheDashboard, guard: TheGuard, dag: str | None = None) -> Re
     return _json(dashboard.flow(guard.visible(dashboard.configs()), dag))
 
 
+@get("/moves")
+def moves(dashboard: TheDashboard, guard: TheGuard) -> Response:
+    return _json(dashboard.moves(guard.visible(dashboard.configs()), guard.may_create()))
+
+
 @get("/history")
 def history(dashboard: TheDashboard, guard: TheGuard, name: Annotated[list[str] | None, Query()] = None) -> Response:
     if name is not None and len(name) > _MAX_HISTORIES:

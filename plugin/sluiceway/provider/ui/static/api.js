@@ -16,6 +16,7 @@ const ofDag = (path, dag) => get(new URL(dag === null ? path : `${path}?dag=${en
 
 export const overview = (dag) => ofDag("overview", dag);
 export const flow = (dag) => ofDag("flow", dag);
+export const moves = () => get(new URL("moves", OWN));
 export const details = (name) => get(new URL(`connectors/${part(name)}`, OWN));
 export const deadLetters = (name) => get(new URL(`connectors/${part(name)}/dead-letters`, OWN));
 export const offsets = (name) => get(new URL(`connectors/${part(name)}/offsets`, REST));

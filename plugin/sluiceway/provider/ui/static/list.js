@@ -3,7 +3,7 @@
 import { buttons } from "./actions.js";
 import { h, replace, whenFree } from "./dom.js";
 import { UNKNOWN, count, exact, rate, shortClass } from "./format.js";
-import { FLOW, PLUGINS } from "./route.js";
+import { FLOW, MOVES, PLUGINS } from "./route.js";
 import { STATES, chosen, counts } from "./rows.js";
 import { badge, dagLink, runs, scheduleLabel, stateLabel } from "./schedule.js";
 import { sparkline } from "./spark.js";
@@ -34,12 +34,16 @@ export class List {
     });
     const link = (hash, label) => h("a.button", { href: hash, click: (event) => { event.preventDefault(); go(hash); } }, label);
     this.plugins = link(PLUGINS, "Plugins");
+    this.moves = link(MOVES, "Moves");
+    this.moves.hidden = true;
     this.body = h("div.body");
-    this.element = h("section.list", null, h("header", null, h("h1", null, "Connectors"), this.chips, this.filter, link(FLOW, "Flow"), this.plugins), this.body);
+    this.element = h("section.list", null, h("header", null, h("h1", null, "Connectors"), this.chips, this.filter, link(FLOW, "Flow"), this.moves, this.plugins), this.body);
   }
 
-  show(rows, mayCreate) {
+  /** ``otherCluster`` is the address of the one that connectors move from or to; null without one. */
+  show(rows, mayCreate, otherCluster) {
     this.all = rows;
+    this.moves.hidden = !otherCluster;
     this.plugins.textContent = mayCreate ? "Create connector" : "Plugins";
     this.plugins.classList.toggle("main", mayCreate);
     this.redraw();

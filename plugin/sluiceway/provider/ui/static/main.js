@@ -2,12 +2,13 @@
 // visible, and every second after an action.
 
 import { adoptAddress, publishAddress } from "./address.js";
-import { RequestError, details, flow as flowOf, history, overview } from "./api.js";
+import { RequestError, details, flow as flowOf, history, moves as movesOf, overview } from "./api.js";
 import { Detail } from "./detail.js";
 import { h } from "./dom.js";
 import { Editor } from "./editor.js";
 import { History } from "./history.js";
 import { List } from "./list.js";
+import { Moves } from "./moves.js";
 import { OffsetsEditor } from "./offsets.js";
 import { PluginPage, Plugins } from "./plugins.js";
 import { ofConnector, parsed } from "./route.js";
@@ -25,6 +26,8 @@ const editors = new Map(); // by hash: what was entered is still there after a l
 let detail = null;
 let flow = null; // kept, with its filter
 let isFlow = false;
+let moves = null;
+let isMoves = false;
 let isStill = false; // whether the page shows something that is not refreshed
 let mayCreate = true;
 let quick = 0;
@@ -47,7 +50,7 @@ async function refresh() {
   clearTimeout(timer);
   if (isStill) return;
   try {
-    await (detail ? refreshDetail(detail, mine) : isFlow ? refreshFlow(mine) : refreshList(mine));
+    await (detail ? refreshDetail(detail, mine) : isFlow ? refreshFlow(mine) : isMoves ? refreshMoves(mine) : refreshList(mine));
   } catch (error) {
     if (!(error instanceof RequestError)) throw error;
     if (mine === round) showProblem(error.message);
@@ -65,7 +68,7 @@ async function refreshList(mine) {
   if (dag !== null && found.connectors.length < 2) return void only(found.connectors[0]);
   mayCreate = found.may_create;
   show(list.element);
-  list.show(found.connectors, mayCreate);
+  list.show(found.connectors, mayCreate, found.other_cluster);
   await remember();
 }
 
@@ -86,6 +89,15 @@ async function refreshFlow(mine) {
   flow.show(found);
 }
 
+async function refreshMoves(mine) {
+  const found = await movesOf();
+  if (mine !== round) return;
+  showProblem(found.problem);
+  moves ??= new Moves({ open, back: () => go("#") });
+  show(moves.element);
+  moves.show(found);
+}
+
 async function refreshDetail(shown, mine) {
   try {
     const found = await details(shown.name);
@@ -104,7 +116,7 @@ async function remember() {
     if (error instanceof RequestError) return null;
     throw error;
   });
-  if (histories && !detail && !isFlow) list.remember(histories);
+  if (histories && !detail && !isFlow && !isMoves) list.remember(histories);
 }
 
 /** Wait for the end of the typing: each letter in the filter shows other rows. */
@@ -132,9 +144,10 @@ function go(hash) {
 function follow() {
   publishAddress();
   const route = parsed(window.location.hash);
-  isStill = !["list", "detail", "flow"].includes(route.view);
+  isStill = !["list", "detail", "flow", "moves"].includes(route.view);
   if (route.view !== "detail") detail = null;
   isFlow = route.view === "flow";
+  isMoves = route.view === "moves";
   if (isStill) {
     showProblem(null);
     show(still(route).element);
@@ -143,6 +156,7 @@ function follow() {
     detail = new Detail(route.name, { back, changed, go, goTo, inDag: dag !== null });
     show(detail.element);
   } else if (isFlow && flow) show(flow.element);
+  else if (isMoves && moves) show(moves.element);
   else if (route.view === "list" && list.all.length) show(list.element);
   refresh();
 }

@@ -7,7 +7,7 @@ const OF_CONNECTOR = ["edit", "clone", "offsets", "history"];
 export function parsed(hash) {
   const parts = hash.replace(/^#/, "").split("/").map(decoded);
   if (parts[0] === "") {
-    if (parts[1] === "flow") return { view: "flow" };
+    if (["flow", "moves"].includes(parts[1])) return { view: parts[1] };
     if (parts[1] !== "plugins") return { view: "list" };
     if (!parts[2]) return { view: "plugins" };
     return { view: parts[3] === "create" ? "create" : "plugin", plugin: parts[2] };
@@ -27,6 +27,7 @@ export function ofPlugin(plugin, view = "plugin") {
 
 export const PLUGINS = "#/plugins";
 export const FLOW = "#/flow";
+export const MOVES = "#/moves";
 
 function decoded(text) {
   try {
