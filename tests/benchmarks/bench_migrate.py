@@ -83,7 +83,12 @@ class Load:
                 for file in files:
                     file.write(f"{line}\n")
                 for name in self.sinks:
-                    producer.produce(f"to-{name}", line)
+                    while True:
+                        try:
+                            producer.produce(f"to-{name}", line)
+                            break
+                        except BufferError:  # the broker is busier than the load allows for
+                            producer.poll(_LOOK_SECONDS)
                 producer.poll(0)
                 self.written += 1
         producer.flush(30)

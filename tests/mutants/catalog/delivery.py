@@ -4,6 +4,46 @@ from mutants.mutant import Mutant
 
 MUTANTS = (
     Mutant(
+        "delivery-fast-timestamp",
+        "runtime/source/record_sender.py",
+        "            _NOW if timestamp is None else timestamp,\n",
+        "            _NOW,\n",
+        "Records get the time at which they are produced instead of their own.",
+        tests=("tests/unit/runtime/source/test_record_sender.py",),
+    ),
+    Mutant(
+        "delivery-fast-partition",
+        "runtime/source/record_sender.py",
+        "            _ANY_PARTITION if partition is None else partition,\n",
+        "            _ANY_PARTITION,\n",
+        "Records go to another partition than the connector says.",
+        tests=("tests/unit/runtime/source/test_record_sender.py",),
+    ),
+    Mutant(
+        "delivery-fast-headers",
+        "runtime/source/record_sender.py",
+        "            self._encoder.headers_of(topic, headers) if headers else None,\n",
+        "            None,\n",
+        "Records lose their headers.",
+        tests=("tests/unit/runtime/source/test_record_sender.py",),
+    ),
+    Mutant(
+        "delivery-fast-report",
+        "runtime/source/record_sender.py",
+        "            functools.partial(self._on_record_delivery, record, submitted) if reported else None,\n",
+        "            None,\n",
+        "A task gets no acknowledgements, and a rejected record is not skipped.",
+        tests=("tests/unit/runtime/source/test_record_sender.py",),
+    ),
+    Mutant(
+        "delivery-fast-encoders",
+        "runtime/source/record_encoder.py",
+        "if record.value_schema is not value_schema or record.topic is not topic or record.key_schema is not key_schema:",
+        "if topic is None:",
+        "Records are converted with the schema of the first one.",
+        tests=("tests/unit/runtime/source/test_record_sender.py",),
+    ),
+    Mutant(
         "delivery-one-in-flight",
         "kafka/clients.py",
         "Producer({**_ONE_IN_FLIGHT, **config}, logger=log)",

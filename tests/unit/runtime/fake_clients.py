@@ -26,14 +26,25 @@ class FakeProducer:
         self.purged = False
         FakeProducer.made.append(self)
 
-    def produce(self, topic: str, value: Any = None, key: Any = None, **options: Any) -> None:
+    def produce(
+        self,
+        topic: str,
+        value: Any = None,
+        key: Any = None,
+        partition: int = -1,
+        callback: Any = None,
+        on_delivery: Any = None,
+        timestamp: int = 0,
+        headers: Any = None,
+    ) -> None:
         if len(value or b"") > self.largest:
             raise KafkaException(KafkaError(KafkaError.MSG_SIZE_TOO_LARGE))
         if len(self.waiting) >= self.room:
             raise BufferError("Local: Queue full")
-        report = options.get("on_delivery") or self.config["on_delivery"]
+        report = callback or on_delivery or self.config["on_delivery"]
         message = Message(topic=topic, partition=0, offset=len(self.sent), key=key, value=value)
-        self.sent.append((topic, value, key, {name: option for name, option in options.items() if name != "on_delivery"}))
+        given = {"partition": (partition, -1), "timestamp": (timestamp, 0), "headers": (headers, None)}
+        self.sent.append((topic, value, key, {name: option for name, (option, default) in given.items() if option != default}))
         self.waiting.append((message, report))
 
     def poll(self, timeout: float = 0) -> int:

@@ -32,39 +32,47 @@ class OffsetSyncs:
 
     def __init__(self, max_lag: int) -> None:
         self._max_lag = max_lag
-        self._last: dict[TopicPartition, OffsetSync] = {}
-        self._synced: dict[TopicPartition, int] = {}
+        self._copied: dict[TopicPartition, _Copied] = {}
         self._due: dict[TopicPartition, OffsetSync] = {}
-        self._waiting: dict[TopicPartition, OffsetSync] = {}
 
-    def copied(self, topic_partition: TopicPartition, upstream: int, downstream: int) -> None:
-        """Record that a record was copied. The records of a partition must come in order."""
-        sync = OffsetSync(topic_partition, upstream, downstream)
-        if self._is_due(sync):
-            self._synced[topic_partition] = downstream
-            self._waiting.pop(topic_partition, None)
-            self._due[topic_partition] = sync
-        else:
-            self._waiting[topic_partition] = sync
-        self._last[topic_partition] = sync
+    def copied(self, topic_partition: TopicPartition, upstream: int, downstream: int) -> bool:
+        """Record that a record was copied. The records of a partition must come in order. Return whether syncs are due."""
+        copied = self._copied.get(topic_partition)
+        if copied is None:
+            copied = self._copied[topic_partition] = _Copied()
+        elif (
+            upstream == copied.upstream + 1
+            and downstream >= copied.downstream
+            # Translation sends a consumer to the record after a sync's, so that record has no lag.
+            and downstream - (copied.synced + 1) < self._max_lag
+        ):
+            copied.upstream, copied.downstream, copied.waiting = upstream, downstream, True
+            return bool(self._due)
+        copied.upstream, copied.downstream, copied.synced, copied.waiting = upstream, downstream, downstream, False
+        self._due[topic_partition] = OffsetSync(topic_partition, upstream, downstream)
+        return True
 
     def take_due(self) -> list[OffsetSync]:
         """Return the syncs that must be written now."""
-        if not self._due:
-            return []
         due, self._due = self._due, {}
         return list(due.values())
 
     def take_all(self) -> list[OffsetSync]:
         """Return all syncs that were not taken yet; with ``max_lag`` 0 or less, only those that are due."""
         if self._max_lag > 0:
-            self._due |= self._waiting
-            self._waiting.clear()
+            for topic_partition, copied in self._copied.items():
+                if copied.waiting:
+                    copied.waiting = False
+                    self._due[topic_partition] = OffsetSync(topic_partition, copied.upstream, copied.downstream)
         return self.take_due()
 
-    def _is_due(self, sync: OffsetSync) -> bool:
-        last = self._last.get(sync.topic_partition)
-        if last is None or sync.upstream != last.upstream + 1 or sync.downstream < last.downstream:
-            return True
-        # Translation sends a consumer to the record after a sync's, so that record has no lag.
-        return sync.downstream - (self._synced[sync.topic_partition] + 1) >= self._max_lag
+
+class _Copied:
+    """The last record of a partition that was copied, and the offset of the last one in the target that has a sync."""
+
+    __slots__ = ("downstream", "synced", "upstream", "waiting")
+    upstream: int
+    downstream: int
+    synced: int
+    waiting: bool
+    """Whether the last record has no sync yet."""

@@ -64,8 +64,8 @@ class _OffsetSyncWriter:
 
     def copied(self, topic_partition: TopicPartition, upstream: int, downstream: int) -> None:
         """Record the offsets of a copied record in both clusters."""
-        self._syncs.copied(topic_partition, upstream, downstream)
-        self._write(self._syncs.take_due())
+        if self._syncs.copied(topic_partition, upstream, downstream):
+            self._write(self._syncs.take_due())
 
     def commit(self) -> None:
         """Write the syncs that were held back until now."""
@@ -96,9 +96,10 @@ class MirrorSourceTask(SourceTask):
         self._timeout = min(mirror.poll_timeout, _MAX_POLL_SECONDS)
         partitions = parse_assignment(config.get(ASSIGNED_PARTITIONS, ""))
         # One object for all records of a partition saves time and memory.
-        self._source_partitions: dict[tuple[str, int], Partition] = {
+        self._source_partitions: dict[TopicPartition, Partition] = {
             partition: source_partition(mirror.source, partition) for partition in partitions
         }
+        self._copied_from = {id(each): partition for partition, each in self._source_partitions.items()}
         self._remote_topics = {topic: mirror.remote(topic) for topic in {partition.topic for partition in partitions}}
         stored = self.context.offset_storage_reader.offsets(list(self._source_partitions.values()))
         positions = {partition: next_position(offset) for partition, offset in zip(partitions, stored, strict=True)}
@@ -121,7 +122,7 @@ class MirrorSourceTask(SourceTask):
         kind, timestamp = message.timestamp()
         headers = message.headers()
         return SourceRecord(
-            self._source_partitions[topic, partition],
+            self._source_partitions[topic, partition],  # type: ignore[index]  # equal to a TopicPartition
             {OFFSET: message.offset()},
             self._remote_topics[topic],
             message.value(),
@@ -137,7 +138,9 @@ class MirrorSourceTask(SourceTask):
         # Negative: a transform filtered the record out.
         if self._syncs is None or offset < 0 or record.source_partition is None or record.source_offset is None:
             return
-        copied = TopicPartition(record.source_partition[TOPIC], record.source_partition[PARTITION])
+        copied = self._copied_from.get(id(record.source_partition))
+        if copied is None:  # a transform made a partition of its own
+            copied = TopicPartition(record.source_partition[TOPIC], record.source_partition[PARTITION])
         self._syncs.copied(copied, record.source_offset[OFFSET], offset)
 
     def commit(self) -> None:

@@ -25,6 +25,7 @@ class RecordEncoder:
         self._tolerance = tolerance
         self._shared_headers: tuple[str, Headers, list[tuple[str, bytes | None]]] = ("", (), [])
         self._encoders: dict[tuple[str, Schema | None, Schema | None], tuple[Encode, Encode]] = {}
+        self._last: tuple[str | None, Schema | None, Schema | None, tuple[Encode, Encode]] = (None, None, None, (_unchanged,) * 2)
 
     def encoders_for(self, topic: str, key_schema: Schema | None, value_schema: Schema | None) -> tuple[Encode, Encode]:
         """Return the encoders of keys and values."""
@@ -36,6 +37,14 @@ class RecordEncoder:
             _unchanged if value_schema is ENCODED else self._converters.value.encoder(topic, value_schema),
         )
         self._encoders[topic, key_schema, value_schema] = encoders
+        return encoders
+
+    def encoders_of(self, record: SourceRecord) -> tuple[Encode, Encode]:
+        """Return those of a record. Successive records of a task often share topic and schemas."""
+        topic, key_schema, value_schema, encoders = self._last
+        if record.value_schema is not value_schema or record.topic is not topic or record.key_schema is not key_schema:
+            encoders = self.encoders_for(record.topic, record.key_schema, record.value_schema)
+            self._last = record.topic, record.key_schema, record.value_schema, encoders
         return encoders
 
     def headers_of(self, topic: str, headers: Headers) -> Any:
