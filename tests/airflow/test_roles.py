@@ -94,6 +94,7 @@ TABLE = {
     ("PUT", "/admin/loggers/{logger:segment}"): "edit DAGs",
     ("GET", "/ui/api/overview"): "see",
     ("GET", "/ui/api/flow"): "see",
+    ("GET", "/ui/api/moves"): "see",
     ("GET", "/ui/api/history"): "see",
     ("GET", "/ui/api/plugins"): "see",
     ("GET", "/ui/api/keys"): "see",
