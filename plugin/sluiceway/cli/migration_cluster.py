@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, TypeVar
@@ -16,6 +17,7 @@ T = TypeVar("T")
 NOT_FOUND = 404
 POLL_SECONDS = 0.1
 _WORKER_SECONDS = 5.0  # within which a worker answers
+_MOST_WORKERS = 32  # that are asked at once
 _ENDING_SECONDS = 6.0  # Kafka Connect's task.shutdown.graceful.timeout.ms is 5 s by default
 
 
@@ -82,7 +84,9 @@ class Cluster:
         scheme, statuses = self.api.server.partition("://")[0], self.api.statuses().values()
         found = {part["worker_id"] for status in statuses for part in (status["connector"], *status["tasks"])}
         clients = {each: self.api.at(f"{scheme}://{each}", _WORKER_SECONDS) for each in found}
-        return {each: client if Cluster(client).responds() else None for each, client in clients.items()}
+        with ThreadPoolExecutor(_MOST_WORKERS) as pool:  # one that cannot be reached may take the 5 seconds
+            respond = pool.map(lambda client: Cluster(client).responds(), clients.values())
+            return {each: clients[each] if responds else None for each, responds in zip(clients, respond, strict=True)}
 
 
 class TaskEnds:
@@ -128,7 +132,7 @@ class TaskEnds:
                 return False
             worker.config(self._name)
         except RestError as error:
-            return error.status != 0
+            return error.status == NOT_FOUND
         return True
 
 
