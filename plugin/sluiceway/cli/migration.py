@@ -64,6 +64,8 @@ class Move:
     """Whether the target has been seen to have the offsets with which the connector has stopped."""
     started: bool = False
     """Whether this command has told the target to start it."""
+    here: bool = False
+    """Whether this command has done a step of it."""
 
     @property
     def done(self) -> bool:
@@ -126,6 +128,7 @@ class Mover:
                 if step is Step.DONE:
                     move.state = self._state(self._target, name)
                 else:
+                    move.here = True
                     self._perform[step](move)
             except RestError as error:
                 if error.status not in _TRANSIENT or time.monotonic() > deadline:
@@ -241,10 +244,10 @@ class Mover:
 
     def _set_state(self, cluster: Cluster, name: str, state: str) -> None:
         if state == PAUSED:
-            cluster.api.pause(name)
+            cluster.api.pause(name, moving=cluster.is_sluiceway)
             self._await_state(cluster, name, PAUSED)
         elif state in (RUNNING, FAILED):
-            cluster.api.resume(name)
+            cluster.api.resume(name, moving=cluster.is_sluiceway)
             since = time.monotonic()
             self._await(lambda: self._runs(cluster, name, state, since), f"{name} RUNNING at {cluster.text}")
 
@@ -308,9 +311,9 @@ class Mover:
         if state == STOPPED:
             return state
         if state == PAUSED:
-            self._source.api.pause(name)
+            self._source.api.pause(name, moving=self._source.is_sluiceway)
         else:
-            self._source.api.resume(name)
+            self._source.api.resume(name, moving=self._source.is_sluiceway)
         self._await(
             lambda: self._state(self._source, name) in (PAUSED, RUNNING, FAILED), f"{name} {state} at {self._source.text}"
         )

@@ -17,7 +17,7 @@ from typing import Any
 from sluiceway.cli.migration import Move, Mover
 from sluiceway.cli.migration_cluster import Cluster
 from sluiceway.cli.migration_report import ConnectorReport, is_shared, report_rows, worker_notes
-from sluiceway.cli.migration_steps import too_old
+from sluiceway.cli.migration_steps import CHANGING, STOPPED, View, mark_of, too_old
 from sluiceway.cli.migration_summary import Progress, summary_json, summary_rows
 from sluiceway.cli.migration_survey import Survey
 from sluiceway.cli.migration_take_over import take_over
@@ -91,11 +91,13 @@ class Migration:
 
     def _summed_up(self, moves: Sequence[Move], seconds: float) -> bool:
         moved = sum(move.done for move in moves)
-        undo = self._undo([move.name for move in moves if move.standstill is not None])
+        undo = self._undo([move.name for move in moves if move.done and move.here])
         if self._options.output == "table":
             print(f"\n{table(summary_rows(moves))}\n\n{moved} of {len(moves)} connectors have moved, in {seconds:.1f} s")
             if undo is not None:
                 print(f"To undo it: {undo}")
+            if undo is not None and any(move.done and not move.here for move in moves):
+                print("Those that were moved before go back with --connectors NAMES, or all of them with --all.")
         else:
             print(text({**summary_json(moves, seconds), "undo": undo}, self._options.output))
         return moved == len(moves)
@@ -183,7 +185,12 @@ class Migration:
             return [each.key for each in found if each.bytes and name in each.connectors and each.key not in accepted]
 
         reports = [survey.report(self._infos[name]) for name in self._names if name in self._infos]
-        return [replace(report, differing=differing(report.name)) for report in reports]
+        there = {} if self._shared else self._target.api.infos()
+        states = {} if self._shared else self._target.api.statuses()
+        return [
+            replace(report, differing=differing(report.name), **_progress(report, self._infos, there, states))
+            for report in reports
+        ]
 
     # The worker files.
 
@@ -258,6 +265,21 @@ class Migration:
             "connectors and to copy offsets. With an older one, let Sluiceway take over its internal topics: use its group.id "
             "and topics in the worker file, and stop its workers."
         )
+
+
+def _progress(
+    report: ConnectorReport,
+    here: Mapping[str, Mapping[str, Any]],
+    there: Mapping[str, Mapping[str, Any]],
+    states: Mapping[str, Mapping[str, Any]],
+) -> dict[str, Any]:
+    """Return how far a connector's move is, given the infos of both clusters, and the statuses on the target."""
+    name = report.name
+    if name not in there:
+        return {}
+    source, target = View.of(here[name]["config"], {}), View.of(there[name]["config"], states.get(name, {}))
+    has_moved = report.state == STOPPED and target.state not in (STOPPED, CHANGING)
+    return {"becomes": mark_of(source, target), "has_moved": has_moved}
 
 
 def _is_old(cluster: Cluster, needed: tuple[int, int]) -> bool:

@@ -67,6 +67,10 @@ class ConnectorReport:
     """Converter keys that it takes from the worker's config."""
     differing: Sequence[str] = field(default=())
     """Keys in which the worker files differ so that it would have other bytes on the target, and that nobody has accepted."""
+    becomes: str | None = None
+    """The state that a move which has not ended gives it on the target."""
+    has_moved: bool = False
+    """Whether it is stopped on the source, and not on the target."""
 
     @property
     def missing(self) -> list[Part]:
@@ -81,7 +85,13 @@ class ConnectorReport:
         connector, *others = self.parts
         more = sorted({part.text for part in others} - {connector.text}, key=lambda text: (text != MISSING, text))
         here = "; ".join((connector.text, *(f"others {text}" for text in more)))
-        return self.name, self.type, self.state, connector.class_name, here, "yes" if self.movable else "no"
+        state = self.state if self.becomes is None else f"{self.state}, to be {self.becomes}"
+        return self.name, self.type, state, connector.class_name, here, self._can_move()
+
+    def _can_move(self) -> str:
+        if not self.movable:
+            return "no"
+        return "goes on" if self.becomes is not None else "has moved" if self.has_moved else "yes"
 
     def details(self) -> list[str]:
         """Return lines about what is missing, wrong or without effect."""
@@ -105,6 +115,8 @@ class ConnectorReport:
             "type": self.type,
             "state": self.state,
             "movable": self.movable,
+            "becomes": self.becomes,
+            "has_moved": self.has_moved,
             "plugins": [part.to_json() for part in self.parts],
             "worker_converters": list(self.inherited),
             "worker_differences": list(self.differing),

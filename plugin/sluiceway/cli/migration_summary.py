@@ -61,7 +61,7 @@ def summary_json(moves: Sequence[Move], seconds: float) -> dict[str, Any]:
 def _result(move: Move) -> str:
     if move.error is not None:
         return "not moved"
-    return "moved" if move.standstill is not None else "was moved"
+    return "moved" if move.here else "was moved"
 
 
 def _row(move: Move) -> tuple[str, ...]:

@@ -186,7 +186,9 @@ class Herder:
         if named := self._status.driver(name, clock.now - clock.timeout):
             return named
         by_rest = status is not None and status.worker_id == self._worker.advertised_address and status.timestamp
-        return None if status is None or by_rest or clock.stale(status) else status.worker_id
+        if status is None or by_rest or clock.stale(status) or status.worker_id == self._status.ended_driver(name):
+            return None
+        return status.worker_id
 
     def topics(self, name: str) -> list[str]:
         """Return the topics that a connector has used. As in Connect, empty for a connector that does not exist."""
@@ -282,12 +284,13 @@ class Herder:
             self._status.remove_connector(name)
         log.info("[%s|worker] Deleted", name)
 
-    def pause(self, name: str) -> None:
-        """Request that a connector pauses: its tasks stay but move no records.
+    def pause(self, name: str, *, by_move: bool = False) -> None:
+        """Request that a connector pauses: its tasks stay but move no records. ``by_move`` is a move that starts it here.
 
-        Raises NotFoundError, and ConflictError for one that has moved.
+        Raises NotFoundError, and ConflictError for one that has moved, or that another request would start while it moves.
         """
         self._refuse_moved(name)
+        self._refuse_moving(name, by_move=by_move)
         self._pause_or_stop(name, TargetState.PAUSED)
 
     def stop(self, name: str) -> None:
@@ -295,9 +298,10 @@ class Herder:
         self._known(name)
         self._pause_or_stop(name, TargetState.STOPPED)
 
-    def resume(self, name: str) -> None:
-        """Request that a paused or stopped connector runs. Raises NotFoundError, and ConflictError for one that has moved."""
+    def resume(self, name: str, *, by_move: bool = False) -> None:
+        """Request that a paused or stopped connector runs. ``by_move`` and errors are as those of ``pause``."""
         self._refuse_moved(name)
+        self._refuse_moving(name, by_move=by_move)
         self._config.put_target_state(name, TargetState.STARTED, self._origin)
         log.info("[%s|worker] Target state STARTED", name)
 
@@ -444,6 +448,10 @@ class Herder:
         """Raise NotFoundError as ``_known`` does, and ConflictError for a connector that has moved to another cluster."""
         self._known(name, otherwise)
         moved.refuse_moved(name, self._config.snapshot().entry(name))
+
+    def _refuse_moving(self, name: str, *, by_move: bool) -> None:
+        if not by_move:
+            moved.refuse_moving(name, self._config.snapshot().entry(name))
 
     def _driver_is_alive(self, name: str) -> bool:
         return states.driver_is_alive(self._status.connector(name), self._now())

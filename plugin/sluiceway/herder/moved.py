@@ -37,6 +37,21 @@ def refuse_moved(name: str, entry: ConnectorEntry | None) -> None:
         )
 
 
+def rests_while_it_moves(entry: ConnectorEntry) -> bool:
+    """Return whether a connector is stopped here by a move that has not ended. It may run, or have run last, elsewhere."""
+    return bool((entry.config or {}).get(MOVING)) and entry.target_state is TargetState.STOPPED
+
+
+def refuse_moving(name: str, entry: ConnectorEntry | None) -> None:
+    """Raise ConflictError for a connector that is stopped here by a move that has not ended."""
+    if entry is not None and rests_while_it_moves(entry):
+        raise ConflictError(
+            f"Connector {name} is being moved between two clusters, and its offsets here may be old. Run the same 'sluiceway "
+            f"migrate --execute' again, which goes on. Or give the move up: resume it on the other cluster, and remove {MOVING} "
+            f"from its config here: 'sluiceway patch {name} --remove {MOVING}'."
+        )
+
+
 def refuse_change(name: str, entry: ConnectorEntry | None, given: Mapping[str, str | None]) -> None:
     """Raise ConflictError if a change of a config would remove the mark of a connector that has moved without naming it.
 

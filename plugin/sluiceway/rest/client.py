@@ -138,11 +138,13 @@ class ConnectClient:
     def delete(self, name: str) -> None:
         self._request("DELETE", _path(name))
 
-    def pause(self, name: str) -> None:
-        self._request("PUT", _path(name, "pause"))
+    def pause(self, name: str, *, moving: bool = False) -> None:
+        """Pause a connector. ``moving``: a move of this client starts it so at a Sluiceway, which refuses that to others."""
+        self._request("PUT", _path(name, "pause") + "?moving=true" * moving)
 
-    def resume(self, name: str) -> None:
-        self._request("PUT", _path(name, "resume"))
+    def resume(self, name: str, *, moving: bool = False) -> None:
+        """Resume a connector; ``moving`` is as that of ``pause``."""
+        self._request("PUT", _path(name, "resume") + "?moving=true" * moving)
 
     def stop(self, name: str) -> None:
         self._request("PUT", _path(name, "stop"))

@@ -154,14 +154,14 @@ def get_task_status(request: Request, name: str, task: str, herder: TheHerder) -
 
 
 @router.put("/connectors/{name:segment}/pause", summary="Pause a connector", status_code=202)
-def pause(name: str, herder: TheHerder) -> Response:
-    herder.pause(name)
+def pause(name: str, herder: TheHerder, moving: bool = False) -> Response:
+    herder.pause(name, by_move=moving)
     return Response(status_code=202)
 
 
 @router.put("/connectors/{name:segment}/resume", summary="Resume a paused or stopped connector", status_code=202)
-def resume(name: str, herder: TheHerder) -> Response:
-    herder.resume(name)
+def resume(name: str, herder: TheHerder, moving: bool = False) -> Response:
+    herder.resume(name, by_move=moving)
     return Response(status_code=202)
 
 

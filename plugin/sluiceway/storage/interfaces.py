@@ -129,6 +129,9 @@ class StatusBackingStore(Protocol):
     def driver(self, connector: str, since: int) -> str | None:
         """Return the id of the driver whose last heartbeat named the connector, if it is not older than ``since`` (ms)."""
 
+    def ended_driver(self, connector: str) -> str | None:
+        """Return the id of the driver whose last heartbeat named the connector, if that driver has ended since."""
+
     def metrics_urls(self, since: int) -> list[str]:
         """Return where drivers serve their metrics whose last heartbeat is not older than ``since`` (ms since the epoch)."""
 

@@ -136,6 +136,10 @@ class MemoryStatusBackingStore:
         """Return None: in standalone mode, the statuses themselves are the driver's."""
         return None
 
+    def ended_driver(self, connector: str) -> str | None:
+        """Return None, as ``driver`` does."""
+        return None
+
     def metrics_urls(self, since: int) -> list[str]:
         """Return none: standalone mode has one driver, which is in the same process as the REST API."""
         return []

@@ -59,6 +59,7 @@ class KafkaStatusBackingStore:
         self._client_id = f"{worker.group_id}-statuses"
         self._reading = reading
         self._state = StatusState()
+        self._drivers: dict[bytes | None, str] = {}  # the worker ids of drivers by the keys of their heartbeats
         self._lock = threading.Lock()
         self._backlog: dict[bytes | None, LogRecord] | None = {}
         self._log: KafkaBasedLog | None = None
@@ -159,6 +160,11 @@ class KafkaStatusBackingStore:
         with self._lock:
             return self._state.driver(connector, since)
 
+    def ended_driver(self, connector: str) -> str | None:
+        self._reader()
+        with self._lock:
+            return self._state.ended_driver(connector)
+
     def metrics_urls(self, since: int) -> list[str]:
         self._reader()
         with self._lock:
@@ -223,11 +229,18 @@ class KafkaStatusBackingStore:
     def _apply(self, record: LogRecord) -> None:
         if not is_heartbeat(record.key):
             self._state.apply(decode_status_record(record.key, record.value, record.timestamp, record.headers))
-        elif record.value is not None:
+        elif record.value is None:
+            if (worker_id := self._drivers.pop(record.key, None)) is not None:
+                self._state.end(worker_id)
+        else:
             try:
-                self._state.renew(decode_heartbeat(record.value), record.timestamp)
+                heartbeat = decode_heartbeat(record.value)
             except DataError as error:
                 log.warning("Ignoring the record %s of the status topic: %s", record.key, error)
+                return
+            if heartbeat.connectors:
+                self._drivers[record.key] = heartbeat.worker_id
+            self._state.renew(heartbeat, record.timestamp)
 
     def _deliver(self, key: bytes, value: bytes | None) -> None:
         with self._delivering:

@@ -27,6 +27,8 @@ class _Renewal(NamedTuple):
     generation: int
     timestamp: int
     owner: LeaseOwner | None = None
+    ended: bool = False
+    """Whether its sender has ended since."""
 
 
 class StatusState:
@@ -103,7 +105,18 @@ class StatusState:
     def driver(self, connector: str, since: int) -> str | None:
         """Return the id of the driver whose last heartbeat named the connector, whoever wrote its status, if it is new enough."""
         last = self._renewals.get(connector)
-        return last.worker_id if last is not None and last.timestamp >= since else None
+        return last.worker_id if last is not None and last.timestamp >= since and not last.ended else None
+
+    def ended_driver(self, connector: str) -> str | None:
+        """Return the id of the driver whose last heartbeat named the connector, if that driver has ended since."""
+        last = self._renewals.get(connector)
+        return last.worker_id if last is not None and last.ended else None
+
+    def end(self, worker_id: str) -> None:
+        """Note that a driver has ended."""
+        for subject, last in self._renewals.items():
+            if last.worker_id == worker_id and isinstance(subject, str):
+                self._renewals[subject] = last._replace(ended=True)
 
     def _renewed(self, subject: str | TaskId, status: Status) -> Status:
         """Return the status with the timestamp of the last heartbeat for it, if that is a later one."""

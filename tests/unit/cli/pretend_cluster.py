@@ -122,10 +122,12 @@ class PretendCluster:
     def stop(self, name: str) -> None:
         self._change("stop", name, "STOPPED")
 
-    def pause(self, name: str) -> None:
+    def pause(self, name: str, *, moving: bool) -> None:
+        assert moving == str(self._root["commit"]).startswith("sluiceway-")
         self._change("pause", name, "PAUSED")
 
-    def resume(self, name: str) -> None:
+    def resume(self, name: str, *, moving: bool) -> None:
+        assert moving == str(self._root["commit"]).startswith("sluiceway-")
         self._change("resume", name, "FAILED" if self.start_fails else "RUNNING")
 
     def application(self, name: str) -> dict[str, Any]:

@@ -102,6 +102,29 @@ def test_connectors_that_can_move_are_moved_and_moved_back(clusters: Clusters, c
     assert target.states["a"] == "RUNNING"
 
 
+def test_a_command_that_goes_on_says_what_it_has_moved_and_the_report_how_far_moves_are(
+    clusters: Clusters, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source, target = clusters
+    for name, state in (("a", "RUNNING"), ("b", "PAUSED"), ("c", "RUNNING")):
+        source.add(name, state)
+    assert main([*MIGRATE, "--execute", "--connectors", "a"]) == 0
+    target.configs["b"] = {**source.configs["b"], "sluiceway.migrate.state": "PAUSED"}  # killed between its last two steps
+    source.states["b"], target.states["b"], target.stored["b"] = "STOPPED", "PAUSED", list(source.stored["b"])
+    capsys.readouterr()
+    assert main(MIGRATE) == 0
+    rows = {line.split()[0]: line for line in out(capsys) if line[:2] in ("a ", "b ", "c ")}
+    assert rows["a"].endswith("has moved")
+    assert "STOPPED, to be PAUSED" in rows["b"]
+    assert rows["b"].endswith("goes on")
+    assert rows["c"].endswith("yes")
+    assert main([*MIGRATE, "--execute", "--all"]) == 0
+    lines = out(capsys)
+    assert lines[-2].endswith("--back --execute --connectors b,c")
+    assert "was moved" in next(line for line in lines if line.startswith("a  "))
+    assert lines[-1].startswith("Those that were moved before go back with")
+
+
 @pytest.mark.parametrize(("language", "warns"), [("python", True), ("java", False)])
 def test_keys_that_a_java_plugin_may_read_are_not_called_useless(
     clusters: Clusters, capsys: pytest.CaptureFixture[str], language: str, warns: bool

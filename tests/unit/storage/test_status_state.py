@@ -144,3 +144,15 @@ def test_a_driver_is_known_by_its_heartbeat_whoever_has_written_the_status() -> 
     assert state.driver("a", 11_001) is None, "too old"
     state.apply(decode_status_record(*codec.encode_connector_status("a", None)))
     assert state.driver("a", 0) is None, "deleted"
+
+
+def test_a_driver_that_has_ended_has_no_connector_until_its_next_heartbeat() -> None:
+    state = with_statuses(RUNNING, 1000)
+    state.renew(Heartbeat("w", {"a": 1, "b": 1}), 11_000)
+    state.renew(Heartbeat("other", {"b": 1}), 12_000)
+    assert (state.driver("a", 11_000), state.ended_driver("a")) == ("w", None)
+    state.end("w")
+    assert (state.driver("a", 11_000), state.ended_driver("a")) == (None, "w")
+    assert (state.driver("b", 11_000), state.ended_driver("b")) == ("other", None)
+    state.renew(Heartbeat("w", {"a": 1}), 13_000)
+    assert (state.driver("a", 11_000), state.ended_driver("a")) == ("w", None)

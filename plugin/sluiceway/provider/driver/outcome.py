@@ -56,8 +56,8 @@ def failure(action: NextAction, connector: str, exit_code: int, error: str | Non
     """Return the message with which a connector's task fails; None for other actions."""
     if action is NextAction.FAIL_FENCED:
         return (
-            f"Connector {connector}: another driver has taken over, so this one has ended. If that is not intended, find the "
-            f"second DAG or worker that runs {connector}, and stop it."
+            f"Connector {connector}: another driver has taken over, so this one has ended; its last lines in this log say "
+            f"which. If that is not intended, find the second DAG or the Kafka Connect worker that runs {connector}, and stop it."
         )
     if action is NextAction.FAIL_DIED:
         return (

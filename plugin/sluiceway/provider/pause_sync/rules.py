@@ -15,7 +15,7 @@ from typing import Protocol
 
 from sluiceway.config.connector import CONFIG_TASK, NAME
 from sluiceway.errors import ConfigError
-from sluiceway.herder.moved import is_moving, moved_to
+from sluiceway.herder.moved import is_moving, moved_to, rests_while_it_moves
 from sluiceway.provider.dag_bundle.dag_ids import application_dag_id, dag_id
 from sluiceway.provider.dag_bundle.dag_keys import dag_config, dag_of, is_generated
 from sluiceway.storage.model import ClusterState, RestartRequest, TargetState
@@ -130,8 +130,9 @@ def targets_by_dag(state: ClusterState, taken: Collection[str] = ()) -> dict[str
 
 
 def moved_away(state: ClusterState) -> set[str]:
-    """Return the connectors that have moved to another cluster."""
-    return {name for name in state.names() if moved_to(state.entry(name)) is not None}
+    """Return the connectors that have moved to another cluster, or rest here while they move and shall not run in the end."""
+    entries = (state.entry(name) for name in state.names())
+    return {each.name for each in entries if each and (moved_to(each) or (rests_while_it_moves(each) and not is_moving(each)))}
 
 
 def moving(state: ClusterState) -> set[str]:

@@ -325,7 +325,7 @@ def test_a_connector_that_cannot_be_changed_does_not_block_the_others(world: Wor
     world.airflow.toggle("d", False)
 
     class Stubborn(Herder):
-        def pause(self, name: str) -> None:
+        def pause(self, name: str, *, by_move: bool = False) -> None:
             if name == "c":
                 raise ConnectError("deleted since")
             super().pause(name)
@@ -342,8 +342,8 @@ def test_a_connector_that_cannot_be_changed_does_not_block_the_others(world: Wor
 
 def test_a_user_who_toggles_again_while_the_sync_acts_gets_the_last_toggle(world: World) -> None:
     class Slow(Herder):
-        def pause(self, name: str) -> None:
-            super().pause(name)
+        def pause(self, name: str, *, by_move: bool = False) -> None:
+            super().pause(name, by_move=by_move)
             world.airflow.toggle(name, False)  # unpaused in the UI in between
 
     world.herder = Slow(WorkerConfig.of({}), world.config, MemoryStatusBackingStore())

@@ -14,6 +14,7 @@ from sluiceway.provider.pause_sync.rules import (
     decide,
     generated,
     is_newer,
+    moved_away,
     moving,
     targets_by_dag,
 )
@@ -122,6 +123,8 @@ def test_only_a_connector_that_a_move_has_stopped_and_will_start_is_moving(
     store.put_connector("e", {"name": "e", "sluiceway.migrate.state": mark, "airflow.mode": "micro-batch"}, target)
     store.put_connector("d", {"name": "d"}, TargetState.STOPPED)
     assert moving(store.snapshot()) == expected
+    resting = {"c", "e"} if target is TargetState.STOPPED else set()
+    assert moved_away(store.snapshot()) == resting - expected, "no flag starts one that rests while it moves"
 
 
 def test_pausing_a_dag_of_two_connectors_pauses_both_and_leaves_a_stopped_one() -> None:
