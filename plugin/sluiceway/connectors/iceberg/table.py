@@ -35,6 +35,7 @@ from sluiceway.connectors.tables.store import (
     check_offsets,
 )
 from sluiceway.errors import ConnectError
+from sluiceway.installation import install_command
 
 if TYPE_CHECKING:
     from pyiceberg.manifest import DataFile
@@ -50,7 +51,7 @@ _ATTEMPTS = 10
 
 if not hasattr(Transaction, "_rebuild_snapshot_updates"):  # pragma: no cover (a version that setup.cfg excludes)
     # A method of ours that nothing calls would let two tasks write the same records.
-    raise ImportError("This version of pyiceberg repeats commits in an unknown way. Install 'sluiceway[iceberg]'.")
+    raise ImportError(f"This version of pyiceberg repeats commits in an unknown way. Run: {install_command('iceberg')}")
 
 
 class _OneAttempt(Transaction):
