@@ -73,6 +73,12 @@ def register(subparsers: Subparsers) -> None:
         "that cluster)",
     )
     parser.add_argument(
+        "--write-worker-config",
+        type=Path,
+        metavar="FILE",
+        help="write the worker file of a Sluiceway for the connectors of --from, given --connect-worker-config, and end",
+    )
+    parser.add_argument(
         "--accept",
         metavar="KEYS",
         default="",
@@ -101,6 +107,8 @@ def run(options: argparse.Namespace) -> int:
 def _run(options: argparse.Namespace) -> int:
     if options.execute and not (options.all or options.connectors):
         raise ConfigError("--execute moves connectors. Name them with --connectors a,b or give --all.")
+    if options.write_worker_config is not None:
+        return _write_worker_config(options)
     with ExitStack() as stack:
         source, target = (stack.enter_context(_client(each)) for each in (options.source, options.target))
         from sluiceway.cli.migration_cluster import Cluster
@@ -111,6 +119,18 @@ def _run(options: argparse.Namespace) -> int:
             clusters.reverse()
         migration = Migration(options, *clusters)
         return _ALL if (migration.execute() if options.execute else migration.report()) else _SOME
+
+
+def _write_worker_config(options: argparse.Namespace) -> int:
+    from sluiceway.cli.migration_worker_file import write_worker_file
+
+    if options.connect_worker_config is None:
+        raise ConfigError("--write-worker-config needs the worker file of the cluster of --from: --connect-worker-config FILE.")
+    with _client(options.source) as source:
+        connectors = len(source.connectors())
+        lines = write_worker_file(options.connect_worker_config, options.write_worker_config, source.server, connectors)
+    print("\n".join(lines))
+    return _ALL
 
 
 def _client(server: str | None) -> Any:

@@ -259,6 +259,14 @@ MUTANTS = (
         tests=("tests/unit/cli/test_migrate.py",),
     ),
     Mutant(
+        "fence-move-worker-file",
+        "cli/migration_worker_file.py",
+        '**{key: f"{theirs[key]}{_SUFFIX}" for key in _OWN}, ',
+        "",
+        "The worker file for a move has Kafka Connect's own topics, so that both run all connectors.",
+        tests=("tests/unit/cli/test_migration_worker_file.py",),
+    ),
+    Mutant(
         "fence-move-not-copied",
         "cli/migration.py",
         "return not offset_edits(wanted, target.api.offsets(name))",
