@@ -16,7 +16,9 @@ T = TypeVar("T")
 
 NOT_FOUND = 404
 POLL_SECONDS = 0.1
-_WORKER_SECONDS = 5.0  # within which a worker answers
+_WORKER_SECONDS = 5.0  # within which a worker that can be reached answers the first request
+# Of each further one, which a worker in a rebalance holds back for seconds: meanwhile UNASSIGNED may be seen.
+_ANSWER_SECONDS = 1.0
 _MOST_WORKERS = 32  # that are asked at once
 _ENDING_SECONDS = 6.0  # Kafka Connect's task.shutdown.graceful.timeout.ms is 5 s by default
 
@@ -83,10 +85,13 @@ class Cluster:
             return {}
         scheme, statuses = self.api.server.partition("://")[0], self.api.statuses().values()
         found = {part["worker_id"] for status in statuses for part in (status["connector"], *status["tasks"])}
-        clients = {each: self.api.at(f"{scheme}://{each}", _WORKER_SECONDS) for each in found}
+        addresses = {each: f"{scheme}://{each}" for each in found}
         with ThreadPoolExecutor(_MOST_WORKERS) as pool:  # one that cannot be reached may take the 5 seconds
-            respond = pool.map(lambda client: Cluster(client).responds(), clients.values())
-            return {each: clients[each] if responds else None for each, responds in zip(clients, respond, strict=True)}
+            respond = pool.map(lambda each: Cluster(self.api.at(each, _WORKER_SECONDS)).responds(), addresses.values())
+            return {
+                each: self.api.at(address, _ANSWER_SECONDS) if responds else None
+                for (each, address), responds in zip(addresses.items(), respond, strict=True)
+            }
 
 
 class TaskEnds:
@@ -94,8 +99,8 @@ class TaskEnds:
 
     The leader of a Kafka Connect cluster removes a task's status when the task is to be revoked. Another worker may still be
     ending it then, and says UNASSIGNED later, until the next rebalance. A worker answers requests for connectors only after it
-    has ended what was revoked. So once the statuses are gone, each worker is asked. If one does not answer, UNASSIGNED is
-    waited for, as long as a worker may take to end a task.
+    has ended what was revoked. So once the statuses are gone, each worker is asked, and UNASSIGNED is looked for, until one of
+    them shows the end: at most as long as a worker may take to end a task.
     """
 
     def __init__(self, cluster: Cluster, name: str) -> None:
@@ -120,7 +125,10 @@ class TaskEnds:
                 self._tasks.discard(task)
         if self._gone is None:
             self._gone = time.monotonic()
-        self._silent = {each for each in self._silent if not self._answers(self._cluster.workers[each])}
+        for each in sorted(self._silent):
+            if not self._answers(self._cluster.workers[each]):
+                break  # look for UNASSIGNED before the others are asked
+            self._silent.discard(each)
         if self._silent and self._tasks != set() and time.monotonic() <= self._gone + _ENDING_SECONDS:
             return False
         self._tasks, self._silent = set(), set()  # known until the connector is told to stop once more
