@@ -244,10 +244,10 @@ class Mover:
 
     def _set_state(self, cluster: Cluster, name: str, state: str) -> None:
         if state == PAUSED:
-            cluster.api.pause(name, moving=cluster.is_sluiceway)
+            cluster.pause(name)
             self._await_state(cluster, name, PAUSED)
         elif state in (RUNNING, FAILED):
-            cluster.api.resume(name, moving=cluster.is_sluiceway)
+            cluster.resume(name)
             since = time.monotonic()
             self._await(lambda: self._runs(cluster, name, state, since), f"{name} RUNNING at {cluster.text}")
 
@@ -311,9 +311,9 @@ class Mover:
         if state == STOPPED:
             return state
         if state == PAUSED:
-            self._source.api.pause(name, moving=self._source.is_sluiceway)
+            self._source.pause(name)
         else:
-            self._source.api.resume(name, moving=self._source.is_sluiceway)
+            self._source.resume(name)
         self._await(
             lambda: self._state(self._source, name) in (PAUSED, RUNNING, FAILED), f"{name} {state} at {self._source.text}"
         )

@@ -71,6 +71,12 @@ class Cluster:
         status = unless_missing(lambda: self.api.task_status(name, task))
         return None if status is None else str(status["state"])
 
+    def pause(self, name: str) -> None:
+        self.api.pause(name, moving=self.is_sluiceway)
+
+    def resume(self, name: str) -> None:
+        self.api.resume(name, moving=self.is_sluiceway)
+
     def ends(self, name: str) -> TaskEnds:
         """Return what notices the ends of a connector's tasks, one for each connector."""
         return self._ends.setdefault(name, TaskEnds(self, name))
@@ -97,10 +103,10 @@ class Cluster:
 class TaskEnds:
     """Notices when the tasks of a connector that was told to stop have ended.
 
-    The leader of a Kafka Connect cluster removes a task's status when the task is to be revoked. Another worker may still be
-    ending it then, and says UNASSIGNED later, until the next rebalance. A worker answers requests for connectors only after it
-    has ended what was revoked. So once the statuses are gone, each worker is asked, and UNASSIGNED is looked for, until one of
-    them shows the end: at most as long as a worker may take to end a task.
+    The leader of a Kafka Connect cluster removes a task's status as soon as a rebalance revokes the task. Another worker may
+    still be ending it then, and says UNASSIGNED later, until the next rebalance. A worker answers requests for connectors only
+    after it has ended what was revoked. So once the statuses are gone, each worker is asked, and UNASSIGNED is looked for,
+    until one of them shows the end: at most as long as a worker may take to end a task.
     """
 
     def __init__(self, cluster: Cluster, name: str) -> None:

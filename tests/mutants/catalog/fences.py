@@ -191,7 +191,7 @@ MUTANTS = (
         "cli/migration.py",
         "return offset_edits(self._last_offsets(source, name), target.api.offsets(name))",
         "return offset_edits(source.api.offsets(name), target.api.offsets(name))",
-        "A move that goes on reads the offsets of a task that is still ending.",
+        "A move that is continued reads the offsets of a task that is still ending.",
         tests=("tests/unit/cli/test_migration.py",),
     ),
     Mutant(

@@ -99,6 +99,7 @@ class MirrorSourceTask(SourceTask):
         self._source_partitions: dict[TopicPartition, Partition] = {
             partition: source_partition(mirror.source, partition) for partition in partitions
         }
+        # By identity, because a dict has no hash. The dicts live as long as the task.
         self._copied_from = {id(each): partition for partition, each in self._source_partitions.items()}
         self._remote_topics = {topic: mirror.remote(topic) for topic in {partition.topic for partition in partitions}}
         stored = self.context.offset_storage_reader.offsets(list(self._source_partitions.values()))

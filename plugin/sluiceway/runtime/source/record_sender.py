@@ -192,15 +192,15 @@ class RecordSender:
                     topic, key_schema, value_schema = record.topic, record.key_schema, record.value_schema
                     self._use(topic)
                     encode_key, encode_value = self._encoder.encoders_for(topic, key_schema, value_schema)
-                try:
-                    if no_report and record.kafka_partition is None and record.timestamp is None and not record.headers:
+                if no_report and record.kafka_partition is None and record.timestamp is None and not record.headers:
+                    try:
                         produce(topic, encode_value(record.value), encode_key(record.key))
-                    else:
-                        self._produce_record(record, None)
-                    continue
-                except Exception:  # noqa: BLE001, S110 (_send_one repeats it and handles the error)
-                    pass
-                self._send_one(record, None)
+                        continue
+                    except Exception:  # noqa: BLE001, S110 (_send_one repeats it and handles the error)
+                        pass
+                    self._send_one(record, None)
+                else:
+                    self._send(record, None)
         except BaseException:
             self._offsets.add_all(batch.sources_before(done))
             raise
@@ -215,12 +215,7 @@ class RecordSender:
                     acknowledge(source, -1, -1)
                 for record in records:
                     self._use(record.topic)
-                    try:
-                        self._produce_record(record, submitted)
-                        continue
-                    except Exception:  # noqa: BLE001, S110 (_send_one repeats it and handles the error)
-                        pass
-                    self._send_one(record, submitted)
+                    self._send(record, submitted)
                 done += 1
         except BaseException:
             self._offsets.add_all(batch.sources[:done])
@@ -332,6 +327,15 @@ class RecordSender:
         while self._producer.flush(_SLICE_SECONDS):
             self._raise_failure()
             check()
+
+    def _send(self, record: SourceRecord, submitted: SubmittedRecord | None) -> None:
+        """Produce one record of any kind whose topic is in use, the fast way if that can be done."""
+        try:
+            self._produce_record(record, submitted)
+            return
+        except Exception:  # noqa: BLE001, S110 (_send_one repeats it and handles the error)
+            pass
+        self._send_one(record, submitted)
 
     def _produce_record(self, record: SourceRecord, submitted: SubmittedRecord | None) -> None:
         """Produce a record without waiting. Whatever it raises, ``_send_one`` handles: nothing was produced then."""

@@ -1,4 +1,4 @@
-"""How records are produced: each kind by the fast way, and what that cannot handle by the other one."""
+"""How records are produced: every kind the fast way, and the slow one for errors and a full buffer."""
 
 from __future__ import annotations
 
