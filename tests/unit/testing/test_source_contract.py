@@ -14,6 +14,7 @@ from sluiceway.config.definition import ConfigDef, ConfigKey, Type, ValidatedVal
 from sluiceway.config.validators import Range
 from sluiceway.errors import ConnectError
 from sluiceway.testing import SourceConnectorContract
+from support.eventually import LIMIT
 
 from .breaches import breaches
 
@@ -301,7 +302,7 @@ def with_task(task: type[SourceTask]) -> type[SourceConnector]:
 
 
 def found(connector: type[SourceConnector], **attributes: Any) -> dict[str, str]:
-    settings = {"record_count": 4, "records_within": 0.3, "poll_within": 0.5, **attributes}
+    settings = {"record_count": 4, "records_within": LIMIT, "poll_within": LIMIT, **attributes}
     return breaches(SourceConnectorContract, CONFIG, connector_class=connector, **settings)
 
 
@@ -309,6 +310,7 @@ def test_a_valid_source_fulfills_the_contract() -> None:
     assert found(GoodConnector) == {}
 
 
+HANGING, LOSING = with_task(HangingTask), with_task(LosingTask)
 BROKEN: list[tuple[type[SourceConnector], str, str]] = [
     (UndocumentedConnector, "test_every_option_is_documented", "option more: has no documentation"),
     (BadDefaultConnector, "test_every_option_is_documented", "default that its own type or validator refuses"),
@@ -338,10 +340,10 @@ BROKEN: list[tuple[type[SourceConnector], str, str]] = [
     (with_task(TupleOffsetTask), "test_records_have_a_topic_and_a_place_that_can_be_stored", "source_offset has 'at': (1, 2)"),
     (with_task(ListHeadersTask), "test_records_have_a_topic_and_a_place_that_can_be_stored", "headers []"),
     (with_task(DictsTask), "test_records_have_a_topic_and_a_place_that_can_be_stored", "returned [{'value': 1}]"),
-    (with_task(HangingTask), "test_an_idle_poll_returns_soon", "did not return within 0.2 s"),
+    (HANGING, "test_an_idle_poll_returns_soon", "did not return within 0.2 s"),
     (with_task(SharedOffsetTask), "test_polled_records_are_not_changed_later", "changed a record after"),
     (with_task(RaisingCommitTask), "test_committing_what_was_polled_is_taken", "No such offset"),
-    (with_task(LosingTask), "test_a_restart_neither_loses_nor_repeats_records", "lost"),
+    (LOSING, "test_a_restart_neither_loses_nor_repeats_records", "lost"),
     (with_task(ForgetfulTask), "test_a_restart_neither_loses_nor_repeats_records", "repeated"),
     (with_task(StopsOnceTask), "test_stopping_a_task_twice_is_harmless_and_ends_poll", "Stopped already"),
 ]
@@ -349,7 +351,9 @@ BROKEN: list[tuple[type[SourceConnector], str, str]] = [
 
 @pytest.mark.parametrize(("connector", "rule", "text"), BROKEN, ids=[f"{one[0].__name__}-{one[2]}" for one in BROKEN])
 def test_a_violation_is_detected(connector: type[SourceConnector], rule: str, text: str) -> None:
-    failed = found(connector, only=rule, poll_within=0.2)
+    # These two end by the time that is up, and the fewer the seconds, the sooner.
+    within = {"poll_within": 0.2} if connector is HANGING else {"records_within": 1.0} if connector is LOSING else {}
+    failed = found(connector, only=rule, **within)
     assert text in failed.get(rule, "nothing"), failed
 
 
