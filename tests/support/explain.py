@@ -35,7 +35,7 @@ def install() -> None:
     """Notice what tests start and create from now on. Called once, in each pytest process."""
     _after(Herder, "__init__", _herders.add)
     _after(ConnectClient, "__init__", _clients.add)
-    _after(BackgroundProcess, "start", _started.append)
+    _after(BackgroundProcess, "start", _start)
     stop = BackgroundProcess.stop
 
     def stopped(self: BackgroundProcess, *arguments: Any, **keywords: Any) -> bool:
@@ -45,6 +45,12 @@ def install() -> None:
         return stop(self, *arguments, **keywords)
 
     BackgroundProcess.stop = stopped  # type: ignore[method-assign]
+
+
+def _start(process: BackgroundProcess) -> None:
+    """Notice a process once, however often a test starts it again."""
+    if process not in _started:
+        _started.append(process)
 
 
 def _after(kind: type[Any], name: str, then: Callable[[Any], object]) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import subprocess
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -65,16 +67,27 @@ class SluicewayInThreads:
 
 def started(command: list[str]) -> subprocess.Popen[str]:
     """Start a command that moves connectors, whose output ``completed`` shows."""
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    shows_stacks = {**os.environ, "PYTHONFAULTHANDLER": "1"}
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=shows_stacks)
 
 
 def completed(move: subprocess.Popen[str], command: list[str]) -> None:
     """Wait for the end of a move. If it failed because of a kill, and undid what it had done, the command must succeed now."""
-    said = move.communicate(timeout=LIMIT)[0]
+    said = _output(move)
     if move.returncode != 0:
         again = started(command)
-        said += again.communicate(timeout=LIMIT)[0]
+        said += _output(again)
         assert again.returncode == 0, said
+
+
+def _output(move: subprocess.Popen[str]) -> str:
+    """Return what a command has said once it ends."""
+    try:
+        return move.communicate(timeout=LIMIT)[0]
+    except subprocess.TimeoutExpired:
+        os.kill(move.pid, signal.SIGABRT)  # shows where it waits
+        said = move.communicate(timeout=LIMIT)[0]
+        raise AssertionError(f"The command has not ended within {LIMIT:g} s:\n{said}") from None
 
 
 def lines_of(path: Path) -> list[str]:
