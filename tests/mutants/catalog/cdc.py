@@ -51,6 +51,7 @@ MUTANTS = (
         "SET max_sort_length = {SORTED_BYTES}, sort_buffer_size",
         "SET sort_buffer_size",
         "Rows with long keys are lost, because the server sorts keys by their beginnings.",
+        tests=("tests/cdc/test_keys.py::test_each_row_with_a_long_key_or_a_document_is_read_once",),
     ),
     Mutant(
         "cdc-server-ends",
