@@ -27,6 +27,15 @@ _MYSQL = {
 _CATALOG = {"iceberg.catalog.type": "rest", "iceberg.catalog.uri": "https://catalog:8181", "iceberg.tables": "shop.orders"}
 _DELTA = {"delta.path": "s3://lake", "delta.tables": "shop.orders"}
 
+_SEARCH = {
+    "topics": "products",
+    **_JSON,
+    "key.converter": "org.apache.kafka.connect.storage.StringConverter",
+    "connection.url": "https://search:9200",
+    "connection.username": "kafka",
+    "connection.password": "${file:/run/secrets/search:password}",
+}
+
 #: The class and options of an example, by the connector's page.
 EXAMPLES: dict[str, dict[str, str]] = {
     "AvroFileSink": {"connector.class": "AvroFileSink", **_FILES},
@@ -42,6 +51,12 @@ EXAMPLES: dict[str, dict[str, str]] = {
     "DeltaCompaction": {"connector.class": "DeltaCompaction", **_DELTA},
     "DeltaSink": {"connector.class": "DeltaSink", "topics": "orders", **_DELTA, "delta.tables.auto-create-enabled": "true"},
     "DeltaSource": {"connector.class": "DeltaSource", **_DELTA},
+    "ElasticsearchSinkConnector": {
+        "connector.class": "io.confluent.connect.elasticsearch.ElasticsearchSinkConnector",
+        **_SEARCH,
+        "behavior.on.null.values": "delete",
+        "write.method": "upsert",
+    },
     "FileStreamSinkConnector": {"connector.class": "FileStreamSink", "topics": "orders", "file": "/data/orders.txt"},
     "FileStreamSourceConnector": {"connector.class": "FileStreamSource", "topic": "app-log", "file": "/var/log/app.log"},
     "GcsSinkConnector": {
@@ -104,6 +119,11 @@ EXAMPLES: dict[str, dict[str, str]] = {
     "MockSinkConnector": {"connector.class": "MockSink", "topics": "orders"},
     "MockSourceConnector": {"connector.class": "MockSource"},
     "MySqlConnector": {"connector.class": "io.debezium.connector.mysql.MySqlConnector", **_MYSQL},
+    "OpensearchSinkConnector": {
+        "connector.class": "io.aiven.kafka.connect.opensearch.OpensearchSinkConnector",
+        **_SEARCH,
+        "behavior.on.null.values": "delete",
+    },
     "OrcSink": {"connector.class": "OrcSink", **_FILES},
     "ParquetSink": {"connector.class": "ParquetSink", **_FILES},
     "PostgresConnector": {

@@ -66,6 +66,8 @@ _BUILT_IN = {
         "ParquetSink": "sluiceway.connectors.files.classes:ParquetSinkConnector",
         "S3Sink": "sluiceway.connectors.files.classes:S3SinkConnector",
         "TextSink": "sluiceway.connectors.files.classes:TextSinkConnector",
+        "ElasticsearchSink": "sluiceway.connectors.search:ElasticsearchSinkConnector",
+        "OpenSearchSink": "sluiceway.connectors.search:OpenSearchSinkConnector",
         "FileStreamSource": "sluiceway.connectors.file.source:FileStreamSourceConnector",
         "FileStreamSink": "sluiceway.connectors.file.sink:FileStreamSinkConnector",
         "IcebergCompaction": "sluiceway.connectors.iceberg:IcebergCompactionConnector",

@@ -17,6 +17,7 @@ from support.docs_pages import ON_THE_DEMO, Shell, run_page
 from support.guard import Guard
 from support.mariadb import MariaDbServer
 from support.postgres import PostgresServer
+from support.search import SearchServer
 from support.stack import START, RunningStack, end
 
 pytestmark = [pytest.mark.airflow, pytest.mark.long, pytest.mark.timeout(2400)]
@@ -53,8 +54,17 @@ def shell(stack: RunningStack, running_demo: None, tmp_path: Path) -> Iterator[S
         stack.connect.delete(name)
 
 
+@pytest.fixture(scope="module")
+def search_server() -> Iterator[None]:
+    """The OpenSearch that a page starts with Docker, on the page's port."""
+    with SearchServer(docker_stand_in.SEARCH_PORT):
+        yield
+
+
 @pytest.mark.parametrize("page", ON_THE_DEMO)
-def test_a_guide_on_the_demo(shell: Shell, page: str) -> None:
+def test_a_guide_on_the_demo(shell: Shell, page: str, request: pytest.FixtureRequest) -> None:
+    if page == "how-to/write-to-a-search-index.md":
+        request.getfixturevalue("search_server")
     run_page(page, shell)
 
 

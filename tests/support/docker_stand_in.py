@@ -11,7 +11,7 @@ import sys
 from support.database import HOST, PASSWORD, USER
 
 #: The page's ports, and what its PostgreSQL's user has for a password.
-POSTGRES_PORT, MARIADB_PORT = 5433, 3307
+POSTGRES_PORT, MARIADB_PORT, SEARCH_PORT = 5433, 3307, 9200
 POSTGRES_USER, POSTGRES_PASSWORD = "postgres", "secret"
 
 

@@ -37,6 +37,7 @@ ON_THE_DEMO = (
     "how-to/write-connectors.md",
     "how-to/write-files.md",
     "how-to/write-to-a-database.md",
+    "how-to/write-to-a-search-index.md",
 )
 #: Pages that tests/airflow/test_docs_pages.py runs.
 RUN = (

@@ -18,6 +18,7 @@ NAMED = {
     **dict.fromkeys(("Hdfs", "Hdfs3"), "HDFS"),
     **{name: name for name in ("Parquet", "Orc", "Iceberg", "Delta", "Jdbc", "S3", "Gcs", "Csv")},
     **{"AvroFile": "Avro", "JsonFile": "JSON", "Text": "text", "FileStream": "lines of a file", "AzureBlobStorage": "Azure"},
+    **{"Elasticsearch": "Elasticsearch", "Opensearch": "OpenSearch"},
     **{"MariaDb": "MariaDB", "MySql": "MySQL", "Postgres": "PostgreSQL", "Mirror": "MirrorSource", "Spark": "Spark"},
 }
 """A word of README's table for each connector, by its alias without Source, Sink, or Connector at the end."""

@@ -1,5 +1,6 @@
 """The public API for authors of connectors, converters and transforms. Other modules may change at any time."""
 
+from sluiceway.api.batch_sink import DONE, BatchLimits, BatchSinkTask, Outcome, WriteResult
 from sluiceway.api.columns import (
     Column,
     ColumnBatch,
@@ -44,8 +45,11 @@ from sluiceway.api.task import (
 from sluiceway.api.transform import ConnectRecord, KeyOrValueTransform, Predicate, Resolved, Transform
 
 __all__ = [
+    "DONE",
     "ENCODED",
     "NULL",
+    "BatchLimits",
+    "BatchSinkTask",
     "Column",
     "ColumnBatch",
     "ColumnDecoder",
@@ -71,6 +75,7 @@ __all__ = [
     "OffsetStorageReader",
     "OffsetTarget",
     "OffsetTargetKind",
+    "Outcome",
     "Partition",
     "Predicate",
     "Refusal",
@@ -96,5 +101,6 @@ __all__ = [
     "TopicPartition",
     "TransactionContext",
     "Transform",
+    "WriteResult",
     "row_form",
 ]

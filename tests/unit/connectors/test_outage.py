@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sluiceway.connectors.outage import Outage
+from sluiceway.api.outage import Outage
 from sluiceway.errors import ConnectError, RetriableError
 
 

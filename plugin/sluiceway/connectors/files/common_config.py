@@ -7,12 +7,12 @@ from collections.abc import Collection
 from dataclasses import replace
 from zoneinfo import ZoneInfo
 
+from sluiceway.api.outage import UNREACHABLE_MS
 from sluiceway.config.definition import ConfigDef, ConfigKey, ConfigValue, Importance, Type
 from sluiceway.config.validators import Check, EachOf, EnumText, NonEmptyString, OneOf, Range
 from sluiceway.connectors.files import keys
 from sluiceway.connectors.files.partitioners.path_format import path_formatter
 from sluiceway.connectors.null_values import replace_nulls
-from sluiceway.connectors.outage import UNREACHABLE_MS
 from sluiceway.errors import ConfigError
 
 PARTITIONERS = ("DefaultPartitioner", "FieldPartitioner", "TimeBasedPartitioner", "DailyPartitioner", "HourlyPartitioner")

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from zoneinfo import ZoneInfo
 
+from sluiceway.api.outage import UNREACHABLE_MS
 from sluiceway.config.definition import ConfigDef, ConfigValue, ValidatedValue
 from sluiceway.connectors.files import keys
 from sluiceway.connectors.files.common_config import extractor_name, simple_name
@@ -18,7 +19,6 @@ from sluiceway.connectors.files.rotation import RotationLimits
 from sluiceway.connectors.files.store import Store
 from sluiceway.connectors.files.store_config import CONFLUENT_FORMATS
 from sluiceway.connectors.null_values import REPLACE_NULLS
-from sluiceway.connectors.outage import UNREACHABLE_MS
 from sluiceway.errors import ConfigError
 
 Values = Mapping[str, ConfigValue]

@@ -12,6 +12,7 @@ from typing import ClassVar
 
 from sluiceway.api import SinkRecord, SinkTask, TopicPartition
 from sluiceway.api.columns import ColumnBatch
+from sluiceway.api.outage import Outage
 from sluiceway.connectors.files import keys
 from sluiceway.connectors.files.filesystem import FileSystem, StorageError
 from sluiceway.connectors.files.formats import Format, format_named
@@ -21,7 +22,6 @@ from sluiceway.connectors.files.hive.table import TableLayout, partition_columns
 from sluiceway.connectors.files.options import FileOptions, SinkKind
 from sluiceway.connectors.files.partition_writer import PartitionWriter
 from sluiceway.connectors.files.record_writer import RecordWriter
-from sluiceway.connectors.outage import Outage
 from sluiceway.errors import ConnectError, FencedError, RetriableError
 
 log = logging.getLogger(__name__)

@@ -9,7 +9,7 @@ from itertools import groupby
 
 from sluiceway.api import SinkRecord, SinkTaskContext, TopicPartition
 from sluiceway.api.columns import ColumnBatch, NotColumnar, RowFormReason
-from sluiceway.connectors.outage import Outage
+from sluiceway.api.outage import Outage
 from sluiceway.connectors.tables.config import TableOptions
 from sluiceway.connectors.tables.positions import Positions
 from sluiceway.connectors.tables.routing import Router

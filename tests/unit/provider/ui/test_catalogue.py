@@ -31,7 +31,7 @@ def test_every_built_in_plugin_has_a_line_and_each_connector_a_system(plugin: di
 @pytest.mark.parametrize(
     ("name", "system"),
     [
-        ("io.confluent.connect.elasticsearch.ElasticsearchSinkConnector", "Elasticsearch"),
+        ("io.confluent.connect.elasticsearch.ElasticsearchSinkConnector", "OpenSearch and Elasticsearch"),
         ("com.snowflake.kafka.connector.SnowflakeSinkConnector", "Snowflake"),
         ("io.example.BigTableSource", "Big Table"),
         ("io.debezium.connector.sqlserver.SqlServerConnector", "SQL Server"),

@@ -6,6 +6,7 @@ import functools
 from collections.abc import Callable, Mapping, Sequence
 
 from sluiceway.api import SinkRecord, TopicPartition
+from sluiceway.api.outage import UNREACHABLE_MS
 from sluiceway.config.definition import ConfigDef, ConfigKey, ConfigValue, Importance, Type, ValidatedValue
 from sluiceway.config.validators import Check, EnumText, Range
 from sluiceway.connectors.jdbc.connection_keys import (
@@ -21,7 +22,6 @@ from sluiceway.connectors.jdbc.sink.connector import JdbcSinkConnector
 from sluiceway.connectors.jdbc.sink.task import JdbcSinkTask
 from sluiceway.connectors.jdbc.url import CONNECTION_URL
 from sluiceway.connectors.null_values import REPLACE_NULLS, replace_nulls
-from sluiceway.connectors.outage import UNREACHABLE_MS
 from sluiceway.errors import ConfigError
 
 USERNAME = "connection.username"

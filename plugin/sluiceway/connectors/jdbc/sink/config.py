@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from typing import TypeVar
 from zoneinfo import ZoneInfo
 
+from sluiceway.api.outage import UNREACHABLE_MS
 from sluiceway.config.definition import ConfigKey, ConfigValue, Importance, Type, ValidatedValue
 from sluiceway.config.validators import EnumText, NonEmptyString, Range
 from sluiceway.connectors import own_tables
 from sluiceway.connectors.jdbc.connection_keys import CONNECTION, DB_TIMEZONE_KEY, QUOTE_SQL_IDENTIFIERS_KEY, ConnectionSettings
 from sluiceway.connectors.null_values import REPLACE_NULLS, replace_nulls
-from sluiceway.connectors.outage import UNREACHABLE_MS
 from sluiceway.errors import ConfigError
 
 INSERT_MODE = "insert.mode"

@@ -8,9 +8,9 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import NoReturn
 
 from sluiceway.api import ColumnBatch, NotColumnar, RowFormReason, SinkRecord, SinkTask, TopicPartition
+from sluiceway.api.outage import Outage
 from sluiceway.connectors.jdbc.sink.config import MAX_RETRIES, SinkOptions
 from sluiceway.connectors.jdbc.sink.session import Session, WriteError
-from sluiceway.connectors.outage import Outage
 from sluiceway.errors import ConnectError, FencedError, RetriableError
 
 log = logging.getLogger(__name__)

@@ -7,9 +7,9 @@ import functools
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from sluiceway.api.outage import UNREACHABLE_MS
 from sluiceway.config.definition import ConfigDef, ConfigKey, ConfigValue, Importance, Type
 from sluiceway.config.validators import EnumText, NonEmptyList, Range
-from sluiceway.connectors.outage import UNREACHABLE_MS
 from sluiceway.connectors.tables.config import ID_COLUMNS, TABLES, keys_below
 from sluiceway.connectors.tables.source.store import Selection
 from sluiceway.errors import ConfigError

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from sluiceway.api import SourceColumns, SourceRecord, SourceTask
-from sluiceway.connectors.outage import Outage
+from sluiceway.api.outage import Outage
 from sluiceway.connectors.tables.source.format import SourceFormat
 from sluiceway.errors import RetriableError
 

@@ -1,0 +1,119 @@
+"""The typed options of a search sink, from the keys of Confluent's or Aiven's connector."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from sluiceway.api import BatchLimits
+from sluiceway.connectors.search.names import index_name
+
+TOPIC_PLACEHOLDER = "${topic}"
+URL = "connection.url"
+
+
+class NullValues(enum.Enum):
+    """What a record without a value does (``behavior.on.null.values``)."""
+
+    IGNORE = "ignore"
+    DELETE = "delete"
+    FAIL = "fail"
+
+
+class Malformed(enum.Enum):
+    """What becomes of a document that the server refuses (``behavior.on.malformed.documents``)."""
+
+    IGNORE = "ignore"
+    WARN = "warn"
+    FAIL = "fail"
+
+
+class Ids(enum.Enum):
+    """Where a document's id comes from."""
+
+    KEY = "record.key"
+    OFFSET = "topic.partition.offset"
+    NONE = "none"
+
+
+@dataclass(frozen=True, slots=True)
+class Tls:
+    """Trust and key stores of https connections, by the keys below a prefix, such as ``ssl.truststore.location``."""
+
+    keys: Mapping[str, str | None] = field(repr=False, default_factory=dict)
+    prefix: str = ""
+    trust_all: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """How the servers are reached; times in seconds. The repr shows no password."""
+
+    urls: tuple[str, ...]
+    user: str | None = None
+    password: str | None = field(default=None, repr=False)
+    connect_timeout: float = 1.0
+    read_timeout: float = 3.0
+    compressed: bool = False
+    proxy: str | None = field(default=None, repr=False)
+    tls: Tls = field(default_factory=Tls)
+
+
+@dataclass(frozen=True, slots=True)
+class DataStream:
+    """The data stream of a topic. ``name`` may contain ``${topic}``."""
+
+    name: str
+    timestamp_fields: tuple[str, ...] = ()
+    template: str | None = None
+    """The index template that must exist, or is made; None: the server has one for this name."""
+
+
+@dataclass(frozen=True, slots=True)
+class SearchOptions:
+    """The values of a search sink's config."""
+
+    server: Server
+    limits: BatchLimits
+    ids: Ids = Ids.KEY
+    ids_of_ignored_keys: Ids = Ids.OFFSET
+    """The ids in topics whose keys are ignored."""
+    topics_without_keys: frozenset[str] = frozenset()
+    schemas: bool = True
+    topics_without_schemas: frozenset[str] = frozenset()
+    compact_maps: bool = True
+    replace_nulls: bool = True
+    upsert: bool = False
+    nulls: NullValues = NullValues.IGNORE
+    malformed: Malformed = Malformed.FAIL
+    drop_invalid: bool = False
+    version_header: str | None = None
+    resources: Mapping[str, str] = field(default_factory=dict)
+    """Indexes, aliases, or data streams of topics, which exist already."""
+    resources_are_streams: bool = False
+    stream: DataStream | None = None
+    routing: str | None = None
+    """A JSON pointer into the value, or the text ``key``."""
+    indexes: Mapping[str, str] = field(default_factory=dict)
+    """Indexes of topics that are not named after them; they are made."""
+
+    def ids_of(self, topic: str) -> Ids:
+        """Return where the ids of a topic's documents come from."""
+        return self.ids_of_ignored_keys if topic in self.topics_without_keys else self.ids
+
+    def uses_schema(self, topic: str) -> bool:
+        return self.schemas and topic not in self.topics_without_schemas
+
+    @property
+    def writes_streams(self) -> bool:
+        return self.stream is not None or self.resources_are_streams
+
+    def target_of(self, topic: str) -> str:
+        """Return the index, alias, or data stream of a topic."""
+        named = self.resources.get(topic) or self.indexes.get(topic)
+        if named is not None:
+            return named
+        if self.stream is not None:
+            return self.stream.name.replace(TOPIC_PLACEHOLDER, index_name(topic))
+        return index_name(topic)

@@ -1,0 +1,130 @@
+"""Sinks whose system answers for each record, and the search sinks."""
+
+from mutants.mutant import Mutant
+
+_KIT, _TASK, _DOCUMENTS = "api/batch_sink.py", "connectors/search/task.py", "connectors/search/documents.py"
+_TESTS = ("tests/unit/connectors/search",)
+_KIT_TESTS = ("tests/unit/api/test_batch_sink.py",)
+
+MUTANTS = (
+    Mutant(
+        "batch-repeat-done",
+        _KIT,
+        "            if _position(record) in self._done:\n",
+        "            if False:\n",
+        "What a system has taken is written again with what it has not.",
+        tests=_KIT_TESTS,
+    ),
+    Mutant(
+        "batch-order",
+        _KIT,
+        "(key is not None and key in behind)",
+        "False",
+        "An older record of a key is written after a newer one.",
+        tests=_KIT_TESTS,
+    ),
+    Mutant(
+        "batch-retry-lost",
+        _KIT,
+        "        if left:\n            raise",
+        "        if False:\n            raise",
+        "Records that a busy system has not taken are lost.",
+        tests=_KIT_TESTS,
+    ),
+    Mutant(
+        "batch-refused-lost",
+        _KIT,
+        "        reporter.report(record, error)\n        self._done",
+        "        self._done",
+        "Refused records are not in the dead letter queue.",
+        tests=_KIT_TESTS,
+    ),
+    Mutant(
+        "batch-endless",
+        _KIT,
+        "self._attempts > self.limits.retries",
+        "False",
+        "A system that takes nothing is asked for ever.",
+        tests=_KIT_TESTS,
+    ),
+    Mutant(
+        "batch-size",
+        _KIT,
+        "size + bytes_ > self.limits.size",
+        "False",
+        "Requests are larger than the system takes.",
+        tests=_KIT_TESTS,
+    ),
+    Mutant(
+        "batch-results",
+        _KIT,
+        "        if len(results) != len(batch):\n",
+        "        if False:\n",
+        "A task that forgets results loses records.",
+        tests=_KIT_TESTS,
+    ),
+    Mutant(
+        "search-version",
+        _DOCUMENTS,
+        '            meta["version"] = record.original_kafka_offset\n',
+        '            meta["version"] = 1\n',
+        "A record that comes again replaces a newer document.",
+        tests=_TESTS,
+    ),
+    Mutant(
+        "search-delete-version",
+        _DOCUMENTS,
+        '        if not options.upsert:\n            self._version(meta, record)\n        return Action(_lines("delete"',
+        '        return Action(_lines("delete"',
+        "A tombstone that comes again deletes a newer document.",
+        tests=_TESTS,
+    ),
+    Mutant(
+        "search-conflict",
+        _TASK,
+        "return DONE if item.versioned else WriteResult(Outcome.RETRY,",
+        "return DONE if True else WriteResult(Outcome.RETRY,",
+        "An update that met another writer is lost.",
+        tests=_TESTS,
+    ),
+    Mutant(
+        "search-busy",
+        _TASK,
+        "        if is_busy(status) or kind in _LATER:\n",
+        "        if False:\n",
+        "Documents that a full queue refuses are taken for bad ones.",
+        tests=_TESTS,
+    ),
+    Mutant(
+        "search-missing-index",
+        _TASK,
+        "        if kind in _NOBODYS:\n",
+        "        if False:\n",
+        "All records go to the dead letter queue because an index is missing.",
+        tests=_TESTS,
+    ),
+    Mutant(
+        "search-answers",
+        _TASK,
+        "        if len(answers) != len(items):\n",
+        "        if False:\n",
+        "A document that the server does not mention is taken for written.",
+        tests=_TESTS,
+    ),
+    Mutant(
+        "search-date",
+        _DOCUMENTS,
+        "    if schema.name == DATE:\n",
+        "    if False:\n",
+        "Dates are days, which the server takes for milliseconds.",
+        tests=_TESTS,
+    ),
+    Mutant(
+        "search-trust",
+        "connectors/search/client.py",
+        "    elif (tls.keys.get(",
+        "    elif True or (tls.keys.get(",
+        "A certificate of any host is trusted.",
+        tests=_TESTS,
+    ),
+)
