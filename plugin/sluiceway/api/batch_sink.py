@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import abc
 import enum
-from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Generic, NamedTuple, TypeVar
 
 from sluiceway.api.outage import Outage
 from sluiceway.api.records import SinkRecord, TopicPartition
-from sluiceway.api.task import SinkTask
+from sluiceway.api.task import SinkTask, SinkTaskContext
 from sluiceway.backoff import Backoff
 from sluiceway.errors import ConnectError, DataError, RetriableError
 
 Item = TypeVar("Item")
 
-_Position = tuple[str, int, int]
+_Position = tuple[str, int, int, int]  # topic, partition, offset, and the number among the records of one message
+_Pending = tuple[SinkRecord, Item, _Position]
 
 
 class Outcome(enum.Enum):
@@ -37,6 +39,7 @@ class WriteResult(NamedTuple):
 
 
 DONE = WriteResult(Outcome.DONE)
+_MISSING = (FileNotFoundError, PermissionError)  # of a file or a right, which waiting does not bring
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,8 +73,8 @@ class BatchSinkTask(SinkTask, Generic[Item]):
 
     limits: BatchLimits = BatchLimits()
 
-    def initialize(self, context: object) -> None:
-        super().initialize(context)  # type: ignore[arg-type]
+    def initialize(self, context: SinkTaskContext) -> None:
+        super().initialize(context)
         self._done: set[_Position] = set()
         self._throttled = 0.0
         self._attempts = 0
@@ -87,7 +90,7 @@ class BatchSinkTask(SinkTask, Generic[Item]):
         """Write the items of a request, and return the outcome of each, in the same order.
 
         Raise OSError if the system cannot be reached or does not answer: all of them are written again. What else is raised fails
-        the task, as for wrong credentials.
+        the task, as for wrong credentials; so do FileNotFoundError and PermissionError.
         """
 
     def size_of(self, item: Item) -> int:
@@ -102,14 +105,17 @@ class BatchSinkTask(SinkTask, Generic[Item]):
         return None
 
     def put(self, records: Sequence[SinkRecord]) -> None:
-        for batch in self._batches(records):
+        positions = _positions(records)
+        for batch in self._batches(records, positions):
             try:
-                results = self.write([item for _record, item in batch])
+                results = self.write([item for _record, item, _position in batch])
+            except _MISSING:
+                raise
             except OSError as error:
                 raise self._unreachable(error) from error
             self._system_answered()
             self._take(batch, results)
-        self._done.difference_update(map(_position, records))
+        self._done.difference_update(positions)
 
     def close(self, partitions: Collection[TopicPartition]) -> None:
         """Forget what was done in a put that has not ended. Subclasses that override this call it."""
@@ -120,17 +126,25 @@ class BatchSinkTask(SinkTask, Generic[Item]):
         """Return ``sink-throttled-ms``: the milliseconds that the system made the task wait. Subclasses may add others."""
         return {"sink-throttled-ms": self._throttled * 1000}
 
-    def _batches(self, records: Sequence[SinkRecord]) -> Iterator[list[tuple[SinkRecord, Item]]]:
+    def refused(self, record: SinkRecord, error: ConnectError) -> None:
+        """Handle a record that can never be written. By default it is reported; without a reporter, the error is raised."""
+        reporter = self.context.errant_record_reporter
+        if reporter is None:
+            raise error
+        reporter.report(record, error)
+
+    def _batches(self, records: Sequence[SinkRecord], positions: Sequence[_Position]) -> Iterator[list[_Pending[Item]]]:
         """Yield the records that are left to do with their items, as many as a request may have."""
-        batch: list[tuple[SinkRecord, Item]] = []
+        batch: list[_Pending[Item]] = []
         size = 0
-        for record in records:
-            if _position(record) in self._done:
+        for record, position in zip(records, positions, strict=True):
+            if position in self._done:
                 continue
             try:
                 item = self.prepare(record)
             except DataError as error:
-                self._refuse(record, error)
+                self.refused(record, error)
+                self._done.add(position)
                 continue
             if item is None:
                 continue
@@ -139,17 +153,20 @@ class BatchSinkTask(SinkTask, Generic[Item]):
             if batch and (full or len(batch) >= self.limits.records):
                 yield batch
                 batch, size = [], 0
-            batch.append((record, item))
+            batch.append((record, item, position))
             size += bytes_
         if batch:
             yield batch
 
-    def _take(self, batch: Sequence[tuple[SinkRecord, Item]], results: Sequence[WriteResult]) -> None:
+    def _take(self, batch: Sequence[_Pending[Item]], results: Sequence[WriteResult]) -> None:
         """Note what is done, report what was refused, and raise RetriableError if some must be written again."""
-        if len(results) != len(batch):
-            raise ConnectError(f"{type(self).__name__}.write() returned {len(results)} results for {len(batch)} items.")
+        given = list(results) if isinstance(results, Iterable) else []
+        if len(given) != len(batch) or not all(isinstance(each, WriteResult) for each in given):
+            told = f"{len(given)} results" if isinstance(results, Iterable) else type(results).__name__
+            what = f"{type(self).__name__}.write()"
+            raise ConnectError(f"{what} must return a WriteResult for each of {len(batch)} items, but returned {told}.")
         reason, left, behind = "", 0, set[Hashable]()
-        for (record, item), result in zip(batch, results, strict=True):
+        for (record, item, position), result in zip(batch, given, strict=True):
             key = self.order_key(item)
             if result.outcome is Outcome.RETRY or (key is not None and key in behind):
                 left += 1
@@ -158,8 +175,8 @@ class BatchSinkTask(SinkTask, Generic[Item]):
                     behind.add(key)
                 continue
             if result.outcome is Outcome.REFUSED:
-                self._refuse(record, ConnectError(f"{_name(record)} was refused: {result.reason}"))
-            self._done.add(_position(record))
+                self.refused(record, ConnectError(f"{_name(record)} was refused: {result.reason}"))
+            self._done.add(position)
         if left:
             raise self._busy(left, len(batch), reason)
         self._attempts, self._backoff = 0, None
@@ -191,19 +208,18 @@ class BatchSinkTask(SinkTask, Generic[Item]):
         self.context.timeout(int(pause * 1000))
         return RetriableError(text)
 
-    def _refuse(self, record: SinkRecord, error: ConnectError) -> None:
-        """Report a record that can never be written; without a reporter, raise the error."""
-        reporter = self.context.errant_record_reporter
-        if reporter is None:
-            raise error
-        reporter.report(record, error)
-        self._done.add(_position(record))
 
-
-def _position(record: SinkRecord) -> _Position:
-    return record.original_topic, record.original_kafka_partition, record.original_kafka_offset
+def _positions(records: Sequence[SinkRecord]) -> list[_Position]:
+    """Return what tells the records of a put apart: a transform may have made several of one message."""
+    counts: Counter[tuple[str, int, int]] = Counter()
+    found: list[_Position] = []
+    for record in records:
+        message = record.original_topic, record.original_kafka_partition, record.original_kafka_offset
+        found.append((*message, counts[message]))
+        counts[message] += 1
+    return found
 
 
 def _name(record: SinkRecord) -> str:
-    topic, partition, offset = _position(record)
-    return f"The record {topic}-{partition} at offset {offset}"
+    topic, partition = record.original_topic_partition
+    return f"The record {topic}-{partition} at offset {record.original_kafka_offset}"

@@ -13,16 +13,23 @@ ABOUT = b'{"version": {"number": "2.19.6"}}'
 
 
 @contextmanager
-def serving(status: int = 200, body: bytes = ABOUT, login: str | None = None, tls: ssl.SSLContext | None = None) -> Iterator[str]:
-    """Run an HTTP server that always answers the same, to the right login, and yield its URL."""
+def serving(
+    status: int = 200, body: bytes = ABOUT, login: str | None = None, tls: ssl.SSLContext | None = None, path: str = "/"
+) -> Iterator[str]:
+    """Run an HTTP server that always answers the same, to the right login and for paths that begin so, and yield its URL.
+
+    Whatever else is asked for exists and is empty.
+    """
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             given = self.headers.get("Authorization")
             wanted = None if login is None else f"Basic {base64.b64encode(login.encode()).decode()}"
             allowed = wanted is None or given == wanted
-            self.send_response(status if allowed else 401)
-            content = body if allowed else b'{"error": "no such user"}'
+            answer, content = (status, body) if self.path.startswith(path) else (200, b"{}")
+            if not allowed:
+                answer, content = 401, b'{"error": "no such user"}'
+            self.send_response(answer)
             self.send_header("Content-Length", str(len(content)))
             self.send_header("Location", "http://elsewhere/")
             self.end_headers()

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
+from typing import Any, cast
 
 import pytest
 from hypothesis import given
@@ -72,9 +73,9 @@ class Sink(BatchSinkTask[SinkRecord]):
 
 
 def started(sink: Sink, reporter: Reporter | None = None) -> Context:
-    context = Context(reporter)
+    context: Any = Context(reporter)
     sink.initialize(context)
-    return context
+    return cast("Context", context)
 
 
 def records(*values: object, key: object = None, partition: int = 0) -> list[SinkRecord]:
@@ -200,8 +201,43 @@ def test_an_author_learns_of_a_missing_result() -> None:
 
     sink = Short()
     started(sink)
-    with pytest.raises(ConnectError, match=r"Short\.write\(\) returned 1 results for 2 items"):
+    with pytest.raises(
+        ConnectError, match=r"Short\.write\(\) must return a WriteResult for each of 2 items, but returned 1 results"
+    ):
         sink.put(records("a", "b"))
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 10])
+@pytest.mark.parametrize("script", [[], [DONE, BUSY, DONE, BUSY], [BAD, DONE, BAD]])
+def test_the_records_that_a_transform_made_of_one_message_are_all_written(size: int, script: list[WriteResult]) -> None:
+    sink, reporter = Sink(script, BatchLimits(records=size)), Reporter()
+    started(sink, reporter)
+    siblings = [SinkRecord("t", 0, offset, f"{offset}/{n}") for offset in range(3) for n in range(3)]
+    put_until_done(sink, siblings)
+    assert len(sink.written) + len(reporter.offsets) == len(siblings)
+
+
+@pytest.mark.parametrize("returned", [None, 3, (each for each in [DONE]), [Outcome.DONE], "d"])
+def test_what_is_no_list_of_results_is_named(returned: Any) -> None:
+    class Wrong(Sink):
+        def write(self, items: Sequence[SinkRecord]) -> Sequence[WriteResult]:
+            return cast("Sequence[WriteResult]", returned)
+
+    sink = Wrong()
+    started(sink)
+    if isinstance(returned, Iterator):
+        sink.put(records("a"))
+    else:
+        with pytest.raises(ConnectError, match=r"Wrong\.write\(\) must return a WriteResult"):
+            sink.put(records("a"))
+
+
+@pytest.mark.parametrize("error", [FileNotFoundError, PermissionError])
+def test_a_missing_file_or_right_is_no_outage(error: type[OSError]) -> None:
+    sink = Sink([error("a.pem")])
+    started(sink)
+    with pytest.raises(error):
+        sink.put(records("a"))
 
 
 OUTCOMES = st.lists(st.sampled_from([DONE, DONE, BUSY, BAD]), max_size=60)

@@ -4,26 +4,29 @@ from __future__ import annotations
 
 import gzip
 import logging
+import re
 import ssl
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
+from urllib.parse import quote
 
 import httpx
 import orjson
 
 from sluiceway import __version__
 from sluiceway.connectors.search.options import URL, Server, Tls
-from sluiceway.errors import ConfigError, ConnectError, DataError
+from sluiceway.errors import ConfigError, ConnectError, DataError, shortened
 from sluiceway.java.keystores import private_identity, read_store, store_type, trusted_certificates
 
-_TOO_MANY, _SERVER_ERROR = 429, 500
-LOGIN = frozenset((401, 403))
-"""The statuses of a login that is wrong, or that has no right."""
+_TOO_MANY, _SERVER_ERROR, _NOT_READY = 429, 500, frozenset((502, 503, 504))
+UNAUTHORIZED, FORBIDDEN = 401, 403
 
-_FILTER = "filter_path=items.*.status,items.*.error.type,items.*.error.reason,items.*.error.caused_by"
+_FILTER = "filter_path=error,items.*.status,items.*.error.type,items.*.error.reason,items.*.error.caused_by"
 _MOST_TEXT = 500
+
+T = TypeVar("T")
 
 logging.getLogger("httpx").setLevel(logging.WARNING)  # it would log each request
 
@@ -38,14 +41,15 @@ class UnreachableError(OSError):
 
 
 class RefusedError(ConnectError):
-    """The server refused a request as a whole. ``status`` is that of HTTP."""
+    """The server refused a request as a whole. ``status`` is that of HTTP, ``kind`` the type of its error."""
 
-    def __init__(self, status: int, message: str) -> None:
+    def __init__(self, status: int, message: str, kind: str = "") -> None:
         super().__init__(message)
         self.status = status
+        self.kind = kind
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return RefusedError, (self.status, str(self))
+        return RefusedError, (self.status, str(self), self.kind)
 
 
 class SearchClient:
@@ -57,14 +61,17 @@ class SearchClient:
         timeout = httpx.Timeout(server.read_timeout, connect=server.connect_timeout)
         login = None if server.user is None or server.password is None else (server.user, server.password)
         secure = any(url.startswith("https:") for url in self._urls)
-        self._http = httpx.Client(
-            auth=login,
-            timeout=timeout,
-            proxy=server.proxy,
-            trust_env=False,
-            verify=tls_context(server.tls) if secure else False,
-            headers={"User-Agent": f"sluiceway/{__version__}"},
-        )
+        try:
+            self._http = httpx.Client(
+                auth=login,
+                timeout=timeout,
+                proxy=server.proxy,
+                trust_env=False,
+                verify=tls_context(server.tls) if secure else False,
+                headers={"User-Agent": f"sluiceway/{__version__}"},
+            )
+        except (httpx.InvalidURL, UnicodeError):
+            raise ConfigError(f"{URL}, the login, or the proxy has characters that HTTP cannot send.") from None
 
     def close(self) -> None:
         self._http.close()
@@ -84,8 +91,12 @@ class SearchClient:
             body = gzip.compress(body, 1)
             headers["Content-Encoding"] = "gzip"
         answer = self._call("POST", f"/_bulk?{_FILTER}", content=body, headers=headers)
-        items = _parsed(answer).get("items", [])
-        return [_item(next(iter(each.values()))) for each in items]
+        found = _parsed(answer, self._urls[0])
+        try:
+            return [_item(next(iter(each.values()))) for each in found["items"]]
+        except (AttributeError, KeyError, StopIteration, TypeError) as error:
+            text = f"{self._urls[0]} gave no answer of the bulk API: {shortened(answer.text, _MOST_TEXT)}"
+            raise RefusedError(answer.status_code, text) from error
 
     def mapping_of(self, index: str) -> dict[str, Any] | None:
         """Return the fields that an index, or the indexes of an alias, define; None if there is no such index."""
@@ -96,8 +107,11 @@ class SearchClient:
                 return None
             raise
         fields: dict[str, Any] = {}
-        for each in found.values():
-            fields.update(each.get("mappings", {}).get("properties", {}))
+        try:
+            for each in found.values():
+                fields.update(each.get("mappings", {}).get("properties", {}))
+        except (AttributeError, TypeError) as error:
+            raise RefusedError(httpx.codes.OK, f"{self._urls[0]} gave no mappings of {index}.") from error
         return fields
 
     def create_index(self, index: str, mappings: dict[str, Any] | None) -> None:
@@ -108,10 +122,10 @@ class SearchClient:
         """Define fields of an index."""
         self._json("PUT", f"/{_path(index)}/_mapping", mappings)
 
-    def has(self, path: str) -> bool:
-        """Return whether something stands at a path, such as ``/_data_stream/logs-a-b``."""
+    def has(self, kind: str, name: str) -> bool:
+        """Return whether there is a ``_data_stream`` or an ``_index_template`` with this name."""
         try:
-            self._json("GET", path)
+            self._json("GET", f"/{kind}/{_path(name)}")
         except RefusedError as error:
             if error.status == httpx.codes.NOT_FOUND:
                 return False
@@ -123,8 +137,8 @@ class SearchClient:
         self._unless_there("PUT", f"/_data_stream/{_path(name)}", None)
 
     def create_template(self, name: str, pattern: str) -> None:
-        """Create the index template of data streams."""
-        template = {"index_patterns": [pattern], "data_stream": {}, "priority": 100}
+        """Create the index template of a data stream. Its pattern must match nothing else, which could not be an index then."""
+        template = {"index_patterns": [pattern], "data_stream": {}, "priority": 200}
         fields = {"properties": {"@timestamp": {"type": "date"}}}
         self._json("PUT", f"/_index_template/{_path(name)}", {**template, "template": {"mappings": fields}})
 
@@ -137,7 +151,7 @@ class SearchClient:
 
     def _json(self, method: str, path: str, body: dict[str, Any] | None = None) -> dict[str, Any]:
         content = None if body is None else orjson.dumps(body)
-        return _parsed(self._call(method, path, content=content, headers={"Content-Type": "application/json"}))
+        return _parsed(self._call(method, path, content=content, headers={"Content-Type": "application/json"}), self._urls[0])
 
     def _call(self, method: str, path: str, **request: Any) -> httpx.Response:
         """Return the answer of a server that answers. Raises UnreachableError, and RefusedError."""
@@ -145,31 +159,50 @@ class SearchClient:
         for _ in range(len(self._urls)):
             try:
                 answer = self._http.request(method, self._urls[0] + path, **request)
-            except httpx.TransportError as error:
-                if _is_untrusted(error):
-                    raise RefusedError(0, f"{self._urls[0]} cannot be trusted: {error}. {self._trust_advice}") from error
-                problem = f"{type(error).__name__}: {error}"
-                self._urls.append(self._urls.pop(0))
-                continue
-            if is_busy(answer.status_code):
-                raise UnreachableError(f"{self._urls[0]} is not ready: HTTP {answer.status_code} {_text_of(answer)}")
-            if answer.is_error or answer.is_redirect:
-                raise RefusedError(answer.status_code, self._refusal(answer))
-            return answer
-        raise UnreachableError(f"No answer from {', '.join(sorted(self._urls))}: {problem}")
+            except (httpx.InvalidURL, UnicodeError) as error:
+                raise RefusedError(0, f"{self._urls[0]} is no address: {error}") from error
+            except httpx.RequestError as error:
+                if (lasting := self._lasting(error)) is not None:
+                    raise RefusedError(0, f"{self._urls[0]} cannot be used: {error}. {lasting}") from error
+                problem = self._told(error)
+            else:
+                kind, text = _error_of(answer)
+                if answer.status_code not in _NOT_READY and not kind.endswith("_block_exception"):
+                    if answer.is_error or answer.is_redirect:
+                        raise RefusedError(answer.status_code, self._refusal(answer, kind, text), kind)
+                    return answer
+                problem = f"{self._urls[0]} is not ready: HTTP {answer.status_code} {text}"
+            self._urls.append(self._urls.pop(0))
+        raise UnreachableError(problem if len(self._urls) == 1 else f"No answer from {', '.join(sorted(self._urls))}: {problem}")
 
-    @property
-    def _trust_advice(self) -> str:
-        location = f"{self._server.tls.prefix}ssl.truststore.location"
-        return f"Name its authority's certificates with {location}, and a host in {URL} that its certificate has."
+    def _told(self, error: httpx.RequestError) -> str:
+        """Return what to say of a server that did not answer."""
+        text = f"{self._urls[0]} does not answer: {type(error).__name__}: {error}"
+        if isinstance(error, httpx.ReadTimeout):
+            return f"{text}. Raise read.timeout.ms if the server needs longer for a request."
+        return text if self._server.proxy is None else f"{text}. It was asked by the proxy of proxy.host."
 
-    def _refusal(self, answer: httpx.Response) -> str:
-        text = f"{self._urls[0]} answered with HTTP {answer.status_code}: {_text_of(answer)}"
-        if answer.status_code == httpx.codes.UNAUTHORIZED:
-            return f"{text}. Check connection.username and connection.password."
-        if answer.status_code == httpx.codes.FORBIDDEN:
-            return f"{text}. The user of connection.username needs the right to write to, and to create, the indexes."
-        return text
+    def _lasting(self, error: BaseException) -> str | None:
+        """Return what to do about a failure that waiting does not end; None if it may end."""
+        cause: BaseException | None = error
+        while cause is not None and not isinstance(cause, ssl.SSLError):
+            cause = cause.__cause__ or cause.__context__
+        if isinstance(cause, ssl.SSLCertVerificationError):
+            location = f"{self._server.tls.prefix}ssl.truststore.location"
+            return f"Name its authority's certificates with {location}, and a host in {URL} that its certificate has."
+        if isinstance(cause, ssl.SSLError) and cause.reason == "WRONG_VERSION_NUMBER":
+            return f"It does not speak TLS. Begin its URL in {URL} with http:// if that is meant."
+        return None
+
+    def _refusal(self, answer: httpx.Response, kind: str, text: str) -> str:
+        told = f"{self._urls[0]} answered with HTTP {answer.status_code}: {text}"
+        if answer.is_redirect:
+            return f"{told} It points to {answer.headers.get('location')}. Name the servers themselves in {URL}."
+        if answer.status_code == UNAUTHORIZED:
+            return f"{told}. Check connection.username and connection.password."
+        if answer.status_code == FORBIDDEN and kind in ("", "security_exception"):
+            return f"{told}. The user of connection.username needs the right to write to, and to create, the indexes."
+        return told
 
 
 def tls_context(tls: Tls) -> ssl.SSLContext:
@@ -179,8 +212,10 @@ def tls_context(tls: Tls) -> ssl.SSLContext:
     trusted = keys.get("ssl.truststore.location")
     if trusted:
         content = read_store(trusted, f"{tls.prefix}ssl.truststore.location")
-        is_pem = store_type(content) == "PEM"
-        pem = content.decode("ascii", "replace") if is_pem else trusted_certificates(content, keys.get(_TRUST), trusted)
+        if store_type(content) == "PEM":
+            pem = content.decode("ascii", "replace")
+        else:
+            pem = _of_prefix(tls.prefix, lambda: trusted_certificates(content, keys.get(_TRUST), trusted))
         try:
             context = ssl.create_default_context(cadata=pem)
         except ssl.SSLError as error:
@@ -203,7 +238,7 @@ def _load_identity(context: ssl.SSLContext, location: str, keys: dict[str, str],
     if store_type(content) == "PEM":
         pem = content
     else:
-        identity = private_identity(content, keys.get(_KEYSTORE), password, location)
+        identity = _of_prefix(prefix, lambda: private_identity(content, keys.get(_KEYSTORE), password, location))
         pem, password = f"{identity.key}{identity.chain}".encode(), None
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder, "identity.pem")
@@ -215,48 +250,53 @@ def _load_identity(context: ssl.SSLContext, location: str, keys: dict[str, str],
             raise ConfigError(f"{prefix}ssl.keystore.location", location, f"The key cannot be used: {error}") from error
 
 
-def _is_untrusted(error: BaseException) -> bool:
-    """Return whether a connection failed because of the server's certificate, which waiting does not change."""
-    cause: BaseException | None = error
-    while cause is not None and not isinstance(cause, ssl.SSLCertVerificationError):
-        cause = cause.__cause__ or cause.__context__
-    return cause is not None
+def _of_prefix(prefix: str, read: Callable[[], T]) -> T:
+    """Return what is read from a store; an error names the keys with their prefix."""
+    try:
+        return read()
+    except ConfigError as error:
+        raise ConfigError(re.sub(r"\bssl\.", f"{prefix}ssl.", str(error))) from error
 
 
 def _item(result: dict[str, Any]) -> tuple[int, str, str]:
-    error = result.get("error") or {}
+    """Return status, type, and reason of a document's answer. Raises KeyError and TypeError for one that is none."""
+    status, error = result["status"], result.get("error") or {}
+    if not isinstance(status, int):
+        raise TypeError("no status")
     if not isinstance(error, dict):
-        return result["status"], "", str(error)
+        return status, "", shortened(str(error), _MOST_TEXT)
     reason, cause = str(error.get("reason", "")), error.get("caused_by") or {}
     if isinstance(cause, dict) and cause.get("reason"):
         reason = f"{reason}: {cause['reason']}"
-    return result["status"], str(error.get("type", "")), reason[:_MOST_TEXT]
+    return status, str(error.get("type", "")), shortened(reason, _MOST_TEXT)
 
 
-def _parsed(answer: httpx.Response) -> dict[str, Any]:
+def _parsed(answer: httpx.Response, url: str) -> dict[str, Any]:
     try:
         found = orjson.loads(answer.content)
     except orjson.JSONDecodeError:
         found = None
     if not isinstance(found, dict):
-        raise RefusedError(answer.status_code, f"{answer.url.copy_with(userinfo=b'')} is no search server: {_text_of(answer)}")
+        raise RefusedError(
+            answer.status_code, f"{url} is no search server: {shortened(' '.join(answer.text.split()), _MOST_TEXT)}"
+        )
     return found
 
 
-def _text_of(answer: httpx.Response) -> str:
-    """Return the reason that an answer tells, cut."""
+def _error_of(answer: httpx.Response) -> tuple[str, str]:
+    """Return the type of the error that an answer tells, empty if it has none, and its text, cut."""
+    if answer.is_success:
+        return "", ""
     try:
         error = orjson.loads(answer.content)["error"]
-        text = error if isinstance(error, str) else f"{error['type']}: {error['reason']}"
+        kind, text = ("", error) if isinstance(error, str) else (str(error["type"]), f"{error['type']}: {error['reason']}")
     except (orjson.JSONDecodeError, KeyError, TypeError):
-        text = " ".join(answer.text.split())
-    return text[:_MOST_TEXT]
+        kind, text = "", " ".join(answer.text.split())
+    return kind, shortened(text, _MOST_TEXT)
 
 
 def _path(name: str) -> str:
     """Return a name as a step of a path. Raises DataError for one that would be another path."""
-    from urllib.parse import quote
-
     if not name or name in (".", ".."):
         raise DataError(f"{name!r} cannot be the name of an index.")
     return quote(name, safe="")

@@ -13,10 +13,13 @@ from urllib.parse import quote, urlsplit
 from sluiceway.api import BatchLimits
 from sluiceway.api.outage import UNREACHABLE_MS
 from sluiceway.config.definition import ConfigDef, ConfigKey, ConfigValue, Importance, Type, ValidatedValue
+from sluiceway.config.parsing import parse_list
 from sluiceway.config.password import Password
 from sluiceway.config.validators import Check, EnumText, Range
 from sluiceway.connectors.null_values import REPLACE_NULLS, replace_nulls
 from sluiceway.connectors.search.options import (
+    MALFORMED,
+    RESOURCES,
     TOPIC_PLACEHOLDER,
     URL,
     DataStream,
@@ -32,12 +35,10 @@ from sluiceway.errors import ConfigError
 USER = "connection.username"
 PASSWORD = "connection.password"  # noqa: S105 (a key's name)
 NULL_VALUES = "behavior.on.null.values"
-MALFORMED = "behavior.on.malformed.documents"
 KEY_IGNORE = "key.ignore"
 WRITE_METHOD = "write.method"
 INDEX_WRITE_METHOD = "index.write.method"
 RESOURCE_USAGE = "external.resource.usage"
-RESOURCES = "topic.to.external.resource.mapping"
 STREAM_TYPE = "data.stream.type"
 STREAM_DATASET = "data.stream.dataset"
 STREAM_ENABLED = "data.stream.enabled"
@@ -48,6 +49,13 @@ ROUTING_PATH = "routing.type.record.value.path"
 
 _CONNECTION, _SECURITY, _DATA, _BULK, _STREAM = "Connection", "Security", "Data Conversion", "Requests", "Data Streams"
 _KERBEROS = "kerberos."
+_SCHEMES = ("http", "https")
+_MOST = 2**31 - 1
+_MEGABYTE = 1024 * 1024
+_LEAST_PAUSE = 0.01  # seconds
+_ELASTIC_TLS = "elastic.https."
+_SECURITY_PROTOCOL = "elastic.security.protocol"
+_OF_STORES = (".location", ".password")
 
 _text = functools.partial(ConfigKey, type=Type.STRING)
 _flag = functools.partial(ConfigKey, type=Type.BOOLEAN)
@@ -57,24 +65,37 @@ _high, _medium, _low = Importance.HIGH, Importance.MEDIUM, Importance.LOW
 
 
 def _whole(name: str, default: int, low: int, group: str, doc: str) -> ConfigKey:
-    return ConfigKey(name=name, type=Type.LONG, default=default, validator=Range(low), importance=_low, group=group, doc=doc)
+    return ConfigKey(
+        name=name, type=Type.LONG, default=default, validator=Range(low, _MOST), importance=_low, group=group, doc=doc
+    )
 
 
 def _check_urls(name: str, value: ConfigValue) -> None:
+    if not value:
+        raise ConfigError(name, None, "needs the URL of a search server, such as https://search:9200")
     for url in value if isinstance(value, list) else []:
+        shown = None if "@" in url else url  # it may be a password
         try:
             parts = urlsplit(_with_scheme(url))
-            known = parts.scheme in ("http", "https") and parts.hostname and (parts.port or True)
+            known = parts.scheme in _SCHEMES and parts.hostname and (parts.port or True)
         except ValueError:
             known = False
         if not known:
-            raise ConfigError(name, url, "is not the URL of a search server, such as https://search:9200")
-        if parts.username is not None:
+            raise ConfigError(name, shown, "is not the URL of a search server, such as https://search:9200")
+        if "@" in url:
             raise ConfigError(name, None, f"must not have a login: set {USER} and {PASSWORD}")
+        if parts.query or parts.fragment:
+            raise ConfigError(name, url, "must be the URL of a server, without ? and #")
 
 
-def _with_scheme(url: str) -> str:
-    return url if "://" in url else f"http://{url}"
+def _with_scheme(url: str, scheme: str = "http") -> str:
+    given, separator, rest = url.partition("://")
+    return f"{given.lower()}://{rest}" if separator else f"{scheme}://{url}"
+
+
+def _check_host(name: str, value: ConfigValue) -> None:
+    if any(each in str(value) for each in "/@?#"):
+        raise ConfigError(name, None, "must be the name or the address of a host, without a scheme or a login")
 
 
 def _tls_keys(prefix: str) -> list[ConfigKey]:
@@ -122,7 +143,7 @@ _COMMON = [
         3000,
         1,
         _CONNECTION,
-        "Milliseconds to wait for an answer. A request without one is sent again, so it must be more than a full request takes.",
+        "Milliseconds to wait for data of an answer. A request without one is sent again: set more than a request takes.",
     ),
     _whole(
         "max.retries",
@@ -292,7 +313,14 @@ CONFLUENT = ConfigDef(
             group=_CONNECTION,
             doc="Whether requests are compressed with gzip; the server needs http.compression.",
         ),
-        _text(name="proxy.host", default="", importance=_low, group=_CONNECTION, doc="The HTTP proxy to connect by."),
+        _text(
+            name="proxy.host",
+            default="",
+            validator=Check(_check_host, "a host"),
+            importance=_low,
+            group=_CONNECTION,
+            doc="The HTTP proxy to connect by.",
+        ),
         ConfigKey(
             name="proxy.port",
             type=Type.INT,
@@ -305,14 +333,14 @@ CONFLUENT = ConfigDef(
         _text(name="proxy.username", default="", importance=_low, group=_CONNECTION, doc="The user at the proxy."),
         _secret(name="proxy.password", importance=_low, group=_CONNECTION, doc="The password at the proxy."),
         _text(
-            name="elastic.security.protocol",
+            name=_SECURITY_PROTOCOL,
             default="PLAINTEXT",
             validator=EnumText("PLAINTEXT", "SSL"),
             importance=_medium,
             group=_SECURITY,
-            doc="SSL: the keys below elastic.https. are used for URLs with https.",
+            doc="SSL: URLs without a scheme are https, and the keys below elastic.https. are used.",
         ),
-        *_tls_keys("elastic.https."),
+        *_tls_keys(_ELASTIC_TLS),
     ]
 )
 
@@ -363,7 +391,9 @@ AIVEN = ConfigDef(
             doc="The routing value in the record's value, as a JSON pointer such as /customer/id.",
         ),
         _whole("bulk.max.operations.size", 1000, -1, _BULK, "The most documents of a request; -1 is unlimited."),
-        _whole("bulk.max.size", 5, -1, _BULK, "The most megabytes of a request; -1 is unlimited."),
+        _whole(
+            "bulk.max.size", 5, -1, _BULK, "The most megabytes of a request, or its most bytes from 1048576 on; -1 is unlimited."
+        ),
         _flag(
             name=STREAM_ENABLED,
             default=False,
@@ -413,10 +443,9 @@ def confluent_options(config: Mapping[str, str]) -> SearchOptions:
     stream_type, usage = str(values[STREAM_TYPE]), str(values[RESOURCE_USAGE]).upper()
     stream = None
     if stream_type.lower() != "none":
-        name = f"{stream_type.lower()}-{values[STREAM_DATASET]}-{values['data.stream.namespace']}"
-        stream = DataStream(name, tuple(_items(values["data.stream.timestamp.field"])))
+        stream = DataStream(f"{stream_type.lower()}-{values[STREAM_DATASET]}-{values['data.stream.namespace']}")
     return SearchOptions(
-        _server(values, "elastic.https.", proxy=_proxy(values), compressed=bool(values["connection.compression"])),
+        _server(values, _ELASTIC_TLS, proxy=_proxy(values), compressed=bool(values["connection.compression"])),
         _limits(values, _number(values, "batch.size"), _number(values, "bulk.size.bytes")),
         Ids.NONE if auto else Ids.OFFSET if values[KEY_IGNORE] else Ids.KEY,
         Ids.NONE if auto else Ids.OFFSET,
@@ -433,6 +462,7 @@ def confluent_options(config: Mapping[str, str]) -> SearchOptions:
         dict(_pairs(RESOURCES, values)) if usage != "DISABLED" else {},
         usage.endswith("DATASTREAM"),
         stream,
+        tuple(_items(values["data.stream.timestamp.field"])),
         indexes=dict(_pairs("topic.index.map", values)),
     )
 
@@ -448,11 +478,10 @@ def aiven_options(config: Mapping[str, str]) -> SearchOptions:
     if values[STREAM_ENABLED]:
         prefix = values["data.stream.prefix"]
         name = f"{prefix}-{TOPIC_PLACEHOLDER}" if prefix else TOPIC_PLACEHOLDER
-        template = str(values["data.streams.existing.index.template.name"] or f"{name}-template")
-        stream = DataStream(name, (str(values["data.stream.timestamp.field"]),), template)
+        stream = DataStream(name, _shown(values["data.streams.existing.index.template.name"]), makes_template=True)
     return SearchOptions(
         _server(values, "connection.", trust_all=bool(values["connection.trust.all.certificates"])),
-        _limits(values, _number(values, "bulk.max.operations.size"), _megabytes(_number(values, "bulk.max.size"))),
+        _limits(values, _number(values, "bulk.max.operations.size"), _bytes(_number(values, "bulk.max.size"))),
         strategy if values[KEY_IGNORE] else Ids.KEY,
         strategy,
         frozenset(_items(values["topic.key.ignore"])),
@@ -462,26 +491,34 @@ def aiven_options(config: Mapping[str, str]) -> SearchOptions:
         bool(values[REPLACE_NULLS]),
         str(values[INDEX_WRITE_METHOD]).lower() == "upsert",
         NullValues(str(values[NULL_VALUES]).lower()),
-        Malformed.FAIL if malformed in ("error", "fail") else Malformed.WARN if malformed == "warn" else Malformed.IGNORE,
+        Malformed.FAIL if malformed == "error" else Malformed(malformed),
         bool(values["drop.invalid.message"]),
         stream=stream,
+        timestamp_fields=(str(values["data.stream.timestamp.field"]),),
         routing=None if routing == "none" else "key" if routing == "key" else str(values[ROUTING_PATH]),
     )
 
 
-def confluent_conflicts(values: Mapping[str, ConfigValue]) -> dict[str, str]:
-    """Return the errors of keys of Confluent's connector that conflict, by the key to change."""
-    problems = _login_problem(values)
-    upsert = str(values[WRITE_METHOD]).upper() == "UPSERT"
-    usage, stream = str(values[RESOURCE_USAGE]).upper(), str(values[STREAM_TYPE]).lower() != "none"
-    if upsert and values[AUTO_IDS]:
-        problems[AUTO_IDS] = f"cannot be combined with {WRITE_METHOD}=UPSERT, which needs to know the id"
-    if upsert and (stream or usage.endswith("DATASTREAM")):
-        problems[WRITE_METHOD] = "a data stream takes new documents only: set INSERT"
-    if stream != bool(values[STREAM_DATASET]):
-        problems[STREAM_DATASET] = f"{STREAM_TYPE} and {STREAM_DATASET} name a data stream together: set both, or neither"
-    if stream and usage != "DISABLED":
-        problems[RESOURCE_USAGE] = f"cannot be combined with {STREAM_TYPE}"
+_NO_DELETES = "a data stream takes new documents only: set ignore or fail"
+
+
+def _connection_problems(values: Mapping[str, ConfigValue]) -> dict[str, str]:
+    problems: dict[str, str] = {}
+    stores = [
+        name for name in values if name.startswith(_ELASTIC_TLS) and name.endswith((".location", ".password")) and values[name]
+    ]
+    if stores and str(values[_SECURITY_PROTOCOL]).upper() != "SSL":
+        problems[_SECURITY_PROTOCOL] = f"must be SSL, since {stores[0]} is set"
+    if values["proxy.username"] and not values["proxy.host"]:
+        problems["proxy.host"] = "is missing, but proxy.username is set"
+    if (values["proxy.password"] is None) != (not values["proxy.username"]):
+        problems["proxy.password"] = "and proxy.username are a login together: set both, or neither"
+    return problems
+
+
+def _resource_problems(values: Mapping[str, ConfigValue]) -> dict[str, str]:
+    problems: dict[str, str] = {}
+    usage = str(values[RESOURCE_USAGE]).upper()
     if (usage != "DISABLED") != bool(values[RESOURCES]):
         problems[RESOURCES] = f"{RESOURCE_USAGE} says what {RESOURCES} names: set both, or neither"
     for name in (RESOURCES, "topic.index.map"):
@@ -495,10 +532,34 @@ def confluent_conflicts(values: Mapping[str, ConfigValue]) -> dict[str, str]:
     return problems
 
 
+def confluent_conflicts(values: Mapping[str, ConfigValue]) -> dict[str, str]:
+    """Return the errors of keys of Confluent's connector that conflict, by the key to change."""
+    problems = {**_login_problem(values), **_connection_problems(values), **_resource_problems(values)}
+    upsert = str(values[WRITE_METHOD]).upper() == "UPSERT"
+    usage, stream = str(values[RESOURCE_USAGE]).upper(), str(values[STREAM_TYPE]).lower() != "none"
+    streams, nulls = stream or usage.endswith("DATASTREAM"), str(values[NULL_VALUES]).lower()
+    if streams and nulls == NullValues.DELETE.value:
+        problems[NULL_VALUES] = _NO_DELETES
+    if upsert and values[AUTO_IDS]:
+        problems[AUTO_IDS] = f"cannot be combined with {WRITE_METHOD}=UPSERT, which needs to know the id"
+    if upsert and streams:
+        problems[WRITE_METHOD] = "a data stream takes new documents only: set INSERT"
+    if stream != bool(values[STREAM_DATASET]):
+        problems[STREAM_DATASET] = f"{STREAM_TYPE} and {STREAM_DATASET} name a data stream together: set both, or neither"
+    if stream and usage != "DISABLED":
+        problems[RESOURCE_USAGE] = f"cannot be combined with {STREAM_TYPE}"
+    return problems
+
+
 def aiven_conflicts(values: Mapping[str, ConfigValue]) -> dict[str, str]:
     """Return the errors of keys of Aiven's connector that conflict, by the key to change."""
     problems = _login_problem(values)
     upsert = str(values[INDEX_WRITE_METHOD]).lower() == "upsert"
+    if values[STREAM_ENABLED] and str(values[NULL_VALUES]).lower() == NullValues.DELETE.value:
+        problems[NULL_VALUES] = _NO_DELETES
+    prefix = values["data.stream.prefix"]
+    if prefix is not None and str(prefix) != str(prefix).lower():
+        problems["data.stream.prefix"] = "must be in lower case"
     if upsert and values[STREAM_ENABLED]:
         problems[INDEX_WRITE_METHOD] = "a data stream takes new documents only: set insert"
     ignored = values[KEY_IGNORE] or values["topic.key.ignore"]
@@ -511,6 +572,13 @@ def aiven_conflicts(values: Mapping[str, ConfigValue]) -> dict[str, str]:
         elif str(values[NULL_VALUES]).lower() == NullValues.DELETE.value:
             problems[NULL_VALUES] = f"a tombstone has no value for {ROUTING}=value: set ignore or fail, or {ROUTING}=key"
     return problems
+
+
+def unmapped_topics(values: Mapping[str, ConfigValue], config: Mapping[str, str]) -> dict[str, str]:
+    """Return the error of topics that nothing names a resource for, although others have one."""
+    named = {topic for topic, _name in _pairs(RESOURCES, values)}
+    missing = [topic for topic in parse_list(config.get("topics")) if topic not in named]
+    return {RESOURCES: f"does not name what to write these topics to: {', '.join(missing)}"} if named and missing else {}
 
 
 def add_conflicts(
@@ -546,9 +614,10 @@ def _login_problem(values: Mapping[str, ConfigValue]) -> dict[str, str]:
 
 def _server(values: Mapping[str, ConfigValue], prefix: str, *, trust_all: bool = False, **options: object) -> Server:
     tls = {name.removeprefix(prefix): _shown(value) for name, value in values.items() if name.startswith(f"{prefix}ssl.")}
-    if str(values.get("elastic.security.protocol", "SSL")).upper() != "SSL":
+    secure = str(values.get(_SECURITY_PROTOCOL, "")).upper() == "SSL"
+    if _SECURITY_PROTOCOL in values and not secure:
         tls = {}
-    urls = [_with_scheme(url).rstrip("/") for url in _items(values[URL])]
+    urls = [_with_scheme(url, "https" if secure else "http").rstrip("/") for url in _items(values[URL])]
     return Server(
         tuple(urls),
         _shown(values[USER]),
@@ -566,7 +635,8 @@ def _proxy(values: Mapping[str, ConfigValue]) -> str | None:
     login, user = "", str(values["proxy.username"])
     if user:
         login = f"{quote(user, safe='')}:{quote(_shown(values['proxy.password']) or '', safe='')}@"
-    return f"http://{login}{values['proxy.host']}:{values['proxy.port']}"
+    host = str(values["proxy.host"])
+    return f"http://{login}{f'[{host}]' if ':' in host else host}:{values['proxy.port']}"
 
 
 def _limits(values: Mapping[str, ConfigValue], records: int, size: int) -> BatchLimits:
@@ -575,13 +645,14 @@ def _limits(values: Mapping[str, ConfigValue], records: int, size: int) -> Batch
         records=records if records > 0 else 10_000,
         size=size if size > 0 else None,
         retries=_number(values, "max.retries"),
-        backoff=_number(values, "retry.backoff.ms") / 1000,
+        backoff=max(_number(values, "retry.backoff.ms") / 1000, _LEAST_PAUSE),
         unreachable=None if unreachable < 0 else unreachable / 1000,
     )
 
 
-def _megabytes(number: int) -> int:
-    return number * 1024 * 1024 if number > 0 else number
+def _bytes(number: int) -> int:
+    """Return the bytes of ``bulk.max.size``: the connector's default is in megabytes, its documentation says bytes."""
+    return number * _MEGABYTE if 0 < number < _MEGABYTE else number
 
 
 def _pairs(name: str, values: Mapping[str, ConfigValue]) -> list[tuple[str, str]]:

@@ -10,7 +10,7 @@ from typing import ClassVar
 
 from sluiceway.api import SinkConnector, SinkRecord
 from sluiceway.config.definition import ConfigDef, ConfigValue, ValidatedValue
-from sluiceway.connectors.search.client import LOGIN, RefusedError, SearchClient
+from sluiceway.connectors.search.client import FORBIDDEN, UNAUTHORIZED, RefusedError, SearchClient
 from sluiceway.connectors.search.config import (
     AIVEN,
     CONFLUENT,
@@ -21,6 +21,7 @@ from sluiceway.connectors.search.config import (
     aiven_options,
     confluent_conflicts,
     confluent_options,
+    unmapped_topics,
 )
 from sluiceway.connectors.search.documents import Documents
 from sluiceway.connectors.search.options import URL, SearchOptions
@@ -71,7 +72,9 @@ class SearchSinkConnector(SinkConnector):
         except OSError as error:
             log.warning("%s", error)
         except RefusedError as error:
-            for key in (USER, PASSWORD) if error.status in LOGIN else (URL,):
+            if error.status == FORBIDDEN:  # who may write need not have the right to ask for the server's version
+                return found
+            for key in (USER, PASSWORD) if error.status == UNAUTHORIZED else (URL,):
                 found[key].errors.append(str(error))
         except ConfigError as error:  # of a trust or key store
             found[URL].errors.append(str(error))
@@ -84,7 +87,10 @@ class SearchSinkConnector(SinkConnector):
         if any(found[key.name].errors for key in definition):
             return found
         values = {key.name: found[key.name].value for key in definition}
-        return add_conflicts(definition, found, cls.conflicts(values), config)
+        problems = cls.conflicts(values)
+        if not problems and definition is CONFLUENT:
+            problems = unmapped_topics(values, config)
+        return add_conflicts(definition, found, problems, config)
 
     @classmethod
     def preview(cls, config: Mapping[str, str], records: Sequence[SinkRecord]) -> Sequence[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -16,6 +17,10 @@ from sluiceway.discovery import converter_class
 from sluiceway.errors import DataError
 
 TIMESTAMP_FIELD = "@timestamp"
+
+_MOST_ID_BYTES = 512
+_WHOLE = re.compile(r"-?[0-9]{1,19}")
+_VERSIONS = range(-(2**63), 2**63)
 
 _IDS = (Type.INT8, Type.INT16, Type.INT32, Type.INT64, Type.STRING)
 _TYPES = {
@@ -48,6 +53,10 @@ class Action(NamedTuple):
     key: tuple[str, str] | None
     versioned: bool
     record: SinkRecord
+
+    @property
+    def deletes(self) -> bool:
+        return self.record.value is None
 
 
 class Documents:
@@ -125,10 +134,13 @@ class Documents:
             meta["version"] = record.original_kafka_offset
             return
         value = next((each.value for each in reversed(tuple(record.headers)) if each.key == header), None)
-        try:
-            meta["version"] = int(value)  # type: ignore[arg-type]
-        except (TypeError, ValueError):
-            raise DataError(f"The header {header}, which external.version.header names, is missing or no whole number.") from None
+        if isinstance(value, str) and _WHOLE.fullmatch(value):
+            value = int(value)
+        if not isinstance(value, int) or isinstance(value, bool) or value not in _VERSIONS:
+            raise DataError(
+                f"The header {header}, which external.version.header names, is missing or no whole number of 64 bits."
+            )
+        meta["version"] = value
 
     def _routing(self, record: SinkRecord, document: bytes) -> str | None:
         pointer = self._options.routing
@@ -136,30 +148,31 @@ class Documents:
             return None
         if pointer == "key":
             return None if record.key is None else document_id(record)
-        found: Any = orjson.loads(document)
+        found = _parsed(document)
         for step in pointer.split("/")[1:]:
             name = step.replace("~1", "/").replace("~0", "~")
             if isinstance(found, list):
-                found = found[int(name)] if name.isdigit() and int(name) < len(found) else None
+                found = found[int(name)] if _WHOLE.fullmatch(name) and 0 <= int(name) < len(found) else None
             else:
                 found = found.get(name) if isinstance(found, dict) else None
         if found is None or isinstance(found, (dict, list)):
             raise DataError(f"The value has no single value at {pointer}, which routing.type.record.value.path names.")
-        return found if isinstance(found, str) else orjson.dumps(found).decode()
+        return found if isinstance(found, str) else _dumped(found).decode()
 
     def _stamped(self, record: SinkRecord, document: bytes) -> bytes:
         """Return a document with ``@timestamp``, which a data stream needs."""
-        content = orjson.loads(document)
+        content = _parsed(document)
         if not isinstance(content, dict):
             raise DataError(f"A data stream takes objects, but the value is of the JSON type {type(content).__name__}.")
-        stream = self._options.stream
-        for name in () if stream is None else stream.timestamp_fields:
-            if name in content:
-                content[TIMESTAMP_FIELD] = content[name]
-                return orjson.dumps(content)
-        if TIMESTAMP_FIELD not in content or not (stream and stream.timestamp_fields):
-            content[TIMESTAMP_FIELD] = record.timestamp
-        return orjson.dumps(content)
+        fields = self._options.timestamp_fields
+        moment = next((content[name] for name in fields if content.get(name) is not None), record.timestamp)
+        if moment is None:
+            raise DataError(
+                f"The record has no time for {TIMESTAMP_FIELD}: neither a timestamp nor a field of data.stream.timestamp.field."
+            )
+        if TIMESTAMP_FIELD not in content:  # the other bytes stay, for numbers with more digits than a float has
+            return b'{"%b":%b%b%b' % (TIMESTAMP_FIELD.encode(), _dumped(moment), b"," * bool(content), document[1:])
+        return document if content[TIMESTAMP_FIELD] == moment else _dumped({**content, TIMESTAMP_FIELD: moment})
 
 
 def document_id(record: SinkRecord) -> str:
@@ -173,6 +186,8 @@ def document_id(record: SinkRecord) -> str:
     text = java_text(key, schema)
     if not text:
         raise DataError("The record's key is empty, and a document's id must not be.")
+    if len(text.encode("utf-8", "replace")) > _MOST_ID_BYTES:
+        raise DataError(f"The record's key has more than the {_MOST_ID_BYTES} bytes that a document's id may have.")
     return text
 
 
@@ -181,11 +196,26 @@ def _id(record: SinkRecord, ids: Ids) -> str | None:
         return document_id(record)
     if ids is Ids.NONE:
         return None
-    return f"{record.topic}+{record.original_kafka_partition}+{record.original_kafka_offset}"
+    # By the original topic: transforms may give several topics one name.
+    return f"{record.original_topic}+{record.original_kafka_partition}+{record.original_kafka_offset}"
 
 
 def _lines(action: str, meta: dict[str, Any], *documents: bytes) -> bytes:
-    return b"\n".join([orjson.dumps({action: meta}), *documents, b""])
+    return b"\n".join([_dumped({action: meta}), *documents, b""])
+
+
+def _dumped(value: Any) -> bytes:
+    try:
+        return orjson.dumps(value)
+    except TypeError as error:  # a lone surrogate, too deep
+        raise DataError(f"The record's key or value is no JSON for the server: {error}") from error
+
+
+def _parsed(document: bytes) -> Any:
+    try:
+        return orjson.loads(document)
+    except orjson.JSONDecodeError as error:
+        raise DataError(f"The value is no JSON for the server: {error}") from error
 
 
 def _json(options: SearchOptions, *, numeric: bool) -> Converter:

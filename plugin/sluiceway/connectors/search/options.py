@@ -11,6 +11,8 @@ from sluiceway.connectors.search.names import index_name
 
 TOPIC_PLACEHOLDER = "${topic}"
 URL = "connection.url"
+MALFORMED = "behavior.on.malformed.documents"
+RESOURCES = "topic.to.external.resource.mapping"
 
 
 class NullValues(enum.Enum):
@@ -27,6 +29,8 @@ class Malformed(enum.Enum):
     IGNORE = "ignore"
     WARN = "warn"
     FAIL = "fail"
+    REPORT = "report"
+    """As IGNORE, and there must be a dead letter queue."""
 
 
 class Ids(enum.Enum):
@@ -65,9 +69,10 @@ class DataStream:
     """The data stream of a topic. ``name`` may contain ``${topic}``."""
 
     name: str
-    timestamp_fields: tuple[str, ...] = ()
     template: str | None = None
-    """The index template that must exist, or is made; None: the server has one for this name."""
+    """An index template that is made if there is none of this name."""
+    makes_template: bool = False
+    """Whether an index template is made for a stream that has none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,14 +98,16 @@ class SearchOptions:
     """Indexes, aliases, or data streams of topics, which exist already."""
     resources_are_streams: bool = False
     stream: DataStream | None = None
+    timestamp_fields: tuple[str, ...] = ()
     routing: str | None = None
     """A JSON pointer into the value, or the text ``key``."""
     indexes: Mapping[str, str] = field(default_factory=dict)
     """Indexes of topics that are not named after them; they are made."""
 
     def ids_of(self, topic: str) -> Ids:
-        """Return where the ids of a topic's documents come from."""
-        return self.ids_of_ignored_keys if topic in self.topics_without_keys else self.ids
+        """Return where the ids of a topic's documents come from. A data stream would refuse the second record of a key."""
+        ids = self.ids_of_ignored_keys if topic in self.topics_without_keys else self.ids
+        return Ids.OFFSET if ids is Ids.KEY and self.writes_streams else ids
 
     def uses_schema(self, topic: str) -> bool:
         return self.schemas and topic not in self.topics_without_schemas

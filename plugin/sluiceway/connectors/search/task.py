@@ -5,22 +5,35 @@ from __future__ import annotations
 import abc
 import logging
 from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
 
 from sluiceway.api import DONE, BatchSinkTask, Outcome, SinkRecord, WriteResult
 from sluiceway.connectors.search.client import RefusedError, SearchClient, is_busy
 from sluiceway.connectors.search.documents import Action, Documents, mapping
-from sluiceway.connectors.search.options import Ids, Malformed, SearchOptions
-from sluiceway.errors import ConnectError, DataError
+from sluiceway.connectors.search.options import MALFORMED, RESOURCES, Ids, Malformed, SearchOptions
+from sluiceway.errors import ConfigError, ConnectError, DataError
 
 log = logging.getLogger(__name__)
 
-_BAD_REQUEST, _FORBIDDEN, _NOT_FOUND, _CONFLICT, _TOO_LARGE = 400, 403, 404, 409, 413
+_BAD_REQUEST, _NOT_FOUND, _CONFLICT, _TOO_LARGE, _TOO_MANY = 400, 404, 409, 413, 429
+_TOO_MUCH_MEMORY, _NO_MAPPING = "circuit_breaking_exception", "mapper_parsing_exception"
 # The index is full, or its disk is, or the cluster is choosing a leader: the document is written when that is over.
 _LATER = frozenset(("cluster_block_exception", "process_cluster_event_timeout_exception", "unavailable_shards_exception"))
 # No document would be taken, so that it is no fault of this one.
 _NOBODYS = frozenset(
-    ("index_not_found_exception", "invalid_index_name_exception", "security_exception", "index_closed_exception")
+    (
+        "index_not_found_exception",
+        "invalid_index_name_exception",
+        "security_exception",
+        "index_closed_exception",
+        "routing_missing_exception",
+    )
 )
+
+
+# Reasons that are about what is written to, not about the document.
+_TARGETS = ("no write index is defined", "only write ops with an op_type of create are allowed")
 
 
 class SearchSinkTask(BatchSinkTask[Action]):
@@ -39,10 +52,12 @@ class SearchSinkTask(BatchSinkTask[Action]):
     def start(self, config: Mapping[str, str]) -> None:
         self._options = options = self.options(config)
         self.limits = options.limits
+        if options.malformed is Malformed.REPORT and self.context.errant_record_reporter is None:
+            raise ConfigError(f"{MALFORMED}=report needs a dead letter queue: set errors.tolerance=all and its topic.")
         self._documents = Documents(options)
         self._client = SearchClient(options.server)
         self._targets: dict[str, str] = {}
-        self._ready: set[tuple[str, str]] = set()
+        self._ready: set[tuple[str, str]] = set()  # topics and original topics
         self._topics: dict[str, set[str]] = {}
 
     def stop(self) -> None:
@@ -68,64 +83,89 @@ class SearchSinkTask(BatchSinkTask[Action]):
         return item.key
 
     def write(self, items: Sequence[Action]) -> Sequence[WriteResult]:
-        for item in items:
-            topics = (item.record.topic, item.record.original_topic)
-            if topics not in self._ready:
-                self._make_ready(item.record)
-                self._ready.add(topics)
+        self._make_ready(items)
         return self._bulk(items)
 
     def _bulk(self, items: Sequence[Action]) -> list[WriteResult]:
         try:
             answers = self._opened().bulk([item.lines for item in items])
         except RefusedError as error:
-            if error.status not in (_BAD_REQUEST, _TOO_LARGE):
+            if error.status not in (_BAD_REQUEST, _TOO_LARGE) and not is_busy(error.status):
                 raise
-            if len(items) == 1:
-                return [self._malformed(items[0], str(error))]
-            half = len(items) // 2  # too much for the server, or one is so broken that it cannot read the request
-            return [*self._bulk(items[:half]), *self._bulk(items[half:])]
+            # Too much for the server, or one document is so odd that it cannot handle the request.
+            if len(items) > 1 and (error.status != _TOO_MANY or error.kind == _TOO_MUCH_MEMORY):
+                return self._bulk_halves(items, too_large=error.status in (_TOO_LARGE, _TOO_MANY))
+            outcome = Outcome.RETRY if is_busy(error.status) else Outcome.REFUSED
+            return [WriteResult(outcome, str(error))] * len(items)
         if len(answers) != len(items):
             raise ConnectError(f"The server answered for {len(answers)} of {len(items)} documents.")
         return [self._result(item, *answer) for item, answer in zip(items, answers, strict=True)]
+
+    def _bulk_halves(self, items: Sequence[Action], *, too_large: bool) -> list[WriteResult]:
+        half = len(items) // 2
+        first, second = items[:half], items[half:]
+        if too_large:  # the next requests are smaller from the start
+            most = max(sum(map(self.size_of, each)) for each in (first, second))
+            self.limits = replace(self.limits, size=min(most, self.limits.size or most))
+        return [*self._bulk(first), *self._bulk(second)]
 
     def _result(self, item: Action, status: int, kind: str, reason: str) -> WriteResult:
         """Return what an answer means."""
         if status < 300:
             return DONE
+        if status == _NOT_FOUND and item.deletes:
+            return DONE
         if status == _CONFLICT:  # the server has this version or a newer one; an update met another writer's
             return DONE if item.versioned else WriteResult(Outcome.RETRY, f"{kind}: {reason}")
-        if kind in _NOBODYS:
+        if kind in _NOBODYS or any(text in reason for text in _TARGETS):
             raise ConnectError(f"The server takes no documents: {kind}: {reason}")
         if is_busy(status) or kind in _LATER:
             return WriteResult(Outcome.RETRY, f"{kind}: {reason}")
-        if status == _NOT_FOUND and item.lines.startswith(b'{"delete"'):
-            return DONE
-        return self._malformed(item, f"{kind}: {reason}")
+        return WriteResult(Outcome.REFUSED, f"{kind}: {reason}")
 
-    def _malformed(self, item: Action, reason: str) -> WriteResult:
-        if self._options.malformed is Malformed.FAIL:
-            return WriteResult(Outcome.REFUSED, reason)
-        record = item.record
-        if self._options.malformed is Malformed.WARN:
-            _left_out(record, reason)
-        if (reporter := self.context.errant_record_reporter) is not None:
-            reporter.report(record, ConnectError(reason))
-        return DONE
+    def refused(self, record: SinkRecord, error: ConnectError) -> None:
+        """Report a bad record, or leave it out, as ``behavior.on.malformed.documents`` says."""
+        malformed = self._options.malformed
+        if malformed is Malformed.FAIL:
+            super().refused(record, error)
+            return
+        if malformed is Malformed.WARN:
+            _left_out(record, error)
+        reporter = self.context.errant_record_reporter
+        if reporter is not None and self.context.configs.get("errors.tolerance") == "all":
+            reporter.report(record, error)
 
-    def _make_ready(self, record: SinkRecord) -> None:
-        """Create the index or data stream of a record's topic, unless it exists, and define the fields of the first schema."""
-        options, target = self._options, self._targets[record.topic]
-        topics = self._topics.get(target)
-        if topics is None:
-            if record.topic not in options.resources:
-                if options.writes_streams:
-                    self._make_stream(target)
-                else:
-                    self._make_index(target, record)
-            topics = self._topics[target] = set()
-        topics.add(record.original_topic)
-        if len(topics) > 1 and options.version_header is None and options.ids_of(record.topic) is Ids.KEY:
+    def _make_ready(self, items: Sequence[Action]) -> None:
+        """Create the indexes or data streams of the records' topics that do not exist, with the fields of the first schema."""
+        firsts: dict[tuple[str, str], SinkRecord] = {}
+        for item in items:
+            topics = (item.record.topic, item.record.original_topic)
+            if topics not in self._ready:
+                first = firsts.setdefault(topics, item.record)
+                if first.value_schema is None and item.record.value_schema is not None:
+                    firsts[topics] = item.record  # a tombstone has no schema
+        for topics, record in firsts.items():
+            target = self._targets[record.topic]
+            if target not in self._topics:
+                if record.value is None and record.topic not in self._options.resources:
+                    continue  # until there is a document
+                self._make_target(target, record)
+            self._topics.setdefault(target, set()).add(record.original_topic)
+            self._warn_of_topics(target, record)
+            self._ready.add(topics)
+
+    def _make_target(self, target: str, record: SinkRecord) -> None:
+        if record.topic in self._options.resources:
+            if self._opened().mapping_of(target) is None:
+                raise ConnectError(f"{target}, which {RESOURCES} names for the topic {record.topic}, does not exist. Create it.")
+        elif self._options.writes_streams:
+            self._make_stream(target, record)
+        else:
+            self._make_index(target, record)
+
+    def _warn_of_topics(self, target: str, record: SinkRecord) -> None:
+        topics = self._topics[target]
+        if len(topics) > 1 and self._options.version_header is None and self._options.ids_of(record.topic) is Ids.KEY:
             log.warning(
                 "%s gets documents from the topics %s. Their offsets are the documents' versions: of two records with one key in "
                 "different topics, the one with the higher offset stays. Give each topic an index of its own.",
@@ -133,27 +173,44 @@ class SearchSinkTask(BatchSinkTask[Action]):
                 ", ".join(sorted(topics)),
             )
 
+    def _fields_of(self, record: SinkRecord) -> dict[str, Any] | None:
+        schema = record.value_schema
+        if schema is None or not self._options.uses_schema(record.topic):
+            return None
+        defined = mapping(schema, compact=self._options.compact_maps)
+        return defined if "properties" in defined else None
+
     def _make_index(self, index: str, record: SinkRecord) -> None:
-        client, schema = self._opened(), record.value_schema
-        defined = None
-        if schema is not None and self._options.uses_schema(record.topic):
-            defined = mapping(schema, compact=self._options.compact_maps)
-            defined = defined if "properties" in defined else None
+        client, defined = self._opened(), self._fields_of(record)
         fields = client.mapping_of(index)
         if fields is None:
-            client.create_index(index, defined)
+            try:
+                client.create_index(index, defined)
+            except RefusedError as error:
+                if error.kind != _NO_MAPPING or defined is None:
+                    raise
+                log.warning("%s is created without the fields of the first schema, which the server refuses: %s", index, error)
+                client.create_index(index, None)
             log.info("Created the index %s", index)
         elif not fields and defined is not None:
             client.add_fields(index, defined)
 
-    def _make_stream(self, name: str) -> None:
+    def _make_stream(self, name: str, record: SinkRecord) -> None:
         client, stream = self._opened(), self._options.stream
-        if client.has(f"/_data_stream/{name}"):
+        if client.has("_data_stream", name):
             return
-        if stream is not None and stream.template is not None and not client.has(f"/_index_template/{stream.template}"):
-            client.create_template(stream.template, stream.name.replace("${topic}", "*"))
-        client.create_stream(name)
+        if stream is not None and stream.template is not None and not client.has("_index_template", stream.template):
+            client.create_template(stream.template, name)
+        try:
+            client.create_stream(name)
+        except RefusedError as error:
+            if "no matching index template" not in str(error) or stream is None or not stream.makes_template:
+                raise
+            client.create_template(f"{name}-connector-data-stream-template", name)
+            client.create_stream(name)
         log.info("Created the data stream %s", name)
+        if (defined := self._fields_of(record)) is not None:
+            client.add_fields(name, defined)
 
     def _opened(self) -> SearchClient:
         if self._client is None:

@@ -52,6 +52,22 @@ ELASTIC, OPEN = ElasticsearchSinkConnector, OpenSearchSinkConnector
             "external.resource.usage",
             "cannot be combined",
         ),
+        (ELASTIC, {"elastic.https.ssl.truststore.location": "/a"}, "elastic.security.protocol", "must be SSL"),
+        (ELASTIC, {"proxy.username": "me", "proxy.password": "hush"}, "proxy.host", "is missing"),
+        (ELASTIC, {"proxy.username": "me", "proxy.host": "p"}, "proxy.password", "set both, or neither"),
+        (
+            ELASTIC,
+            {"data.stream.type": "logs", "data.stream.dataset": "a", "behavior.on.null.values": "delete"},
+            "behavior.on.null.values",
+            "new documents only",
+        ),
+        (
+            OPEN,
+            {"data.stream.enabled": "true", "behavior.on.null.values": "delete"},
+            "behavior.on.null.values",
+            "new documents only",
+        ),
+        (OPEN, {"data.stream.enabled": "true", "data.stream.prefix": "Logs"}, "data.stream.prefix", "lower case"),
         (ELASTIC, {"kerberos.user.principal": "me"}, "connection.username", "Kerberos is not supported"),
         (OPEN, {"index.write.method": "upsert", "data.stream.enabled": "true"}, "index.write.method", "new documents only"),
         (OPEN, {"index.write.method": "upsert", "key.ignore": "true"}, "key.ignore.id.strategy", "record.key"),
@@ -134,7 +150,7 @@ def test_limits() -> None:
 
 @pytest.mark.parametrize(
     ("text", "malformed"),
-    [("error", Malformed.FAIL), ("fail", Malformed.FAIL), ("WARN", Malformed.WARN), ("report", Malformed.IGNORE)],
+    [("error", Malformed.FAIL), ("fail", Malformed.FAIL), ("WARN", Malformed.WARN), ("report", Malformed.REPORT)],
 )
 def test_aivens_ways_with_malformed_documents(text: str, malformed: Malformed) -> None:
     assert aiven_options({**URL, "behavior.on.malformed.documents": text}).malformed is malformed
@@ -163,9 +179,59 @@ def test_secrets_are_not_in_the_repr() -> None:
     assert made.server.tls.keys["ssl.truststore.password"] == "hush3"
 
 
-def test_stores_are_for_ssl_only() -> None:
-    store = {"elastic.https.ssl.truststore.location": "/nothing"}
-    assert confluent_options({**URL, **store}).server.tls.keys == {}
+def test_ssl_makes_https_of_urls_without_a_scheme() -> None:
+    made = confluent_options({"connection.url": "a:9200,HTTP://b", "elastic.security.protocol": "ssl"})
+    assert made.server.urls == ("https://a:9200", "http://b")
+    assert confluent_options({"connection.url": "HTTPS://a"}).server.urls == ("https://a",)
+
+
+@pytest.mark.parametrize("sink", [ELASTIC, OPEN])
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://me:hush@a:9200",
+        "http://me:hu/sh@a",
+        "http://me:hush@a:99999",
+        "http://me:hush@a:x",
+        "ftp://me:hush@a",
+        "me:hush@a",
+    ],
+)
+def test_the_password_of_a_url_is_not_shown(sink: Sink, url: str) -> None:
+    shown = sink.check({"connection.url": url})["connection.url"].errors[0]
+    assert "hu" not in shown
+    assert "connection.password" in shown or "is not the URL" in shown
+
+
+@pytest.mark.parametrize("sink", [ELASTIC, OPEN])
+@pytest.mark.parametrize(("url", "message"), [("", "needs the URL"), ("http://a?b=c", "without"), ("http://a/#b", "without")])
+def test_urls_that_are_refused(sink: Sink, url: str, message: str) -> None:
+    assert message in sink.check({"connection.url": url})["connection.url"].errors[0]
+
+
+@pytest.mark.parametrize("key", ["read.timeout.ms", "connection.timeout.ms", "retry.backoff.ms", "max.retries"])
+@pytest.mark.parametrize("value", ["-1", str(10**13), "x"])
+def test_numbers_have_limits(key: str, value: str) -> None:
+    assert ELASTIC.check({**URL, key: value})[key].errors
+
+
+@pytest.mark.parametrize("host", ["http://proxy", "me:hush@proxy", "proxy/a"])
+def test_a_proxy_is_a_host(host: str) -> None:
+    [error] = ELASTIC.check({**URL, "proxy.host": host})["proxy.host"].errors
+    assert "hush" not in error
+    assert confluent_options({**URL, "proxy.host": "::1"}).server.proxy == "http://[::1]:8080"
+
+
+def test_every_topic_needs_a_resource() -> None:
+    config = {"external.resource.usage": "INDEX", "topic.to.external.resource.mapping": "a:b"}
+    assert not any(each.errors for each in ELASTIC.check({**URL, **config, "topics": "a"}).values())
+    [error] = ELASTIC.check({**URL, **config, "topics": "a, c,d"})["topic.to.external.resource.mapping"].errors
+    assert "c, d" in error
+
+
+def test_the_size_of_a_request_is_in_megabytes_or_bytes() -> None:
+    sizes = [aiven_options({**URL, "bulk.max.size": each}).limits.size for each in ("1", "5242880", "-1")]
+    assert sizes == [1024 * 1024, 5242880, None]
 
 
 def test_a_refusal_survives_pickling() -> None:

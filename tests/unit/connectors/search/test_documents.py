@@ -146,7 +146,7 @@ STREAM = {"data_stream_type": "logs", "data_stream_dataset": "shop"}
 
 
 def test_data_streams_get_new_documents_with_a_time() -> None:
-    head = {"_index": "logs-shop-orders", "_id": "k"}
+    head = {"_index": "logs-shop-orders", "_id": "Orders+3+41"}  # one key may have many events
     assert lines(options(**STREAM), record({"a": 1})) == [{"create": head}, {"a": 1, "@timestamp": 1000}]
     named = options(**STREAM, data_stream_timestamp_field="b,a")
     assert lines(named, record({"a": 1})) == [{"create": head}, {"a": 1, "@timestamp": 1}]
@@ -238,7 +238,17 @@ def test_defaults_of_changed_fields_are_changed_too(kind: str) -> None:
 
 @pytest.mark.parametrize(
     ("topic", "index"),
-    [("Orders", "orders"), (".", "dot"), ("..", "dotdot"), ("_a", "a"), ("-a", "a"), ("+a", "a"), ("a:b", "a_b"), ("_", "_")],
+    [
+        ("Orders", "orders"),
+        (".", "dot"),
+        ("..", "dotdot"),
+        ("_a", "a"),
+        ("-a", "a"),
+        ("+a", "a"),
+        ("a:b", "a_b"),
+        ("_..", "dotdot"),
+        ("__a", "a"),
+    ],
 )
 def test_an_index_is_named_after_its_topic(topic: str, index: str) -> None:
     assert index_name(topic) == index
@@ -254,3 +264,64 @@ def test_other_names() -> None:
     assert [made.target_of(topic) for topic in ("Orders", "b", "D")] == ["sales", "c", "d"]
     assert options(**STREAM, data_stream_namespace="eu").target_of("Orders") == "logs-shop-eu"
     assert aiven(data_stream_enabled="true").target_of("Orders") == "orders"
+
+
+def test_documents_of_several_topics_in_one_index_have_different_ids() -> None:
+    one, other = (SinkRecord(topic, 0, 5, {}).new_record(topic="both") for topic in "ab")
+    heads = [(lines(options(key_ignore="true"), each) or [{}])[0]["index"]["_id"] for each in (one, other)]
+    assert heads == ["a+0+5", "b+0+5"]
+
+
+def test_a_data_stream_keeps_the_digits_of_numbers() -> None:
+    schema = Schema.struct({"n": decimal_schema(2)})
+    value = record(Struct(schema, {"n": Decimal("12345678901234567890.12")}), schema)
+    action = Documents(options(**STREAM)).action(value, "s")
+    assert action is not None
+    assert b'"n":12345678901234567890.12' in action.lines
+
+
+def test_the_time_of_a_document_in_a_data_stream() -> None:
+    named = options(**STREAM, data_stream_timestamp_field="a,b")
+    assert (lines(named, record({"a": None, "b": 3})) or [])[1]["@timestamp"] == 3
+    assert (lines(named, record({"a": None})) or [])[1]["@timestamp"] == 1000
+    external = options(
+        external_resource_usage="DATASTREAM", topic_to_external_resource_mapping="Orders:s", data_stream_timestamp_field="a"
+    )
+    assert (lines(external, record({"a": 7})) or [])[1]["@timestamp"] == 7
+    assert (lines(options(**STREAM), record({"@timestamp": 1, "n": 2})) or [])[1] == {"@timestamp": 1000, "n": 2}
+    assert (lines(options(**STREAM), record({})) or [])[1] == {"@timestamp": 1000}
+    with pytest.raises(DataError, match="no time for @timestamp"):
+        lines(named, record({"a": None}, timestamp=None))
+
+
+def nested(depth: int) -> dict[str, Any]:
+    value: dict[str, Any] = {}
+    for _ in range(depth):
+        value = {"a": value}
+    return value
+
+
+SURROGATE = {"s": "\ud800"}
+ROUTED = {"routing_type": "value", "routing_type_record_value_path": "/a/²"}
+
+
+@pytest.mark.parametrize(
+    ("made", "each"),
+    [
+        (options(**STREAM), record(SURROGATE)),
+        (options(**STREAM), record(nested(1500))),
+        (aiven(**ROUTED), record(SURROGATE)),
+        (aiven(**ROUTED), record({"a": [1]})),
+        (options(), record({}, key="\ud800")),
+        (aiven(routing_type="key"), record({}, key="\ud800")),
+        (options(), record({}, key="k" * 513)),
+        (options(behavior_on_null_values="delete"), record(None, key="ü" * 257)),
+        *(
+            (options(external_version_header="v"), record({}, headers=(Header("v", value, None),)))
+            for value in (2**70, str(2**63), -(2**63) - 1, float("inf"), 3.7, True, "1_000", "³", b"3", "")
+        ),
+    ],
+)
+def test_odd_values_are_bad_records(made: SearchOptions, each: SinkRecord) -> None:
+    with pytest.raises(DataError):
+        lines(made, each)

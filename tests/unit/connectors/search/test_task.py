@@ -9,21 +9,15 @@ from typing import Any
 import pytest
 
 from sluiceway.api import SinkRecord
-from sluiceway.connectors.search import ElasticsearchSinkConnector
-from sluiceway.errors import ConnectError, RetriableError
+from sluiceway.connectors.search import ElasticsearchSinkConnector, OpenSearchSinkConnector
+from sluiceway.errors import ConfigError, ConnectError, RetriableError
 from sluiceway.runtime.memory import MemorySinkContext
 from support.eventually import LIMIT
 from support.search.scripted import serving
 
 DONE, LATER, BAD, FAILED = "done", "later", "bad", "failed"
 PATIENT = {"connection.timeout.ms": str(int(LIMIT * 1000)), "read.timeout.ms": str(int(LIMIT * 1000))}
-# The index is not asked for.
-CONFIG = {
-    "external.resource.usage": "INDEX",
-    "topic.to.external.resource.mapping": "t:t",
-    "behavior.on.null.values": "delete",
-    **PATIENT,
-}
+CONFIG = {"behavior.on.null.values": "delete", "schema.ignore": "true", "errors.tolerance": "all", **PATIENT}
 
 
 def answer(action: str, status: int, kind: str | None = None) -> bytes:
@@ -44,7 +38,7 @@ def outcome(put: Callable[[], None], context: MemorySinkContext) -> tuple[str, s
 
 def put_one(body: bytes, value: Any = None, *, status: int = 200, **config: str) -> tuple[str, str]:
     """Put a record to a server with this answer; return what became of it, and why."""
-    with serving(status, body) as url:
+    with serving(status, body, path="/_bulk") as url:
         settings = {**CONFIG, "connection.url": url, **{key.replace("_", "."): text for key, text in config.items()}}
         context, task = MemorySinkContext(settings), ElasticsearchSinkConnector.task_class()
         task.initialize(context)
@@ -74,7 +68,7 @@ def put_one(body: bytes, value: Any = None, *, status: int = 200, **config: str)
         ("index", 500, "node_closed_exception", LATER),
         ("index", 404, "document_missing_exception", BAD),
         ("index", 404, "index_not_found_exception", FAILED),
-        ("delete", 404, "index_not_found_exception", FAILED),
+        ("delete", 404, "index_not_found_exception", DONE),
         ("index", 403, "security_exception", FAILED),
         ("index", 400, "index_closed_exception", FAILED),
     ],
@@ -97,6 +91,79 @@ def test_a_request_that_is_refused_as_a_whole() -> None:
     assert put_one(b'{"error": "no"}', {"a": 1}, status=503)[0] == LATER
     found, why = put_one(b'{"error": "no"}', {"a": 1}, status=401)
     assert (found, "connection.username" in why) == (FAILED, True)
+
+
+ANSWERS = [
+    "{}",
+    '{"error": {"type": "a"}}',
+    '{"items": null}',
+    '{"items": [{}]}',
+    '{"items": [[]]}',
+    '{"items": {"a": 1}}',
+    "[]",
+    "",
+]
+ITEMS = ['{"items": ["x"]}', '{"items": [{"index": {}}]}', '{"items": [{"index": {"status": "200"}}]}', "<html>"]
+
+
+@pytest.mark.parametrize("body", [*ANSWERS, *ITEMS])
+def test_an_answer_that_is_none_fails_the_task_with_its_text(body: str) -> None:
+    found, why = put_one(body.encode(), {"a": 1})
+    assert found == FAILED
+    assert "gave no answer of the bulk API" in why or "is no search server" in why
+    assert body in why
+
+
+@pytest.mark.parametrize(
+    "reason", ["no write index is defined for alias [t]", "only write ops with an op_type of create are allowed"]
+)
+def test_what_is_about_the_index_is_no_fault_of_a_document(reason: str) -> None:
+    body = json.dumps({"items": [{"index": {"status": 400, "error": {"type": "illegal_argument_exception", "reason": reason}}}]})
+    assert put_one(body.encode(), {"a": 1}, behavior_on_malformed_documents="ignore")[0] == FAILED
+
+
+@pytest.mark.parametrize("status", [429, 500])
+def test_a_server_that_refuses_whole_requests_ends_the_task(status: int) -> None:
+    found, why = put_one(b'{"error": "full"}', {"a": 1}, status=status, max_retries="0")
+    assert found == FAILED
+    assert "full (after 1 attempts without progress)" in why
+
+
+def test_a_full_disk_is_waited_for_also_where_an_index_is_made() -> None:
+    body = b'{"error": {"type": "index_create_block_exception", "reason": "full"}}'
+    with serving(403, body) as url:
+        settings = {**CONFIG, "connection.url": url}
+        context, task = MemorySinkContext(settings), ElasticsearchSinkConnector.task_class()
+        task.initialize(context)
+        task.start(settings)
+        found, why = outcome(lambda: task.put([SinkRecord("t", 0, 7, {"a": 1}, key="k")]), context)
+        task.stop()
+    assert (found, "index_create_block_exception" in why) == (LATER, True)
+
+
+def test_another_server_is_asked_while_one_is_not_ready() -> None:
+    with serving(503, b'{"error": "no master"}') as starting, serving(200, answer("index", 201), path="/_bulk") as ready:
+        settings = {**CONFIG, "connection.url": f"{starting},{ready}"}
+        context, task = MemorySinkContext(settings), ElasticsearchSinkConnector.task_class()
+        task.initialize(context)
+        task.start(settings)
+        assert outcome(lambda: task.put([SinkRecord("t", 0, 7, {"a": 1}, key="k")]), context) == (DONE, "")
+        task.stop()
+
+
+@pytest.mark.parametrize(("tolerance", "reported"), [("all", BAD), ("none", DONE)])
+def test_a_document_that_is_left_out_never_fails_the_task(tolerance: str, reported: str) -> None:
+    bad = answer("index", 400, "mapper_parsing_exception")
+    found = put_one(bad, {"a": 1}, behavior_on_malformed_documents="warn", errors_tolerance=tolerance)
+    assert found[0] == reported
+
+
+def test_report_needs_a_reporter() -> None:
+    settings = {"connection.url": "http://127.0.0.1:1", "behavior.on.malformed.documents": "report"}
+    task = OpenSearchSinkConnector.task_class()
+    task.initialize(MemorySinkContext(settings, reports=False))
+    with pytest.raises(ConfigError, match="needs a dead letter queue"):
+        task.start(settings)
 
 
 def test_an_answer_that_lacks_documents_is_no_success() -> None:
