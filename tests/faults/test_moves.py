@@ -20,7 +20,7 @@ from typing import NamedTuple
 import pytest
 
 from support import peer
-from support.eventually import eventually
+from support.eventually import LIMIT, eventually
 from support.faults.rows import NewRow, Row
 from support.faults.worker_group import read
 from support.growing_file import GrowingFile
@@ -75,7 +75,8 @@ def moving(kafka_bootstrap: str, unique: Callable[[str], str], folder: Path, *, 
             return (sent - written).total()
 
         command = [sys.executable, "-m", "sluiceway.cli.main", "migrate", "--from", theirs.rest, "--to", ours.rest]
-        yield Moving(theirs, growing, [*command, "--execute", "--all"], finish)
+        # A step that does not end fails before the test gives up, and says what it has waited for.
+        yield Moving(theirs, growing, [*command, "--execute", "--all", f"--timeout={LIMIT / 3:g}"], finish)
 
 
 @pytest.mark.matrix(44)

@@ -75,6 +75,7 @@ def completed(move: subprocess.Popen[str], command: list[str]) -> None:
     """Wait for the end of a move. If it failed because of a kill, and undid what it had done, the command must succeed now."""
     said = _output(move)
     if move.returncode != 0:
+        print(said)
         again = started(command)
         said += _output(again)
         assert again.returncode == 0, said
