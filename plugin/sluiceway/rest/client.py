@@ -265,16 +265,16 @@ class ConnectClient:
 
     def _request(self, method: str, path: str, body: object = None) -> httpx.Response:
         response = self._send(method, path, body)
-        page = bool(response.content) and not response.headers.get("content-type", "").startswith("application/json")
-        if page and response.status_code == httpx.codes.NOT_FOUND:  # Kafka Connect's own 404 is JSON
+        is_json = response.headers.get("content-type", "").startswith("application/json")
+        if not is_json and response.status_code == httpx.codes.NOT_FOUND:  # Kafka Connect's own 404 is JSON
             raise RestError(
                 0,
                 f"{self.server} is no Kafka Connect REST API, or Kafka Connect is starting: it responded to {method} {path} "
-                "with the web page '404 Not Found'.",
+                f"with {'the web page' if response.content else 'nothing but'} '404 Not Found'.",
             )
         if response.is_error:
             raise RestError(response.status_code, _message(response))
-        if page:  # Airflow's response for a path that nothing is mounted on
+        if response.content and not is_json:  # Airflow's response for a path that nothing is mounted on
             raise RestError(0, f"{self.server} is not a Kafka Connect REST API: it responded with a web page.")
         return response
 

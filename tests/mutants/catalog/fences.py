@@ -205,7 +205,7 @@ MUTANTS = (
     Mutant(
         "fence-move-page-not-found",
         "rest/client.py",
-        "if page and response.status_code == httpx.codes.NOT_FOUND:",
+        "if not is_json and response.status_code == httpx.codes.NOT_FOUND:",
         "if False:",
         "A connector of a Kafka Connect that is starting is taken for one that does not exist.",
         tests=("tests/unit/rest/test_client.py",),

@@ -187,10 +187,11 @@ def test_a_web_page_is_not_taken_for_an_answer() -> None:
         client.connectors()
 
 
-def test_a_page_that_is_not_found_is_not_taken_for_a_connector_that_is_not() -> None:
+@pytest.mark.parametrize("content", [{"html": "<html>"}, {}, {"text": "Not Found"}], ids=["page", "empty", "text"])
+def test_a_page_that_is_not_found_is_not_taken_for_a_connector_that_is_not(content: dict[str, str]) -> None:
     """Kafka Connect's server responds so, before its resources are there."""
     client = ConnectClient("http://connect")
-    client._http = httpx.Client(transport=httpx.MockTransport(lambda _: httpx.Response(404, html="<html>")))
+    client._http = httpx.Client(transport=httpx.MockTransport(lambda _: httpx.Response(404, **content)))  # type: ignore[arg-type]
     with pytest.raises(RestError, match=r"or Kafka Connect is starting: it responded to GET /connectors/a/config") as failed:
         client.config("a")
     assert failed.value.status == 0
