@@ -285,7 +285,7 @@ def test_ten_connectors_move_to_sluiceway_and_back_without_a_lost_record(
     assert connectors.prefix in migrate(theirs, ours)
 
     connectors.grow()
-    for place in ("debezium: offsets copied", "python-sink: state noted on the source", "mirror: ready on the target"):
+    for place in ("debezium: offsets copied", "python-sink: stopped on the source", "mirror: state set on the target"):
         kill_at(theirs, ours, "--execute", "--connectors", f"{connectors.prefix}-{place.partition(':')[0]}", line=place)
     print(migrate(theirs, ours, "--execute", "--all"))
     assert set(connectors.seen_states(theirs).values()) == {"STOPPED"}
