@@ -156,6 +156,10 @@ def compaction(table_format: str) -> Callable[[Lab], Config]:
     }
 
 
+def search_index(_lab: Lab) -> dict[str, str]:
+    return {"connection.url": "http://127.0.0.1:1", "key.ignore": "true"}
+
+
 def local_files(lab: Lab) -> Config:
     return {"path": str(lab.folder / "out"), "flush.size": "3"}
 
@@ -196,6 +200,7 @@ CASES: Mapping[str, Case] = {
     "DeltaCompaction": Case(compaction("delta"), 0, not_started="rewrites small files"),
     "DeltaSink": Case(into_tables("delta")),
     "DeltaSource": Case(tables("delta")),
+    "ElasticsearchSink": Case(search_index, target='{"id":1,"name":"n1"}'),
     "FileStreamSink": Case(lambda lab: {"file": str(lab.folder / "out.txt")}, target="out.txt: Struct{id=1,name=n1}"),
     "FileStreamSource": Case(lambda lab: {"file": lab.file(), "topic": "lines"}, long=False),
     "GcsSink": Case(GCS, target='{"id":1,"name":"n1"}'),
@@ -212,6 +217,7 @@ CASES: Mapping[str, Case] = {
     "MockSink": Case(lambda _lab: {}),
     "MockSource": Case(lambda _lab: {"topic": "mock"}),
     "MySqlConnector": Case(binlog, 0, not_started="it writes the schema history topic"),
+    "OpenSearchSink": Case(search_index, target='{"id":1,"name":"n1"}'),
     "OrcSink": Case(local_files, target="+0+0000000000+0000000000"),
     "ParquetSink": Case(local_files, target="+0+0000000000+0000000000"),
     "PostgresConnector": Case(postgres, 1, not_started="replication slot"),
