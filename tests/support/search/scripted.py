@@ -14,15 +14,22 @@ ABOUT = b'{"version": {"number": "2.19.6"}}'
 
 @contextmanager
 def serving(
-    status: int = 200, body: bytes = ABOUT, login: str | None = None, tls: ssl.SSLContext | None = None, path: str = "/"
+    status: int = 200,
+    body: bytes = ABOUT,
+    login: str | None = None,
+    tls: ssl.SSLContext | None = None,
+    path: str = "/",
+    seen: list[str] | None = None,
 ) -> Iterator[str]:
     """Run an HTTP server that always answers the same, to the right login and for paths that begin so, and yield its URL.
 
-    Whatever else is asked for exists and is empty.
+    Whatever else is asked for exists and is empty. ``seen`` gets the paths of the requests.
     """
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
+            if seen is not None:
+                seen.append(self.path)
             given = self.headers.get("Authorization")
             wanted = None if login is None else f"Basic {base64.b64encode(login.encode()).decode()}"
             allowed = wanted is None or given == wanted

@@ -19,6 +19,7 @@ from sluiceway.errors import DataError
 TIMESTAMP_FIELD = "@timestamp"
 
 _MOST_ID_BYTES = 512
+_MOST_SCHEMAS = 1000
 _WHOLE = re.compile(r"-?[0-9]{1,19}")
 _VERSIONS = range(-(2**63), 2**63)
 
@@ -97,6 +98,8 @@ class Documents:
         schema, used = record.value_schema, self._options.uses_schema(record.topic)
         encode = self._encoders.get((used, schema))
         if encode is None:
+            if len(self._encoders) >= _MOST_SCHEMAS:
+                self._encoders.clear()
             encode = self._encoders[used, schema] = self._encoder(schema, used=used)
         return encode(record.value)
 

@@ -16,7 +16,7 @@ from sluiceway.errors import ConfigError, ConnectError, DataError
 
 log = logging.getLogger(__name__)
 
-_BAD_REQUEST, _NOT_FOUND, _CONFLICT, _TOO_LARGE, _TOO_MANY = 400, 404, 409, 413, 429
+_BAD_REQUEST, _NOT_FOUND, _CONFLICT, _TOO_LARGE = 400, 404, 409, 413
 _TOO_MUCH_MEMORY, _NO_MAPPING = "circuit_breaking_exception", "mapper_parsing_exception"
 # The index is full, or its disk is, or the cluster is choosing a leader: the document is written when that is over.
 _LATER = frozenset(("cluster_block_exception", "process_cluster_event_timeout_exception", "unavailable_shards_exception"))
@@ -92,9 +92,9 @@ class SearchSinkTask(BatchSinkTask[Action]):
         except RefusedError as error:
             if error.status not in (_BAD_REQUEST, _TOO_LARGE) and not is_busy(error.status):
                 raise
-            # Too much for the server, or one document is so odd that it cannot handle the request.
-            if len(items) > 1 and (error.status != _TOO_MANY or error.kind == _TOO_MUCH_MEMORY):
-                return self._bulk_halves(items, too_large=error.status in (_TOO_LARGE, _TOO_MANY))
+            too_large = error.status == _TOO_LARGE or error.kind == _TOO_MUCH_MEMORY
+            if len(items) > 1 and (too_large or error.status == _BAD_REQUEST):  # one document is so odd that none can be read
+                return self._bulk_halves(items, too_large=too_large)
             outcome = Outcome.RETRY if is_busy(error.status) else Outcome.REFUSED
             return [WriteResult(outcome, str(error))] * len(items)
         if len(answers) != len(items):

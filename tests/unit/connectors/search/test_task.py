@@ -129,6 +129,23 @@ def test_a_server_that_refuses_whole_requests_ends_the_task(status: int) -> None
     assert "full (after 1 attempts without progress)" in why
 
 
+@pytest.mark.parametrize(
+    ("status", "kind", "requests"),
+    [(500, "a", 1), (429, "a", 1), (429, "circuit_breaking_exception", 7), (413, "a", 7), (400, "a", 7)],
+)
+def test_a_request_is_parted_if_it_is_too_large_or_cannot_be_read(status: int, kind: str, requests: int) -> None:
+    seen: list[str] = []
+    body = json.dumps({"error": {"type": kind, "reason": "no"}}).encode()
+    with serving(status, body, path="/_bulk", seen=seen) as url:
+        settings = {**CONFIG, "connection.url": url}
+        context, task = MemorySinkContext(settings), ElasticsearchSinkConnector.task_class()
+        task.initialize(context)
+        task.start(settings)
+        outcome(lambda: task.put([SinkRecord("t", 0, n, {"a": 1}, key=f"k{n}") for n in range(4)]), context)
+        task.stop()
+    assert sum(path.startswith("/_bulk") for path in seen) == requests
+
+
 def test_a_full_disk_is_waited_for_also_where_an_index_is_made() -> None:
     body = b'{"error": {"type": "index_create_block_exception", "reason": "full"}}'
     with serving(403, body) as url:
