@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import base64
+import os
 import ssl
+import tempfile
 import textwrap
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -45,18 +48,42 @@ def store_type(content: bytes) -> StoreType | None:
     return "PEM" if b"-----BEGIN " in content else None
 
 
-def trusted_certificates(content: bytes, password: str | None, path: str) -> str:
+def trust_store(path: str, password: str | None, prefix: str = "") -> str:
+    """Return the certificates of a trust store as PEM. Raises ConfigError, whose names of keys begin with ``prefix``."""
+    content = read_store(path, f"{prefix}ssl.truststore.location")
+    if store_type(content) == "PEM":
+        return content.decode("utf-8", "replace")
+    return trusted_certificates(content, password, path, prefix)
+
+
+def load_identity(context: ssl.SSLContext, pem: str, password: str | None) -> None:
+    """Load a key and its chain through a temporary file, since Python's ssl module accepts files only.
+
+    Raises ``ssl.SSLError`` and ValueError.
+    """
+    descriptor, name = tempfile.mkstemp(suffix=".pem")
+    try:
+        with os.fdopen(descriptor, "w") as file:
+            file.write(pem)
+        # An empty password keeps OpenSSL from prompting at the terminal.
+        context.load_cert_chain(name, password=password or "")
+    finally:
+        with suppress(OSError):
+            Path(name).unlink()
+
+
+def trusted_certificates(content: bytes, password: str | None, path: str, prefix: str = "") -> str:
     """Return the certificates of a JKS or PKCS12 trust store as PEM. Raises ConfigError, which names ``path``."""
     try:
         found = read_jks(content, password).trusted if store_type(content) == "JKS" else _trusted_of_pkcs12(content, password)
     except (ValueError, IndexError) as error:
-        raise _refused_trust(path, "it is damaged, or ssl.truststore.password is not its password") from error
+        raise _refused_trust(path, f"it is damaged, or {prefix}ssl.truststore.password is not its password", prefix) from error
     if not found:
-        raise _refused_trust(path, "no certificate is in it")
+        raise _refused_trust(path, "no certificate is in it", prefix)
     return "".join(map(ssl.DER_cert_to_PEM_cert, found))
 
 
-def private_identity(content: bytes, password: str | None, key_password: str | None, path: str) -> Identity:
+def private_identity(content: bytes, password: str | None, key_password: str | None, path: str, prefix: str = "") -> Identity:
     """Return the only private key of a JKS or PKCS12 store; ``key_password`` defaults to ``password``. Raises ConfigError."""
     try:
         if store_type(content) == "JKS":
@@ -64,10 +91,10 @@ def private_identity(content: bytes, password: str | None, key_password: str | N
         return _identity_of_pkcs12(content, password)
     except (ValueError, IndexError) as error:
         raise ConfigError(
-            "ssl.keystore.location",
+            f"{prefix}ssl.keystore.location",
             path,
-            "The key store cannot be used: it is damaged, has not exactly one private key, or ssl.keystore.password or "
-            "ssl.key.password is wrong.",
+            f"The key store cannot be used: it is damaged, has not exactly one private key, or {prefix}ssl.keystore.password or "
+            f"{prefix}ssl.key.password is wrong.",
         ) from error
 
 
@@ -106,10 +133,10 @@ def _pkcs12(content: bytes, password: str | None) -> PKCS12KeyAndCertificates:
     return pkcs12.load_pkcs12(content, None if password is None else password.encode())
 
 
-def _refused_trust(path: str, why: str) -> ConfigError:
+def _refused_trust(path: str, why: str, prefix: str) -> ConfigError:
     return ConfigError(
-        "ssl.truststore.location",
+        f"{prefix}ssl.truststore.location",
         path,
         f"The trust store cannot be used: {why}. As PEM it can be: keytool -exportcert -rfc -keystore {path} -alias ALIAS "
-        "-file ca.pem, then ssl.truststore.type=PEM and ssl.truststore.location=ca.pem.",
+        f"-file ca.pem, then {prefix}ssl.truststore.type=PEM and {prefix}ssl.truststore.location=ca.pem.",
     )

@@ -5,17 +5,13 @@ If keys with the prefix ``listeners.https.`` (``admin.listeners.https.`` for adm
 
 from __future__ import annotations
 
-import os
 import ssl
-import tempfile
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from sluiceway.config.parsing import parse_list
 from sluiceway.errors import ConfigError
-from sluiceway.java.keystores import private_identity, read_store, store_type, trusted_certificates
+from sluiceway.java.keystores import load_identity, private_identity, read_store, store_type, trust_store
 from sluiceway.kafka.ssl_properties import KEYSTORE, TRUSTSTORE, pem_lines
 
 PREFIX = "listeners.https."
@@ -89,27 +85,16 @@ def _trust_store(keys: Mapping[str, str]) -> str:
         return pem_lines(inline)
     if not location:
         return ""
-    content = read_store(location, TRUSTSTORE)
-    if store_type(content) == "PEM":
-        return content.decode()
-    return trusted_certificates(content, keys.get("ssl.truststore.password"), location)
+    return trust_store(location, keys.get("ssl.truststore.password"))
 
 
 def _load_key(context: ssl.SSLContext, store: _Store) -> None:
-    """Load key and chain through a temporary file, since Python's ssl module accepts files only."""
-    descriptor, name = tempfile.mkstemp(suffix=".pem")
     try:
-        with os.fdopen(descriptor, "w") as file:
-            file.write(store.pem)
-        # An empty password keeps OpenSSL from prompting at the terminal.
-        context.load_cert_chain(name, password=store.password or "")
+        load_identity(context, store.pem, store.password)
     except (ssl.SSLError, ValueError) as error:
         raise ConfigError(
             f"Cannot use the key and certificate of ssl.keystore.*: {error}. Check their format and ssl.key.password."
         ) from error
-    finally:
-        with suppress(OSError):
-            Path(name).unlink()
 
 
 def _trust(context: ssl.SSLContext, certificates: str, where: str) -> None:

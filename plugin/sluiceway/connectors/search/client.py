@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import gzip
 import logging
-import re
 import ssl
-import tempfile
-from collections.abc import Callable, Sequence
-from pathlib import Path
-from typing import Any, TypeVar
+from collections.abc import Sequence
+from typing import Any
 from urllib.parse import quote
 
 import httpx
@@ -18,15 +15,13 @@ import orjson
 from sluiceway import __version__
 from sluiceway.connectors.search.options import URL, Server, Tls
 from sluiceway.errors import ConfigError, ConnectError, DataError, shortened
-from sluiceway.java.keystores import private_identity, read_store, store_type, trusted_certificates
+from sluiceway.java.keystores import load_identity, private_identity, read_store, store_type, trust_store
 
 _TOO_MANY, _SERVER_ERROR, _NOT_READY = 429, 500, frozenset((502, 503, 504))
 UNAUTHORIZED, FORBIDDEN = 401, 403
 
 _FILTER = "filter_path=error,items.*.status,items.*.error.type,items.*.error.reason,items.*.error.caused_by"
 _MOST_TEXT = 500
-
-T = TypeVar("T")
 
 logging.getLogger("httpx").setLevel(logging.WARNING)  # it would log each request
 
@@ -208,54 +203,34 @@ class SearchClient:
 def tls_context(tls: Tls) -> ssl.SSLContext:
     """Return the context of https connections; trust and key stores may be PEM, JKS, or PKCS12. Raises ConfigError."""
     keys = {name: value for name, value in tls.keys.items() if value}
-    context = ssl.create_default_context()
-    trusted = keys.get("ssl.truststore.location")
-    if trusted:
-        content = read_store(trusted, f"{tls.prefix}ssl.truststore.location")
-        if store_type(content) == "PEM":
-            pem = content.decode("ascii", "replace")
-        else:
-            pem = _of_prefix(tls.prefix, lambda: trusted_certificates(content, keys.get(_TRUST), trusted))
-        try:
-            context = ssl.create_default_context(cadata=pem)
-        except ssl.SSLError as error:
-            raise ConfigError(f"{tls.prefix}ssl.truststore.location", trusted, f"No certificate can be read: {error}") from error
+    location, pem = keys.get("ssl.truststore.location"), None
+    if location is not None:
+        pem = trust_store(location, keys.get("ssl.truststore.password"), tls.prefix)
+    try:
+        context = ssl.create_default_context(cadata=pem)  # None: the system's
+    except ssl.SSLError as error:
+        raise ConfigError(f"{tls.prefix}ssl.truststore.location", location, f"No certificate can be read: {error}") from error
     if tls.trust_all:
         context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
     elif (tls.keys.get("ssl.endpoint.identification.algorithm", "https") or "").lower() != "https":
         context.check_hostname = False
-    if location := keys.get("ssl.keystore.location"):
-        _load_identity(context, location, keys, tls.prefix)
+    if "ssl.keystore.location" in keys:
+        _load_identity(context, keys, tls.prefix)
     return context
 
 
-_TRUST, _KEYSTORE = "ssl.truststore.password", "ssl.keystore.password"  # names of keys
-
-
-def _load_identity(context: ssl.SSLContext, location: str, keys: dict[str, str], prefix: str) -> None:
-    """Load the client's key and certificate, from memory by a file that only this user can read."""
-    content, password = read_store(location, f"{prefix}ssl.keystore.location"), keys.get("ssl.key.password")
+def _load_identity(context: ssl.SSLContext, keys: dict[str, str], prefix: str) -> None:
+    location, password = keys["ssl.keystore.location"], keys.get("ssl.key.password")
+    content = read_store(location, f"{prefix}ssl.keystore.location")
     if store_type(content) == "PEM":
-        pem = content
+        pem = content.decode("utf-8", "replace")
     else:
-        identity = _of_prefix(prefix, lambda: private_identity(content, keys.get(_KEYSTORE), password, location))
-        pem, password = f"{identity.key}{identity.chain}".encode(), None
-    with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder, "identity.pem")
-        file.touch(0o600)
-        file.write_bytes(pem)
-        try:
-            context.load_cert_chain(file, password=password or "")
-        except (ssl.SSLError, ValueError) as error:
-            raise ConfigError(f"{prefix}ssl.keystore.location", location, f"The key cannot be used: {error}") from error
-
-
-def _of_prefix(prefix: str, read: Callable[[], T]) -> T:
-    """Return what is read from a store; an error names the keys with their prefix."""
+        identity = private_identity(content, keys.get("ssl.keystore.password"), password, location, prefix)
+        pem, password = f"{identity.key}{identity.chain}", None
     try:
-        return read()
-    except ConfigError as error:
-        raise ConfigError(re.sub(r"\bssl\.", f"{prefix}ssl.", str(error))) from error
+        load_identity(context, pem, password)
+    except (ssl.SSLError, ValueError) as error:
+        raise ConfigError(f"{prefix}ssl.keystore.location", location, f"The key cannot be used: {error}") from error
 
 
 def _item(result: dict[str, Any]) -> tuple[int, str, str]:
