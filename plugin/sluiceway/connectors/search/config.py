@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping
+from typing import TypedDict
 from urllib.parse import quote, urlsplit
 
 from sluiceway.api import BatchLimits
 from sluiceway.api.outage import UNREACHABLE_MS
-from sluiceway.config.definition import ConfigDef, ConfigKey, ConfigValue, Importance, Type, ValidatedValue
+from sluiceway.config.definition import ConfigDef, ConfigKey, ConfigValue, Importance, Type
 from sluiceway.config.parsing import parse_list
 from sluiceway.config.password import Password
 from sluiceway.config.validators import Check, EnumText, Range
@@ -436,67 +437,76 @@ AIVEN = ConfigDef(
 
 def confluent_options(config: Mapping[str, str]) -> SearchOptions:
     """Return the options of a config of Confluent's connector. Raises ConfigError."""
-    _refuse_kerberos(config)
     values = CONFLUENT.parse(config)
-    _raise_first(confluent_conflicts(values), values)
-    auto = bool(values[AUTO_IDS])
+    _raise_first(confluent_conflicts(values, config), values)
+    ignored = Ids.NONE if values[AUTO_IDS] else Ids.OFFSET
     stream_type, usage = str(values[STREAM_TYPE]), str(values[RESOURCE_USAGE]).upper()
     stream = None
     if stream_type.lower() != "none":
         stream = DataStream(f"{stream_type.lower()}-{values[STREAM_DATASET]}-{values['data.stream.namespace']}")
     return SearchOptions(
-        _server(values, _ELASTIC_TLS, proxy=_proxy(values), compressed=bool(values["connection.compression"])),
-        _limits(values, _number(values, "batch.size"), _number(values, "bulk.size.bytes")),
-        Ids.NONE if auto else Ids.OFFSET if values[KEY_IGNORE] else Ids.KEY,
-        Ids.NONE if auto else Ids.OFFSET,
-        frozenset(_items(values["topic.key.ignore"])),
-        not values["schema.ignore"],
-        frozenset(_items(values["topic.schema.ignore"])),
-        bool(values["compact.map.entries"]),
-        bool(values[REPLACE_NULLS]),
-        str(values[WRITE_METHOD]).upper() == "UPSERT",
-        NullValues(str(values[NULL_VALUES]).lower()),
-        Malformed(str(values[MALFORMED]).lower()),
-        bool(values["drop.invalid.message"]),
-        str(values["external.version.header"]) or None,
-        dict(_pairs(RESOURCES, values)) if usage != "DISABLED" else {},
-        usage.endswith("DATASTREAM"),
-        stream,
-        tuple(_items(values["data.stream.timestamp.field"])),
+        server=_server(values, _ELASTIC_TLS, proxy=_proxy(values), compressed=bool(values["connection.compression"])),
+        limits=_limits(values, _number(values, "batch.size"), _number(values, "bulk.size.bytes")),
+        ids=ignored if values[AUTO_IDS] or values[KEY_IGNORE] else Ids.KEY,
+        ids_of_ignored_keys=ignored,
+        upsert=str(values[WRITE_METHOD]).upper() == "UPSERT",
+        malformed=Malformed(str(values[MALFORMED]).lower()),
+        version_header=str(values["external.version.header"]) or None,
+        resources=dict(_pairs(RESOURCES, values)) if usage != "DISABLED" else {},
+        resources_are_streams=usage.endswith("DATASTREAM"),
+        stream=stream,
+        timestamp_fields=tuple(_items(values["data.stream.timestamp.field"])),
         indexes=dict(_pairs("topic.index.map", values)),
+        **_conversion(values),
     )
 
 
 def aiven_options(config: Mapping[str, str]) -> SearchOptions:
     """Return the options of a config of Aiven's connector. Raises ConfigError."""
     values = AIVEN.parse(config)
-    _raise_first(aiven_conflicts(values), values)
-    strategy = Ids(str(values[ID_STRATEGY]).lower())
-    malformed = str(values[MALFORMED]).lower()
-    routing = str(values[ROUTING]).lower()
+    _raise_first(aiven_conflicts(values, config), values)
+    ignored = Ids(str(values[ID_STRATEGY]).lower())
+    malformed, routing = str(values[MALFORMED]).lower(), str(values[ROUTING]).lower()
     stream = None
     if values[STREAM_ENABLED]:
         prefix = values["data.stream.prefix"]
         name = f"{prefix}-{TOPIC_PLACEHOLDER}" if prefix else TOPIC_PLACEHOLDER
         stream = DataStream(name, _shown(values["data.streams.existing.index.template.name"]), makes_template=True)
     return SearchOptions(
-        _server(values, "connection.", trust_all=bool(values["connection.trust.all.certificates"])),
-        _limits(values, _number(values, "bulk.max.operations.size"), _bytes(_number(values, "bulk.max.size"))),
-        strategy if values[KEY_IGNORE] else Ids.KEY,
-        strategy,
-        frozenset(_items(values["topic.key.ignore"])),
-        not values["schema.ignore"],
-        frozenset(_items(values["topic.schema.ignore"])),
-        bool(values["compact.map.entries"]),
-        bool(values[REPLACE_NULLS]),
-        str(values[INDEX_WRITE_METHOD]).lower() == "upsert",
-        NullValues(str(values[NULL_VALUES]).lower()),
-        Malformed.FAIL if malformed == "error" else Malformed(malformed),
-        bool(values["drop.invalid.message"]),
+        server=_server(values, "connection.", trust_all=bool(values["connection.trust.all.certificates"])),
+        limits=_limits(values, _number(values, "bulk.max.operations.size"), _bytes(_number(values, "bulk.max.size"))),
+        ids=ignored if values[KEY_IGNORE] else Ids.KEY,
+        ids_of_ignored_keys=ignored,
+        upsert=str(values[INDEX_WRITE_METHOD]).lower() == "upsert",
+        malformed=Malformed.FAIL if malformed == "error" else Malformed(malformed),
         stream=stream,
         timestamp_fields=(str(values["data.stream.timestamp.field"]),),
         routing=None if routing == "none" else "key" if routing == "key" else str(values[ROUTING_PATH]),
+        **_conversion(values),
     )
+
+
+class _Conversion(TypedDict):
+    topics_without_keys: frozenset[str]
+    schemas: bool
+    topics_without_schemas: frozenset[str]
+    compact_maps: bool
+    replace_nulls: bool
+    nulls: NullValues
+    drop_invalid: bool
+
+
+def _conversion(values: Mapping[str, ConfigValue]) -> _Conversion:
+    """Return the options of the keys that both connectors have."""
+    return {
+        "topics_without_keys": frozenset(_items(values["topic.key.ignore"])),
+        "schemas": not values["schema.ignore"],
+        "topics_without_schemas": frozenset(_items(values["topic.schema.ignore"])),
+        "compact_maps": bool(values["compact.map.entries"]),
+        "replace_nulls": bool(values[REPLACE_NULLS]),
+        "nulls": NullValues(str(values[NULL_VALUES]).lower()),
+        "drop_invalid": bool(values["drop.invalid.message"]),
+    }
 
 
 _NO_DELETES = "a data stream takes new documents only: set ignore or fail"
@@ -516,7 +526,7 @@ def _connection_problems(values: Mapping[str, ConfigValue]) -> dict[str, str]:
     return problems
 
 
-def _resource_problems(values: Mapping[str, ConfigValue]) -> dict[str, str]:
+def _resource_problems(values: Mapping[str, ConfigValue], config: Mapping[str, str]) -> dict[str, str]:
     problems: dict[str, str] = {}
     usage = str(values[RESOURCE_USAGE]).upper()
     if (usage != "DISABLED") != bool(values[RESOURCES]):
@@ -527,14 +537,20 @@ def _resource_problems(values: Mapping[str, ConfigValue]) -> dict[str, str]:
         except ConfigError:
             problems[name] = "must have entries such as topic:index"
             continue
+        missing = [topic for topic in parse_list(config.get("topics")) if topic not in topics]
         if len(set(topics)) < len(topics):
             problems[name] = "must name each topic once"
+        elif name == RESOURCES and topics and missing:
+            problems.setdefault(name, f"does not name what to write these topics to: {', '.join(missing)}")
     return problems
 
 
-def confluent_conflicts(values: Mapping[str, ConfigValue]) -> dict[str, str]:
+def confluent_conflicts(values: Mapping[str, ConfigValue], config: Mapping[str, str]) -> dict[str, str]:
     """Return the errors of keys of Confluent's connector that conflict, by the key to change."""
-    problems = {**_login_problem(values), **_connection_problems(values), **_resource_problems(values)}
+    problems = {**_login_problem(values), **_connection_problems(values), **_resource_problems(values, config)}
+    for name in config:
+        if name.startswith(_KERBEROS):
+            problems[USER] = f"Kerberos is not supported. Remove {name}, and use {USER} and {PASSWORD}"
     upsert = str(values[WRITE_METHOD]).upper() == "UPSERT"
     usage, stream = str(values[RESOURCE_USAGE]).upper(), str(values[STREAM_TYPE]).lower() != "none"
     streams, nulls = stream or usage.endswith("DATASTREAM"), str(values[NULL_VALUES]).lower()
@@ -551,7 +567,7 @@ def confluent_conflicts(values: Mapping[str, ConfigValue]) -> dict[str, str]:
     return problems
 
 
-def aiven_conflicts(values: Mapping[str, ConfigValue]) -> dict[str, str]:
+def aiven_conflicts(values: Mapping[str, ConfigValue], _config: Mapping[str, str]) -> dict[str, str]:
     """Return the errors of keys of Aiven's connector that conflict, by the key to change."""
     problems = _login_problem(values)
     upsert = str(values[INDEX_WRITE_METHOD]).lower() == "upsert"
@@ -574,36 +590,9 @@ def aiven_conflicts(values: Mapping[str, ConfigValue]) -> dict[str, str]:
     return problems
 
 
-def unmapped_topics(values: Mapping[str, ConfigValue], config: Mapping[str, str]) -> dict[str, str]:
-    """Return the error of topics that nothing names a resource for, although others have one."""
-    named = {topic for topic, _name in _pairs(RESOURCES, values)}
-    missing = [topic for topic in parse_list(config.get("topics")) if topic not in named]
-    return {RESOURCES: f"does not name what to write these topics to: {', '.join(missing)}"} if named and missing else {}
-
-
-def add_conflicts(
-    definition: ConfigDef, found: dict[str, ValidatedValue], problems: Mapping[str, str], config: Mapping[str, str]
-) -> dict[str, ValidatedValue]:
-    """Add the errors of conflicting keys to the results of validation."""
-    for name, message in problems.items():
-        found[name].errors.append(str(ConfigError(name, found[name].value, message)))
-    if definition is CONFLUENT:
-        try:
-            _refuse_kerberos(config)
-        except ConfigError as error:
-            found[USER].errors.append(str(error))
-    return found
-
-
 def _raise_first(problems: Mapping[str, str], values: Mapping[str, ConfigValue]) -> None:
     for name, message in problems.items():
         raise ConfigError(name, values[name], message)
-
-
-def _refuse_kerberos(config: Mapping[str, str]) -> None:
-    for name in config:
-        if name.startswith(_KERBEROS):
-            raise ConfigError(f"{name}: Kerberos is not supported. Remove the key, and use {USER} and {PASSWORD}.")
 
 
 def _login_problem(values: Mapping[str, ConfigValue]) -> dict[str, str]:

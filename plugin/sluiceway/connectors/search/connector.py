@@ -16,12 +16,10 @@ from sluiceway.connectors.search.config import (
     CONFLUENT,
     PASSWORD,
     USER,
-    add_conflicts,
     aiven_conflicts,
     aiven_options,
     confluent_conflicts,
     confluent_options,
-    unmapped_topics,
 )
 from sluiceway.connectors.search.documents import Documents
 from sluiceway.connectors.search.options import URL, SearchOptions
@@ -34,30 +32,32 @@ log = logging.getLogger(__name__)
 class ElasticsearchSinkTask(SearchSinkTask):
     """The task of a config of Confluent's connector."""
 
-    def options(self, config: Mapping[str, str]) -> SearchOptions:
+    @classmethod
+    def options(cls, config: Mapping[str, str]) -> SearchOptions:
         return confluent_options(config)
 
 
 class OpenSearchSinkTask(SearchSinkTask):
     """The task of a config of Aiven's connector."""
 
-    def options(self, config: Mapping[str, str]) -> SearchOptions:
+    @classmethod
+    def options(cls, config: Mapping[str, str]) -> SearchOptions:
         return aiven_options(config)
 
 
 class SearchSinkConnector(SinkConnector):
-    """What both connectors do; they differ in their keys."""
+    """Base of both connectors, which differ in their keys."""
 
     task_class: ClassVar[type[SearchSinkTask]]
 
     @classmethod
-    @abc.abstractmethod
     def options(cls, config: Mapping[str, str]) -> SearchOptions:
         """Return the options of a config. Raises ConfigError."""
+        return cls.task_class.options(config)
 
     @classmethod
     @abc.abstractmethod
-    def conflicts(cls, values: Mapping[str, ConfigValue]) -> dict[str, str]:
+    def conflicts(cls, values: Mapping[str, ConfigValue], config: Mapping[str, str]) -> dict[str, str]:
         """Return the errors of keys that conflict, by the key to change."""
 
     @classmethod
@@ -87,10 +87,9 @@ class SearchSinkConnector(SinkConnector):
         if any(found[key.name].errors for key in definition):
             return found
         values = {key.name: found[key.name].value for key in definition}
-        problems = cls.conflicts(values)
-        if not problems and definition is CONFLUENT:
-            problems = unmapped_topics(values, config)
-        return add_conflicts(definition, found, problems, config)
+        for name, message in cls.conflicts(values, config).items():
+            found[name].errors.append(str(ConfigError(name, values[name], message)))
+        return found
 
     @classmethod
     def preview(cls, config: Mapping[str, str], records: Sequence[SinkRecord]) -> Sequence[str]:
@@ -128,12 +127,8 @@ class ElasticsearchSinkConnector(SearchSinkConnector):
         return CONFLUENT
 
     @classmethod
-    def options(cls, config: Mapping[str, str]) -> SearchOptions:
-        return confluent_options(config)
-
-    @classmethod
-    def conflicts(cls, values: Mapping[str, ConfigValue]) -> dict[str, str]:
-        return confluent_conflicts(values)
+    def conflicts(cls, values: Mapping[str, ConfigValue], config: Mapping[str, str]) -> dict[str, str]:
+        return confluent_conflicts(values, config)
 
 
 class OpenSearchSinkConnector(SearchSinkConnector):
@@ -151,9 +146,5 @@ class OpenSearchSinkConnector(SearchSinkConnector):
         return AIVEN
 
     @classmethod
-    def options(cls, config: Mapping[str, str]) -> SearchOptions:
-        return aiven_options(config)
-
-    @classmethod
-    def conflicts(cls, values: Mapping[str, ConfigValue]) -> dict[str, str]:
-        return aiven_conflicts(values)
+    def conflicts(cls, values: Mapping[str, ConfigValue], config: Mapping[str, str]) -> dict[str, str]:
+        return aiven_conflicts(values, config)

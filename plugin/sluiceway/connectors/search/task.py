@@ -45,8 +45,9 @@ class SearchSinkTask(BatchSinkTask[Action]):
 
     _client: SearchClient | None = None
 
+    @classmethod
     @abc.abstractmethod
-    def options(self, config: Mapping[str, str]) -> SearchOptions:
+    def options(cls, config: Mapping[str, str]) -> SearchOptions:
         """Return the options of a config. Raises ConfigError."""
 
     def start(self, config: Mapping[str, str]) -> None:
