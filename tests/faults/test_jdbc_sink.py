@@ -19,13 +19,14 @@ from support.eventually import LIMIT, eventually
 from support.faults.durations import fault_seconds
 from support.faults.proxy import TcpProxy
 from support.faults.rows import NewRow, Row
-from support.jdbc_sink import JSON, STATIC_MEMBER, UPSERT, TaskProcess, fill, person, tombstone
+from support.jdbc_sink import JSON, STATIC_MEMBER, UPSERT, TaskProcess, fill, kill_at_random, person, tombstone
 
 pytestmark = pytest.mark.kafka
 
 KILLS = 20
 RECORDS = 1500  # for each kill
 PARTITIONS = 2
+LONGEST = 0.25  # seconds from the first transaction to the kill
 GROWTH = 48 << 20  # bytes: far less than the waiting records, far more than allocators retain
 INSERT = {"insert.mode": "insert", "pk.mode": "none", "auto.create": "true"}
 
@@ -84,18 +85,6 @@ def judge(row: Row, count: int, different: int, sent: int) -> None:
     row.seen, row.lost, row.duplicated = f"{count} records", sent - different, count - different
 
 
-def kill_at_random(settings: dict[str, str], bootstrap: str, database: DatabaseForTest, chance: random.Random) -> float:
-    """Start the task, kill it while it writes, and return the seconds until its first write."""
-    before, started = progress(database), time.monotonic()
-    with TaskProcess(settings, bootstrap) as task:
-        eventually(lambda: progress(database) > before or not task.alive, what="the first transaction")
-        assert task.alive
-        begun = time.monotonic() - started
-        time.sleep(chance.uniform(0, 0.25))  # where to kill
-        task.kill()
-    return begun
-
-
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("kind", ["postgresql", "mariadb", "sqlite"])
 def test_killed_twenty_times_each_record_is_inserted_once(
@@ -108,7 +97,7 @@ def test_killed_twenty_times_each_record_is_inserted_once(
     for _ in range(KILLS):
         fill(kafka_bootstrap, [person(0, n, f"n{n}", topic=topic, partition=n % PARTITIONS) for n in range(sent, sent + RECORDS)])
         sent += RECORDS
-        made.recovered(kill_at_random(settings, kafka_bootstrap, database, chance))
+        made.recovered(kill_at_random(settings, kafka_bootstrap, lambda: progress(database), chance, LONGEST))
     behind = sent - progress(database)
     with TaskProcess(settings, kafka_bootstrap, bounded=True) as task:
         task.finish()
@@ -131,7 +120,7 @@ def test_killed_twenty_times_the_table_matches_the_topic(
         some = list(changes(topic, chance, len(records)))
         fill(kafka_bootstrap, some)
         records += some
-        made.recovered(kill_at_random(settings, kafka_bootstrap, database, chance))
+        made.recovered(kill_at_random(settings, kafka_bootstrap, lambda: progress(database), chance, LONGEST))
     with TaskProcess(settings, kafka_bootstrap, bounded=True) as task:
         task.finish()
     expected, found = final(records), dict(database.execute("select id, name from people"))

@@ -8,16 +8,15 @@ from __future__ import annotations
 
 import json
 import random
-import time
 from collections.abc import Callable, Iterator
 
 import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from support.eventually import LIMIT, eventually
+from support.eventually import LIMIT
 from support.faults.rows import NewRow
-from support.jdbc_sink import STATIC_MEMBER, TaskProcess
+from support.jdbc_sink import STATIC_MEMBER, TaskProcess, kill_at_random
 from support.kafka import Kafka
 from support.search import SearchServer
 
@@ -27,6 +26,7 @@ KILLS = 20
 RECORDS = 1500  # for each kill
 PARTITIONS = 2
 KEYS = 300
+LONGEST = 0.5  # seconds from the first document to the kill
 DLQ = "errors.deadletterqueue.topic.name"
 
 Change = tuple[str, dict[str, object] | None, int]
@@ -108,21 +108,10 @@ def reported(kafka: Kafka, dlq: str) -> set[tuple[str, str]]:
     return {(each["__connect.errors.partition"].decode(), each["__connect.errors.offset"].decode()) for each in headers}
 
 
-def kill_at_random(settings: dict[str, str], bootstrap: str, server: SearchServer, chance: random.Random) -> float:
-    """Start the task, kill it while it writes, and return the seconds until its first document."""
-
-    def writes() -> int:
-        total = server.call("GET", "/_stats/indexing")["_all"]["primaries"]["indexing"]
-        return int(total.get("index_total", 0) + total.get("delete_total", 0))
-
-    before, started = writes(), time.monotonic()
-    with TaskProcess(settings, bootstrap) as task:
-        eventually(lambda: writes() > before or not task.alive, what="the first document")
-        assert task.alive
-        begun = time.monotonic() - started
-        time.sleep(chance.uniform(0, 0.5))  # where to kill
-        task.kill()
-    return begun
+def writes(server: SearchServer) -> int:
+    """Return how many documents the server has written or deleted."""
+    total = server.call("GET", "/_stats/indexing")["_all"]["primaries"]["indexing"]
+    return int(total.get("index_total", 0) + total.get("delete_total", 0))
 
 
 @pytest.mark.timeout(1800)
@@ -139,7 +128,7 @@ def test_killed_twenty_times_the_index_matches_the_topic(
         some = list(changes(chance, len(records)))
         fill(kafka_bootstrap, topic, some)
         records += some
-        made.recovered(kill_at_random(settings, kafka_bootstrap, server, chance))
+        made.recovered(kill_at_random(settings, kafka_bootstrap, lambda: writes(server), chance, LONGEST))
         if also_the_node and number % 4 == 0:
             with TaskProcess(settings, kafka_bootstrap) as task:
                 server.kill()

@@ -25,20 +25,46 @@ if TYPE_CHECKING:
 _READY_SECONDS = 30.0
 
 
-class DatabaseServer(abc.ABC):
+class LocalServer(abc.ABC):
     """A server that starts with ``start`` or ``with``. Closing it, or the end of the run, stops it and deletes its folder."""
 
     name: ClassVar[str]
-    shutdown: ClassVar[signal.Signals] = signal.SIGTERM
-    """Ends the server without waiting for its clients."""
-
     _process: BackgroundProcess
 
     def __init__(self) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix=f"sluiceway-{self.name}-"))
+        self._guard = Guard(end, self.folder, self.name)
+
+    @abc.abstractmethod
+    def start(self) -> None:
+        """Start the server, and wait until it answers."""
+
+    def close(self) -> None:
+        end(self.folder, self.name)
+        self._guard.close()
+
+    def __enter__(self) -> Self:
+        try:
+            self.start()
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+class DatabaseServer(LocalServer):
+    """A server of databases."""
+
+    shutdown: ClassVar[signal.Signals] = signal.SIGTERM
+    """Ends the server without waiting for its clients."""
+
+    def __init__(self) -> None:
+        super().__init__()
         self.folder.chmod(0o755)
         self.port = free_port(HOST)
-        self._guard = Guard(end, self.folder, self.name)
 
     @property
     @abc.abstractmethod
@@ -70,21 +96,6 @@ class DatabaseServer(abc.ABC):
     def run(self) -> None:
         self._process.start()
         self._process.wait_until(self._answers, LIMIT)
-
-    def close(self) -> None:
-        end(self.folder, self.name)
-        self._guard.close()
-
-    def __enter__(self) -> Self:
-        try:
-            self.start()
-        except BaseException:
-            self.close()
-            raise
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def execute(self, sql: str) -> list[tuple[Any, ...]]:
         """Execute a statement in the initial database and return its rows."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import random
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -17,7 +19,7 @@ from sluiceway.data import INT64_SCHEMA, OPTIONAL_STRING_SCHEMA, Schema, Struct
 from sluiceway.testing import MemorySinkContext
 from support.database import DatabaseForTest
 from support.engine import RunningTask
-from support.eventually import LIMIT
+from support.eventually import LIMIT, eventually
 from support.processes import fresh_processes
 
 KEY = Schema.struct({"id": INT64_SCHEMA})
@@ -159,3 +161,17 @@ class TaskProcess:
     def resident(self) -> int:
         """The resident memory in bytes."""
         return psutil.Process(self._process.pid).memory_info().rss
+
+
+def kill_at_random(
+    settings: Mapping[str, str], bootstrap: str, progress: Callable[[], int], chance: random.Random, longest: float
+) -> float:
+    """Start a task, kill it at most ``longest`` seconds after ``progress`` has grown, and return the seconds until that."""
+    before, started = progress(), time.monotonic()
+    with TaskProcess(settings, bootstrap) as task:
+        eventually(lambda: progress() > before or not task.alive, what="the first record that is written")
+        assert task.alive
+        begun = time.monotonic() - started
+        time.sleep(chance.uniform(0, longest))  # where to kill
+        task.kill()
+    return begun

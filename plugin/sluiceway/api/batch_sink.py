@@ -22,7 +22,7 @@ _Pending = tuple[SinkRecord, Item, _Position]
 
 
 class Outcome(enum.Enum):
-    """What a system did with a record of a request."""
+    """The outcome of a record of a request."""
 
     DONE = "done"
     RETRY = "retry"
@@ -98,7 +98,7 @@ class BatchSinkTask(SinkTask, Generic[Item]):
         return 0
 
     def order_key(self, item: Item) -> Hashable:
-        """Return what items must share to be written in their order, such as the id of a row; None if their order is irrelevant.
+        """Return the key of items that must be written one after another, such as the id of a row; None if they need not.
 
         After an item that is written again, the items with the same key are written again too, although the system has them.
         """

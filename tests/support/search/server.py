@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import signal
-import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
@@ -16,11 +14,8 @@ from sluiceway.java_runtime import find_java
 from sluiceway.stack import maven
 from sluiceway.stack.ports import free_port
 from sluiceway.stack.process import BackgroundProcess
+from support.database_server import LocalServer
 from support.eventually import LIMIT, eventually
-from support.guard import Guard
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
 
 COORDINATES = (
     "org.opensearch:opensearch:2.19.6",
@@ -41,11 +36,13 @@ _SETTINGS = {
 _PROGRAM = Path(__file__).with_name("SearchNode.java")
 
 
-class SearchServer:
-    """A node that starts with ``start`` or ``with``. Closing it, or the end of the run, stops it and deletes its folder."""
+class SearchServer(LocalServer):
+    """A node, with settings besides those that tests need."""
+
+    name = "search"
 
     def __init__(self, port: int | None = None, /, **settings: str) -> None:
-        self.folder = Path(tempfile.mkdtemp(prefix="sluiceway-search-"))
+        super().__init__()
         self.url = f"http://{_HOST}:{(port := port or free_port(_HOST))}"
         pairs = {**_SETTINGS, "http.port": str(port), "transport.port": str(free_port(_HOST)), **settings}
         options = ["-Xms512m", "-Xmx512m", "-XX:+UseSerialGC", "--add-opens=java.base/java.nio=ALL-UNNAMED"]
@@ -53,8 +50,7 @@ class SearchServer:
         jars = maven.classpath(maven.resolve(COORDINATES, title="OpenSearch"))
         command: list[str | Path] = [find_java().executable, *options, "-cp", jars, _PROGRAM, self.folder]
         command += [f"{name}={value}" for name, value in pairs.items()]
-        self._process = BackgroundProcess("opensearch", command, self.folder)
-        self._guard = Guard(end, self.folder)
+        self._process = BackgroundProcess(self.name, command, self.folder)
 
     def start(self) -> None:
         self._process.start()
@@ -66,21 +62,6 @@ class SearchServer:
         assert pid is not None, "OpenSearch does not run"
         os.kill(pid, signal.SIGKILL)
         eventually(lambda: not self._process.is_running(), what="the end of OpenSearch")
-
-    def close(self) -> None:
-        end(self.folder)
-        self._guard.close()
-
-    def __enter__(self) -> Self:
-        try:
-            self.start()
-        except BaseException:
-            self.close()
-            raise
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def call(self, method: str, path: str, body: object = None) -> Any:
         """Return the answer to a request, also to one that the server refuses."""
@@ -110,10 +91,3 @@ class SearchServer:
             return bool(self.call("GET", "/_cluster/health?wait_for_status=yellow&timeout=1s")["status"] in ("yellow", "green"))
         except (OSError, ValueError, KeyError):
             return False
-
-
-def end(folder: str | Path) -> None:
-    """Stop the node of a folder, from any process, and delete the folder."""
-    if Path(folder).exists():
-        BackgroundProcess("opensearch", [], Path(folder)).stop()
-        shutil.rmtree(folder, ignore_errors=True)

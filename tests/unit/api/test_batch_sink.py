@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from concurrent.futures import Future
 from typing import Any, cast
 
 import pytest
@@ -12,31 +11,10 @@ from hypothesis import strategies as st
 
 from sluiceway.api import DONE, BatchLimits, BatchSinkTask, Outcome, SinkRecord, TopicPartition, WriteResult
 from sluiceway.errors import ConnectError, DataError, RetriableError
+from sluiceway.runtime.memory import MemorySinkContext
 
 BUSY, BAD = WriteResult(Outcome.RETRY, "full"), WriteResult(Outcome.REFUSED, "no number")
 AWAY = OSError("refused")
-
-
-class Reporter:
-    def __init__(self) -> None:
-        self.offsets: list[int] = []
-        self.errors: list[BaseException] = []
-
-    def report(self, record: SinkRecord, error: BaseException) -> Future[None]:
-        self.offsets.append(record.kafka_offset)
-        self.errors.append(error)
-        return Future()
-
-
-class Context:
-    """The part of a sink task's context that the base class uses."""
-
-    def __init__(self, reporter: Reporter | None = None) -> None:
-        self.errant_record_reporter = reporter
-        self.pauses: list[int] = []
-
-    def timeout(self, milliseconds: int) -> None:
-        self.pauses.append(milliseconds)
 
 
 class Sink(BatchSinkTask[SinkRecord]):
@@ -72,10 +50,14 @@ class Sink(BatchSinkTask[SinkRecord]):
         return results  # type: ignore[return-value]
 
 
-def started(sink: Sink, reporter: Reporter | None = None) -> Context:
-    context: Any = Context(reporter)
+def started(sink: Sink, *, reports: bool = False) -> MemorySinkContext:
+    context = MemorySinkContext(reports=reports)
     sink.initialize(context)
-    return cast("Context", context)
+    return context
+
+
+def reported(context: MemorySinkContext) -> list[int]:
+    return [record.kafka_offset for record, _error in context.reported]
 
 
 def records(*values: object, key: object = None, partition: int = 0) -> list[SinkRecord]:
@@ -108,7 +90,7 @@ def test_what_is_done_is_not_written_again() -> None:
         sink.put(batch)
     sink.put(batch)
     assert sink.requests == [[0, 1, 2], [1]]
-    assert context.pauses == [100]
+    assert context.timeouts == [100]
     sink.put(batch)  # after a rewind, they are other deliveries
     assert sink.requests[-1] == [0, 1, 2]
 
@@ -123,13 +105,14 @@ def test_records_of_one_key_keep_their_order() -> None:
 
 
 def test_bad_records_are_reported_and_the_others_written() -> None:
-    sink, reporter = Sink([DONE, BAD, DONE]), Reporter()
-    started(sink, reporter)
+    sink = Sink([DONE, BAD, DONE])
+    context = started(sink, reports=True)
     sink.put(records("a", "bad", "skip", "b", "c"))
     assert sink.written == [0, 4]
-    assert reporter.offsets == [1, 3] or reporter.offsets == [3, 1]
-    assert {type(each) for each in reporter.errors} == {DataError, ConnectError}
-    assert "t-0 at offset 3 was refused: no number" in " ".join(map(str, reporter.errors))
+    assert reported(context) == [1, 3] or reported(context) == [3, 1]
+    errors = [error for _record, error in context.reported]
+    assert {type(each) for each in errors} == {DataError, ConnectError}
+    assert "t-0 at offset 3 was refused: no number" in " ".join(map(str, errors))
 
 
 @pytest.mark.parametrize(("value", "script"), [("bad", []), ("a", [BAD])])
@@ -142,17 +125,17 @@ def test_without_a_reporter_a_bad_record_fails_the_task(value: str, script: list
 
 
 def test_a_record_is_reported_once_although_others_are_written_again() -> None:
-    sink, reporter = Sink([BAD, BUSY, BUSY]), Reporter()
-    started(sink, reporter)
+    sink = Sink([BAD, BUSY, BUSY])
+    context = started(sink, reports=True)
     put_until_done(sink, records("a", "b", "bad"))
-    assert sorted(reporter.offsets) == [0, 2]
+    assert sorted(reported(context)) == [0, 2]
 
 
 def test_pauses_grow_until_something_is_taken() -> None:
     sink = Sink([BUSY] * 3 + [DONE, BUSY], BatchLimits(backoff=1, longest_backoff=3, records=1))
     context = started(sink)
     put_until_done(sink, records("a", "b"))
-    assert context.pauses == [1000, 2000, 3000, 1000]
+    assert context.timeouts == [1000, 2000, 3000, 1000]
     assert sink.metrics() == {"sink-throttled-ms": 7000}
 
 
@@ -177,7 +160,7 @@ def test_a_system_that_is_away_is_waited_for_and_then_given_up() -> None:
     sink = Sink([AWAY, AWAY, DONE], BatchLimits(unreachable=3600, retries=0))
     context = started(sink)
     assert put_until_done(sink, records("a")) == 3
-    assert context.pauses == [100, 200]
+    assert context.timeouts == [100, 200]
     given_up = Sink([AWAY], BatchLimits(unreachable=0))
     started(given_up)
     with pytest.raises(ConnectError, match=r"refused \(for 0 s, more than sluiceway\.unreachable\.timeout\.ms"):
@@ -210,11 +193,11 @@ def test_an_author_learns_of_a_missing_result() -> None:
 @pytest.mark.parametrize("size", [1, 2, 3, 10])
 @pytest.mark.parametrize("script", [[], [DONE, BUSY, DONE, BUSY], [BAD, DONE, BAD]])
 def test_the_records_that_a_transform_made_of_one_message_are_all_written(size: int, script: list[WriteResult]) -> None:
-    sink, reporter = Sink(script, BatchLimits(records=size)), Reporter()
-    started(sink, reporter)
+    sink = Sink(script, BatchLimits(records=size))
+    context = started(sink, reports=True)
     siblings = [SinkRecord("t", 0, offset, f"{offset}/{n}") for offset in range(3) for n in range(3)]
     put_until_done(sink, siblings)
-    assert len(sink.written) + len(reporter.offsets) == len(siblings)
+    assert len(sink.written) + len(reported(context)) == len(siblings)
 
 
 @pytest.mark.parametrize("returned", [None, 3, (each for each in [DONE]), [Outcome.DONE], "d"])
@@ -247,15 +230,15 @@ OUTCOMES = st.lists(st.sampled_from([DONE, DONE, BUSY, BAD]), max_size=60)
 def test_every_record_ends_written_or_reported_and_keys_keep_their_order(
     keys: list[str | None], script: list[WriteResult], size: int
 ) -> None:
-    sink, reporter = Sink(script, BatchLimits(records=size)), Reporter()
-    started(sink, reporter)
+    sink = Sink(script, BatchLimits(records=size))
+    context = started(sink, reports=True)
     batch = [SinkRecord("t", 0, offset, "v", key=key) for offset, key in enumerate(keys)]
     put_until_done(sink, batch)
-    assert set(sink.written) | set(reporter.offsets) == set(range(len(keys)))
+    assert set(sink.written) | set(reported(context)) == set(range(len(keys)))
     for each in {"x", "y", "z"}.intersection(keys):
-        of_key = [offset for offset in sink.written if keys[offset] == each and offset not in reporter.offsets]
+        of_key = [offset for offset in sink.written if keys[offset] == each and offset not in reported(context)]
         if of_key:  # the system holds the newest record that it did not refuse, also at a second time
             assert of_key[-1] == max(of_key)
     for offset, key in enumerate(keys):
         if key is None:
-            assert sink.written.count(offset) + reporter.offsets.count(offset) == 1
+            assert sink.written.count(offset) + reported(context).count(offset) == 1

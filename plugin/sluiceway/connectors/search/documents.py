@@ -41,7 +41,7 @@ Change = Callable[[Any], Any]
 
 
 class Action(NamedTuple):
-    """What the bulk API does for a record.
+    """A record's action in a request to the bulk API.
 
     Attributes:
         lines: the request's lines, with their line feeds.

@@ -16,7 +16,7 @@ RESOURCES = "topic.to.external.resource.mapping"
 
 
 class NullValues(enum.Enum):
-    """What a record without a value does (``behavior.on.null.values``)."""
+    """The effect of a record without a value (``behavior.on.null.values``)."""
 
     IGNORE = "ignore"
     DELETE = "delete"
@@ -24,7 +24,7 @@ class NullValues(enum.Enum):
 
 
 class Malformed(enum.Enum):
-    """What becomes of a document that the server refuses (``behavior.on.malformed.documents``)."""
+    """The handling of a document that the server refuses (``behavior.on.malformed.documents``)."""
 
     IGNORE = "ignore"
     WARN = "warn"
@@ -52,7 +52,7 @@ class Tls:
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """How the servers are reached; times in seconds. The repr shows no password."""
+    """The servers' addresses and login; times in seconds. The repr shows no password."""
 
     urls: tuple[str, ...]
     user: str | None = None
