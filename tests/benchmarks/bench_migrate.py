@@ -178,9 +178,11 @@ def take_over(stack: RunningStack, folder: Path, options: argparse.Namespace) ->
 def run_by(theirs: peer.PeerDistributed, load: Load) -> bool:
     """Return whether the worker says that it runs every connector and task."""
     own = theirs.rest.removeprefix("http://")
-    statuses = [peer.get_status(theirs.rest, name) for name in (*load.sources, *load.sinks)]
+    names = (*load.sources, *load.sinks)
+    # A worker that has just started may not have a connector's status yet.
+    statuses = [peer.get_status(theirs.rest, name) for name in names if peer.states(theirs.rest, name)]
     parts = [part for status in statuses for part in (status["connector"], *status["tasks"])]
-    return len(parts) == 2 * len(statuses) and all((part["state"], part["worker_id"]) == ("RUNNING", own) for part in parts)
+    return len(parts) == 2 * len(names) and all((part["state"], part["worker_id"]) == ("RUNNING", own) for part in parts)
 
 
 def standstill(moments: Sequence[float], began: float, ended: float) -> float:
