@@ -99,7 +99,7 @@ def test_moves_whose_driver_is_killed_lose_nothing(stack: RunningStack, tmp_path
             eventually(lambda move=move: stack.driver(name) or move.poll() is not None, what="a driver, or the move's end")
             growing.grows(chance.randrange(150))  # until the moment of the kill
             kills += killed(chance.choice((stack.driver(name), stack.jvm(name))))
-            completed(move, execute)
+            completed(move, execute, 1)
             growing.grows()
             print(f"move {number} of {2 * MOVES}, {kills} kills", flush=True)
         written = Counter(growing.close())

@@ -1,9 +1,10 @@
-"""A file that grows while a test looks on."""
+"""Files that grow while a test looks on."""
 
 from __future__ import annotations
 
 import itertools
 import threading
+import time
 from pathlib import Path
 
 from support.eventually import eventually
@@ -39,3 +40,40 @@ class GrowingFile:
         self._end.set()
         self._thread.join()
         return [self._form.format(number) for number in range(1, self.written + 1)]
+
+
+class LinesInTime:
+    """When each line of a file was seen, in seconds since the epoch. A thread looks each 50 ms. The file may not exist yet."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._times: dict[str, list[float]] = {}
+        self._read = 0
+        self._lock = threading.Lock()
+        self._end = threading.Event()
+        self._thread = threading.Thread(target=self._look_on, daemon=True)
+        self._thread.start()
+
+    def _look_on(self) -> None:
+        while not self._end.wait(0.05):
+            self.look()
+
+    def look(self) -> None:
+        """See the lines that have been written until now."""
+        with self._lock:
+            if not self._path.exists():
+                return
+            with self._path.open("rb") as file:
+                file.seek(self._read)
+                lines = file.read().rpartition(b"\n")[0]
+            now = time.time()
+            for line in lines.splitlines():
+                self._times.setdefault(line.decode(), []).append(now)
+            self._read += len(lines) + bool(lines)
+
+    def close(self) -> dict[str, list[float]]:
+        """Stop, and return the times of each line, one for each copy."""
+        self._end.set()
+        self._thread.join()
+        self.look()
+        return self._times

@@ -71,14 +71,14 @@ def started(command: list[str]) -> subprocess.Popen[str]:
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=shows_stacks)
 
 
-def completed(move: subprocess.Popen[str], command: list[str]) -> None:
-    """Wait for the end of a move. If it failed because of a kill, and undid what it had done, the command must succeed now."""
+def completed(move: subprocess.Popen[str], command: list[str], connectors: int) -> None:
+    """Wait until so many connectors have moved. If the move failed because of a kill, the command must succeed now."""
     said = _output(move)
     if move.returncode != 0:
-        print(said)
         again = started(command)
         said += _output(again)
         assert again.returncode == 0, said
+    assert f"{connectors} of {connectors} connectors have moved" in said, said
 
 
 def _output(move: subprocess.Popen[str]) -> str:

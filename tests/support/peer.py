@@ -169,7 +169,8 @@ def write_properties(path: Path, properties: Mapping[str, str]) -> None:
 def rest_answers(rest: str) -> bool:
     """Return True if a Connect REST API serves requests for connectors, not only its version."""
     with contextlib.suppress(httpx.HTTPError):
-        return httpx.get(f"{rest}/connectors", timeout=5).status_code == httpx.codes.OK
+        answer = httpx.get(f"{rest}/connectors", timeout=5)
+        return answer.status_code == httpx.codes.OK and bool(answer.content)  # it has none at first
     return False
 
 

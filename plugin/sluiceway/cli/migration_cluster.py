@@ -53,6 +53,14 @@ class Cluster:
             return error.status != 0
         return True
 
+    def await_topics(self) -> None:
+        """Wait until it knows all of its connectors.
+
+        A worker of Kafka Connect that starts answers with expand=info and expand=status from what it has read of its topics so
+        far, which may be nothing. The plain list waits until it has read them, and is in its group.
+        """
+        self.api.connectors()
+
     def view(self, name: str) -> View | None:
         """Return a connector as it is now; None if there is none."""
         config = unless_missing(lambda: self.api.config(name))

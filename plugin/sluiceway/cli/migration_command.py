@@ -139,14 +139,16 @@ class Migration:
     @cached_property
     def _running(self) -> Cluster | None:
         """The source, None if its workers have ended because the target takes over their topics."""
-        if self._source.responds():
-            return self._source
-        if self._options.shared:
-            return None
-        raise ConfigError(
-            f"{self._source.text} does not respond. Is it running? If its workers have ended because {self._target.text} takes "
-            "over their internal topics, add --shared."
-        )
+        responds = self._source.responds()
+        if not responds and not self._options.shared:
+            raise ConfigError(
+                f"{self._source.text} does not respond. Is it running? If its workers have ended because {self._target.text} "
+                "takes over their internal topics, add --shared."
+            )
+        running = self._source if responds else None
+        for cluster in filter(None, (running, self._target)):
+            cluster.await_topics()
+        return running
 
     @cached_property
     def _infos(self) -> dict[str, dict[str, Any]]:

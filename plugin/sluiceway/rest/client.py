@@ -256,7 +256,7 @@ class ConnectClient:
         self.close()
 
     def _call(self, method: str, path: str, body: object = None, *, returns: type[Json]) -> Json:
-        """Send a request and return its JSON response; an empty response is an empty ``returns``."""
+        """Send a request and return its JSON response; a response "204 No Content" is an empty ``returns``."""
         response = self._request(method, path, body)
         document = response.json() if response.content else returns()
         if not isinstance(document, returns):
@@ -266,11 +266,14 @@ class ConnectClient:
     def _request(self, method: str, path: str, body: object = None) -> httpx.Response:
         response = self._send(method, path, body)
         is_json = response.headers.get("content-type", "").startswith("application/json")
-        if not is_json and response.status_code == httpx.codes.NOT_FOUND:  # Kafka Connect's own 404 is JSON
+        # Kafka Connect's own 404 is JSON, and its 200 has a body. Its server responds otherwise until its resources are there.
+        missing = response.status_code == httpx.codes.NOT_FOUND and not is_json
+        if missing or (response.status_code == httpx.codes.OK and not response.content):
             raise RestError(
                 0,
                 f"{self.server} is no Kafka Connect REST API, or Kafka Connect is starting: it responded to {method} {path} "
-                f"with {'the web page' if response.content else 'nothing but'} '404 Not Found'.",
+                f"with {'the web page' if response.content else 'nothing but'} "
+                f"'{response.status_code} {response.reason_phrase}'.",
             )
         if response.is_error:
             raise RestError(response.status_code, _message(response))

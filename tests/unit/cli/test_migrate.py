@@ -125,6 +125,20 @@ def test_a_command_that_goes_on_says_what_it_has_moved_and_the_report_how_far_mo
     assert lines[-1].startswith("Those that were moved before go back with")
 
 
+def test_a_worker_that_starts_is_not_believed_until_it_has_read_its_topics(
+    clusters: Clusters, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Kafka Connect answers with expand=info and expand=status from what it has read so far."""
+    source, _, has_read = *clusters, list[bool]()
+    connectors, infos, statuses = source.connectors, source.infos, source.statuses
+    monkeypatch.setattr(source, "infos", lambda: infos() if has_read else {})
+    monkeypatch.setattr(source, "statuses", lambda: statuses() if has_read else {})
+    monkeypatch.setattr(source, "connectors", lambda: has_read.append(True) or connectors())
+    source.add("a")
+    assert main([*MIGRATE, "--execute", "--all"]) == 0
+    assert "1 of 1 connectors have moved" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize(("language", "warns"), [("python", True), ("java", False)])
 def test_keys_that_a_java_plugin_may_read_are_not_called_useless(
     clusters: Clusters, capsys: pytest.CaptureFixture[str], language: str, warns: bool

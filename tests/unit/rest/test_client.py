@@ -197,6 +197,16 @@ def test_a_page_that_is_not_found_is_not_taken_for_a_connector_that_is_not(conte
     assert failed.value.status == 0
 
 
+@pytest.mark.parametrize("request_it", [ConnectClient.infos, ConnectClient.connectors, lambda client: client.stop("a")])
+def test_nothing_is_not_taken_for_an_answer(request_it: Callable[[ConnectClient], object]) -> None:
+    """Kafka Connect's server responds so for a moment while it starts: it has neither no connectors nor stopped one."""
+    client = ConnectClient("http://connect")
+    client._http = httpx.Client(transport=httpx.MockTransport(lambda _: httpx.Response(200)))
+    with pytest.raises(RestError, match=r"or Kafka Connect is starting: .* with nothing but '200 OK'") as failed:
+        request_it(client)
+    assert failed.value.status == 0
+
+
 def test_a_refusal_that_is_not_connects_is_told_by_its_status() -> None:
     client = ConnectClient("http://proxy")
     client._http = httpx.Client(transport=httpx.MockTransport(lambda _: httpx.Response(502, text="bad gateway")))
