@@ -97,8 +97,9 @@ test-kubernetes: build-kubernetes  ## connectors in pods of a real API server; p
 	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[kubernetes]'
 	$(BIN)/python -m pytest tests/clusters/test_kubernetes.py -v -s -p no:cacheprovider
 
-test-executors: $(VENV)/.ready  ## connectors under CeleryExecutor with Redis and PostgreSQL: kill each part; hours (KILLS=20)
+test-executors: build-kubernetes  ## connectors under CeleryExecutor and KubernetesExecutor: kill each part; needs root; hours (KILLS=20)
 	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt apache-airflow-providers-celery 'celery<5.7'
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[kubernetes]'
 	$(BIN)/python -m pytest tests/executors -v -s -p no:cacheprovider
 
 test-frames: $(VENV)/.ready  ## kill sinks to files and tables, and SparkSource, at random and at each point of a commit; 3 hours (KILLS=50 CLUSTER_KILLS=50 SEED=1)

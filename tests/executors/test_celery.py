@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing
 
 import psutil
 import pytest
 
-from sluiceway.stack.airflow import airflow_process
+from sluiceway.stack.airflow import COMPONENTS, airflow_process
 from sluiceway.stack.process import BackgroundProcess
 from support.celery_stack import WORKERS, CeleryStack
 from support.eventually import LIMIT
 from support.faults.airflow_job import Job, await_exit
 from support.faults.rows import NewRow
-from support.pipe import Pipe
+from support.pipe import EXACTLY_ONCE, WORKER, Pipe
 
 pytestmark = [pytest.mark.airflow, pytest.mark.kafka, pytest.mark.long, pytest.mark.timeout(7200)]
 
-EXACTLY_ONCE = "one driver each, 0 lost, 0 duplicated"
+#: How long systemd waits between SIGTERM and SIGKILL, less than its default.
+GRACE_SECONDS = 5
 
 Find = Callable[[CeleryStack, Job], list[psutil.Process]]
 
@@ -34,6 +35,15 @@ def worker_of(stack: CeleryStack, job: Job) -> BackgroundProcess:
     above = {each.pid for each in job.driver().parents()}
     workers = [stack.celery(name) for name in WORKERS]
     return next((each for each in workers if each.status().pid in above), workers[0])
+
+
+def replace_workers(stack: CeleryStack, settings: Mapping[str, str]) -> None:
+    """Start workers with more settings of Airflow in place of those that run, whose tasks end with them."""
+    for name in WORKERS:
+        stack.celery(name).stop(GRACE_SECONDS)
+        worker = stack.celery(name, settings)
+        worker.start()
+        stack.await_ready(worker)
 
 
 def _component(name: str) -> Find:
@@ -65,24 +75,72 @@ PARTS: Mapping[str, tuple[Find, bool]] = {
 }
 
 
+@pytest.fixture(scope="module")
+def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[CeleryStack]:
+    running = CeleryStack(tmp_path_factory.mktemp("stack"), worker=WORKER)
+    try:
+        yield running
+    finally:
+        running.close()
+
+
+@pytest.fixture(scope="module")
+def own_drivers(stack: CeleryStack, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pipe]:
+    """A source and a sink whose drivers are their tasks' children; they are paused between two tests."""
+    with closing(Pipe(stack, "own_drivers", tmp_path_factory.mktemp("sink") / "results")) as made:
+        yield made
+
+
+@pytest.fixture
+def pipe(own_drivers: Pipe) -> Pipe:
+    """The same, running."""
+    own_drivers.start()
+    return own_drivers
+
+
+def test_connectors_survive_a_limit_for_the_time_of_tasks(stack: CeleryStack, pipe: Pipe, row: NewRow) -> None:
+    made = row("Celery: the time of tasks is over (20 s instead of 12 h), for each connector", EXACTLY_ONCE)
+    before = pipe.steady()
+    limit = {"CELERY__EXTRA_CELERY_CONFIG": '{"task_time_limit": 20}'}
+    replace_workers(stack, limit)
+    for driver in before:
+        await_exit(driver)
+    limited = pipe.steady()
+    for driver in limited:
+        await_exit(driver)
+    replace_workers(stack, {})
+    pipe.steady()
+    pipe.more()
+    pipe.judge(made)
+
+
+def test_connectors_survive_a_rolling_upgrade(stack: CeleryStack, pipe: Pipe, row: NewRow) -> None:
+    made = row("Celery: each component and worker ended as systemd does, and started again, in turn", EXACTLY_ONCE)
+    before = pipe.steady()
+    for process in (*(airflow_process(name, stack.home) for name in COMPONENTS), stack.redis.process):
+        process.stop(GRACE_SECONDS)
+        stack.up()
+        assert pipe.steady() == before, f"{process.name} has ended a driver"
+        pipe.more()
+    for name in WORKERS:
+        stack.celery(name).stop(GRACE_SECONDS)
+        stack.up()
+        pipe.steady()
+        pipe.more()
+    assert not set(pipe.steady()) & set(before)
+    pipe.judge(made)
+
+
 @pytest.mark.parametrize("part", PARTS)
 def test_connectors_recover_from_the_kill_of_any_part(stack: CeleryStack, pipe: Pipe, row: NewRow, kills: int, part: str) -> None:
     find, outlived = PARTS[part]
-    made = row(f"{part} killed (-9), {kills} times", EXACTLY_ONCE)
-    for number in range(kills):
-        before = pipe.steady()
-        chosen = number % len(before)
-        killed = time.monotonic()
-        doomed = find(stack, pipe.jobs[chosen])
+
+    def kill(job: Job) -> None:
+        doomed = find(stack, job)
         for process in doomed:
             process.kill()
         psutil.wait_procs(doomed, LIMIT)
-        if not outlived:
-            await_exit(before[chosen])
         stack.up()
-        after = pipe.steady()
-        pipe.more()
-        made.recovered(time.monotonic() - killed)
-        print(f"{part} killed: {time.monotonic() - killed:.1f} s until both connectors move records", flush=True)
-        assert (after == before) is outlived
-    pipe.judge(made)
+
+    made = row(f"Celery: {part} killed (-9), {kills} times", EXACTLY_ONCE)
+    pipe.survives(made, part, kills, kill, outlived=outlived)

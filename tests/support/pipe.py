@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import orjson
@@ -13,7 +14,7 @@ from sluiceway.connectors.verifiable.checker import check
 from sluiceway.connectors.verifiable.results import from_file
 from sluiceway.rest.client import RestError
 from support.eventually import LIMIT, eventually
-from support.faults.airflow_job import Job
+from support.faults.airflow_job import Job, await_exit
 from support.faults.rows import Row
 from support.faults.worker_group import SINK
 from support.stack import RunningStack
@@ -25,16 +26,20 @@ WORKER = {
     "offset.flush.interval.ms": "1000",
 }
 
+#: What the table expects of each fault.
+EXACTLY_ONCE = "one driver each, 0 lost, 0 duplicated"
+
 _TAIL_BYTES = 4096
+_ROUND = 5  # kills between two judgements
 
 
 class Pipe:
-    """The source, the sink, the topic between them, and the sink's file."""
+    """The source, the sink, the topic between them, and the sink's file. ``sink`` makes the sink's job."""
 
-    def __init__(self, stack: RunningStack, name: str, file: Path) -> None:
+    def __init__(self, stack: RunningStack, name: str, file: Path, sink: Callable[[RunningStack, str], Job] = Job) -> None:
         self.stack = stack
         self.file = file
-        self.source, self.sink = self.jobs = (Job(stack, name), Job(stack, f"{name}_sink"))
+        self.source, self.sink = self.jobs = (Job(stack, name), sink(stack, f"{name}_sink"))
         own = {"connector.class": SINK, "topics": self.source.topic, "file": str(file), "offsets.from.file": "true"}
         self.sink.config = {"name": self.sink.name, **own}
 
@@ -44,7 +49,7 @@ class Pipe:
             if self.stack.states(job.name):
                 self.stack.connect.resume(job.name)
             else:
-                self.stack.connect.create(job.name, job.config)
+                job.create()
         self.more()
 
     def steady(self) -> list[psutil.Process]:
@@ -62,6 +67,36 @@ class Pipe:
         wanted = self.source.progress.highest
         eventually(lambda: self._written() >= wanted, within=2 * LIMIT, what=f"number {wanted} in the sink's file")
         return time.monotonic() - began
+
+    def survives(
+        self, row: Row, part: str, times: int, kill: Callable[[Job], None], *, outlived: bool, of: Sequence[Job] = ()
+    ) -> None:
+        """Kill a part ``times`` times, wait after each until both connectors move records, and judge these.
+
+        Args:
+            row: the row of the table.
+            part: what is killed.
+            kill: kills it, given the connector whose turn it is, and starts what does not start by itself.
+            outlived: whether the drivers survive this; otherwise the connector's must be another one afterwards.
+            of: the connectors whose turn it is in turn, both by default.
+        """
+        for number in range(times):
+            if number and number % _ROUND == 0:  # a driver that dies again and again waits longer before each restart
+                self.judge(row)
+                self.start()
+            job = (of or self.jobs)[number % len(of or self.jobs)]
+            index = self.jobs.index(job)
+            before = self.steady()
+            began = time.monotonic()
+            kill(job)
+            if not outlived:
+                await_exit(before[index])
+            after = self.steady()
+            self.more()
+            row.recovered(time.monotonic() - began)
+            print(f"{part} killed: {time.monotonic() - began:.1f} s until both connectors move records", flush=True)
+            assert (after[index] == before[index]) is outlived
+        self.judge(row)
 
     def judge(self, row: Row) -> None:
         """Pause both connectors, and check topic and file: nothing may be lost or there twice."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 from collections.abc import Callable, Mapping
@@ -140,12 +141,18 @@ class RunningStack:
     def await_states(self, name: str, *states: str, within: float = LIMIT) -> None:
         eventually(lambda: self.states(name) == states or None, within=within, what=f"{name} {states}, is {self.states(name)}")
 
+    def drivers(self, name: str) -> list[psutil.Process]:
+        """Return the connector's Python driver processes, of which there should be one at most."""
+        found = []
+        for process in leftovers.marked(self.home):
+            with contextlib.suppress(psutil.NoSuchProcess):
+                if is_python_of(process, "driver_app.py") and name in process.cmdline():
+                    found.append(process)
+        return found
+
     def driver(self, name: str) -> psutil.Process | None:
         """Return the connector's Python driver process, None if there is none."""
-        for process in leftovers.marked(self.home):
-            if is_python_of(process, "driver_app.py") and name in process.cmdline():
-                return process
-        return None
+        return next(iter(self.drivers(name)), None)
 
     def jvm(self, name: str) -> psutil.Process | None:
         driver = self.driver(name)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from sluiceway.cli.migration_cluster import POLL_SECONDS, Cluster, awaited
+from sluiceway.cli.migration_cluster import POLL_SECONDS, TRANSIENT, Cluster, awaited
 from sluiceway.cli.migration_steps import (
     CHANGING,
     FAILED,
@@ -33,9 +33,7 @@ from sluiceway.rest.client import RestError
 log = logging.getLogger(__name__)
 
 _FIRST_TASK_SECONDS = 15.0  # how long a connector that has started may take to get its tasks
-# No connection, a rebalance of Connect's workers, their timeouts, a server that is starting.
 _CONFLICT = 409
-_TRANSIENT = (0, _CONFLICT, 500, 502, 503, 504)
 
 Offsets = list[dict[str, Any]]
 
@@ -131,7 +129,7 @@ class Mover:
                     move.here = True
                     self._perform[step](move)
             except RestError as error:
-                if error.status not in _TRANSIENT or time.monotonic() > deadline:
+                if error.status not in TRANSIENT or time.monotonic() > deadline:
                     raise
                 log.info("Connector %s: %s. Trying again", name, error)
                 time.sleep(POLL_SECONDS)
@@ -272,7 +270,7 @@ class Mover:
                 state = self._restore(move)
                 break
             except ConnectError as second:
-                if isinstance(second, RestError) and second.status in _TRANSIENT and time.monotonic() < deadline:
+                if isinstance(second, RestError) and second.status in TRANSIENT and time.monotonic() < deadline:
                     time.sleep(POLL_SECONDS)
                     continue
                 return MigrationError(

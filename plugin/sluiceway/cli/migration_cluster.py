@@ -16,6 +16,8 @@ T = TypeVar("T")
 
 NOT_FOUND = 404
 POLL_SECONDS = 0.1
+# No connection, a rebalance of Connect's workers, their timeouts, a server that is starting.
+TRANSIENT = (0, 409, 500, 502, 503, 504)
 _WORKER_SECONDS = 5.0  # within which a worker that can be reached answers the first request
 # Of each further one, which a worker in a rebalance holds back for seconds: meanwhile UNASSIGNED may be seen.
 _ANSWER_SECONDS = 1.0
@@ -53,13 +55,22 @@ class Cluster:
             return error.status != 0
         return True
 
-    def await_topics(self) -> None:
-        """Wait until it knows all of its connectors.
+    def await_topics(self, timeout: float) -> None:
+        """Wait until it knows all of its connectors. Raises RestError after ``timeout`` seconds.
 
-        A worker of Kafka Connect that starts answers with expand=info and expand=status from what it has read of its topics so
-        far, which may be nothing. The plain list waits until it has read them, and is in its group.
+        A worker of Kafka Connect that starts lists the connectors that it has read from its topics so far, which may be none. It
+        answers for a single one, even if that does not exist, once it has read them and is in its group.
         """
-        self.api.connectors()
+        deadline = time.monotonic() + timeout
+        while True:
+            try:
+                unless_missing(lambda: self.api.config("any"))
+            except RestError as error:
+                if error.status not in TRANSIENT or time.monotonic() > deadline:
+                    raise
+                time.sleep(POLL_SECONDS)
+            else:
+                return
 
     def view(self, name: str) -> View | None:
         """Return a connector as it is now; None if there is none."""

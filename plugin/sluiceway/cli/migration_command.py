@@ -147,7 +147,7 @@ class Migration:
             )
         running = self._source if responds else None
         for cluster in filter(None, (running, self._target)):
-            cluster.await_topics()
+            cluster.await_topics(self._options.timeout)
         return running
 
     @cached_property

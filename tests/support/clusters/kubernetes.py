@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import logging
 import os
 import random
+import signal
 import sys
 import threading
 from pathlib import Path
@@ -24,7 +26,7 @@ from support.clusters.kubelet import Kubelet
 from support.clusters.kubernetes_api import KubernetesApi, Object, pod_path
 from support.clusters.kubernetes_build import APISERVER, ETCD_SERVER, missing
 from support.clusters.standalone import spark_home
-from support.eventually import LIMIT
+from support.eventually import LIMIT, eventually
 
 log = logging.getLogger(__name__)
 
@@ -50,7 +52,7 @@ class KubernetesCluster:
         self.folder = folder
         chosen = random.SystemRandom()
         self._network = f"127.{chosen.randrange(10, 250)}.{chosen.randrange(1, 250)}"
-        self._ips = (f"{self._network}.{number}" for number in range(10, 255))
+        self._ips = itertools.cycle(f"{self._network}.{number}" for number in range(10, 255))
         self.url = f"https://{self._network}.1"
         self._etcd_port, self._peer_port = free_port(), free_port()
         self._processes: list[BackgroundProcess] = []
@@ -115,6 +117,16 @@ class KubernetesCluster:
     def log_of(self, pod: str) -> str:
         path = self.folder / "logs" / f"{pod}.log"
         return path.read_text(errors="replace") if path.exists() else ""
+
+    def restart_api_server(self) -> None:
+        """Kill the API server, and start it again."""
+        apiserver = self._processes[-1]
+        pid = apiserver.status().pid
+        assert pid is not None
+        os.kill(pid, signal.SIGKILL)
+        eventually(lambda: not apiserver.is_running(), what="the API server's end")
+        apiserver.start()
+        apiserver.wait_until(self._is_ready, LIMIT, what="ready")
 
     def lose_node(self, name: str) -> list[str]:
         """Crash a node and remove it, as a cloud's controller does with a lost instance; return the names of its pods."""

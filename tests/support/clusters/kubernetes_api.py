@@ -77,7 +77,7 @@ class KubernetesApi:
         scope = "" if kind in ("Node", "Namespace") else f"/namespaces/{manifest['metadata'].get('namespace', namespace)}"
         return self.post(f"/{group}{scope}/{plural}{'?dryRun=All&fieldValidation=Strict' if dry_run else ''}", manifest)
 
-    def token_of(self, account: str, namespace: str = "default", seconds: int = 3600) -> str:
+    def token_of(self, account: str, namespace: str = "default", seconds: int = 24 * 3600) -> str:
         """Return a new token of a service account."""
         path = f"/api/v1/namespaces/{namespace}/serviceaccounts/{account}/token"
         return str(self.post(path, {"spec": {"expirationSeconds": seconds}})["status"]["token"])

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import time
+from pathlib import Path
 
 import psutil
 
 from sluiceway.connectors.verifiable.checker import Verdict, check
 from sluiceway.connectors.verifiable.numbering import TopicRecord, from_topic
-from sluiceway.provider.driver.processes import is_python_of
-from sluiceway.stack import leftovers
 from sluiceway.stack.airflow import airflow_process
 from support.eventually import LIMIT, eventually
 from support.faults.cluster import Cluster
@@ -36,8 +35,12 @@ class Job:
         self.config = {"name": name, "connector.class": SOURCE, "topic": self.topic, "throughput": str(RATE), "batch.size": "10"}
         self.progress = Progress(stack.addresses.bootstrap, self.topic)
 
-    def start(self) -> None:
+    def create(self) -> None:
+        """Create the connector, with which its DAG starts."""
         self.stack.connect.create(self.name, self.config)
+
+    def start(self) -> None:
+        self.create()
         self.running()
 
     def running(self, within: float = 2 * START) -> None:
@@ -47,12 +50,7 @@ class Job:
         self.progress.more(int(seconds * RATE), within=within)
 
     def drivers(self) -> list[psutil.Process]:
-        found = []
-        for process in leftovers.marked(self.stack.home):
-            with contextlib.suppress(psutil.NoSuchProcess):
-                if is_python_of(process, "driver_app.py") and self.name in process.cmdline():
-                    found.append(process)
-        return found
+        return self.stack.drivers(self.name)
 
     def driver(self) -> psutil.Process:
         [found] = self.drivers()
@@ -63,7 +61,7 @@ class Job:
         drivers = self.drivers()
         if len(drivers) != 1 or self.stack.states(self.name) != ("RUNNING", "RUNNING"):
             return None
-        return drivers[0] if self.stack.worker_id(self.name).endswith(f":{drivers[0].pid}") else None
+        return drivers[0] if self.stack.worker_id(self.name).endswith(f":{own_pid(drivers[0])}") else None
 
     def press(self, button: str) -> None:
         """Send the request of a button in Airflow's UI for the task of the newest run: "clear", "mark success", "mark failed"."""
@@ -96,6 +94,13 @@ class Job:
         with contextlib.suppress(Exception):
             self.stack.connect.delete(self.name)
         eventually(lambda: not self.drivers(), what="the end of the driver")
+
+
+def own_pid(process: psutil.Process) -> int:
+    """Return the number that a process itself, which may run in a container, knows as its pid."""
+    status = Path(f"/proc/{process.pid}/status")
+    lines = status.read_text().splitlines() if status.exists() else []
+    return next((int(line.split()[-1]) for line in lines if line.startswith("NSpid:")), process.pid)
 
 
 def kill(stack: RunningStack, component: str) -> None:

@@ -130,10 +130,18 @@ def test_a_worker_that_starts_is_not_believed_until_it_has_read_its_topics(
 ) -> None:
     """Kafka Connect answers with expand=info and expand=status from what it has read so far."""
     source, _, has_read = *clusters, list[bool]()
-    connectors, infos, statuses = source.connectors, source.infos, source.statuses
+    config, infos, statuses = source.config, source.infos, source.statuses
+    refusals = iter([RestError(0, "Connection refused"), RestError(409, "a rebalance"), RestError(0, "404 Not Found")])
+
+    def read_config(name: str) -> dict[str, str]:
+        if (refusal := next(refusals, None)) is not None:
+            raise refusal
+        has_read.append(True)
+        return config(name)
+
+    monkeypatch.setattr(source, "config", read_config)
     monkeypatch.setattr(source, "infos", lambda: infos() if has_read else {})
     monkeypatch.setattr(source, "statuses", lambda: statuses() if has_read else {})
-    monkeypatch.setattr(source, "connectors", lambda: has_read.append(True) or connectors())
     source.add("a")
     assert main([*MIGRATE, "--execute", "--all"]) == 0
     assert "1 of 1 connectors have moved" in capsys.readouterr().out
