@@ -169,9 +169,9 @@ def take_over(stack: RunningStack, folder: Path, options: argparse.Namespace) ->
             wrong, moments = arrivals(load)
     finally:
         load.close()
-    bad = moved.returncode != 0
+    bad = moved.returncode != 0 or any(ended - began > TAKE_OVER_LIMITS[way] for way, began, ended in windows)
     for way, began, ended in windows:
-        bad |= print_window(way, began, ended, moments)[1] > TAKE_OVER_LIMITS[way]
+        print_window(way, began, ended, moments)
     return verdict(load, wrong, bad=bad)
 
 
