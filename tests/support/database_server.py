@@ -17,7 +17,7 @@ from sluiceway.stack.ports import free_port
 from sluiceway.stack.process import BackgroundProcess
 from support.database import HOST, DatabaseForTest
 from support.eventually import LIMIT, eventually
-from support.guard import Guard
+from support.guard import Guard, stop
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -128,5 +128,5 @@ def unpacked(coordinates: str, title: str) -> Path:
 def end(folder: str | Path, name: str) -> None:
     """Stop the server of a folder, from any process, and delete the folder."""
     if Path(folder).exists():
-        BackgroundProcess(name, [], Path(folder)).stop()
+        stop(folder, name)
         shutil.rmtree(folder, ignore_errors=True)

@@ -7,6 +7,8 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+from sluiceway.stack.process import BackgroundProcess
+
 # Its standard input closes when the process that started it is gone.
 _WAIT = """
 import importlib, signal, sys
@@ -31,3 +33,9 @@ class Guard:
         """Call the function and wait until it returns. May be called more than once."""
         if self._process.poll() is None:
             self._process.communicate()  # closes its standard input
+
+
+def stop(folder: str | Path, *names: str) -> None:
+    """Stop the background processes of a folder, from any process."""
+    for name in names:
+        BackgroundProcess(name, [], Path(folder)).stop()

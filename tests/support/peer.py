@@ -21,6 +21,7 @@ from sluiceway.stack.broker import JVM_OPTIONS, KAFKA_VERSION, LOGGING_COORDINAT
 from sluiceway.stack.ports import free_port
 from sluiceway.stack.process import BackgroundProcess
 from support.eventually import LIMIT, eventually
+from support.guard import Guard, stop
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -76,6 +77,7 @@ class _Peer:
         ]
         command += ["-cp", maven.classpath([*jars, *plugins]), main_class, config, *connectors]
         self._process = BackgroundProcess("connect", command, self.workdir)
+        self._guard: Guard | None = None
 
     @property
     def log(self) -> Path:
@@ -89,6 +91,7 @@ class _Peer:
 
     def start(self, timeout: float = 90.0) -> None:
         """Start the worker and wait until its REST API serves requests that need the cluster."""
+        self._guard = self._guard or Guard(stop, self.workdir, self._process.name)
         self._process.start()
         try:
             self._process.wait_until(lambda: rest_answers(self.rest), timeout)
@@ -99,6 +102,9 @@ class _Peer:
     def stop(self) -> None:
         """Stop the worker with SIGTERM, so that it commits its offsets, and wait until it has ended."""
         self._process.stop(timeout=60)
+        if self._guard is not None:
+            self._guard.close()
+            self._guard = None
 
     def cpu_seconds(self) -> float:
         """Return the worker's CPU time in seconds, user and system."""

@@ -27,6 +27,7 @@ from support.clusters.kubernetes_api import KubernetesApi, Object, pod_path
 from support.clusters.kubernetes_build import APISERVER, ETCD_SERVER, missing
 from support.clusters.standalone import spark_home
 from support.eventually import LIMIT, eventually
+from support.guard import Guard, stop
 
 log = logging.getLogger(__name__)
 
@@ -61,10 +62,12 @@ class KubernetesCluster:
         self.kubelets: dict[str, Kubelet] = {}
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._run, name="test kubelet")
+        self._guard: Guard | None = None
 
     def start(self) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
         self._write_hosts([])
+        self._guard = Guard(stop, self.folder, "kube-apiserver", "etcd")
         self._start_api_server()
         self.api = KubernetesApi(self.url, _ADMIN, self.folder / "certs" / "apiserver.crt")
         for name in self._names:
@@ -81,6 +84,8 @@ class KubernetesCluster:
             kubelet.close()
         for process in reversed(self._processes):
             process.stop()
+        if self._guard is not None:
+            self._guard.close()
 
     def prepare_namespace(self, namespace: str, *, create: bool = True) -> None:
         """Create a namespace with what the controllers put into it."""
