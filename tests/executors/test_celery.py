@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 
@@ -11,7 +13,7 @@ import pytest
 from sluiceway.stack.airflow import COMPONENTS, airflow_process
 from sluiceway.stack.process import BackgroundProcess
 from support.celery_stack import WORKERS, CeleryStack
-from support.eventually import LIMIT
+from support.eventually import LIMIT, eventually
 from support.faults.airflow_job import Job, await_exit
 from support.faults.rows import NewRow
 from support.pipe import EXACTLY_ONCE, WORKER, Pipe
@@ -111,6 +113,24 @@ def test_connectors_survive_a_limit_for_the_time_of_tasks(stack: CeleryStack, pi
     replace_workers(stack, {})
     pipe.steady()
     pipe.more()
+    pipe.judge(made)
+
+
+def test_tasks_that_redis_delivers_again_start_no_second_driver(stack: CeleryStack, pipe: Pipe, row: NewRow) -> None:
+    made = row("Celery: Redis delivers each task again after 20 s (instead of a day)", EXACTLY_ONCE)
+    pipe.steady()
+    replace_workers(stack, {"CELERY_BROKER_TRANSPORT_OPTIONS__VISIBILITY_TIMEOUT": "20"})
+    before = pipe.steady()
+
+    def delivered_again() -> bool:
+        logs = "".join(stack.celery(name).log.read_text(errors="replace") for name in WORKERS)
+        deliveries = Counter(re.findall(r"Task execute_workload\[(\S+)\] received", logs))
+        return sum(count > 1 for count in deliveries.values()) >= len(pipe.jobs)
+
+    eventually(delivered_again, what="a second delivery of a task of each connector")
+    assert pipe.steady() == before
+    pipe.more()
+    replace_workers(stack, {})
     pipe.judge(made)
 
 

@@ -12,9 +12,6 @@ from support.eventually import LIMIT
 from support.redis_server import RedisServer
 from support.stack import RunningStack
 
-#: Redis delivers a message again when its task has run for so many seconds. Airflow's default is a day.
-VISIBILITY_SECONDS = 20
-
 WORKERS = ("celery-1", "celery-2")
 
 _SLOTS = 6
@@ -36,7 +33,6 @@ class CeleryStack(RunningStack):
             "CELERY__BROKER_URL": self.redis.url,
             "CELERY__WORKER_CONCURRENCY": str(_SLOTS),
             "SLUICEWAY__PAUSE_LINGER": "0",  # a pause ends tasks that outlive their worker
-            "CELERY_BROKER_TRANSPORT_OPTIONS__VISIBILITY_TIMEOUT": str(VISIBILITY_SECONDS),
         }
         super().__init__(home, postgres=True, settings={**celery, **(settings or {})}, worker=worker)
 

@@ -55,19 +55,22 @@ class Cluster:
             return error.status != 0
         return True
 
-    def await_topics(self, timeout: float) -> None:
-        """Wait until it knows all of its connectors. Raises RestError after ``timeout`` seconds.
+    def await_topics(self, timeout: float, say: Callable[[str], None]) -> None:
+        """Wait until it knows all of its connectors, and say so if it has to. Raises RestError after ``timeout`` seconds.
 
         A worker of Kafka Connect that starts lists the connectors that it has read from its topics so far, which may be none. It
         answers for a single one, even if that does not exist, once it has read them and is in its group.
         """
-        deadline = time.monotonic() + timeout
+        deadline, said = time.monotonic() + timeout, False
         while True:
             try:
                 unless_missing(lambda: self.api.config("any"))
             except RestError as error:
                 if error.status not in TRANSIENT or time.monotonic() > deadline:
                     raise
+                if not said:
+                    say(f"{self.text} is not ready; trying again for up to {timeout:g} s. {error}")
+                said = True
                 time.sleep(POLL_SECONDS)
             else:
                 return

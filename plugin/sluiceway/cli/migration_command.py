@@ -147,7 +147,7 @@ class Migration:
             )
         running = self._source if responds else None
         for cluster in filter(None, (running, self._target)):
-            cluster.await_topics(self._options.timeout)
+            cluster.await_topics(self._options.timeout, self._say)
         return running
 
     @cached_property

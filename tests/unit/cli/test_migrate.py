@@ -144,7 +144,9 @@ def test_a_worker_that_starts_is_not_believed_until_it_has_read_its_topics(
     monkeypatch.setattr(source, "statuses", lambda: statuses() if has_read else {})
     source.add("a")
     assert main([*MIGRATE, "--execute", "--all"]) == 0
-    assert "1 of 1 connectors have moved" in capsys.readouterr().out
+    printed = capsys.readouterr().out
+    assert printed.count("http://connect:8083 is not ready; trying again for up to 300 s. Connection refused") == 1
+    assert "1 of 1 connectors have moved" in printed
 
 
 @pytest.mark.parametrize(("language", "warns"), [("python", True), ("java", False)])
