@@ -81,7 +81,8 @@ class Pipe:
             of: the connectors whose turn it is in turn, both by default.
         """
         for number in range(times):
-            if number and number % _ROUND == 0:  # a driver that dies again and again waits longer before each restart
+            # A driver that dies again and again waits longer before each restart.
+            if not outlived and number and number % _ROUND == 0:
                 self.judge(row)
                 self.start()
             job = (of or self.jobs)[number % len(of or self.jobs)]
