@@ -59,21 +59,23 @@ class Cluster:
         """Wait until it knows all of its connectors, and say so if it has to. Raises RestError after ``timeout`` seconds.
 
         A worker of Kafka Connect that starts lists the connectors that it has read from its topics so far, which may be none. It
-        answers for a single one, even if that does not exist, once it has read them and is in its group.
+        answers for a single one, whether that exists or not, once it has read them and is in its group.
         """
         deadline, said = time.monotonic() + timeout, False
-        while True:
-            try:
-                unless_missing(lambda: self.api.config("any"))
-            except RestError as error:
-                if error.status not in TRANSIENT or time.monotonic() > deadline:
-                    raise
-                if not said:
-                    say(f"{self.text} is not ready; trying again for up to {timeout:g} s. {error}")
-                said = True
-                time.sleep(POLL_SECONDS)
-            else:
-                return
+        while (error := self._not_ready()) is not None:
+            if time.monotonic() > deadline:
+                raise error
+            if not said:
+                say(f"{self.text} is not ready; trying again for up to {timeout:g} s. {error}")
+            said = True
+            time.sleep(POLL_SECONDS)
+
+    def _not_ready(self) -> RestError | None:
+        try:
+            self.api.config("any")
+        except RestError as error:
+            return error if error.status in TRANSIENT else None
+        return None
 
     def view(self, name: str) -> View | None:
         """Return a connector as it is now; None if there is none."""

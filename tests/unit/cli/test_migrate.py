@@ -130,13 +130,15 @@ def test_a_worker_that_starts_is_not_believed_until_it_has_read_its_topics(
 ) -> None:
     """Kafka Connect answers with expand=info and expand=status from what it has read so far."""
     source, _, has_read = *clusters, list[bool]()
-    config, infos, statuses = source.config, source.infos, source.statuses
+    infos, statuses, config = source.infos, source.statuses, source.config
     refusals = iter([RestError(0, "Connection refused"), RestError(409, "a rebalance"), RestError(0, "404 Not Found")])
 
     def read_config(name: str) -> dict[str, str]:
         if (refusal := next(refusals, None)) is not None:
             raise refusal
         has_read.append(True)
+        if name != "a":
+            raise RestError(403, f"Not allowed to read {name}")
         return config(name)
 
     monkeypatch.setattr(source, "config", read_config)
