@@ -40,7 +40,7 @@ def worker_of(stack: CeleryStack, job: Job) -> BackgroundProcess:
 
 
 def replace_workers(stack: CeleryStack, settings: Mapping[str, str]) -> None:
-    """Start workers with more settings of Airflow in place of those that run, whose tasks end with them."""
+    """Start workers with more settings of Airflow instead of those that run, whose tasks end with them."""
     for name in WORKERS:
         stack.celery(name).stop(GRACE_SECONDS)
         worker = stack.celery(name, settings)
