@@ -34,6 +34,8 @@ log = logging.getLogger(__name__)
 
 _FIRST_TASK_SECONDS = 15.0  # how long a connector that has started may take to get its tasks
 _CONFLICT = 409
+# Connectors that stand still at once. Each stop and start keeps the workers busy, so more of them would only stand still longer.
+_MOST_STANDING = 2
 
 Offsets = list[dict[str, Any]]
 
@@ -64,6 +66,8 @@ class Move:
     """Whether this command has told the target to start it."""
     here: bool = False
     """Whether this command has done a step of it."""
+    standing: bool = False
+    """Whether it is one of the few connectors that may stand still now."""
 
     @property
     def done(self) -> bool:
@@ -73,7 +77,8 @@ class Move:
 class Mover:
     """Moves connectors from ``source`` to ``target``. ``timeout`` is the seconds that each step may take.
 
-    Several threads may move connectors side by side. ``changed`` is called on their threads after each step.
+    Several threads may move connectors side by side; few of these stand still at once. ``changed`` is called on their threads
+    after each step.
     """
 
     def __init__(
@@ -84,6 +89,7 @@ class Mover:
         self._timeout = timeout
         self._changed = changed
         self._cancelled = threading.Event()
+        self._standing = threading.BoundedSemaphore(_MOST_STANDING)
         # Between two clusters of Kafka Connect the target notes it, whose tasks are restarted once when the note is removed.
         self._holder = source if source.is_sluiceway and not target.is_sluiceway else target
         self._perform: dict[Step, Callable[[Move], None]] = {
@@ -110,6 +116,8 @@ class Mover:
         except ConnectError as error:
             move.error = str(error)
             self._changed(move)
+        finally:
+            self._end_standing(move)
         return move
 
     def cancel(self) -> None:
@@ -176,9 +184,17 @@ class Mover:
 
     def _stop_source(self, move: Move) -> None:
         self._await_driver(move.name)
+        while not move.standing:
+            move.standing = self._standing.acquire(timeout=POLL_SECONDS)
+            self._end_if_cancelled()
         if move.stopped_at is None:
             move.stopped_at = time.monotonic()
         self._stop(self._source, move.name)
+
+    def _end_standing(self, move: Move) -> None:
+        if move.standing:
+            move.standing = False
+            self._standing.release()
 
     def _await_driver(self, name: str) -> None:
         """Wait until a driver is ready for the connector: it would stand still while one starts. Schedules start their own."""
@@ -227,6 +243,7 @@ class Mover:
         self._set_state(self._target, name, move.wanted or RUNNING)
         if move.stopped_at is not None:
             move.standstill = time.monotonic() - move.stopped_at
+        self._end_standing(move)
         move.before, move.after = self._source.api.offsets(name), self._target.api.offsets(name)
 
     def _leave(self, move: Move) -> None:

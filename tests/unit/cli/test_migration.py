@@ -6,6 +6,7 @@ import contextlib
 import itertools
 import random
 import re
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -261,6 +262,33 @@ def test_connectors_move_side_by_side(clusters: Clusters) -> None:
         moves = list(pool.map(both.move, names))
     assert [move.error for move in moves] == [None] * 20
     assert set(target.states.values()) == {"RUNNING"}
+
+
+def test_few_connectors_stand_still_at_once(clusters: Clusters, monkeypatch: pytest.MonkeyPatch) -> None:
+    source, target = clusters
+    names, standing, seen = [f"c{number}" for number in range(12)], set[str](), set[int]()
+    stop, resume, fails = source.stop, target.resume, set(names[::4])
+
+    def stopped(name: str) -> None:
+        standing.add(name)
+        seen.add(len(standing))
+        time.sleep(0.01)
+        stop(name)
+
+    def started(name: str, *, moving: bool) -> None:
+        standing.discard(name)
+        if name in fails:
+            raise RestError(400, "refused.")
+        resume(name, moving=moving)
+
+    monkeypatch.setattr(source, "stop", stopped)
+    monkeypatch.setattr(target, "resume", started)
+    for name in names:
+        source.add(name)
+    with ThreadPoolExecutor(8) as pool:
+        moves = list(pool.map(mover(clusters).move, names))
+    assert {move.name for move in moves if move.error} == fails
+    assert max(seen) == 2
 
 
 def test_moves_that_are_cancelled_end_as_they_are_and_go_on_later(clusters: Clusters) -> None:
