@@ -9,6 +9,7 @@ from pathlib import Path
 from sluiceway.stack.addresses import Addresses
 from sluiceway.stack.process import BackgroundProcess
 from support.eventually import LIMIT
+from support.guard import Guard, stop
 from support.redis_server import RedisServer
 from support.stack import RunningStack
 
@@ -34,6 +35,7 @@ class CeleryStack(RunningStack):
             "CELERY__WORKER_CONCURRENCY": str(_SLOTS),
             "SLUICEWAY__PAUSE_LINGER": "0",  # a pause ends tasks that outlive their worker
         }
+        self._workers = Guard(stop, home, *WORKERS)
         super().__init__(home, postgres=True, settings={**celery, **(settings or {})}, worker=worker)
 
     def up(self) -> Addresses:
@@ -60,5 +62,6 @@ class CeleryStack(RunningStack):
     def close(self) -> None:
         for name in WORKERS:  # first, because their tasks would start drivers again
             self.celery(name).stop(0, may_be_killed=True)
+        self._workers.close()
         super().close()
         self.redis.close()
