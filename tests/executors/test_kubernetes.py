@@ -6,20 +6,18 @@ the pod of its task.
 
 from __future__ import annotations
 
-import os
-import signal
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 
 import pytest
 
-from sluiceway.stack.airflow import airflow_process
 from support.clusters import kubernetes
 from support.clusters.daemons import running
 from support.clusters.kubernetes import KubernetesCluster
 from support.clusters.kubernetes_api import Object, pod_path
 from support.clusters.kubernetes_stack import IN_THE_TASK, KubernetesStack, kubernetes_stack
 from support.eventually import eventually
+from support.faults import airflow_job
 from support.faults.airflow_job import Job
 from support.faults.rows import NewRow
 from support.pipe import EXACTLY_ONCE, WORKER, Pipe
@@ -85,11 +83,7 @@ def _node(stack: KubernetesStack, job: Job) -> None:
 
 def _component(name: str) -> Kill:
     def kill(stack: KubernetesStack, _job: Job) -> None:
-        process = airflow_process(name, stack.home)
-        pid = process.status().pid
-        assert pid is not None, f"{name} does not run"
-        os.kill(pid, signal.SIGKILL)
-        eventually(lambda: not process.is_running(), what=f"the end of the {name}")
+        airflow_job.kill(stack, name)
         stack.up()
 
     return kill

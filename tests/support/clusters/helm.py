@@ -11,8 +11,11 @@ from typing import Any
 
 import yaml
 
-from support.clusters.kubernetes_api import Object
+from support.clusters.kubernetes_api import KubernetesApi, Object
 from support.clusters.kubernetes_build import HELM_CLI
+
+#: The service account that Airflow's own chart would create.
+AIRFLOW_ACCOUNT = "airflow-worker"
 
 CHART = Path(__file__).parents[3] / "docker" / "helm"
 
@@ -63,3 +66,13 @@ def rendered(folder: Path, namespace: str, values: Mapping[str, Any]) -> list[Ob
     command = [str(HELM_CLI.path), "template", "test", str(chart), "--namespace", namespace, "--values", str(given)]
     text = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     return [each for each in yaml.safe_load_all(text) if each]
+
+
+def install(api: KubernetesApi, namespace: str, folder: Path, values: Mapping[str, Any], spark_conf: Path) -> None:
+    """Create the chart's objects, and write Spark's settings into ``spark_conf``, as mounted into Airflow's containers."""
+    account = {"kind": "ServiceAccount", "apiVersion": "v1", "metadata": {"name": AIRFLOW_ACCOUNT}}
+    for made in [account, *rendered(folder, namespace, values)]:
+        api.create(made, namespace)
+        if made["metadata"]["name"] == "sluiceway-spark":
+            for name, content in made["data"].items():
+                (spark_conf / name).write_text(content.replace("/etc/spark", str(spark_conf)))

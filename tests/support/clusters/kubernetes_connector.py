@@ -20,7 +20,7 @@ from sluiceway.rest.client import ConnectClient
 from sluiceway.stack.ports import free_port, port_is_open
 from sluiceway.stack.process import BackgroundProcess
 from support.clusters.deployments import small
-from support.clusters.helm import rendered
+from support.clusters.helm import install
 from support.clusters.kubernetes import KubernetesCluster
 from support.clusters.kubernetes_api import Object
 from support.clusters.poller import Poller
@@ -173,14 +173,8 @@ class KubernetesConnector:
         text = "".join(f"{key}={value}\n" for key, value in in_pods.items())
         values = {"worker": text, "secrets": ["orders"], "spark": small()}
         secret = {"metadata": {"name": "orders"}, "stringData": {"CONNECTOR_TOPIC": self.topic}}
-        account = {"metadata": {"name": "airflow-worker"}}  # Airflow's chart would create it
         self.cluster.api.create({"kind": "Secret", "apiVersion": "v1", **secret}, self.name)
-        self.cluster.api.create({"kind": "ServiceAccount", "apiVersion": "v1", **account}, self.name)
-        for made in rendered(folder, self.name, values):
-            self.cluster.api.create(made, self.name)
-            if made["metadata"]["name"] == "sluiceway-spark":
-                for name, content in made["data"].items():  # as mounted into Airflow's containers
-                    (self.spark_conf / name).write_text(content.replace("/etc/spark", str(self.spark_conf)))
+        install(self.cluster.api, self.name, folder, values, self.spark_conf)
 
     def hook(self) -> ConnectorSubmitHook:
         """Return the hook of an Airflow task that submits the driver."""

@@ -13,7 +13,7 @@ from unittest import mock
 from sluiceway.stack.addresses import Addresses
 from sluiceway.stack.airflow import MARKER_VARIABLE
 from support.clusters.deployments import small
-from support.clusters.helm import rendered
+from support.clusters.helm import AIRFLOW_ACCOUNT, install
 from support.clusters.kubernetes import KubernetesCluster
 from support.clusters.kubernetes_api import Object
 from support.stack import RunningStack
@@ -23,7 +23,6 @@ NAMESPACE = "connectors"
 #: The Spark connection with which a driver is a process in the pod of its task.
 IN_THE_TASK = "in_the_task"
 
-_ACCOUNT = "airflow-worker"
 _CONF_DIR = "spark-conf"
 
 
@@ -39,7 +38,7 @@ class KubernetesStack(RunningStack):
             "CORE__EXECUTOR": "KubernetesExecutor",
             "KUBERNETES_EXECUTOR__NAMESPACE": NAMESPACE,
             "KUBERNETES_EXECUTOR__IN_CLUSTER": "False",
-            "KUBERNETES_EXECUTOR__CONFIG_FILE": str(cluster.kubeconfig(_ACCOUNT, NAMESPACE)),
+            "KUBERNETES_EXECUTOR__CONFIG_FILE": str(cluster.kubeconfig(AIRFLOW_ACCOUNT, NAMESPACE)),
             "KUBERNETES_EXECUTOR__POD_TEMPLATE_FILE": str(home / "task-pod.json"),
             "KUBERNETES_EXECUTOR__WORKER_CONTAINER_REPOSITORY": "airflow",
             "KUBERNETES_EXECUTOR__WORKER_CONTAINER_TAG": "test",
@@ -72,7 +71,7 @@ class KubernetesStack(RunningStack):
             "env": [{"name": key, "value": value} for key, value in environment.items()],
             "volumeMounts": [{"name": "home", "mountPath": str(self.home)}],
         }
-        spec = {"serviceAccountName": _ACCOUNT, "restartPolicy": "Never", "containers": [container], "volumes": [home]}
+        spec = {"serviceAccountName": AIRFLOW_ACCOUNT, "restartPolicy": "Never", "containers": [container], "volumes": [home]}
         return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "task"}, "spec": spec}
 
 
@@ -97,13 +96,10 @@ def kubernetes_stack(home: Path, cluster: KubernetesCluster, worker: Mapping[str
     conf = home / _CONF_DIR
     conf.mkdir(parents=True)
     cluster.prepare_namespace(NAMESPACE)
-    cluster.api.create({"kind": "ServiceAccount", "apiVersion": "v1", "metadata": {"name": _ACCOUNT}}, NAMESPACE)
     spark = {**small(), f"spark.kubernetes.driverEnv.{MARKER_VARIABLE}": str(home)}
-    for made in [*rendered(home, NAMESPACE, {"worker": "", "spark": spark}), *_rights_of_the_executor()]:
-        cluster.api.create(made, NAMESPACE)
-        if made["metadata"]["name"] == "sluiceway-spark":
-            for name, content in made["data"].items():  # as mounted into Airflow's containers
-                (conf / name).write_text(content.replace("/etc/spark", str(conf)))
+    install(cluster.api, NAMESPACE, home, {"worker": "", "spark": spark}, conf)
+    for each in _rights_of_the_executor():
+        cluster.api.create(each, NAMESPACE)
     with mock.patch.dict(os.environ, _environment(home, cluster)):
         stack = KubernetesStack(home, cluster, worker)
         try:
@@ -120,6 +116,6 @@ def _rights_of_the_executor() -> list[Object]:
     role = {"kind": "Role", "apiVersion": f"{group}/v1", "metadata": {"name": "pod-launcher"}, "rules": rules}
     bound = {
         "roleRef": {"apiGroup": group, "kind": "Role", "name": "pod-launcher"},
-        "subjects": [{"kind": "ServiceAccount", "name": _ACCOUNT}],
+        "subjects": [{"kind": "ServiceAccount", "name": AIRFLOW_ACCOUNT}],
     }
     return [role, {"kind": "RoleBinding", "apiVersion": f"{group}/v1", "metadata": {"name": "pod-launcher"}, **bound}]

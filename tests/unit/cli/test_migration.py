@@ -6,7 +6,7 @@ import contextlib
 import itertools
 import random
 import re
-import time
+import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -267,12 +267,12 @@ def test_connectors_move_side_by_side(clusters: Clusters) -> None:
 def test_few_connectors_stand_still_at_once(clusters: Clusters, monkeypatch: pytest.MonkeyPatch) -> None:
     source, target = clusters
     names, standing, seen = [f"c{number}" for number in range(12)], set[str](), set[int]()
-    stop, resume, fails = source.stop, target.resume, set(names[::4])
+    stop, resume, fails, pair = source.stop, target.resume, set(names[::4]), threading.Barrier(2)
 
     def stopped(name: str) -> None:
         standing.add(name)
+        pair.wait(LIMIT)
         seen.add(len(standing))
-        time.sleep(0.01)
         stop(name)
 
     def started(name: str, *, moving: bool) -> None:
