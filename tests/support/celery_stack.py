@@ -11,7 +11,7 @@ from sluiceway.stack.process import BackgroundProcess
 from support.eventually import LIMIT
 from support.guard import Guard, stop
 from support.redis_server import RedisServer
-from support.stack import RunningStack
+from support.stack import SOON_DEAD, RunningStack
 
 WORKERS = ("celery-1", "celery-2")
 
@@ -34,6 +34,7 @@ class CeleryStack(RunningStack):
             "CELERY__BROKER_URL": self.redis.url,
             "CELERY__WORKER_CONCURRENCY": str(_SLOTS),
             "SLUICEWAY__PAUSE_LINGER": "0",  # a pause ends tasks that outlive their worker
+            **SOON_DEAD,
         }
         self._workers = Guard(stop, home, *WORKERS)
         super().__init__(home, postgres=True, settings={**celery, **(settings or {})}, worker=worker)

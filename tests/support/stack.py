@@ -29,6 +29,13 @@ from support.postgres import PostgresServer
 START = 120.0
 
 
+#: Settings of Airflow by which a task counts as dead 20 s after its last heartbeat, which comes each second, instead of a minute.
+SOON_DEAD = {
+    "SCHEDULER__TASK_INSTANCE_HEARTBEAT_TIMEOUT": "20",
+    "SCHEDULER__TASK_INSTANCE_HEARTBEAT_TIMEOUT_DETECTION_INTERVAL": "5",
+}
+
+
 class RunningStack:
     """A running stack, its two REST APIs and its processes.
 

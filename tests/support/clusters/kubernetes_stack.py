@@ -16,7 +16,7 @@ from support.clusters.deployments import small
 from support.clusters.helm import AIRFLOW_ACCOUNT, install
 from support.clusters.kubernetes import KubernetesCluster
 from support.clusters.kubernetes_api import Object
-from support.stack import RunningStack
+from support.stack import SOON_DEAD, RunningStack
 
 NAMESPACE = "connectors"
 
@@ -43,6 +43,7 @@ class KubernetesStack(RunningStack):
             "KUBERNETES_EXECUTOR__WORKER_CONTAINER_REPOSITORY": "airflow",
             "KUBERNETES_EXECUTOR__WORKER_CONTAINER_TAG": "test",
             "SLUICEWAY__PAUSE_LINGER": "0",  # a pause ends tasks that outlive their worker
+            **SOON_DEAD,
         }
         super().__init__(home, postgres=True, settings=settings, worker=worker)
 
