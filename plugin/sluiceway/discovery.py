@@ -268,6 +268,11 @@ def _built_in_named(group: str, name: str) -> type | None:
     return None
 
 
+def has_built_in(group: str, alias: str) -> bool:
+    """Return whether Sluiceway itself has a plugin with this alias, which wins over an entry point with the same name."""
+    return alias in _BUILT_IN[group]
+
+
 def java_name(cls: type) -> str:
     """Return a class's name as Kafka Connect shows it: that of the Java class it implements, if any."""
     return getattr(cls, "java_class", None) or f"{cls.__module__}.{cls.__qualname__}"

@@ -11,14 +11,14 @@ from pathlib import Path
 import pytest
 
 from sluiceway.stack import demo, demo_shop
-from sluiceway.stack.up import down
 from support import docker_stand_in
-from support.docs_pages import ON_THE_DEMO, Shell, run_page
+from support.docs_pages import ON_THE_DEMO, Shell, end_processes, run_page
 from support.guard import Guard
 from support.mariadb import MariaDbServer
+from support.own_environment import make_environment
 from support.postgres import PostgresServer
 from support.search import SearchServer
-from support.stack import START, RunningStack, end
+from support.stack import START, RunningStack
 
 pytestmark = [pytest.mark.airflow, pytest.mark.long, pytest.mark.timeout(2400)]
 
@@ -84,11 +84,10 @@ def test_the_recipes(shell: Shell, databases: None) -> None:
     run_page("how-to/recipes.md", shell)
 
 
-def test_the_first_connector(tmp_path: Path) -> None:
-    home = tmp_path / "home"
-    guard = Guard(end, home)
+def test_the_first_connector(tmp_path: Path, search_server: None) -> None:
+    shell = Shell(tmp_path, tmp_path / "home", "acme-orders/acme_orders", make_environment(tmp_path / "environment"))
+    guard = Guard(end_processes, tmp_path)
     try:
-        run_page("tutorial/first-connector.md", Shell(tmp_path, home, ".sluiceway/people"))
+        run_page("tutorial/first-connector.md", shell)
     finally:
-        down(print, home=home)
         guard.close()

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import subprocess
 import sys
 import textwrap
+from contextlib import suppress
 from pathlib import Path
 from typing import Protocol
 
+from sluiceway.stack.broker import EmbeddedBroker
 from support.eventually import LIMIT, eventually
+from support.own_environment import OFFLINE
 
 TESTS = Path(__file__).parents[1]
 DOCS = TESTS.parent / "docs"
@@ -83,36 +87,36 @@ _STACK = re.compile(r"^(make .*|\. \.venv/bin/activate)$", re.MULTILINE)
 
 
 class Shell:
-    """Runs commands in a folder where ``.sluiceway`` is a stack's folder.
+    """Runs commands in a folder where ``.sluiceway`` is a stack's folder. ``cd`` lasts, as in a terminal.
 
     Args:
         folder: stands for the checkout, or for a folder of the reader's own.
         home: the stack's folder, which need not exist yet.
-        code: where the page's Python files are saved in the checkout, from ``folder``; by default in a folder of their own.
+        code: where the page's Python files are saved, from ``folder``.
+        environment: where pages install packages (``support.own_environment``); by default no page does.
     """
 
-    def __init__(self, folder: Path, home: Path, code: str = ".") -> None:
+    def __init__(self, folder: Path, home: Path, code: str = ".", environment: Path | None = None) -> None:
         home.mkdir(parents=True, exist_ok=True)
         (folder / ".sluiceway").symlink_to(home)
-        if code != ".":  # in a checkout, whose settings of pytest hold for readers, too
-            (folder / "pyproject.toml").symlink_to(TESTS.parent / "pyproject.toml")
         programs = folder / "programs"
         programs.mkdir()
         # Docker does not run in the machines of the tests: the servers are the tests' own.
         (programs / "docker").write_text(f'#!/bin/sh\nPYTHONPATH={TESTS} exec {sys.executable} -m support.docker_stand_in "$@"\n')
         (programs / "docker").chmod(0o755)
-        self._folder = folder
         self._code = folder / code
+        self._directory = folder / "directory"  # a file with the one that the last commands ended in
+        self._directory.write_text(str(folder), encoding="utf-8")
         # As with the virtual environment that the page activates.
-        path = f"{programs}:{Path(sys.executable).parent}:{os.environ['PATH']}"
+        path = f"{programs}:{environment or Path(sys.executable).parent}:{os.environ['PATH']}"
         own = {"SLUICEWAY_HOME": str(home), "SPARK_LOCAL_IP": "127.0.0.1", "XDG_CONFIG_HOME": str(folder / "config")}
-        self._env = {**os.environ, "PATH": path, **own}
+        self._env = {**os.environ, "PATH": path, **own, **(OFFLINE if environment else {})}
 
     def run(self, commands: str, *, within: float = 600) -> tuple[int, str]:
         """Run commands and return their exit code and output."""
         done = subprocess.run(
-            ["bash", "-euo", "pipefail", "-c", commands],
-            cwd=self._folder,
+            ["bash", "-euo", "pipefail", "-c", f"trap 'pwd > {self._directory}' EXIT\n{commands}"],
+            cwd=self._directory.read_text(encoding="utf-8").strip(),
             env=self._env,
             capture_output=True,
             text=True,
@@ -129,6 +133,14 @@ class Shell:
     def save(self, name: str, text: str) -> None:
         self._code.mkdir(parents=True, exist_ok=True)
         (self._code / name).write_text(text, encoding="utf-8")
+
+
+def end_processes(folder: str) -> None:
+    """Stop what a page has started that failed: the processes of pid files below a folder, and the broker of its stack."""
+    for file in Path(folder).glob("*/*.pid"):
+        with suppress(ProcessLookupError, ValueError):
+            os.kill(int(file.read_text()), signal.SIGTERM)
+    EmbeddedBroker(Path(folder) / "home/broker").stop()
 
 
 class Commands(Protocol):

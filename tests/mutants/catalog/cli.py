@@ -121,4 +121,32 @@ MUTANTS = (
         "if False and step.initial_state:",
         "sluiceway apply ignores a new connector's initial state.",
     ),
+    Mutant(
+        "new-keyword",
+        "cli/new.py",
+        "    if keyword.iskeyword(module):\n",
+        "    if False:\n",
+        "sluiceway new connector class writes a package that nothing can import.",
+    ),
+    Mutant(
+        "new-installed",
+        "cli/new.py",
+        "        if owner != name or not is_editable(installed):\n",
+        "        if False:\n",
+        "Installing a new connector replaces a package of the environment.",
+    ),
+    Mutant(
+        "new-overwrites",
+        "cli/new.py",
+        "if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):",
+        "if False:",
+        "sluiceway new connector overwrites files.",
+    ),
+    Mutant(
+        "new-built-in",
+        "discovery.py",
+        "    return alias in _BUILT_IN[group]\n",
+        "    return False\n",
+        "The short name of a new connector means the one that Sluiceway has.",
+    ),
 )

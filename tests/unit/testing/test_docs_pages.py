@@ -59,7 +59,8 @@ def test_output_is_compared_with_the_page(found: str, shown: str, equal: bool) -
 def test_a_page_is_run_block_by_block(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     page = tmp_path / "page.md"
     page.write_text(
-        "```sh\nmake demo\necho 1 > file\n```\n```python\n# two.py\nprint(2)\n```\n```python\nnot = run\n```\n"
+        "```sh\nmake demo\necho 1 > file\nmkdir inner\ncd inner\n```\n```sh\ncd ..\n```\n"
+        "```python\n# two.py\nprint(2)\n```\n```python\nnot = run\n```\n"
         "1. In a list:\n\n    ```sh\n    echo 3 >> file\n    ```\n\n<!-- not run: needs a cluster -->\n```sh\nfalse\n```\n"
         "```console\n$ cat file\n1\n3\n$ python code/two.py\n2\n```\n"
     )

@@ -15,12 +15,12 @@ from typing import Any
 import pytest
 
 ROOT = Path(__file__).parents[3]
-EXAMPLES = ("docs/tutorial/first-connector.md", "docs/how-to/write-connectors.md")
+EXAMPLES = "docs/how-to/write-connectors.md"
 _EXAMPLE = re.compile(r"```python\n# (\w+\.py)\n(.*?)```", re.DOTALL)
 
 
 def test_the_examples_of_connectors_keep_their_contracts(tmp_path: Path) -> None:
-    examples = [each for page in EXAMPLES for each in _EXAMPLE.findall((ROOT / page).read_text(encoding="utf-8"))]
+    examples = _EXAMPLE.findall((ROOT / EXAMPLES).read_text(encoding="utf-8"))
     for name, text in examples:
         (tmp_path / name).write_text(text, encoding="utf-8")
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", str(tmp_path)]

@@ -1,0 +1,1 @@
+"""Connects acme-orders to Kafka, with Sluiceway."""
