@@ -14,7 +14,6 @@ from typing import Protocol
 
 from sluiceway.stack.broker import EmbeddedBroker
 from support.eventually import LIMIT, eventually
-from support.own_environment import OFFLINE
 
 TESTS = Path(__file__).parents[1]
 DOCS = TESTS.parent / "docs"
@@ -110,7 +109,7 @@ class Shell:
         # As with the virtual environment that the page activates.
         path = f"{programs}:{environment or Path(sys.executable).parent}:{os.environ['PATH']}"
         own = {"SLUICEWAY_HOME": str(home), "SPARK_LOCAL_IP": "127.0.0.1", "XDG_CONFIG_HOME": str(folder / "config")}
-        self._env = {**os.environ, "PATH": path, **own, **(OFFLINE if environment else {})}
+        self._env = {**os.environ, "PATH": path, **own}
 
     def run(self, commands: str, *, within: float = 600) -> tuple[int, str]:
         """Run commands and return their exit code and output."""

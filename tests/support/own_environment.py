@@ -9,9 +9,6 @@ from pathlib import Path
 
 _COMMANDS = {"pip": "pip._internal.cli.main", "pytest": "pytest", "sluiceway": "sluiceway.cli.main"}
 
-#: Variables with which ``pip install`` of a folder asks no package index, not even for what builds the package.
-OFFLINE = {"PIP_NO_INDEX": "1", "PIP_NO_BUILD_ISOLATION": "0", "PIP_DISABLE_PIP_VERSION_CHECK": "1"}
-
 
 def make_environment(folder: Path) -> Path:
     """Make the environment in a folder, and return the folder of its commands, for PATH."""

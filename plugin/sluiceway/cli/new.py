@@ -17,7 +17,7 @@ from sluiceway.errors import ConfigError
 
 _TEMPLATES = Path(__file__).with_name("templates") / "connector"
 _NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
-_LONGEST_NAME = 40  # the lines of the generated code have 120 characters
+_LONGEST_NAME = 32  # so that no line of the generated code has more than 120 characters
 _OWN_MODULES = frozenset(("examples", "service", "sluiceway", "tests"))
 _BLOCK = re.compile(r"^#if (\S+)\n(.*?)^#end\n", re.MULTILINE | re.DOTALL)
 
