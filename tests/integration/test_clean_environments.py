@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from zipfile import ZipFile
 
 import pytest
 from matrix_cells import Cell
 from matrix_environment import UNREACHABLE, Environment
 
-from support.wheel import build_wheel
+from support.wheel import ROOT, build_wheel
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark]
 
@@ -23,6 +24,15 @@ CHECKS = ("imports", "file")
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return build_wheel(tmp_path_factory.mktemp("wheel"), java=False)
+
+
+def test_the_wheel_has_each_template_of_a_new_connector(wheel: Path) -> None:
+    package = ROOT / "plugin"
+    files = (package / "sluiceway/cli/templates").rglob("*")
+    templates = {each.relative_to(package).as_posix() for each in files if each.is_file() and each.suffix != ".pyc"}
+    with ZipFile(wheel) as archive:
+        assert templates - set(archive.namelist()) == set()
+    assert len(templates) > 15
 
 
 @pytest.mark.parametrize("floors", [False, pytest.param(True, marks=pytest.mark.long)], ids=["newest", "floors"])
