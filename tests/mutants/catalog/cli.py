@@ -2,6 +2,8 @@
 
 from mutants.mutant import Mutant
 
+_NEW_TESTS = ("tests/unit/cli/test_new.py",)
+
 MUTANTS = (
     Mutant(
         "cli-exit-status",
@@ -127,6 +129,7 @@ MUTANTS = (
         "    if keyword.iskeyword(module):\n",
         "    if False:\n",
         "sluiceway new connector class writes a package that nothing can import.",
+        tests=_NEW_TESTS,
     ),
     Mutant(
         "new-installed",
@@ -134,6 +137,7 @@ MUTANTS = (
         "        if owner != name or not is_editable(installed):\n",
         "        if False:\n",
         "Installing a new connector replaces a package of the environment.",
+        tests=_NEW_TESTS,
     ),
     Mutant(
         "new-overwrites",
@@ -141,6 +145,7 @@ MUTANTS = (
         "if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):",
         "if False:",
         "sluiceway new connector overwrites files.",
+        tests=_NEW_TESTS,
     ),
     Mutant(
         "new-built-in",
@@ -148,5 +153,6 @@ MUTANTS = (
         "    return alias in _BUILT_IN[group]\n",
         "    return False\n",
         "The short name of a new connector means the one that Sluiceway has.",
+        tests=_NEW_TESTS,
     ),
 )
