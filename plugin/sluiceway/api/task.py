@@ -11,6 +11,7 @@ from sluiceway.api.columns import ColumnBatch, EncodedRecords, SourceColumns
 from sluiceway.api.converter import Converter
 from sluiceway.api.records import Offset, Partition, SinkRecord, SourceRecord
 from sluiceway.api.records import TopicPartition as TopicPartition  # also imported from here
+from sluiceway.errors import ConnectError
 
 
 class OffsetStorageReader(Protocol):
@@ -68,6 +69,13 @@ class SourceTaskContext(Protocol):
         A task may then encode keys and values itself, which saves building their structs. Such a key or value is bytes or None
         with the schema ``ENCODED``, and must be what the converter returns. A task that cannot be sure that a record can be
         converted returns it as usual, so that the runtime handles the error.
+        """
+
+    def report(self, record: SourceRecord, error: ConnectError) -> None:
+        """Handle a record that cannot be read as the connector's ``errors.*`` keys say: in ``poll``, instead of returning it.
+
+        Raises ConnectError unless errors are tolerated. The record's value may be what was read, as bytes, and its source
+        offset must be the position after it. A dead letter queue record of it is in Kafka before a later offset is stored.
         """
 
     def wait(self, seconds: float) -> None:
@@ -193,9 +201,10 @@ class SourceTask(Task):
         """
         return self.poll()
 
-    def idle_offsets(self) -> Sequence[tuple[Partition, Offset]]:
+    def idle_offsets(self) -> Sequence[tuple[Partition, Offset | None]]:
         """Return offsets to store although no record has them, because the source moved on without records (KIP-910).
 
+        None removes the offset of a source partition that the task does not need any more.
         Called after a ``poll`` that returned no records. ``commit`` is called when they are stored.
         """
         return ()

@@ -9,6 +9,7 @@ from concurrent.futures import Future
 from typing import Any
 
 from sluiceway.api import Offset, Partition, SinkRecord, SourceRecord, TaskConverters, TopicPartition, TransactionContext
+from sluiceway.errors import ConnectError
 
 _LONGEST_WAIT_SECONDS = 0.1
 
@@ -75,7 +76,11 @@ class MemoryConnectorContext:
 
 
 class MemorySourceContext:
-    """A ``SourceTaskContext`` with offsets in memory. ``waits_for`` has the reasons given to ``waiting``, None for an end."""
+    """A ``SourceTaskContext`` with offsets in memory.
+
+    ``waits_for`` has the reasons given to ``waiting``, None for an end, and ``reported`` the bad records with their errors, if
+    the config has ``errors.tolerance=all``.
+    """
 
     def __init__(self, configs: Mapping[str, str] | None = None, offsets: MemoryOffsets | None = None) -> None:
         self.configs: Mapping[str, str] = dict(configs or {})
@@ -83,7 +88,13 @@ class MemorySourceContext:
         self.transaction_context: TransactionContext | None = None
         self.converters: TaskConverters | None = None
         self.waits_for: list[str | None] = []
+        self.reported: list[tuple[SourceRecord, ConnectError]] = []
         self._woken = threading.Event()
+
+    def report(self, record: SourceRecord, error: ConnectError) -> None:
+        if self.configs.get("errors.tolerance") != "all":
+            raise error
+        self.reported.append((record, error))
 
     def wait(self, seconds: float) -> None:
         """Wait for ``wake``, but not long, so that a test of a task without records takes little time."""

@@ -95,9 +95,12 @@ _JSON = _schemaless_json()
 
 
 def _json(schema: Schema | None, value: Any) -> bytes | None:
-    """Return a value as JSON. A value that does not fit its schema, or JSON, is written as a string: the record is bad."""
-    if value is None:
-        return None
+    """Return a value as JSON. A value that does not fit its schema, or JSON, is written as a string: the record is bad.
+
+    Bytes stay as they are: they are what a source could not read.
+    """
+    if value is None or isinstance(value, bytes):
+        return value
     for tried in (schema, None):
         try:
             return _JSON.from_connect_data("", tried, value)

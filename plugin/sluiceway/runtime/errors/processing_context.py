@@ -17,6 +17,7 @@ class Stage(enum.Enum):
     """The operation that failed. Kafka Connect's names: they appear in ``__connect.errors.stage`` and in the log."""
 
     TASK_PUT = enum.auto()
+    TASK_POLL = enum.auto()
     TRANSFORMATION = enum.auto()
     KEY_CONVERTER = enum.auto()
     VALUE_CONVERTER = enum.auto()

@@ -21,7 +21,7 @@ from sluiceway.api import (
 )
 from sluiceway.config.connector import CONNECTOR_CLASS, CONNECTOR_VERSION, JAVA_OPTS, overrides
 from sluiceway.config.worker import WorkerConfig
-from sluiceway.errors import ConfigError
+from sluiceway.errors import ConfigError, ConnectError
 from sluiceway.java_plugins.acknowledgements import SentRecords
 from sluiceway.java_plugins.hosts import task_host
 from sluiceway.java_plugins.source_task import JavaSourceTask
@@ -30,6 +30,7 @@ from sluiceway.kafka.producer_transactions import ProducerTransactions
 from sluiceway.metrics.client_statistics import INTERVAL
 from sluiceway.runtime.columns import NO_ARROW, BatchForms, columns_available, has_columnar_form
 from sluiceway.runtime.errors.error_handling import interruptible_wait, retry_with_tolerance_operator
+from sluiceway.runtime.errors.processing_context import ProcessingContext, Stage
 from sluiceway.runtime.errors.retry_with_tolerance import RetryWithToleranceOperator
 from sluiceway.runtime.interrupts import StopGrace, check_abandoned
 from sluiceway.runtime.java_chain import java_chain
@@ -61,6 +62,10 @@ _SEND_SHARE = 0.5  # of the time that a task may take to stop, for what poll() h
 _FEW_RECORDS = "20000"  # a Java task keeps the records that it wants acknowledged in its heap until they are in Kafka
 
 
+def _fail(_record: SourceRecord, error: ConnectError) -> None:
+    raise error
+
+
 class WorkerSourceTaskContext:
     """Implements ``SourceTaskContext``. ``longest_wait`` is in seconds."""
 
@@ -72,8 +77,10 @@ class WorkerSourceTaskContext:
         transaction_context: TransactionContext | None = None,
         converters: TaskConverters | None = None,
         waits: Waits | None = None,
+        report: Callable[[SourceRecord, ConnectError], None] = _fail,
     ) -> None:
         self.configs = configs
+        self.report = report
         self.converters = converters
         self.offset_storage_reader = offset_storage_reader
         self.transaction_context = transaction_context
@@ -140,7 +147,13 @@ def build_source_task(
     reader = OffsetStorageReaderImpl(store, spec.id.connector)
     only_converted = not chain.stages and not tolerance.settings.tolerant
     data_converters = TaskConverters(converters.key, converters.value) if only_converted else None
-    context = WorkerSourceTaskContext(config, reader, services.control, transaction_context, data_converters, services.waits)
+
+    def report(record: SourceRecord, error: ConnectError) -> None:
+        tolerance.execute_failed(f"poll() of {spec.id}", error, ProcessingContext(Stage.TASK_POLL, type(task), record))
+
+    context = WorkerSourceTaskContext(
+        config, reader, services.control, transaction_context, data_converters, services.waits, report
+    )
     refusal = None
     if slot is None and not has_columnar_form(type(task), "poll_columns", "poll"):
         refusal = Refusal(RowFormReason.TASK, f"{type(task).__name__} has no columnar form")
