@@ -5,26 +5,19 @@ All tasks of a process share one inotify instance, because a user may have only 
 
 from __future__ import annotations
 
-import contextlib
-import ctypes
 import errno
 import logging
-import os
-import struct
-import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
 
+from sluiceway.connectors.file import inotify
+
 log = logging.getLogger(__name__)
 
-_MODIFY, _ATTRIB, _MOVED_TO, _CREATE, _DELETE_SELF, _MOVE_SELF = 0x2, 0x4, 0x80, 0x100, 0x400, 0x800
-_MASK_ADD, _ONE_SHOT = 0x2000_0000, 0x8000_0000
-_CLOSE_ON_EXEC = 0o2000000
-_FILE = _MODIFY | _ATTRIB | _DELETE_SELF | _MOVE_SELF  # a file that another one is renamed to has one link less: ATTRIB
-_FOLDER = _CREATE | _MOVED_TO | _DELETE_SELF | _MOVE_SELF
-_EVENT = struct.Struct("iIII")  # watch, mask, cookie, length of the name that follows
-_BUFFER = 1 << 16
+# A file that another one is renamed to has one link less: ATTRIB.
+_FILE = inotify.MODIFY | inotify.ATTRIB | inotify.DELETE_SELF | inotify.MOVE_SELF
+_FOLDER = inotify.CREATE | inotify.MOVED_TO | inotify.DELETE_SELF | inotify.MOVE_SELF
 _MISSES = 3
 
 
@@ -35,13 +28,7 @@ class FileChanges:
     """
 
     def __init__(self) -> None:
-        libc = ctypes.CDLL(None, use_errno=True)
-        self._add, self._remove = libc.inotify_add_watch, libc.inotify_rm_watch
-        self._add.argtypes = (ctypes.c_int, ctypes.c_char_p, ctypes.c_uint32)
-        self._remove.argtypes = (ctypes.c_int, ctypes.c_int)
-        self._descriptor: int = libc.inotify_init1(_CLOSE_ON_EXEC)
-        if self._descriptor < 0:
-            raise _os_error("inotify_init1")
+        self._inotify = inotify.Inotify()
         self._lock = threading.Lock()
         self._callbacks: dict[int, set[Callable[[], None]]] = {}
         threading.Thread(target=self._run, name="file-changes", daemon=True).start()
@@ -65,23 +52,16 @@ class FileChanges:
             callbacks = self._callbacks.get(number, set())
             callbacks.discard(callback)
             if not callbacks and self._callbacks.pop(number, None) is not None:
-                self._remove(self._descriptor, number)
+                self._inotify.remove(number)
 
     def _added(self, path: Path, events: int) -> int:
         # MASK_ADD, because another task may watch the same file or folder for other events.
-        number: int = self._add(self._descriptor, os.fsencode(path), events | _MASK_ADD | _ONE_SHOT)
-        if number < 0:
-            raise _os_error(str(path))
-        return number
+        return self._inotify.add(path, events | inotify.MASK_ADD | inotify.ONE_SHOT)
 
     def _run(self) -> None:
         while True:
-            events = os.read(self._descriptor, _BUFFER)
-            position = 0
-            while position < len(events):
-                number, _, _, length = _EVENT.unpack_from(events, position)
-                position += _EVENT.size + length
-                self._call_back(number)
+            for event in self._inotify.read():
+                self._call_back(event.watch)
 
     def _call_back(self, number: int) -> None:
         with self._lock:
@@ -109,7 +89,7 @@ class FileWatch:
 
     def arm(self) -> bool:
         """Watch for the next change. Return False if changes are not announced, so that the file must be read to find them."""
-        changes = _changes() if self._missed < _MISSES else None
+        changes = _shared.get() if self._missed < _MISSES else None
         if changes is None:
             return False
         self._heard = False
@@ -141,35 +121,4 @@ class FileWatch:
         self._wake()
 
 
-def _os_error(what: str) -> OSError:
-    code = ctypes.get_errno()
-    return OSError(code, os.strerror(code), what)
-
-
-_shared: list[FileChanges | None] = []
-_sharing = threading.Lock()
-
-
-def _changes() -> FileChanges | None:
-    """Return the process's instance, None if there can be none."""
-    if not sys.platform.startswith("linux"):
-        return None
-    with _sharing:
-        if not _shared:
-            _shared.append(None)
-            try:
-                _shared[0] = FileChanges()
-            except (OSError, AttributeError) as error:  # as many instances as a user may have; a C library without inotify
-                log.info("Files are read every 50 ms to find changes, because inotify is not available: %s", error)
-        return _shared[0]
-
-
-def _after_fork() -> None:
-    """Forget the parent's instance, whose thread the child does not have."""
-    global _sharing
-    _sharing = threading.Lock()
-    _shared.clear()
-
-
-with contextlib.suppress(AttributeError):  # systems that cannot fork
-    os.register_at_fork(after_in_child=_after_fork)
+_shared = inotify.PerProcess(FileChanges)

@@ -140,6 +140,9 @@ class FileStreamSourceTask(SourceTask):
             watch.looked(found=bool(lines.raw))
         return lines
 
+    def metrics(self) -> Mapping[str, float]:
+        return {"generations-lost": self._tail.generations_lost} if isinstance(self._tail, FileTail) else {}
+
     def source_lag(self) -> SourceLag:
         tail = self._tail
         return SourceLag(*tail.lag()) if isinstance(tail, FileTail) else SourceLag()
@@ -151,7 +154,9 @@ class FileStreamSourceTask(SourceTask):
 
 
 class FileStreamSourceConnector(SourceConnector):
-    """Follows one file (or standard input) with one task, regardless of ``tasks.max``."""
+    """Follows one file (or standard input) with one task, regardless of ``tasks.max``. It knows the file by its path and a
+    position only, as Kafka Connect's does: use FolderSource for a log that is rotated.
+    """
 
     task_class = FileStreamSourceTask
     java_class = "org.apache.kafka.connect.file.FileStreamSourceConnector"

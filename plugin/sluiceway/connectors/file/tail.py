@@ -68,8 +68,8 @@ class FileTail:
     """Reads complete lines from a file, starting at a position in bytes, and continues as the file grows.
 
     A file shorter than the position was truncated and is read again from the start. A replaced file (another inode at the
-    path) is read to its end, then the new file from its start. A missing file has no lines until it is created; ``waiting`` is a
-    task context's, which shows that.
+    path) is read to its end, then the new file from its start. Files that were there in between are not read, but said. A missing
+    file has no lines until it is created; ``waiting`` is a task context's, which shows that.
     """
 
     def __init__(self, path: Path, position: int = 0, waiting: Callable[..., None] = lambda *_: None) -> None:
@@ -79,6 +79,8 @@ class FileTail:
         self._file: IO[bytes] | None = None
         self._ended_at: float | None = None  # when the end was read last, by the monotonic clock
         self._warned = 0.0
+        self.generations_lost = 0
+        """How often the file was rotated so that lines may be lost."""
 
     def read(self) -> Lines:
         file = self._file or self._open()
@@ -125,10 +127,13 @@ class FileTail:
             return None
         self._file = file
         self._waiting()
-        if os.fstat(file.fileno()).st_size < self._splitter.position:
+        position = self._splitter.position
+        if os.fstat(file.fileno()).st_size < position:
             self._restart(file, "is shorter than the stored position")
-        else:
-            file.seek(self._splitter.position)
+            return file
+        if position and os.pread(file.fileno(), 1, position - 1) not in (b"\n", b"\r"):
+            self._lost(1, "it was another file that was read up to byte %d, where this one is in the middle of a line", position)
+        file.seek(position)
         return file
 
     def _at_end(self, file: IO[bytes]) -> Lines:
@@ -147,13 +152,31 @@ class FileTail:
         if chunk := self._chunk(file):  # written between the last read and the replacement
             return self._splitter.feed(chunk)
         log.info("File %s was replaced by another one; reading the new one from its start", self._path)
+        self._look_for_others(status)
         last = self._splitter.finish()
         self.close()
         self._splitter = LineSplitter()
         # Position 0 follows an incomplete last line, since reading resumes after it at the start of the new file.
         return Lines(last, -len(last)) if last else self.read()
 
+    def _look_for_others(self, last: os.stat_result) -> None:
+        """Say how many generations there were between the file that was read and the one that has its name now."""
+        from sluiceway.connectors.folder.local_files import files_in
+        from sluiceway.connectors.folder.rotation import newer, rotated_generations
+
+        entries = [each for each in files_in(str(self._path.parent)) if each.status[:2] != (last.st_dev, last.st_ino)]
+        missed = newer(rotated_generations(str(self._path), entries), None, last.st_mtime_ns)
+        if missed:
+            names = ", ".join(Path(each.path).name for each in missed)
+            self._lost(len(missed), "these came after the file that was read and are not read: %s", names)
+
+    def _lost(self, count: int, reason: str, *args: object) -> None:
+        """Say that the file was rotated in a way that cannot be followed by a path and a position."""
+        self.generations_lost += count
+        log.warning("%s: %s. FolderSource follows such rotations.", self._path, reason % args)
+
     def _restart(self, file: IO[bytes], reason: str) -> None:
+        self.generations_lost += 1
         log.warning("File %s %s %d; reading it again from its start", self._path, reason, self._splitter.position)
         file.seek(0)
         self._splitter = LineSplitter()

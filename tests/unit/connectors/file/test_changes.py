@@ -13,6 +13,7 @@ import pytest
 
 from sluiceway.connectors.file import changes
 from sluiceway.connectors.file.changes import FileWatch
+from sluiceway.connectors.file.inotify import PerProcess
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="inotify is Linux's")
 
@@ -169,6 +170,7 @@ def test_all_watches_of_a_process_share_an_instance(tmp_path: Path) -> None:
 
 def test_without_inotify_nothing_is_watched(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file.touch()
+    monkeypatch.setattr(changes, "_shared", PerProcess(changes.FileChanges))
     monkeypatch.setattr(sys, "platform", "darwin")
     assert not Watched(file).watch.arm()
 
@@ -180,8 +182,7 @@ def test_a_full_table_of_instances_means_that_files_are_read_instead(
         raise OSError(24, "Too many open files")
 
     file.touch()
-    monkeypatch.setattr(changes, "_shared", [])
-    monkeypatch.setattr(changes, "FileChanges", refused)
+    monkeypatch.setattr(changes, "_shared", PerProcess(refused))
     with caplog.at_level("INFO"):
         assert [Watched(file).watch.arm() for _ in range(2)] == [False, False]
     assert caplog.text.count("inotify is not available: [Errno 24] Too many open files") == 1

@@ -315,3 +315,29 @@ def test_a_line_of_a_file_whose_changes_are_not_announced_is_found_soon(file: Pa
     monkeypatch.setattr(task.context, "wait", wait)
     assert values(list(task.poll() or [])) == ["late"]
     assert waits == [0.05] * 3
+
+
+def test_a_position_in_the_middle_of_a_line_is_that_of_another_file(file: Path, caplog: pytest.LogCaptureFixture) -> None:
+    file.write_text("another file\nnext\n")
+    task = start(file, 7)
+    assert poll_all(task) == [" file", "next"]
+    assert task.metrics() == {"generations-lost": 1}
+    assert "up to byte 7, where this one is in the middle of a line" in caplog.text
+    assert start(file, 13).metrics() == {"generations-lost": 0}
+
+
+def test_generations_that_were_passed_over_are_counted(file: Path, caplog: pytest.LogCaptureFixture) -> None:
+    file.write_text("one\n")
+    os.utime(file, (1, 1))
+    task = start(file)
+    assert poll_all(task) == ["one"]
+    file.rename(file.with_name("test.txt.3"))
+    for number in (2, 1):
+        file.with_name(f"test.txt.{number}").write_text("lost\n")
+    file.write_text("four\n")
+    assert poll_all(task) == ["four"]
+    assert task.metrics() == {"generations-lost": 2}
+    assert "not read: test.txt.2, test.txt.1" in caplog.text
+    file.write_text("")
+    assert poll_all(task) == []
+    assert task.metrics() == {"generations-lost": 3}
