@@ -59,6 +59,12 @@ EXAMPLES: dict[str, dict[str, str]] = {
     },
     "FileStreamSinkConnector": {"connector.class": "FileStreamSink", "topics": "orders", "file": "/data/orders.txt"},
     "FileStreamSourceConnector": {"connector.class": "FileStreamSource", "topic": "app-log", "file": "/var/log/app.log"},
+    "FolderSource": {
+        "connector.class": "FolderSource",
+        "topic": "app-log",
+        "paths": "/var/log/app/*.log",
+        "mode": "logs",
+    },
     "GcsSinkConnector": {
         "connector.class": "io.confluent.connect.gcs.GcsSinkConnector",
         "topics": "orders",

@@ -68,6 +68,7 @@ _BUILT_IN = {
         "TextSink": "sluiceway.connectors.files.classes:TextSinkConnector",
         "ElasticsearchSink": "sluiceway.connectors.search:ElasticsearchSinkConnector",
         "OpenSearchSink": "sluiceway.connectors.search:OpenSearchSinkConnector",
+        "FolderSource": "sluiceway.connectors.folder.connector:FolderSourceConnector",
         "FileStreamSource": "sluiceway.connectors.file.source:FileStreamSourceConnector",
         "FileStreamSink": "sluiceway.connectors.file.sink:FileStreamSinkConnector",
         "IcebergCompaction": "sluiceway.connectors.iceberg:IcebergCompactionConnector",

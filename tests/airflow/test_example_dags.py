@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from datetime import datetime, timezone
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 import pytest
 
 from support.eventually import eventually
+from support.kafka import Kafka
 from support.stack import START, RunningStack
 
 pytestmark = [pytest.mark.airflow, pytest.mark.long]
@@ -108,6 +110,25 @@ def test_a_landed_file_is_delivered_on_schedule_and_a_second_run_delivers_append
         assert examples.stack.driver(name) is None
     rest = f"{examples.stack.addresses.airflow}/sluiceway/connectors/example-landing-source/status"
     assert examples.links(dag, run_id, "publish")["Connector status (REST)"] == rest
+
+
+def test_delivered_files_are_in_the_topic_and_are_moved(examples: Examples, folder: Path) -> None:
+    dag, inbox, done = "example_files_to_topic", folder / "inbox", folder / "done"
+    (inbox / "shop").mkdir(parents=True)
+    (inbox / "shop" / "one.csv").write_text('id,name\n1,a\n2,"b, c"')
+    (inbox / "two.csv.tmp").write_text("not yet")
+    examples.add(dag, inbox=inbox, done=done, topic="example-deliveries")
+    examples.ended(dag, examples.scheduled_run(dag))
+    (inbox / "two.csv").write_text("id,name\n3,d\n")
+    examples.run(dag)
+    values = Kafka(examples.stack.addresses.bootstrap).values("example-deliveries", 3)
+    assert [json.loads(each) for each in values] == [
+        {"id": "1", "name": "a"},
+        {"id": "2", "name": "b, c"},
+        {"id": "3", "name": "d"},
+    ]
+    assert sorted(path.relative_to(done).as_posix() for path in done.rglob("*.csv")) == ["shop/one.csv", "two.csv"]
+    assert [path.name for path in inbox.rglob("*") if path.is_file()] == ["two.csv.tmp"]
 
 
 def test_the_sensor_succeeds_when_the_topic_has_new_records_and_takes_no_slot_before(examples: Examples, folder: Path) -> None:

@@ -203,6 +203,7 @@ CASES: Mapping[str, Case] = {
     "ElasticsearchSink": Case(search_index, target='{"id":1,"name":"n1"}'),
     "FileStreamSink": Case(lambda lab: {"file": str(lab.folder / "out.txt")}, target="out.txt: Struct{id=1,name=n1}"),
     "FileStreamSource": Case(lambda lab: {"file": lab.file(), "topic": "lines"}, long=False),
+    "FolderSource": Case(lambda lab: {"paths": lab.file(), "topic": "lines", "mode": "logs"}, long=False),
     "GcsSink": Case(GCS, target='{"id":1,"name":"n1"}'),
     "Hdfs3Sink": Case(HDFS3, target='{"id":1,"name":"n1"}'),
     "HdfsSink": Case(HDFS, target='{"id":1,"name":"n1"}'),

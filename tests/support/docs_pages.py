@@ -26,6 +26,7 @@ ON_THE_DEMO = (
     "how-to/manage-offsets.md",
     "how-to/preview.md",
     "how-to/read-a-database.md",
+    "how-to/read-files-and-logs.md",
     "how-to/read-iceberg-and-delta.md",
     "how-to/restart-failed-tasks.md",
     "how-to/review-and-undo-changes.md",

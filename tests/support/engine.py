@@ -13,6 +13,7 @@ from sluiceway.metrics.registry import registry
 from sluiceway.runtime.sink.worker_sink_task import run_sink
 from sluiceway.runtime.source.worker_source_task import run_source
 from sluiceway.runtime.task import TaskCommand, TaskResult, TaskServices, TaskSpec
+from sluiceway.storage.codec import encode_offset
 from sluiceway.storage.interfaces import OffsetBackingStore
 from sluiceway.storage.model import State, TaskId
 from support import explain
@@ -39,6 +40,7 @@ class Offsets:
             raise self.error
         self.puts.append(list(offsets))
         for partition, offset in offsets:
+            encode_offset(connector, partition, offset)  # raises DataError for what cannot be stored
             self.stored[connector, json.dumps(dict(partition))] = offset
 
     def all(self, connector: str) -> list[tuple[Partition, Offset]]:

@@ -17,7 +17,14 @@ ROOT = Path(__file__).parents[2]
 NAMED = {
     **dict.fromkeys(("Hdfs", "Hdfs3"), "HDFS"),
     **{name: name for name in ("Parquet", "Orc", "Iceberg", "Delta", "Jdbc", "S3", "Gcs", "Csv")},
-    **{"AvroFile": "Avro", "JsonFile": "JSON", "Text": "text", "FileStream": "lines of a file", "AzureBlobStorage": "Azure"},
+    **{
+        "AvroFile": "Avro",
+        "JsonFile": "JSON",
+        "Text": "text",
+        "FileStream": "lines of a file",
+        "Folder": "folders",
+        "AzureBlobStorage": "Azure",
+    },
     **{"Elasticsearch": "Elasticsearch", "Opensearch": "OpenSearch"},
     **{"MariaDb": "MariaDB", "MySql": "MySQL", "Postgres": "PostgreSQL", "Mirror": "MirrorSource", "Spark": "Spark"},
 }

@@ -64,6 +64,7 @@ CONFIGS: Mapping[str, Mapping[str, str]] = {
     },
     **dict.fromkeys(("HdfsSink", "Hdfs3Sink"), _HDFS),
     "FileStreamSource": {"file": "{}/a", "topic": "t"},
+    "FolderSource": {"paths": "{}/a", "topic": "t", "mode": "logs"},
     "FileStreamSink": {"file": "{}/a"},
     "SparkSource": {"topic": "t", "format": "parquet", "path": "{}/rows"},
     "SparkSink": {"format": "parquet", "path": "{}/rows"},

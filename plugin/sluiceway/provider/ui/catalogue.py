@@ -22,6 +22,7 @@ _SYSTEMS = {
     "Delta": "Delta Lake",
     "Elasticsearch": "OpenSearch and Elasticsearch",
     "FileStream": _FILES,
+    "Folder": _FILES,
     "Gcs": "Google Cloud Storage",
     "Hdfs": "HDFS",
     "Hdfs3": "HDFS",

@@ -1,0 +1,1 @@
+"""FolderSource: copies files, dumps, and logs of folders to Kafka."""

@@ -1,0 +1,75 @@
+"""Moves or deletes files that were read. Runs on executors."""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+import zlib
+from pathlib import Path
+
+
+def delete(path: str) -> None:
+    """Delete a file, if it is there. Raises OSError."""
+    Path(path).unlink(missing_ok=True)
+
+
+def move(path: str, folder: str, below: str) -> str:
+    """Move a file to a folder, with the folders that it has below another one. It never replaces a file.
+
+    Returns:
+        Its new path, "" if it is not there any more.
+
+    Raises:
+        OSError: the file stays where it is.
+    """
+    source = Path(path)
+    target = Path(folder, os.path.relpath(path, below))
+    target.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        modified = source.stat().st_mtime_ns
+    except FileNotFoundError:
+        return ""
+    suffix = f".{zlib.crc32(f'{path}:{modified}'.encode()):08x}"
+    for candidate in (target, target.with_name(target.name + suffix)):
+        if _link(source, candidate):
+            source.unlink(missing_ok=True)
+            return str(candidate)
+    raise FileExistsError(errno.EEXIST, "two other files have its name there", str(target))
+
+
+def _link(source: Path, target: Path) -> bool:
+    """Give a file another name, on another file system by a copy. Return False if another file has that name."""
+    try:
+        os.link(source, target)  # unlike a rename, it fails if there is a file
+    except FileExistsError:
+        return target.samefile(source)  # a crash came before the deletion
+    except OSError as error:
+        if error.errno not in (errno.EXDEV, errno.EPERM, errno.ENOTSUP):
+            raise
+        return _copy(source, target)
+    return True
+
+
+def _copy(source: Path, target: Path) -> bool:
+    if target.exists():
+        return _same_content(source, target)
+    temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
+    try:
+        shutil.copy2(source, temporary)
+        with temporary.open("rb") as copied:
+            os.fsync(copied.fileno())
+        try:
+            os.link(temporary, target)
+        except FileExistsError:
+            return False
+    finally:
+        temporary.unlink(missing_ok=True)
+    return True
+
+
+def _same_content(source: Path, target: Path) -> bool:
+    """Return whether a target is this file's copy, whose source was not deleted because of a crash."""
+    import filecmp
+
+    return source.stat().st_mtime_ns == target.stat().st_mtime_ns and filecmp.cmp(source, target, shallow=False)

@@ -1,0 +1,209 @@
+"""The CSV format: records with byte positions, parsed by Arrow where that is exact, else by Python's csv module. No I/O."""
+
+from __future__ import annotations
+
+import csv
+import functools
+import io
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import regex
+
+from sluiceway.connectors.folder.formats import Columns, Records, Row, byte_order_mark
+from sluiceway.data import OPTIONAL_STRING_SCHEMA, SchemaBuilder, Struct
+from sluiceway.errors import ConnectError
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+_NEWLINE = 10
+_CARRIAGE_RETURN = 13
+_LARGEST_FIELD = 1 << 30
+_FEWEST_BYTES_FOR_COLUMNS = 1 << 13
+
+
+@dataclass(frozen=True, slots=True)
+class CsvFormat:
+    """Comma-separated values (RFC 4180) with any delimiter.
+
+    Attributes:
+        delimiter: one ASCII character.
+        quote: one ASCII character.
+        columns: the names of the columns; empty if the first record of each file has them.
+        null: the text of an unquoted field that is null, None if no field is.
+        encoding: that of the text; one in which ASCII characters are single bytes.
+    """
+
+    delimiter: str = ","
+    quote: str = '"'
+    columns: tuple[str, ...] = ()
+    null: str | None = None
+    encoding: str = "utf-8"
+
+    def begin(self, data: bytes, *, final: bool) -> tuple[int, Records] | None:
+        if not data and not final:
+            return None
+        start = byte_order_mark(data)
+        if self.columns:
+            return start, CsvRecords(self, self.columns)
+        ends = self.record_ends(data[start:])
+        if len(ends):
+            end = start + int(ends[0])
+        elif final:
+            end = len(data)
+        else:
+            return None
+        return end, CsvRecords(self, self._names(data[start:end]))
+
+    def _names(self, header: bytes) -> tuple[str, ...]:
+        names = next(self.read(header.decode(self.encoding, "replace")), list[str]())
+        if not names or not all(names) or len(set(names)) < len(names):
+            raise ConnectError(
+                f"The first line of the file, {_shortened(header)}, has no name for each column, or one twice. "
+                "If the files have no header, set csv.columns to the names of the columns."
+            )
+        return tuple(names)
+
+    def read(self, text: str) -> Iterator[list[str]]:
+        csv.field_size_limit(_LARGEST_FIELD)
+        return csv.reader(io.StringIO(text, newline=""), delimiter=self.delimiter, quotechar=self.quote)
+
+    def record_ends(self, data: bytes) -> npt.NDArray[np.int64]:
+        """Return the positions after the newlines that end records: those outside quotes. ``data`` begins with a record.
+
+        Quotes that are not where RFC 4180 has them are read as Python's csv module reads them.
+        """
+        import numpy as np
+
+        array = np.frombuffer(data, np.uint8)
+        newlines = np.flatnonzero(array == _NEWLINE)
+        if self.quote.encode() not in data:
+            return newlines + 1
+        quotes = np.flatnonzero(array == ord(self.quote))
+        if self._are_regular(array, quotes):
+            # Outside quotes, as many are closed as opened.
+            outside: npt.NDArray[np.int64] = newlines[np.searchsorted(quotes, newlines) % 2 == 0]
+            return outside + 1
+        return np.array(list(self._irregular_ends(data)), np.int64)
+
+    def _are_regular(self, array: npt.NDArray[np.uint8], quotes: npt.NDArray[np.int64]) -> bool:
+        """Return whether each quote opens a field, closes one, or is doubled, so that counting them finds what is quoted."""
+        import numpy as np
+
+        around = [ord(self.delimiter), _NEWLINE, ord(self.quote)]
+        opening, closing = quotes[::2], quotes[1::2]
+        before = array[opening[opening > 0] - 1]
+        after = array[closing[closing < len(array) - 1] + 1]
+        return bool(np.isin(before, around).all() and np.isin(after, [*around, _CARRIAGE_RETURN]).all())
+
+    def _irregular_ends(self, data: bytes) -> Iterator[int]:
+        field, position = _field(self.delimiter, self.quote), 0
+        while match := field.match(data, position):
+            position = match.end()
+            if match[1] == b"\n":
+                yield position
+
+
+@functools.lru_cache
+def _field(delimiter: str, quote: str) -> regex.Pattern[bytes]:
+    """Return what matches a field and what follows it. Only at a field's start, a quote is more than a character."""
+    d, q = (regex.escape(each.encode()) for each in (delimiter, quote))
+    quoted, plain = rb"%(q)s(?:[^%(q)s]++|%(q)s%(q)s)*+%(q)s[^%(d)s\n]*+", rb"(?:[^%(d)s\n%(q)s][^%(d)s\n]*+)?+"
+    return regex.compile((rb"(?:" + quoted + rb"|" + plain + rb")([%(d)s\n])") % {b"d": d, b"q": q})
+
+
+class CsvRecords(Records):
+    """The records of a file whose columns are known: structs of optional strings."""
+
+    def __init__(self, format_: CsvFormat, columns: Sequence[str]) -> None:
+        self._format = format_
+        self._columns = tuple(columns)
+        self._known: tuple[bytes, npt.NDArray[np.int64]] | None = None  # bytes that were looked at last, and the ends of records
+        builder = SchemaBuilder.struct()
+        for name in columns:
+            builder = builder.field(name, OPTIONAL_STRING_SCHEMA)
+        self.schema = builder.build()
+
+    def complete(self, data: bytes, *, final: bool) -> int:
+        if final:
+            return len(data)
+        ends = self._format.record_ends(data)
+        self._known = data, ends
+        return int(ends[-1]) if len(ends) else 0
+
+    def _ends(self, data: bytes) -> npt.NDArray[np.int64]:
+        if self._known is not None and self._known[0].startswith(data):
+            ends = self._known[1]
+            return ends[: ends.searchsorted(len(data), "right")]
+        return self._format.record_ends(data)
+
+    def rows(self, data: bytes) -> Iterator[Row]:
+        assert self.schema is not None  # noqa: S101 (for mypy)
+        start, width, null = 0, len(self._columns), self._format.null
+        ends = self._format.record_ends(data if data.endswith(b"\n") else data + b"\n")
+        for end in ends.tolist():
+            raw, start, end = data[start:end], end, min(end, len(data))
+            if not raw.strip(b"\r\n"):
+                continue
+            try:
+                (fields,) = self._format.read(raw.decode(self._format.encoding, "replace"))
+            except (ValueError, csv.Error) as error:
+                yield Row(None, end, f"not a record: {error}: {_shortened(raw)}")
+                continue
+            if len(fields) == width:
+                yield Row(Struct.of(self.schema, [None if each == null else each for each in fields]), end)
+            else:
+                yield Row(None, end, f"{len(fields)} fields instead of {width}: {_shortened(raw)}")
+        if start < len(data):  # the quote may be a mistake of one line
+            after = data.find(b"\n", start) + 1 or len(data)
+            yield Row(None, after, f"a quote is never closed: {_shortened(data[start:])}")
+            yield from (row._replace(end=after + row.end) for row in self.rows(data[after:]))
+
+    def columns(self, data: bytes, most: int) -> Columns | None:
+        if len(data) < _FEWEST_BYTES_FOR_COLUMNS or self._format.encoding != "utf-8":
+            return None
+        ends = self._ends(data)
+        if not len(ends) or int(ends[-1]) != len(data):
+            return None
+        count = min(len(ends), most)
+        length = int(ends[count - 1])
+        values = self._parsed(data[:length])
+        if values is None or len(values) != count:  # bad or blank records
+            return None
+        return Columns(count, length, values)
+
+    def _parsed(self, data: bytes) -> Any:
+        """Return an array of structs, None if Arrow does not take all of the data."""
+        import pyarrow as pa
+        import pyarrow.csv as pc
+
+        null = self._format.null
+        try:
+            table = pc.read_csv(
+                io.BytesIO(data),
+                read_options=pc.ReadOptions(use_threads=False, block_size=len(data) + 1, column_names=list(self._columns)),
+                parse_options=pc.ParseOptions(
+                    delimiter=self._format.delimiter,
+                    quote_char=self._format.quote,
+                    newlines_in_values=self._format.quote.encode() in data,
+                ),
+                convert_options=pc.ConvertOptions(
+                    column_types=dict.fromkeys(self._columns, pa.utf8()),
+                    strings_can_be_null=null is not None,
+                    null_values=[] if null is None else [null],
+                    quoted_strings_can_be_null=True,
+                    check_utf8=True,
+                ),
+            )
+        except pa.ArrowInvalid:
+            return None
+        arrays = [pa.concat_arrays(column.chunks) for column in table.columns]
+        return pa.StructArray.from_arrays(arrays, fields=[pa.field(name, pa.utf8()) for name in self._columns])
+
+
+def _shortened(raw: bytes) -> str:
+    text = raw.decode("utf-8", "replace").rstrip("\r\n")
+    return repr(text if len(text) <= 100 else f"{text[:100]}...")

@@ -1,0 +1,128 @@
+"""Opens and lists local files, compressed ones as what they contain. Runs on executors."""
+
+from __future__ import annotations
+
+import bz2
+import contextlib
+import gzip
+import io
+import lzma
+import os
+import zlib
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import NamedTuple, Protocol
+
+from sluiceway.connectors.folder.identity import FileStatus
+
+
+class _Content(Protocol):
+    """What a compressed file contains."""
+
+    def read(self, size: int = ..., /) -> bytes: ...
+    def seek(self, offset: int, /) -> int: ...
+    def tell(self) -> int: ...
+    def close(self) -> None: ...
+
+
+_OPENERS: Mapping[str, Callable[[io.FileIO], _Content]] = {
+    ".gz": lambda raw: gzip.GzipFile(fileobj=io.BufferedReader(raw), mode="rb"),
+    ".bz2": bz2.BZ2File,
+    ".xz": lzma.LZMAFile,
+}
+COMPRESSED = tuple(_OPENERS)
+_BROKEN = (EOFError, gzip.BadGzipFile, zlib.error, lzma.LZMAError)
+
+
+class BrokenFileError(OSError):
+    """A compressed file is damaged, or not complete yet."""
+
+
+class File:
+    """An open file. It stays readable when it is renamed or deleted."""
+
+    may_change = True
+    """Whether what was read may be overwritten."""
+
+    def __init__(self, path: str) -> None:
+        """Open the file. Raises OSError."""
+        self.path = path
+        self._descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+
+    def read_at(self, position: int, size: int) -> bytes:
+        data = os.pread(self._descriptor, size, position)
+        if not data or len(data) == size:
+            return data
+        parts, length = [data], len(data)
+        while length < size and (data := os.pread(self._descriptor, size - length, position + length)):
+            parts.append(data)
+            length += len(data)
+        return b"".join(parts)
+
+    def status(self) -> FileStatus:
+        return _status(os.fstat(self._descriptor))
+
+    def close(self) -> None:
+        os.close(self._descriptor)
+
+
+class CompressedFile(File):
+    """Positions are those of the decompressed bytes. To go back means to decompress from the start."""
+
+    may_change = False  # nobody writes into a compressed file
+
+    def __init__(self, path: str) -> None:
+        super().__init__(path)
+        self._raw = io.FileIO(self._descriptor, closefd=False)
+        self._content = _OPENERS[Path(path).suffix](self._raw)
+
+    def read_at(self, position: int, size: int) -> bytes:
+        """Raises BrokenFileError."""
+        try:
+            if self._content.tell() != position:
+                self._content.seek(position)
+            return self._content.read(size) if self._content.tell() == position else b""
+        except _BROKEN as error:
+            raise BrokenFileError(f"{self.path} cannot be decompressed: {error}") from error
+        except OSError as error:  # bz2's error for damaged data has no number
+            if error.errno is None:
+                raise BrokenFileError(f"{self.path} cannot be decompressed: {error}") from error
+            raise
+
+    def close(self) -> None:
+        self._content.close()
+        self._raw.close()
+        super().close()
+
+
+def open_file(path: str) -> File:
+    """Open a file; a compressed one is known by its name. Raises OSError."""
+    return CompressedFile(path) if path.endswith(COMPRESSED) else File(path)
+
+
+def status_of(path: str) -> FileStatus | None:
+    """Return a file's status, None if there is no file. Raises OSError."""
+    try:
+        return _status(Path(path).stat())
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+
+
+class Entry(NamedTuple):
+    """A file in a folder."""
+
+    name: str
+    status: FileStatus
+
+
+def files_in(folder: str) -> Iterator[Entry]:
+    """Yield the regular files in a folder, none if there is no folder. Raises OSError."""
+    with contextlib.suppress(FileNotFoundError, NotADirectoryError), os.scandir(folder) as entries:
+        for entry in entries:
+            with contextlib.suppress(FileNotFoundError):  # deleted, or a link to nothing
+                if entry.is_file():
+                    yield Entry(entry.name, _status(entry.stat()))
+
+
+def _status(found: os.stat_result) -> FileStatus:
+    return FileStatus(found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_nlink)

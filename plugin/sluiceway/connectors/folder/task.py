@@ -1,0 +1,404 @@
+"""Reads the files of a task in turns and makes records of their blocks. Runs on executors."""
+
+from __future__ import annotations
+
+import functools
+import logging
+import time
+from collections import deque
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from sluiceway.api import Column, ColumnBatch, Offset, Partition, SourceColumns, SourceLag, SourceRecord, SourceTask
+from sluiceway.api.task import SourceTaskContext
+from sluiceway.connectors.folder import after_read
+from sluiceway.connectors.folder import config as keys
+from sluiceway.connectors.folder.finished import BUCKET_FIELD, BUCKETS, FILE_FIELD, FinishedFiles, bucket_of
+from sluiceway.connectors.folder.formats import Columns, Row
+from sluiceway.connectors.folder.identity import Cursor, FileStatus, Identity
+from sluiceway.connectors.folder.listing import Found, Listing, is_of_task, logs_of
+from sluiceway.connectors.folder.local_files import BrokenFileError, status_of
+from sluiceway.connectors.folder.readers import Block, FileReader, LogReader
+from sluiceway.connectors.folder.rotation import possible_logs
+from sluiceway.connectors.folder.watch import FolderWatch
+from sluiceway.data import OPTIONAL_BYTES_SCHEMA, STRING_SCHEMA
+from sluiceway.errors import DataError
+
+log = logging.getLogger(__name__)
+
+DONE_FIELD = "done"
+TASK, TASKS = "sluiceway.folder.task", "sluiceway.folder.tasks"
+
+_FEWEST_RECORDS_FOR_COLUMNS = 100
+_WAIT_SECONDS = 0.5
+_RETRY_SECONDS = 0.05
+_DONE_SECONDS = 1.0
+_DONE_FILES = 1000
+_OPEN_LOGS = 500
+
+
+class FolderSourceTask(SourceTask):
+    """Reads its share of the files.
+
+    The source partition is ``{"file": path}``, the offset a position with what identifies the file. Each file has its turn for
+    a block of some hundred kilobytes. With ``mode=files``, the offset of a file that was read to its end has ``"done": true``;
+    only when that is stored, the file is moved or deleted.
+    """
+
+    def initialize(self, context: SourceTaskContext) -> None:
+        super().initialize(context)
+        self._readers: dict[str, LogReader | FileReader] = {}
+        self._turns: deque[LogReader | FileReader] = deque()
+        self._idle: dict[str, LogReader] = {}  # logs that have nothing to read before they change
+        self._pending: deque[Block] = deque()  # what was read, and not returned yet
+        self._open: set[str] = set()  # logs that stay open between two turns
+        self._others: set[str] = set()  # files of other tasks
+        self._unstored: dict[str, Cursor] = {}  # files that are finished, which no record's offset says
+        self._unhandled: set[str] = set()  # files to move or delete
+        self._unreadable: dict[str, FileStatus] = {}  # damaged files, as they were then
+        self._present: Collection[str] = ()
+        self._failed: dict[str, str] = {}  # files and folders that cannot be read, and why
+        self._counts = {"generations-lost": 0, "files-finished": 0, "files-unhandled": 0}
+        self._scan_due = self._done_due = 0.0
+        self._watch = FolderWatch(context.wake)
+
+    def start(self, config: Mapping[str, str]) -> None:
+        self._options = keys.options(config)
+        self._task, self._tasks = int(config.get(TASK, "0")), int(config.get(TASKS, "1"))
+        self._listing = Listing(self._options.paths, self._options.exclude, self._options.folder)
+        self._finished = FinishedFiles(self._options.forget_seconds)
+        if not self._options.follows:
+            buckets = [bucket for bucket in range(BUCKETS) if self._is_mine(str(bucket))]
+            stored = self.context.offset_storage_reader.offsets([{BUCKET_FIELD: bucket} for bucket in buckets])
+            for bucket, offset in zip(buckets, stored, strict=True):
+                if offset is not None:
+                    self._finished.load(bucket, offset)
+        self._scan()
+
+    # --- Files
+
+    def _scan(self) -> None:
+        """Look for new files, and for logs that have changed."""
+        now = time.monotonic()
+        if now < self._scan_due:
+            return
+        folders = self._listing.folders()
+        found = {each.path: each.status for each in self._listing.files(folders, self._say_once)}
+        self._watch.watch(folders)
+        if self._options.follows:
+            for path, reader in list(self._idle.items()):
+                if found.get(path) != reader.looked_at:
+                    self._wake(path)
+            self._add_logs({path: rotated for path, rotated in logs_of(found, self._readers).items() if self._is_new_log(path)})
+        else:
+            if not self._present:
+                self._read_again(found)
+            self._present = found.keys()
+            self._drop(found)
+            self._add_files([Found(path, status) for path, status in found.items() if self._is_new(path, status)])
+        # A look at 20,000 files takes a tenth of a second: no more than a twentieth of the time is spent on that.
+        self._scan_due = time.monotonic() + max(self._options.scan_seconds, 20 * (time.monotonic() - now))
+        if self._readers or found:
+            self.context.waiting()
+        else:
+            self.context.waiting(f"there is no file of {', '.join(self._options.paths)}")
+
+    def _read_again(self, found: Collection[str]) -> None:
+        """Forget the finished files for which a user has set an offset."""
+        if len(self._finished):
+            for path, _, done in self._stored([path for path in found if self._finished.get(path) is not None]):
+                if done is False:
+                    self._finished.discard(path)
+
+    def _is_mine(self, name: str) -> bool:
+        return is_of_task(name, self._task, self._tasks)
+
+    def _is_new_log(self, path: str) -> bool:
+        return path not in self._readers and path not in self._others and self._is_assigned(path, path)
+
+    def _is_assigned(self, path: str, name: str) -> bool:
+        """Return whether a file belongs to this task by its name in the assignment. Others are remembered."""
+        if not self._is_mine(name):
+            self._others.add(path)
+            return False
+        return True
+
+    def _is_new(self, path: str, status: FileStatus) -> bool:
+        if path in self._readers or path in self._others or path in self._unreadable or self._finished.has(path, status):
+            return False
+        if not self._is_assigned(path, str(bucket_of(path))):
+            return False
+        if self._options.complete_when != keys.MARKER:
+            return True
+        return not path.endswith(self._options.marker) and Path(path + self._options.marker).exists()
+
+    def _add_logs(self, logs: Mapping[str, bool]) -> None:
+        for path, identity, _ in self._stored(list(logs)):
+            lost = functools.partial(self._generation_lost, path)
+            options = self._options
+            self._add(path, LogReader(path, options.format, options.limits, identity, rotated=logs[path], lost=lost))
+
+    def _add_files(self, files: Sequence[Found]) -> None:
+        stored = self._stored([each.path for each in files])
+        for (path, identity, done), (_, status) in zip(stored, files, strict=True):
+            if done and identity is not None and identity.is_of(status):
+                self._finished.add(path, identity)
+                if self._options.after_read != keys.KEEP:
+                    self._unhandled.add(path)  # the task ended before
+                continue
+            known = identity or self._finished.get(path)
+            self._add(path, FileReader(path, self._options.format, self._options.limits, known, self._is_complete))
+
+    def _add(self, path: str, reader: LogReader | FileReader) -> None:
+        self._readers[path] = reader
+        self._turns.append(reader)
+
+    def _wake(self, path: str) -> None:
+        reader = self._idle.pop(path, None)
+        if reader is not None:
+            self._turns.append(reader)
+
+    def _stored(self, paths: Sequence[str]) -> Iterator[tuple[str, Identity | None, bool | None]]:
+        """Yield each path with its stored position, and whether the file is done; None if nothing is stored."""
+        partitions = [{FILE_FIELD: path} for path in paths]
+        offsets = self.context.offset_storage_reader.offsets(partitions) if partitions else []
+        for path, partition, offset in zip(paths, partitions, offsets, strict=True):
+            if offset is None:
+                yield path, None, None
+            else:
+                yield path, Identity.from_offset(partition, offset), offset.get(DONE_FIELD) is True
+
+    def _drop(self, found: Mapping[str, FileStatus]) -> None:
+        """Forget files that are not there any more."""
+        for path in [path for path in self._readers if path not in found]:
+            self._remove(self._readers[path])
+        for path in [path for path, status in self._unreadable.items() if found.get(path) != status]:
+            del self._unreadable[path]
+        self._others.intersection_update(found)
+
+    def _is_complete(self, path: str, status: FileStatus) -> bool:
+        if self._options.complete_when == keys.STABLE:
+            return self._options.limits.quiet_seconds * 1e9 <= abs(time.time_ns() - status.modified)
+        return True
+
+    def _generation_lost(self, path: str, reason: str) -> None:
+        self._counts["generations-lost"] += 1
+        log.warning("%s: %s", path, reason)
+
+    # --- Records
+
+    def poll(self) -> Sequence[SourceRecord] | None:
+        found = self._next(columnar=False)
+        assert not isinstance(found, SourceColumns)  # noqa: S101 (for mypy)
+        return found
+
+    def poll_columns(self) -> SourceColumns | Sequence[SourceRecord] | None:
+        return self._next(columnar=True)
+
+    def _next(self, *, columnar: bool) -> SourceColumns | Sequence[SourceRecord] | None:
+        self._scan()
+        if (self._unstored and time.monotonic() >= self._done_due) or len(self._unstored) >= _DONE_FILES:
+            self._done_due = time.monotonic() + _DONE_SECONDS
+            return None  # so that the offsets of files that are done are stored, although others have records
+        records = self._take(columnar=columnar)
+        if not records and not self._unstored:
+            # While a rotated log is waited for, or a file that may be complete, only time tells.
+            self.context.wait(_RETRY_SECONDS if self._turns else max(0.0, min(_WAIT_SECONDS, self._scan_due - time.monotonic())))
+        return records or None
+
+    def _take(self, *, columnar: bool) -> SourceColumns | list[SourceRecord]:
+        """Give each file a turn until there are enough records."""
+        for changed in self._watch.changed():
+            for path in [changed, *possible_logs(changed)] if changed else list(self._idle):
+                self._wake(path)
+        records: list[SourceRecord] = []
+        turns = len(self._turns)
+        while turns > 0 or self._pending:
+            if not self._pending:
+                turns -= 1
+                block = self._turn()
+                if block is None:
+                    continue
+                self._pending.append(block)
+            block = self._pending.popleft()
+            columns = block.records.columns(block.data, self._options.batch_size) if columnar else None
+            if columns is not None and columns.size >= _FEWEST_RECORDS_FOR_COLUMNS:
+                if records:  # are sent before
+                    self._pending.appendleft(block)
+                    break
+                return self._columns(block, columns)
+            records += self._rows(block)
+            if len(records) >= self._options.batch_size:
+                break
+        return records
+
+    def _turn(self) -> Block | None:
+        """Read the next file's next block. A file that cannot be read is tried again."""
+        reader = self._turns[0]
+        self._turns.rotate(-1)
+        try:
+            block = reader.read()
+        except BrokenFileError as error:
+            self._remove(reader)
+            if (status := status_of(reader.path)) is not None:
+                self._unreadable[reader.path] = status
+            record = SourceRecord({FILE_FIELD: reader.path}, None, self._options.topic, None)
+            self.context.report(record, DataError(str(error)))
+            return None
+        except OSError as error:
+            self._say_once(reader.path, error)
+            return None
+        self._failed.pop(reader.path, None)
+        if isinstance(reader, FileReader):
+            if reader.is_done:
+                self._finish(reader, block)
+        elif reader.is_idle:
+            self._turns.pop()  # it is the last one now
+            self._idle[reader.path] = reader
+        if isinstance(reader, LogReader):
+            self._keep_open(reader)
+        return block
+
+    def _keep_open(self, reader: LogReader) -> None:
+        """Keep a log open until its next turn, unless too many are: one that is deleted meanwhile can then be read to its end."""
+        if reader.is_open and len(self._open) >= _OPEN_LOGS and reader.path not in self._open:
+            reader.rest()
+        if reader.is_open:
+            self._open.add(reader.path)
+        else:
+            self._open.discard(reader.path)
+
+    def _finish(self, reader: FileReader, block: Block | None) -> None:
+        """Note that all of a file was read, with its last block."""
+        self._remove(reader)
+        self._finished.add(reader.path, reader.cursor.identity())
+        if block is None:
+            self._unstored[reader.path] = reader.cursor
+            self._done(reader.path)
+
+    def _say_once(self, path: str, error: OSError) -> None:
+        reason = error.strerror or str(error)
+        if self._failed.get(path) != reason:
+            self._failed[path] = reason
+            log.warning("%s cannot be read, and is tried again: %s", path, reason)
+
+    def _remove(self, reader: LogReader | FileReader) -> None:
+        """Read a file no more, unless it changes."""
+        reader.close()
+        self._turns.remove(reader)
+        del self._readers[reader.path]
+
+    def _done(self, path: str) -> None:
+        """Note that all records of a file have been returned."""
+        self._counts["files-finished"] += 1
+        if self._options.after_read != keys.KEEP:
+            self._unhandled.add(path)
+
+    def _columns(self, block: Block, columns: Columns) -> SourceColumns:
+        rest = block.rest(columns.length)
+        if rest.data:
+            self._pending.append(rest)
+        elif block.is_last:
+            self._done(block.path)
+        taken = block._replace(data=block.data[: columns.length], is_last=block.is_last and not rest.data)
+        batch = ColumnBatch(
+            topic=self._options.topic,
+            partition=None,
+            key=self._key_column(block.path, columns.size),
+            value=Column(block.records.schema, columns.values, columns.objects),
+            count=columns.size,
+        )
+        return SourceColumns(
+            batch=batch,
+            source_partition={FILE_FIELD: block.path},
+            source_offset=_offset(rest.before, done=taken.is_last),
+            records=lambda: self._records(taken),
+        )
+
+    def _key_column(self, path: str, count: int) -> Column:
+        if not self._options.keys:
+            return Column(None, None)
+        import pyarrow as pa
+
+        return Column(STRING_SCHEMA, pa.repeat(pa.scalar(path, pa.utf8()), count))
+
+    def _rows(self, block: Block) -> list[SourceRecord]:
+        records = self._records(block)
+        if block.is_last:
+            if not records:
+                self._unstored[block.path] = block.after
+            self._done(block.path)
+        return records
+
+    def _records(self, block: Block) -> list[SourceRecord]:
+        """Return the records of a block, each with its offset."""
+        partition, schema, options = {FILE_FIELD: block.path}, block.records.schema, self._options
+        key, key_schema = (block.path, STRING_SCHEMA) if options.keys else (None, None)
+        records, start = [], 0
+        for row in block.records.rows(block.data):
+            offset = _offset(block.before.after(block.data, row.end))
+            if row.reason:
+                self._bad(block, row, start, offset)
+            else:
+                records.append(SourceRecord(partition, offset, options.topic, row.value, schema, key, key_schema))
+            start = row.end
+        if records and block.is_last:
+            records[-1].source_offset = _offset(block.after, done=True)
+        return records
+
+    def _bad(self, block: Block, row: Row, start: int, offset: Offset) -> None:
+        """Report a record that cannot be read. Raises ConnectError if errors are not tolerated."""
+        where = f"{block.file} at byte {block.before.position + start}"
+        record = SourceRecord(
+            {FILE_FIELD: block.path}, offset, self._options.topic, block.data[start : row.end], OPTIONAL_BYTES_SCHEMA
+        )
+        self.context.report(record, DataError(f"{where}: {row.reason}"))
+
+    # --- Offsets, and files that are done
+
+    def idle_offsets(self) -> Sequence[tuple[Partition, Offset | None]]:
+        stored: list[tuple[Partition, Offset | None]]
+        stored = [({FILE_FIELD: path}, _offset(cursor, done=True)) for path, cursor in self._unstored.items()]
+        self._unstored.clear()
+        return stored or ([] if self._options.follows else self._finished.folded(self._present))
+
+    def commit(self) -> None:
+        """Move or delete the files of which it is stored that they are done."""
+        for path in [path for path in self._unhandled if path not in self._unstored]:
+            self._unhandled.discard(path)
+            try:
+                status = status_of(path)
+                if status is not None and self._finished.has(path, status):  # otherwise there is more to read
+                    self._handle(path)
+            except OSError as error:
+                self._counts["files-unhandled"] += 1
+                log.warning("%s was read, but not %s: %s", path, _PAST[self._options.after_read], error.strerror or error)
+
+    def _handle(self, path: str) -> None:
+        options = self._options
+        files = [path, path + options.marker] if options.complete_when == keys.MARKER else [path]
+        for each in reversed(files):  # without its marker, a file is not read again
+            if options.after_read == keys.DELETE:
+                after_read.delete(each)
+            else:
+                after_read.move(each, options.folder, self._listing.base_of(each))
+
+    def metrics(self) -> Mapping[str, float]:
+        return dict(self._counts)
+
+    def source_lag(self) -> SourceLag:
+        return SourceLag(bytes=float(sum(each.lag_bytes for each in list(self._readers.values()))))
+
+    def stop(self) -> None:
+        self._watch.close()
+        for reader in self._readers.values():
+            reader.close()
+
+
+_PAST = {keys.DELETE: "deleted", keys.MOVE: "moved"}
+
+
+def _offset(cursor: Cursor, *, done: bool = False) -> dict[str, Any]:
+    offset = cursor.identity().offset()
+    return {**offset, DONE_FIELD: True} if done else offset

@@ -1,0 +1,118 @@
+"""What is remembered of files that were read to their end."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sluiceway.connectors.folder import finished
+from sluiceway.connectors.folder.finished import BUCKETS, FinishedFiles, bucket_of
+from sluiceway.connectors.folder.identity import Checksum, FileStatus, Identity
+from sluiceway.connectors.folder.task import FolderSourceTask
+from sluiceway.errors import ConnectError
+from sluiceway.testing import MemoryOffsets, MemorySourceContext
+
+DAY = 24 * 3600.0
+
+
+@pytest.fixture(autouse=True)
+def fold_soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(finished, "_FEWEST_NEW", 10)
+
+
+def identity(number: int) -> Identity:
+    return Identity(2000 + number, Checksum(1024, number), Checksum(256, number + 1), 7, number, 3000, 10**18 + number)
+
+
+def paths(count: int) -> list[str]:
+    return [f"/in/file{number}.csv" for number in range(count)]
+
+
+def filled(count: int, forget: float = DAY) -> FinishedFiles:
+    files = FinishedFiles(forget)
+    for number, path in enumerate(paths(count)):
+        files.add(path, identity(number))
+    return files
+
+
+def test_buckets_replace_the_offsets_of_files() -> None:
+    files = filled(500)
+    stored = files.folded(paths(500))
+    assert [partition for partition, offset in stored if offset is None] == [{"file": path} for path in paths(500)]
+    buckets = [(partition, offset) for partition, offset in stored if offset is not None]
+    assert len(buckets) == BUCKETS
+    loaded = FinishedFiles(DAY)
+    for partition, offset in buckets:
+        loaded.load(partition["finished"], json.loads(json.dumps(offset)))
+    assert [loaded.get(path) for path in paths(500)] == [identity(number) for number in range(500)]
+    assert loaded.get("/in/other.csv") is None
+    assert files.folded(paths(500)) == []
+
+
+def test_only_buckets_with_new_files_are_stored_again() -> None:
+    files = filled(100)
+    files.folded(paths(100))
+    new = [f"/in/new{number}.csv" for number in range(12)]
+    for path in new:
+        files.add(path, identity(1))
+    stored = [partition["finished"] for partition, offset in files.folded([*paths(100), *new]) if offset is not None]
+    assert set(stored) == {bucket_of(path) for path in new}
+
+
+def test_a_file_is_finished_as_long_as_it_has_not_changed() -> None:
+    files = filled(3)
+    status = FileStatus(7, 1, 3000, 10**18 + 1)
+    assert files.has("/in/file1.csv", status)
+    assert files.has("/in/file1.csv", status._replace(links=2))
+    for change in ({"size": 3001}, {"modified": 5}, {"inode": 2}, {"device": 8}):
+        assert not files.has("/in/file1.csv", status._replace(**change))
+
+
+@pytest.mark.parametrize(("forget", "left"), [(DAY, 20), (-1.0, 5)])
+def test_files_that_are_gone_are_forgotten_after_a_while(forget: float, left: int) -> None:
+    files = filled(20, forget)
+    files.folded(paths(5))
+    assert len(files) == left
+
+
+@pytest.mark.parametrize("text", ["", "abc", "~"])
+def test_a_bucket_that_cannot_be_read_fails_the_task_with_what_to_do(text: str) -> None:
+    with pytest.raises(ConnectError, match="DELETE it"):
+        FinishedFiles(DAY).load(3, {"files": text} if text else {})
+
+
+def test_a_task_reads_no_file_again_that_a_bucket_has(tmp_path: Path) -> None:
+    for number in range(40):
+        (tmp_path / f"file{number}").write_text("line\n")
+    config = {"paths": str(tmp_path), "topic": "t", "mode": "files", "complete.when": "renamed", "scan.interval.ms": "10"}
+    offsets: dict[str, Any] = {}
+
+    def run() -> int:
+        task, count, idle = FolderSourceTask(), 0, 0
+        stored = [(json.loads(partition), offset) for partition, offset in offsets.items()]
+        task.initialize(MemorySourceContext(config, MemoryOffsets(stored)))
+        task.start(config)
+        while idle < 3:
+            records = task.poll() or []
+            moved = [] if records else task.idle_offsets()
+            idle = 0 if records or moved else idle + 1
+            count += len(records)
+            for partition, offset in [*((each.source_partition, each.source_offset) for each in records), *moved]:
+                offsets[json.dumps(partition)] = offset
+        task.stop()
+        for key in [key for key, value in offsets.items() if value is None]:
+            del offsets[key]
+        return count
+
+    assert run() == 40
+    assert all("finished" in partition for partition in offsets)
+    assert run() == 0
+    with (tmp_path / "file5").open("a") as out:
+        out.write("more\n")
+    assert run() == 1
+    assert run() == 0
+    offsets[json.dumps({"file": str(tmp_path / "file7")})] = {"position": 0}
+    assert run() == 1

@@ -1,0 +1,397 @@
+"""The task: files that are complete at some time, batches of several files, bad records, and files that were read."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import json
+import lzma
+import os
+import random
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sluiceway.api import SourceColumns, SourceRecord
+from sluiceway.connectors.folder.connector import FolderSourceConnector
+from sluiceway.connectors.folder.task import FolderSourceTask
+from sluiceway.errors import ConnectError
+from sluiceway.testing import MemoryOffsets, MemorySourceContext
+
+LONG_AGO = 1_600_000_000
+
+
+class Runner:
+    """Runs a task as the runtime does, and keeps its offsets."""
+
+    def __init__(self, **config: str) -> None:
+        self.config = {"topic": "t", "mode": "files", "scan.interval.ms": "10", **config}
+        self.offsets: dict[str, Any] = {}
+        self.records: list[SourceRecord] = []
+        self.columnar = 0
+        self.start()
+
+    def start(self) -> None:
+        stored = [(json.loads(partition), offset) for partition, offset in self.offsets.items()]
+        self.task = FolderSourceTask()
+        self.context = MemorySourceContext(self.config, MemoryOffsets(stored))
+        self.task.initialize(self.context)
+        self.task.start(self.config)
+
+    def restart(self) -> None:
+        """End without a commit, and start again, at once with a scan."""
+        self.task.stop()
+        self.start()
+
+    def run(self, *, columnar: bool = True) -> list[Any]:
+        """Poll until there is nothing more, commit, and return the values."""
+        found: list[SourceRecord] = []
+        idle = 0
+        while idle < 3:
+            self.task._scan_due = 0.0
+            polled = self.task.poll_columns() if columnar else self.task.poll()
+            self.columnar += isinstance(polled, SourceColumns)
+            records = list(polled.records() if isinstance(polled, SourceColumns) else polled or [])
+            if isinstance(polled, SourceColumns):
+                assert polled.source_offset == records[-1].source_offset
+                assert len(polled) == len(records)
+            idle = 0 if records else idle + 1
+            found += records
+            self._store([(each.source_partition, each.source_offset) for each in records])
+            if not records:
+                self._store(self.task.idle_offsets())
+        self.task.commit()
+        self.records += found
+        return [each.value for each in found]
+
+    def _store(self, offsets: Any) -> None:
+        for partition, offset in offsets:
+            self.offsets[json.dumps(partition)] = offset
+
+
+def old(path: Path, data: bytes | str) -> Path:
+    """Write a file that has not changed for long."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(data.encode() if isinstance(data, str) else data)
+    os.utime(path, (LONG_AGO, LONG_AGO))
+    return path
+
+
+def test_files_of_a_folder_are_read_once(tmp_path: Path) -> None:
+    for name in ("b", "a"):
+        old(tmp_path / f"{name}.txt", f"{name}1\n{name}2")
+    old(tmp_path / ".hidden", "no\n")
+    old(tmp_path / "c.tmp", "no\n")
+    old(tmp_path / "below" / "d.txt", "no\n")
+    run = Runner(paths=str(tmp_path))
+    assert sorted(run.run()) == ["a1", "a2", "b1", "b2"]
+    assert {json.loads(each)["file"]: offset["done"] for each, offset in run.offsets.items()} == {
+        str(tmp_path / "a.txt"): True,
+        str(tmp_path / "b.txt"): True,
+    }
+    assert run.run() == []
+    run.restart()
+    assert run.run() == []
+    old(tmp_path / "e.txt", "e1\n")
+    assert run.run() == ["e1"]
+
+
+def test_a_file_that_grows_is_complete_when_it_has_not_changed_for_a_while(tmp_path: Path) -> None:
+    file = tmp_path / "a.txt"
+    file.write_text("one\ntw")
+    run = Runner(paths=str(file), **{"stable.ms": "600000"})
+    assert run.run() == ["one"]
+    with file.open("a") as out:
+        out.write("o\nthr")
+    assert run.run() == ["two"]
+    os.utime(file, (LONG_AGO, LONG_AGO))
+    assert run.run() == ["thr"]
+    assert run.offsets[json.dumps({"file": str(file)})]["done"] is True
+
+
+def test_a_file_that_is_renamed_into_the_folder_is_complete_at_once(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("one\ntwo")
+    assert Runner(paths=str(tmp_path), **{"complete.when": "renamed"}).run() == ["one", "two"]
+
+
+def test_a_marker_makes_a_file_complete(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("one\ntwo")
+    run = Runner(paths=str(tmp_path / "*"), **{"complete.when": "marker", "after.read": "delete"})
+    assert run.run() == []
+    (tmp_path / "a.txt.done").touch()
+    assert run.run() == ["one", "two"]
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("columnar", [True, False])
+@pytest.mark.parametrize(
+    ("extension", "compress"), [("", bytes), (".gz", gzip.compress), (".bz2", bz2.compress), (".xz", lzma.compress)]
+)
+def test_a_restart_anywhere_repeats_and_loses_nothing(
+    tmp_path: Path, extension: str, compress: Callable[[bytes], bytes], *, columnar: bool
+) -> None:
+    lines = [f"line {number} {'x' * (number % 70)}" for number in range(9000)]
+    old(tmp_path / f"a.txt{extension}", compress("\n".join(lines).encode()))
+    run, found, draw = Runner(paths=str(tmp_path), **{"batch.size": "700"}), [], random.Random(5)  # noqa: S311
+    for _ in range(1000):
+        polled = run.task.poll_columns() if columnar else run.task.poll()
+        if not polled:
+            break
+        records = list(polled.records() if isinstance(polled, SourceColumns) else polled)
+        taken = records[: draw.randrange(1, len(records) + 1)] if draw.random() < 0.5 else records
+        found += [each.value for each in taken]
+        run._store([(taken[-1].source_partition, taken[-1].source_offset)])
+        if len(taken) < len(records):
+            run.restart()
+    assert found == lines
+
+
+def test_small_files_share_a_batch_and_large_ones_are_columns(tmp_path: Path) -> None:
+    for number in range(50):
+        old(tmp_path / f"small{number}", "one\n")
+    run = Runner(paths=str(tmp_path))
+    assert len(run.task.poll_columns() or ()) == 50
+    old(tmp_path / "large", "line of some length\n" * 30_000)
+    assert len(run.run()) == 30_000
+    assert run.columnar >= 10
+
+
+@pytest.mark.parametrize("after", ["keep", "move", "delete"])
+def test_a_file_is_handled_only_when_its_last_record_is_stored(tmp_path: Path, after: str) -> None:
+    file = old(tmp_path / "in" / "below" / "a.txt", "one\n")
+    folder = {"after.read.folder": str(tmp_path / "out")} if after == "move" else {}
+    run = Runner(paths=str(tmp_path / "in" / "**" / "*.txt"), **{"after.read": after}, **folder)
+    assert run.task.poll_columns()
+    assert file.exists()
+    run.restart()  # nothing was stored
+    assert run.run() == ["one"]
+    assert file.exists() is (after == "keep")
+    assert (tmp_path / "out" / "below" / "a.txt").exists() is (after == "move")
+
+
+@pytest.mark.parametrize("after", ["move", "delete"])
+def test_a_file_that_was_done_before_a_crash_is_handled_after_it(tmp_path: Path, after: str) -> None:
+    file = old(tmp_path / "in" / "a.txt", "one\n")
+    folder = {"after.read.folder": str(tmp_path / "out")} if after == "move" else {}
+    run = Runner(paths=str(tmp_path / "in"), **{"after.read": after}, **folder)
+    run.task.commit = lambda: None  # type: ignore[method-assign]  # the crash comes before
+    assert run.run() == ["one"]
+    assert file.exists()
+    run.restart()
+    assert run.run() == []
+    assert not file.exists()
+
+
+def test_a_moved_file_replaces_none(tmp_path: Path) -> None:
+    run = Runner(paths=str(tmp_path / "in"), **{"after.read": "move", "after.read.folder": str(tmp_path / "out")})
+    for text in ("one\n", "other\n"):
+        old(tmp_path / "in" / "a.txt", text)
+        run.run()
+    assert sorted(each.read_text() for each in (tmp_path / "out").iterdir()) == ["one\n", "other\n"]
+    assert (tmp_path / "out" / "a.txt").read_text() == "one\n"
+
+
+def test_a_file_that_cannot_be_moved_is_said_and_counted(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    old(tmp_path / "in" / "a.txt", "one\n")
+    (tmp_path / "out").write_text("a file")
+    run = Runner(paths=str(tmp_path / "in"), **{"after.read": "move", "after.read.folder": str(tmp_path / "out")})
+    assert run.run() == ["one"]
+    assert run.task.metrics()["files-unhandled"] == 1
+    assert "a.txt was read, but not moved" in caplog.text
+    assert (tmp_path / "in" / "a.txt").exists()
+
+
+def test_another_file_under_the_same_name_is_read(tmp_path: Path) -> None:
+    file = old(tmp_path / "a.txt", "one\n")
+    run = Runner(paths=str(tmp_path))
+    assert run.run() == ["one"]
+    file.unlink()
+    old(file, "four\n")
+    assert run.run() == ["four"]
+    run.restart()
+    old(file, "three\n")
+    assert run.run() == ["three"]
+
+
+@pytest.mark.parametrize("after", ["delete", "move"])
+def test_a_file_that_came_meanwhile_under_the_same_name_is_read_before_it_is_handled(tmp_path: Path, after: str) -> None:
+    file = old(tmp_path / "in" / "a.txt", "one\n")
+    folder = {"after.read.folder": str(tmp_path / "out")} if after == "move" else {}
+    run = Runner(paths=str(tmp_path / "in"), **{"after.read": after}, **folder)
+    commit, run.task.commit = run.task.commit, lambda: None  # type: ignore[method-assign]
+    assert run.run() == ["one"]
+    other = old(tmp_path / "other", "three\n")
+    other.rename(file)
+    commit()
+    assert file.exists()
+    run.task.commit = commit  # type: ignore[method-assign]
+    assert run.run() == ["three"]
+    assert not file.exists()
+
+
+def test_a_file_that_is_touched_is_not_read_again(tmp_path: Path) -> None:
+    file = old(tmp_path / "a.txt", "one\n")
+    run = Runner(paths=str(tmp_path))
+    assert run.run() == ["one"]
+    os.utime(file, (LONG_AGO + 9, LONG_AGO + 9))
+    assert run.run() == []
+    assert run.task.metrics()["files-finished"] == 2
+    assert run.run() == []
+    assert run.task.metrics()["files-finished"] == 2
+
+
+def test_files_that_were_moved_below_the_pattern_are_not_read_again(tmp_path: Path) -> None:
+    old(tmp_path / "a.txt", "one\n")
+    run = Runner(paths=str(tmp_path / "**" / "*"), **{"after.read": "move", "after.read.folder": str(tmp_path / "done")})
+    assert run.run() == ["one"]
+    assert run.run() == []
+    assert [each.name for each in (tmp_path / "done").iterdir()] == ["a.txt"]
+
+
+def test_a_folder_that_cannot_be_read_does_not_keep_the_others_from_being_read(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in "ab":
+        old(tmp_path / name / "file", f"{name}\n")
+    real = os.scandir
+
+    def refuse(path: Any) -> Any:
+        if str(path).endswith("/a"):
+            raise PermissionError(13, "Permission denied", str(path))
+        return real(path)
+
+    monkeypatch.setattr(os, "scandir", refuse)
+    run = Runner(paths=str(tmp_path / "*" / "*"))
+    assert run.run() == ["b"]
+    assert caplog.text.count(f"{tmp_path}/a cannot be read") == 1
+
+
+def test_what_is_added_to_a_file_that_was_done_is_read(tmp_path: Path) -> None:
+    file = old(tmp_path / "a.txt", "one\n")
+    run = Runner(paths=str(tmp_path))
+    assert run.run() == ["one"]
+    run.restart()
+    with file.open("a") as out:
+        out.write("two\n")
+    os.utime(file, (LONG_AGO + 9, LONG_AGO + 9))
+    assert run.run() == ["two"]
+
+
+TOLERANT = {"errors.tolerance": "all"}
+CSV = "id,name\n1,a\n2,b,c\n3,d\n"
+
+
+def test_bad_rows_fail_the_task_by_default(tmp_path: Path) -> None:
+    old(tmp_path / "a.csv", CSV)
+    with pytest.raises(ConnectError, match=r"a\.csv at byte 12: 3 fields instead of 2: '2,b,c'"):
+        Runner(paths=str(tmp_path), format="csv").run()
+
+
+def test_bad_rows_are_reported_with_where_they_were(tmp_path: Path) -> None:
+    file = old(tmp_path / "a.csv", CSV)
+    run = Runner(paths=str(tmp_path), format="csv", **TOLERANT)
+    assert [dict(each) for each in run.run()] == [{"id": "1", "name": "a"}, {"id": "3", "name": "d"}]
+    ((bad, error),) = run.context.reported
+    assert (bad.value, bad.source_partition) == (b"2,b,c\n", {"file": str(file)})
+    assert (bad.source_offset or {})["position"] == 18
+    assert str(error) == f"{file} at byte 12: 3 fields instead of 2: '2,b,c'"
+
+
+def test_a_last_bad_row_does_not_keep_a_file_from_being_done(tmp_path: Path) -> None:
+    file = old(tmp_path / "a.csv", "id,name\n1,a\n2\n")
+    run = Runner(paths=str(tmp_path), format="csv", **{**TOLERANT, "after.read": "delete"})
+    assert len(run.run()) == 1
+    assert not file.exists()
+
+
+@pytest.mark.parametrize("rows", [10, 100_000])
+def test_a_quote_that_is_never_closed_makes_one_bad_record(tmp_path: Path, rows: int) -> None:
+    old(tmp_path / "a.csv", 'id,name\n1,"x\n' + "2,b\n" * rows)
+    run = Runner(paths=str(tmp_path), format="csv", **{**TOLERANT, "record.max.bytes": "262144"})
+    assert [dict(each) for each in run.run()] == [{"id": "2", "name": "b"}] * rows
+    assert len(run.context.reported) == 1
+
+
+def test_a_line_of_too_many_bytes_is_cut(tmp_path: Path) -> None:
+    old(tmp_path / "a.txt", "a\n" + "x" * 600_000 + "\nb\n")
+    run = Runner(paths=str(tmp_path), **{**TOLERANT, "record.max.bytes": "262144"})
+    values = run.run()
+    assert (values[0], values[-1]) == ("a", "b")
+    assert len(run.context.reported) == 2
+    assert sum(map(len, values)) < 262_144
+
+
+def test_a_damaged_file_is_bad_and_the_others_are_read(tmp_path: Path) -> None:
+    old(tmp_path / "a.gz", gzip.compress(b"one\n" * 1000)[:-20])
+    old(tmp_path / "b.txt", "two\n")
+    run = Runner(paths=str(tmp_path), **TOLERANT)
+    assert "two" in run.run()
+    assert len(run.context.reported) == 1
+    assert run.run() == []
+    with pytest.raises(ConnectError, match=r"a\.gz.*cannot be decompressed"):
+        Runner(paths=str(tmp_path)).run()
+
+
+def test_whole_files(tmp_path: Path) -> None:
+    old(tmp_path / "a.bin", b"\x00\xffab\n" * 100_000)
+    old(tmp_path / "b.bin", b"")
+    run = Runner(paths=str(tmp_path), format="whole")
+    assert run.run() == [b"\x00\xffab\n" * 100_000]
+    assert len(run.offsets) == 2
+
+
+def test_records_with_the_path_as_their_key(tmp_path: Path) -> None:
+    file = old(tmp_path / "a.txt", "line of some length\n" * 30_000)
+    run = Runner(paths=str(tmp_path), **{"record.key": "file"})
+    columns = run.task.poll_columns()
+    assert isinstance(columns, SourceColumns)
+    assert columns.batch.key.values is not None
+    assert set(columns.batch.key.values.to_pylist()) == {each.key for each in columns.records()} == {str(file)}
+
+
+def test_a_file_that_cannot_be_read_is_said_once_and_tried_again(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = old(tmp_path / "a.txt", "one\n")
+    real, denied = os.open, [True]
+
+    def refuse(path: Any, *args: Any, **kwargs: Any) -> int:
+        if denied and str(path) == str(file):
+            raise PermissionError(13, "Permission denied", str(path))
+        return real(path, *args, **kwargs)
+
+    monkeypatch.setattr(os, "open", refuse)
+    run = Runner(paths=str(tmp_path))
+    assert run.run() == run.run() == []
+    assert caplog.text.count("Permission denied") == 1
+    denied.clear()
+    assert run.run() == ["one"]
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 7])
+def test_tasks_share_the_files(tmp_path: Path, count: int) -> None:
+    names = {f"file{number}.txt" for number in range(60)}
+    for name in names:
+        old(tmp_path / name, f"{name}\n")
+    connector = FolderSourceConnector()
+    connector.start({"paths": str(tmp_path), "topic": "t", "mode": "files"})
+    shares = [set(Runner(**config).run()) for config in connector.task_configs(count)]
+    assert set().union(*shares) == names
+    assert sum(map(len, shares)) == len(names)
+    assert all(shares)
+
+
+def test_a_missing_folder_is_waited_for(tmp_path: Path) -> None:
+    run = Runner(paths=str(tmp_path / "in" / "*.txt"))
+    assert run.run() == []
+    old(tmp_path / "in" / "a.txt", "one\n")
+    assert run.run() == ["one"]
+
+
+def test_lag_is_in_bytes(tmp_path: Path) -> None:
+    (tmp_path / "a.log").write_text("one\nincomplete")
+    run = Runner(paths=str(tmp_path), mode="logs")
+    run.run()
+    assert run.task.source_lag().bytes == len("incomplete")
