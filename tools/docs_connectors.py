@@ -28,13 +28,14 @@ _CATALOG = {"iceberg.catalog.type": "rest", "iceberg.catalog.uri": "https://cata
 _DELTA = {"delta.path": "s3://lake", "delta.tables": "shop.orders"}
 
 _SEARCH = {
-    "topics": "products",
     **_JSON,
     "key.converter": "org.apache.kafka.connect.storage.StringConverter",
     "connection.url": "https://search:9200",
     "connection.username": "kafka",
     "connection.password": "${file:/run/secrets/search:password}",
 }
+
+_INDEX = {**_SEARCH, "index": "orders-*", "topic.prefix": "search-"}
 
 #: The class and options of an example, by the connector's page.
 EXAMPLES: dict[str, dict[str, str]] = {
@@ -53,10 +54,12 @@ EXAMPLES: dict[str, dict[str, str]] = {
     "DeltaSource": {"connector.class": "DeltaSource", **_DELTA},
     "ElasticsearchSinkConnector": {
         "connector.class": "io.confluent.connect.elasticsearch.ElasticsearchSinkConnector",
+        "topics": "products",
         **_SEARCH,
         "behavior.on.null.values": "delete",
         "write.method": "upsert",
     },
+    "ElasticsearchSource": {"connector.class": "ElasticsearchSource", **_INDEX},
     "FileStreamSinkConnector": {"connector.class": "FileStreamSink", "topics": "orders", "file": "/data/orders.txt"},
     "FileStreamSourceConnector": {"connector.class": "FileStreamSource", "topic": "app-log", "file": "/var/log/app.log"},
     "FolderSource": {
@@ -125,8 +128,10 @@ EXAMPLES: dict[str, dict[str, str]] = {
     "MockSinkConnector": {"connector.class": "MockSink", "topics": "orders"},
     "MockSourceConnector": {"connector.class": "MockSource"},
     "MySqlConnector": {"connector.class": "io.debezium.connector.mysql.MySqlConnector", **_MYSQL},
+    "OpenSearchSource": {"connector.class": "OpenSearchSource", **_INDEX},
     "OpensearchSinkConnector": {
         "connector.class": "io.aiven.kafka.connect.opensearch.OpensearchSinkConnector",
+        "topics": "products",
         **_SEARCH,
         "behavior.on.null.values": "delete",
     },

@@ -25,6 +25,7 @@ from support.gcs_server import gcs_server
 from support.kafka import Kafka
 from support.preview_connectors import SINK
 from support.s3_server import s3_server
+from support.search import SearchServer
 from support.table_source import SourceLake, numbers
 
 pytestmark = pytest.mark.kafka
@@ -160,6 +161,14 @@ def search_index(_lab: Lab) -> dict[str, str]:
     return {"connection.url": "http://127.0.0.1:1", "key.ignore": "true"}
 
 
+def indexed(lab: Lab) -> dict[str, str]:
+    server: SearchServer = lab.request.getfixturevalue("search")
+    index = lab.unique("preview").lower()
+    for number in range(1, 4):
+        server.call("PUT", f"/{index}/_doc/{number}?refresh=true", {"id": number})
+    return {"connection.url": server.url, "index": index}
+
+
 def local_files(lab: Lab) -> Config:
     return {"path": str(lab.folder / "out"), "flush.size": "3"}
 
@@ -201,6 +210,7 @@ CASES: Mapping[str, Case] = {
     "DeltaSink": Case(into_tables("delta")),
     "DeltaSource": Case(tables("delta")),
     "ElasticsearchSink": Case(search_index, target='{"id":1,"name":"n1"}'),
+    "ElasticsearchSource": Case(indexed),
     "FileStreamSink": Case(lambda lab: {"file": str(lab.folder / "out.txt")}, target="out.txt: Struct{id=1,name=n1}"),
     "FileStreamSource": Case(lambda lab: {"file": lab.file(), "topic": "lines"}, long=False),
     "FolderSource": Case(lambda lab: {"paths": lab.file(), "topic": "lines", "mode": "logs"}, long=False),
@@ -219,6 +229,7 @@ CASES: Mapping[str, Case] = {
     "MockSource": Case(lambda _lab: {"topic": "mock"}),
     "MySqlConnector": Case(binlog, 0, not_started="it writes the schema history topic"),
     "OpenSearchSink": Case(search_index, target='{"id":1,"name":"n1"}'),
+    "OpenSearchSource": Case(indexed),
     "OrcSink": Case(local_files, target="+0+0000000000+0000000000"),
     "ParquetSink": Case(local_files, target="+0+0000000000+0000000000"),
     "PostgresConnector": Case(postgres, 1, not_started="replication slot"),
@@ -230,6 +241,12 @@ CASES: Mapping[str, Case] = {
     "VerifiableSink": Case(lambda _lab: {}),
     "VerifiableSource": Case(lambda _lab: {"topic": "verifiable"}),
 }
+
+
+@pytest.fixture(scope="module")
+def search() -> Iterator[SearchServer]:
+    with SearchServer() as server:
+        yield server
 
 
 @pytest.fixture

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from sluiceway.api import SinkRecord
-from sluiceway.connectors.search import ElasticsearchSinkConnector, OpenSearchSinkConnector
-from sluiceway.connectors.search.task import SearchSinkTask
+from sluiceway.connectors.search.sink import ElasticsearchSinkConnector, OpenSearchSinkConnector
+from sluiceway.connectors.search.sink.task import SearchSinkTask
 from sluiceway.data import INT32_SCHEMA, STRING_SCHEMA, Header, Schema, Struct, date_schema, decimal_schema
 from sluiceway.errors import ConnectError, RetriableError
 from sluiceway.runtime.memory import MemorySinkContext

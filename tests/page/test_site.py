@@ -47,7 +47,10 @@ def page(browser: Browser) -> Iterator[Page]:
     ("key", "pages"),
     [
         ("offset.flush.interval.ms", {"worker-config"}),
-        ("poll.interval.ms", {"DeltaSource", "IcebergSource", "JdbcSourceConnector", "SparkSource"}),
+        (
+            "poll.interval.ms",
+            {"DeltaSource", "IcebergSource", "JdbcSourceConnector", "SparkSource", "ElasticsearchSource", "OpenSearchSource"},
+        ),
         ("iceberg.control.commit.interval-ms", {"IcebergCompaction", "IcebergSinkConnector"}),
         ("airflow.schedule", {"airflow-keys"}),
         ("slot.name", {"PostgresConnector"}),

@@ -25,7 +25,7 @@ NAMED = {
         "Folder": "folders",
         "AzureBlobStorage": "Azure",
     },
-    **{"Elasticsearch": "Elasticsearch", "Opensearch": "OpenSearch"},
+    **{"Elasticsearch": "Elasticsearch", **dict.fromkeys(("OpenSearch", "Opensearch"), "OpenSearch")},
     **{"MariaDb": "MariaDB", "MySql": "MySQL", "Postgres": "PostgreSQL", "Mirror": "MirrorSource", "Spark": "Spark"},
 }
 """A word of README's table for each connector, by its alias without Source, Sink, or Connector at the end."""

@@ -1,9 +1,11 @@
-"""Sinks whose system answers for each record, and the search sinks."""
+"""Sinks whose system answers for each record, and the search sinks and sources."""
 
 from mutants.mutant import Mutant
 
-_KIT, _TASK, _DOCUMENTS = "api/batch_sink.py", "connectors/search/task.py", "connectors/search/documents.py"
+_KIT, _TASK, _DOCUMENTS = "api/batch_sink.py", "connectors/search/sink/task.py", "connectors/search/sink/documents.py"
+_READER, _POSITION = "connectors/search/source/reader.py", "connectors/search/source/position.py"
 _TESTS = ("tests/unit/connectors/search",)
+_SOURCE_TESTS = ("tests/unit/connectors/search/source",)
 _KIT_TESTS = ("tests/unit/api/test_batch_sink.py",)
 
 MUTANTS = (
@@ -73,7 +75,7 @@ MUTANTS = (
     ),
     Mutant(
         "search-stream-ids",
-        "connectors/search/options.py",
+        "connectors/search/sink/options.py",
         "Ids.OFFSET if ids is Ids.KEY and self.writes_streams else ids",
         "ids",
         "A data stream has only the first event of each key.",
@@ -89,9 +91,9 @@ MUTANTS = (
     ),
     Mutant(
         "search-password",
-        "connectors/search/config.py",
-        'shown = None if "@" in url else url',
-        "shown = url",
+        "connectors/search/connection.py",
+        'told = None if "@" in url else url',
+        "told = url",
         "The password of a URL is in an error.",
         tests=_TESTS,
     ),
@@ -158,5 +160,101 @@ MUTANTS = (
         "    elif True or (tls.keys.get(",
         "A certificate of any host is trusted.",
         tests=_TESTS,
+    ),
+    Mutant(
+        "search-source-horizon",
+        _READER,
+        "            bounds = Bounds(number=written)\n",
+        "            bounds = Bounds()\n",
+        "Writes that become visible late are lost.",
+        tests=_SOURCE_TESTS,
+    ),
+    Mutant(
+        "search-source-refresh",
+        _READER,
+        "            self._client.refresh(self.shard.index)  # what",
+        "            # what",
+        "Writes up to the checkpoint are taken for read before they can be searched.",
+        tests=_SOURCE_TESTS,
+    ),
+    Mutant(
+        "search-source-tie",
+        _POSITION,
+        '            body["search_after"] = [position.value, position.number]\n',
+        '            body["search_after"] = [position.value, 0]\n',
+        "Documents with the time of the last one are read again.",
+        tests=_SOURCE_TESTS,
+    ),
+    Mutant(
+        "search-source-delay",
+        _READER,
+        "(self._clock() - self._options.delay)",
+        "(self._clock())",
+        "Documents that become visible within the delay are lost.",
+        tests=_SOURCE_TESTS,
+    ),
+    Mutant(
+        "search-source-uuid",
+        _POSITION,
+        "offset.get(_UUID, uuid) == uuid",
+        "True",
+        "The first documents of an index that was made again are lost.",
+        tests=_SOURCE_TESTS,
+    ),
+    Mutant(
+        "search-source-lost-view",
+        _READER,
+        "            self._view = None\n                if not expired:",
+        "            if not expired:",
+        "A point in time of a node that has ended is asked for ever.",
+        tests=_SOURCE_TESTS,
+    ),
+    Mutant(
+        "search-source-page",
+        _READER,
+        "        self._ends = len(hits) < self._options.rows\n",
+        "        self._ends = True\n",
+        "Only the first page of a pass is read.",
+        tests=_SOURCE_TESTS,
+    ),
+    Mutant(
+        "search-source-bulk-resumed",
+        _READER,
+        "            if self._resumed:  # an",
+        "            if False:  # an",
+        "A scheduled run after a kill reads nothing.",
+        tests=_SOURCE_TESTS,
+    ),
+    Mutant(
+        "search-source-moved",
+        _READER,
+        "        self.moved = None\n        return records",
+        "        return records",
+        "The end of an earlier pass is stored after the records of the next one.",
+        tests=_SOURCE_TESTS,
+    ),
+    Mutant(
+        "search-source-one-shard",
+        "connectors/search/source/client.py",
+        '.get("total") != 1:',
+        '.get("total") == 0:',
+        "Documents of several shards are read as those of one.",
+        tests=_SOURCE_TESTS,
+    ),
+    Mutant(
+        "search-source-primary",
+        "connectors/search/source/client.py",
+        '                if copy["routing"]["primary"]:\n',
+        "                if True:\n",
+        "The checkpoint is that of a copy that may be ahead.",
+        tests=_SOURCE_TESTS,
+    ),
+    Mutant(
+        "search-source-filter",
+        "connectors/search/source/indexes.py",
+        '.get("filter"):',
+        '.get("no filter"):',
+        "Documents that an alias hides are read.",
+        tests=_SOURCE_TESTS,
     ),
 )

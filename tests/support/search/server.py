@@ -65,7 +65,10 @@ class SearchServer(LocalServer):
 
     def call(self, method: str, path: str, body: object = None) -> Any:
         """Return the answer to a request, also to one that the server refuses."""
-        content = None if body is None else json.dumps(body).encode()
+        return self.send(path, None if body is None else json.dumps(body).encode(), method)
+
+    def send(self, path: str, content: bytes | None, method: str = "POST") -> Any:
+        """Return the answer to a request with this body."""
         request = Request(self.url + path, content, {"Content-Type": "application/json"}, method=method)  # noqa: S310 (http)
         try:
             with urlopen(request, timeout=LIMIT) as answer:  # noqa: S310

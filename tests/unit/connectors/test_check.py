@@ -37,6 +37,7 @@ _MIRROR = {
 _HDFS = {"hdfs.url": "hdfs://127.0.0.1:1", "flush.size": "3"}
 _HDFS["format.class"] = "io.confluent.connect.hdfs.json.JsonFormat"
 _SEARCH = {"connection.url": "http://127.0.0.1:1"}
+_INDEX = {**_SEARCH, "index": "orders"}
 #: Valid configs of all connectors, with which ``validate`` of most connects, or reads files.
 CONFIGS: Mapping[str, Mapping[str, str]] = {
     "JdbcSource": {**_DATABASE, "topic.prefix": "p", "mode": "bulk"},
@@ -69,6 +70,7 @@ CONFIGS: Mapping[str, Mapping[str, str]] = {
     "SparkSource": {"topic": "t", "format": "parquet", "path": "{}/rows"},
     "SparkSink": {"format": "parquet", "path": "{}/rows"},
     **dict.fromkeys(("ElasticsearchSink", "OpenSearchSink"), _SEARCH),
+    **dict.fromkeys(("ElasticsearchSource", "OpenSearchSource"), _INDEX),
     "MirrorSource": _MIRROR,
     "MockSource": {},
     "MockSink": {},

@@ -1,5 +1,1 @@
-"""Sinks to search indexes: OpenSearch and Elasticsearch, by their bulk API."""
-
-from sluiceway.connectors.search.connector import ElasticsearchSinkConnector, OpenSearchSinkConnector
-
-__all__ = ["ElasticsearchSinkConnector", "OpenSearchSinkConnector"]
+"""Search indexes: sinks and sources of OpenSearch and Elasticsearch."""

@@ -1,19 +1,19 @@
-"""Calls a search server over HTTP: the bulk API, indexes, and data streams."""
+"""Calls a search server over HTTP: the sinks' part, which is the bulk API, indexes, and data streams, and what sources share."""
 
 from __future__ import annotations
 
 import gzip
 import logging
 import ssl
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
 from urllib.parse import quote
 
 import httpx
 import orjson
 
 from sluiceway import __version__
-from sluiceway.connectors.search.options import URL, Server, Tls
+from sluiceway.connectors.search.connection import URL, Server, Tls
 from sluiceway.errors import ConfigError, ConnectError, DataError, shortened
 from sluiceway.java.keystores import load_identity, private_identity, read_store, store_type, trust_store
 
@@ -22,6 +22,7 @@ UNAUTHORIZED, FORBIDDEN = 401, 403
 
 _FILTER = "filter_path=error,items.*.status,items.*.error.type,items.*.error.reason,items.*.error.caused_by"
 _MOST_TEXT = 500
+_SEARCH_FAILED = "search_phase_execution_exception"
 
 logging.getLogger("httpx").setLevel(logging.WARNING)  # it would log each request
 
@@ -49,6 +50,9 @@ class RefusedError(ConnectError):
 
 class SearchClient:
     """A client of the servers of one cluster; it stays with one that answers. Not thread-safe. Runs on executors."""
+
+    rights: ClassVar[str] = "the right to write to, and to create, the indexes"
+    """What a user who is refused needs."""
 
     def __init__(self, server: Server) -> None:
         self._server = server
@@ -144,9 +148,10 @@ class SearchClient:
             if "resource_already_exists_exception" not in str(error) and "already exists" not in str(error):
                 raise
 
-    def _json(self, method: str, path: str, body: dict[str, Any] | None = None) -> dict[str, Any]:
+    def _json(self, method: str, path: str, body: Mapping[str, Any] | None = None, **request: Any) -> dict[str, Any]:
         content = None if body is None else orjson.dumps(body)
-        return _parsed(self._call(method, path, content=content, headers={"Content-Type": "application/json"}), self._urls[0])
+        answer = self._call(method, path, content=content, headers={"Content-Type": "application/json"}, **request)
+        return _parsed(answer, self._urls[0])
 
     def _call(self, method: str, path: str, **request: Any) -> httpx.Response:
         """Return the answer of a server that answers. Raises UnreachableError, and RefusedError."""
@@ -196,7 +201,7 @@ class SearchClient:
         if answer.status_code == UNAUTHORIZED:
             return f"{told}. Check connection.username and connection.password."
         if answer.status_code == FORBIDDEN and kind in ("", "security_exception"):
-            return f"{told}. The user of connection.username needs the right to write to, and to create, the indexes."
+            return f"{told}. The user of connection.username needs {self.rights}."
         return told
 
 
@@ -264,10 +269,22 @@ def _error_of(answer: httpx.Response) -> tuple[str, str]:
         return "", ""
     try:
         error = orjson.loads(answer.content)["error"]
-        kind, text = ("", error) if isinstance(error, str) else (str(error["type"]), f"{error['type']}: {error['reason']}")
+        kind, text = ("", error) if isinstance(error, str) else _cause_of(error)
     except (orjson.JSONDecodeError, KeyError, TypeError):
         kind, text = "", " ".join(answer.text.split())
     return kind, shortened(text, _MOST_TEXT)
+
+
+def _cause_of(error: dict[str, Any]) -> tuple[str, str]:
+    """Return the type of an error and its text with that of its cause. If all shards failed, the error is that of one of them."""
+    if error["type"] == _SEARCH_FAILED and error.get("root_cause"):
+        error = {**error, **error["root_cause"][0]}
+    text, cause = f"{error['type']}: {error['reason']}", error.get("caused_by")
+    while isinstance(cause, dict):
+        if (reason := str(cause.get("reason"))) not in text:
+            text = f"{text}: {reason}"
+        cause = cause.get("caused_by")
+    return str(error["type"]), text
 
 
 def _path(name: str) -> str:

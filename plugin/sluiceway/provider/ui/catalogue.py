@@ -12,7 +12,7 @@ from sluiceway.herder.plugin_classes import KINDS, SINK, SOURCE, Kind, installed
 
 _KIND = re.compile(r"(Source|Sink|Compaction)?(Connector)?$")
 _WORDS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
-_FILES, _TEST_DATA = "Files", "Test data"
+_FILES, _TEST_DATA, _SEARCH = "Files", "Test data", "OpenSearch and Elasticsearch"
 _SYSTEMS = {
     "AvroFile": _FILES,
     "AzureBlobStorage": "Azure Blob Storage",
@@ -20,7 +20,7 @@ _SYSTEMS = {
     "Datagen": _TEST_DATA,
     "DebeziumJdbc": "Databases by JDBC",
     "Delta": "Delta Lake",
-    "Elasticsearch": "OpenSearch and Elasticsearch",
+    "Elasticsearch": _SEARCH,
     "FileStream": _FILES,
     "Folder": _FILES,
     "Gcs": "Google Cloud Storage",
@@ -37,7 +37,8 @@ _SYSTEMS = {
     "Mongo": "MongoDB",
     "MongoDb": "MongoDB",
     "MySql": "MySQL",
-    "Opensearch": "OpenSearch and Elasticsearch",
+    "OpenSearch": _SEARCH,
+    "Opensearch": _SEARCH,
     "Orc": _FILES,
     "Parquet": _FILES,
     "Postgres": "PostgreSQL",

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from sluiceway.connectors.search import ElasticsearchSinkConnector, OpenSearchSinkConnector
 from sluiceway.connectors.search.client import RefusedError, SearchClient, UnreachableError
-from sluiceway.connectors.search.config import aiven_options, confluent_options
-from sluiceway.connectors.search.options import Server
+from sluiceway.connectors.search.connection import Server
+from sluiceway.connectors.search.sink import ElasticsearchSinkConnector, OpenSearchSinkConnector
+from sluiceway.connectors.search.sink.config import aiven_options, confluent_options
 from sluiceway.errors import ConfigError
 from support.certificates import Authority
 from support.eventually import LIMIT

@@ -32,6 +32,7 @@ def test_every_built_in_plugin_has_a_line_and_each_connector_a_system(plugin: di
     ("name", "system"),
     [
         ("io.confluent.connect.elasticsearch.ElasticsearchSinkConnector", "OpenSearch and Elasticsearch"),
+        ("sluiceway.connectors.search.source.connector.OpenSearchSourceConnector", "OpenSearch and Elasticsearch"),
         ("com.snowflake.kafka.connector.SnowflakeSinkConnector", "Snowflake"),
         ("io.example.BigTableSource", "Big Table"),
         ("io.debezium.connector.sqlserver.SqlServerConnector", "SQL Server"),

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 
 from sluiceway.api import ExactlyOnceSupport, Offset, OffsetTarget, Partition, SourceConnector
 from sluiceway.config.definition import ConfigDef, ValidatedValue
+from sluiceway.connectors.groups import Groups
 from sluiceway.connectors.jdbc.connection import Database
 from sluiceway.connectors.jdbc.dialects import dialect_of
 from sluiceway.connectors.jdbc.dialects.sql import TableId
@@ -66,7 +67,7 @@ class JdbcSourceConnector(SourceConnector):
     def start(self, config: Mapping[str, str]) -> None:
         self._properties = dict(config)
         self._config: SourceConfig = source_config(config)
-        self._groups = TableGroups()
+        self._groups = Groups[TableId]()
         self._plans: dict[str, str] = {}
         self._tables: list[TableId] = []
         self._missing: Sequence[str] = ()
@@ -156,32 +157,6 @@ class JdbcSourceConnector(SourceConnector):
             return find_offsets(settings, database, target, offsets)
         finally:
             database.dispose()
-
-
-class TableGroups:
-    """Groups tables by task, with as few changes as possible: a task whose tables stay the same is not restarted."""
-
-    def __init__(self) -> None:
-        self._groups: list[list[TableId]] = []
-
-    def assign(self, tables: Sequence[TableId], max_groups: int) -> list[list[TableId]]:
-        """Return the tables in at most ``max_groups`` groups, and remember the groups for the next call."""
-        existing, assigned = set(tables), {table for group in self._groups for table in group}
-        count = min(max_groups, len(tables))
-        groups = [[table for table in group if table in existing] for group in self._groups]
-        groups += [[] for _ in range(count - len(groups))]
-        for table in tables:
-            if table not in assigned:
-                min(groups, key=len).append(table)
-        for group in groups[count:]:  # tasks are numbered without gaps, so the last ones end
-            for table in group:
-                min(groups[:count], key=len).append(table)
-        groups = groups[:count]
-        for group in groups:
-            if not group:  # all its tables were dropped
-                group.append(max(groups, key=len).pop())
-        self._groups = groups
-        return [list(group) for group in groups]
 
 
 def _no_table(missing: Sequence[str]) -> str:

@@ -8,13 +8,14 @@ from pathlib import Path
 
 import pytest
 
+from sluiceway.connectors.groups import Groups
 from sluiceway.connectors.jdbc.dialects.sql import TableId
-from sluiceway.connectors.jdbc.source.connector import JdbcSourceConnector, TableGroups
+from sluiceway.connectors.jdbc.source.connector import JdbcSourceConnector
 from sluiceway.testing import MemoryConnectorContext
 
 
 def test_a_new_table_changes_the_config_of_one_task() -> None:
-    groups, tables = TableGroups(), [TableId(None, None, f"t{n}") for n in range(6)]
+    groups, tables = Groups[TableId](), [TableId(None, None, f"t{n}") for n in range(6)]
     before = groups.assign(tables[:5], 3)
     after = groups.assign(tables, 3)
     assert [len(group) for group in before] == [2, 2, 1]
@@ -23,7 +24,7 @@ def test_a_new_table_changes_the_config_of_one_task() -> None:
 
 
 def test_dropped_tables_change_their_own_task_and_at_most_one_other() -> None:
-    groups, tables = TableGroups(), [TableId(None, None, f"t{n}") for n in range(6)]
+    groups, tables = Groups[TableId](), [TableId(None, None, f"t{n}") for n in range(6)]
     before = groups.assign(tables, 3)
     assert groups.assign(tables[1:], 3)[1:] == before[1:]
     assert groups.assign(tables, 3)[1:] == before[1:]  # the table was created again

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from sluiceway.connectors.search import ElasticsearchSinkConnector, OpenSearchSinkConnector
 from sluiceway.connectors.search.client import RefusedError
-from sluiceway.connectors.search.config import aiven_options, confluent_options
-from sluiceway.connectors.search.options import Ids, Malformed
+from sluiceway.connectors.search.sink import ElasticsearchSinkConnector, OpenSearchSinkConnector
+from sluiceway.connectors.search.sink.config import aiven_options, confluent_options
+from sluiceway.connectors.search.sink.options import Ids, Malformed
 from sluiceway.errors import ConfigError
 
 URL = {"connection.url": "http://127.0.0.1:1"}

@@ -10,8 +10,8 @@ from typing import Any
 
 from sluiceway.api import DONE, BatchSinkTask, Outcome, SinkRecord, WriteResult
 from sluiceway.connectors.search.client import RefusedError, SearchClient, is_busy
-from sluiceway.connectors.search.documents import Action, Documents, mapping
-from sluiceway.connectors.search.options import MALFORMED, RESOURCES, Ids, Malformed, SearchOptions
+from sluiceway.connectors.search.sink.documents import Action, Documents, mapping
+from sluiceway.connectors.search.sink.options import MALFORMED, RESOURCES, Ids, Malformed, SearchOptions
 from sluiceway.errors import ConfigError, ConnectError, DataError
 
 log = logging.getLogger(__name__)

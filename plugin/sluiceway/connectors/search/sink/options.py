@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from sluiceway.api import BatchLimits
-from sluiceway.connectors.search.names import index_name
+from sluiceway.connectors.search.connection import Server
+from sluiceway.connectors.search.sink.names import index_name
 
 TOPIC_PLACEHOLDER = "${topic}"
-URL = "connection.url"
 MALFORMED = "behavior.on.malformed.documents"
 RESOURCES = "topic.to.external.resource.mapping"
 
@@ -39,29 +39,6 @@ class Ids(enum.Enum):
     KEY = "record.key"
     OFFSET = "topic.partition.offset"
     NONE = "none"
-
-
-@dataclass(frozen=True, slots=True)
-class Tls:
-    """Trust and key stores of https connections, by the keys below a prefix, such as ``ssl.truststore.location``."""
-
-    keys: Mapping[str, str | None] = field(repr=False, default_factory=dict)
-    prefix: str = ""
-    trust_all: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Server:
-    """The servers' addresses and login; times in seconds. The repr shows no password."""
-
-    urls: tuple[str, ...]
-    user: str | None = None
-    password: str | None = field(default=None, repr=False)
-    connect_timeout: float = 1.0
-    read_timeout: float = 3.0
-    compressed: bool = False
-    proxy: str | None = field(default=None, repr=False)
-    tls: Tls = field(default_factory=Tls)
 
 
 @dataclass(frozen=True, slots=True)

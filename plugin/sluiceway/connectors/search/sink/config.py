@@ -6,35 +6,43 @@ are additional. Keys of theirs that have no effect here, such as those of buffer
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Mapping
 from typing import TypedDict
-from urllib.parse import quote, urlsplit
 
 from sluiceway.api import BatchLimits
 from sluiceway.api.outage import UNREACHABLE_MS
 from sluiceway.config.definition import ConfigDef, ConfigKey, ConfigValue, Importance, Type
 from sluiceway.config.parsing import parse_list
-from sluiceway.config.password import Password
-from sluiceway.config.validators import Check, EnumText, Range
+from sluiceway.config.validators import EnumText, Range
 from sluiceway.connectors.null_values import REPLACE_NULLS, replace_nulls
-from sluiceway.connectors.search.options import (
+from sluiceway.connectors.search.connection import (
+    REQUESTS,
+    UNREACHABLE,
+    aiven_connection,
+    confluent_connection,
+    connection_problems,
+    flag,
+    items,
+    names,
+    number,
+    raise_first,
+    server_of,
+    shown,
+    text,
+    whole,
+)
+from sluiceway.connectors.search.sink.options import (
     MALFORMED,
     RESOURCES,
     TOPIC_PLACEHOLDER,
-    URL,
     DataStream,
     Ids,
     Malformed,
     NullValues,
     SearchOptions,
-    Server,
-    Tls,
 )
 from sluiceway.errors import ConfigError
 
-USER = "connection.username"
-PASSWORD = "connection.password"  # noqa: S105 (a key's name)
 NULL_VALUES = "behavior.on.null.values"
 KEY_IGNORE = "key.ignore"
 WRITE_METHOD = "write.method"
@@ -48,123 +56,29 @@ ID_STRATEGY = "key.ignore.id.strategy"
 ROUTING = "routing.type"
 ROUTING_PATH = "routing.type.record.value.path"
 
-_CONNECTION, _SECURITY, _DATA, _BULK, _STREAM = "Connection", "Security", "Data Conversion", "Requests", "Data Streams"
-_KERBEROS = "kerberos."
-_SCHEMES = ("http", "https")
-_MOST = 2**31 - 1
+_DATA, _STREAM = "Data Conversion", "Data Streams"
 _MEGABYTE = 1024 * 1024
 _LEAST_PAUSE = 0.01  # seconds
-_ELASTIC_TLS = "elastic.https."
-_SECURITY_PROTOCOL = "elastic.security.protocol"
-_OF_STORES = (".location", ".password")
-
-_text = functools.partial(ConfigKey, type=Type.STRING)
-_flag = functools.partial(ConfigKey, type=Type.BOOLEAN)
-_list = functools.partial(ConfigKey, type=Type.LIST)
-_secret = functools.partial(ConfigKey, type=Type.PASSWORD, default=None)
 _high, _medium, _low = Importance.HIGH, Importance.MEDIUM, Importance.LOW
 
-
-def _whole(name: str, default: int, low: int, group: str, doc: str) -> ConfigKey:
-    return ConfigKey(
-        name=name, type=Type.LONG, default=default, validator=Range(low, _MOST), importance=_low, group=group, doc=doc
-    )
-
-
-def _check_urls(name: str, value: ConfigValue) -> None:
-    if not value:
-        raise ConfigError(name, None, "needs the URL of a search server, such as https://search:9200")
-    for url in value if isinstance(value, list) else []:
-        shown = None if "@" in url else url  # it may be a password
-        try:
-            parts = urlsplit(_with_scheme(url))
-            known = parts.scheme in _SCHEMES and parts.hostname and (parts.port or True)
-        except ValueError:
-            known = False
-        if not known:
-            raise ConfigError(name, shown, "is not the URL of a search server, such as https://search:9200")
-        if "@" in url:
-            raise ConfigError(name, None, f"must not have a login: set {USER} and {PASSWORD}")
-        if parts.query or parts.fragment:
-            raise ConfigError(name, url, "must be the URL of a server, without ? and #")
-
-
-def _with_scheme(url: str, scheme: str = "http") -> str:
-    given, separator, rest = url.partition("://")
-    return f"{given.lower()}://{rest}" if separator else f"{scheme}://{url}"
-
-
-def _check_host(name: str, value: ConfigValue) -> None:
-    if any(each in str(value) for each in "/@?#"):
-        raise ConfigError(name, None, "must be the name or the address of a host, without a scheme or a login")
-
-
-def _tls_keys(prefix: str) -> list[ConfigKey]:
-    """Return the keys of stores below a prefix."""
-    key, trust = f"{prefix}ssl.keystore.", f"{prefix}ssl.truststore."
-    options = functools.partial(_text, default=None, importance=_medium, group=_SECURITY)
-    secret = functools.partial(_secret, importance=_medium, group=_SECURITY)
-    return [
-        options(name=f"{trust}location", doc="A file of trusted certificates: PEM, JKS, or PKCS12. By default the system's."),
-        secret(name=f"{trust}password", doc="The password of the trust store."),
-        options(name=f"{trust}type", doc="The trust store's type; it is known by its content.", internal=True),
-        options(name=f"{key}location", doc="A file of the client's key and certificate: PEM, JKS, or PKCS12."),
-        secret(name=f"{key}password", doc="The password of the key store."),
-        options(name=f"{key}type", doc="The key store's type; it is known by its content.", internal=True),
-        secret(name=f"{prefix}ssl.key.password", doc="The password of the key in the key store; by default that of the store."),
-        _text(
-            name=f"{prefix}ssl.endpoint.identification.algorithm",
-            default="https",
-            importance=_low,
-            group=_SECURITY,
-            doc="https: the server's certificate must be of its host. Empty: it may be of another one.",
-        ),
-    ]
-
-
 _COMMON = [
-    _list(
-        name=URL,
-        importance=_high,
-        group=_CONNECTION,
-        validator=Check(_check_urls, "URLs of search servers"),
-        doc="The URLs of one cluster's servers, separated by commas, such as https://search-1:9200,https://search-2:9200. "
-        "Another one is used when one does not answer.",
-    ),
-    _text(name=USER, default=None, importance=_medium, group=_CONNECTION, doc="The user, with basic authentication."),
-    _secret(
-        name=PASSWORD,
-        importance=_medium,
-        group=_CONNECTION,
-        doc="The user's password; preferably a reference such as ${file:/run/secrets/search:password}.",
-    ),
-    _whole("connection.timeout.ms", 1000, 1, _CONNECTION, "Milliseconds to wait for a connection."),
-    _whole(
-        "read.timeout.ms",
-        3000,
-        1,
-        _CONNECTION,
-        "Milliseconds to wait for data of an answer. A request without one is sent again: set more than a request takes.",
-    ),
-    _whole(
+    whole(
         "max.retries",
         5,
         0,
-        _BULK,
+        REQUESTS,
         "How often in a row the server may refuse all documents of a request for now, as a full queue does, before "
         f"the task fails. A server that does not answer is waited for, see {UNREACHABLE_MS}.",
     ),
-    _whole(
-        "retry.backoff.ms", 100, 0, _BULK, "Milliseconds before the first retry; each further pause is twice as long, up to 10 s."
+    whole(
+        "retry.backoff.ms",
+        100,
+        0,
+        REQUESTS,
+        "Milliseconds before the first retry; each further pause is twice as long, up to 10 s.",
     ),
-    _whole(
-        UNREACHABLE_MS,
-        3_600_000,
-        -1,
-        _BULK,
-        "Milliseconds to wait for a server that does not answer or is not ready before the task fails; -1 is unlimited.",
-    ),
-    _flag(
+    UNREACHABLE,
+    flag(
         name=KEY_IGNORE,
         default=False,
         importance=_high,
@@ -172,8 +86,8 @@ _COMMON = [
         doc="Whether records' keys are ignored, so that each record is a document of its own with an id of topic, partition and "
         "offset. If false, the key is the id: a record replaces the document with its key, and offsets are the versions.",
     ),
-    _list(name="topic.key.ignore", default=[], importance=_low, group=_DATA, doc="Topics whose keys are ignored."),
-    _flag(
+    names(name="topic.key.ignore", default=[], importance=_low, group=_DATA, doc="Topics whose keys are ignored."),
+    flag(
         name="schema.ignore",
         default=False,
         importance=_low,
@@ -181,8 +95,8 @@ _COMMON = [
         doc="Whether schemas are ignored: the server then guesses each field's type from its first value. If false, a new "
         "index gets the fields of the first record's schema.",
     ),
-    _list(name="topic.schema.ignore", default=[], importance=_low, group=_DATA, doc="Topics whose schemas are ignored."),
-    _flag(
+    names(name="topic.schema.ignore", default=[], importance=_low, group=_DATA, doc="Topics whose schemas are ignored."),
+    flag(
         name="compact.map.entries",
         default=True,
         importance=_low,
@@ -190,7 +104,7 @@ _COMMON = [
         doc="Whether a map with string keys is an object with a field for each key. If false, it is a list of objects with the "
         "fields key and value, as maps with other keys always are.",
     ),
-    _flag(
+    flag(
         name="drop.invalid.message",
         default=False,
         importance=_low,
@@ -202,7 +116,7 @@ _COMMON = [
 
 
 def _nulls(default: NullValues) -> ConfigKey:
-    return _text(
+    return text(
         name=NULL_VALUES,
         default=default.value,
         validator=EnumText(*(each.value for each in NullValues)),
@@ -214,7 +128,7 @@ def _nulls(default: NullValues) -> ConfigKey:
 
 
 def _malformed(*values: str, default: str = "fail") -> ConfigKey:
-    return _text(
+    return text(
         name=MALFORMED,
         default=default,
         validator=EnumText(*values),
@@ -228,6 +142,7 @@ def _malformed(*values: str, default: str = "fail") -> ConfigKey:
 
 CONFLUENT = ConfigDef(
     [
+        *confluent_connection(),
         *_COMMON,
         _nulls(NullValues.FAIL),
         _malformed("ignore", "warn", "fail"),
@@ -237,11 +152,11 @@ CONFLUENT = ConfigDef(
             default=2000,
             validator=Range(1),
             importance=_medium,
-            group=_BULK,
+            group=REQUESTS,
             doc="The most documents of a request. Raise consumer.override.max.poll.records with it.",
         ),
-        _whole("bulk.size.bytes", 5 * 1024 * 1024, -1, _BULK, "The most bytes of a request; -1 is unlimited."),
-        _text(
+        whole("bulk.size.bytes", 5 * 1024 * 1024, -1, REQUESTS, "The most bytes of a request; -1 is unlimited."),
+        text(
             name=WRITE_METHOD,
             default="INSERT",
             validator=EnumText("INSERT", "UPSERT"),
@@ -249,21 +164,21 @@ CONFLUENT = ConfigDef(
             group=_DATA,
             doc="INSERT: a record replaces the whole document. UPSERT: it changes the document's fields that it has.",
         ),
-        _flag(
+        flag(
             name=AUTO_IDS,
             default=False,
             importance=_medium,
             group=_DATA,
             doc="Whether the server makes the ids. A request that is sent again then makes documents twice.",
         ),
-        _text(
+        text(
             name="external.version.header",
             default="",
             importance=_low,
             group=_DATA,
             doc="The header with a document's version, a whole number; by default the record's offset is the version.",
         ),
-        _text(
+        text(
             name=RESOURCE_USAGE,
             default="DISABLED",
             validator=EnumText("INDEX", "DATASTREAM", "ALIAS_INDEX", "ALIAS_DATASTREAM", "DISABLED"),
@@ -271,86 +186,52 @@ CONFLUENT = ConfigDef(
             group=_DATA,
             doc=f"What {RESOURCES} names: indexes, data streams, or aliases of them. DISABLED: topics name indexes.",
         ),
-        _list(
+        names(
             name=RESOURCES,
             default=[],
             importance=_medium,
             group=_DATA,
             doc="What topics are written to, as topic:name. It must exist.",
         ),
-        _list(
+        names(
             name="topic.index.map",
             default=[],
             importance=_low,
             group=_DATA,
             doc="Indexes of topics, as topic:index, in configs for old versions of the connector.",
         ),
-        _text(
+        text(
             name=STREAM_TYPE,
             default="none",
             importance=_low,
             group=_STREAM,
             doc="The first part of a data stream's name, such as logs or metrics; none: indexes are written.",
         ),
-        _text(name=STREAM_DATASET, default="", importance=_low, group=_STREAM, doc="The second part of a data stream's name."),
-        _text(
+        text(name=STREAM_DATASET, default="", importance=_low, group=_STREAM, doc="The second part of a data stream's name."),
+        text(
             name="data.stream.namespace",
             default=TOPIC_PLACEHOLDER,
             importance=_low,
             group=_STREAM,
             doc="The third part of a data stream's name; ${topic} is the topic.",
         ),
-        _list(
+        names(
             name="data.stream.timestamp.field",
             default=[],
             importance=_low,
             group=_STREAM,
             doc="Fields for @timestamp: the first that a value has. By default the record's time.",
         ),
-        _flag(
-            name="connection.compression",
-            default=False,
-            importance=_low,
-            group=_CONNECTION,
-            doc="Whether requests are compressed with gzip; the server needs http.compression.",
-        ),
-        _text(
-            name="proxy.host",
-            default="",
-            validator=Check(_check_host, "a host"),
-            importance=_low,
-            group=_CONNECTION,
-            doc="The HTTP proxy to connect by.",
-        ),
-        ConfigKey(
-            name="proxy.port",
-            type=Type.INT,
-            default=8080,
-            validator=Range(1, 65535),
-            importance=_low,
-            group=_CONNECTION,
-            doc="The proxy's port.",
-        ),
-        _text(name="proxy.username", default="", importance=_low, group=_CONNECTION, doc="The user at the proxy."),
-        _secret(name="proxy.password", importance=_low, group=_CONNECTION, doc="The password at the proxy."),
-        _text(
-            name=_SECURITY_PROTOCOL,
-            default="PLAINTEXT",
-            validator=EnumText("PLAINTEXT", "SSL"),
-            importance=_medium,
-            group=_SECURITY,
-            doc="SSL: URLs without a scheme are https, and the keys below elastic.https. are used.",
-        ),
-        *_tls_keys(_ELASTIC_TLS),
     ]
 )
 
 AIVEN = ConfigDef(
     [
+        *aiven_connection(),
         *_COMMON,
         _nulls(NullValues.IGNORE),
         _malformed("ignore", "warn", "report", "error", "fail", default="error"),
-        _text(
+        text(
             name="behavior.on.version.conflict",
             default="ignore",
             validator=EnumText("ignore", "warn", "report", "error", "fail"),
@@ -359,7 +240,7 @@ AIVEN = ConfigDef(
             doc="Accepted, and always as ignore: the server has this version of the document or a newer one, since the record "
             "was written before.",
         ),
-        _text(
+        text(
             name=INDEX_WRITE_METHOD,
             default="insert",
             validator=EnumText("insert", "upsert"),
@@ -367,7 +248,7 @@ AIVEN = ConfigDef(
             group=_DATA,
             doc="insert: a record replaces the whole document. upsert: it changes the document's fields that it has.",
         ),
-        _text(
+        text(
             name=ID_STRATEGY,
             default=Ids.OFFSET.value,
             validator=EnumText(*(each.value for each in Ids)),
@@ -376,7 +257,7 @@ AIVEN = ConfigDef(
             doc="The ids of topics whose keys are ignored. topic.partition.offset: the record's position. record.key: the key. "
             "none: the server makes one; a request that is sent again then makes documents twice.",
         ),
-        _text(
+        text(
             name=ROUTING,
             default="none",
             validator=EnumText("none", "key", "value"),
@@ -384,53 +265,49 @@ AIVEN = ConfigDef(
             group=_DATA,
             doc=f"What a document's shard is chosen by. none: its id. key: the record's key. value: what {ROUTING_PATH} names.",
         ),
-        _text(
+        text(
             name=ROUTING_PATH,
             default=None,
             importance=_low,
             group=_DATA,
             doc="The routing value in the record's value, as a JSON pointer such as /customer/id.",
         ),
-        _whole("bulk.max.operations.size", 1000, -1, _BULK, "The most documents of a request; -1 is unlimited."),
-        _whole(
-            "bulk.max.size", 5, -1, _BULK, "The most megabytes of a request, or its most bytes from 1048576 on; -1 is unlimited."
+        whole("bulk.max.operations.size", 1000, -1, REQUESTS, "The most documents of a request; -1 is unlimited."),
+        whole(
+            "bulk.max.size",
+            5,
+            -1,
+            REQUESTS,
+            "The most megabytes of a request, or its most bytes from 1048576 on; -1 is unlimited.",
         ),
-        _flag(
+        flag(
             name=STREAM_ENABLED,
             default=False,
             importance=_medium,
             group=_STREAM,
             doc="Whether data streams are written, not indexes.",
         ),
-        _text(
+        text(
             name="data.stream.prefix",
             default=None,
             importance=_medium,
             group=_STREAM,
             doc="What stands before the topic in a data stream's name, with a hyphen.",
         ),
-        _text(
+        text(
             name="data.stream.timestamp.field",
             default="@timestamp",
             importance=_medium,
             group=_STREAM,
             doc="The field for @timestamp; the record's time if a value has no such field.",
         ),
-        _text(
+        text(
             name="data.streams.existing.index.template.name",
             default=None,
             importance=_medium,
             group=_STREAM,
             doc="The index template of the data streams; it is made if there is none. By default one is made.",
         ),
-        _flag(
-            name="connection.trust.all.certificates",
-            default=False,
-            importance=_low,
-            group=_SECURITY,
-            doc="Whether any certificate of a server is trusted. Not for production.",
-        ),
-        *_tls_keys("connection."),
     ]
 )
 
@@ -438,15 +315,15 @@ AIVEN = ConfigDef(
 def confluent_options(config: Mapping[str, str]) -> SearchOptions:
     """Return the options of a config of Confluent's connector. Raises ConfigError."""
     values = CONFLUENT.parse(config)
-    _raise_first(confluent_conflicts(values, config), values)
+    raise_first(confluent_conflicts(values, config), values)
     ignored = Ids.NONE if values[AUTO_IDS] else Ids.OFFSET
     stream_type, usage = str(values[STREAM_TYPE]), str(values[RESOURCE_USAGE]).upper()
     stream = None
     if stream_type.lower() != "none":
         stream = DataStream(f"{stream_type.lower()}-{values[STREAM_DATASET]}-{values['data.stream.namespace']}")
     return SearchOptions(
-        server=_server(values, _ELASTIC_TLS, proxy=_proxy(values), compressed=bool(values["connection.compression"])),
-        limits=_limits(values, _number(values, "batch.size"), _number(values, "bulk.size.bytes")),
+        server=server_of(values),
+        limits=_limits(values, number(values, "batch.size"), number(values, "bulk.size.bytes")),
         ids=ignored if values[AUTO_IDS] or values[KEY_IGNORE] else Ids.KEY,
         ids_of_ignored_keys=ignored,
         upsert=str(values[WRITE_METHOD]).upper() == "UPSERT",
@@ -455,7 +332,7 @@ def confluent_options(config: Mapping[str, str]) -> SearchOptions:
         resources=dict(_pairs(RESOURCES, values)) if usage != "DISABLED" else {},
         resources_are_streams=usage.endswith("DATASTREAM"),
         stream=stream,
-        timestamp_fields=tuple(_items(values["data.stream.timestamp.field"])),
+        timestamp_fields=tuple(items(values["data.stream.timestamp.field"])),
         indexes=dict(_pairs("topic.index.map", values)),
         **_conversion(values),
     )
@@ -464,17 +341,17 @@ def confluent_options(config: Mapping[str, str]) -> SearchOptions:
 def aiven_options(config: Mapping[str, str]) -> SearchOptions:
     """Return the options of a config of Aiven's connector. Raises ConfigError."""
     values = AIVEN.parse(config)
-    _raise_first(aiven_conflicts(values, config), values)
+    raise_first(aiven_conflicts(values, config), values)
     ignored = Ids(str(values[ID_STRATEGY]).lower())
     malformed, routing = str(values[MALFORMED]).lower(), str(values[ROUTING]).lower()
     stream = None
     if values[STREAM_ENABLED]:
         prefix = values["data.stream.prefix"]
         name = f"{prefix}-{TOPIC_PLACEHOLDER}" if prefix else TOPIC_PLACEHOLDER
-        stream = DataStream(name, _shown(values["data.streams.existing.index.template.name"]), makes_template=True)
+        stream = DataStream(name, shown(values["data.streams.existing.index.template.name"]), makes_template=True)
     return SearchOptions(
-        server=_server(values, "connection.", trust_all=bool(values["connection.trust.all.certificates"])),
-        limits=_limits(values, _number(values, "bulk.max.operations.size"), _bytes(_number(values, "bulk.max.size"))),
+        server=server_of(values),
+        limits=_limits(values, number(values, "bulk.max.operations.size"), _bytes(number(values, "bulk.max.size"))),
         ids=ignored if values[KEY_IGNORE] else Ids.KEY,
         ids_of_ignored_keys=ignored,
         upsert=str(values[INDEX_WRITE_METHOD]).lower() == "upsert",
@@ -499,9 +376,9 @@ class _Conversion(TypedDict):
 def _conversion(values: Mapping[str, ConfigValue]) -> _Conversion:
     """Return the options of the keys that both connectors have."""
     return {
-        "topics_without_keys": frozenset(_items(values["topic.key.ignore"])),
+        "topics_without_keys": frozenset(items(values["topic.key.ignore"])),
         "schemas": not values["schema.ignore"],
-        "topics_without_schemas": frozenset(_items(values["topic.schema.ignore"])),
+        "topics_without_schemas": frozenset(items(values["topic.schema.ignore"])),
         "compact_maps": bool(values["compact.map.entries"]),
         "replace_nulls": bool(values[REPLACE_NULLS]),
         "nulls": NullValues(str(values[NULL_VALUES]).lower()),
@@ -510,20 +387,6 @@ def _conversion(values: Mapping[str, ConfigValue]) -> _Conversion:
 
 
 _NO_DELETES = "a data stream takes new documents only: set ignore or fail"
-
-
-def _connection_problems(values: Mapping[str, ConfigValue]) -> dict[str, str]:
-    problems: dict[str, str] = {}
-    stores = [
-        name for name in values if name.startswith(_ELASTIC_TLS) and name.endswith((".location", ".password")) and values[name]
-    ]
-    if stores and str(values[_SECURITY_PROTOCOL]).upper() != "SSL":
-        problems[_SECURITY_PROTOCOL] = f"must be SSL, since {stores[0]} is set"
-    if values["proxy.username"] and not values["proxy.host"]:
-        problems["proxy.host"] = "is missing, but proxy.username is set"
-    if (values["proxy.password"] is None) != (not values["proxy.username"]):
-        problems["proxy.password"] = "and proxy.username are a login together: set both, or neither"
-    return problems
 
 
 def _resource_problems(values: Mapping[str, ConfigValue], config: Mapping[str, str]) -> dict[str, str]:
@@ -547,10 +410,7 @@ def _resource_problems(values: Mapping[str, ConfigValue], config: Mapping[str, s
 
 def confluent_conflicts(values: Mapping[str, ConfigValue], config: Mapping[str, str]) -> dict[str, str]:
     """Return the errors of keys of Confluent's connector that conflict, by the key to change."""
-    problems = {**_login_problem(values), **_connection_problems(values), **_resource_problems(values, config)}
-    for name in config:
-        if name.startswith(_KERBEROS):
-            problems[USER] = f"Kerberos is not supported. Remove {name}, and use {USER} and {PASSWORD}"
+    problems = {**connection_problems(values, config), **_resource_problems(values, config)}
     upsert = str(values[WRITE_METHOD]).upper() == "UPSERT"
     usage, stream = str(values[RESOURCE_USAGE]).upper(), str(values[STREAM_TYPE]).lower() != "none"
     streams, nulls = stream or usage.endswith("DATASTREAM"), str(values[NULL_VALUES]).lower()
@@ -567,9 +427,9 @@ def confluent_conflicts(values: Mapping[str, ConfigValue], config: Mapping[str, 
     return problems
 
 
-def aiven_conflicts(values: Mapping[str, ConfigValue], _config: Mapping[str, str]) -> dict[str, str]:
+def aiven_conflicts(values: Mapping[str, ConfigValue], config: Mapping[str, str]) -> dict[str, str]:
     """Return the errors of keys of Aiven's connector that conflict, by the key to change."""
-    problems = _login_problem(values)
+    problems = connection_problems(values, config)
     upsert = str(values[INDEX_WRITE_METHOD]).lower() == "upsert"
     if values[STREAM_ENABLED] and str(values[NULL_VALUES]).lower() == NullValues.DELETE.value:
         problems[NULL_VALUES] = _NO_DELETES
@@ -590,51 +450,13 @@ def aiven_conflicts(values: Mapping[str, ConfigValue], _config: Mapping[str, str
     return problems
 
 
-def _raise_first(problems: Mapping[str, str], values: Mapping[str, ConfigValue]) -> None:
-    for name, message in problems.items():
-        raise ConfigError(name, values[name], message)
-
-
-def _login_problem(values: Mapping[str, ConfigValue]) -> dict[str, str]:
-    if (values[USER] is None) == (values[PASSWORD] is None):
-        return {}
-    return {USER if values[USER] is None else PASSWORD: f"{USER} and {PASSWORD} are a login together: set both, or neither"}
-
-
-def _server(values: Mapping[str, ConfigValue], prefix: str, *, trust_all: bool = False, **options: object) -> Server:
-    tls = {name.removeprefix(prefix): _shown(value) for name, value in values.items() if name.startswith(f"{prefix}ssl.")}
-    secure = str(values.get(_SECURITY_PROTOCOL, "")).upper() == "SSL"
-    if _SECURITY_PROTOCOL in values and not secure:
-        tls = {}
-    urls = [_with_scheme(url, "https" if secure else "http").rstrip("/") for url in _items(values[URL])]
-    return Server(
-        tuple(urls),
-        _shown(values[USER]),
-        _shown(values[PASSWORD]),
-        _number(values, "connection.timeout.ms") / 1000,
-        _number(values, "read.timeout.ms") / 1000,
-        tls=Tls(tls, prefix, trust_all),
-        **options,  # type: ignore[arg-type]
-    )
-
-
-def _proxy(values: Mapping[str, ConfigValue]) -> str | None:
-    if not values["proxy.host"]:
-        return None
-    login, user = "", str(values["proxy.username"])
-    if user:
-        login = f"{quote(user, safe='')}:{quote(_shown(values['proxy.password']) or '', safe='')}@"
-    host = str(values["proxy.host"])
-    return f"http://{login}{f'[{host}]' if ':' in host else host}:{values['proxy.port']}"
-
-
 def _limits(values: Mapping[str, ConfigValue], records: int, size: int) -> BatchLimits:
-    unreachable = _number(values, UNREACHABLE_MS)
+    unreachable = number(values, UNREACHABLE_MS)
     return BatchLimits(
         records=records if records > 0 else 10_000,
         size=size if size > 0 else None,
-        retries=_number(values, "max.retries"),
-        backoff=max(_number(values, "retry.backoff.ms") / 1000, _LEAST_PAUSE),
+        retries=number(values, "max.retries"),
+        backoff=max(number(values, "retry.backoff.ms") / 1000, _LEAST_PAUSE),
         unreachable=None if unreachable < 0 else unreachable / 1000,
     )
 
@@ -646,25 +468,9 @@ def _bytes(number: int) -> int:
 
 def _pairs(name: str, values: Mapping[str, ConfigValue]) -> list[tuple[str, str]]:
     pairs = []
-    for each in _items(values[name]):
+    for each in items(values[name]):
         topic, colon, target = each.rpartition(":")
         if not (topic.strip() and colon and target.strip()):
             raise ConfigError(name, each, "must be topic:name")
         pairs.append((topic.strip(), target.strip()))
     return pairs
-
-
-def _items(value: ConfigValue) -> list[str]:
-    return value if isinstance(value, list) else []
-
-
-def _number(values: Mapping[str, ConfigValue], name: str) -> int:
-    value = values[name]
-    assert isinstance(value, int)  # noqa: S101 (parsed as such)
-    return value
-
-
-def _shown(value: ConfigValue) -> str | None:
-    if value is None:
-        return None
-    return value.value if isinstance(value, Password) else str(value)

@@ -2,31 +2,25 @@
 
 from __future__ import annotations
 
-import abc
-import logging
 from collections.abc import Mapping, Sequence
-from contextlib import closing
 from typing import ClassVar
 
 from sluiceway.api import SinkConnector, SinkRecord
-from sluiceway.config.definition import ConfigDef, ConfigValue, ValidatedValue
-from sluiceway.connectors.search.client import FORBIDDEN, UNAUTHORIZED, RefusedError, SearchClient
-from sluiceway.connectors.search.config import (
+from sluiceway.config.definition import ConfigDef, ConfigValue
+from sluiceway.connectors.search.connection import Server
+from sluiceway.connectors.search.sink.config import (
     AIVEN,
     CONFLUENT,
-    PASSWORD,
-    USER,
     aiven_conflicts,
     aiven_options,
     confluent_conflicts,
     confluent_options,
 )
-from sluiceway.connectors.search.documents import Documents
-from sluiceway.connectors.search.options import URL, SearchOptions
-from sluiceway.connectors.search.task import SearchSinkTask
-from sluiceway.errors import ConfigError, DataError
-
-log = logging.getLogger(__name__)
+from sluiceway.connectors.search.sink.documents import Documents
+from sluiceway.connectors.search.sink.options import SearchOptions
+from sluiceway.connectors.search.sink.task import SearchSinkTask
+from sluiceway.connectors.search.validation import SearchConnector
+from sluiceway.errors import DataError
 
 
 class ElasticsearchSinkTask(SearchSinkTask):
@@ -45,7 +39,7 @@ class OpenSearchSinkTask(SearchSinkTask):
         return aiven_options(config)
 
 
-class SearchSinkConnector(SinkConnector):
+class SearchSinkConnector(SearchConnector, SinkConnector):
     """Base of both connectors, which differ in their keys."""
 
     task_class: ClassVar[type[SearchSinkTask]]
@@ -56,40 +50,8 @@ class SearchSinkConnector(SinkConnector):
         return cls.task_class.options(config)
 
     @classmethod
-    @abc.abstractmethod
-    def conflicts(cls, values: Mapping[str, ConfigValue], config: Mapping[str, str]) -> dict[str, str]:
-        """Return the errors of keys that conflict, by the key to change."""
-
-    @classmethod
-    def validate(cls, config: Mapping[str, str]) -> dict[str, ValidatedValue]:
-        """Check the keys and the login. A server that cannot be reached is no error, because tasks wait for it."""
-        found = cls.check(config)
-        if any(each.errors for each in found.values()):
-            return found
-        try:
-            with closing(SearchClient(cls.options(config).server)) as client:
-                client.about()
-        except OSError as error:
-            log.warning("%s", error)
-        except RefusedError as error:
-            if error.status == FORBIDDEN:  # who may write need not have the right to ask for the server's version
-                return found
-            for key in (USER, PASSWORD) if error.status == UNAUTHORIZED else (URL,):
-                found[key].errors.append(str(error))
-        except ConfigError as error:  # of a trust or key store
-            found[URL].errors.append(str(error))
-        return found
-
-    @classmethod
-    def check(cls, config: Mapping[str, str]) -> dict[str, ValidatedValue]:
-        definition = cls.config_def()
-        found = definition.validate(config)
-        if any(found[key.name].errors for key in definition):
-            return found
-        values = {key.name: found[key.name].value for key in definition}
-        for name, message in cls.conflicts(values, config).items():
-            found[name].errors.append(str(ConfigError(name, values[name], message)))
-        return found
+    def server(cls, config: Mapping[str, str]) -> Server:
+        return cls.options(config).server
 
     @classmethod
     def preview(cls, config: Mapping[str, str], records: Sequence[SinkRecord]) -> Sequence[str]:

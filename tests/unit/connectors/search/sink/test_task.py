@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from sluiceway.api import SinkRecord
-from sluiceway.connectors.search import ElasticsearchSinkConnector, OpenSearchSinkConnector
+from sluiceway.connectors.search.sink import ElasticsearchSinkConnector, OpenSearchSinkConnector
 from sluiceway.errors import ConfigError, ConnectError, RetriableError
 from sluiceway.runtime.memory import MemorySinkContext
 from support.eventually import LIMIT

@@ -10,7 +10,7 @@ import orjson
 
 from sluiceway.api import Converter, SinkRecord
 from sluiceway.connectors.null_values import REPLACE_NULLS
-from sluiceway.connectors.search.options import Ids, NullValues, SearchOptions
+from sluiceway.connectors.search.sink.options import Ids, NullValues, SearchOptions
 from sluiceway.data import Schema, Struct, Type, java_text, millis_of
 from sluiceway.data.logical import DATE, DECIMAL, TIME, TIMESTAMP, timestamp_schema
 from sluiceway.discovery import converter_class

@@ -1,0 +1,54 @@
+"""Runs a search source's task, with exactly-once delivery to Kafka, in a process of its own that a test can kill."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+
+from sluiceway.config.worker import WorkerConfig
+from sluiceway.connectors.search.source.connector import SearchSourceConnector
+from sluiceway.runtime.memory import MemoryConnectorContext
+from sluiceway.storage.factory import open_source_offsets
+from support.engine import RunningTask
+from support.processes import fresh_processes
+
+
+def task_config(kind: type[SearchSourceConnector], config: Mapping[str, str]) -> dict[str, str]:
+    """Return the config of the only task, as the connector makes it."""
+    connector = kind()
+    connector.initialize(MemoryConnectorContext())
+    connector.start(config)
+    try:
+        [made] = connector.task_configs(1)
+        return dict(made)
+    finally:
+        connector.stop()
+
+
+def run_task(config: dict[str, str], worker: dict[str, str]) -> None:
+    """Run a task until it ends; the entry point of ``SourceProcess``."""
+    store = open_source_offsets(WorkerConfig.of(worker), config)
+    store.start()
+    with RunningTask(config, worker, store=store) as task:
+        result = task.join(within=3600)
+        print(result.trace or "", file=sys.stderr, flush=True)
+        sys.exit(1 if result.failed else 0)
+
+
+class SourceProcess:
+    """A task in a process of its own. Leaving the context kills it if it still runs."""
+
+    def __init__(self, config: Mapping[str, str], worker: Mapping[str, str]) -> None:
+        self._process = fresh_processes().Process(target=run_task, args=(dict(config), dict(worker)), daemon=True)
+
+    def __enter__(self) -> SourceProcess:
+        self._process.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._process.kill()
+        self._process.join()
+
+    @property
+    def alive(self) -> bool:
+        return self._process.is_alive()
