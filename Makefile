@@ -7,7 +7,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .PHONY: help demo demo-hdfs down test check proof lint style types imports site format docs test-airflow test-clusters build-kubernetes test-kubernetes
-.PHONY: faults bench bench-airflow bench-frames bench-many bench-scaling clean test-columns test-frames bench-rest bench-rest-versions bench-migrate
+.PHONY: faults bench bench-airflow bench-frames bench-many bench-observability bench-scaling clean test-columns test-frames bench-rest bench-rest-versions bench-migrate
 .PHONY: test-docs test-executors test-preview test-security test-security-cases test-stores test-plugins test-plugins-cdc test-plugins-kills bench-plugins test-cdc test-page
 .PHONY: test-matrix test-airflow-versions test-own-airflow bench-metrics test-lineage test-metrics test-cdc-keys test-cdc-kills bench-cdc screenshots mutants mutants-map
 
@@ -221,6 +221,9 @@ bench-airflow: $(VENV)/.ready  ## seconds of a start, a pause, a resume, a sched
 	$(BIN)/python tests/benchmarks/bench_airflow_start.py
 	$(BIN)/python tests/benchmarks/bench_airflow_many.py
 	$(BIN)/python tests/benchmarks/bench_airflow_parse.py
+
+bench-observability: $(VENV)/.ready  ## processor time of a task that scrapes 5,000 series each second (SERIES=5000)
+	$(BIN)/python tests/benchmarks/bench_observability.py --series $${SERIES:-5000}
 
 bench-many: $(VENV)/.ready  ## 1, 10, 50 and 200 small connectors in one application beside Kafka Connect: memory, starts, latency
 	$(BIN)/python tests/benchmarks/bench_many.py

@@ -10,6 +10,7 @@
 ``example_topics_to_database``    upserts and deletes from topics into tables, until the DAG is paused
 ``example_changes_to_topics``     the changes of a PostgreSQL database to topics, until the DAG is paused
 ``example_changes_to_table``      tables of another database kept in step with a PostgreSQL database's
+``example_application_metrics``   the metrics of applications scraped into a topic, until the DAG is paused
 ``example_watch_progress``        callbacks and a deadline alert for a connector that makes no progress
 ``example_nightly_changes``       each night the changes of a MariaDB database since the night before
 ================================  ===========================================================================

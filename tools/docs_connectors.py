@@ -161,6 +161,13 @@ EXAMPLES: dict[str, dict[str, str]] = {
         "format": "parquet",
         "option.path": "/data/orders",
     },
+    "PrometheusSource": {
+        "connector.class": "PrometheusSource",
+        "topic": "app-metrics",
+        "targets": "shop:8000,stock:8000",
+        "scrape.interval.ms": "15000",
+        "labels.env": "production",
+    },
     "SparkSource": {"connector.class": "SparkSource", "topic": "orders", "format": "parquet", "option.path": "/data/orders"},
     "TextSink": {"connector.class": "TextSink", **_FILES},
     "VerifiableSinkConnector": {"connector.class": "VerifiableSink", "topics": "orders"},

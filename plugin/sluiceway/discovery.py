@@ -76,6 +76,7 @@ _BUILT_IN = {
         "IcebergCompaction": "sluiceway.connectors.iceberg:IcebergCompactionConnector",
         "IcebergSink": "sluiceway.connectors.iceberg:IcebergSinkConnector",
         "IcebergSource": "sluiceway.connectors.iceberg:IcebergSourceConnector",
+        "PrometheusSource": "sluiceway.connectors.observability:PrometheusSourceConnector",
         "PostgresConnector": "sluiceway.connectors.cdc.postgres.connector:PostgresConnector",
         "JdbcSink": "sluiceway.connectors.jdbc.sink:JdbcSinkConnector",
         "JdbcSource": "sluiceway.connectors.jdbc.source:JdbcSourceConnector",

@@ -121,9 +121,7 @@ def _end(consumer: Consumer, topic: str) -> int:
 
 
 def _report(found: dict[str, list[Run]], records: int) -> None:
-    print(
-        f"\n{records:,} records, medians {'records/s':>12} {'CPU us/record':>14} {'rate':>8} {'CPU':>8} (times better than the peer)"
-    )
+    print(f"\n{records:,} records, medians {'records/s':>12} {'CPU us/record':>14}  times better than the peer: rate, CPU")
     for kind, runs in found.items():
         rate = statistics.median(records / run.seconds for run in runs)
         cost = statistics.median(run.cpu / records * 1e6 for run in runs)

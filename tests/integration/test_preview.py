@@ -23,6 +23,7 @@ from support.database import HOST, POSTGRESQL, SQLITE, DatabaseForTest
 from support.eventually import LIMIT
 from support.gcs_server import gcs_server
 from support.kafka import Kafka
+from support.metric_targets import Answer, answering
 from support.preview_connectors import SINK
 from support.s3_server import s3_server
 from support.search import SearchServer
@@ -169,6 +170,11 @@ def indexed(lab: Lab) -> dict[str, str]:
     return {"connection.url": server.url, "index": index}
 
 
+def prometheus(lab: Lab) -> dict[str, str]:
+    address = lab.request.getfixturevalue("metric_target")
+    return {"topic": "metrics", "targets": address, "scrape.interval.ms": "1000", "scrape.timeout.ms": "1000"}
+
+
 def local_files(lab: Lab) -> Config:
     return {"path": str(lab.folder / "out"), "flush.size": "3"}
 
@@ -233,6 +239,7 @@ CASES: Mapping[str, Case] = {
     "OrcSink": Case(local_files, target="+0+0000000000+0000000000"),
     "ParquetSink": Case(local_files, target="+0+0000000000+0000000000"),
     "PostgresConnector": Case(postgres, 1, not_started="replication slot"),
+    "PrometheusSource": Case(prometheus),
     "S3Sink": Case(S3, target='{"id":1,"name":"n1"}'),
     "SparkSink": Case(lambda lab: {"format": "parquet", "path": str(lab.folder / "out")}),
     "SparkSource": Case(lambda lab: {"format": "parquet", "path": str(lab.folder), "topic": "t"}, 0, not_started="Spark driver"),
@@ -247,6 +254,12 @@ CASES: Mapping[str, Case] = {
 def search() -> Iterator[SearchServer]:
     with SearchServer() as server:
         yield server
+
+
+@pytest.fixture
+def metric_target() -> Iterator[str]:
+    with answering(lambda _request: Answer("a 1\n")) as address:
+        yield address
 
 
 @pytest.fixture

@@ -40,6 +40,7 @@ _OPEN = (
     *("option.", "iceberg.", "delta.", "source.", "target.", "offset-syncs."),
     *("column.mask.", "column.truncate.", "database.", "driver.", "schema.history.internal.", "signal.consumer."),
     "snapshot.select.statement.overrides.",
+    "labels.",
     *("confluent.license", "confluent.topic"),  # of Confluent's licenses, which nothing here needs
 )
 # A validation lists the keys that a converter, transform, or predicate defines. It may read others below its prefix.

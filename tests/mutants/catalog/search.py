@@ -155,7 +155,7 @@ MUTANTS = (
     ),
     Mutant(
         "search-trust",
-        "connectors/search/client.py",
+        "connectors/https.py",
         "    elif (tls.keys.get(",
         "    elif True or (tls.keys.get(",
         "A certificate of any host is trusted.",

@@ -72,6 +72,7 @@ CONFIGS: Mapping[str, Mapping[str, str]] = {
     **dict.fromkeys(("ElasticsearchSink", "OpenSearchSink"), _SEARCH),
     **dict.fromkeys(("ElasticsearchSource", "OpenSearchSource"), _INDEX),
     "MirrorSource": _MIRROR,
+    "PrometheusSource": {"topic": "t", "targets": "127.0.0.1:1", "file.sd.files": "{}/targets.json"},
     "MockSource": {},
     "MockSink": {},
     "VerifiableSource": {"topic": "t"},

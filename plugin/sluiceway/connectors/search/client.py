@@ -13,9 +13,9 @@ import httpx
 import orjson
 
 from sluiceway import __version__
-from sluiceway.connectors.search.connection import URL, Server, Tls
+from sluiceway.connectors.https import tls_context
+from sluiceway.connectors.search.connection import URL, Server
 from sluiceway.errors import ConfigError, ConnectError, DataError, shortened
-from sluiceway.java.keystores import load_identity, private_identity, read_store, store_type, trust_store
 
 _TOO_MANY, _SERVER_ERROR, _NOT_READY = 429, 500, frozenset((502, 503, 504))
 UNAUTHORIZED, FORBIDDEN = 401, 403
@@ -203,39 +203,6 @@ class SearchClient:
         if answer.status_code == FORBIDDEN and kind in ("", "security_exception"):
             return f"{told}. The user of connection.username needs {self.rights}."
         return told
-
-
-def tls_context(tls: Tls) -> ssl.SSLContext:
-    """Return the context of https connections; trust and key stores may be PEM, JKS, or PKCS12. Raises ConfigError."""
-    keys = {name: value for name, value in tls.keys.items() if value}
-    location, pem = keys.get("ssl.truststore.location"), None
-    if location is not None:
-        pem = trust_store(location, keys.get("ssl.truststore.password"), tls.prefix)
-    try:
-        context = ssl.create_default_context(cadata=pem)  # None: the system's
-    except ssl.SSLError as error:
-        raise ConfigError(f"{tls.prefix}ssl.truststore.location", location, f"No certificate can be read: {error}") from error
-    if tls.trust_all:
-        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-    elif (tls.keys.get("ssl.endpoint.identification.algorithm", "https") or "").lower() != "https":
-        context.check_hostname = False
-    if "ssl.keystore.location" in keys:
-        _load_identity(context, keys, tls.prefix)
-    return context
-
-
-def _load_identity(context: ssl.SSLContext, keys: dict[str, str], prefix: str) -> None:
-    location, password = keys["ssl.keystore.location"], keys.get("ssl.key.password")
-    content = read_store(location, f"{prefix}ssl.keystore.location")
-    if store_type(content) == "PEM":
-        pem = content.decode("utf-8", "replace")
-    else:
-        identity = private_identity(content, keys.get("ssl.keystore.password"), password, location, prefix)
-        pem, password = f"{identity.key}{identity.chain}", None
-    try:
-        load_identity(context, pem, password)
-    except (ssl.SSLError, ValueError) as error:
-        raise ConfigError(f"{prefix}ssl.keystore.location", location, f"The key cannot be used: {error}") from error
 
 
 def _item(result: dict[str, Any]) -> tuple[int, str, str]:

@@ -14,6 +14,7 @@ from sluiceway.api.outage import UNREACHABLE_MS
 from sluiceway.config.definition import ConfigKey, ConfigValue, Importance, Type
 from sluiceway.config.password import Password
 from sluiceway.config.validators import Check, EnumText, Range
+from sluiceway.connectors.https import Tls, tls_keys
 from sluiceway.errors import ConfigError
 
 URL = "connection.url"
@@ -33,15 +34,6 @@ flag = functools.partial(ConfigKey, type=Type.BOOLEAN)
 names = functools.partial(ConfigKey, type=Type.LIST)
 _secret = functools.partial(ConfigKey, type=Type.PASSWORD, default=None)
 _high, _medium, _low = Importance.HIGH, Importance.MEDIUM, Importance.LOW
-
-
-@dataclass(frozen=True, slots=True)
-class Tls:
-    """Trust and key stores of https connections, by the keys below a prefix, such as ``ssl.truststore.location``."""
-
-    keys: Mapping[str, str | None] = field(repr=False, default_factory=dict)
-    prefix: str = ""
-    trust_all: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,29 +92,6 @@ def _with_scheme(url: str, scheme: str = "http") -> str:
 def _check_host(name: str, value: ConfigValue) -> None:
     if any(each in str(value) for each in "/@?#"):
         raise ConfigError(name, None, "must be the name or the address of a host, without a scheme or a login")
-
-
-def _tls_keys(prefix: str) -> list[ConfigKey]:
-    """Return the keys of stores below a prefix."""
-    key, trust = f"{prefix}ssl.keystore.", f"{prefix}ssl.truststore."
-    options = functools.partial(text, default=None, importance=_medium, group=SECURITY)
-    secret = functools.partial(_secret, importance=_medium, group=SECURITY)
-    return [
-        options(name=f"{trust}location", doc="A file of trusted certificates: PEM, JKS, or PKCS12. By default the system's."),
-        secret(name=f"{trust}password", doc="The password of the trust store."),
-        options(name=f"{trust}type", doc="The trust store's type; it is known by its content.", internal=True),
-        options(name=f"{key}location", doc="A file of the client's key and certificate: PEM, JKS, or PKCS12."),
-        secret(name=f"{key}password", doc="The password of the key store."),
-        options(name=f"{key}type", doc="The key store's type; it is known by its content.", internal=True),
-        secret(name=f"{prefix}ssl.key.password", doc="The password of the key in the key store; by default that of the store."),
-        text(
-            name=f"{prefix}ssl.endpoint.identification.algorithm",
-            default="https",
-            importance=_low,
-            group=SECURITY,
-            doc="https: the server's certificate must be of its host. Empty: it may be of another one.",
-        ),
-    ]
 
 
 def _common(read_timeout: int) -> list[ConfigKey]:
@@ -191,7 +160,7 @@ def confluent_connection(read_timeout: int = 3000) -> list[ConfigKey]:
             group=SECURITY,
             doc="SSL: URLs without a scheme are https, and the keys below elastic.https. are used.",
         ),
-        *_tls_keys(_ELASTIC_TLS),
+        *tls_keys(_ELASTIC_TLS, SECURITY),
     ]
 
 
@@ -206,7 +175,7 @@ def aiven_connection(read_timeout: int = 3000) -> list[ConfigKey]:
             group=SECURITY,
             doc="Whether any certificate of a server is trusted. Not for production.",
         ),
-        *_tls_keys(_AIVEN_TLS),
+        *tls_keys(_AIVEN_TLS, SECURITY),
     ]
 
 

@@ -42,6 +42,7 @@ _SYSTEMS = {
     "Orc": _FILES,
     "Parquet": _FILES,
     "Postgres": "PostgreSQL",
+    "Prometheus": "Prometheus",
     "S3": "Amazon S3",
     "Schema": _TEST_DATA,
     "Spark": "Apache Spark",

@@ -1,0 +1,78 @@
+"""Trust and key stores of connectors that speak https: their keys, and the context of connections."""
+
+from __future__ import annotations
+
+import functools
+import ssl
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from sluiceway.config.definition import ConfigKey, Importance, Type
+from sluiceway.errors import ConfigError
+from sluiceway.java.keystores import load_identity, private_identity, read_store, store_type, trust_store
+
+
+@dataclass(frozen=True, slots=True)
+class Tls:
+    """Trust and key stores of https connections, by the keys below a prefix, such as ``ssl.truststore.location``."""
+
+    keys: Mapping[str, str | None] = field(repr=False, default_factory=dict)
+    prefix: str = ""
+    trust_all: bool = False
+
+
+def tls_keys(prefix: str, group: str = "Security") -> list[ConfigKey]:
+    """Return the keys of trust and key stores below a prefix."""
+    key, trust = f"{prefix}ssl.keystore.", f"{prefix}ssl.truststore."
+    options = functools.partial(ConfigKey, type=Type.STRING, default=None, importance=Importance.MEDIUM, group=group)
+    secret = functools.partial(ConfigKey, type=Type.PASSWORD, default=None, importance=Importance.MEDIUM, group=group)
+    return [
+        options(name=f"{trust}location", doc="A file of trusted certificates: PEM, JKS, or PKCS12. By default the system's."),
+        secret(name=f"{trust}password", doc="The password of the trust store."),
+        options(name=f"{trust}type", doc="The trust store's type; it is known by its content.", internal=True),
+        options(name=f"{key}location", doc="A file of the client's key and certificate: PEM, JKS, or PKCS12."),
+        secret(name=f"{key}password", doc="The password of the key store."),
+        options(name=f"{key}type", doc="The key store's type; it is known by its content.", internal=True),
+        secret(name=f"{prefix}ssl.key.password", doc="The password of the key in the key store; by default that of the store."),
+        ConfigKey(
+            type=Type.STRING,
+            name=f"{prefix}ssl.endpoint.identification.algorithm",
+            default="https",
+            importance=Importance.LOW,
+            group=group,
+            doc="https: the server's certificate must be of its host. Empty: it may be of another one.",
+        ),
+    ]
+
+
+def tls_context(tls: Tls) -> ssl.SSLContext:
+    """Return the context of https connections; trust and key stores may be PEM, JKS, or PKCS12. Raises ConfigError."""
+    keys = {name: value for name, value in tls.keys.items() if value}
+    location, pem = keys.get("ssl.truststore.location"), None
+    if location is not None:
+        pem = trust_store(location, keys.get("ssl.truststore.password"), tls.prefix)
+    try:
+        context = ssl.create_default_context(cadata=pem)  # None: the system's
+    except ssl.SSLError as error:
+        raise ConfigError(f"{tls.prefix}ssl.truststore.location", location, f"No certificate can be read: {error}") from error
+    if tls.trust_all:
+        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    elif (tls.keys.get("ssl.endpoint.identification.algorithm", "https") or "").lower() != "https":
+        context.check_hostname = False
+    if "ssl.keystore.location" in keys:
+        _load_identity(context, keys, tls.prefix)
+    return context
+
+
+def _load_identity(context: ssl.SSLContext, keys: dict[str, str], prefix: str) -> None:
+    location, password = keys["ssl.keystore.location"], keys.get("ssl.key.password")
+    content = read_store(location, f"{prefix}ssl.keystore.location")
+    if store_type(content) == "PEM":
+        pem = content.decode("utf-8", "replace")
+    else:
+        identity = private_identity(content, keys.get("ssl.keystore.password"), password, location, prefix)
+        pem, password = f"{identity.key}{identity.chain}", None
+    try:
+        load_identity(context, pem, password)
+    except (ssl.SSLError, ValueError) as error:
+        raise ConfigError(f"{prefix}ssl.keystore.location", location, f"The key cannot be used: {error}") from error
