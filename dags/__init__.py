@@ -3,6 +3,7 @@
 ================================  ===========================================================================
 ``example_file_to_file``          a source and a sink that run until the DAG is paused
 ``example_landing_to_files``      each day's landed file through a topic to a file of that day
+``example_files_to_topic``        delivered CSV files into a topic, and then to another folder
 ``example_sensor_gate``           a pipeline that waits until a topic has new records
 ``example_beside_generated``      runs the generated DAG of a connector as one of its steps
 ``example_database_to_topics``    the new rows of all tables of a database to topics, every night

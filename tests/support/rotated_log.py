@@ -144,7 +144,7 @@ class RotatedLog:
         """As gzip does, which keeps the time of modification."""
         status = plain.stat()
         target = plain.with_name(f"{plain.name}.gz")
-        target.write_bytes(gzip.compress(plain.read_bytes(), 1))
+        target.write_bytes(gzip.compress(plain.read_bytes(), 1, mtime=int(status.st_mtime)))
         os.utime(target, ns=(status.st_atime_ns, status.st_mtime_ns))
         plain.unlink()
 

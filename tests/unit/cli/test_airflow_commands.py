@@ -112,6 +112,7 @@ def test_every_verb_but_those_that_start_and_end_things_is_there() -> None:
         "contexts",
         "completion",
         "migrate",
+        "new",
         # They read Kafka, not the REST API, with a worker file.
         "topics",
         "read",

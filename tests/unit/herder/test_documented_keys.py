@@ -22,6 +22,7 @@ WORKER = WorkerConfig.of({"group.id": "g", "offset.storage.file.filename": "offs
 SINK = {"name": "c", "connector.class": "VerifiableSink", "topics": "t", "tasks.max": "1"}
 MICRO_BATCH = {"airflow.mode": "micro-batch"}
 PREFIXES = (
+    "labels.",
     *("source.cluster.", "target.cluster."),
     *("transforms.", "predicates.", "producer.", "consumer.", "admin.", "spark.", "option.", "topic.creation."),
     *("iceberg.catalog.", "iceberg.table.", "delta.storage.", "delta.table.", "value.converter.", "key.converter."),

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import errno
+import filecmp
 import os
 import shutil
 import zlib
 from pathlib import Path
+
+_NO_LINKS = (errno.EXDEV, errno.EPERM, errno.ENOTSUP)
+"""Errors of file systems that cannot give a file a second name, or not there."""
 
 
 def delete(path: str) -> None:
@@ -26,6 +30,8 @@ def move(path: str, folder: str, below: str) -> str:
     source = Path(path)
     target = Path(folder, os.path.relpath(path, below))
     target.parent.mkdir(parents=True, exist_ok=True)
+    if target.parent.samefile(source.parent):
+        raise OSError(errno.EINVAL, "it is in that folder already", path)
     try:
         modified = source.stat().st_mtime_ns
     except FileNotFoundError:
@@ -40,20 +46,20 @@ def move(path: str, folder: str, below: str) -> str:
 
 def _link(source: Path, target: Path) -> bool:
     """Give a file another name, on another file system by a copy. Return False if another file has that name."""
+    if target.exists():
+        return target.samefile(source) or _same_content(source, target)  # a crash came before the deletion
     try:
         os.link(source, target)  # unlike a rename, it fails if there is a file
     except FileExistsError:
-        return target.samefile(source)  # a crash came before the deletion
+        return False
     except OSError as error:
-        if error.errno not in (errno.EXDEV, errno.EPERM, errno.ENOTSUP):
+        if error.errno not in _NO_LINKS:
             raise
         return _copy(source, target)
     return True
 
 
 def _copy(source: Path, target: Path) -> bool:
-    if target.exists():
-        return _same_content(source, target)
     temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
     try:
         shutil.copy2(source, temporary)
@@ -63,13 +69,15 @@ def _copy(source: Path, target: Path) -> bool:
             os.link(temporary, target)
         except FileExistsError:
             return False
+        except OSError as error:
+            if error.errno not in _NO_LINKS:
+                raise
+            temporary.rename(target)  # nothing had the name just now
     finally:
         temporary.unlink(missing_ok=True)
     return True
 
 
 def _same_content(source: Path, target: Path) -> bool:
-    """Return whether a target is this file's copy, whose source was not deleted because of a crash."""
-    import filecmp
-
+    """Return whether a target is this file's copy."""
     return source.stat().st_mtime_ns == target.stat().st_mtime_ns and filecmp.cmp(source, target, shallow=False)

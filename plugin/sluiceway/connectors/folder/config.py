@@ -72,6 +72,8 @@ def _check_paths(name: str, value: ConfigValue) -> None:
             raise ConfigError(
                 name, path, "must be on a file system that the tasks have mounted; SparkSource reads other storages"
             )
+        if "\0" in path:
+            raise ConfigError(name, None, "must not have NUL characters")
         if not path.startswith("/"):
             raise ConfigError(name, path, "must be absolute, because tasks run in other folders")
         if ".." in PurePosixPath(path).parts:
@@ -83,9 +85,9 @@ def _check_paths(name: str, value: ConfigValue) -> None:
 def _check_encoding(name: str, value: ConfigValue) -> None:
     try:
         same = all(bytes([code]).decode(str(value)) == chr(code) for code in range(128))
-    except (LookupError, UnicodeDecodeError):
+    except (LookupError, UnicodeError):
         same = False
-    if not same:
+    if not same or codecs.lookup(str(value)).name in _NO_TEXT:
         raise ConfigError(name, value, "must be an encoding with ASCII characters as single bytes, such as utf-8 or latin-1")
 
 
@@ -281,6 +283,7 @@ DEFINITION = ConfigDef(
     ]
 )
 
+_NO_TEXT = ("idna", "punycode", "unicode_escape", "raw_unicode_escape", "utf-7")
 _ONLY_LOGS = (ROTATED_CLOSE_MS,)
 _ONLY_FILES = (COMPLETE_WHEN, STABLE_MS, MARKER_SUFFIX, AFTER_READ, AFTER_READ_FOLDER, FORGET_AFTER_MS)
 _OF_FORMAT = {MULTILINE: "multiline.", CSV: "csv."}
@@ -336,24 +339,42 @@ def check(config: Mapping[str, str]) -> dict[str, ValidatedValue]:
 
 def _conflicts(values: Mapping[str, ConfigValue], config: Mapping[str, str]) -> list[tuple[str, str]]:
     """Return the keys to change, and why."""
-    found = []
-    mode, format_ = values[MODE], values[FORMAT]
-    for keys, of in ((_ONLY_LOGS, LOGS), (_ONLY_FILES, FILES)):
-        found += [(name, f"has an effect only with {MODE}={of}") for name in keys if name in config and mode != of]
-    for of, prefix in _OF_FORMAT.items():
-        found += [
-            (name, f"has an effect only with {FORMAT}={of}") for name in config if name.startswith(prefix) and format_ != of
-        ]
-    if ENCODING in config and format_ in (JSON, WHOLE):
-        found.append((ENCODING, f"has no effect with {FORMAT}={format_}"))
+    found = _without_effect(values, config)
+    mode, format_, folder = values[MODE], values[FORMAT], str(values[AFTER_READ_FOLDER]).rstrip("/")
     if format_ == WHOLE and mode == LOGS:
         found.append((FORMAT, f"a log is never complete: use {MODE}={FILES}"))
-    if values[AFTER_READ] == MOVE and not str(values[AFTER_READ_FOLDER]).startswith("/"):
+    if values[AFTER_READ] == MOVE and not folder.startswith("/"):
         found.append((AFTER_READ_FOLDER, f"needs an absolute path with {AFTER_READ}={MOVE}"))
-    if values[AFTER_READ] != MOVE and values[AFTER_READ_FOLDER]:
-        found.append((AFTER_READ_FOLDER, f"has an effect only with {AFTER_READ}={MOVE}"))
+    if folder and any(folder in (path.rstrip("/"), path.rpartition("/")[0]) for path in _texts(values[PATHS])):
+        found.append((AFTER_READ_FOLDER, "must be another folder than that of the files"))
     if values[CSV_DELIMITER] == values[CSV_QUOTE]:
         found.append((CSV_QUOTE, f"must not be that of {CSV_DELIMITER}"))
+    return found
+
+
+def _without_effect(values: Mapping[str, ConfigValue], config: Mapping[str, str]) -> list[tuple[str, str]]:
+    """Return the keys that are set and have no effect, and which value of another key would give them one."""
+    needed = {
+        **dict.fromkeys(_ONLY_LOGS, (MODE, (LOGS,))),
+        **dict.fromkeys(_ONLY_FILES, (MODE, (FILES,))),
+        **{key.name: (FORMAT, (of,)) for key in DEFINITION for of, prefix in _OF_FORMAT.items() if key.name.startswith(prefix)},
+        ENCODING: (FORMAT, (LINES, MULTILINE, CSV)),
+        STABLE_MS: (COMPLETE_WHEN, (STABLE,)),
+        MARKER_SUFFIX: (COMPLETE_WHEN, (MARKER,)),
+        AFTER_READ_FOLDER: (AFTER_READ, (MOVE,)),
+    }
+    found = []
+    for name, (other, of) in needed.items():
+        is_off = values[other] not in of or (name in _ONLY_FILES and values[MODE] != FILES)
+        if name in config and is_off:
+            found.append(
+                (
+                    name,
+                    f"has an effect only with {other}={' or '.join(of)}"
+                    if values[MODE] == FILES or other != COMPLETE_WHEN
+                    else f"has an effect only with {MODE}={FILES}",
+                )
+            )
     return found
 
 

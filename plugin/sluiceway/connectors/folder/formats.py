@@ -43,6 +43,8 @@ class Records(abc.ABC):
     """Finds the records of one file after its start. ``schema`` is that of their values, None for values without one."""
 
     schema: Schema | None = None
+    has_lines = True
+    """Whether reading can continue on the next line after a record that is too large."""
 
     @abc.abstractmethod
     def complete(self, data: bytes, *, final: bool) -> int:
@@ -178,6 +180,7 @@ class WholeRecords(Records):
     """A file's whole content as one record."""
 
     schema = BYTES_SCHEMA
+    has_lines = False
 
     def complete(self, data: bytes, *, final: bool) -> int:
         return len(data) if final else 0

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import fnmatch
 import functools
+import glob
 import hashlib
 import os
 import re
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from sluiceway.connectors.folder.identity import FileStatus
 from sluiceway.connectors.folder.local_files import files_in
-from sluiceway.connectors.folder.rotation import possible_logs
 
 _MAGIC = re.compile(r"[*?\[]")
 
@@ -38,7 +38,8 @@ class Listing:
     """
 
     def __init__(self, paths: Sequence[str], exclude: Sequence[str], without: str = "") -> None:
-        self._patterns = [path.rstrip("/") or "/" for path in paths]
+        stripped = [path.rstrip("/") or "/" for path in paths]
+        self._patterns = [f"{each}/*" if each.endswith("/**") else each for each in stripped]
         self._exclude = re.compile("|".join(fnmatch.translate(each) for each in exclude)) if exclude else None
         self._without = without
 
@@ -51,24 +52,28 @@ class Listing:
             except OSError as error:
                 refused(folder, error)
                 continue
-            for entry in sorted(entries):
+            for entry in sorted(entries, key=lambda each: (len(each.name), each.name)):  # a log before links to its generations
                 identity = entry.status[:2]
                 if identity in seen or (self._exclude is not None and self._exclude.match(entry.name)):
                     continue
                 if any(each.match(entry.name) for each in names):
                     seen.add(identity)
+                    if not _is_text(entry.name):
+                        refused(f"{folder}/{entry.name!a}", OSError("its name is not UTF-8"))
+                        continue
                     yield Found(f"{folder.rstrip('/')}/{entry.name}", entry.status)
 
     def folders(self) -> dict[str, list[re.Pattern[str]]]:
         """Return each folder that may have files of the patterns, with the patterns of their names, in order."""
         found: dict[str, list[re.Pattern[str]]] = {}
         for pattern in self._patterns:
-            if not _MAGIC.search(pattern) and os.path.isdir(pattern):  # noqa: PTH112 (texts all along)
+            if os.path.isdir(pattern):  # noqa: PTH112 (texts all along)
                 found.setdefault(pattern, []).append(_compiled("*"))
                 continue
             parent, _, name = pattern.rpartition("/")
-            for folder in _expanded(parent):
-                found.setdefault(folder, []).append(_compiled(name))
+            is_literal = os.path.isfile(pattern)  # noqa: PTH113 (texts all along)
+            for folder in [parent] if is_literal else _expanded(parent):
+                found.setdefault(folder, []).append(_compiled(glob.escape(name) if is_literal else name))
         return {folder: names for folder, names in sorted(found.items()) if not self._is_without(folder)}
 
     def _is_without(self, folder: str) -> bool:
@@ -78,10 +83,19 @@ class Listing:
         """Return the folder without a pattern that a file was found below."""
         for pattern in self._patterns:
             fixed = _MAGIC.split(pattern)[0]
-            base = pattern if fixed == pattern and path.startswith(f"{pattern}/") else fixed.rpartition("/")[0]
+            base = pattern if path.startswith(f"{pattern}/") else fixed.rpartition("/")[0]
             if path.startswith(f"{base}/"):
-                return base
+                return base or "/"
         return path.rpartition("/")[0]
+
+
+def _is_text(name: str) -> bool:
+    """Return whether a name can be stored in an offset."""
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 @functools.cache
@@ -115,21 +129,6 @@ def _subfolders(folder: str) -> list[str]:
             return sorted(entry.name for entry in entries if entry.is_dir())
     except OSError:  # there is none, or it may not be read; os.walk leaves these out, too
         return []
-
-
-def logs_of(paths: Iterable[str], known: Container[str]) -> dict[str, bool]:
-    """Return the paths of logs, and whether rotated generations of them are among the files, so that new logs begin with these.
-
-    A file whose name looks like a rotation's is a log of its own unless the log is there, or ``known``.
-    """
-    names = set(paths)
-    found = dict.fromkeys(sorted(names), False)
-    for path in names:
-        log = next((each for each in possible_logs(path) if each in names or each in known), None)
-        if log is not None:
-            del found[path]
-            found[log] = True
-    return found
 
 
 def is_of_task(path: str, task: int, tasks: int) -> bool:

@@ -8,6 +8,7 @@ import gzip
 import io
 import lzma
 import os
+import struct
 import zlib
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -31,6 +32,8 @@ _OPENERS: Mapping[str, Callable[[io.FileIO], _Content]] = {
     ".xz": lzma.LZMAFile,
 }
 COMPRESSED = tuple(_OPENERS)
+_PIECES = (4096, 64, 1)  # bytes; a read that meets the damage returns nothing
+_GZIP_HEADER = struct.Struct("<4sI")
 _BROKEN = (EOFError, gzip.BadGzipFile, zlib.error, lzma.LZMAError)
 
 
@@ -79,15 +82,30 @@ class CompressedFile(File):
     def read_at(self, position: int, size: int) -> bytes:
         """Raises BrokenFileError."""
         try:
-            if self._content.tell() != position:
-                self._content.seek(position)
-            return self._content.read(size) if self._content.tell() == position else b""
+            return self._read(position, size)
+        except OSError as error:
+            if error.errno is not None:
+                raise
+            return self._readable(position, size, error)  # bz2's error for damaged data has no number
         except _BROKEN as error:
+            return self._readable(position, size, error)
+
+    def _read(self, position: int, size: int) -> bytes:
+        if self._content.tell() != position:
+            self._content.seek(position)
+        return self._content.read(size) if self._content.tell() == position else b""
+
+    def _readable(self, position: int, size: int, error: Exception) -> bytes:
+        """Return what can be read before the damage. Raises BrokenFileError if that is nothing."""
+        found = bytearray()
+        for piece in _PIECES:
+            with contextlib.suppress(*_BROKEN, OSError):
+                self._content.seek(0)
+                while len(found) < size and (part := self._read(position + len(found), min(piece, size - len(found)))):
+                    found += part
+        if not found:
             raise BrokenFileError(f"{self.path} cannot be decompressed: {error}") from error
-        except OSError as error:  # bz2's error for damaged data has no number
-            if error.errno is None:
-                raise BrokenFileError(f"{self.path} cannot be decompressed: {error}") from error
-            raise
+        return bytes(found)
 
     def close(self) -> None:
         self._content.close()
@@ -108,6 +126,17 @@ def status_of(path: str) -> FileStatus | None:
         return None
 
 
+def written_at(path: str) -> int:
+    """Return when the content of a .gz was written, in nanoseconds since the epoch; 0 if the file does not say (RFC 1952)."""
+    if not path.endswith(".gz"):
+        return 0
+    with contextlib.suppress(OSError), Path(path).open("rb") as file:
+        header = file.read(_GZIP_HEADER.size)
+        if len(header) == _GZIP_HEADER.size:
+            return int(_GZIP_HEADER.unpack(header)[1]) * 1_000_000_000
+    return 0
+
+
 class Entry(NamedTuple):
     """A file in a folder."""
 
@@ -119,7 +148,7 @@ def files_in(folder: str) -> Iterator[Entry]:
     """Yield the regular files in a folder, none if there is no folder. Raises OSError."""
     with contextlib.suppress(FileNotFoundError, NotADirectoryError), os.scandir(folder) as entries:
         for entry in entries:
-            with contextlib.suppress(FileNotFoundError):  # deleted, or a link to nothing
+            with contextlib.suppress(OSError):  # deleted, or a link to nothing or to itself
                 if entry.is_file():
                     yield Entry(entry.name, _status(entry.stat()))
 

@@ -11,8 +11,9 @@ from typing import NamedTuple
 
 from sluiceway.connectors.folder.formats import Format, Records, Row
 from sluiceway.connectors.folder.identity import Cursor, FileStatus, Identity
-from sluiceway.connectors.folder.local_files import BrokenFileError, File, files_in, open_file, status_of
+from sluiceway.connectors.folder.local_files import BrokenFileError, File, files_in, open_file, status_of, written_at
 from sluiceway.connectors.folder.rotation import Generation, newer, oldest_first, rotated_generations
+from sluiceway.errors import ConnectError
 
 log = logging.getLogger(__name__)
 
@@ -20,6 +21,7 @@ CHUNK_BYTES = 1 << 18  # small enough that a chunk's records stay in the process
 _GENERATIONS = 100  # of a log that one read passes, so that other logs have their turn
 _SEARCH_SECONDS = 0.2
 _NANOSECONDS = 1e9
+_NEVER = 1 << 63
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +85,10 @@ class _ReplacedError(Exception):
     """A file has other bytes than were read of it."""
 
 
+class BadFileError(ConnectError):
+    """A file cannot be read as its format says."""
+
+
 class Reader:
     """Reads one file at a time. Subclasses say which, and when it has ended."""
 
@@ -93,9 +99,14 @@ class Reader:
         self._file: File | None = None
         self._cursor = Cursor()
         self._records: Records | None = None
+        self._skips = False  # whether the rest of a line that is too long is left out
         self._seen: FileStatus | None = None  # at the last read that found no complete record
         self._grown = time.monotonic()  # when there were new bytes last
         self.lag_bytes = 0
+
+    @property
+    def cursor(self) -> Cursor:
+        return self._cursor
 
     @property
     def is_open(self) -> bool:
@@ -110,6 +121,7 @@ class Reader:
         """Read an open file from a cursor on."""
         self.close()
         self._file, self._cursor, self._records, self._seen = file, cursor.of(file.status()), None, None
+        self._skips = False
 
     def _take(self, file: File, status: FileStatus, *, final: bool) -> Block | None:
         """Return complete records after the cursor, None if there are none yet. Raises OSError and _ReplacedError."""
@@ -150,14 +162,23 @@ class Reader:
         if records is None:
             begun = self._begin(file, data, final=final)
             if begun is None:
+                if data and (final or longest):
+                    raise BadFileError(f"{file.path} has no header in its first {len(data)} bytes: is its quote never closed?")
                 return None
             skipped, records = begun
             data = data[skipped:]
-        length = records.complete(data, final=final)
+        if self._skips:
+            length, records = data.find(b"\n") + 1 or len(data), _Oversized(records, self._limits.record_bytes)
+            self._skips = not data[:length].endswith(b"\n")
+        else:
+            length = records.complete(data, final=final)
         if not length and ends and data and self._is_flushed():
             length = data.rfind(b"\n") + 1
         if not length and not ends and longest:
+            if not records.has_lines:
+                raise BadFileError(f"{file.path} has more than record.max.bytes={self._limits.record_bytes} bytes")
             length, records = data.find(b"\n") + 1 or len(data), _Oversized(records, self._limits.record_bytes)
+            self._skips = not data[:length].endswith(b"\n")
         if not length:
             return None
         block = Block(data[:length], self._cursor, records, self.path, file.path, is_last=final and length == len(data))
@@ -169,7 +190,11 @@ class Reader:
         not there yet.
         """
         at_start = self._cursor.position == 0
-        begun = self._format.begin(data if at_start else file.read_at(0, self._limits.record_bytes), final=final or not at_start)
+        start = data if at_start else file.read_at(0, self._limits.record_bytes)
+        try:
+            begun = self._format.begin(start, final=final or not at_start)
+        except ConnectError as error:
+            raise BadFileError(f"{file.path}: {error}") from error
         if begun is None:
             return None
         before, self._records = begun
@@ -204,7 +229,9 @@ class LogReader(Reader):
         format_: how records are found.
         limits: how files are read.
         identity: the stored position, None if there is none.
-        rotated: whether a log without a stored position begins with its rotated generations.
+        since: a log without a stored position begins with the generations that were modified after this time, in nanoseconds
+            since the epoch; None for its current one only.
+        is_other: whether a file is a log of its own although its name is that of a generation.
         lost: called with a text when a generation with unread bytes may be lost.
     """
 
@@ -215,12 +242,15 @@ class LogReader(Reader):
         limits: ReadLimits,
         identity: Identity | None,
         *,
-        rotated: bool,
+        since: int | None,
+        is_other: Callable[[str], bool],
         lost: Callable[[str], None],
     ) -> None:
         super().__init__(path, format_, limits)
         self._identity = identity
-        self._rotated = rotated
+        self._since = since
+        self._is_other = is_other
+        self._damaged: set[tuple[int, int]] = set()  # devices and inodes of generations that cannot be read
         self._lost = lost
         self.is_idle = False
         """Whether there is nothing to do before the log changes."""
@@ -255,12 +285,18 @@ class LogReader(Reader):
                 if not over:
                     return None
                 self._lost(f"{error}. What follows after {self._cursor.position} bytes of it is lost.")
+                self._damaged.add(status[:2])
                 block = None
             self.is_idle = block is None and is_current and not self._is_held
             if block is not None or not over:
                 return block
             self._leave(ended=True)
         return None
+
+    @property
+    def is_untouched(self) -> bool:
+        """Whether nothing of the log was ever read, although there is a file."""
+        return self._identity is None and self.is_open and not self._cursor.position
 
     def rest(self) -> None:
         """Close the file until the log has changed. It is found again by what was read of it."""
@@ -282,10 +318,8 @@ class LogReader(Reader):
         if self._open_current(identity):
             return True
         current, rotated = self._generations()
-        if identity is None:
-            if self._began is not None:
-                return self._start(newer(rotated, None, self._began.modified), current)
-            return self._start(oldest_first(rotated if self._rotated else []), current)
+        if identity is None or not identity.position:
+            return self._start(newer(rotated, None, self._unread_since(identity)), current)
         found = self._find(identity, current, rotated)
         if found is None:
             if not self._left:
@@ -296,7 +330,8 @@ class LogReader(Reader):
                 )
             return self._start(newer(rotated, None, identity.modified), current)
         generation, file, cursor = found
-        if generation is current or not self._left:
+        # A program that still has a rotated log open may have written to it.
+        if generation is current or not self._left or _has_more(file, cursor):
             self._use(file, cursor)
             return True
         file.close()
@@ -304,7 +339,7 @@ class LogReader(Reader):
 
     def _open_current(self, identity: Identity | None) -> bool:
         """Open the current generation if it is the one to read without a look at the others, as nearly always."""
-        if identity is None and (self._rotated or self._began is not None):
+        if self._unread_since(identity) < _NEVER and (identity is None or not identity.position):
             return False
         try:
             file = open_file(self.path)
@@ -315,17 +350,26 @@ class LogReader(Reader):
         if cursor is None:
             file.close()
             return False
-        if identity is None:
+        if not cursor.position:
             self._began = status
         self._use(file, cursor)
         return True
+
+    def _unread_since(self, identity: Identity | None) -> int:
+        """Return the time after which nothing was read of a log of which nothing was read at all."""
+        if self._began is not None:
+            return self._began.modified
+        if identity is not None:
+            return identity.modified
+        return _NEVER if self._since is None else self._since
 
     def _generations(self) -> tuple[Generation | None, list[Generation]]:
         """Return the current generation, None if there is no file, and the rotated ones."""
         folder, _, name = self.path.rpartition("/")
         entries = list(files_in(folder))
         current = next((Generation(self.path, each) for each in entries if each.name == name), None)
-        return current, rotated_generations(self.path, entries)
+        rotated = [each for each in rotated_generations(self.path, entries) if not self._is_other(each.path)]
+        return current, [each._replace(written=written_at(each.path) or each.written) for each in rotated]
 
     def _find(
         self, identity: Identity, current: Generation | None, rotated: list[Generation]
@@ -358,7 +402,7 @@ class LogReader(Reader):
             if (status.device, status.inode) != generation.entry.status[:2]:  # rotated meanwhile
                 file.close()
                 break
-            if generation is not current and _is_empty(file):
+            if generation is not current and (status[:2] in self._damaged or not _has_more(file, Cursor())):
                 file.close()
                 continue
             self._began = status
@@ -368,10 +412,12 @@ class LogReader(Reader):
         return False
 
 
-def _is_empty(file: File) -> bool:
-    with contextlib.suppress(BrokenFileError):  # is said when it is read
-        return not file.read_at(0, 1)
-    return False
+def _has_more(file: File, cursor: Cursor) -> bool:
+    """Return whether a file has bytes after a cursor."""
+    try:
+        return bool(file.read_at(cursor.position, 1))
+    except BrokenFileError:
+        return cursor.position == 0  # is said when it is read
 
 
 class FileReader(Reader):
@@ -382,6 +428,7 @@ class FileReader(Reader):
         format_: how records are found.
         limits: how files are read.
         identity: the stored position, None if there is none.
+        was_done: whether all of the file was read. Another file with its name is read from its start then.
         is_complete: whether a file with this status is complete, so that nothing follows its end.
     """
 
@@ -392,16 +439,15 @@ class FileReader(Reader):
         limits: ReadLimits,
         identity: Identity | None,
         is_complete: Callable[[str, FileStatus], bool],
+        *,
+        was_done: bool = False,
     ) -> None:
         super().__init__(path, format_, limits)
         self._identity = identity
         self._is_complete = is_complete
+        self._was_done = was_done
         self.is_done = False
         """Whether all of the file was returned."""
-
-    @property
-    def cursor(self) -> Cursor:
-        return self._cursor
 
     def read(self) -> Block | None:
         """Return the next complete records, None if there are none now. Raises OSError, and BrokenFileError for a file that is
@@ -409,9 +455,10 @@ class FileReader(Reader):
         """
         status = status_of(self.path)
         if status is None:
-            self.close()
-            return None
-        complete = self._is_complete(self.path, status)
+            if self._file is None:
+                return None
+            status = self._file.status()  # deleted: it has all that it will have
+        complete = self._is_complete(self.path, status) or not status.links
         if status == self._seen and not complete and not self._is_flushed():
             return None
         file = self._file or self._opened()
@@ -424,6 +471,7 @@ class FileReader(Reader):
             self._use(file, Cursor())
             return None
         except BrokenFileError:
+            self._identity = self._cursor.identity()
             self.close()
             if complete:
                 raise
@@ -438,7 +486,11 @@ class FileReader(Reader):
 
     def _opened(self) -> File:
         file = open_file(self.path)
-        cursor = self._identity.cursor(file) if self._identity is not None else Cursor()
+        identity = self._identity
+        if identity is not None and self._was_done and file.status().inode != identity.inode:
+            identity = None
+        self._was_done = False
+        cursor = identity.cursor(file) if identity is not None else Cursor()
         if cursor is None:
             log.info("%s is another file than the one that was read, and is read from its start", self.path)
         self._use(file, cursor or Cursor())

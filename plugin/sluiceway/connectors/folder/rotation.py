@@ -14,22 +14,33 @@ from typing import NamedTuple
 
 from sluiceway.connectors.folder.local_files import COMPRESSED, Entry
 
-_TAG = r"(?:old|bak|\d[\d_.:TtZz+-]*)"
+_TAG = r"(?:old|\d[\d_.:TtZz+-]*)"
 _AFTER = re.compile(rf"[._-]({_TAG})")
 _DATE = re.compile(r"[._-](\d{4}-?\d\d-?\d\d[\d_.:TtZz+-]*)")
+_LIKELY = re.compile(r".+\.\D\w*\.\d{1,3}")
 _ROTATED = re.compile(rf"(.+?){_AFTER.pattern}")
 _DATED = re.compile(rf"(.+?){_DATE.pattern}(\.[^.]+)".replace(r"(\d{4}", r"(?:\d{4}"))
+_NUMBERS = re.compile(r"\d+")
+_YEAR_FIRST = re.compile(r"(?:19|20)\d\d(?:\D|\d\d)")
 _LARGEST_NUMBER = 9999  # of rotations; more digits are a date
 
 
 class Generation(NamedTuple):
-    """A file of a log: its path, its status, and by what its name says which of two is older."""
+    """A file of a log.
+
+    Attributes:
+        path: its path.
+        entry: its name and status.
+        written: when it was written, in nanoseconds since the epoch, as far as is known: compressing may change the status.
+        number: the number that a rotation has given to it; None if its name has a date or neither.
+        date: the numbers of the date in its name, with the year first; empty if it has none.
+    """
 
     path: str
     entry: Entry
+    written: int = 0
     number: int | None = None
-    """How often it was rotated; None if its name has a date or neither."""
-    date: str = ""
+    date: tuple[int, ...] = ()
 
 
 def rotated_generations(path: str, entries: Iterable[Entry]) -> list[Generation]:
@@ -44,8 +55,8 @@ def rotated_generations(path: str, entries: Iterable[Entry]) -> list[Generation]
         tag = _tag(entry.name, base, stem, dot + extension)
         if tag is not None:
             number = int(tag) if tag.isdigit() and int(tag) <= _LARGEST_NUMBER else None
-            date = tag if number is None and tag[:1].isdigit() else ""
-            found[entry.name] = Generation(f"{folder}/{entry.name}", entry, number, date)
+            date = tuple(map(int, _NUMBERS.findall(tag))) if number is None and _YEAR_FIRST.match(tag) else ()
+            found[entry.name] = Generation(f"{folder}/{entry.name}", entry, entry.status.modified, number, date)
     return [each for name, each in found.items() if not (name.endswith(COMPRESSED) and _plain(name) in found)]
 
 
@@ -69,13 +80,18 @@ def _plain(name: str) -> str:
 
 
 def possible_logs(path: str) -> list[str]:
-    """Return the paths of the logs of which a file may be a generation, by its name."""
+    """Return the paths of the logs of which a file may be a generation, by its name; the shortest, most likely one first."""
     folder, _, name = path.rpartition("/")
     plain = _plain(name)
-    found = [plain] if plain != name else []
-    found += [match[1] for match in (_ROTATED.fullmatch(plain),) if match]
+    found = [match[1] for match in (_ROTATED.fullmatch(plain),) if match]
     found += [match[1] + match[2] for match in (_DATED.fullmatch(plain),) if match]
+    found += [plain] if plain != name else []
     return [f"{folder}/{each}" for each in found]
+
+
+def is_likely_rotated(path: str) -> bool:
+    """Return whether a file is a generation although its log is not there, by a small number behind an extension."""
+    return _LIKELY.fullmatch(_plain(path.rpartition("/")[2])) is not None
 
 
 def oldest_first(generations: Iterable[Generation]) -> list[Generation]:
@@ -87,14 +103,14 @@ def oldest_first(generations: Iterable[Generation]) -> list[Generation]:
         numbered = sorted(found, key=lambda each: each.number or 0)
         return numbered if _counts_up(numbered) else numbered[::-1]
     if all(each.date for each in found):
-        return sorted(found, key=lambda each: (each.date, each.entry.status.modified))
-    return sorted(found, key=lambda each: (each.entry.status.modified, -(each.number or 0), each.date))
+        return sorted(found, key=lambda each: (each.date, each.written))
+    return sorted(found, key=lambda each: (each.written, -(each.number or 0), each.date))
 
 
 def _counts_up(numbered: Sequence[Generation]) -> bool:
     """Return whether a higher number is newer, by the times of files that are not compressed, if there are two."""
     plain = [each for each in numbered if not each.path.endswith(COMPRESSED)]
-    times = [each.entry.status.modified for each in (plain if len(plain) > 1 else numbered)]
+    times = [each.written for each in (plain if len(plain) > 1 else numbered)]
     later = sum(second > first for first, second in itertools.pairwise(times))
     return later > sum(second < first for first, second in itertools.pairwise(times))
 

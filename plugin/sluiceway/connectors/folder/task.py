@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import logging
 import time
 from collections import deque
@@ -17,10 +18,10 @@ from sluiceway.connectors.folder import config as keys
 from sluiceway.connectors.folder.finished import BUCKET_FIELD, BUCKETS, FILE_FIELD, FinishedFiles, bucket_of
 from sluiceway.connectors.folder.formats import Columns, Row
 from sluiceway.connectors.folder.identity import Cursor, FileStatus, Identity
-from sluiceway.connectors.folder.listing import Found, Listing, is_of_task, logs_of
+from sluiceway.connectors.folder.listing import Found, Listing, is_of_task
 from sluiceway.connectors.folder.local_files import BrokenFileError, status_of
-from sluiceway.connectors.folder.readers import Block, FileReader, LogReader
-from sluiceway.connectors.folder.rotation import possible_logs
+from sluiceway.connectors.folder.readers import BadFileError, Block, FileReader, LogReader
+from sluiceway.connectors.folder.rotation import is_likely_rotated, possible_logs
 from sluiceway.connectors.folder.watch import FolderWatch
 from sluiceway.data import OPTIONAL_BYTES_SCHEMA, STRING_SCHEMA
 from sluiceway.errors import DataError
@@ -56,6 +57,11 @@ class FolderSourceTask(SourceTask):
         self._others: set[str] = set()  # files of other tasks
         self._unstored: dict[str, Cursor] = {}  # files that are finished, which no record's offset says
         self._unhandled: set[str] = set()  # files to move or delete
+        self._handled: list[str] = []  # files that were moved or deleted, whose offsets are not needed any more
+        self._dropped: dict[str, Identity] = {}  # files that were gone before they were finished
+        self._empty: set[str] = set()  # logs that were empty, of which an offset says so
+        self._generations: set[str] = set()  # files that are no logs of their own
+        self._scanned: int | None = None  # when the last scan was, in nanoseconds since the epoch
         self._unreadable: dict[str, FileStatus] = {}  # damaged files, as they were then
         self._present: Collection[str] = ()
         self._failed: dict[str, str] = {}  # files and folders that cannot be read, and why
@@ -90,7 +96,8 @@ class FolderSourceTask(SourceTask):
             for path, reader in list(self._idle.items()):
                 if found.get(path) != reader.looked_at:
                     self._wake(path)
-            self._add_logs({path: rotated for path, rotated in logs_of(found, self._readers).items() if self._is_new_log(path)})
+            self._add_logs(found)
+            self._scanned = time.time_ns()
         else:
             if not self._present:
                 self._read_again(found)
@@ -114,9 +121,6 @@ class FolderSourceTask(SourceTask):
     def _is_mine(self, name: str) -> bool:
         return is_of_task(name, self._task, self._tasks)
 
-    def _is_new_log(self, path: str) -> bool:
-        return path not in self._readers and path not in self._others and self._is_assigned(path, path)
-
     def _is_assigned(self, path: str, name: str) -> bool:
         """Return whether a file belongs to this task by its name in the assignment. Others are remembered."""
         if not self._is_mine(name):
@@ -133,11 +137,33 @@ class FolderSourceTask(SourceTask):
             return True
         return not path.endswith(self._options.marker) and Path(path + self._options.marker).exists()
 
-    def _add_logs(self, logs: Mapping[str, bool]) -> None:
-        for path, identity, _ in self._stored(list(logs)):
-            lost = functools.partial(self._generation_lost, path)
-            options = self._options
-            self._add(path, LogReader(path, options.format, options.limits, identity, rotated=logs[path], lost=lost))
+    def _add_logs(self, found: Collection[str]) -> None:
+        """Add the logs among the files that are new. All generations of a log belong to one task, by the log's name."""
+        new: dict[str, list[str]] = {}
+        for path in found:
+            if path not in self._readers and path not in self._others and path not in self._generations:
+                logs = possible_logs(path)
+                if self._is_assigned(path, logs[0] if logs else path):
+                    new[path] = logs
+        stored = {path: identity for path, identity, _ in self._stored(sorted({*new, *itertools.chain(*new.values())}))}
+        rotated = set()
+        for path, logs in new.items():
+            known = [log for log in logs if log in found or log in self._readers or stored.get(log) is not None]
+            if not known and logs and is_likely_rotated(path):
+                known = logs[:1]
+            if known and stored.get(path) is None:
+                self._generations.add(path)
+                rotated.add(known[0])
+        for log in sorted(({*new} - self._generations | rotated) - self._readers.keys()):
+            # Of a log that appears while the task runs, nothing that was written since is passed over.
+            since = 0 if log in rotated else self._scanned
+            self._add(log, self._log_reader(log, stored.get(log), since))
+
+    def _log_reader(self, path: str, identity: Identity | None, since: int | None) -> LogReader:
+        options, lost = self._options, functools.partial(self._generation_lost, path)
+        return LogReader(
+            path, options.format, options.limits, identity, since=since, is_other=self._readers.__contains__, lost=lost
+        )
 
     def _add_files(self, files: Sequence[Found]) -> None:
         stored = self._stored([each.path for each in files])
@@ -147,8 +173,19 @@ class FolderSourceTask(SourceTask):
                 if self._options.after_read != keys.KEEP:
                     self._unhandled.add(path)  # the task ended before
                 continue
-            known = identity or self._finished.get(path)
-            self._add(path, FileReader(path, self._options.format, self._options.limits, known, self._is_complete))
+            finished = self._finished.get(path)
+            known = finished or self._dropped.pop(path, None) or identity
+            if done and known is not None and self._options.after_read != keys.KEEP and status.size <= known.size:
+                known = None  # it was moved or deleted, and delivered again
+            reader = FileReader(
+                path,
+                self._options.format,
+                self._options.limits,
+                known,
+                self._is_complete,
+                was_done=finished is not None or done is True,
+            )
+            self._add(path, reader)
 
     def _add(self, path: str, reader: LogReader | FileReader) -> None:
         self._readers[path] = reader
@@ -171,8 +208,9 @@ class FolderSourceTask(SourceTask):
 
     def _drop(self, found: Mapping[str, FileStatus]) -> None:
         """Forget files that are not there any more."""
-        for path in [path for path in self._readers if path not in found]:
-            self._remove(self._readers[path])
+        for path, reader in [each for each in self._readers.items() if each[0] not in found and not each[1].is_open]:
+            self._remove(reader)
+            self._dropped[path] = reader.cursor.identity()
         for path in [path for path, status in self._unreadable.items() if found.get(path) != status]:
             del self._unreadable[path]
         self._others.intersection_update(found)
@@ -198,11 +236,12 @@ class FolderSourceTask(SourceTask):
 
     def _next(self, *, columnar: bool) -> SourceColumns | Sequence[SourceRecord] | None:
         self._scan()
-        if (self._unstored and time.monotonic() >= self._done_due) or len(self._unstored) >= _DONE_FILES:
+        waiting = len(self._unstored) + len(self._handled)
+        if (waiting and time.monotonic() >= self._done_due) or waiting >= _DONE_FILES:
             self._done_due = time.monotonic() + _DONE_SECONDS
             return None  # so that the offsets of files that are done are stored, although others have records
         records = self._take(columnar=columnar)
-        if not records and not self._unstored:
+        if not records and not self._unstored and not self._handled:
             # While a rotated log is waited for, or a file that may be complete, only time tells.
             self.context.wait(_RETRY_SECONDS if self._turns else max(0.0, min(_WAIT_SECONDS, self._scan_due - time.monotonic())))
         return records or None
@@ -213,7 +252,7 @@ class FolderSourceTask(SourceTask):
             for path in [changed, *possible_logs(changed)] if changed else list(self._idle):
                 self._wake(path)
         records: list[SourceRecord] = []
-        turns = len(self._turns)
+        turns, ends = len(self._turns), time.monotonic() + _WAIT_SECONDS
         while turns > 0 or self._pending:
             if not self._pending:
                 turns -= 1
@@ -231,6 +270,8 @@ class FolderSourceTask(SourceTask):
             records += self._rows(block)
             if len(records) >= self._options.batch_size:
                 break
+            if not records and time.monotonic() < ends:  # a block of bad records only does not mean that there are no more
+                turns = len(self._turns)
         return records
 
     def _turn(self) -> Block | None:
@@ -239,7 +280,7 @@ class FolderSourceTask(SourceTask):
         self._turns.rotate(-1)
         try:
             block = reader.read()
-        except BrokenFileError as error:
+        except (BrokenFileError, BadFileError) as error:
             self._remove(reader)
             if (status := status_of(reader.path)) is not None:
                 self._unreadable[reader.path] = status
@@ -253,10 +294,13 @@ class FolderSourceTask(SourceTask):
         if isinstance(reader, FileReader):
             if reader.is_done:
                 self._finish(reader, block)
-        elif reader.is_idle:
-            self._turns.pop()  # it is the last one now
-            self._idle[reader.path] = reader
-        if isinstance(reader, LogReader):
+        else:
+            if reader.is_idle:
+                self._turns.pop()  # it is the last one now
+                self._idle[reader.path] = reader
+                if reader.is_untouched and reader.path not in self._empty:
+                    self._empty.add(reader.path)
+                    self._unstored[reader.path] = reader.cursor  # so that a restart knows which file it was
             self._keep_open(reader)
         return block
 
@@ -359,8 +403,11 @@ class FolderSourceTask(SourceTask):
 
     def idle_offsets(self) -> Sequence[tuple[Partition, Offset | None]]:
         stored: list[tuple[Partition, Offset | None]]
-        stored = [({FILE_FIELD: path}, _offset(cursor, done=True)) for path, cursor in self._unstored.items()]
+        done = not self._options.follows
+        stored = [({FILE_FIELD: path}, _offset(cursor, done=done)) for path, cursor in self._unstored.items()]
+        stored += [({FILE_FIELD: path}, None) for path in self._handled]
         self._unstored.clear()
+        self._handled.clear()
         return stored or ([] if self._options.follows else self._finished.folded(self._present))
 
     def commit(self) -> None:
@@ -377,12 +424,13 @@ class FolderSourceTask(SourceTask):
 
     def _handle(self, path: str) -> None:
         options = self._options
-        files = [path, path + options.marker] if options.complete_when == keys.MARKER else [path]
-        for each in reversed(files):  # without its marker, a file is not read again
+        for each in [path, path + options.marker] if options.complete_when == keys.MARKER else [path]:
             if options.after_read == keys.DELETE:
                 after_read.delete(each)
             else:
                 after_read.move(each, options.folder, self._listing.base_of(each))
+        self._finished.discard(path)  # what has this name later is another file
+        self._handled.append(path)
 
     def metrics(self) -> Mapping[str, float]:
         return dict(self._counts)

@@ -55,8 +55,11 @@ class Follower:
         idle = 0
         while idle < 2:  # the next generation is looked for with the next poll
             records = self._poll()
-            idle = 0 if records else idle + 1
+            moved = [] if records else self._task.idle_offsets()
+            idle = 0 if records or moved else idle + 1
             self._take(records)
+            for _, self.offset in moved:
+                pass
 
     def _poll(self) -> list[Any]:
         for reader in self._task._readers.values():

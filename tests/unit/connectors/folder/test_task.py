@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bz2
+import errno
 import gzip
 import json
 import lzma
@@ -15,6 +16,7 @@ from typing import Any
 import pytest
 
 from sluiceway.api import SourceColumns, SourceRecord
+from sluiceway.connectors.folder import after_read
 from sluiceway.connectors.folder.connector import FolderSourceConnector
 from sluiceway.connectors.folder.task import FolderSourceTask
 from sluiceway.errors import ConnectError
@@ -317,10 +319,8 @@ def test_a_quote_that_is_never_closed_makes_one_bad_record(tmp_path: Path, rows:
 def test_a_line_of_too_many_bytes_is_cut(tmp_path: Path) -> None:
     old(tmp_path / "a.txt", "a\n" + "x" * 600_000 + "\nb\n")
     run = Runner(paths=str(tmp_path), **{**TOLERANT, "record.max.bytes": "262144"})
-    values = run.run()
-    assert (values[0], values[-1]) == ("a", "b")
-    assert len(run.context.reported) == 2
-    assert sum(map(len, values)) < 262_144
+    assert run.run() == ["a", "b"]
+    assert sum(len(record.value) for record, _ in run.context.reported) == 600_001
 
 
 def test_a_damaged_file_is_bad_and_the_others_are_read(tmp_path: Path) -> None:
@@ -395,3 +395,133 @@ def test_lag_is_in_bytes(tmp_path: Path) -> None:
     run = Runner(paths=str(tmp_path), mode="logs")
     run.run()
     assert run.task.source_lag().bytes == len("incomplete")
+
+
+@pytest.mark.parametrize("after", ["delete", "move"])
+def test_the_same_file_delivered_again_is_read_again(tmp_path: Path, after: str) -> None:
+    folder = {"after.read.folder": str(tmp_path / "out")} if after == "move" else {}
+    run = Runner(paths=str(tmp_path / "in" / "*"), **{"after.read": after}, **folder)
+    for _ in range(2):
+        old(tmp_path / "in" / "a.txt", "one\n")
+        assert run.run() == ["one"]
+    run.restart()  # before it is stored that the file was handled
+    os.utime(old(tmp_path / "in" / "a.txt", "one\n"), (LONG_AGO + 9, LONG_AGO + 9))
+    assert run.run() == ["one"]
+    assert run.run() == []
+    assert list(run.offsets.values()) == [None]
+
+
+@pytest.mark.parametrize("folder", ["in", "in/"])
+def test_files_are_not_moved_onto_themselves(tmp_path: Path, folder: str) -> None:
+    config = {"topic": "t", "mode": "files", "after.read": "move", "after.read.folder": f"{tmp_path}/{folder}"}
+    for paths in (f"{tmp_path}/in", f"{tmp_path}/in/*.csv"):
+        found = FolderSourceConnector.check({**config, "paths": paths})
+        assert found["after.read.folder"].errors
+
+
+def test_a_file_is_not_moved_to_its_own_folder_under_another_name(tmp_path: Path) -> None:
+    file = old(tmp_path / "in" / "a.txt", "one\n")
+    (tmp_path / "link").symlink_to("in")
+    run = Runner(paths=str(tmp_path / "in"), **{"after.read": "move", "after.read.folder": str(tmp_path / "link")})
+    assert run.run() == ["one"]
+    assert file.read_text() == "one\n"
+    assert run.task.metrics()["files-unhandled"] == 1
+
+
+def test_a_large_compressed_file_that_grows_is_read_once(tmp_path: Path) -> None:
+    data = gzip.compress(b"".join(b"line %d\n" % number for number in range(60_000)), 1)
+    file = tmp_path / "a.gz"
+    run = Runner(paths=str(file), **{"stable.ms": "600000"})
+    found = []
+    for share in (0.5, 0.8, 1):
+        file.write_bytes(data[: int(len(data) * share)])
+        found += run.run()
+    os.utime(file, (LONG_AGO, LONG_AGO))
+    assert found + run.run() == [f"line {number}" for number in range(60_000)]
+
+
+def test_a_bad_header_is_that_of_one_file(tmp_path: Path) -> None:
+    for name, text in {"a.csv": "id,id\n1,2\n", "b.csv": 'id,"x' + "y\n" * 400_000, "c.csv": "id\n3\n"}.items():
+        old(tmp_path / name, text)
+    run = Runner(paths=str(tmp_path), format="csv", **TOLERANT, **{"record.max.bytes": "262144"})
+    assert [dict(each) for each in run.run()] == [{"id": "3"}]
+    errors = sorted(str(error) for _, error in run.context.reported)
+    assert errors[0].startswith(f"{tmp_path}/a.csv: The first line")
+    assert errors[1].startswith(f"{tmp_path}/b.csv has no header")
+    with pytest.raises(ConnectError, match=r"[ab]\.csv"):
+        Runner(paths=str(tmp_path), format="csv").run()
+
+
+def test_a_whole_file_that_is_too_large_is_one_bad_record(tmp_path: Path) -> None:
+    old(tmp_path / "a", "x\n" * 300_000)
+    run = Runner(paths=str(tmp_path), format="whole", **TOLERANT, **{"record.max.bytes": "262144"})
+    assert run.run() == []
+    assert len(run.context.reported) == 1
+
+
+def test_a_file_that_is_deleted_while_it_is_read_is_read_to_its_end(tmp_path: Path) -> None:
+    file = old(tmp_path / "a.txt", "line of some length\n" * 100_000)
+    run = Runner(paths=str(tmp_path))
+    first = run.task.poll_columns()
+    assert first
+    file.unlink()
+    assert len(run.run()) + len(first) == 100_000
+
+
+def test_a_file_that_a_scan_has_missed_is_continued(tmp_path: Path) -> None:
+    file = tmp_path / "a.txt"
+    file.write_text("one\n")
+    run = Runner(paths=str(tmp_path), **{"stable.ms": "600000"})
+    assert run.run() == ["one"]
+    file.rename(tmp_path / ".away")
+    assert run.run() == []
+    (tmp_path / ".away").rename(file)
+    with file.open("a") as out:
+        out.write("two\n")
+    assert run.run() == ["two"]
+
+
+def test_names_and_links_that_cannot_be_read_do_not_keep_others_from_being_read(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    old(tmp_path / "a.txt", "one\n")
+    with open(os.fsencode(tmp_path) + b"/\xff.txt", "w") as out:  # noqa: PTH123 (a name of bytes)
+        out.write("no\n")
+    (tmp_path / "loop.txt").symlink_to("loop.txt")
+    assert Runner(paths=str(tmp_path)).run() == ["one"]
+    assert "its name is not UTF-8" in caplog.text
+
+
+@pytest.mark.parametrize("paths", ["a [1] b", "a [1] b/*", "a [1] b/x[1].txt", "**"])
+def test_names_with_the_characters_of_patterns(tmp_path: Path, paths: str) -> None:
+    old(tmp_path / "a [1] b" / "x[1].txt", "one\n")
+    expected = [] if paths == "a [1] b/*" else ["one"]  # a pattern is one, unless all of it is a name
+    assert Runner(paths=f"{tmp_path}/{paths}").run() == expected
+
+
+def test_a_crash_between_the_moves_of_a_file_and_its_marker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    old(tmp_path / "in" / "a.txt", "one\n")
+    (tmp_path / "in" / "a.txt.done").touch()
+    run = Runner(paths=f"{tmp_path}/in/*.txt", **{"complete.when": "marker", "after.read": "delete"})
+    monkeypatch.setattr(after_read, "delete", lambda path: Path(path).unlink() if path.endswith(".txt") else 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        run.run()
+    assert [each.name for each in (tmp_path / "in").iterdir()] == ["a.txt.done"]
+
+
+@pytest.mark.parametrize("error", [errno.EXDEV, errno.EPERM])
+def test_a_file_is_moved_where_a_second_name_is_impossible(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: int) -> None:
+    real = os.link
+
+    def refuse(source: Any, target: Any) -> None:
+        if error == errno.EPERM or Path(source).parent != Path(target).parent:
+            raise OSError(error, os.strerror(error))
+        real(source, target)
+
+    monkeypatch.setattr(os, "link", refuse)
+    file = old(tmp_path / "in" / "a.txt", "one\n")
+    for _ in range(2):  # the second time after a crash that came before the deletion
+        assert after_read.move(str(file), str(tmp_path / "out"), str(tmp_path / "in")) == f"{tmp_path}/out/a.txt"
+        assert not file.exists()
+        old(file, "one\n")
+    assert [each.name for each in (tmp_path / "out").iterdir()] == ["a.txt"]
