@@ -76,9 +76,9 @@ MUTANTS = (
     Mutant(
         "folder-too-early",
         _TASK,
-        "        for path in [path for path in self._unhandled if path not in self._unstored]:\n",
-        "        for path in [*self._unhandled, *self._readers]:\n",
-        "Files are deleted that are still read.",
+        "                if status is not None and self._finished.has(path, status):  # otherwise there is more to read\n",
+        "                if True:\n",
+        "A file is deleted that came meanwhile under the name of one that was read.",
         tests=_TASKS,
     ),
     Mutant(
@@ -92,9 +92,9 @@ MUTANTS = (
     Mutant(
         "folder-replace",
         "connectors/folder/after_read.py",
-        "        os.link(source, target)  # unlike a rename, it fails if there is a file\n",
-        "        os.replace(source, target)\n",
-        "A moved file replaces another one.",
+        "        return target.samefile(source) or _same_content(source, target)  # a crash came before the deletion\n",
+        "        return True\n",
+        "A file is deleted because another one has its name where it would be moved.",
         tests=_TASKS,
     ),
     Mutant(

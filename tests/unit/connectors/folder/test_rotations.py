@@ -173,6 +173,21 @@ def test_a_file_that_is_gone_is_read_to_its_end_while_the_task_runs(log: Rotated
     assert not follower.lost
 
 
+def test_a_log_that_is_truncated_before_its_first_line_was_read(log: RotatedLog) -> None:
+    """It was empty when it was opened, so that nothing that was read tells it from what it became."""
+    log.write(1)
+    follower = Follower(log.path)
+    follower.read()
+    log.rotate("copy and truncate")
+    follower.read()
+    for _ in range(2):
+        log.write(2)
+        log.rotate("copy and truncate")
+    log.write(1)
+    follower.read()
+    assert follower.numbers() == list(range(6))
+
+
 def test_the_same_size_does_not_hide_another_content(log: RotatedLog) -> None:
     log.write(10)
     follower = Follower(log.path)
