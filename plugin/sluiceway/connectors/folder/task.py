@@ -37,6 +37,7 @@ _RETRY_SECONDS = 0.05
 _DONE_SECONDS = 1.0
 _DONE_FILES = 1000
 _OPEN_LOGS = 500
+_MOST_DROPPED = 10_000
 
 
 class FolderSourceTask(SourceTask):
@@ -96,6 +97,8 @@ class FolderSourceTask(SourceTask):
             for path, reader in list(self._idle.items()):
                 if found.get(path) != reader.looked_at:
                     self._wake(path)
+            self._others.intersection_update(found)
+            self._generations.intersection_update(found)
             self._add_logs(found)
             self._scanned = time.time_ns()
         else:
@@ -210,6 +213,8 @@ class FolderSourceTask(SourceTask):
         """Forget files that are not there any more."""
         for path, reader in [each for each in self._readers.items() if each[0] not in found and not each[1].is_open]:
             self._remove(reader)
+            if len(self._dropped) >= _MOST_DROPPED:
+                self._dropped.clear()
             self._dropped[path] = reader.cursor.identity()
         for path in [path for path, status in self._unreadable.items() if found.get(path) != status]:
             del self._unreadable[path]
