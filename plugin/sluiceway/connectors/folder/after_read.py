@@ -33,13 +33,18 @@ def move(path: str, folder: str, below: str) -> str:
     if target.parent.samefile(source.parent):
         raise OSError(errno.EINVAL, "it is in that folder already", path)
     try:
-        modified = source.stat().st_mtime_ns
+        before = source.stat()
     except FileNotFoundError:
         return ""
+    modified = before.st_mtime_ns
     suffix = f".{zlib.crc32(f'{path}:{modified}'.encode()):08x}"
     for candidate in (target, target.with_name(target.name + suffix)):
         if _link(source, candidate):
-            source.unlink(missing_ok=True)
+            now = source.stat()
+            if (now.st_ino, now.st_size, now.st_mtime_ns) != (before.st_ino, before.st_size, modified):
+                candidate.unlink()
+                raise OSError(errno.EAGAIN, "it has changed meanwhile", path)
+            source.unlink()
             return str(candidate)
     raise FileExistsError(errno.EEXIST, "two other files have its name there", str(target))
 
@@ -48,6 +53,8 @@ def _link(source: Path, target: Path) -> bool:
     """Give a file another name, on another file system by a copy. Return False if another file has that name."""
     if target.exists():
         return target.samefile(source) or _same_content(source, target)  # a crash came before the deletion
+    if source.is_symlink():
+        return _copy(source, target)
     try:
         os.link(source, target)  # unlike a rename, it fails if there is a file
     except FileExistsError:

@@ -85,6 +85,10 @@ class FinishedFiles:
         identity = self.get(path)
         return identity is not None and identity.is_of(status)
 
+    def read_again(self, path: str) -> None:
+        """Keep the offset of a file that is read on, which is that of its position from now on."""
+        self._new.pop(path, None)
+
     def discard(self, path: str) -> None:
         """Forget a file, because it is read again."""
         self._entries.pop(_key(path), None)

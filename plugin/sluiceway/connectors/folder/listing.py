@@ -41,7 +41,7 @@ class Listing:
         stripped = [path.rstrip("/") or "/" for path in paths]
         self._patterns = [f"{each}/*" if each.endswith("/**") else each for each in stripped]
         self._exclude = re.compile("|".join(fnmatch.translate(each) for each in exclude)) if exclude else None
-        self._without = without
+        self._without = os.path.realpath(without) if without else ""
 
     def files(self, folders: Mapping[str, Sequence[re.Pattern[str]]], refused: Refused) -> Iterator[Found]:
         """Yield each file of folders once; of a link, it is the file that it leads to."""
@@ -77,7 +77,10 @@ class Listing:
         return {folder: names for folder, names in sorted(found.items()) if not self._is_without(folder)}
 
     def _is_without(self, folder: str) -> bool:
-        return bool(self._without) and (folder == self._without or folder.startswith(f"{self._without}/"))
+        if not self._without or folder in self._patterns or folder in {self.base_of(f"{each}/") for each in self._patterns}:
+            return False  # nothing is moved to the folder that it was in
+        real = os.path.realpath(folder)
+        return real == self._without or real.startswith(f"{self._without}/")
 
     def base_of(self, path: str) -> str:
         """Return the folder without a pattern that a file was found below."""

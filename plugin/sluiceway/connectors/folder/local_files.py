@@ -52,6 +52,9 @@ class File:
         self.path = path
         self._descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
 
+    def check_end(self, position: int) -> None:
+        """Check that the file ends where it should, given the position after its last byte. Raises BrokenFileError."""
+
     def read_at(self, position: int, size: int) -> bytes:
         data = os.pread(self._descriptor, size, position)
         if not data or len(data) == size:
@@ -89,6 +92,9 @@ class CompressedFile(File):
             return self._readable(position, size, error)  # bz2's error for damaged data has no number
         except _BROKEN as error:
             return self._readable(position, size, error)
+
+    def check_end(self, position: int) -> None:
+        self.read_at(position, 1)
 
     def _read(self, position: int, size: int) -> bytes:
         if self._content.tell() != position:

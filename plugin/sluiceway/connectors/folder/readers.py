@@ -135,7 +135,10 @@ class Reader:
                 raise _ReplacedError
             ends = len(data) < size
             longest = size >= self._limits.record_bytes
-            block = self._block(file, data, final=final and ends, ends=ends, longest=longest)
+            damage = _damage(file, self._cursor.position + len(data)) if ends else None
+            block = self._block(file, data, final=final and ends and damage is None, ends=ends, longest=longest)
+            if block is None and damage is not None:
+                raise damage
             if block is not None or ends or longest:
                 break
             size = min(4 * size, self._limits.record_bytes)
@@ -215,6 +218,13 @@ class Reader:
     def _is_quiet(self, status: FileStatus) -> bool:
         """Whether a file has not changed for a while. A time in the future is that of another clock."""
         return abs(time.time_ns() - status.modified) >= self._limits.quiet_seconds * _NANOSECONDS
+
+
+def _written(generation: Generation) -> int:
+    """Return when a generation was written, which a .gz says in whole seconds if it was compressed later."""
+    modified = generation.entry.status.modified
+    written = written_at(generation.path)
+    return written if written and abs(modified - written) > 2 * _NANOSECONDS else modified
 
 
 class LogReader(Reader):
@@ -331,11 +341,14 @@ class LogReader(Reader):
             return self._start(newer(rotated, None, identity.modified), current)
         generation, file, cursor = found
         # A program that still has a rotated log open may have written to it.
-        if generation is current or not self._left or _has_more(file, cursor):
+        if generation is current or not self._left or self._has_late_lines(file, cursor):
             self._use(file, cursor)
             return True
         file.close()
         return self._start(newer(rotated, generation, identity.modified), current)
+
+    def _has_late_lines(self, file: File, cursor: Cursor) -> bool:
+        return file.status()[:2] not in self._damaged and _has_more(file, cursor)
 
     def _open_current(self, identity: Identity | None) -> bool:
         """Open the current generation if it is the one to read without a look at the others, as nearly always."""
@@ -369,7 +382,7 @@ class LogReader(Reader):
         entries = list(files_in(folder))
         current = next((Generation(self.path, each) for each in entries if each.name == name), None)
         rotated = [each for each in rotated_generations(self.path, entries) if not self._is_other(each.path)]
-        return current, [each._replace(written=written_at(each.path) or each.written) for each in rotated]
+        return current, [each._replace(written=_written(each)) for each in rotated]
 
     def _find(
         self, identity: Identity, current: Generation | None, rotated: list[Generation]
@@ -410,6 +423,15 @@ class LogReader(Reader):
             return True
         self._searched = -_SEARCH_SECONDS if current else self._searched
         return False
+
+
+def _damage(file: File, end: int) -> BrokenFileError | None:
+    """Return the error of a compressed file that should have more than these bytes."""
+    try:
+        file.check_end(end)
+    except BrokenFileError as error:
+        return error
+    return None
 
 
 def _has_more(file: File, cursor: Cursor) -> bool:

@@ -120,4 +120,4 @@ def newer(generations: Sequence[Generation], known: Generation | None, modified:
     ordered = oldest_first(generations)
     if known is not None:
         return ordered[ordered.index(known) + 1 :]
-    return [each for each in ordered if each.entry.status.modified > modified]
+    return [each for each in ordered if min(each.written, each.entry.status.modified) > modified]

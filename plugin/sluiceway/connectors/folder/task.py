@@ -38,6 +38,7 @@ _DONE_SECONDS = 1.0
 _DONE_FILES = 1000
 _OPEN_LOGS = 500
 _MOST_DROPPED = 10_000
+_TRUSTED_SECONDS = 60.0  # an age of a file that no wrong clock explains
 
 
 class FolderSourceTask(SourceTask):
@@ -59,6 +60,10 @@ class FolderSourceTask(SourceTask):
         self._unstored: dict[str, Cursor] = {}  # files that are finished, which no record's offset says
         self._unhandled: set[str] = set()  # files to move or delete
         self._handled: list[str] = []  # files that were moved or deleted, whose offsets are not needed any more
+        self._gone: set[str] = set()  # files that were there, and are not any more
+        self._watched: dict[
+            str, tuple[FileStatus, float]
+        ] = {}  # files that may be complete soon, and since when they are as they are
         self._dropped: dict[str, Identity] = {}  # files that were gone before they were finished
         self._empty: set[str] = set()  # logs that were empty, of which an offset says so
         self._generations: set[str] = set()  # files that are no logs of their own
@@ -90,7 +95,7 @@ class FolderSourceTask(SourceTask):
         now = time.monotonic()
         if now < self._scan_due:
             return
-        folders = self._listing.folders()
+        began, folders = time.time_ns(), self._listing.folders()
         found = {each.path: each.status for each in self._listing.files(folders, self._say_once)}
         self._watch.watch(folders)
         if self._options.follows:
@@ -100,10 +105,11 @@ class FolderSourceTask(SourceTask):
             self._others.intersection_update(found)
             self._generations.intersection_update(found)
             self._add_logs(found)
-            self._scanned = time.time_ns()
+            self._scanned = began
         else:
             if not self._present:
                 self._read_again(found)
+            self._gone.update(path for path in self._present if path not in found)
             self._present = found.keys()
             self._drop(found)
             self._add_files([Found(path, status) for path, status in found.items() if self._is_new(path, status)])
@@ -140,14 +146,13 @@ class FolderSourceTask(SourceTask):
             return True
         return not path.endswith(self._options.marker) and Path(path + self._options.marker).exists()
 
-    def _add_logs(self, found: Collection[str]) -> None:
+    def _add_logs(self, found: Mapping[str, FileStatus]) -> None:
         """Add the logs among the files that are new. All generations of a log belong to one task, by the log's name."""
         new: dict[str, list[str]] = {}
-        for path in found:
-            if path not in self._readers and path not in self._others and path not in self._generations:
-                logs = possible_logs(path)
-                if self._is_assigned(path, logs[0] if logs else path):
-                    new[path] = logs
+        for path, status in found.items():
+            is_known = path in self._readers or path in self._others or path in self._generations
+            if not is_known and self._unreadable.get(path) != status and self._is_assigned(path, _root(path)):
+                new[path] = possible_logs(path)
         stored = {path: identity for path, identity, _ in self._stored(sorted({*new, *itertools.chain(*new.values())}))}
         rotated = set()
         for path, logs in new.items():
@@ -178,8 +183,11 @@ class FolderSourceTask(SourceTask):
                 continue
             finished = self._finished.get(path)
             known = finished or self._dropped.pop(path, None) or identity
-            if done and known is not None and self._options.after_read != keys.KEEP and status.size <= known.size:
-                known = None  # it was moved or deleted, and delivered again
+            delivered_again = path in self._gone or (self._options.after_read != keys.KEEP and done is True)
+            if (finished is not None or done) and delivered_again and known is not None and status.size <= known.size:
+                known = None
+            self._gone.discard(path)
+            self._finished.read_again(path)
             reader = FileReader(
                 path,
                 self._options.format,
@@ -221,9 +229,17 @@ class FolderSourceTask(SourceTask):
         self._others.intersection_update(found)
 
     def _is_complete(self, path: str, status: FileStatus) -> bool:
-        if self._options.complete_when == keys.STABLE:
-            return self._options.limits.quiet_seconds * 1e9 <= abs(time.time_ns() - status.modified)
-        return True
+        if self._options.complete_when != keys.STABLE:
+            return True
+        age = time.time() - status.modified / 1e9
+        if age >= max(self._options.limits.quiet_seconds, _TRUSTED_SECONDS):
+            return True
+        # The clock of a file server may be another one: what counts is how long this task has seen no change.
+        known, since = self._watched.get(path, (None, 0.0))
+        if known != status:
+            since = time.monotonic()
+            self._watched[path] = status, since
+        return time.monotonic() - since >= self._options.limits.quiet_seconds
 
     def _generation_lost(self, path: str, reason: str) -> None:
         self._counts["generations-lost"] += 1
@@ -337,6 +353,7 @@ class FolderSourceTask(SourceTask):
         reader.close()
         self._turns.remove(reader)
         del self._readers[reader.path]
+        self._watched.pop(reader.path, None)
 
     def _done(self, path: str) -> None:
         """Note that all records of a file have been returned."""
@@ -344,7 +361,14 @@ class FolderSourceTask(SourceTask):
         if self._options.after_read != keys.KEEP:
             self._unhandled.add(path)
 
+    def _moves_on(self, path: str) -> None:
+        """Drop the offsets to store that the next records of a file make obsolete."""
+        self._unstored.pop(path, None)
+        if path in self._handled:
+            self._handled.remove(path)
+
     def _columns(self, block: Block, columns: Columns) -> SourceColumns:
+        self._moves_on(block.path)
         rest = block.rest(columns.length)
         if rest.data:
             self._pending.append(rest)
@@ -373,6 +397,7 @@ class FolderSourceTask(SourceTask):
         return Column(STRING_SCHEMA, pa.repeat(pa.scalar(path, pa.utf8()), count))
 
     def _rows(self, block: Block) -> list[SourceRecord]:
+        self._moves_on(block.path)
         records = self._records(block)
         if block.is_last:
             if not records:
@@ -413,7 +438,9 @@ class FolderSourceTask(SourceTask):
         stored += [({FILE_FIELD: path}, None) for path in self._handled]
         self._unstored.clear()
         self._handled.clear()
-        return stored or ([] if self._options.follows else self._finished.folded(self._present))
+        if stored or self._options.follows or self._options.after_read != keys.KEEP:
+            return stored  # an offset of a file to be moved or deleted is removed when that is done
+        return self._finished.folded(self._present)
 
     def commit(self) -> None:
         """Move or delete the files of which it is stored that they are done."""
@@ -447,6 +474,13 @@ class FolderSourceTask(SourceTask):
         self._watch.close()
         for reader in self._readers.values():
             reader.close()
+
+
+def _root(path: str) -> str:
+    """Return the shortest path of a log of which a file may be a generation, by which the files of a log have one task."""
+    while logs := possible_logs(path):
+        path = logs[0]
+    return path
 
 
 _PAST = {keys.DELETE: "deleted", keys.MOVE: "moved"}

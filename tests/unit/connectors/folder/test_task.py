@@ -9,6 +9,7 @@ import json
 import lzma
 import os
 import random
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from typing import Any
 import pytest
 
 from sluiceway.api import SourceColumns, SourceRecord
-from sluiceway.connectors.folder import after_read
+from sluiceway.connectors.folder import after_read, finished
 from sluiceway.connectors.folder.connector import FolderSourceConnector
 from sluiceway.connectors.folder.task import FolderSourceTask
 from sluiceway.errors import ConnectError
@@ -525,3 +526,91 @@ def test_a_file_is_moved_where_a_second_name_is_impossible(tmp_path: Path, monke
         assert not file.exists()
         old(file, "one\n")
     assert [each.name for each in (tmp_path / "out").iterdir()] == ["a.txt"]
+
+
+@pytest.mark.parametrize("format_", ["lines", "whole"])
+@pytest.mark.parametrize(("extension", "compress"), [(".gz", gzip.compress), (".bz2", bz2.compress), (".xz", lzma.compress)])
+def test_a_damaged_file_is_reported_and_stays(
+    tmp_path: Path, extension: str, compress: Callable[[bytes], bytes], format_: str
+) -> None:
+    lines = [f"line {number} {random.Random(number).random()}" for number in range(20_000)]  # noqa: S311 (so that it is large)
+    data = compress("\n".join(lines).encode())
+    file = old(tmp_path / f"a{extension}", data[: len(data) * 2 // 3])
+    run = Runner(paths=str(tmp_path), format=format_, **TOLERANT, **{"after.read": "delete", "record.max.bytes": "10000000"})
+    found = run.run()
+    assert found == (lines[: len(found)] if format_ == "lines" else [])
+    assert len(run.context.reported) == 1
+    assert file.exists()
+    assert run.run() == []
+
+
+def test_many_files_are_moved_although_a_crash_came_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(finished, "_FEWEST_NEW", 2)
+    for number in range(9):
+        old(tmp_path / f"{number}.txt", f"{number}\n")
+    run = Runner(paths=str(tmp_path), **{"after.read": "delete"})
+    run.task.commit = lambda: None  # type: ignore[method-assign]  # the crash
+    assert len(run.run()) == 9
+    run.restart()
+    assert run.run() == []
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_is_not_complete_by_the_clock_of_another_machine(tmp_path: Path) -> None:
+    file = tmp_path / "a.txt"
+    run = Runner(paths=str(tmp_path), **{"stable.ms": "2000", "after.read": "delete"})
+    for seconds in (-5, 5):
+        file.write_text("one\ntw")
+        os.utime(file, (time.time() + seconds, time.time() + seconds))
+        assert run.run() == (["one"] if seconds < 0 else [])
+        assert file.exists()
+
+
+def test_a_file_that_changes_while_it_is_moved_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = old(tmp_path / "in" / "a.txt", "one\n")
+    real = after_read._link
+
+    def replaced(source: Path, target: Path) -> bool:
+        linked = real(source, target)
+        old(tmp_path / "new", "another one\n").rename(source)
+        return linked
+
+    monkeypatch.setattr(after_read, "_link", replaced)
+    with pytest.raises(OSError, match="changed meanwhile"):
+        after_read.move(str(file), str(tmp_path / "out"), str(tmp_path / "in"))
+    assert file.read_text() == "another one\n"
+
+
+def test_a_link_is_moved_as_the_file_that_it_leads_to(tmp_path: Path) -> None:
+    old(tmp_path / "store" / "a", "one\n")
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "a").symlink_to("../store/a")
+    after_read.move(str(tmp_path / "in" / "a"), str(tmp_path / "out"), str(tmp_path / "in"))
+    assert (tmp_path / "out" / "a").read_text() == "one\n"
+    assert not (tmp_path / "in" / "a").is_symlink()
+
+
+def test_files_that_were_moved_through_a_link_are_not_read_again(tmp_path: Path) -> None:
+    (tmp_path / "done").mkdir()
+    old(tmp_path / "in" / "a.txt", "one\n")
+    (tmp_path / "in" / "done").symlink_to("../done")
+    run = Runner(paths=f"{tmp_path}/in/**/*.txt", **{"after.read": "move", "after.read.folder": f"{tmp_path}/done"})
+    assert run.run() == ["one"]
+    assert run.run() == []
+
+
+def test_generations_of_a_dated_log_are_read_by_one_task(tmp_path: Path) -> None:
+    for name in ("app.log", "app-2026-11-27.log", "app-2026-11-27.log.1", "app-2026-11-28.log"):
+        old(tmp_path / name, f"{name}\n")
+    connector = FolderSourceConnector()
+    connector.start({"paths": str(tmp_path), "topic": "t", "mode": "logs", "rotated.close.ms": "0"})
+    found = [value for config in connector.task_configs(5) for value in Runner(**config).run()]
+    assert len(found) == len(set(found))
+
+
+def test_a_bad_log_is_reported_once(tmp_path: Path) -> None:
+    old(tmp_path / "a.log", "id,id\n1,2\n")
+    run = Runner(paths=str(tmp_path), format="csv", mode="logs", **TOLERANT)
+    for _ in range(3):
+        assert run.run() == []
+    assert len(run.context.reported) == 1
