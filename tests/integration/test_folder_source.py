@@ -14,7 +14,7 @@ from support.engine import Offsets, RunningTask
 from support.eventually import eventually
 from support.kafka import Kafka
 from support.log_writer import LogWriters
-from support.rotated_log import MODES
+from support.rotated_log import KEEPING
 
 pytestmark = pytest.mark.kafka
 
@@ -35,9 +35,7 @@ def numbers_by_file(kafka: Kafka, topic: str, count: int) -> dict[str, list[int]
 
 
 def test_logs_are_followed_through_each_kind_of_rotation(kafka: Kafka, topic: str, name: str, tmp_path: Path) -> None:
-    """Those that lose what was not read lose nothing while the task runs and keeps up."""
-    kept = {mode: function for mode, function in MODES.items() if mode != "overwrite"}
-    writers = LogWriters(tmp_path / "logs", kept, every=300, rate=1000)
+    writers = LogWriters(tmp_path / "logs", KEEPING, every=300, rate=1000)
     made = config(name, topic, str(tmp_path / "logs" / "*" / "*.log"), "logs", record_key="file", rotated_close_ms="300")
     with RunningTask(made, kafka.worker()) as task:
         with writers:
@@ -47,16 +45,15 @@ def test_logs_are_followed_through_each_kind_of_rotation(kafka: Kafka, topic: st
         eventually(lambda: kafka.end(topic) >= total, what="all lines in the topic")
         stored = len(task.stored_offsets())
     assert numbers_by_file(kafka, topic, total) == {path: list(range(count)) for path, count in writers.written().items()}
-    assert stored <= len(kept)
+    assert stored <= len(KEEPING)
 
 
 def test_logs_that_were_rotated_while_the_task_was_stopped(kafka: Kafka, topic: str, name: str, tmp_path: Path) -> None:
-    kept = {mode: function for mode, function in MODES.items() if mode not in ("delete", "replace", "overwrite")}
-    writers = LogWriters(tmp_path / "logs", kept, every=300, rate=2000)
+    writers = LogWriters(tmp_path / "logs", KEEPING, every=300, rate=2000)
     made, offsets = config(name, topic, str(tmp_path / "logs" / "*" / "app.log"), "logs", record_key="file"), Offsets()
     with writers:
         with RunningTask(made, kafka.worker(), offsets=offsets):
-            eventually(lambda: kafka.end(topic) > 500 * len(kept), what="the first lines")
+            eventually(lambda: kafka.end(topic) > 500 * len(KEEPING), what="the first lines")
         before = min(writers.written().values())
         eventually(lambda: min(writers.written().values()) >= before + LINES, what=f"{LINES} lines of each log")
         with RunningTask(made, kafka.worker(), offsets=offsets):
