@@ -74,8 +74,8 @@ MUTANTS = (
     Mutant(
         "metrics-share",
         _TARGETS,
-        "% count == index",
-        "% count >= 0",
+        "        return is_of_task(self.url, index, count)\n",
+        "        return True\n",
         "Each task scrapes all targets.",
         tests=_TESTS,
     ),

@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
-from sluiceway.connectors.file import inotify
+from sluiceway.connectors import inotify
 
 log = logging.getLogger(__name__)
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 import abc
 import itertools
 import re
-import struct
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
@@ -19,7 +18,6 @@ if TYPE_CHECKING:
 
 _BOM = b"\xef\xbb\xbf"
 _FEWEST_BYTES_FOR_COLUMNS = 1 << 15
-_BUFFER_OFFSETS = struct.Struct("=ii")
 
 
 class Row(NamedTuple):
@@ -90,7 +88,22 @@ class TextFormat:
         return byte_order_mark(data), self._records
 
 
-class LineRecords(Records):
+class LineBased(Records):
+    """Records of a line each."""
+
+    def complete(self, data: bytes, *, final: bool) -> int:
+        return len(data) if final else data.rfind(b"\n") + 1
+
+    @staticmethod
+    def lines(data: bytes) -> Iterator[tuple[bytes, int]]:
+        """Yield each line without its newline, and the number of bytes up to its end."""
+        end = 0
+        for line in data.removesuffix(b"\n").split(b"\n") if data else ():
+            end = min(end + len(line) + 1, len(data))
+            yield line, end
+
+
+class LineRecords(LineBased):
     """Lines that end with a newline, without it and a carriage return before it. Blank lines are records, too."""
 
     schema = STRING_SCHEMA
@@ -99,38 +112,24 @@ class LineRecords(Records):
         self._encoding = encoding
         self._is_utf8 = encoding == "utf-8"
 
-    def complete(self, data: bytes, *, final: bool) -> int:
-        return len(data) if final else data.rfind(b"\n") + 1
-
     def rows(self, data: bytes) -> Iterator[Row]:
-        end, encoding = 0, self._encoding
-        for line in data.removesuffix(b"\n").split(b"\n") if data else ():
-            end = min(end + len(line) + 1, len(data))
-            yield Row(line.rstrip(b"\r").decode(encoding, "replace"), end)
+        for line, end in self.lines(data):
+            yield Row(line.rstrip(b"\r").decode(self._encoding, "replace"), end)
 
     def columns(self, data: bytes, most: int) -> Columns | None:
         if len(data) < _FEWEST_BYTES_FOR_COLUMNS or not self._is_utf8 or not data.endswith(b"\n"):
             return None
-        return _split_lines(data, most)
+        from sluiceway.connectors.arrow_lines import split_lines  # loads Arrow
 
+        split = split_lines(data, most)
+        if split is None:
+            return None
+        length, values = split
+        if b"\r" in data:
+            import pyarrow.compute as pc
 
-def _split_lines(data: bytes, most: int) -> Columns | None:
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    text = pa.Array.from_buffers(pa.binary(), 1, [None, pa.py_buffer(_BUFFER_OFFSETS.pack(0, len(data) - 1)), pa.py_buffer(data)])
-    try:
-        split = pc.split_pattern(text.cast(pa.utf8()), pattern="\n")
-    except pa.ArrowInvalid:  # not UTF-8
-        return None
-    values: Any = split.values
-    length = len(data)
-    if len(values) > most:
-        values = values[:most]
-        length = pc.sum(pc.binary_length(values)).as_py() + most
-    if b"\r" in data:
-        values = pc.utf8_rtrim(values, characters="\r")
-    return Columns(len(values), length, values)
+            values = pc.utf8_rtrim(values, characters="\r")
+        return Columns(len(values), length, values)
 
 
 class MultilineRecords(Records):

@@ -7,19 +7,14 @@ from typing import Any
 
 import orjson
 
-from sluiceway.connectors.folder.formats import Columns, Records, Row
+from sluiceway.connectors.folder.formats import Columns, LineBased, Row
 
 
-class JsonLineRecords(Records):
+class JsonLineRecords(LineBased):
     """Lines that are JSON values each, as values without a schema. Blank lines are none."""
 
-    def complete(self, data: bytes, *, final: bool) -> int:
-        return len(data) if final else data.rfind(b"\n") + 1
-
     def rows(self, data: bytes) -> Iterator[Row]:
-        end = 0
-        for line in data.split(b"\n"):
-            end = min(end + len(line) + 1, len(data))
+        for line, end in self.lines(data):
             if line.strip():
                 try:
                     yield Row(orjson.loads(line), end)

@@ -1,11 +1,10 @@
-"""Finds the files of a config's patterns, and the share of each task. Runs on executors."""
+"""Finds the files of a config's patterns. Runs on executors."""
 
 from __future__ import annotations
 
 import fnmatch
 import functools
 import glob
-import hashlib
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -41,6 +40,7 @@ class Listing:
         stripped = [path.rstrip("/") or "/" for path in paths]
         self._patterns = [f"{each}/*" if each.endswith("/**") else each for each in stripped]
         self._exclude = re.compile("|".join(fnmatch.translate(each) for each in exclude)) if exclude else None
+        self._bases = {self.base_of(f"{each}/") for each in self._patterns}
         self._without = os.path.realpath(without) if without else ""
 
     def files(self, folders: Mapping[str, Sequence[re.Pattern[str]]], refused: Refused) -> Iterator[Found]:
@@ -77,7 +77,7 @@ class Listing:
         return {folder: names for folder, names in sorted(found.items()) if not self._is_without(folder)}
 
     def _is_without(self, folder: str) -> bool:
-        if not self._without or folder in self._patterns or folder in {self.base_of(f"{each}/") for each in self._patterns}:
+        if not self._without or folder in self._bases:
             return False  # nothing is moved to the folder that it was in
         real = os.path.realpath(folder)
         return real == self._without or real.startswith(f"{self._without}/")
@@ -132,12 +132,3 @@ def _subfolders(folder: str) -> list[str]:
             return sorted(entry.name for entry in entries if entry.is_dir())
     except OSError:  # there is none, or it may not be read; os.walk leaves these out, too
         return []
-
-
-def is_of_task(path: str, task: int, tasks: int) -> bool:
-    """Return whether a file belongs to a task: to the one with the highest hash for it.
-
-    Another number of tasks moves only the files of the tasks that are new or gone (rendezvous hashing, Thaler and Ravishankar,
-    1996).
-    """
-    return max(range(tasks), key=lambda each: hashlib.blake2b(f"{each}:{path}".encode(), digest_size=8).digest()) == task

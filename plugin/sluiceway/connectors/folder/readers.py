@@ -170,16 +170,15 @@ class Reader:
                 return None
             skipped, records = begun
             data = data[skipped:]
-        if self._skips:
-            length, records = data.find(b"\n") + 1 or len(data), _Oversized(records, self._limits.record_bytes)
-            self._skips = not data[:length].endswith(b"\n")
-        else:
-            length = records.complete(data, final=final)
+        is_too_long = self._skips
+        length = 0 if is_too_long else records.complete(data, final=final)
         if not length and ends and data and self._is_flushed():
             length = data.rfind(b"\n") + 1
         if not length and not ends and longest:
             if not records.has_lines:
                 raise BadFileError(f"{file.path} has more than record.max.bytes={self._limits.record_bytes} bytes")
+            is_too_long = True
+        if is_too_long:
             length, records = data.find(b"\n") + 1 or len(data), _Oversized(records, self._limits.record_bytes)
             self._skips = not data[:length].endswith(b"\n")
         if not length:

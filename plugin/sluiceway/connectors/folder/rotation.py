@@ -89,6 +89,13 @@ def possible_logs(path: str) -> list[str]:
     return [f"{folder}/{each}" for each in found]
 
 
+def root_of(path: str) -> str:
+    """Return the shortest path of a log of which a file may be a generation, the same for all generations of a log."""
+    while logs := possible_logs(path):
+        path = logs[0]
+    return path
+
+
 def is_likely_rotated(path: str) -> bool:
     """Return whether a file is a generation although its log is not there, by a small number behind an extension."""
     return _LIKELY.fullmatch(_plain(path.rpartition("/")[2])) is not None

@@ -11,18 +11,28 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from sluiceway.api import Column, ColumnBatch, Offset, Partition, SourceColumns, SourceLag, SourceRecord, SourceTask
-from sluiceway.api.task import SourceTaskContext
+from sluiceway.api import (
+    Column,
+    ColumnBatch,
+    Offset,
+    Partition,
+    SourceColumns,
+    SourceLag,
+    SourceRecord,
+    SourceTask,
+    SourceTaskContext,
+)
 from sluiceway.connectors.folder import after_read
 from sluiceway.connectors.folder import config as keys
 from sluiceway.connectors.folder.finished import BUCKET_FIELD, BUCKETS, FILE_FIELD, FinishedFiles, bucket_of
 from sluiceway.connectors.folder.formats import Columns, Row
 from sluiceway.connectors.folder.identity import Cursor, FileStatus, Identity
-from sluiceway.connectors.folder.listing import Found, Listing, is_of_task
+from sluiceway.connectors.folder.listing import Found, Listing
 from sluiceway.connectors.folder.local_files import BrokenFileError, status_of
 from sluiceway.connectors.folder.readers import BadFileError, Block, FileReader, LogReader
-from sluiceway.connectors.folder.rotation import is_likely_rotated, possible_logs
+from sluiceway.connectors.folder.rotation import is_likely_rotated, possible_logs, root_of
 from sluiceway.connectors.folder.watch import FolderWatch
+from sluiceway.connectors.shares import is_of_task
 from sluiceway.data import OPTIONAL_BYTES_SCHEMA, STRING_SCHEMA
 from sluiceway.errors import DataError
 
@@ -61,9 +71,7 @@ class FolderSourceTask(SourceTask):
         self._unhandled: set[str] = set()  # files to move or delete
         self._handled: list[str] = []  # files that were moved or deleted, whose offsets are not needed any more
         self._gone: set[str] = set()  # files that were there, and are not any more
-        self._watched: dict[
-            str, tuple[FileStatus, float]
-        ] = {}  # files that may be complete soon, and since when they are as they are
+        self._watched: dict[str, tuple[FileStatus, float]] = {}  # files that may be complete soon, and since when they look so
         self._dropped: dict[str, Identity] = {}  # files that were gone before they were finished
         self._empty: set[str] = set()  # logs that were empty, of which an offset says so
         self._generations: set[str] = set()  # files that are no logs of their own
@@ -98,11 +106,11 @@ class FolderSourceTask(SourceTask):
         began, folders = time.time_ns(), self._listing.folders()
         found = {each.path: each.status for each in self._listing.files(folders, self._say_once)}
         self._watch.watch(folders)
+        self._others.intersection_update(found)
         if self._options.follows:
             for path, reader in list(self._idle.items()):
                 if found.get(path) != reader.looked_at:
                     self._wake(path)
-            self._others.intersection_update(found)
             self._generations.intersection_update(found)
             self._add_logs(found)
             self._scanned = began
@@ -151,7 +159,7 @@ class FolderSourceTask(SourceTask):
         new: dict[str, list[str]] = {}
         for path, status in found.items():
             is_known = path in self._readers or path in self._others or path in self._generations
-            if not is_known and self._unreadable.get(path) != status and self._is_assigned(path, _root(path)):
+            if not is_known and self._unreadable.get(path) != status and self._is_assigned(path, root_of(path)):
                 new[path] = possible_logs(path)
         stored = {path: identity for path, identity, _ in self._stored(sorted({*new, *itertools.chain(*new.values())}))}
         rotated = set()
@@ -226,7 +234,6 @@ class FolderSourceTask(SourceTask):
             self._dropped[path] = reader.cursor.identity()
         for path in [path for path, status in self._unreadable.items() if found.get(path) != status]:
             del self._unreadable[path]
-        self._others.intersection_update(found)
 
     def _is_complete(self, path: str, status: FileStatus) -> bool:
         if self._options.complete_when != keys.STABLE:
@@ -474,13 +481,6 @@ class FolderSourceTask(SourceTask):
         self._watch.close()
         for reader in self._readers.values():
             reader.close()
-
-
-def _root(path: str) -> str:
-    """Return the shortest path of a log of which a file may be a generation, by which the files of a log have one task."""
-    while logs := possible_logs(path):
-        path = logs[0]
-    return path
 
 
 _PAST = {keys.DELETE: "deleted", keys.MOVE: "moved"}

@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from sluiceway.connectors.file import inotify
+from sluiceway.connectors import inotify
 
 log = logging.getLogger(__name__)
 

@@ -14,6 +14,7 @@ from urllib.parse import urlencode, urlsplit
 import orjson
 
 from sluiceway.connectors.observability.prometheus_config import FILES, SD_URL, TARGETS, PrometheusOptions, check_url
+from sluiceway.connectors.shares import is_of_task
 from sluiceway.errors import ConfigError, DataError
 
 log = logging.getLogger(__name__)
@@ -41,7 +42,7 @@ class Target:
 
     def is_of(self, index: int, count: int) -> bool:
         """Return whether the task with this number scrapes the target."""
-        return zlib.crc32(self.url[::-1].encode()) % count == index
+        return is_of_task(self.url, index, count)
 
 
 def target_of(address: str, labels: Mapping[str, str], options: PrometheusOptions, source: str) -> Target:

@@ -13,7 +13,7 @@ import pytest
 
 from sluiceway.connectors.file import changes
 from sluiceway.connectors.file.changes import FileWatch
-from sluiceway.connectors.file.inotify import PerProcess
+from sluiceway.connectors.inotify import PerProcess
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="inotify is Linux's")
 
