@@ -40,7 +40,7 @@ class Listing:
         stripped = [path.rstrip("/") or "/" for path in paths]
         self._patterns = [f"{each}/*" if each.endswith("/**") else each for each in stripped]
         self._exclude = re.compile("|".join(fnmatch.translate(each) for each in exclude)) if exclude else None
-        self._bases = {self.base_of(f"{each}/") for each in self._patterns}
+        self._bases = {*self._patterns, *(_MAGIC.split(each)[0].rpartition("/")[0] for each in self._patterns)}
         self._without = os.path.realpath(without) if without else ""
 
     def files(self, folders: Mapping[str, Sequence[re.Pattern[str]]], refused: Refused) -> Iterator[Found]:

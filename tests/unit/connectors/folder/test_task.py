@@ -420,10 +420,11 @@ def test_files_are_not_moved_onto_themselves(tmp_path: Path, folder: str) -> Non
         assert found["after.read.folder"].errors
 
 
-def test_a_file_is_not_moved_to_its_own_folder_under_another_name(tmp_path: Path) -> None:
+@pytest.mark.parametrize("pattern", ["in", "in/*", "in/a.txt", "in/**/*.txt"])
+def test_a_file_is_not_moved_to_its_own_folder_under_another_name(tmp_path: Path, pattern: str) -> None:
     file = old(tmp_path / "in" / "a.txt", "one\n")
     (tmp_path / "link").symlink_to("in")
-    run = Runner(paths=str(tmp_path / "in"), **{"after.read": "move", "after.read.folder": str(tmp_path / "link")})
+    run = Runner(paths=f"{tmp_path}/{pattern}", **{"after.read": "move", "after.read.folder": str(tmp_path / "link")})
     assert run.run() == ["one"]
     assert file.read_text() == "one\n"
     assert run.task.metrics()["files-unhandled"] == 1
