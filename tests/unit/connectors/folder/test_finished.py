@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from sluiceway.connectors.folder import finished
 from sluiceway.connectors.folder.finished import BUCKETS, FinishedFiles, bucket_of
 from sluiceway.connectors.folder.identity import Checksum, FileStatus, Identity
-from sluiceway.connectors.folder.task import FolderSourceTask
 from sluiceway.errors import ConnectError
-from sluiceway.testing import MemoryOffsets, MemorySourceContext
+from support.folder_task import FolderTask
 
 DAY = 24 * 3600.0
 
@@ -87,32 +85,18 @@ def test_a_bucket_that_cannot_be_read_fails_the_task_with_what_to_do(text: str) 
 def test_a_task_reads_no_file_again_that_a_bucket_has(tmp_path: Path) -> None:
     for number in range(40):
         (tmp_path / f"file{number}").write_text("line\n")
-    config = {"paths": str(tmp_path), "topic": "t", "mode": "files", "complete.when": "renamed", "scan.interval.ms": "10"}
-    offsets: dict[str, Any] = {}
+    run = FolderTask(paths=str(tmp_path), mode="files", **{"complete.when": "renamed"})
 
-    def run() -> int:
-        task, count, idle = FolderSourceTask(), 0, 0
-        stored = [(json.loads(partition), offset) for partition, offset in offsets.items()]
-        task.initialize(MemorySourceContext(config, MemoryOffsets(stored)))
-        task.start(config)
-        while idle < 3:
-            records = task.poll() or []
-            moved = [] if records else task.idle_offsets()
-            idle = 0 if records or moved else idle + 1
-            count += len(records)
-            for partition, offset in [*((each.source_partition, each.source_offset) for each in records), *moved]:
-                offsets[json.dumps(partition)] = offset
-        task.stop()
-        for key in [key for key, value in offsets.items() if value is None]:
-            del offsets[key]
-        return count
+    def again() -> int:
+        run.restart()
+        return len(run.run())
 
-    assert run() == 40
-    assert all("finished" in partition for partition in offsets)
-    assert run() == 0
+    assert len(run.run()) == 40
+    assert all("finished" in partition for partition, offset in run.offsets.items() if offset is not None)
+    assert again() == 0
     with (tmp_path / "file5").open("a") as out:
         out.write("more\n")
-    assert run() == 1
-    assert run() == 0
-    offsets[json.dumps({"file": str(tmp_path / "file7")})] = {"position": 0}
-    assert run() == 1
+    assert again() == 1
+    assert again() == 0
+    run.offsets[json.dumps({"file": str(tmp_path / "file7")})] = {"position": 0}
+    assert again() == 1

@@ -3,32 +3,27 @@
 from __future__ import annotations
 
 import gzip
+import json
 import os
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from sluiceway.api import SourceColumns
-from sluiceway.connectors.folder.task import FolderSourceTask
-from sluiceway.testing import MemoryOffsets, MemorySourceContext
+from support.folder_task import FolderTask
 
 BEGAN = 1_600_000_000
 
 
 class Logs:
-    """A folder of logs, and a task that reads them and keeps its offsets over restarts."""
+    """A folder of logs, and a task that reads them."""
 
     def __init__(self, folder: Path, pattern: str) -> None:
         self.folder = folder
         self.clock = BEGAN
-        self.offsets: dict[str, Any] = {}
-        self.found: list[str] = []
-        self.keys: set[str] = set()
-        soon = {"rotated.close.ms": "0", "scan.interval.ms": "10"}
-        self.config = {"paths": f"{folder}/{pattern}", "topic": "t", "mode": "logs", **soon}
-        self.task: FolderSourceTask | None = None
+        self.config = {"paths": f"{folder}/{pattern}", "mode": "logs", "rotated.close.ms": "0"}
+        self.task: FolderTask | None = None
+        self._runs = False
 
     def write(self, name: str, *lines: str, zipped: bool = False) -> None:
         """Append lines, at the next second of a clock."""
@@ -56,33 +51,26 @@ class Logs:
         if restart:
             self.stop()
         if self.task is None:
-            self.task = FolderSourceTask()
-            stored = [({"file": path}, offset) for path, offset in self.offsets.items()]
-            self.task.initialize(MemorySourceContext(self.config, MemoryOffsets(stored)))
-            self.task.start(self.config)
-        idle = 0
-        while idle < 3:
-            self.task._scan_due = 0.0
-            for reader in self.task._readers.values():
-                reader._searched = -1.0  # type: ignore[union-attr]
-            polled = self.task.poll_columns()
-            records = list(polled.records() if isinstance(polled, SourceColumns) else polled or [])
-            moved = [] if records else list(self.task.idle_offsets())
-            idle = 0 if records or moved else idle + 1
-            self.found += [str(record.value) for record in records]
-            for partition, offset in [*((each.source_partition or {}, each.source_offset) for each in records), *moved]:
-                self.offsets[partition["file"]] = offset
-                self.keys.add(Path(partition["file"]).name)
-        return self.found
+            self.task = FolderTask(**self.config)
+        elif not self._runs:
+            self.task.start()
+        self._runs = True
+        self.task.run()
+        return [str(record.value) for record in self.task.records]
 
     def stop(self) -> None:
-        if self.task is not None:
+        if self.task is not None and self._runs:
             self.task.stop()
-            self.task = None
+        self._runs = False
+
+    @property
+    def keys(self) -> set[str]:
+        """The names of the logs that have offsets."""
+        return {Path(json.loads(partition)["file"]).name for partition in self.task.offsets} if self.task else set()
 
     def lost(self) -> int:
         assert self.task is not None
-        return int(self.task.metrics()["generations-lost"])
+        return int(self.task.metric("generations-lost"))
 
 
 @pytest.fixture(params=["app.log", "app*"])

@@ -5,80 +5,41 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sluiceway.api import SourceColumns
-from sluiceway.connectors.folder.task import FolderSourceTask
-from sluiceway.testing import MemoryOffsets, MemorySourceContext
+from support.folder_task import FolderTask
 from support.rotated_log import KEEPING, LOSING, RotatedLog
 
 Step = tuple[str, int]
 
 
-class Follower:
-    """A task that follows a log, and is started again where its records have ended."""
+class Follower(FolderTask):
+    """A task that follows a log."""
 
     def __init__(self, log: Path, **config: str) -> None:
-        self._config = {
-            "paths": str(log),
-            "topic": "t",
-            "mode": "logs",
-            "rotated.close.ms": "0",
-            "scan.interval.ms": "10",
-            **config,
-        }
-        self._partition = {"file": str(log)}
-        self.offset: Any = None
-        self.found: list[str] = []
+        super().__init__(**{"paths": str(log), "mode": "logs", "rotated.close.ms": "0", **config})
         self.lost = 0
-        self._start()
 
-    def _start(self) -> None:
-        stored = [] if self.offset is None else [(self._partition, self.offset)]
-        self._task = FolderSourceTask()
-        self._task.initialize(MemorySourceContext(self._config, MemoryOffsets(stored)))
-        self._task.start(self._config)
-
-    def restart(self, most: int | None = None) -> None:
+    def restart_after(self, most: int) -> None:
         """Poll once more, keep at most so many records, and start again after them."""
-        records = list(self._poll()) if most else []
-        self._take(records[:most])
+        self.take(self.poll()[:most] if most else [])
         self.close()
-        self._start()
-
-    def read(self) -> None:
-        """Read all that there is."""
-        idle = 0
-        while idle < 2:  # the next generation is looked for with the next poll
-            records = self._poll()
-            moved = [] if records else self._task.idle_offsets()
-            idle = 0 if records or moved else idle + 1
-            self._take(records)
-            for _, self.offset in moved:
-                pass
-
-    def _poll(self) -> list[Any]:
-        for reader in self._task._readers.values():
-            reader._searched = -1.0  # type: ignore[union-attr]  # at once instead of after a fifth of a second
-        polled = self._task.poll_columns()
-        return list(polled.records() if isinstance(polled, SourceColumns) else polled or [])
-
-    def _take(self, records: list[Any]) -> None:
-        self.found += [record.value for record in records]
-        if records:
-            assert records[-1].source_partition == self._partition
-            self.offset = records[-1].source_offset
+        self.start()
 
     def close(self) -> None:
-        self.lost += int(self._task.metrics()["generations-lost"])
-        self._task.stop()
+        self.lost += int(self.metric("generations-lost"))
+        self.stop()
+
+    @property
+    def found(self) -> list[str]:
+        return [str(record.value) for record in self.records]
 
     def numbers(self) -> list[int]:
-        return [int(line.split()[0]) for line in self.found]
+        """Return the numbers of the lines, without comments."""
+        return [int(line.split()[0]) for line in self.found if not line.startswith("#")]
 
 
 @pytest.fixture
@@ -106,17 +67,17 @@ def test_each_line_is_read_once_and_in_order_however_the_log_is_rotated(mode: st
         log = RotatedLog(Path(folder, "app.log"))
         log.write(1)
         follower = Follower(log.path)
-        follower.read()
+        follower.run()
         for step, number in steps:
             if step == "write":
                 log.write(number)
             elif step == "rotate":
                 log.rotate(mode)
             elif step == "read":
-                follower.read()
+                follower.run()
             else:
-                follower.restart(number)
-        follower.read()
+                follower.restart_after(number)
+        follower.run()
         follower.close()
         log.close()
         assert follower.numbers() == list(range(log.written))
@@ -130,15 +91,14 @@ def test_generations_that_begin_alike_are_told_apart(log: RotatedLog, mode: str)
     log.write_in_part(head)
     log.write(10)
     follower = Follower(log.path)
-    follower.read()
+    follower.run()
     follower.close()
     for _ in range(3):
         log.rotate(mode)
         log.write_in_part(head)
         log.write(10)
-    follower.restart()
-    follower.read()
-    follower.found = [line for line in follower.found if not line.startswith("#")]
+    follower.start()
+    follower.run()
     assert follower.numbers() == list(range(40))
 
 
@@ -146,13 +106,13 @@ def test_generations_that_begin_alike_are_told_apart(log: RotatedLog, mode: str)
 def test_a_generation_that_is_gone_is_counted(log: RotatedLog, mode: str, caplog: pytest.LogCaptureFixture) -> None:
     log.write(10)
     follower = Follower(log.path)
-    follower.read()
+    follower.run()
     follower.close()
     log.write(10)
     log.rotate(mode)
     log.write(20)
-    follower.restart()
-    follower.read()
+    follower.start()
+    follower.run()
     follower.close()
     assert follower.numbers() == [*range(10), *range(20, 40)]
     assert follower.lost == 1
@@ -163,11 +123,11 @@ def test_a_generation_that_is_gone_is_counted(log: RotatedLog, mode: str, caplog
 def test_a_file_that_is_gone_is_read_to_its_end_while_the_task_runs(log: RotatedLog, mode: str) -> None:
     log.write(10)
     follower = Follower(log.path)
-    follower.read()
+    follower.run()
     log.write(10)
     log.rotate(mode)
     log.write(10)
-    follower.read()
+    follower.run()
     follower.close()
     assert follower.numbers() == list(range(30))
     assert not follower.lost
@@ -177,53 +137,53 @@ def test_a_log_that_is_truncated_before_its_first_line_was_read(log: RotatedLog)
     """It was empty when it was opened, so that nothing that was read tells it from what it became."""
     log.write(1)
     follower = Follower(log.path)
-    follower.read()
+    follower.run()
     log.rotate("copy and truncate")
-    follower.read()
+    follower.run()
     for _ in range(2):
         log.write(2)
         log.rotate("copy and truncate")
     log.write(1)
-    follower.read()
+    follower.run()
     assert follower.numbers() == list(range(6))
 
 
 def test_the_same_size_does_not_hide_another_content(log: RotatedLog) -> None:
     log.write(10)
     follower = Follower(log.path)
-    follower.read()
+    follower.run()
     log.rotate("overwrite")
     log.write(10)
-    follower.read()
+    follower.run()
     assert follower.numbers() == list(range(20))
 
 
 def test_a_line_is_held_back_until_its_end_is_written_or_its_file_is_rotated(log: RotatedLog) -> None:
     follower = Follower(log.path)
     log.write_in_part(b"000000 half")
-    follower.read()
+    follower.run()
     assert follower.found == []
     log.write_in_part(b" whole\n000001 no end")
-    follower.read()
+    follower.run()
     assert follower.found == ["000000 half whole"]
     log.rotate("rename")
     log.write_in_part(b"000002 next\n")
-    follower.read()
+    follower.run()
     assert follower.found == ["000000 half whole", "000001 no end", "000002 next"]
 
 
 def test_what_is_written_late_to_a_rotated_file_is_read(log: RotatedLog) -> None:
     log.write(1)
     follower = Follower(log.path, **{"rotated.close.ms": "600000"})
-    follower.read()
+    follower.run()
     rotated = log.path.with_name("app.log.1")
     log.path.rename(rotated)
     rotated.touch()  # now instead of by the log's clock
     log.path.write_bytes(b"000002 new\n")
-    follower.read()
+    follower.run()
     with rotated.open("ab") as late:
         late.write(b"000001 late\n")
-    follower.read()
+    follower.run()
     assert follower.numbers() == [0, 1]
 
 
@@ -233,8 +193,8 @@ def test_a_pattern_of_rotated_names_reads_each_generation_once(log: RotatedLog) 
         log.rotate("rename")
     log.write(5)
     follower = Follower(log.path, paths=f"{log.path}*")
-    follower.read()
+    follower.run()
     log.rotate("rename")
     log.write(5)
-    follower.read()
+    follower.run()
     assert follower.numbers() == list(range(25))

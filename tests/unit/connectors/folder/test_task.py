@@ -16,62 +16,20 @@ from typing import Any
 
 import pytest
 
-from sluiceway.api import SourceColumns, SourceRecord
+from sluiceway.api import SourceColumns
 from sluiceway.connectors.folder import after_read, finished
 from sluiceway.connectors.folder.connector import FolderSourceConnector
-from sluiceway.connectors.folder.task import FolderSourceTask
 from sluiceway.errors import ConnectError
-from sluiceway.testing import MemoryOffsets, MemorySourceContext
+from support.folder_task import FolderTask
 
 LONG_AGO = 1_600_000_000
 
 
-class Runner:
-    """Runs a task as the runtime does, and keeps its offsets."""
+class Runner(FolderTask):
+    """A task that reads files, each once."""
 
     def __init__(self, **config: str) -> None:
-        self.config = {"topic": "t", "mode": "files", "scan.interval.ms": "10", **config}
-        self.offsets: dict[str, Any] = {}
-        self.records: list[SourceRecord] = []
-        self.columnar = 0
-        self.start()
-
-    def start(self) -> None:
-        stored = [(json.loads(partition), offset) for partition, offset in self.offsets.items()]
-        self.task = FolderSourceTask()
-        self.context = MemorySourceContext(self.config, MemoryOffsets(stored))
-        self.task.initialize(self.context)
-        self.task.start(self.config)
-
-    def restart(self) -> None:
-        """End without a commit, and start again, at once with a scan."""
-        self.task.stop()
-        self.start()
-
-    def run(self, *, columnar: bool = True) -> list[Any]:
-        """Poll until there is nothing more, commit, and return the values."""
-        found: list[SourceRecord] = []
-        idle = 0
-        while idle < 3:
-            self.task._scan_due = 0.0
-            polled = self.task.poll_columns() if columnar else self.task.poll()
-            self.columnar += isinstance(polled, SourceColumns)
-            records = list(polled.records() if isinstance(polled, SourceColumns) else polled or [])
-            if isinstance(polled, SourceColumns):
-                assert polled.source_offset == records[-1].source_offset
-                assert len(polled) == len(records)
-            idle = 0 if records else idle + 1
-            found += records
-            self._store([(each.source_partition, each.source_offset) for each in records])
-            if not records:
-                self._store(self.task.idle_offsets())
-        self.task.commit()
-        self.records += found
-        return [each.value for each in found]
-
-    def _store(self, offsets: Any) -> None:
-        for partition, offset in offsets:
-            self.offsets[json.dumps(partition)] = offset
+        super().__init__(**{"mode": "files", **config})
 
 
 def old(path: Path, data: bytes | str) -> Path:
@@ -139,13 +97,12 @@ def test_a_restart_anywhere_repeats_and_loses_nothing(
     old(tmp_path / f"a.txt{extension}", compress("\n".join(lines).encode()))
     run, found, draw = Runner(paths=str(tmp_path), **{"batch.size": "700"}), [], random.Random(5)  # noqa: S311
     for _ in range(1000):
-        polled = run.task.poll_columns() if columnar else run.task.poll()
-        if not polled:
+        records = run.poll(columnar=columnar)
+        if not records:
             break
-        records = list(polled.records() if isinstance(polled, SourceColumns) else polled)
         taken = records[: draw.randrange(1, len(records) + 1)] if draw.random() < 0.5 else records
         found += [each.value for each in taken]
-        run._store([(taken[-1].source_partition, taken[-1].source_offset)])
+        run.take(taken)
         if len(taken) < len(records):
             run.restart()
     assert found == lines

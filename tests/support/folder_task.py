@@ -1,0 +1,79 @@
+"""Runs a task of the folder source as the runtime does, without Kafka."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import Any
+
+from sluiceway.api import Offset, Partition, SourceColumns, SourceRecord
+from sluiceway.connectors.folder.readers import LogReader
+from sluiceway.connectors.folder.task import FolderSourceTask
+from sluiceway.testing import MemoryOffsets, MemorySourceContext
+
+
+class FolderTask:
+    """A task, and its offsets, which outlive it. ``config`` has the keys that the test is about."""
+
+    def __init__(self, **config: str) -> None:
+        self.config = {"topic": "t", "scan.interval.ms": "10", **config}
+        self.offsets: dict[str, Any] = {}
+        """The stored offset of each source partition as JSON, None for one that was removed."""
+        self.records: list[SourceRecord] = []
+        self.columnar = 0
+        """The batches that were columns."""
+        self.start()
+
+    def start(self) -> None:
+        stored = [(json.loads(partition), offset) for partition, offset in self.offsets.items()]
+        self.context = MemorySourceContext(self.config, MemoryOffsets(stored))
+        self.task = FolderSourceTask()
+        self.task.initialize(self.context)
+        self.task.start(self.config)
+
+    def restart(self) -> None:
+        """End without a commit, and start again."""
+        self.task.stop()
+        self.start()
+
+    def poll(self, *, columnar: bool = True) -> list[SourceRecord]:
+        """Poll once, with all intervals over, and check that columns have the offset of their last record."""
+        self.task._scan_due = 0.0
+        for reader in self.task._readers.values():
+            if isinstance(reader, LogReader):
+                reader._searched = -1.0
+        polled = self.task.poll_columns() if columnar else self.task.poll()
+        if not isinstance(polled, SourceColumns):
+            return list(polled or [])
+        self.columnar += 1
+        records = list(polled.records())
+        assert len(polled) == len(records)
+        assert polled.source_offset == records[-1].source_offset
+        return records
+
+    def take(self, records: Iterable[SourceRecord]) -> None:
+        """Keep records and their offsets, as if they were in Kafka."""
+        for record in records:
+            self.records.append(record)
+            self.store([(record.source_partition or {}, record.source_offset)])
+
+    def store(self, offsets: Iterable[tuple[Partition, Offset | None]]) -> None:
+        self.offsets.update((json.dumps(partition), offset) for partition, offset in offsets)
+
+    def run(self, *, columnar: bool = True) -> list[Any]:
+        """Poll until there is nothing more, commit, and return the values of the new records."""
+        before, idle = len(self.records), 0
+        while idle < 3:
+            records = self.poll(columnar=columnar)
+            moved = [] if records else list(self.task.idle_offsets())
+            idle = 0 if records or moved else idle + 1
+            self.take(records)
+            self.store(moved)
+        self.task.commit()
+        return [record.value for record in self.records[before:]]
+
+    def metric(self, name: str) -> float:
+        return self.task.metrics()[name]
+
+    def stop(self) -> None:
+        self.task.stop()
