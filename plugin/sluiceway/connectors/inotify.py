@@ -71,7 +71,7 @@ class Inotify:
 
 
 class PerProcess(Generic[T]):
-    """What all tasks of a process share, with the thread that reads it: made once, and by each forked process for itself."""
+    """An object of a process that all its tasks share, made at its first use. A forked process makes its own."""
 
     def __init__(self, make: Callable[[], T]) -> None:
         self._make = make
@@ -80,7 +80,7 @@ class PerProcess(Generic[T]):
             os.register_at_fork(after_in_child=self._after_fork)
 
     def get(self) -> T | None:
-        """Return the process's, None if there can be none."""
+        """Return the object, None if it cannot be made."""
         with self._lock:
             if not self._made:
                 self._made.append(None)
@@ -91,7 +91,7 @@ class PerProcess(Generic[T]):
             return self._made[0]
 
     def _after_fork(self) -> None:
-        """Forget the parent's, whose thread the child does not have."""
+        """Forget the parent's object, whose thread the child does not have."""
         self._lock = threading.Lock()
         self._made: list[T | None] = []
 

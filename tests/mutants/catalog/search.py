@@ -206,7 +206,7 @@ MUTANTS = (
         _READER,
         "            self._view = None\n                if not expired:",
         "            if not expired:",
-        "A point in time of a node that has ended is asked for ever.",
+        "A point in time of a node that has ended is asked again and again.",
         tests=_SOURCE_TESTS,
     ),
     Mutant(

@@ -80,7 +80,7 @@ class FileTail:
         self._ended_at: float | None = None  # when the end was read last, by the monotonic clock
         self._warned = 0.0
         self.generations_lost = 0
-        """How often the file was rotated so that lines may be lost."""
+        """The number of rotations with which lines may have been lost."""
 
     def read(self) -> Lines:
         file = self._file or self._open()

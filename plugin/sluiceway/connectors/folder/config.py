@@ -134,7 +134,7 @@ DEFINITION = ConfigDef(
             validator=OneOf((LOGS, FILES)),
             importance=_high,
             group=_FILES,
-            doc="Whether the files are logs, which grow for ever and are rotated, or files that are complete at some time. A "
+            doc="Whether the files are logs, which programs append to and rotate, or files that are complete at some time. A "
             "log is "
             "followed through its rotations; the last line of a file needs no end.",
         ),

@@ -88,7 +88,7 @@ class Cursor:
 
 
 class FileStatus(NamedTuple):
-    """What the file system says of a file; ``modified`` is in nanoseconds since the epoch, ``size`` in bytes."""
+    """The status of a file; ``modified`` is in nanoseconds since the epoch, ``size`` in bytes."""
 
     device: int
     inode: int

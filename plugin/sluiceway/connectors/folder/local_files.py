@@ -18,7 +18,7 @@ from sluiceway.connectors.folder.identity import FileStatus
 
 
 class _Content(Protocol):
-    """What a compressed file contains."""
+    """The content of a compressed file."""
 
     def read(self, size: int = ..., /) -> bytes: ...
     def seek(self, offset: int, /) -> int: ...

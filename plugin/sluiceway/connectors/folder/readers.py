@@ -26,7 +26,7 @@ _NEVER = 1 << 63
 
 @dataclass(frozen=True, slots=True)
 class ReadLimits:
-    """How files are read.
+    """Limits of reading.
 
     Attributes:
         record_bytes: the most bytes of a record.

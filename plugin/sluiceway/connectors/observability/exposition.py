@@ -57,7 +57,7 @@ class _Samples:
 
 @dataclass(slots=True)
 class _Layout:
-    """What a document has besides numbers."""
+    """The parts of a document besides numbers."""
 
     openmetrics: bool
     lines: list[str]
@@ -69,7 +69,7 @@ class _Layout:
 
 @dataclass(slots=True)
 class _Rules:
-    """What OpenMetrics asks of numbers. A document that differs is left to the parser, which decides."""
+    """The form of numbers in OpenMetrics. The parser decides about a document that has another form."""
 
     not_negative: list[int] = field(default_factory=list)
     quantiles: list[int] = field(default_factory=list)

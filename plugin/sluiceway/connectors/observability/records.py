@@ -69,7 +69,7 @@ METRIC_SCHEMA = Schema.struct(
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """What stays the same from one record of a series to the next. ``key`` is the key of its records."""
+    """The constant part of the records of a series. ``key`` is their key."""
 
     name: str
     type: str

@@ -24,7 +24,7 @@ _TEXT = "text/plain;version=0.0.4;q=0.5,*/*;q=0.1"
 _ACCEPT = {True: f"{OPENMETRICS_TYPE};version=1.0.0,{_TEXT}", False: _TEXT}
 
 _FAILURES = (OSError, httpx.HTTPError, httpx.InvalidURL, UnicodeError, ConnectError, asyncio.TimeoutError)
-"""What a request may raise; UnicodeError for a token or a host that HTTP cannot send."""
+"""The errors of a request; UnicodeError for a token or a host that HTTP cannot send."""
 
 logging.getLogger("httpx").setLevel(logging.WARNING)  # it would log each request
 
@@ -76,9 +76,9 @@ class Scraper:
         self.skipped = 0
         """Scrapes that were left out because the one before was still unread."""
         self.failure: BaseException | None = None
-        """What has ended the thread."""
+        """The error that has ended the thread."""
         self.problem: str | None = None
-        """Which targets cannot be found, and why."""
+        """The targets that cannot be found, and the reason."""
 
     @property
     def targets(self) -> int:

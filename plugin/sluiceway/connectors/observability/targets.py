@@ -26,7 +26,7 @@ _MOST_FILE_BYTES = 64 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What is scraped. ``labels`` are those of all of its series, with ``job`` and ``instance``."""
+    """A target of scrapes. ``labels`` are those of all of its series, with ``job`` and ``instance``."""
 
     url: str
     labels: Mapping[str, str] = field(hash=False)

@@ -52,7 +52,7 @@ class SearchClient:
     """A client of the servers of one cluster; it stays with one that answers. Not thread-safe. Runs on executors."""
 
     rights: ClassVar[str] = "the right to write to, and to create, the indexes"
-    """What a user who is refused needs."""
+    """The rights that a user needs whose request is refused."""
 
     def __init__(self, server: Server) -> None:
         self._server = server

@@ -1,4 +1,4 @@
-"""What is remembered of files that were read to their end."""
+"""The memory of files that were read to their end."""
 
 from __future__ import annotations
 

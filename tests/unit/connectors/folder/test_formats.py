@@ -148,7 +148,7 @@ def test_csv_that_a_program_wrote(rows: list[list[str]], end: str, is_ended: boo
 @example('a"b,c,d\n"e"f,g,h\n', [9], 1)
 @example('"",,""\n\n"a""b",c,d', [1], 1)
 def test_csv_with_quotes_anywhere(text: str, cuts: list[int], most: int) -> None:
-    """What Python's csv module makes of it, but for a last quote that is never closed: nobody knows where that record ends."""
+    """As Python's csv module reads it, except for a last quote that is never closed, whose record has no known end."""
     data = text.encode()
     found = CsvFormat(columns=COLUMNS).begin(data, final=True)
     assert found is not None

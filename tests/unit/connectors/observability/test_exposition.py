@@ -1,4 +1,4 @@
-"""What targets expose: the formats, series, and the reading of numbers only."""
+"""Documents of targets: the formats, series, and the reading of numbers only."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ _high, _medium, _low = Importance.HIGH, Importance.MEDIUM, Importance.LOW
 
 
 class Mode(enum.Enum):
-    """Which documents a pass reads (``mode``)."""
+    """The documents that a pass reads (``mode``)."""
 
     BULK = "bulk"
     TIMESTAMP = "timestamp"

@@ -1,4 +1,4 @@
-"""Which indexes names and wildcards stand for, and their topics."""
+"""The indexes of names and wildcards, and their topics."""
 
 from __future__ import annotations
 

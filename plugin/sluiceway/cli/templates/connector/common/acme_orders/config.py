@@ -66,7 +66,7 @@ CONNECTION = ConfigDef(
 
 @dataclass(frozen=True)
 class Connection:
-    """How to reach the service. ``timeout`` is in seconds."""
+    """The address of the service, and the login. ``timeout`` is in seconds."""
 
     url: str
     token: Password | None
