@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 from sluiceway.api import SinkConnector, SinkRecord, TopicPartition
@@ -17,14 +15,12 @@ from sluiceway.connectors.files.hive.config import HIVE, REFUSED, HiveOptions
 from sluiceway.connectors.files.hive.metastore import connect
 from sluiceway.connectors.files.options import FileOptions, SinkKind, add_conflicts
 from sluiceway.connectors.files.partition_writer import commit_folder, connector_folder
-from sluiceway.connectors.files.store import Store, azure_store, gcs_store, hdfs_store, path_store, s3_store
+from sluiceway.connectors.files.store import azure_store, gcs_store, hdfs_store, path_store, s3_store
+from sluiceway.connectors.files.store_check import answered, refusals
 from sluiceway.connectors.files.task import FileSinkTask
 from sluiceway.errors import ConnectError, MissingToolError
 from sluiceway.java.numbers import whole_number
 
-log = logging.getLogger(__name__)
-
-_CHECK_SECONDS = 10.0
 _RECORDS = 100_000
 
 
@@ -46,7 +42,7 @@ class FileSinkConnector(SinkConnector):
         found = cls.check(config)
         if not any(each.errors for each in found.values()):
             options = FileOptions.of(config, cls.kind)
-            for key, message in [*_refusals(options.store, options.names.topics_dir), *_metastore_refusals(options.hive)]:
+            for key, message in [*refusals(options.store, options.names.topics_dir), *_metastore_refusals(options.hive)]:
                 found[key].errors.append(message)
         return found
 
@@ -96,19 +92,6 @@ def _logged(fs: FileSystem, options: FileOptions) -> list[TopicPartition]:
     ]
 
 
-def _refusals(store: Store, folder: str) -> list[tuple[str, str]]:
-    """Return the errors of keys if the storage refuses to be used. Waits a while for its answer."""
-    try:
-        _answer(lambda: store.connect().check(folder), store.url)
-    except MissingToolError as error:
-        return [(store.path_key, str(error))]
-    except ConnectError as error:
-        if _is_refused_login(error):
-            return [(key, str(error)) for key in store.login_keys or (store.path_key,)]
-        return [(store.path_key, str(error))]
-    return []
-
-
 def _metastore_refusals(options: HiveOptions | None) -> list[tuple[str, str]]:
     """Return the errors of keys if the Hive metastore cannot be used. Waits a while for its answer."""
     if options is None:
@@ -119,28 +102,12 @@ def _metastore_refusals(options: HiveOptions | None) -> list[tuple[str, str]]:
             metastore.database_exists()
 
     try:
-        _answer(check, "The Hive metastore")
+        answered(check, "The Hive metastore")
     except MissingToolError as error:
         return [(keys.HIVE_INTEGRATION, str(error))]
     except ConnectError as error:
         return [(keys.HIVE_URIS if options.uris else keys.HIVE_CONF_DIR, str(error))]
     return []
-
-
-def _answer(check: Callable[[], None], what: str) -> None:
-    """Run a check that may block, and log a warning if it takes too long."""
-    pool = ThreadPoolExecutor(1, "storage-check")
-    try:
-        pool.submit(check).result(_CHECK_SECONDS)
-    except TimeoutError:
-        log.warning("%s did not answer within %.0f s", what, _CHECK_SECONDS)
-    finally:
-        pool.shutdown(wait=False, cancel_futures=True)
-
-
-def _is_refused_login(error: BaseException) -> bool:
-    text = f"{error} {error.__cause__!r}".lower()
-    return any(sign in text for sign in ("credential", "accesskey", "signature", "gssapi", "kerberos", "authenticat"))
 
 
 def _own(name: str, *more: ConfigKey, hive: ConfigDef = HIVE) -> SinkKind:

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from sluiceway.config.definition import ConfigValue
 from sluiceway.config.password import Password
 from sluiceway.connectors.files import keys
-from sluiceway.connectors.files.filesystem import FileSystem
+from sluiceway.connectors.files.filesystem import FileSystem, RemoteFileSystem
 from sluiceway.connectors.files.filesystem.hdfs import HdfsFileSystem, HdfsLogin
 from sluiceway.connectors.files.filesystem.local import LocalFileSystem
 from sluiceway.connectors.files.filesystem.objects import ObjectStore
@@ -50,10 +50,12 @@ class Store:
 
     def connect(self) -> FileSystem:
         """Return the file system. Raises StorageError, and MissingToolError if a package is missing."""
+        return LocalFileSystem() if self.scheme == "file" else self.remote()
+
+    def remote(self) -> RemoteFileSystem:
+        """Return the file system of a storage that is not local. Raises as ``connect``."""
         if self.login is not None:
             return HdfsFileSystem(self.login)
-        if self.scheme == "file":
-            return LocalFileSystem()
         return ObjectStore(self.scheme, self.options, self.part_size)
 
     def location(self, path: str) -> str:
@@ -75,18 +77,22 @@ class Store:
 
 def path_store(values: Values) -> Store:
     """Return the storage of ``path``."""
-    path = str(values[keys.PATH])
+    return store_of(str(values[keys.PATH]), values, keys.PATH)
+
+
+def store_of(path: str, values: Values, key: str) -> Store:
+    """Return the storage of a path, which is the value of a key."""
     scheme = scheme_of(path)
     if scheme == "file":
-        return Store(path, scheme, path.removeprefix("file://").rstrip("/"), keys.PATH)
+        return Store(path, scheme, path.removeprefix("file://").rstrip("/"), key)
     if scheme in ("hdfs", "viewfs"):
-        return _hdfs(path, values, keys.PATH)
+        return _hdfs(path, values, key)
     location = path.partition("://")[2].rstrip("/")
     if scheme == "s3":
-        return _s3(location, values, keys.PATH)
+        return _s3(location, values, key)
     if scheme == "gs":
-        return _gcs(location, values, keys.PATH, _PART_SIZE)
-    return _azure(path, values, keys.PATH, _PART_SIZE)
+        return _gcs(location, values, key, _PART_SIZE)
+    return _azure(path, values, key, _PART_SIZE)
 
 
 def hdfs_store(values: Values) -> Store:
@@ -132,9 +138,9 @@ def _hdfs(url: str, values: Values, key: str) -> Store:
 
 def _s3(location: str, values: Values, key: str) -> Store:
     extra = {
-        "ServerSideEncryption": values[keys.S3_SSE],
-        "SSEKMSKeyId": values[keys.S3_KMS_KEY],
-        "ACL": values[keys.S3_ACL],
+        "ServerSideEncryption": values.get(keys.S3_SSE),
+        "SSEKMSKeyId": values.get(keys.S3_KMS_KEY),
+        "ACL": values.get(keys.S3_ACL),
     }
     style = "path" if values[keys.S3_PATH_STYLE] else "virtual"
     options = {
@@ -146,7 +152,9 @@ def _s3(location: str, values: Values, key: str) -> Store:
         "s3_additional_kwargs": {name: value for name, value in extra.items() if value},
     }
     login_keys = (keys.AWS_KEY, keys.AWS_SECRET)
-    return Store(f"s3://{location}", "s3", location, key, login_keys, None, options, _whole(values[keys.S3_PART_SIZE]))
+    return Store(
+        f"s3://{location}", "s3", location, key, login_keys, None, options, _whole(values.get(keys.S3_PART_SIZE, _PART_SIZE))
+    )
 
 
 def _gcs(location: str, values: Values, key: str, part_size: int) -> Store:

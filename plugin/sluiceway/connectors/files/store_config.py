@@ -113,21 +113,13 @@ HDFS_LOGIN = (
         doc="Kerberos principal of the NameNode, if hadoop.conf.dir does not say it.",
     ),
 )
-_S3_LOGIN = (
+S3_LOGIN = (
     text(
         name=keys.S3_REGION,
         default="us-west-2",
         importance=Importance.MEDIUM,
         group=_STORAGE,
         doc="Region of the bucket.",
-    ),
-    whole(
-        name=keys.S3_PART_SIZE,
-        default=26_214_400,
-        validator=Range(5 * 1024 * 1024),
-        importance=Importance.HIGH,
-        group=_STORAGE,
-        doc="Bytes of an upload's parts. Each open file keeps one part in memory.",
     ),
     ConfigKey(
         name=keys.AWS_KEY,
@@ -157,6 +149,16 @@ _S3_LOGIN = (
         group=_STORAGE,
         doc="Whether the bucket is part of the path, not of the host's name.",
     ),
+)
+_S3_WRITING = (
+    whole(
+        name=keys.S3_PART_SIZE,
+        default=26_214_400,
+        validator=Range(5 * 1024 * 1024),
+        importance=Importance.HIGH,
+        group=_STORAGE,
+        doc="Bytes of an upload's parts. Each open file keeps one part in memory.",
+    ),
     text(
         name=keys.S3_SSE,
         default="",
@@ -174,7 +176,7 @@ _S3_LOGIN = (
         doc="Canned access control list of the objects, such as bucket-owner-full-control.",
     ),
 )
-_GCS_LOGIN = (
+GCS_LOGIN = (
     text(
         name=keys.GCS_CREDENTIALS,
         default="",
@@ -190,7 +192,7 @@ _GCS_LOGIN = (
         doc="A service account's JSON itself, instead of its path.",
     ),
 )
-_AZURE_LOGIN = (
+AZURE_LOGIN = (
     text(name=keys.AZURE_ACCOUNT, default="", importance=Importance.HIGH, group=_SECURITY, doc="Name of the storage account."),
     secret(
         name=keys.AZURE_KEY,
@@ -218,9 +220,10 @@ PATH = ConfigDef(
             "machines of the tasks, unless there is one.",
         ),
         *HDFS_LOGIN,
-        *_S3_LOGIN,
-        *_GCS_LOGIN,
-        *_AZURE_LOGIN,
+        *S3_LOGIN,
+        *_S3_WRITING,
+        *GCS_LOGIN,
+        *AZURE_LOGIN,
     ]
 )
 
@@ -333,7 +336,8 @@ def _storage_class(name: str, value: ConfigValue, package: str) -> None:
 S3 = ConfigDef(
     [
         _bucket(keys.S3_BUCKET),
-        *_S3_LOGIN,
+        *S3_LOGIN,
+        *_S3_WRITING,
         *_object_keys("s3", keys.S3_COMPRESSION),
         text(
             name="s3.credentials.provider.class",
@@ -363,7 +367,7 @@ S3 = ConfigDef(
 GCS = ConfigDef(
     [
         _bucket(keys.GCS_BUCKET),
-        *_GCS_LOGIN,
+        *GCS_LOGIN,
         long(
             name=keys.GCS_PART_SIZE,
             default=26_214_400,
@@ -385,7 +389,7 @@ AZURE = ConfigDef(
         text(
             name=keys.AZURE_CONTAINER, default="default", importance=Importance.HIGH, group=_STORAGE, doc="Name of the container."
         ),
-        *_AZURE_LOGIN,
+        *AZURE_LOGIN,
         long(
             name=keys.AZURE_PART_SIZE,
             default=26_214_400,

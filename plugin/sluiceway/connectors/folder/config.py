@@ -10,11 +10,16 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 from sluiceway.config.definition import ConfigDef, ConfigKey, ConfigValue, Importance, Type, ValidatedValue
-from sluiceway.config.validators import Check, NonEmptyString, OneOf, Range
+from sluiceway.config.validators import Check, NonEmptyString, OneOf, OrNull, Range
+from sluiceway.connectors.files.store import Store, store_of
+from sluiceway.connectors.files.store_config import AZURE_LOGIN, GCS_LOGIN, HDFS_LOGIN, S3_LOGIN, scheme_of
 from sluiceway.connectors.folder.csv_format import CsvFormat
 from sluiceway.connectors.folder.formats import Format, LineRecords, MultilineRecords, TextFormat, WholeRecords
 from sluiceway.connectors.folder.json_format import JsonLineRecords
+from sluiceway.connectors.folder.local_files import LocalStorage
 from sluiceway.connectors.folder.readers import CHUNK_BYTES, ReadLimits
+from sluiceway.connectors.folder.remote_files import RemoteStorage
+from sluiceway.connectors.folder.storage import Storage, root_of_storage
 from sluiceway.errors import ConfigError
 
 PATHS = "paths"
@@ -47,6 +52,8 @@ AFTER_READ_FOLDER = "after.read.folder"
 FORGET_AFTER_MS = "forget.after.ms"
 SCAN_INTERVAL_MS = "scan.interval.ms"
 
+REMOTE = ("hdfs", "viewfs", "s3", "gs", "abfs")
+
 _FILES, _RECORDS, _LOGS, _READ = "Files", "Records", "Logs", "After Reading"
 _MOST = 2**31 - 1
 _high, _medium, _low = Importance.HIGH, Importance.MEDIUM, Importance.LOW
@@ -68,13 +75,12 @@ def _check_paths(name: str, value: ConfigValue) -> None:
     if not value:
         raise ConfigError(name, None, "needs the path of a folder, a file, or a pattern such as /var/log/app/*.log")
     for path in value if isinstance(value, list) else []:
-        if "://" in path:
-            raise ConfigError(
-                name, path, "must be on a file system that the tasks have mounted; SparkSource reads other storages"
-            )
         if "\0" in path:
             raise ConfigError(name, None, "must not have NUL characters")
-        if not path.startswith("/"):
+        if root_of_storage(path):
+            if scheme_of(path) not in REMOTE:
+                raise ConfigError(name, path, f"must be an absolute path, or a URL of {', '.join(REMOTE)}")
+        elif not path.startswith("/"):
             raise ConfigError(name, path, "must be absolute, because tasks run in other folders")
         if ".." in PurePosixPath(path).parts:
             raise ConfigError(name, path, "must not have '..'")
@@ -118,8 +124,9 @@ DEFINITION = ConfigDef(
             importance=_high,
             group=_FILES,
             doc="Files to read: absolute paths of files, of folders (all files directly in them), or patterns with *, ?, "
-            "[...], and ** "
-            "for folders at any depth. The tasks' machines must have them, as with FileStreamSource.",
+            "[...], and ** for folders at any depth. Paths are those of the tasks' machines, or URLs of one storage: "
+            "hdfs://host:port/..., hdfs://nameservice/..., s3://bucket/..., gs://bucket/..., or "
+            "abfs://container@account.dfs.core.windows.net/...",
         ),
         _list(
             name=EXCLUDE,
@@ -138,12 +145,15 @@ DEFINITION = ConfigDef(
             "log is "
             "followed through its rotations; the last line of a file needs no end.",
         ),
-        _whole(
-            SCAN_INTERVAL_MS,
-            1000,
-            10,
-            _FILES,
-            "Milliseconds after which new files are looked for, and files that do not announce changes are read.",
+        ConfigKey(
+            name=SCAN_INTERVAL_MS,
+            type=Type.LONG,
+            default=None,
+            validator=OrNull(Range(10, _MOST)),
+            importance=_low,
+            group=_FILES,
+            doc="Milliseconds after which new files are looked for, and files that do not announce changes are read. By default "
+            "1,000, and 10,000 for URLs, where each look is at least one request for each folder.",
         ),
         _choice(
             FORMAT,
@@ -280,12 +290,22 @@ DEFINITION = ConfigDef(
             "Milliseconds after which a file that was read, and is gone, is forgotten. If it is there again later, it is read "
             "again.",
         ),
+        *HDFS_LOGIN,
+        *S3_LOGIN,
+        *GCS_LOGIN,
+        *AZURE_LOGIN,
     ]
 )
 
 _NO_TEXT = ("idna", "punycode", "unicode_escape", "raw_unicode_escape", "utf-7")
 _ONLY_LOGS = (ROTATED_CLOSE_MS,)
 _ONLY_FILES = (COMPLETE_WHEN, STABLE_MS, MARKER_SUFFIX, AFTER_READ, AFTER_READ_FOLDER, FORGET_AFTER_MS)
+_OF_STORAGE = {
+    ("hdfs", "viewfs"): HDFS_LOGIN,
+    ("s3",): S3_LOGIN,
+    ("gs",): GCS_LOGIN,
+    ("abfs",): AZURE_LOGIN,
+}
 _OF_FORMAT = {MULTILINE: "multiline.", CSV: "csv."}
 
 
@@ -308,6 +328,7 @@ class FolderOptions:
         folder: where files are moved.
         forget_seconds: how long a file that is gone is remembered.
         scan_seconds: the time between two scans.
+        store: the remote storage with the files, None if they are local.
     """
 
     paths: tuple[str, ...]
@@ -324,6 +345,18 @@ class FolderOptions:
     folder: str
     forget_seconds: float
     scan_seconds: float
+    store: Store | None = None
+
+    def storage(self) -> Storage:
+        """Return the storage with the files. Raises StorageError, and MissingToolError if a package is missing."""
+        if self.store is None:
+            return LocalStorage()
+        root = root_of_storage(self.paths[0])
+        bucket = self.store.root.partition("/")[0]  # of Azure, whose URLs name the account after the container
+        prefix = self.paths[0].removeprefix(root).split("/")[1]
+        if self.store.scheme == "abfs":
+            return RemoteStorage(self.store.remote(), f"{root}/{prefix}", bucket)
+        return RemoteStorage(self.store.remote(), root if self.store.login else f"{root}/", "")
 
 
 def check(config: Mapping[str, str]) -> dict[str, ValidatedValue]:
@@ -339,17 +372,40 @@ def check(config: Mapping[str, str]) -> dict[str, ValidatedValue]:
 
 def _conflicts(values: Mapping[str, ConfigValue], config: Mapping[str, str]) -> list[tuple[str, str]]:
     """Return the keys to change, and why."""
-    found = _without_effect(values, config)
+    found = [*_without_effect(values, config), *_storage_conflicts(values, config)]
     mode, format_, folder = values[MODE], values[FORMAT], str(values[AFTER_READ_FOLDER]).rstrip("/")
     if format_ == WHOLE and mode == LOGS:
         found.append((FORMAT, f"a log is never complete: use {MODE}={FILES}"))
-    if values[AFTER_READ] == MOVE and not folder.startswith("/"):
+    if values[AFTER_READ] == MOVE and not root_of_storage(folder) and not folder.startswith("/"):
         found.append((AFTER_READ_FOLDER, f"needs an absolute path with {AFTER_READ}={MOVE}"))
     if folder and any(folder in (path.rstrip("/"), path.rpartition("/")[0]) for path in _texts(values[PATHS])):
         found.append((AFTER_READ_FOLDER, "must be another folder than that of the files"))
     if values[CSV_DELIMITER] == values[CSV_QUOTE]:
         found.append((CSV_QUOTE, f"must not be that of {CSV_DELIMITER}"))
     return found
+
+
+def _storage_conflicts(values: Mapping[str, ConfigValue], config: Mapping[str, str]) -> list[tuple[str, str]]:
+    """Return the keys to change because of the storage with the files, and why."""
+    paths, found = _texts(values[PATHS]), []
+    scheme, storage = scheme_of(paths[0]), _storage_name(paths[0])
+    if any(_storage_name(path) != storage for path in paths):
+        found.append((PATHS, "must be on one storage"))
+    if values[AFTER_READ] == MOVE and _storage_name(str(values[AFTER_READ_FOLDER])) != storage:
+        found.append((AFTER_READ_FOLDER, f"must be on the storage of {PATHS}"))
+    if scheme != "file" and values[MODE] == LOGS:
+        found.append((MODE, f"must be {FILES} for URLs: only local logs are followed"))
+    for schemes, login in _OF_STORAGE.items():
+        if scheme not in schemes:
+            message = f"has an effect only with {PATHS} of {' or '.join(f'{each}://' for each in schemes)}"
+            found += [(key.name, message) for key in login if key.name in config]
+    return found
+
+
+def _storage_name(path: str) -> str:
+    """Return what paths of one storage have in common: of Azure, an account's container."""
+    root = root_of_storage(path)
+    return path.split("/")[2] if scheme_of(path) == "abfs" else root
 
 
 def _without_effect(values: Mapping[str, ConfigValue], config: Mapping[str, str]) -> list[tuple[str, str]]:
@@ -384,9 +440,10 @@ def options(config: Mapping[str, str]) -> FolderOptions:
         if validated.errors:
             raise ConfigError(validated.errors[0])
     values = DEFINITION.parse(config)
-    follows = values[MODE] == LOGS
+    follows, paths = values[MODE] == LOGS, _texts(values[PATHS])
+    store = store_of(paths[0], values, PATHS) if root_of_storage(paths[0]) else None
     return FolderOptions(
-        paths=_texts(values[PATHS]),
+        paths=paths,
         exclude=_texts(values[EXCLUDE]),
         topic=str(values[TOPIC]),
         follows=follows,
@@ -403,7 +460,8 @@ def options(config: Mapping[str, str]) -> FolderOptions:
         after_read=str(values[AFTER_READ]),
         folder=str(values[AFTER_READ_FOLDER]).rstrip("/"),
         forget_seconds=_number(values[FORGET_AFTER_MS]) / 1000,
-        scan_seconds=_number(values[SCAN_INTERVAL_MS]) / 1000,
+        scan_seconds=_number(values[SCAN_INTERVAL_MS] or (1000 if store is None else 10_000)) / 1000,
+        store=store,
     )
 
 

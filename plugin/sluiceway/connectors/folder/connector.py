@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from sluiceway.api import ExactlyOnceSupport, Offset, Partition, SourceConnector
 from sluiceway.config.definition import ConfigDef, ValidatedValue
+from sluiceway.connectors.files.store_check import refusals
 from sluiceway.connectors.folder import config as keys
 from sluiceway.connectors.folder.finished import BUCKET_FIELD, FILE_FIELD
 from sluiceway.connectors.folder.identity import Identity
@@ -28,6 +29,15 @@ class FolderSourceConnector(SourceConnector):
     @classmethod
     def check(cls, config: Mapping[str, str]) -> dict[str, ValidatedValue]:
         return keys.check(config)
+
+    @classmethod
+    def validate(cls, config: Mapping[str, str]) -> dict[str, ValidatedValue]:
+        """Check the keys, and whether a remote storage lets us in. No answer within seconds is not an error."""
+        found = cls.check(config)
+        if not any(each.errors for each in found.values()) and (store := keys.options(config).store) is not None:
+            for key, message in refusals(store, store.root):
+                found[key].errors.append(message)
+        return found
 
     @classmethod
     def start_effects(cls, config: Mapping[str, str]) -> str:

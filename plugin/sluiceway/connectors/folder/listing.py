@@ -5,15 +5,16 @@ from __future__ import annotations
 import fnmatch
 import functools
 import glob
-import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from sluiceway.connectors.folder.identity import FileStatus
-from sluiceway.connectors.folder.local_files import files_in
+from sluiceway.connectors.folder.local_files import LocalStorage
+from sluiceway.connectors.folder.storage import Storage, root_of_storage
 
 _MAGIC = re.compile(r"[*?\[]")
+_LOCAL = LocalStorage()
 
 
 class Found(NamedTuple):
@@ -34,21 +35,23 @@ class Listing:
         paths: absolute paths of files, of folders, or patterns.
         exclude: patterns of names that are left out.
         without: a folder that is left out, with all below it; "" for none.
+        storage: where the files are.
     """
 
-    def __init__(self, paths: Sequence[str], exclude: Sequence[str], without: str = "") -> None:
+    def __init__(self, paths: Sequence[str], exclude: Sequence[str], without: str = "", storage: Storage = _LOCAL) -> None:
+        self._storage = storage
         stripped = [path.rstrip("/") or "/" for path in paths]
         self._patterns = [f"{each}/*" if each.endswith("/**") else each for each in stripped]
         self._exclude = re.compile("|".join(fnmatch.translate(each) for each in exclude)) if exclude else None
         self._bases = {*self._patterns, *(_MAGIC.split(each)[0].rpartition("/")[0] for each in self._patterns)}
-        self._without = os.path.realpath(without) if without else ""
+        self._without = storage.real_path(without) if without else ""
 
     def files(self, folders: Mapping[str, Sequence[re.Pattern[str]]], refused: Refused) -> Iterator[Found]:
         """Yield each file of folders once; of a link, it is the file that it leads to."""
         seen = set()
         for folder, names in folders.items():
             try:
-                entries = list(files_in(folder))
+                entries = list(self._storage.files(folder))
             except OSError as error:
                 refused(folder, error)
                 continue
@@ -67,19 +70,19 @@ class Listing:
         """Return each folder that may have files of the patterns, with the patterns of their names, in order."""
         found: dict[str, list[re.Pattern[str]]] = {}
         for pattern in self._patterns:
-            if os.path.isdir(pattern):  # noqa: PTH112 (texts all along)
+            if self._storage.is_folder(pattern):
                 found.setdefault(pattern, []).append(_compiled("*"))
                 continue
             parent, _, name = pattern.rpartition("/")
-            is_literal = os.path.isfile(pattern)  # noqa: PTH113 (texts all along)
-            for folder in [parent] if is_literal else _expanded(parent):
+            is_literal = self._storage.is_file(pattern)
+            for folder in [parent] if is_literal else _expanded(parent, self._storage):
                 found.setdefault(folder, []).append(_compiled(glob.escape(name) if is_literal else name))
         return {folder: names for folder, names in sorted(found.items()) if not self._is_without(folder)}
 
     def _is_without(self, folder: str) -> bool:
         if not self._without or folder in self._bases:
             return False  # nothing is moved to the folder that it was in
-        real = os.path.realpath(folder)
+        real = self._storage.real_path(folder)
         return real == self._without or real.startswith(f"{self._without}/")
 
     def base_of(self, path: str) -> str:
@@ -106,29 +109,16 @@ def _compiled(pattern: str) -> re.Pattern[str]:
     return re.compile(fnmatch.translate(pattern))
 
 
-def _expanded(pattern: str) -> list[str]:
-    """Return the folders of a pattern. Links to folders above are not followed with ``**``."""
-    folders = [""]
-    for part in pattern.split("/")[1:]:
+def _expanded(pattern: str, storage: Storage) -> list[str]:
+    """Return the folders of a pattern."""
+    root = root_of_storage(pattern)
+    folders = [root]
+    for part in pattern.removeprefix(root).split("/")[1:]:
         if part == "**":
-            folders = [each for folder in folders for each in _below(folder)]
+            folders = [each for folder in folders for each in storage.below(folder)]
         elif _MAGIC.search(part):
             match = _compiled(part).match
-            folders = [f"{folder}/{name}" for folder in folders for name in _subfolders(folder) if match(name)]
+            folders = [f"{folder}/{name}" for folder in folders for name in storage.subfolders(folder) if match(name)]
         else:
             folders = [f"{folder}/{part}" for folder in folders]
     return folders
-
-
-def _below(folder: str) -> Iterator[str]:
-    for path, subfolders, _ in os.walk(folder or "/"):
-        subfolders.sort()
-        yield path.rstrip("/")
-
-
-def _subfolders(folder: str) -> list[str]:
-    try:
-        with os.scandir(folder or "/") as entries:
-            return sorted(entry.name for entry in entries if entry.is_dir())
-    except OSError:  # there is none, or it may not be read; os.walk leaves these out, too
-        return []

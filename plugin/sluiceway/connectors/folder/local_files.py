@@ -2,58 +2,29 @@
 
 from __future__ import annotations
 
-import bz2
 import contextlib
-import gzip
 import io
-import lzma
 import os
 import struct
-import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import BinaryIO
 
+from sluiceway.connectors.folder import after_read
+from sluiceway.connectors.folder.content import DecompressedFile, File, is_compressed
 from sluiceway.connectors.folder.identity import FileStatus
+from sluiceway.connectors.folder.storage import Entry
 
-
-class _Content(Protocol):
-    """The content of a compressed file."""
-
-    def read(self, size: int = ..., /) -> bytes: ...
-    def seek(self, offset: int, /) -> int: ...
-    def tell(self) -> int: ...
-    def close(self) -> None: ...
-
-
-_OPENERS: Mapping[str, Callable[[io.FileIO], _Content]] = {
-    ".gz": lambda raw: gzip.GzipFile(fileobj=io.BufferedReader(raw), mode="rb"),
-    ".bz2": bz2.BZ2File,
-    ".xz": lzma.LZMAFile,
-}
-COMPRESSED = tuple(_OPENERS)
-_PIECES = (4096, 64, 1)  # bytes; a read that meets the damage returns nothing
 _GZIP_HEADER = struct.Struct("<4sI")
-_BROKEN = (EOFError, gzip.BadGzipFile, zlib.error, lzma.LZMAError)
 
 
-class BrokenFileError(OSError):
-    """A compressed file is damaged, or not complete yet."""
-
-
-class File:
-    """An open file. It stays readable when it is renamed or deleted."""
-
-    may_change = True
-    """Whether what was read may be overwritten."""
+class LocalFile(File):
+    """It stays readable when it is renamed or deleted."""
 
     def __init__(self, path: str) -> None:
         """Open the file. Raises OSError."""
         self.path = path
         self._descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-
-    def check_end(self, position: int) -> None:
-        """Check that the file ends where it should, given the position after its last byte. Raises BrokenFileError."""
 
     def read_at(self, position: int, size: int) -> bytes:
         data = os.pread(self._descriptor, size, position)
@@ -68,60 +39,18 @@ class File:
     def status(self) -> FileStatus:
         return _status(os.fstat(self._descriptor))
 
+    def raw(self) -> BinaryIO:
+        """Return the bytes as a file object, which must be closed first."""
+        return io.BufferedReader(io.FileIO(self._descriptor, closefd=False))
+
     def close(self) -> None:
         os.close(self._descriptor)
 
 
-class CompressedFile(File):
-    """Positions are those of the decompressed bytes. To go back means to decompress from the start."""
-
-    may_change = False  # nobody writes into a compressed file
-
-    def __init__(self, path: str) -> None:
-        super().__init__(path)
-        self._raw = io.FileIO(self._descriptor, closefd=False)
-        self._content = _OPENERS[Path(path).suffix](self._raw)
-
-    def read_at(self, position: int, size: int) -> bytes:
-        """Raises BrokenFileError."""
-        try:
-            return self._read(position, size)
-        except OSError as error:
-            if error.errno is not None:
-                raise
-            return self._readable(position, size, error)  # bz2's error for damaged data has no number
-        except _BROKEN as error:
-            return self._readable(position, size, error)
-
-    def check_end(self, position: int) -> None:
-        self.read_at(position, 1)
-
-    def _read(self, position: int, size: int) -> bytes:
-        if self._content.tell() != position:
-            self._content.seek(position)
-        return self._content.read(size) if self._content.tell() == position else b""
-
-    def _readable(self, position: int, size: int, error: Exception) -> bytes:
-        """Return what can be read before the damage. Raises BrokenFileError if that is nothing."""
-        found = bytearray()
-        for piece in _PIECES:
-            with contextlib.suppress(*_BROKEN, OSError):
-                self._content.seek(0)
-                while len(found) < size and (part := self._read(position + len(found), min(piece, size - len(found)))):
-                    found += part
-        if not found:
-            raise BrokenFileError(f"{self.path} cannot be decompressed: {error}") from error
-        return bytes(found)
-
-    def close(self) -> None:
-        self._content.close()
-        self._raw.close()
-        super().close()
-
-
 def open_file(path: str) -> File:
     """Open a file; a compressed one is known by its name. Raises OSError."""
-    return CompressedFile(path) if path.endswith(COMPRESSED) else File(path)
+    file = LocalFile(path)
+    return DecompressedFile(file, file.raw()) if is_compressed(path) else file
 
 
 def status_of(path: str) -> FileStatus | None:
@@ -143,13 +72,6 @@ def written_at(path: str) -> int:
     return 0
 
 
-class Entry(NamedTuple):
-    """A file in a folder."""
-
-    name: str
-    status: FileStatus
-
-
 def files_in(folder: str) -> Iterator[Entry]:
     """Yield the regular files in a folder, none if there is no folder. Raises OSError."""
     with contextlib.suppress(FileNotFoundError, NotADirectoryError), os.scandir(folder) as entries:
@@ -161,3 +83,32 @@ def files_in(folder: str) -> Iterator[Entry]:
 
 def _status(found: os.stat_result) -> FileStatus:
     return FileStatus(found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_nlink)
+
+
+class LocalStorage:
+    """The file systems that this machine has mounted."""
+
+    announces = True
+    open = staticmethod(open_file)
+    status = staticmethod(status_of)
+    files = staticmethod(files_in)
+    is_folder = staticmethod(os.path.isdir)
+    is_file = staticmethod(os.path.isfile)
+    delete = staticmethod(after_read.delete)
+    move = staticmethod(after_read.move)
+
+    def real_path(self, path: str) -> str:
+        return os.path.realpath(path)
+
+    def subfolders(self, folder: str) -> list[str]:
+        try:
+            with os.scandir(folder or "/") as entries:
+                return sorted(entry.name for entry in entries if entry.is_dir())
+        except OSError:  # there is none, or it may not be read; os.walk leaves these out, too
+            return []
+
+    def below(self, folder: str) -> Iterator[str]:
+        """Links to folders are not followed, which may lead above."""
+        for path, subfolders, _ in os.walk(folder or "/"):
+            subfolders.sort()
+            yield path.rstrip("/")

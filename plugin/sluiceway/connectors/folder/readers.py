@@ -9,10 +9,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from sluiceway.connectors.folder.content import BrokenFileError, File
 from sluiceway.connectors.folder.formats import Format, Records, Row
 from sluiceway.connectors.folder.identity import Cursor, FileStatus, Identity
-from sluiceway.connectors.folder.local_files import BrokenFileError, File, files_in, open_file, status_of, written_at
+from sluiceway.connectors.folder.local_files import files_in, open_file, status_of, written_at
 from sluiceway.connectors.folder.rotation import Generation, newer, oldest_first, rotated_generations
+from sluiceway.connectors.folder.storage import Storage
 from sluiceway.errors import ConnectError
 
 log = logging.getLogger(__name__)
@@ -451,6 +453,7 @@ class FileReader(Reader):
         identity: the stored position, None if there is none.
         was_done: whether all of the file was read. Another file with its name is read from its start then.
         is_complete: whether a file with this status is complete, so that nothing follows its end.
+        storage: where the file is.
     """
 
     def __init__(
@@ -460,12 +463,14 @@ class FileReader(Reader):
         limits: ReadLimits,
         identity: Identity | None,
         is_complete: Callable[[str, FileStatus], bool],
+        storage: Storage,
         *,
         was_done: bool = False,
     ) -> None:
         super().__init__(path, format_, limits)
         self._identity = identity
         self._is_complete = is_complete
+        self._storage = storage
         self._was_done = was_done
         self.is_done = False
         """Whether all of the file was returned."""
@@ -474,7 +479,7 @@ class FileReader(Reader):
         """Return the next complete records, None if there are none now. Raises OSError, and BrokenFileError for a file that is
         complete.
         """
-        status = status_of(self.path)
+        status = self._storage.status(self.path)
         if status is None:
             if self._file is None:
                 return None
@@ -491,22 +496,24 @@ class FileReader(Reader):
             log.warning("%s has other content than was read of it, and is read from its start", self.path)
             self._use(file, Cursor())
             return None
-        except BrokenFileError:
-            self._identity = self._cursor.identity()
-            self.close()
-            if complete:
-                raise
-            return None
+        except OSError as error:
+            self._close_for_now()  # a connection may be lost, or the content replaced
+            if isinstance(error, BrokenFileError) and not complete:
+                return None
+            raise
         self.is_done = complete and (block is None or block.is_last)
         if self.is_done and status.is_file_of(self._cursor):
             self._cursor = self._cursor.of(status)  # it may have been touched since its last byte was read
         if block is None:
-            self._identity = self._cursor.identity()
-            self.close()
+            self._close_for_now()
         return block
 
+    def _close_for_now(self) -> None:
+        self._identity = self._cursor.identity()
+        self.close()
+
     def _opened(self) -> File:
-        file = open_file(self.path)
+        file = self._storage.open(self.path)
         identity = self._identity
         if identity is not None and self._was_done and file.status().inode != identity.inode:
             identity = None

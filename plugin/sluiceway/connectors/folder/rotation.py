@@ -12,7 +12,8 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from sluiceway.connectors.folder.local_files import COMPRESSED, Entry
+from sluiceway.connectors.folder.content import COMPRESSED
+from sluiceway.connectors.folder.storage import Entry
 
 _TAG = r"(?:old|\d[\d_.:TtZz+-]*)"
 _AFTER = re.compile(rf"[._-]({_TAG})")

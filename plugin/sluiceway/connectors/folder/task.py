@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import functools
 import itertools
 import logging
 import time
 from collections import deque
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from sluiceway.api import (
@@ -22,13 +23,12 @@ from sluiceway.api import (
     SourceTask,
     SourceTaskContext,
 )
-from sluiceway.connectors.folder import after_read
 from sluiceway.connectors.folder import config as keys
+from sluiceway.connectors.folder.content import BrokenFileError
 from sluiceway.connectors.folder.finished import BUCKET_FIELD, BUCKETS, FILE_FIELD, FinishedFiles, bucket_of
 from sluiceway.connectors.folder.formats import Columns, Row
 from sluiceway.connectors.folder.identity import Cursor, FileStatus, Identity
 from sluiceway.connectors.folder.listing import Found, Listing
-from sluiceway.connectors.folder.local_files import BrokenFileError, status_of
 from sluiceway.connectors.folder.readers import BadFileError, Block, FileReader, LogReader
 from sluiceway.connectors.folder.rotation import is_likely_rotated, possible_logs, root_of
 from sluiceway.connectors.folder.watch import FolderWatch
@@ -86,7 +86,8 @@ class FolderSourceTask(SourceTask):
     def start(self, config: Mapping[str, str]) -> None:
         self._options = keys.options(config)
         self._task, self._tasks = int(config.get(TASK, "0")), int(config.get(TASKS, "1"))
-        self._listing = Listing(self._options.paths, self._options.exclude, self._options.folder)
+        self._storage = self._options.storage()
+        self._listing = Listing(self._options.paths, self._options.exclude, self._options.folder, self._storage)
         self._finished = FinishedFiles(self._options.forget_seconds)
         if not self._options.follows:
             buckets = [bucket for bucket in range(BUCKETS) if self._is_mine(str(bucket))]
@@ -103,9 +104,18 @@ class FolderSourceTask(SourceTask):
         now = time.monotonic()
         if now < self._scan_due:
             return
-        began, folders = time.time_ns(), self._listing.folders()
-        found = {each.path: each.status for each in self._listing.files(folders, self._say_once)}
-        self._watch.watch(folders)
+        began = time.time_ns()
+        try:
+            folders = self._listing.folders()
+            found = {each.path: each.status for each in self._listing.files(folders, self._refused)}
+        except OSError as error:  # the storage does not answer, which says nothing about its files
+            self._scan_due = time.monotonic() + self._options.scan_seconds
+            self._say_once(self._options.paths[0], error)
+            self.context.waiting(error.strerror or str(error))
+            return
+        self._failed.pop(self._options.paths[0], None)
+        if self._storage.announces:
+            self._watch.watch(folders)
         self._others.intersection_update(found)
         if self._options.follows:
             for path, reader in list(self._idle.items()):
@@ -152,7 +162,14 @@ class FolderSourceTask(SourceTask):
             return False
         if self._options.complete_when != keys.MARKER:
             return True
-        return not path.endswith(self._options.marker) and Path(path + self._options.marker).exists()
+        return not path.endswith(self._options.marker) and self._is_there(path + self._options.marker)
+
+    def _is_there(self, path: str) -> bool:
+        try:
+            return self._storage.status(path) is not None
+        except OSError as error:
+            self._say_once(path, error)
+            return False
 
     def _add_logs(self, found: Mapping[str, FileStatus]) -> None:
         """Add the logs among the files that are new. All generations of a log belong to one task, by the log's name."""
@@ -202,6 +219,7 @@ class FolderSourceTask(SourceTask):
                 self._options.limits,
                 known,
                 self._is_complete,
+                self._storage,
                 was_done=finished is not None or done is True,
             )
             self._add(path, reader)
@@ -310,8 +328,9 @@ class FolderSourceTask(SourceTask):
             block = reader.read()
         except (BrokenFileError, BadFileError) as error:
             self._remove(reader)
-            if (status := status_of(reader.path)) is not None:
-                self._unreadable[reader.path] = status
+            with contextlib.suppress(OSError):
+                if (status := self._storage.status(reader.path)) is not None:
+                    self._unreadable[reader.path] = status
             record = SourceRecord({FILE_FIELD: reader.path}, None, self._options.topic, None)
             self.context.report(record, DataError(str(error)))
             return None
@@ -348,6 +367,12 @@ class FolderSourceTask(SourceTask):
         if block is None:
             self._unstored[reader.path] = reader.cursor
             self._done(reader.path)
+
+    def _refused(self, folder: str, error: OSError) -> None:
+        """Pass over a folder that may not be read. Raises OSError if it could not be asked."""
+        if not self._storage.announces and error.errno != errno.EACCES:
+            raise error
+        self._say_once(folder, error)
 
     def _say_once(self, path: str, error: OSError) -> None:
         reason = error.strerror or str(error)
@@ -454,7 +479,7 @@ class FolderSourceTask(SourceTask):
         for path in [path for path in self._unhandled if path not in self._unstored]:
             self._unhandled.discard(path)
             try:
-                status = status_of(path)
+                status = self._storage.status(path)
                 if status is not None and self._finished.has(path, status):  # otherwise there is more to read
                     self._handle(path)
             except OSError as error:
@@ -465,9 +490,9 @@ class FolderSourceTask(SourceTask):
         options = self._options
         for each in [path, path + options.marker] if options.complete_when == keys.MARKER else [path]:
             if options.after_read == keys.DELETE:
-                after_read.delete(each)
+                self._storage.delete(each)
             else:
-                after_read.move(each, options.folder, self._listing.base_of(each))
+                self._storage.move(each, options.folder, self._listing.base_of(each))
         self._finished.discard(path)  # what has this name later is another file
         self._handled.append(path)
 

@@ -34,7 +34,7 @@ def test_a_read_only_folder_loses_nothing() -> None:
         sink.put(rows(0, 15))
         with (
             read_only(folder),
-            pytest.raises(StorageError, match=r"Permission denied\. Let the user that runs the task write there\.$"),
+            pytest.raises(StorageError, match=r"Permission denied\. Let the user that runs the task do so\.$"),
         ):
             sink.put(rows(15, 30))
         sink.put([])

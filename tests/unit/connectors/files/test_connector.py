@@ -137,7 +137,7 @@ def test_validation_tries_the_path(tmp_path: Path) -> None:
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
 def test_a_folder_that_may_not_be_written_to(tmp_path: Path) -> None:
     tmp_path.chmod(0o500)
-    assert "Let the user that runs the task write there" in errors(OWN, path=str(tmp_path))["path"][0]
+    assert "Let the user that runs the task do so" in errors(OWN, path=str(tmp_path))["path"][0]
 
 
 def test_a_secret_is_not_shown() -> None:

@@ -3,8 +3,10 @@ from __future__ import annotations
 import pytest
 
 from sluiceway.api import ExactlyOnceSupport
+from sluiceway.connectors.files.store import Store
 from sluiceway.connectors.folder.config import options
 from sluiceway.connectors.folder.connector import FolderSourceConnector
+from sluiceway.connectors.folder.remote_files import RemoteStorage
 from sluiceway.errors import ConfigError, ConnectError
 
 GOOD = {"paths": "/data/*.csv", "topic": "t", "mode": "files"}
@@ -21,7 +23,7 @@ IDENTITY = {
 }
 
 BAD = {
-    "paths": ["", "data", "s3://bucket/a", "/data/../etc", "/data/a**/b"],
+    "paths": ["", "data", "ftp://host/a", "s3://bucket/../a", "/data/*.csv,s3://bucket/a", "/data/../etc", "/data/a**/b"],
     "mode": ["", "both"],
     "topic": [""],
     "format": ["xml"],
@@ -61,11 +63,44 @@ def test_a_bad_value_is_refused_by_the_key_to_change(key: str, value: str) -> No
         ({"mode": "logs", "format": "whole"}, False),
         ({"mode": "logs", "after.read": "delete"}, False),
         ({"mode": "logs", "rotated.close.ms": "5000"}, True),
+        ({"paths": "s3://a/x/*.csv,s3://b/**", "aws.access.key.id": "k", "aws.secret.access.key": "s"}, True),
+        ({"paths": "s3://a/x", "mode": "logs"}, False),
+        ({"paths": "s3://a/x,gs://a/x"}, False),
+        ({"paths": "s3://a/x", "after.read": "move", "after.read.folder": "/done"}, False),
+        ({"paths": "s3://a/x", "after.read": "move", "after.read.folder": "s3://b/done"}, True),
+        ({"paths": "s3://a/x", "hadoop.conf.dir": "/etc/hadoop"}, False),
+        ({"paths": "/data", "s3.region": "us-east-1"}, False),
+        ({"paths": "hdfs://one:8020/x,hdfs://two:8020/x"}, False),
+        ({"paths": "hdfs:///x", "hadoop.conf.dir": "/etc/hadoop"}, True),
+        ({"paths": "abfs://c@a.dfs.core.windows.net/x", "azblob.account.key": "k"}, True),
+        ({"paths": "abfs://c@a.dfs.core.windows.net/x,abfs://d@a.dfs.core.windows.net/x"}, False),
     ],
 )
 def test_combinations(more: dict[str, str], *, is_good: bool) -> None:
     found = FolderSourceConnector.check({**GOOD, **more})
     assert any(each.errors for each in found.values()) is not is_good
+
+
+@pytest.mark.parametrize(
+    ("path", "inner"),
+    [
+        ("s3://bucket/a/b.csv", "bucket/a/b.csv"),
+        ("gs://bucket/a/b.csv", "bucket/a/b.csv"),
+        ("hdfs://host:8020/a/b.csv", "/a/b.csv"),
+        ("hdfs:///a/b.csv", "/a/b.csv"),
+        ("abfs://container@account.dfs.core.windows.net/a/b.csv", "container/a/b.csv"),
+    ],
+)
+def test_the_paths_of_a_storage(path: str, inner: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Store, "remote", lambda _: None)
+    storage = options({**GOOD, "paths": path}).storage()
+    assert isinstance(storage, RemoteStorage)
+    assert storage.inner(path) == inner
+
+
+def test_the_scan_of_a_remote_storage_is_rarer() -> None:
+    assert (options(GOOD).scan_seconds, options({**GOOD, "paths": "s3://b/a"}).scan_seconds) == (1, 10)
+    assert options({**GOOD, "paths": "s3://b/a", "scan.interval.ms": "50"}).scan_seconds == 0.05
 
 
 def test_each_task_has_its_share() -> None:

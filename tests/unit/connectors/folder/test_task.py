@@ -5,20 +5,24 @@ from __future__ import annotations
 import bz2
 import errno
 import gzip
+import io
 import json
 import lzma
 import os
 import random
 import time
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from sluiceway.api import SourceColumns
 from sluiceway.connectors.folder import after_read, finished
 from sluiceway.connectors.folder.connector import FolderSourceConnector
+from sluiceway.connectors.folder.local_files import LocalStorage
 from sluiceway.errors import ConnectError
 from support.folder_task import FolderTask
 
@@ -86,10 +90,30 @@ def test_a_marker_makes_a_file_complete(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+def _zstd(data: bytes) -> bytes:
+    half = len(data) // 2  # two frames, as of a file that was appended to
+    return b"".join(pa.compress(part, "zstd", asbytes=True) for part in (data[:half], data[half:]))
+
+
+def _zip(data: bytes) -> bytes:
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.mkdir("folder")
+        archive.writestr("folder/a.txt", data)
+    return packed.getvalue()
+
+
+COMPRESS: list[tuple[str, Callable[[bytes], bytes]]] = [
+    (".gz", gzip.compress),
+    (".bz2", bz2.compress),
+    (".xz", lzma.compress),
+    (".zst", _zstd),
+    (".zip", _zip),
+]
+
+
 @pytest.mark.parametrize("columnar", [True, False])
-@pytest.mark.parametrize(
-    ("extension", "compress"), [("", bytes), (".gz", gzip.compress), (".bz2", bz2.compress), (".xz", lzma.compress)]
-)
+@pytest.mark.parametrize(("extension", "compress"), [("", bytes), *COMPRESS])
 def test_a_restart_anywhere_repeats_and_loses_nothing(
     tmp_path: Path, extension: str, compress: Callable[[bytes], bytes], *, columnar: bool
 ) -> None:
@@ -292,6 +316,15 @@ def test_a_damaged_file_is_bad_and_the_others_are_read(tmp_path: Path) -> None:
         Runner(paths=str(tmp_path)).run()
 
 
+def test_an_archive_of_several_files_is_bad(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
+        archive.writestr("a.txt", "one\n")
+        archive.writestr("b.txt", "two\n")
+    os.utime(tmp_path / "a.zip", (LONG_AGO, LONG_AGO))
+    with pytest.raises(ConnectError, match=r"a\.zip.*has 2 files, and only archives of one file"):
+        Runner(paths=str(tmp_path)).run()
+
+
 def test_whole_files(tmp_path: Path) -> None:
     old(tmp_path / "a.bin", b"\x00\xffab\n" * 100_000)
     old(tmp_path / "b.bin", b"")
@@ -462,7 +495,8 @@ def test_a_crash_between_the_moves_of_a_file_and_its_marker(tmp_path: Path, monk
     old(tmp_path / "in" / "a.txt", "one\n")
     (tmp_path / "in" / "a.txt.done").touch()
     run = Runner(paths=f"{tmp_path}/in/*.txt", **{"complete.when": "marker", "after.read": "delete"})
-    monkeypatch.setattr(after_read, "delete", lambda path: Path(path).unlink() if path.endswith(".txt") else 1 / 0)
+    delete = staticmethod(lambda path: Path(path).unlink() if path.endswith(".txt") else 1 / 0)
+    monkeypatch.setattr(LocalStorage, "delete", delete)
     with pytest.raises(ZeroDivisionError):
         run.run()
     assert [each.name for each in (tmp_path / "in").iterdir()] == ["a.txt.done"]
@@ -487,7 +521,7 @@ def test_a_file_is_moved_where_a_second_name_is_impossible(tmp_path: Path, monke
 
 
 @pytest.mark.parametrize("format_", ["lines", "whole"])
-@pytest.mark.parametrize(("extension", "compress"), [(".gz", gzip.compress), (".bz2", bz2.compress), (".xz", lzma.compress)])
+@pytest.mark.parametrize(("extension", "compress"), COMPRESS)
 def test_a_damaged_file_is_reported_and_stays(
     tmp_path: Path, extension: str, compress: Callable[[bytes], bytes], format_: str
 ) -> None:

@@ -8,7 +8,7 @@ import io
 import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
 from sluiceway.errors import RetriableError
 
@@ -22,12 +22,12 @@ log = logging.getLogger(__name__)
 _ADVICE = {
     errno.ENOSPC: "Free some space, or write to another path.",
     errno.EDQUOT: "Raise the quota, or write to another path.",
-    errno.EACCES: "Let the user that runs the task write there.",
-    errno.EPERM: "Let the user that runs the task write there.",
+    errno.EACCES: "Let the user that runs the task do so.",
+    errno.EPERM: "Let the user that runs the task do so.",
     errno.EROFS: "Mount the file system with write access, or write to another path.",
     errno.ENAMETOOLONG: "Shorten the path, or partition by another field.",
 }
-_DEFAULT_ADVICE = "Check that the storage is reachable and that the task may write to it."
+_DEFAULT_ADVICE = "Check that the storage is reachable and that the task may use it."
 
 
 class StorageError(RetriableError):
@@ -145,3 +145,43 @@ class FileSystem(abc.ABC):
     @abc.abstractmethod
     def check(self, folder: str) -> None:
         """Check that the storage is there and that a folder, or the one it would be created in, can be used. Writes nothing."""
+
+
+class Entry(NamedTuple):
+    """A file or folder.
+
+    Attributes:
+        name: its name in its folder.
+        is_folder: whether it is a folder.
+        size: bytes of the file.
+        modified: when it was changed last, in nanoseconds since the epoch; 0 if the storage does not say.
+        version: what the storage calls this content, such as an ETag; "" if it does not say.
+    """
+
+    name: str
+    is_folder: bool
+    size: int = 0
+    modified: int = 0
+    version: str = ""
+
+
+class RemoteFileSystem(FileSystem):
+    """A storage that is reached by a client of its own, which also reads large files."""
+
+    @abc.abstractmethod
+    def entries(self, folder: str) -> list[Entry]:
+        """Return what is in a folder, nothing if it does not exist."""
+
+    @abc.abstractmethod
+    def entry(self, path: str) -> Entry | None:
+        """Return a file or folder, None if it does not exist."""
+
+    @abc.abstractmethod
+    def reader(self, path: str) -> BinaryIO:
+        """Open a file for reading, with a buffer. Raises FileNotFoundError. Reading raises OSError or what the client raises."""
+
+    def names(self, folder: str) -> list[str]:
+        return [each.name for each in self.entries(folder) if not each.is_folder]
+
+    def folders(self, folder: str) -> list[str]:
+        return [each.name for each in self.entries(folder) if each.is_folder]

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import io
 import os
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
-from sluiceway.connectors.files.filesystem.base import FileSystem, Output
+from sluiceway.connectors.files.filesystem.base import Entry, Output, RemoteFileSystem
 from sluiceway.connectors.files.filesystem.hdfs_errors import hdfs_errors
 from sluiceway.errors import MissingToolError
 from sluiceway.installation import install_command
@@ -16,6 +17,7 @@ from sluiceway.installation import install_command
 if TYPE_CHECKING:
     from typing_extensions import Buffer
 
+_READ_AHEAD = 4 << 20
 # The task tries again by itself; the client's own retries would last for minutes, in which the task cannot be stopped.
 _FEW_RETRIES = {
     "dfs.client.failover.max.attempts": "4",
@@ -35,7 +37,7 @@ class HdfsLogin:
     settings: Mapping[str, str] | None = None
 
 
-class HdfsFileSystem(FileSystem):
+class HdfsFileSystem(RemoteFileSystem):
     """HDFS renames a file in one step and refuses to do so if the new name exists."""
 
     def __init__(self, login: HdfsLogin) -> None:
@@ -106,19 +108,23 @@ class HdfsFileSystem(FileSystem):
         with hdfs_errors("read", path):
             return bytes(self._client.read(path).read())
 
-    def names(self, folder: str) -> list[str]:
-        return self._entries(folder, folders=False)
+    def reader(self, path: str) -> BinaryIO:
+        with hdfs_errors("read", path):
+            return io.BufferedReader(self._client.read(path), _READ_AHEAD)
 
-    def folders(self, folder: str) -> list[str]:
-        return self._entries(folder, folders=True)
+    def entry(self, path: str) -> Entry | None:
+        with hdfs_errors("read", path):
+            try:
+                return _entry(self._client.get_file_info(path))
+            except FileNotFoundError:
+                return None
 
-    def _entries(self, folder: str, *, folders: bool) -> list[str]:
+    def entries(self, folder: str) -> list[Entry]:
         with hdfs_errors("list", folder):
             try:
-                found = list(self._client.list_status(folder, False))
+                return [_entry(each) for each in self._client.list_status(folder, False)]
             except FileNotFoundError:
                 return []
-            return [entry.path.rpartition("/")[2] for entry in found if entry.isdir == folders]
 
     def delete(self, path: str) -> None:
         with hdfs_errors("delete", path):
@@ -130,6 +136,11 @@ class HdfsFileSystem(FileSystem):
     def check(self, folder: str) -> None:
         with hdfs_errors("reach", folder):
             self._client.get_file_info("/")
+
+
+def _entry(found: Any) -> Entry:
+    modified = found.modification_time * 1_000_000  # from milliseconds
+    return Entry(found.path.rpartition("/")[2], found.isdir, found.length, modified)
 
 
 def _nothing() -> None:

@@ -5,19 +5,23 @@ Object stores have no rename: a file gets its final name by a copy inside the st
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Mapping
 from contextlib import suppress
-from typing import Any
+from typing import Any, BinaryIO
 
-from sluiceway.connectors.files.filesystem.base import FileSystem, Output, storage_errors
+from sluiceway.connectors.files.filesystem.base import Entry, Output, RemoteFileSystem, storage_errors
 from sluiceway.errors import MissingToolError
 from sluiceway.installation import install_command
 
 _PACKAGES = {"s3": "s3fs", "gs": "gcsfs", "abfs": "adlfs", "memory": "fsspec"}
+_READ_AHEAD = 4 << 20
+_MODIFIED = ("LastModified", "last_modified", "mtime", "updated", "created")
+_VERSIONS = ("ETag", "etag", "generation")
 _EXTRAS = {"s3": "s3", "gs": "gcs", "abfs": "azure"}
 
 
-class ObjectStore(FileSystem):
+class ObjectStore(RemoteFileSystem):
     """Paths are ``bucket/key``. ``part_size`` is the number of bytes of an upload's parts, which are kept in memory."""
 
     def __init__(self, scheme: str, options: Mapping[str, Any], part_size: int) -> None:
@@ -60,21 +64,27 @@ class ObjectStore(FileSystem):
         with storage_errors("read", path):
             return bytes(self._fs.cat_file(path))
 
-    def names(self, folder: str) -> list[str]:
-        return self._entries(folder, "file")
+    def reader(self, path: str) -> BinaryIO:
+        with storage_errors("read", path):
+            file: BinaryIO = self._fs.open(path, "rb", block_size=_READ_AHEAD, cache_type="readahead")
+        return file
 
-    def folders(self, folder: str) -> list[str]:
-        return self._entries(folder, "directory")
+    def entry(self, path: str) -> Entry | None:
+        with storage_errors("read", path):
+            try:
+                return _entry(self._fs.info(path))
+            except FileNotFoundError:
+                return None
 
-    def _entries(self, folder: str, kind: str) -> list[str]:
+    def entries(self, folder: str) -> list[Entry]:
         with storage_errors("list", folder):
             self._fs.invalidate_cache()
             try:
                 found = self._fs.ls(folder, detail=True)
             except FileNotFoundError:
                 return []
-            names = [str(entry["name"]).rstrip("/").rpartition("/")[2] for entry in found if entry["type"] == kind]
-            return [name for name in names if name]
+            own = folder.rstrip("/")  # an empty object that stands for the folder is in it
+            return [_entry(each) for each in found if str(each["name"]).rstrip("/") != own]
 
     def delete(self, path: str) -> None:
         with storage_errors("delete", path):
@@ -87,6 +97,21 @@ class ObjectStore(FileSystem):
                 self._fs.ls(bucket, detail=False)
             except FileNotFoundError as error:
                 raise OSError(f"there is no bucket {bucket}") from error
+
+
+def _entry(found: Mapping[str, Any]) -> Entry:
+    modified = next((found[name] for name in _MODIFIED if found.get(name)), 0)
+    if isinstance(modified, str):
+        modified = datetime.datetime.fromisoformat(modified)
+    if isinstance(modified, datetime.datetime):
+        modified = modified.timestamp()
+    return Entry(
+        str(found["name"]).rstrip("/").rpartition("/")[2],
+        found["type"] == "directory",
+        int(found.get("size") or 0),
+        int(modified * 1000) * 1_000_000,
+        next((str(found[name]) for name in _VERSIONS if found.get(name)), ""),
+    )
 
 
 def _filesystem(scheme: str, options: Mapping[str, Any]) -> Any:

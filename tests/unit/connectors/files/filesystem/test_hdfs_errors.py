@@ -21,7 +21,7 @@ def test_the_reason_comes_without_the_stack_trace() -> None:
         raise RuntimeError(_DENIED)
     assert str(caught.value) == (
         'Cannot create /lake/a: Permission denied: user=connect, access=WRITE, inode="/":hdfs:connect:drwxr-xr-x. '
-        "Let the user that runs the task write there."
+        "Let the user that runs the task do so."
     )
 
 

@@ -1,0 +1,192 @@
+"""Files of storages that are reached by a client: HDFS, S3, Google Cloud Storage, Azure. Runs on executors."""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import itertools
+import time
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from sluiceway.connectors.files.filesystem import Entry as RemoteEntry
+from sluiceway.connectors.files.filesystem import RemoteFileSystem, StorageError
+from sluiceway.connectors.folder.content import DecompressedFile, File, is_compressed
+from sluiceway.connectors.folder.identity import FileStatus
+from sluiceway.connectors.folder.storage import Entry
+
+_TRUSTED_SECONDS = 1.0
+_PIECE = 1 << 20
+
+
+class RemoteFile(File):
+    """What was opened. A storage may notice when its content is replaced; then reading raises OSError."""
+
+    may_change = False  # these storages replace files, or append to them
+
+    def __init__(self, storage: RemoteStorage, path: str) -> None:
+        """Open the file. Raises OSError."""
+        self.path = path
+        self._storage = storage
+        with _os_errors():
+            found = storage.status(path)
+            if found is None:
+                raise FileNotFoundError(errno.ENOENT, "there is no such file", path)
+            self._status = found
+            self.raw = storage.filesystem.reader(storage.inner(path))
+        storage.remember(path, found)
+
+    def read_at(self, position: int, size: int) -> bytes:
+        with _os_errors():
+            if self.raw.tell() != position:
+                self.raw.seek(position)
+            parts = []
+            while size > 0 and (data := self.raw.read(size)):
+                parts.append(data)
+                size -= len(data)
+            return b"".join(parts)
+
+    def status(self) -> FileStatus:
+        return self._status
+
+    def close(self) -> None:
+        self.raw.close()
+        self._storage.forget(self.path)
+
+
+class RemoteStorage:
+    """The files of a remote file system.
+
+    Args:
+        filesystem: where they are.
+        root: what their paths begin with, which the file system's do not have.
+        inner_root: what the file system's paths begin with instead.
+    """
+
+    announces = False
+
+    def __init__(self, filesystem: RemoteFileSystem, root: str, inner_root: str) -> None:
+        self.filesystem = filesystem
+        self._root = root
+        self._inner_root = inner_root
+        self._listed: dict[str, list[RemoteEntry]] = {}  # folders that the search for folders has listed
+        self._recent: dict[str, tuple[float, FileStatus | None]] = {}  # of open files, and when they were asked for
+
+    def inner(self, path: str) -> str:
+        """Return the file system's path of a file."""
+        return self._inner_root + path.removeprefix(self._root)
+
+    def open(self, path: str) -> File:
+        file = RemoteFile(self, path)
+        return DecompressedFile(file, file.raw) if is_compressed(path) else file
+
+    def status(self, path: str) -> FileStatus | None:
+        """Return a file's status, which may be a second old for an open file: each question is a request."""
+        recent = self._recent.get(path)
+        if recent is not None and time.monotonic() - recent[0] < _TRUSTED_SECONDS:
+            return recent[1]
+        with _os_errors():
+            found = self.filesystem.entry(self.inner(path))
+        status = _status(path, found) if found is not None and not found.is_folder else None
+        if recent is not None:
+            self.remember(path, status)
+        return status
+
+    def remember(self, path: str, status: FileStatus | None) -> None:
+        """Trust the status of an open file for a while."""
+        self._recent[path] = time.monotonic(), status
+
+    def forget(self, path: str) -> None:
+        """Ask for a file's status each time."""
+        self._recent.pop(path, None)
+
+    def files(self, folder: str) -> Iterator[Entry]:
+        entries = self._listed.pop(folder, None)
+        for each in self._entries(folder) if entries is None else entries:
+            if not each.is_folder:
+                yield Entry(each.name, _status(f"{folder}/{each.name}", each))
+
+    def is_folder(self, path: str) -> bool:
+        with _os_errors():
+            found = self.filesystem.entry(self.inner(path))
+        return found is not None and found.is_folder
+
+    def is_file(self, path: str) -> bool:
+        with _os_errors():
+            found = self.filesystem.entry(self.inner(path))
+        return found is not None and not found.is_folder
+
+    def subfolders(self, folder: str) -> list[str]:
+        self._listed[folder] = entries = self._entries(folder)
+        return sorted(each.name for each in entries if each.is_folder)
+
+    def below(self, folder: str) -> Iterator[str]:
+        yield folder
+        for name in self.subfolders(folder):
+            yield from self.below(f"{folder}/{name}")
+
+    def _entries(self, folder: str) -> list[RemoteEntry]:
+        with _os_errors():
+            return self.filesystem.entries(self.inner(folder) or "/")
+
+    def real_path(self, path: str) -> str:
+        return path
+
+    def delete(self, path: str) -> None:
+        with _os_errors():
+            self.filesystem.delete(self.inner(path))
+
+    def move(self, path: str, folder: str, below: str) -> str:
+        status = self.status(path)
+        if status is None:
+            return ""
+        target = f"{folder}/{path.removeprefix(below).lstrip('/')}"
+        if target == path:
+            raise OSError(errno.EINVAL, "it is in that folder already", path)
+        suffix = f".{zlib.crc32(f'{path}:{status.modified}'.encode()):08x}"
+        for candidate in (target, target + suffix):
+            if self._give(path, status, candidate):
+                return candidate
+        raise FileExistsError(errno.EEXIST, "two other files have its name there", target)
+
+    def _give(self, path: str, status: FileStatus, target: str) -> bool:
+        """Give a file another name. Return False if another file has that name."""
+        old, new = self.inner(path), self.inner(target)
+        with _os_errors():
+            existing = self.filesystem.entry(new)
+            if existing is None:
+                try:
+                    return self.filesystem.publish(old, new)
+                except FileExistsError:
+                    return False
+            if existing.is_folder or existing.size != status.size or not self._same_content(old, new):
+                return False
+            self.filesystem.delete(old)  # a crash came between the copy and the deletion
+            return True
+
+    def _same_content(self, one: str, other: str) -> bool:
+        with self.filesystem.reader(one) as first, self.filesystem.reader(other) as second:
+            pieces = itertools.zip_longest(iter(lambda: first.read(_PIECE), b""), iter(lambda: second.read(_PIECE), b""))
+            return all(left == right for left, right in pieces)
+
+
+def _status(path: str, entry: RemoteEntry) -> FileStatus:
+    """Return a file's status. Its inode is a number for its path and its content, if the storage has a name for that."""
+    digest = hashlib.blake2b(f"{path}\0{entry.version}".encode("utf-8", "surrogateescape"), digest_size=8).digest()
+    return FileStatus(0, int.from_bytes(digest, "big") >> 1, entry.size, entry.modified)
+
+
+@contextmanager
+def _os_errors() -> Iterator[None]:
+    """Raise OSError for every failure, as local files do."""
+    try:
+        yield
+    except OSError:
+        raise
+    except StorageError as error:
+        cause = error.__cause__
+        number = cause.errno if isinstance(cause, OSError) and cause.errno else errno.EIO
+        raise OSError(number, str(error)) from error
+    except Exception as error:  # the clients of storages raise classes of their own
+        raise OSError(errno.EIO, str(error) or type(error).__name__) from error
