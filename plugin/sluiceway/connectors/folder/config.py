@@ -20,6 +20,7 @@ from sluiceway.connectors.folder.local_files import LocalStorage
 from sluiceway.connectors.folder.readers import CHUNK_BYTES, ReadLimits
 from sluiceway.connectors.folder.remote_files import RemoteStorage
 from sluiceway.connectors.folder.storage import Storage, root_of_storage
+from sluiceway.connectors.folder.tables import ORC, PARQUET, TableFormat
 from sluiceway.errors import ConfigError
 
 PATHS = "paths"
@@ -158,11 +159,12 @@ DEFINITION = ConfigDef(
         _choice(
             FORMAT,
             LINES,
-            (LINES, MULTILINE, CSV, JSON, WHOLE),
+            (LINES, MULTILINE, CSV, JSON, PARQUET, ORC, WHOLE),
             _RECORDS,
-            "What a record is: a line, lines that belong together, a row of CSV, a line with a JSON value, or a whole file. "
+            "What a record is: a line, lines that belong together, a row of CSV, a line with a JSON value, a row of Parquet or "
+            "ORC, or a whole file. "
             "Files "
-            "that end with .gz, .bz2, or .xz are decompressed.",
+            "that end with .gz, .bz2, .xz, .zst, or .zip are decompressed.",
         ),
         _text(
             name=ENCODING,
@@ -374,7 +376,7 @@ def _conflicts(values: Mapping[str, ConfigValue], config: Mapping[str, str]) -> 
     """Return the keys to change, and why."""
     found = [*_without_effect(values, config), *_storage_conflicts(values, config)]
     mode, format_, folder = values[MODE], values[FORMAT], str(values[AFTER_READ_FOLDER]).rstrip("/")
-    if format_ == WHOLE and mode == LOGS:
+    if format_ in (WHOLE, PARQUET, ORC) and mode == LOGS:
         found.append((FORMAT, f"a log is never complete: use {MODE}={FILES}"))
     if values[AFTER_READ] == MOVE and not root_of_storage(folder) and not folder.startswith("/"):
         found.append((AFTER_READ_FOLDER, f"needs an absolute path with {AFTER_READ}={MOVE}"))
@@ -480,6 +482,8 @@ def _format(values: Mapping[str, ConfigValue]) -> Format:
         return TextFormat(
             MultilineRecords(re.compile(str(values[MULTILINE_START])), _number(values[MULTILINE_MAX_LINES]), encoding)
         )
+    if name in (PARQUET, ORC):
+        return TableFormat(str(name))
     if name == JSON:
         return TextFormat(JsonLineRecords())
     return TextFormat(WholeRecords() if name == WHOLE else LineRecords(encoding))

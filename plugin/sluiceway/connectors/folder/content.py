@@ -39,6 +39,10 @@ class File(abc.ABC):
         """Return the file's status. Raises OSError."""
 
     @abc.abstractmethod
+    def raw(self) -> BinaryIO:
+        """Return its bytes as a file object, which must be closed first. Raises BrokenFileError."""
+
+    @abc.abstractmethod
     def close(self) -> None:
         """Release the file."""
 
@@ -124,24 +128,25 @@ COMPRESSED = tuple(_OPENERS)
 
 
 class DecompressedFile(File):
-    """Positions are those of the decompressed bytes. To go back means to decompress from the start.
+    """The content of a compressed file.
 
-    Args:
-        file: the compressed file.
-        raw: its bytes.
+    Positions are those of the decompressed bytes. To go back means to decompress from the start.
     """
 
     may_change = False  # nobody writes into a compressed file
 
-    def __init__(self, file: File, raw: BinaryIO) -> None:
+    def __init__(self, file: File) -> None:
         self.path = file.path
         self._file = file
-        self._raw = raw
+        self._raw = file.raw()
         self._open = _OPENERS[PurePosixPath(file.path).suffix]
         self._opened: _Content | None = None
 
     def status(self) -> FileStatus:
         return self._file.status()
+
+    def raw(self) -> BinaryIO:
+        raise BrokenFileError(f"{self.path} can be read only without its compression, since its parts are not read in order")
 
     def read_at(self, position: int, size: int) -> bytes:
         """Raises BrokenFileError."""

@@ -40,7 +40,6 @@ class LocalFile(File):
         return _status(os.fstat(self._descriptor))
 
     def raw(self) -> BinaryIO:
-        """Return the bytes as a file object, which must be closed first."""
         return io.BufferedReader(io.FileIO(self._descriptor, closefd=False))
 
     def close(self) -> None:
@@ -50,7 +49,7 @@ class LocalFile(File):
 def open_file(path: str) -> File:
     """Open a file; a compressed one is known by its name. Raises OSError."""
     file = LocalFile(path)
-    return DecompressedFile(file, file.raw()) if is_compressed(path) else file
+    return DecompressedFile(file) if is_compressed(path) else file
 
 
 def status_of(path: str) -> FileStatus | None:

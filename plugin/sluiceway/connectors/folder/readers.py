@@ -7,7 +7,7 @@ import logging
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from sluiceway.connectors.folder.content import BrokenFileError, File
 from sluiceway.connectors.folder.formats import Format, Records, Row
@@ -45,7 +45,7 @@ class Block(NamedTuple):
     """Complete records of a file.
 
     Attributes:
-        data: their bytes.
+        data: their bytes, or an array of rows.
         before: the cursor before the first of them.
         records: what finds them.
         path: the path of the log or file.
@@ -53,7 +53,7 @@ class Block(NamedTuple):
         is_last: whether the file has no more.
     """
 
-    data: bytes
+    data: Any
     before: Cursor
     records: Records
     path: str

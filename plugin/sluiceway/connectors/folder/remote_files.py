@@ -9,6 +9,7 @@ import time
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import BinaryIO
 
 from sluiceway.connectors.files.filesystem import Entry as RemoteEntry
 from sluiceway.connectors.files.filesystem import RemoteFileSystem, StorageError
@@ -34,15 +35,15 @@ class RemoteFile(File):
             if found is None:
                 raise FileNotFoundError(errno.ENOENT, "there is no such file", path)
             self._status = found
-            self.raw = storage.filesystem.reader(storage.inner(path))
+            self._raw = storage.filesystem.reader(storage.inner(path))
         storage.remember(path, found)
 
     def read_at(self, position: int, size: int) -> bytes:
         with _os_errors():
-            if self.raw.tell() != position:
-                self.raw.seek(position)
+            if self._raw.tell() != position:
+                self._raw.seek(position)
             parts = []
-            while size > 0 and (data := self.raw.read(size)):
+            while size > 0 and (data := self._raw.read(size)):
                 parts.append(data)
                 size -= len(data)
             return b"".join(parts)
@@ -50,8 +51,11 @@ class RemoteFile(File):
     def status(self) -> FileStatus:
         return self._status
 
+    def raw(self) -> BinaryIO:
+        return self._raw
+
     def close(self) -> None:
-        self.raw.close()
+        self._raw.close()
         self._storage.forget(self.path)
 
 
@@ -79,7 +83,7 @@ class RemoteStorage:
 
     def open(self, path: str) -> File:
         file = RemoteFile(self, path)
-        return DecompressedFile(file, file.raw) if is_compressed(path) else file
+        return DecompressedFile(file) if is_compressed(path) else file
 
     def status(self, path: str) -> FileStatus | None:
         """Return a file's status, which may be a second old for an open file: each question is a request."""

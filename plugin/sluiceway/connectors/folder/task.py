@@ -31,6 +31,7 @@ from sluiceway.connectors.folder.identity import Cursor, FileStatus, Identity
 from sluiceway.connectors.folder.listing import Found, Listing
 from sluiceway.connectors.folder.readers import BadFileError, Block, FileReader, LogReader
 from sluiceway.connectors.folder.rotation import is_likely_rotated, possible_logs, root_of
+from sluiceway.connectors.folder.tables import TableFormat, TableReader
 from sluiceway.connectors.folder.watch import FolderWatch
 from sluiceway.connectors.shares import is_of_task
 from sluiceway.data import OPTIONAL_BYTES_SCHEMA, STRING_SCHEMA
@@ -213,7 +214,8 @@ class FolderSourceTask(SourceTask):
                 known = None
             self._gone.discard(path)
             self._finished.read_again(path)
-            reader = FileReader(
+            reader_class = TableReader if isinstance(self._options.format, TableFormat) else FileReader
+            reader = reader_class(
                 path,
                 self._options.format,
                 self._options.limits,

@@ -110,7 +110,7 @@ class HdfsFileSystem(RemoteFileSystem):
 
     def reader(self, path: str) -> BinaryIO:
         with hdfs_errors("read", path):
-            return io.BufferedReader(self._client.read(path), _READ_AHEAD)
+            return io.BufferedReader(_Reader(self._client.read(path)), _READ_AHEAD)
 
     def entry(self, path: str) -> Entry | None:
         with hdfs_errors("read", path):
@@ -136,6 +136,33 @@ class HdfsFileSystem(RemoteFileSystem):
     def check(self, folder: str) -> None:
         with hdfs_errors("reach", folder):
             self._client.get_file_info("/")
+
+
+class _Reader(io.RawIOBase):
+    """The client's reader, which a buffer cannot read into."""
+
+    def __init__(self, reader: Any) -> None:
+        super().__init__()
+        self._reader = reader
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET, /) -> int:
+        self._reader.seek(offset, whence)
+        return self.tell()
+
+    def tell(self) -> int:
+        return int(self._reader.tell())
+
+    def readinto(self, buffer: Buffer, /) -> int:
+        view = memoryview(buffer).cast("B")
+        data = self._reader.read(len(view))
+        view[: len(data)] = data
+        return len(data)
 
 
 def _entry(found: Any) -> Entry:

@@ -1,0 +1,153 @@
+"""Parquet and ORC files, read by rows instead of bytes. Runs on executors.
+
+Their position is the number of rows that were read. A file of tables has its directory at its end, so that it is read when it is
+complete, and it is the same file only if nothing of its status has changed.
+"""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+from sluiceway.connectors.folder.content import File
+from sluiceway.connectors.folder.formats import Columns, Records, Row
+from sluiceway.connectors.folder.identity import Cursor, FileStatus
+from sluiceway.connectors.folder.readers import BadFileError, Block, FileReader
+from sluiceway.errors import DataError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+PARQUET, ORC = "parquet", "orc"
+_BATCH_ROWS = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class RowCursor(Cursor):
+    """A number of rows in a file."""
+
+    def after(self, data: Any, end: int) -> RowCursor:
+        return replace(self, position=self.position + end)
+
+
+class TableRecords(Records):
+    """The rows of a table as structs. ``data`` is an array of structs."""
+
+    has_lines = False
+
+    def __init__(self, columns: pa.Schema) -> None:
+        """Raises DataError for a column whose type Connect lacks."""
+        from sluiceway.columns.connect_schemas import row_schema
+
+        self._row_schema = self.schema = row_schema(columns)
+
+    def array(self, batch: pa.RecordBatch) -> Any:
+        """Return the rows of a batch of the table. Raises DataError."""
+        from sluiceway.columns.connect_schemas import connect_array
+
+        return connect_array(self._row_schema, batch.to_struct_array())
+
+    def complete(self, data: Any, *, final: bool) -> int:
+        return len(data)
+
+    def rows(self, data: Any) -> Iterator[Row]:
+        from sluiceway.columns.arrays import to_values
+
+        for number, value in enumerate(to_values(self._row_schema, data)):
+            yield Row(value, number + 1)
+
+    def columns(self, data: Any, most: int) -> Columns | None:
+        values = data[:most]
+        return Columns(len(values), len(values), values)
+
+
+class TableFormat:
+    """The format of Parquet or ORC files, of which ``TableReader`` makes records."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def begin(self, data: bytes, *, final: bool) -> None:
+        """Return None: no bytes begin a record."""
+
+    def open(self, raw: BinaryIO) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
+        """Return the columns of a file, and its rows in order."""
+        if self.name == PARQUET:
+            import pyarrow.parquet as pq
+
+            parquet = pq.ParquetFile(raw)
+            return parquet.schema_arrow, parquet.iter_batches(_BATCH_ROWS, use_threads=False)
+        from pyarrow import orc
+
+        file: Any = orc.ORCFile(raw)
+        stripes = (file.read_stripe(number) for number in range(file.nstripes))
+        return file.schema, (
+            stripe.slice(start, _BATCH_ROWS) for stripe in stripes for start in range(0, stripe.num_rows, _BATCH_ROWS)
+        )
+
+
+class TableReader(FileReader):
+    """Reads a file of rows when it is complete."""
+
+    _batches: Iterator[Any] | None = None
+    _next: Any = None
+
+    def close(self) -> None:
+        self._batches = self._next = None
+        super().close()
+
+    def _use(self, file: File, cursor: Cursor) -> None:
+        status, known = file.status(), self._identity
+        rows = known.position if known is not None and cursor.position and known.is_of(status) else 0
+        super()._use(file, RowCursor(rows))
+
+    def _take(self, file: File, status: FileStatus, *, final: bool) -> Block | None:
+        if not final:
+            self._seen = status
+            return None
+        try:
+            block = self._next_rows(file)
+        except DataError as error:
+            raise BadFileError(f"{file.path}: {error}") from error
+        except Exception as error:
+            raise _error_of(file, error) from error
+        self.lag_bytes = 0 if block is None or block.is_last else status.size
+        return block
+
+    def _next_rows(self, file: File) -> Block | None:
+        if self._batches is None:
+            assert isinstance(self._format, TableFormat)  # noqa: S101 (for mypy)
+            columns, batches = self._format.open(file.raw())
+            self._table = TableRecords(columns)
+            self._batches = _after(batches, self._cursor.position)
+            self._next = next(self._batches, None)
+        batch = self._next
+        if batch is None:
+            return None
+        self._next = next(self._batches, None)
+        rows = self._table.array(batch)
+        block = Block(rows, self._cursor, self._table, self.path, file.path, is_last=self._next is None)
+        self._cursor = block.after.of(file.status())
+        return block
+
+
+def _after(batches: Iterator[pa.RecordBatch], rows: int) -> Iterator[pa.RecordBatch]:
+    """Yield what follows after a number of rows, without batches that have none."""
+    for batch in batches:
+        skipped = min(rows, batch.num_rows)
+        rows -= skipped
+        if skipped < batch.num_rows:
+            yield batch.slice(skipped)
+
+
+def _error_of(file: File, error: Exception) -> OSError | BadFileError:
+    """Return the error of a storage, or that of a file that cannot be read, for which Arrow has no number."""
+    import pyarrow as pa
+
+    if isinstance(error, pa.ArrowException) or (isinstance(error, OSError) and error.errno is None):
+        return BadFileError(f"{file.path} cannot be read: {error}")
+    if isinstance(error, OSError):
+        return error
+    return OSError(errno.EIO, str(error) or type(error).__name__)  # the clients of storages raise classes of their own
