@@ -74,6 +74,11 @@ AZURE_PART_SIZE = "az.part.size"
 AZURE_BLOCK_SIZE = "azblob.block.size"
 AZURE_COMPRESSION = "az.compression.type"
 
+SFTP_USERNAME = "sftp.username"
+SFTP_PASSWORD = "sftp.password"  # noqa: S105 (the name of a key)
+SFTP_KEY_FILE = "sftp.key.file"
+SFTP_HOST_KEY = "sftp.host.key"
+
 HIVE_INTEGRATION = "hive.integration"
 HIVE_URIS = "hive.metastore.uris"
 HIVE_CONF_DIR = "hive.conf.dir"

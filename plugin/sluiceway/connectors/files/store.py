@@ -15,11 +15,13 @@ from sluiceway.connectors.files.filesystem import FileSystem, RemoteFileSystem
 from sluiceway.connectors.files.filesystem.hdfs import HdfsFileSystem, HdfsLogin
 from sluiceway.connectors.files.filesystem.local import LocalFileSystem
 from sluiceway.connectors.files.filesystem.objects import ObjectStore
+from sluiceway.connectors.files.filesystem.sftp import SftpFileSystem, SftpLogin
 from sluiceway.connectors.files.store_config import scheme_of
 
 Values = Mapping[str, ConfigValue]
 
 _PART_SIZE = 26_214_400
+_SFTP_PORT = 22
 _HADOOP_SCHEMES = {"s3": "s3a", "gs": "gs"}
 _NAMENODE_PRINCIPAL = "dfs.namenode.kerberos.principal"
 
@@ -30,11 +32,11 @@ class Store:
 
     Attributes:
         url: the storage for messages.
-        scheme: ``file``, ``hdfs``, ``viewfs``, ``s3``, ``gs`` or ``abfs``.
+        scheme: ``file``, ``hdfs``, ``viewfs``, ``sftp``, ``s3``, ``gs`` or ``abfs``.
         root: the folder that everything is written below, without a slash at its end.
         path_key: the config key that a wrong path is reported for.
         login_keys: the config keys that a refused login is reported for.
-        login: how to reach HDFS.
+        login: how to reach HDFS or a server with SFTP.
         options: the options of fsspec's file system.
         part_size: bytes of an upload's parts.
     """
@@ -44,7 +46,7 @@ class Store:
     root: str
     path_key: str
     login_keys: tuple[str, ...] = ()
-    login: HdfsLogin | None = None
+    login: HdfsLogin | SftpLogin | None = None
     options: Mapping[str, Any] = field(default_factory=dict, repr=False)
     part_size: int = _PART_SIZE
 
@@ -54,12 +56,16 @@ class Store:
 
     def remote(self) -> RemoteFileSystem:
         """Return the file system of a storage that is not local. Raises as ``connect``."""
+        if isinstance(self.login, SftpLogin):
+            return SftpFileSystem(self.login)
         if self.login is not None:
             return HdfsFileSystem(self.login)
         return ObjectStore(self.scheme, self.options, self.part_size)
 
     def location(self, path: str) -> str:
         """Return the URL of a path by which Hadoop, Hive and Spark reach it."""
+        if isinstance(self.login, SftpLogin):
+            return f"sftp://{self.login.user}@{self.login.host}:{self.login.port}{path}"
         if self.login is not None:
             parts = urlsplit(self.login.url)
             return f"{self.scheme}://{parts.netloc}{path}"
@@ -87,6 +93,8 @@ def store_of(path: str, values: Values, key: str) -> Store:
         return Store(path, scheme, path.removeprefix("file://").rstrip("/"), key)
     if scheme in ("hdfs", "viewfs"):
         return _hdfs(path, values, key)
+    if scheme == "sftp":
+        return _sftp(path, values, key)
     location = path.partition("://")[2].rstrip("/")
     if scheme == "s3":
         return _s3(location, values, key)
@@ -134,6 +142,21 @@ def _hdfs(url: str, values: Values, key: str) -> Store:
     )
     login_keys = (keys.HDFS_PRINCIPAL, keys.HDFS_KEYTAB) if kerberos else ()
     return Store(url, parts.scheme, parts.path.rstrip("/"), key, login_keys, login)
+
+
+def _sftp(url: str, values: Values, key: str) -> Store:
+    parts = urlsplit(url)
+    user = str(values[keys.SFTP_USERNAME]) or parts.username or ""
+    login = SftpLogin(
+        parts.hostname or "",
+        parts.port or _SFTP_PORT,
+        user,
+        _secret(values[keys.SFTP_PASSWORD]),
+        str(values[keys.SFTP_KEY_FILE]),
+        str(values[keys.SFTP_HOST_KEY]),
+    )
+    login_keys = (keys.SFTP_KEY_FILE if login.key_file else keys.SFTP_PASSWORD,)
+    return Store(url, "sftp", parts.path.rstrip("/"), key, login_keys, login)
 
 
 def _s3(location: str, values: Values, key: str) -> Store:

@@ -40,4 +40,6 @@ def answered(check: Callable[[], None], what: str) -> None:
 
 def _is_refused_login(error: BaseException) -> bool:
     text = f"{error} {error.__cause__!r}".lower()
-    return any(sign in text for sign in ("credential", "accesskey", "signature", "gssapi", "kerberos", "authenticat"))
+    return any(
+        sign in text for sign in ("credential", "accesskey", "signature", "gssapi", "kerberos", "authenticat", "private key")
+    )

@@ -13,7 +13,7 @@ from sluiceway.connectors.files import keys
 from sluiceway.connectors.files.common_config import flag, long, one_of_classes, secret, text, whole
 from sluiceway.errors import ConfigError
 
-SCHEMES = ("file", "hdfs", "viewfs", "s3", "gs", "abfs")
+SCHEMES = ("file", "hdfs", "viewfs", "sftp", "s3", "gs", "abfs")
 CONFLUENT_FORMATS = {
     "ParquetFormat": "ParquetFormat",
     "AvroFormat": "AvroFormat",
@@ -24,6 +24,7 @@ CONFLUENT_FORMATS = {
 }
 _STORAGE, _SECURITY, _REFUSED = "Storage", "Security", "Not supported"
 _SCHEME = re.compile(r"([a-z0-9]+)://")
+_PUBLIC_KEY = re.compile(r"[a-z0-9@.-]+ [A-Za-z0-9+/]+=*")
 _NO_EFFECT = "Has no effect; accepted so that configs of Kafka Connect can be used. "
 
 
@@ -50,6 +51,11 @@ def _service_account(name: str, value: ConfigValue) -> None:
         found = False
     if not found:
         raise ConfigError(name, value, "has to be the JSON object of a service account's key file")
+
+
+def _host_key(name: str, value: ConfigValue) -> None:
+    if value and not _PUBLIC_KEY.fullmatch(str(value)):
+        raise ConfigError(name, value, "has to be the kind and the key, such as ssh-ed25519 AAAA..., without the server's name")
 
 
 def only(name: str, kind: Type, default: ConfigValue, reason: str) -> ConfigKey:
@@ -208,6 +214,39 @@ AZURE_LOGIN = (
     ),
 )
 
+SFTP_LOGIN = (
+    text(
+        name=keys.SFTP_USERNAME,
+        default="",
+        importance=Importance.MEDIUM,
+        group=_SECURITY,
+        doc="The user of sftp://host/folder; by default the one in sftp://user@host/folder.",
+    ),
+    secret(
+        name=keys.SFTP_PASSWORD,
+        importance=Importance.MEDIUM,
+        group=_SECURITY,
+        doc="The user's password, or that of the private key.",
+    ),
+    text(
+        name=keys.SFTP_KEY_FILE,
+        default="",
+        importance=Importance.MEDIUM,
+        group=_SECURITY,
+        doc="Path of a private key on the machines of the tasks; by default, and without a password, the keys of ~/.ssh and of "
+        "the agent.",
+    ),
+    text(
+        name=keys.SFTP_HOST_KEY,
+        default="",
+        validator=Check(_host_key, "a public key, such as ssh-ed25519 AAAA..."),
+        importance=Importance.MEDIUM,
+        group=_SECURITY,
+        doc="The server's public key, as ssh-keyscan prints it after the server's name; by default ~/.ssh/known_hosts on the "
+        "machines of the tasks has it.",
+    ),
+)
+
 PATH = ConfigDef(
     [
         text(
@@ -215,15 +254,16 @@ PATH = ConfigDef(
             validator=EachOf([NonEmptyString(), Check(_path, "an absolute path or a URL")]),
             importance=Importance.HIGH,
             group=_STORAGE,
-            doc="Where to write: /folder, hdfs://host:port/folder, hdfs://nameservice/folder, s3://bucket/folder, "
-            "gs://bucket/folder or abfs://container@account.dfs.core.windows.net/folder. A local folder has to be shared by the "
-            "machines of the tasks, unless there is one.",
+            doc="Where to write: /folder, hdfs://host:port/folder, hdfs://nameservice/folder, sftp://user@host/folder, "
+            "s3://bucket/folder, gs://bucket/folder or abfs://container@account.dfs.core.windows.net/folder. A local folder has "
+            "to be shared by the machines of the tasks, unless there is one.",
         ),
         *HDFS_LOGIN,
         *S3_LOGIN,
         *_S3_WRITING,
         *GCS_LOGIN,
         *AZURE_LOGIN,
+        *SFTP_LOGIN,
     ]
 )
 

@@ -12,7 +12,7 @@ from pathlib import PurePosixPath
 from sluiceway.config.definition import ConfigDef, ConfigKey, ConfigValue, Importance, Type, ValidatedValue
 from sluiceway.config.validators import Check, NonEmptyString, OneOf, OrNull, Range
 from sluiceway.connectors.files.store import Store, store_of
-from sluiceway.connectors.files.store_config import AZURE_LOGIN, GCS_LOGIN, HDFS_LOGIN, S3_LOGIN, scheme_of
+from sluiceway.connectors.files.store_config import AZURE_LOGIN, GCS_LOGIN, HDFS_LOGIN, S3_LOGIN, SFTP_LOGIN, scheme_of
 from sluiceway.connectors.folder.csv_format import CsvFormat
 from sluiceway.connectors.folder.formats import Format, LineRecords, MultilineRecords, TextFormat, WholeRecords
 from sluiceway.connectors.folder.json_format import JsonLineRecords
@@ -53,7 +53,7 @@ AFTER_READ_FOLDER = "after.read.folder"
 FORGET_AFTER_MS = "forget.after.ms"
 SCAN_INTERVAL_MS = "scan.interval.ms"
 
-REMOTE = ("hdfs", "viewfs", "s3", "gs", "abfs")
+REMOTE = ("hdfs", "viewfs", "sftp", "s3", "gs", "abfs")
 
 _FILES, _RECORDS, _LOGS, _READ = "Files", "Records", "Logs", "After Reading"
 _MOST = 2**31 - 1
@@ -126,7 +126,7 @@ DEFINITION = ConfigDef(
             group=_FILES,
             doc="Files to read: absolute paths of files, of folders (all files directly in them), or patterns with *, ?, "
             "[...], and ** for folders at any depth. Paths are those of the tasks' machines, or URLs of one storage: "
-            "hdfs://host:port/..., hdfs://nameservice/..., s3://bucket/..., gs://bucket/..., or "
+            "hdfs://host:port/..., hdfs://nameservice/..., sftp://user@host/..., s3://bucket/..., gs://bucket/..., or "
             "abfs://container@account.dfs.core.windows.net/...",
         ),
         _list(
@@ -296,6 +296,7 @@ DEFINITION = ConfigDef(
         *S3_LOGIN,
         *GCS_LOGIN,
         *AZURE_LOGIN,
+        *SFTP_LOGIN,
     ]
 )
 
@@ -304,6 +305,7 @@ _ONLY_LOGS = (ROTATED_CLOSE_MS,)
 _ONLY_FILES = (COMPLETE_WHEN, STABLE_MS, MARKER_SUFFIX, AFTER_READ, AFTER_READ_FOLDER, FORGET_AFTER_MS)
 _OF_STORAGE = {
     ("hdfs", "viewfs"): HDFS_LOGIN,
+    ("sftp",): SFTP_LOGIN,
     ("s3",): S3_LOGIN,
     ("gs",): GCS_LOGIN,
     ("abfs",): AZURE_LOGIN,

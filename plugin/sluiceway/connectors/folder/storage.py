@@ -9,7 +9,7 @@ from typing import NamedTuple, Protocol
 from sluiceway.connectors.folder.content import File
 from sluiceway.connectors.folder.identity import FileStatus
 
-_ROOT = re.compile(r"hdfs://[^/]*|viewfs://[^/]*|[a-z0-9]+:/(?=/)")
+_ROOT = re.compile(r"(?:hdfs|viewfs|sftp)://[^/]*|[a-z0-9]+:/(?=/)")
 
 
 class Entry(NamedTuple):

@@ -148,11 +148,11 @@ def test_a_secret_is_not_shown() -> None:
 def test_a_storage_that_does_not_answer_is_no_error_of_the_config(monkeypatch: pytest.MonkeyPatch) -> None:
     from threading import Event
 
-    from sluiceway.connectors.files import connector
+    from sluiceway.connectors.files import store_check
     from sluiceway.connectors.files.filesystem.local import LocalFileSystem
 
     answer = Event()
     monkeypatch.setattr(LocalFileSystem, "check", lambda *_: answer.wait(LIMIT))
-    monkeypatch.setattr(connector, "_CHECK_SECONDS", 0.05)
+    monkeypatch.setattr(store_check, "_CHECK_SECONDS", 0.05)
     assert errors(OWN) == {}
     answer.set()

@@ -162,7 +162,7 @@ def test_a_column_without_a_type_in_connect_is_said(tmp_path: Path) -> None:
 
 
 def test_types_are_connect_types(tmp_path: Path) -> None:
-    at = dt.datetime(2026, 11, 29, 8, 0, 0, 123456, tzinfo=dt.UTC)
+    at = dt.datetime(2026, 11, 29, 8, 0, 0, 123456, tzinfo=dt.timezone.utc)
     columns = {
         "at": pa.array([at], pa.timestamp("us", "UTC")),
         "amount": pa.array([decimal.Decimal("1.50")], pa.decimal128(9, 2)),

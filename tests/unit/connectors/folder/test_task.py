@@ -98,7 +98,7 @@ def _zstd(data: bytes) -> bytes:
 def _zip(data: bytes) -> bytes:
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.mkdir("folder")
+        archive.writestr("folder/", b"")
         archive.writestr("folder/a.txt", data)
     return packed.getvalue()
 
