@@ -305,6 +305,11 @@ class LogReader(Reader):
         return None
 
     @property
+    def identity(self) -> Identity | None:
+        """What was read last, None if nothing was."""
+        return self._cursor.identity() if self._cursor.position else self._identity
+
+    @property
     def is_untouched(self) -> bool:
         """Whether nothing of the log was ever read, although there is a file."""
         return self._identity is None and self.is_open and not self._cursor.position

@@ -49,6 +49,8 @@ _DONE_SECONDS = 1.0
 _DONE_FILES = 1000
 _OPEN_LOGS = 500
 _MOST_DROPPED = 10_000
+_MINUTE = 60.0
+_ABSENT_SECONDS = 600.0
 _TRUSTED_SECONDS = 60.0  # an age of a file that no wrong clock explains
 
 
@@ -70,10 +72,12 @@ class FolderSourceTask(SourceTask):
         self._others: set[str] = set()  # files of other tasks
         self._unstored: dict[str, Cursor] = {}  # files that are finished, which no record's offset says
         self._unhandled: set[str] = set()  # files to move or delete
+        self._try_again: dict[str, float] = {}  # files that could not be moved or deleted, and when the next attempt is due
         self._handled: list[str] = []  # files that were moved or deleted, whose offsets are not needed any more
+        self._absent: dict[str, float] = {}  # logs that are not there, and since when
         self._gone: set[str] = set()  # files that were there, and are not any more
         self._watched: dict[str, tuple[FileStatus, float]] = {}  # files that may be complete soon, and since when they look so
-        self._dropped: dict[str, Identity] = {}  # files that were gone before they were finished
+        self._dropped: dict[str, Identity] = {}  # logs, and files that were not finished, that are gone
         self._empty: set[str] = set()  # logs that were empty, of which an offset says so
         self._generations: set[str] = set()  # files that are no logs of their own
         self._scanned: int | None = None  # when the last scan was, in nanoseconds since the epoch
@@ -123,6 +127,7 @@ class FolderSourceTask(SourceTask):
                 if found.get(path) != reader.looked_at:
                     self._wake(path)
             self._generations.intersection_update(found)
+            self._forget_logs(found)
             self._add_logs(found)
             self._scanned = began
         else:
@@ -191,7 +196,18 @@ class FolderSourceTask(SourceTask):
         for log in sorted(({*new} - self._generations | rotated) - self._readers.keys()):
             # Of a log that appears while the task runs, nothing that was written since is passed over.
             since = 0 if log in rotated else self._scanned
-            self._add(log, self._log_reader(log, stored.get(log), since))
+            self._add(log, self._log_reader(log, self._dropped.pop(log, None) or stored.get(log), since))
+
+    def _forget_logs(self, found: Collection[str]) -> None:
+        """Forget logs that are gone for some time, but for where they were read to."""
+        now = time.monotonic()
+        self._absent = {path: self._absent.get(path, now) for path in self._readers if path not in found}
+        for path in [path for path, since in self._absent.items() if now - since >= _ABSENT_SECONDS]:
+            reader = self._readers[path]
+            if isinstance(reader, LogReader) and not reader.is_open:
+                self._wake(path)
+                self._remove(reader)
+                self._remember(path, reader.identity)
 
     def _log_reader(self, path: str, identity: Identity | None, since: int | None) -> LogReader:
         options, lost = self._options, functools.partial(self._generation_lost, path)
@@ -249,11 +265,16 @@ class FolderSourceTask(SourceTask):
         """Forget files that are not there any more."""
         for path, reader in [each for each in self._readers.items() if each[0] not in found and not each[1].is_open]:
             self._remove(reader)
-            if len(self._dropped) >= _MOST_DROPPED:
-                self._dropped.clear()
-            self._dropped[path] = reader.cursor.identity()
+            self._remember(path, reader.cursor.identity())
         for path in [path for path, status in self._unreadable.items() if found.get(path) != status]:
             del self._unreadable[path]
+
+    def _remember(self, path: str, identity: Identity | None) -> None:
+        """Remember where a file that is gone was read to, so that its offset need not be stored yet when it is there again."""
+        if len(self._dropped) >= _MOST_DROPPED:
+            self._dropped.clear()
+        if identity is not None:
+            self._dropped[path] = identity
 
     def _is_complete(self, path: str, status: FileStatus) -> bool:
         if self._options.complete_when != keys.STABLE:
@@ -478,15 +499,21 @@ class FolderSourceTask(SourceTask):
 
     def commit(self) -> None:
         """Move or delete the files of which it is stored that they are done."""
-        for path in [path for path in self._unhandled if path not in self._unstored]:
+        now = time.monotonic()
+        due = [path for path, at in self._try_again.items() if at <= now]
+        for path in [*due, *(path for path in self._unhandled if path not in self._unstored)]:
             self._unhandled.discard(path)
             try:
                 status = self._storage.status(path)
                 if status is not None and self._finished.has(path, status):  # otherwise there is more to read
                     self._handle(path)
+                self._try_again.pop(path, None)
             except OSError as error:
-                self._counts["files-unhandled"] += 1
-                log.warning("%s was read, but not %s: %s", path, _PAST[self._options.after_read], error.strerror or error)
+                if path not in self._try_again:
+                    self._counts["files-unhandled"] += 1
+                    past, reason = _PAST[self._options.after_read], error.strerror or error
+                    log.warning("%s was read, but not %s, which is tried again each minute: %s", path, past, reason)
+                self._try_again[path] = now + _MINUTE
 
     def _handle(self, path: str) -> None:
         options = self._options

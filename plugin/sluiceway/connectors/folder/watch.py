@@ -36,6 +36,11 @@ class FolderChanges:
             self._watched.setdefault(number, (folder, set()))[1].add(on_change)
         return number
 
+    def has(self, number: int) -> bool:
+        """Return whether a watch is there: that of a folder which was deleted is not."""
+        with self._lock:
+            return number in self._watched
+
     def forget(self, number: int, on_change: OnChange) -> None:
         with self._lock:
             _, callbacks = self._watched.get(number, ("", set()))
@@ -77,8 +82,9 @@ class FolderWatch:
     def watch(self, folders: Iterable[str]) -> None:
         """Watch these folders only. One that cannot be watched is not, so files must be looked at now and then anyway."""
         wanted, changes = set(folders), _shared.get()
-        for folder in self._numbers.keys() - wanted:
-            self._forget(folder)
+        for folder, (known, number) in list(self._numbers.items()):
+            if folder not in wanted or not known.has(number):
+                self._forget(folder)
         if changes is None:
             return
         for folder in wanted - self._numbers.keys():

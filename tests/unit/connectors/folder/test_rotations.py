@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sluiceway.connectors.folder import task
 from support.folder_task import FolderTask
 from support.rotated_log import KEEPING, LOSING, RotatedLog
 
@@ -100,6 +101,27 @@ def test_generations_that_begin_alike_are_told_apart(log: RotatedLog, mode: str)
     follower.start()
     follower.run()
     assert follower.numbers() == list(range(40))
+
+
+def test_a_log_that_is_gone_for_long_is_forgotten_until_it_is_there_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log, away = tmp_path / "app.log", tmp_path / "away"
+    log.write_text("0\n1\n")
+    follower = Follower(tmp_path, **{"paths.exclude": "away"})
+    follower.run()
+    log.rename(away)
+    follower.run()
+    assert list(follower.task._readers) == [str(log)], "it may be rotated"
+    monkeypatch.setattr(task, "_ABSENT_SECONDS", 0.0)
+    follower.run()
+    assert not follower.task._readers
+    with away.open("a") as more:
+        more.write("2\n")
+    away.rename(log)
+    follower.run()
+    assert follower.numbers() == [0, 1, 2]
+    follower.close()
 
 
 @pytest.mark.parametrize("mode", LOSING)

@@ -187,6 +187,21 @@ def test_a_file_that_cannot_be_moved_is_said_and_counted(tmp_path: Path, caplog:
     assert (tmp_path / "in" / "a.txt").exists()
 
 
+def test_a_file_that_could_not_be_moved_is_tried_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    old(tmp_path / "in" / "a.txt", "one\n")
+    (tmp_path / "out").write_text("a file")
+    run = Runner(paths=str(tmp_path / "in"), **{"after.read": "move", "after.read.folder": str(tmp_path / "out")})
+    assert run.run() == ["one"]
+    (tmp_path / "out").unlink()
+    assert run.run() == []
+    assert (tmp_path / "in" / "a.txt").exists(), "too early"
+    monkeypatch.setattr(run.task, "_try_again", dict.fromkeys(run.task._try_again, 0.0))
+    assert run.run() == []
+    assert (tmp_path / "out" / "a.txt").read_text() == "one\n"
+    assert run.task.metrics()["files-unhandled"] == 1
+    assert not run.task._try_again
+
+
 def test_another_file_under_the_same_name_is_read(tmp_path: Path) -> None:
     file = old(tmp_path / "a.txt", "one\n")
     run = Runner(paths=str(tmp_path))
