@@ -4,6 +4,9 @@ from mutants.mutant import Mutant
 
 _READERS, _TASK, _CSV = "connectors/folder/readers.py", "connectors/folder/task.py", "connectors/folder/csv_format.py"
 _IDENTITY, _ROTATION = "connectors/folder/identity.py", "connectors/folder/rotation.py"
+_REMOTE, _TABLES = "connectors/folder/remote_files.py", "connectors/folder/tables.py"
+_OBJECTS = ("tests/unit/connectors/folder/test_remote_files.py",)
+_OF_TABLES = ("tests/unit/connectors/folder/test_tables.py",)
 _ROTATIONS = ("tests/unit/connectors/folder/test_rotations.py",)
 _TASKS = ("tests/unit/connectors/folder/test_task.py",)
 _FORMATS = ("tests/unit/connectors/folder/test_formats.py",)
@@ -112,5 +115,53 @@ MUTANTS = (
         "        if True:\n",
         "A quote within a field shifts all records of a block.",
         tests=_FORMATS,
+    ),
+    Mutant(
+        "folder-table-position",
+        _TABLES,
+        "            self._batches = _after(batches, self._cursor.position)\n",
+        "            self._batches = _after(batches, 0)\n",
+        "A restart sends the rows of a Parquet file again, with wrong positions.",
+        tests=_OF_TABLES,
+    ),
+    Mutant(
+        "folder-table-other",
+        _TABLES,
+        "        rows = known.position if known is not None and cursor.position and known.is_of(status) else 0\n",
+        "        rows = known.position if known is not None else 0\n",
+        "The first rows of another Parquet file with the same name are passed over.",
+        tests=_OF_TABLES,
+    ),
+    Mutant(
+        "folder-object-paths",
+        _REMOTE,
+        '    digest = hashlib.blake2b(f"{path}\\0{entry.version}"',
+        '    digest = hashlib.blake2b(f"{entry.version}"',
+        "Of two objects with the same content, one is taken for a link to the other.",
+        tests=_OBJECTS,
+    ),
+    Mutant(
+        "folder-storage-away",
+        _TASK,
+        "            self.context.waiting(error.strerror or str(error))\n            return\n",
+        "            self.context.waiting(error.strerror or str(error))\n            found, folders = {}, {}\n",
+        "A storage that does not answer is taken for an empty one.",
+        tests=_OBJECTS,
+    ),
+    Mutant(
+        "folder-object-move",
+        _REMOTE,
+        "            if existing.is_folder or existing.size != status.size or not self._same_content(old, new):\n",
+        "            if False:\n",
+        "A file that could not be moved, because another one has its name there, is deleted.",
+        tests=_OBJECTS,
+    ),
+    Mutant(
+        "folder-move-again",
+        _TASK,
+        "        due = [path for path, at in self._try_again.items() if at <= now]\n",
+        "        due: list[str] = []\n",
+        "A file that could not be moved stays until the task is restarted.",
+        tests=_TASKS,
     ),
 )
