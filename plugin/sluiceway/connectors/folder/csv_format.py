@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import regex
 
-from sluiceway.connectors.folder.formats import Columns, Records, Row, byte_order_mark
+from sluiceway.connectors.folder.csv_types import ColumnType
+from sluiceway.connectors.folder.formats import Columns, Records, Row, byte_order_mark, shortened
 from sluiceway.data import OPTIONAL_STRING_SCHEMA, SchemaBuilder, Struct
 from sluiceway.errors import ConnectError
 
@@ -35,6 +36,7 @@ class CsvFormat:
         columns: the names of the columns; empty if the first record of each file has them.
         null: the text of an unquoted field that is null, None if no field is.
         encoding: that of the text; one in which ASCII characters are single bytes.
+        types: the names of columns that are no strings, and their types.
     """
 
     delimiter: str = ","
@@ -42,6 +44,7 @@ class CsvFormat:
     columns: tuple[str, ...] = ()
     null: str | None = None
     encoding: str = "utf-8"
+    types: tuple[tuple[str, ColumnType], ...] = ()
 
     def begin(self, data: bytes, *, final: bool) -> tuple[int, Records] | None:
         if not data and not final:
@@ -62,9 +65,12 @@ class CsvFormat:
         names = next(self.read(header.decode(self.encoding, "replace")), list[str]())
         if not names or not all(names) or len(set(names)) < len(names):
             raise ConnectError(
-                f"The first line of the file, {_shortened(header)}, has no name for each column, or one twice. "
+                f"The first line of the file, {shortened(header)}, has no name for each column, or one twice. "
                 "If the files have no header, set csv.columns to the names of the columns."
             )
+        missing = [name for name, _ in self.types if name not in names]
+        if missing:
+            raise ConnectError(f"The file has no column {', '.join(missing)} of csv.types. Its columns are {', '.join(names)}.")
         return tuple(names)
 
     def read(self, text: str) -> Iterator[list[str]]:
@@ -116,16 +122,17 @@ def _field(delimiter: str, quote: str) -> regex.Pattern[bytes]:
 
 
 class CsvRecords(Records):
-    """The records of a file whose columns are known: structs of optional strings."""
+    """The records of a file whose columns are known: structs of optional fields, which are strings unless they have a type."""
 
     def __init__(self, format_: CsvFormat, columns: Sequence[str]) -> None:
         self._format = format_
         self._columns = tuple(columns)
         self._known: tuple[bytes, npt.NDArray[np.int64]] | None = None  # bytes that were looked at last, and the ends of records
-        builder = SchemaBuilder.struct()
+        types, builder = dict(format_.types), SchemaBuilder.struct()
         for name in columns:
-            builder = builder.field(name, OPTIONAL_STRING_SCHEMA)
+            builder = builder.field(name, types[name].schema if name in types else OPTIONAL_STRING_SCHEMA)
         self.schema = builder.build()
+        self._typed = [(index, name, types[name]) for index, name in enumerate(columns) if name in types]
 
     def complete(self, data: bytes, *, final: bool) -> int:
         if final:
@@ -142,7 +149,7 @@ class CsvRecords(Records):
 
     def rows(self, data: bytes) -> Iterator[Row]:
         assert self.schema is not None  # noqa: S101 (for mypy)
-        start, width, null = 0, len(self._columns), self._format.null
+        start, width = 0, len(self._columns)
         ends = self._format.record_ends(data if data.endswith(b"\n") else data + b"\n")
         for end in ends.tolist():
             raw, start, end = data[start:end], end, min(end, len(data))
@@ -150,17 +157,28 @@ class CsvRecords(Records):
                 continue
             try:
                 (fields,) = self._format.read(raw.decode(self._format.encoding, "replace"))
+                if len(fields) == width:
+                    yield Row(Struct.of(self.schema, self._values(fields)), end)
+                else:
+                    yield Row(None, end, f"{len(fields)} fields instead of {width}: {shortened(raw)}")
             except (ValueError, csv.Error) as error:
-                yield Row(None, end, f"not a record: {error}: {_shortened(raw)}")
-                continue
-            if len(fields) == width:
-                yield Row(Struct.of(self.schema, [None if each == null else each for each in fields]), end)
-            else:
-                yield Row(None, end, f"{len(fields)} fields instead of {width}: {_shortened(raw)}")
+                yield Row(None, end, f"not a record: {error}: {shortened(raw)}")
         if start < len(data):  # the quote may be a mistake of one line
             after = data.find(b"\n", start) + 1 or len(data)
-            yield Row(None, after, f"a quote is never closed: {_shortened(data[start:])}")
+            yield Row(None, after, f"a quote is never closed: {shortened(data[start:])}")
             yield from (row._replace(end=after + row.end) for row in self.rows(data[after:]))
+
+    def _values(self, fields: list[str]) -> list[Any]:
+        """Return the values of a record. Raises ValueError that names the column if a field does not fit its type."""
+        null = self._format.null
+        values: list[Any] = [None if each == null else each for each in fields]
+        for index, name, type_ in self._typed:
+            if values[index] is not None:
+                try:
+                    values[index] = type_.value(values[index])
+                except ValueError as error:
+                    raise ValueError(f"column {name}: {error}") from None
+        return values
 
     def columns(self, data: bytes, most: int) -> Columns | None:
         if len(data) < _FEWEST_BYTES_FOR_COLUMNS or self._format.encoding != "utf-8":
@@ -200,10 +218,10 @@ class CsvRecords(Records):
             )
         except pa.ArrowInvalid:
             return None
-        arrays = [pa.concat_arrays(column.chunks) for column in table.columns]
-        return pa.StructArray.from_arrays(arrays, fields=[pa.field(name, pa.utf8()) for name in self._columns])
-
-
-def _shortened(raw: bytes) -> str:
-    text = raw.decode("utf-8", "replace").rstrip("\r\n")
-    return repr(text if len(text) <= 100 else f"{text[:100]}...")
+        arrays: list[Any] = [pa.concat_arrays(column.chunks) for column in table.columns]
+        for index, _, type_ in self._typed:
+            arrays[index] = type_.array(arrays[index])
+            if arrays[index] is None:
+                return None
+        fields = [pa.field(name, array.type) for name, array in zip(self._columns, arrays, strict=True)]
+        return pa.StructArray.from_arrays(arrays, fields=fields)

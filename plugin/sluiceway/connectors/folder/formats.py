@@ -16,7 +16,7 @@ from sluiceway.data import BYTES_SCHEMA, STRING_SCHEMA, Schema
 if TYPE_CHECKING:
     from sluiceway.api.columns import AnyArray
 
-_BOM = b"\xef\xbb\xbf"
+BOM = b"\xef\xbb\xbf"
 _FEWEST_BYTES_FOR_COLUMNS = 1 << 15
 
 
@@ -59,6 +59,10 @@ class Records(abc.ABC):
         """Return up to ``most`` records of complete bytes, the same as ``rows``; None if that must find them."""
         return None
 
+    def unfinished(self, data: bytes) -> str:
+        """Return why a file whose last complete bytes are these has not all of its records; "" if it has, or if nothing tells."""
+        return ""
+
 
 class Format(Protocol):
     """The format of the files of a connector."""
@@ -73,7 +77,13 @@ class Format(Protocol):
 
 def byte_order_mark(data: bytes) -> int:
     """Return the length of the byte order mark that text begins with."""
-    return len(_BOM) if data.startswith(_BOM) else 0
+    return len(BOM) if data.startswith(BOM) else 0
+
+
+def shortened(raw: bytes) -> str:
+    """Return the start of bytes as text for an error message."""
+    text = raw.decode("utf-8", "replace").rstrip("\r\n")
+    return repr(text if len(text) <= 100 else f"{text[:100]}...")
 
 
 class TextFormat:
@@ -83,7 +93,7 @@ class TextFormat:
         self._records = records
 
     def begin(self, data: bytes, *, final: bool) -> tuple[int, Records] | None:
-        if len(data) < len(_BOM) and not final and _BOM.startswith(data):
+        if len(data) < len(BOM) and not final and BOM.startswith(data):
             return None
         return byte_order_mark(data), self._records
 

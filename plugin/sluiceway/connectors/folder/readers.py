@@ -51,6 +51,7 @@ class Block(NamedTuple):
         path: the path of the log or file.
         file: the path of the file when it was opened, which may be a rotated generation.
         is_last: whether the file has no more.
+        unfinished: why the file has not all of its records, if it is the last block.
     """
 
     data: Any
@@ -59,6 +60,7 @@ class Block(NamedTuple):
     path: str
     file: str
     is_last: bool = False
+    unfinished: str = ""
 
     @property
     def after(self) -> Cursor:
@@ -168,7 +170,10 @@ class Reader:
             begun = self._begin(file, data, final=final)
             if begun is None:
                 if data and (final or longest):
-                    raise BadFileError(f"{file.path} has no header in its first {len(data)} bytes: is its quote never closed?")
+                    raise BadFileError(
+                        f"{file.path} has no header, and no start of its records, in its first {len(data)} bytes: is a quote "
+                        "never closed?"
+                    )
                 return None
             skipped, records = begun
             data = data[skipped:]
@@ -178,14 +183,19 @@ class Reader:
             length = data.rfind(b"\n") + 1
         if not length and not ends and longest:
             if not records.has_lines:
-                raise BadFileError(f"{file.path} has more than record.max.bytes={self._limits.record_bytes} bytes")
+                raise BadFileError(
+                    f"{file.path} has a record of more than record.max.bytes={self._limits.record_bytes} bytes at byte "
+                    f"{self._cursor.position}, and the rest of it is not read"
+                )
             is_too_long = True
         if is_too_long:
             length, records = data.find(b"\n") + 1 or len(data), _Oversized(records, self._limits.record_bytes)
             self._skips = not data[:length].endswith(b"\n")
         if not length:
             return None
-        block = Block(data[:length], self._cursor, records, self.path, file.path, is_last=final and length == len(data))
+        is_last = final and length == len(data)
+        unfinished = records.unfinished(data) if is_last else ""
+        block = Block(data[:length], self._cursor, records, self.path, file.path, is_last=is_last, unfinished=unfinished)
         self._cursor = block.after.of(file.status())
         return block
 

@@ -330,7 +330,8 @@ class FolderSourceTask(SourceTask):
                     continue
                 self._pending.append(block)
             block = self._pending.popleft()
-            columns = block.records.columns(block.data, self._options.batch_size) if columnar else None
+            is_good = columnar and not block.unfinished
+            columns = block.records.columns(block.data, self._options.batch_size) if is_good else None
             if columns is not None and columns.size >= _FEWEST_RECORDS_FOR_COLUMNS:
                 if records:  # are sent before
                     self._pending.appendleft(block)
@@ -465,13 +466,16 @@ class FolderSourceTask(SourceTask):
         partition, schema, options = {FILE_FIELD: block.path}, block.records.schema, self._options
         key, key_schema = (block.path, STRING_SCHEMA) if options.keys else (None, None)
         records, start = [], 0
+        reason = ""
         for row in block.records.rows(block.data):
             offset = _offset(block.before.after(block.data, row.end))
             if row.reason:
                 self._bad(block, row, start, offset)
             else:
                 records.append(SourceRecord(partition, offset, options.topic, row.value, schema, key, key_schema))
-            start = row.end
+            start, reason = row.end, row.reason
+        if block.unfinished and not reason:
+            self._bad(block, Row(None, len(block.data), block.unfinished), start, _offset(block.after))
         if records and block.is_last:
             records[-1].source_offset = _offset(block.after, done=True)
         return records

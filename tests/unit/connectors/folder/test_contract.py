@@ -50,6 +50,45 @@ class TestJson(SourceConnectorContract):
         return {"paths": str(tmp_path), "mode": "files", "topic": "t", "format": "json", "complete.when": "renamed"}
 
 
+class TestJsonArray(SourceConnectorContract):
+    connector_class = FolderSourceConnector
+
+    @pytest.fixture
+    def config(self, tmp_path: Path) -> dict[str, str]:
+        (tmp_path / "a.json").write_text('[{"a": 1},\n[2], 3]\n')
+        return {"paths": str(tmp_path), "mode": "files", "topic": "t", "format": "json-array", "complete.when": "renamed"}
+
+
+class TestFixed(SourceConnectorContract):
+    connector_class = FolderSourceConnector
+
+    @pytest.fixture
+    def config(self, tmp_path: Path) -> dict[str, str]:
+        (tmp_path / "a.txt").write_text(" 1one  \n 2two\n 3")
+        own = {"complete.when": "renamed", "fixed.columns": "id:2,name:5"}
+        return {"paths": str(tmp_path), "mode": "files", "topic": "t", "format": "fixed", **own}
+
+
+class TestXml(SourceConnectorContract):
+    connector_class = FolderSourceConnector
+
+    @pytest.fixture
+    def config(self, tmp_path: Path) -> dict[str, str]:
+        (tmp_path / "a.xml").write_text("<orders><order>1</order>\n<order/><order/></orders>\n")
+        own = {"complete.when": "renamed", "xml.record": "order"}
+        return {"paths": str(tmp_path), "mode": "files", "topic": "t", "format": "xml", **own}
+
+
+class TestTypedCsv(SourceConnectorContract):
+    connector_class = FolderSourceConnector
+
+    @pytest.fixture
+    def config(self, tmp_path: Path) -> dict[str, str]:
+        (tmp_path / "a.csv").write_text("id,at,price\n1,2026-11-29 10:11:12,1.5\n2,,\n3,2026-11-29,2")
+        own = {"complete.when": "renamed", "csv.types": "id:int64,at:timestamp,price:decimal(5,2)"}
+        return {"paths": str(tmp_path), "mode": "files", "topic": "t", "format": "csv", **own}
+
+
 class TestWhole(SourceConnectorContract):
     connector_class = FolderSourceConnector
     record_count = 2

@@ -5,9 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Iterator
-from itertools import pairwise
-from typing import Any
 
 import pytest
 from hypothesis import example, given, settings
@@ -15,10 +12,10 @@ from hypothesis import strategies as st
 
 from sluiceway.connectors.folder import csv_format, formats
 from sluiceway.connectors.folder.csv_format import CsvFormat
-from sluiceway.connectors.folder.formats import LineRecords, MultilineRecords, Records, Row
+from sluiceway.connectors.folder.formats import LineRecords, MultilineRecords
 from sluiceway.connectors.folder.json_format import JsonLineRecords
-from sluiceway.data import Struct
 from sluiceway.errors import ConnectError
+from support.folder_formats import CUTS, check_columns, check_cuts, values
 
 COLUMNS = ("a", "b", "c")
 
@@ -30,47 +27,7 @@ def small_columns(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(csv_format, "_FEWEST_BYTES_FOR_COLUMNS", 0)
 
 
-def plain(value: Any) -> Any:
-    return list(value.values_) if isinstance(value, Struct) else value
-
-
-def values(rows: Iterator[Row]) -> list[tuple[Any, bool]]:
-    return [(plain(row.value), bool(row.reason)) for row in rows]
-
-
-def check_cuts(records: Records, data: bytes, cuts: list[int]) -> None:
-    """Check that data that comes in parts has the same records, and that each record's position is that after it."""
-    whole = list(records.rows(data))
-    assert all(first.end < second.end for first, second in pairwise(whole))
-    found, start = [], 0
-    for end in sorted({min(cut, len(data)) for cut in cuts} | {len(data)}):
-        final = end == len(data)
-        complete = records.complete(data[start:end], final=final)
-        found += values(records.rows(data[start : start + complete]))
-        start += complete
-    assert found == [(plain(row.value), bool(row.reason)) for row in whole]
-    for row in whole:
-        assert values(records.rows(data[row.end :])) == values(iter(whole[whole.index(row) + 1 :]))
-
-
-def check_columns(records: Records, data: bytes, most: int) -> bool:
-    """Check that columns are what rows are. Return whether there were any."""
-    columns = records.columns(data, most)
-    if columns is None:
-        return False
-    rows = list(records.rows(data))[: columns.size]
-    objects = columns.objects if columns.values is None else columns.values.to_pylist()
-    assert objects is not None
-    assert [list(each.values()) if isinstance(each, dict) and records.schema else each for each in objects] == [
-        plain(row.value) for row in rows
-    ]
-    assert len(rows) == columns.size <= most
-    assert rows[-1].end == columns.length
-    return True
-
-
 TEXT = st.text(st.sampled_from("ab \r\n\té\u2028\x00"), max_size=60)
-CUTS = st.lists(st.integers(0, 80), max_size=4)
 
 
 @given(TEXT, CUTS, st.integers(1, 9))
