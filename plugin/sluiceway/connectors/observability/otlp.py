@@ -141,8 +141,7 @@ class Messages:
         self._json = json_format
         self._service = metrics_service_pb2
         self._status = status_pb2
-        # Nested too deeply, and surrogates: errors of json, not of protobuf.
-        self._bad = (DecodeError, json_format.ParseError, ValueError, RecursionError)
+        self._bad = (DecodeError, json_format.ParseError, UnicodeDecodeError)
 
     def request(self, body: bytes, kind: str) -> ExportMetricsServiceRequest:
         """Return a request. Raises RefusedError."""

@@ -161,6 +161,11 @@ def test_edges_that_no_double_can_hold_are_left_out(scale: int, offset: int) -> 
     assert found["count"] == 4.0
 
 
+def test_a_bucket_may_begin_at_zero_and_end_at_infinity() -> None:
+    found = value(exponential(count=2, scale=-2_000_000_000, positive={"offset": -1, "bucketCounts": [1, 1]}))["histogram"]
+    assert (found["bounds"], found["counts"], found["count"]) == ([0.0, 1.0], [0.0, 1.0], 2.0)
+
+
 def test_a_point_without_a_recorded_value_is_a_staleness_marker() -> None:
     found = value(gauge({"flags": 1, "timeUnixNano": NANOS}))
     assert (found["stale"], found["value"], found["timestamp"]) == (True, None, NANOS // 10**6)

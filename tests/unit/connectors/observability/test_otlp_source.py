@@ -34,7 +34,7 @@ from sluiceway.installation import install_command
 from sluiceway.stack.ports import free_port
 from sluiceway.testing import SourceConnectorContract
 from support.certificates import Authority
-from support.eventually import LIMIT, eventually
+from support.eventually import LIMIT, NEVER, eventually
 from support.listening_sources import HOST, JSON, PATH, PROTOBUF, Posting, Reply, otlp, post
 
 FUTURE = 4_000_000_000_000_000_000  # nanoseconds: in 2096
@@ -289,7 +289,7 @@ def test_a_poll_does_not_wait_while_acknowledgements_are_due(monkeypatch: pytest
 
 
 def test_delivered_refuses_at_the_end_what_kafka_does_not_have(caplog: pytest.LogCaptureFixture) -> None:
-    with otlp(acknowledge="delivered") as source:
+    with otlp(acknowledge="delivered", acknowledge_timeout_ms=str(round(NEVER * 1000))) as source:
         polled = Posting(lambda: post(source.port, body(1)))
         source.polled(1)
         waiting = Posting(lambda: post(source.port, body(2)))

@@ -41,10 +41,10 @@ def test_a_line_of_numbers_is_read(
     line = f"{name}:{':'.join(map(repr, numbers))}|{kind}{sections(rate, tags, time, order)}"
     found = samples_of(line.encode())
     assert [sample.value for sample in found] == numbers
-    for sample in found:
+    for sample, number in zip(found, numbers, strict=True):
         assert (sample.series.name, sample.series.type, sample.series.labels) == (name, TYPES[kind], tags)
         assert (sample.rate, sample.timestamp) == (rate, None if time is None else time * 1000)
-        assert sample.change is (kind == "g" and math.copysign(1, sample.value or 0.0) < 0)
+        assert sample.change is (kind == "g" and repr(number).startswith("-"))
         assert sample.series.unit == ("ms" if kind == "ms" else None)
         metric_struct(sample.point(), 1).validate()
 
@@ -222,7 +222,7 @@ def test_the_limit_on_series_and_members() -> None:
     assert aggregates.lines == 5
     found = flushed(aggregates)
     assert (found["counter a"]["value"], found["set b"]["value"]) == (3.0, 2.0)
-    assert added(b"c:1|c"), "the next interval has room"
+    assert [added(line) for line in (b"c:1|c", b"b:v|s", b"b:w|s")] == [True] * 3, "the next interval has room"
 
 
 def test_a_sample_of_its_own_is_a_point() -> None:

@@ -169,6 +169,13 @@ def test_what_the_system_drops_is_counted(caplog: pytest.LogCaptureFixture, monk
     assert any(f"{dropped} packets are dropped by the operating system" in each.getMessage() for each in caplog.records)
 
 
+def test_the_count_of_the_system_goes_on_and_begins_again_after_32_bits() -> None:
+    with statsd() as source:
+        for total, dropped in ((5, 5), (7, 7), (2**32 - 1, 2**32 - 1), (1, 2**32 + 1)):
+            listener(source)._system_dropped(total)
+            assert source.metric("packets-dropped") == dropped
+
+
 def test_a_connection_waits_for_room_and_loses_nothing() -> None:
     with statsd(protocol="tcp", buffer_lines="10") as source, connected(source) as client:
         sent = [f"n{number}:1|c" for number in range(95)]
