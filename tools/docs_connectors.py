@@ -161,6 +161,20 @@ EXAMPLES: dict[str, dict[str, str]] = {
         "format": "parquet",
         "option.path": "/data/orders",
     },
+    "OtlpSource": {
+        "connector.class": "OtlpSource",
+        "topic": "app-metrics",
+        "otlp.host": "0.0.0.0",  # noqa: S104 (shown, not bound)
+        "otlp.bearer.token": "${file:/etc/sluiceway/secrets.properties:otlp.token}",
+        "otlp.acknowledge": "delivered",
+    },
+    "StatsdSource": {
+        "connector.class": "StatsdSource",
+        "topic": "app-metrics",
+        "statsd.host": "0.0.0.0",  # noqa: S104
+        "statsd.flush.ms": "10000",
+        "errors.tolerance": "all",
+    },
     "PrometheusSource": {
         "connector.class": "PrometheusSource",
         "topic": "app-metrics",

@@ -73,6 +73,8 @@ CONFIGS: Mapping[str, Mapping[str, str]] = {
     **dict.fromkeys(("ElasticsearchSource", "OpenSearchSource"), _INDEX),
     "MirrorSource": _MIRROR,
     "PrometheusSource": {"topic": "t", "targets": "127.0.0.1:1", "file.sd.files": "{}/targets.json"},
+    "OtlpSource": {"topic": "t", "otlp.ssl.certificate.location": "{}/a.pem", "otlp.ssl.key.location": "{}/b.pem"},
+    "StatsdSource": {"topic": "t", "statsd.protocol": "both"},
     "MockSource": {},
     "MockSink": {},
     "VerifiableSource": {"topic": "t"},

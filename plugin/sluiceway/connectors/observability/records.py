@@ -17,6 +17,8 @@ from sluiceway.data import (
     Struct,
 )
 
+CUMULATIVE, DELTA = "cumulative", "delta"
+
 LABELS_SCHEMA = Schema.map(STRING_SCHEMA, STRING_SCHEMA)
 
 HISTOGRAM_SCHEMA = Schema.struct(
@@ -25,6 +27,8 @@ HISTOGRAM_SCHEMA = Schema.struct(
         "sum": OPTIONAL_FLOAT64_SCHEMA,
         "bounds": Schema.array(FLOAT64_SCHEMA),
         "counts": Schema.array(FLOAT64_SCHEMA),
+        "min": OPTIONAL_FLOAT64_SCHEMA,
+        "max": OPTIONAL_FLOAT64_SCHEMA,
     },
     name="sluiceway.metrics.Histogram",
     optional=True,
@@ -61,6 +65,9 @@ METRIC_SCHEMA = Schema.struct(
         "exemplars": Schema.array(EXEMPLAR_SCHEMA, optional=True),
         "stale": BOOLEAN_SCHEMA,
         "gap_since": OPTIONAL_INT64_SCHEMA,
+        "temporality": OPTIONAL_STRING_SCHEMA,
+        "sample_rate": OPTIONAL_FLOAT64_SCHEMA,
+        "member": OPTIONAL_STRING_SCHEMA,
     },
     name="sluiceway.metrics.Metric",
     version=1,
@@ -103,9 +110,12 @@ class Histogram:
     counts: Sequence[float]
     count: float | None = None
     sum: float | None = None
+    min: float | None = None
+    max: float | None = None
 
     def struct(self) -> Struct:
-        return Struct.of(HISTOGRAM_SCHEMA, [self.count, self.sum, list(self.bounds), list(self.counts)])
+        values = [self.count, self.sum, list(self.bounds), list(self.counts), self.min, self.max]
+        return Struct.of(HISTOGRAM_SCHEMA, values)
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,20 +135,26 @@ class Summary:
 class Point:
     """A series' value at a time: a number, a histogram, or a summary. Times are in milliseconds since the epoch.
 
-    ``timestamp`` is None unless the application itself has told the time.
+    ``timestamp`` is None unless the application itself has told the time. ``mean`` is that of a histogram's observations.
+    ``member`` is what was added to a set, which then has no value.
     """
 
     series: Series
-    value: float | Histogram | Summary
+    value: float | Histogram | Summary | None
     timestamp: int | None = None
     start: int | None = None
     exemplars: Sequence[Exemplar] = ()
+    temporality: str | None = None
+    sample_rate: float | None = None
+    member: str | None = None
+    mean: float | None = None
 
 
 def metric_struct(point: Point, timestamp: int, gap_since: int | None = None) -> Struct:
     """Return the value of a record. ``timestamp`` is used unless the point has its own."""
     series, value = point.series, point.value
-    number = histogram = summary = None
+    number = point.mean
+    histogram = summary = None
     if isinstance(value, Histogram):
         histogram = value.struct()
     elif isinstance(value, Summary):
@@ -163,6 +179,9 @@ def metric_struct(point: Point, timestamp: int, gap_since: int | None = None) ->
             exemplars,
             False,
             gap_since,
+            point.temporality,
+            point.sample_rate,
+            point.member,
         ],
     )
 
@@ -170,7 +189,7 @@ def metric_struct(point: Point, timestamp: int, gap_since: int | None = None) ->
 def stale_struct(series: Series, timestamp: int) -> Struct:
     """Return the value of a staleness marker: the series has no value from this time on."""
     names = [series.name, series.type, series.unit, series.help, series.labels]
-    return Struct.of(METRIC_SCHEMA, [*names, timestamp, None, None, None, None, None, True, None])
+    return Struct.of(METRIC_SCHEMA, [*names, timestamp, None, None, None, None, None, True, None, None, None, None])
 
 
 def series_key(name: str, labels: Mapping[str, str]) -> str:

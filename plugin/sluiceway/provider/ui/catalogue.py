@@ -40,6 +40,7 @@ _SYSTEMS = {
     "OpenSearch": _SEARCH,
     "Opensearch": _SEARCH,
     "Orc": _FILES,
+    "Otlp": "OpenTelemetry",
     "Parquet": _FILES,
     "Postgres": "PostgreSQL",
     "Prometheus": "Prometheus",
@@ -47,6 +48,7 @@ _SYSTEMS = {
     "Schema": _TEST_DATA,
     "Spark": "Apache Spark",
     "SqlServer": "SQL Server",
+    "Statsd": "StatsD",
     "Text": _FILES,
     "Verifiable": _TEST_DATA,
 }

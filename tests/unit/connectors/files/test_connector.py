@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from sluiceway.connectors.files.connector import HDFS, PARQUET, S3
+from sluiceway.connectors.files.filesystem.hdfs import HdfsLogin
 from sluiceway.connectors.files.options import FileOptions
 from sluiceway.discovery import connector_class
 from sluiceway.errors import ConfigError
@@ -61,7 +62,7 @@ def test_an_own_sink_needs_only_a_path(tmp_path: Path) -> None:
 def test_confluents_keys_keep_their_meaning() -> None:
     hdfs = FileOptions.of(HDFS_CONFIG, HDFS)
     assert (hdfs.store.scheme, hdfs.names.topics_dir, hdfs.logs_dir) == ("hdfs", "/base/topics", "/base/logs")
-    assert hdfs.store.login is not None
+    assert isinstance(hdfs.store.login, HdfsLogin)
     assert hdfs.store.login.url == "hdfs://namenode:8020"
     assert (hdfs.names.with_last, hdfs.limits.interval, hdfs.limits.schedule) == (True, None, None)
     s3 = FileOptions.of({**S3_CONFIG, "s3.compression.type": "gzip", "aws.secret.access.key": "hidden-one"}, S3)
