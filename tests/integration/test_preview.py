@@ -343,7 +343,7 @@ def test_there_is_a_case_for_every_built_in_connector() -> None:
 def test_a_preview_writes_nothing(alias: str, lab: Lab, http: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
     case = CASES[alias]
     if case in (CASES["AzureBlobStorageSink"], CASES["GcsSink"], CASES["HdfsSink"], CASES["Hdfs3Sink"], CASES["S3Sink"]):
-        monkeypatch.setattr("sluiceway.connectors.files.connector._refusals", lambda *_: [])
+        monkeypatch.setattr("sluiceway.connectors.files.connector.refusals", lambda *_: [])
     plugin = java_name(connector_class(alias))
     config = {"connector.class": plugin, "name": lab.unique("preview"), **case.config(lab)}
     if "Sink" in alias:

@@ -15,7 +15,7 @@ MUTANTS = (
     Mutant(
         "folder-replaced",
         _READERS,
-        "            if file.may_change and not self._cursor.fits(file):\n",
+        "            if file.may_change and not file.has(self._cursor):\n",
         "            if False:\n",
         "What overwrites a log is taken for its continuation.",
         tests=_ROTATIONS,
@@ -163,5 +163,13 @@ MUTANTS = (
         "        due: list[str] = []\n",
         "A file that could not be moved stays until the task is restarted.",
         tests=_TASKS,
+    ),
+    Mutant(
+        "folder-appended",
+        _READERS,
+        "            self._cursor = self._cursor.of(status if file.is_live else file.status())\n",
+        "            self._cursor = self._cursor.of(status)\n",
+        "What is appended to a remote file while it is read is passed over, and the file deleted.",
+        tests=_OBJECTS,
     ),
 )

@@ -17,7 +17,7 @@ _CHECK_SECONDS = 10.0
 def refusals(store: Store, folder: str) -> list[tuple[str, str]]:
     """Return the errors of keys if the storage refuses to be used. Waits a while for its answer."""
     try:
-        answered(lambda: store.connect().check(folder), store.url)
+        answered(lambda: _check(store, folder), store.url)
     except MissingToolError as error:
         return [(store.path_key, str(error))]
     except ConnectError as error:
@@ -25,6 +25,14 @@ def refusals(store: Store, folder: str) -> list[tuple[str, str]]:
             return [(key, str(error)) for key in store.login_keys or (store.path_key,)]
         return [(store.path_key, str(error))]
     return []
+
+
+def _check(store: Store, folder: str) -> None:
+    filesystem = store.connect()
+    try:
+        filesystem.check(folder)
+    finally:
+        filesystem.close()
 
 
 def answered(check: Callable[[], None], what: str) -> None:

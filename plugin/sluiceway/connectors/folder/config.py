@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import PurePosixPath
+from urllib.parse import urlsplit
 
 from sluiceway.config.definition import ConfigDef, ConfigKey, ConfigValue, Type, ValidatedValue
 from sluiceway.config.validators import Check, NonEmptyString, OneOf, OrNull, Range
 from sluiceway.connectors.files.store import Store, store_of
 from sluiceway.connectors.files.store_config import AZURE_LOGIN, GCS_LOGIN, HDFS_LOGIN, S3_LOGIN, SFTP_LOGIN, scheme_of
 from sluiceway.connectors.folder.format_config import (
+    BATCH_SIZE,
     CSV,
     ENCODING,
     FIXED,
@@ -52,7 +55,6 @@ MODE = "mode"
 LOGS, FILES = "logs", "files"
 RECORD_KEY = "record.key"
 NONE, FILE = "none", "file"
-BATCH_SIZE = "batch.size"
 RECORD_MAX_BYTES = "record.max.bytes"
 ROTATED_CLOSE_MS = "rotated.close.ms"
 COMPLETE_WHEN = "complete.when"
@@ -70,6 +72,20 @@ REMOTE = ("hdfs", "viewfs", "sftp", "s3", "gs", "abfs")
 _FILES, _LOGS, _READ = "Files", "Logs", "After Reading"
 
 
+def _check_url(name: str, url: str) -> None:
+    if scheme_of(url) not in REMOTE:
+        raise ConfigError(name, url, f"must be an absolute path, or a URL of {', '.join(REMOTE)}")
+    try:
+        parts = urlsplit(url)
+        has_folder = parts.port is not None or bool(parts.path) or bool(parts.netloc)
+    except ValueError as error:
+        raise ConfigError(name, None, f"has a URL that cannot be read: {error}") from error
+    if parts.password is not None:
+        raise ConfigError(name, None, "must not have a password, which records would show: use sftp.password")
+    if not has_folder or (scheme_of(url) in ("hdfs", "viewfs", "sftp") and not parts.path.strip("/")):
+        raise ConfigError(name, url, "needs a folder or a bucket")
+
+
 def _check_paths(name: str, value: ConfigValue) -> None:
     if not value:
         raise ConfigError(name, None, "needs the path of a folder, a file, or a pattern such as /var/log/app/*.log")
@@ -77,8 +93,7 @@ def _check_paths(name: str, value: ConfigValue) -> None:
         if "\0" in path:
             raise ConfigError(name, None, "must not have NUL characters")
         if root_of_storage(path):
-            if scheme_of(path) not in REMOTE:
-                raise ConfigError(name, path, f"must be an absolute path, or a URL of {', '.join(REMOTE)}")
+            _check_url(name, path)
         elif not path.startswith("/"):
             raise ConfigError(name, path, "must be absolute, because tasks run in other folders")
         if ".." in PurePosixPath(path).parts:
@@ -283,9 +298,18 @@ def _conflicts(values: Mapping[str, ConfigValue], config: Mapping[str, str]) -> 
         found.append((FORMAT, f"a log is never complete: use {MODE}={FILES}"))
     if values[AFTER_READ] == MOVE and not root_of_storage(folder) and not folder.startswith("/"):
         found.append((AFTER_READ_FOLDER, f"needs an absolute path with {AFTER_READ}={MOVE}"))
-    if folder and any(folder in (path.rstrip("/"), path.rpartition("/")[0]) for path in texts(values[PATHS])):
-        found.append((AFTER_READ_FOLDER, "must be another folder than that of the files"))
+    if folder and any(_is_above(folder, path) for path in texts(values[PATHS])):
+        found.append((AFTER_READ_FOLDER, "must be another folder than that of the files, and none above it"))
+    if ".." in PurePosixPath(folder).parts:
+        found.append((AFTER_READ_FOLDER, "must not have '..'"))
     return found
+
+
+def _is_above(folder: str, path: str) -> bool:
+    """Return whether a folder is that of a path's files, or above it."""
+    fixed = re.split(r"[*?\[]", path.rstrip("/"))[0]
+    base = path.rstrip("/") if fixed == path.rstrip("/") else fixed.rpartition("/")[0]
+    return folder == path.rpartition("/")[0] or f"{base}/".startswith(f"{folder}/")
 
 
 def _storage_conflicts(values: Mapping[str, ConfigValue], config: Mapping[str, str]) -> list[tuple[str, str]]:
@@ -308,7 +332,7 @@ def _storage_conflicts(values: Mapping[str, ConfigValue], config: Mapping[str, s
 def _storage_name(path: str) -> str:
     """Return what paths of one storage have in common: of Azure, an account's container."""
     root = root_of_storage(path)
-    return path.split("/")[2] if scheme_of(path) == "abfs" else root
+    return f"{root}/{path.split('/')[2]}" if scheme_of(path) == "abfs" else root
 
 
 def _without_effect(values: Mapping[str, ConfigValue], config: Mapping[str, str]) -> list[tuple[str, str]]:

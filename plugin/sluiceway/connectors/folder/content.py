@@ -5,15 +5,15 @@ from __future__ import annotations
 import abc
 import bz2
 import contextlib
+import errno
 import gzip
 import lzma
 import zipfile
 import zlib
 from collections.abc import Callable, Mapping
-from pathlib import PurePosixPath
 from typing import Any, BinaryIO, Protocol
 
-from sluiceway.connectors.folder.identity import FileStatus
+from sluiceway.connectors.folder.identity import Cursor, FileStatus
 
 _PIECES = (4096, 64, 1)  # bytes; a read that meets the damage returns nothing
 _BROKEN = (EOFError, gzip.BadGzipFile, zlib.error, lzma.LZMAError, zipfile.BadZipFile)
@@ -29,6 +29,8 @@ class File(abc.ABC):
     path: str
     may_change = True
     """Whether what was read may be overwritten."""
+    is_live = True
+    """Whether the status is that of now. Otherwise it is that of the opening, and what was written since is not seen."""
 
     @abc.abstractmethod
     def read_at(self, position: int, size: int) -> bytes:
@@ -45,6 +47,10 @@ class File(abc.ABC):
     @abc.abstractmethod
     def close(self) -> None:
         """Release the file."""
+
+    def has(self, cursor: Cursor) -> bool:
+        """Return whether the file still has what was read. Raises OSError."""
+        return cursor.fits(self)
 
     def check_end(self, position: int) -> None:  # noqa: B027 (most files end anywhere)
         """Check that the file ends where it should, given the position after its last byte. Raises BrokenFileError."""
@@ -107,14 +113,18 @@ class _ZstdContent:
 
 def _zip_content(raw: BinaryIO) -> _Content:
     """Return the content of an archive's only file. Raises BadZipFile."""
-    archive = zipfile.ZipFile(raw)
-    members = [each for each in archive.infolist() if not each.is_dir()]
-    if len(members) != 1:
-        raise zipfile.BadZipFile(f"it has {len(members)} files, and only archives of one file can be read")
     try:
+        archive = zipfile.ZipFile(raw)
+        members = [each for each in archive.infolist() if not each.is_dir()]
+        if len(members) != 1:
+            raise zipfile.BadZipFile(f"it has {len(members)} files, and only archives of one file can be read")
         return archive.open(members[0])
-    except RuntimeError as error:
-        raise zipfile.BadZipFile(str(error)) from error  # it has a password, or an unknown compression
+    except (RuntimeError, ValueError) as error:  # it has a password, or an unknown version or compression
+        raise zipfile.BadZipFile(str(error)) from error
+    except OSError as error:
+        if error.errno != errno.EINVAL:
+            raise
+        raise zipfile.BadZipFile("its directory has a wrong position") from error
 
 
 _OPENERS: Mapping[str, Callable[[BinaryIO], _Content]] = {
@@ -133,17 +143,20 @@ class DecompressedFile(File):
     Positions are those of the decompressed bytes. To go back means to decompress from the start.
     """
 
-    may_change = False  # nobody writes into a compressed file
-
     def __init__(self, file: File) -> None:
         self.path = file.path
         self._file = file
         self._raw = file.raw()
-        self._open = _OPENERS[PurePosixPath(file.path).suffix]
+        self.is_live = file.is_live
+        self.may_change = file.may_change and not file.is_live  # nobody writes into a compressed file, but another may replace it
+        self._open = next(opener for extension, opener in _OPENERS.items() if file.path.endswith(extension))
         self._opened: _Content | None = None
 
     def status(self) -> FileStatus:
         return self._file.status()
+
+    def has(self, cursor: Cursor) -> bool:
+        return self._file.has(cursor)
 
     def raw(self) -> BinaryIO:
         raise BrokenFileError(f"{self.path} can be read only without its compression, since its parts are not read in order")

@@ -23,6 +23,7 @@ FORMAT = "format"
 LINES, MULTILINE, CSV, FIXED = "lines", "multiline", "csv", "fixed"
 JSON, JSON_ARRAY, XML, WHOLE = "json", "json-array", "xml", "whole"
 ENCODING = "encoding"
+BATCH_SIZE = "batch.size"
 MULTILINE_START = "multiline.start"
 MULTILINE_MAX_LINES = "multiline.max.lines"
 MULTILINE_TIMEOUT_MS = "multiline.timeout.ms"
@@ -272,8 +273,8 @@ _FORMATS: Mapping[str, Callable[[Mapping[str, ConfigValue], str], Format]] = {
     JSON: lambda *_: TextFormat(JsonLineRecords()),
     JSON_ARRAY: lambda *_: JsonArrayFormat(),
     XML: lambda values, _: XmlFormat(str(values[XML_RECORD])),
-    PARQUET: lambda *_: TableFormat(PARQUET),
-    ORC: lambda *_: TableFormat(ORC),
+    PARQUET: lambda values, _: TableFormat(PARQUET, number(values[BATCH_SIZE])),
+    ORC: lambda values, _: TableFormat(ORC, number(values[BATCH_SIZE])),
     WHOLE: lambda *_: TextFormat(WholeRecords()),
 }
 

@@ -89,7 +89,7 @@ class LocalStorage:
 
     announces = True
     open = staticmethod(open_file)
-    status = staticmethod(status_of)
+    status = recent_status = staticmethod(status_of)
     files = staticmethod(files_in)
     is_folder = staticmethod(os.path.isdir)
     is_file = staticmethod(os.path.isfile)
@@ -105,6 +105,9 @@ class LocalStorage:
                 return sorted(entry.name for entry in entries if entry.is_dir())
         except OSError:  # there is none, or it may not be read; os.walk leaves these out, too
             return []
+
+    def close(self) -> None:
+        """Do nothing: there is no connection."""
 
     def below(self, folder: str) -> Iterator[str]:
         """Links to folders are not followed, which may lead above."""

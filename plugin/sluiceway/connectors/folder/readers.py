@@ -85,7 +85,7 @@ class _Oversized(Records):
         yield Row(None, len(data), f"a record has more than record.max.bytes={self._most} bytes, or its quote is never closed")
 
 
-class _ReplacedError(Exception):
+class ReplacedError(Exception):
     """A file has other bytes than were read of it."""
 
 
@@ -128,15 +128,15 @@ class Reader:
         self._skips = False
 
     def _take(self, file: File, status: FileStatus, *, final: bool) -> Block | None:
-        """Return complete records after the cursor, None if there are none yet. Raises OSError and _ReplacedError."""
+        """Return complete records after the cursor, None if there are none yet. Raises OSError and ReplacedError."""
         if status == self._seen and not final and not self._is_flushed():
             return None
         size = CHUNK_BYTES
         while True:
             data = file.read_at(self._cursor.position, size)
             # Compared after the bytes are read: what was truncated or overwritten meanwhile does not count.
-            if file.may_change and not self._cursor.fits(file):
-                raise _ReplacedError
+            if file.may_change and not file.has(self._cursor):
+                raise ReplacedError
             ends = len(data) < size
             longest = size >= self._limits.record_bytes
             damage = _damage(file, self._cursor.position + len(data)) if ends else None
@@ -299,7 +299,7 @@ class LogReader(Reader):
             over = not is_current and self._is_quiet(status)
             try:
                 block = self._take(file, status, final=over)
-            except _ReplacedError:
+            except ReplacedError:
                 self._leave(ended=False)
                 continue
             except BrokenFileError as error:
@@ -494,7 +494,7 @@ class FileReader(Reader):
         """Return the next complete records, None if there are none now. Raises OSError, and BrokenFileError for a file that is
         complete.
         """
-        status = self._storage.status(self.path)
+        status = self._storage.recent_status(self.path)
         if status is None:
             if self._file is None:
                 return None
@@ -502,14 +502,13 @@ class FileReader(Reader):
         complete = self._is_complete(self.path, status) or not status.links
         if status == self._seen and not complete and not self._is_flushed():
             return None
-        file = self._file or self._opened()
-        if not status.is_file_of(self._cursor):  # another file has the name: this one has all that it will have
-            complete = True
         try:
+            file = self._file or self._opened()
+            # If another file has the name, this one has all that it will have.
+            complete = complete or not status.is_file_of(self._cursor)
             block = self._take(file, file.status(), final=complete)
-        except _ReplacedError:
-            log.warning("%s has other content than was read of it, and is read from its start", self.path)
-            self._use(file, Cursor())
+        except ReplacedError:
+            self._begin_again()
             return None
         except OSError as error:
             self._close_for_now()  # a connection may be lost, or the content replaced
@@ -518,14 +517,24 @@ class FileReader(Reader):
             raise
         self.is_done = complete and (block is None or block.is_last)
         if self.is_done and status.is_file_of(self._cursor):
-            self._cursor = self._cursor.of(status)  # it may have been touched since its last byte was read
+            # It may have been touched since its last byte was read.
+            self._cursor = self._cursor.of(status if file.is_live else file.status())
         if block is None:
             self._close_for_now()
         return block
 
+    def _begin_again(self) -> None:
+        """Open a file again, whose content was replaced, as what it is now."""
+        is_known = self._file is not None and self._file.is_live  # to have other content than was read
+        self._close_for_now()
+        if is_known:
+            log.warning("%s has other content than was read of it, and is read from its start", self.path)
+            self._identity = None
+
     def _close_for_now(self) -> None:
-        self._identity = self._cursor.identity()
-        self.close()
+        if self._file is not None:
+            self._identity = self._cursor.identity()
+            self.close()
 
     def _opened(self) -> File:
         file = self._storage.open(self.path)
@@ -533,7 +542,11 @@ class FileReader(Reader):
         if identity is not None and self._was_done and file.status().inode != identity.inode:
             identity = None
         self._was_done = False
-        cursor = identity.cursor(file) if identity is not None else Cursor()
+        try:
+            cursor = identity.cursor(file) if identity is not None else Cursor()
+        except OSError:
+            file.close()
+            raise
         if cursor is None:
             log.info("%s is another file than the one that was read, and is read from its start", self.path)
         self._use(file, cursor or Cursor())

@@ -2,29 +2,74 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import hashlib
+import io
 import itertools
 import time
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO, cast
 
 from sluiceway.connectors.files.filesystem import Entry as RemoteEntry
 from sluiceway.connectors.files.filesystem import RemoteFileSystem, StorageError
 from sluiceway.connectors.folder.content import DecompressedFile, File, is_compressed
-from sluiceway.connectors.folder.identity import FileStatus
+from sluiceway.connectors.folder.identity import Cursor, FileStatus
 from sluiceway.connectors.folder.storage import Entry
 
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
+
 _TRUSTED_SECONDS = 1.0
+_MOST_RECENT = 10_000
 _PIECE = 1 << 20
 
 
-class RemoteFile(File):
-    """What was opened. A storage may notice when its content is replaced; then reading raises OSError."""
+class _Raw(io.RawIOBase):
+    """A client's file object, whose errors are OSErrors with a number: those without one are damages."""
 
-    may_change = False  # these storages replace files, or append to them
+    def __init__(self, inner: BinaryIO) -> None:
+        super().__init__()
+        self._inner = inner
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET, /) -> int:
+        with _os_errors():
+            return self._inner.seek(offset, whence)
+
+    def tell(self) -> int:
+        with _os_errors():
+            return self._inner.tell()
+
+    def readinto(self, buffer: Buffer, /) -> int:
+        view = memoryview(buffer).cast("B")
+        with _os_errors():
+            data = self._inner.read(len(view))
+        view[: len(data)] = data
+        return len(data)
+
+    def close(self) -> None:
+        if not self.closed:
+            with contextlib.suppress(Exception):  # the connection may be lost
+                self._inner.close()
+        super().close()
+
+
+class RemoteFile(File):
+    """What was opened.
+
+    A storage with versions notices by itself that the content is replaced: then reading raises OSError. Of others, the status
+    tells.
+    """
+
+    is_live = False
 
     def __init__(self, storage: RemoteStorage, path: str) -> None:
         """Open the file. Raises OSError."""
@@ -35,28 +80,29 @@ class RemoteFile(File):
             if found is None:
                 raise FileNotFoundError(errno.ENOENT, "there is no such file", path)
             self._status = found
-            self._raw = storage.filesystem.reader(storage.inner(path))
-        storage.remember(path, found)
+            self._raw = _Raw(storage.filesystem.reader(storage.inner(path)))
+        self.may_change = not storage.has_versions
 
     def read_at(self, position: int, size: int) -> bytes:
-        with _os_errors():
-            if self._raw.tell() != position:
-                self._raw.seek(position)
-            parts = []
-            while size > 0 and (data := self._raw.read(size)):
-                parts.append(data)
-                size -= len(data)
-            return b"".join(parts)
+        if self._raw.tell() != position:
+            self._raw.seek(position)
+        parts = []
+        while size > 0 and (data := self._raw.read(size)):
+            parts.append(data)
+            size -= len(data)
+        return b"".join(parts)
+
+    def has(self, cursor: Cursor) -> bool:
+        return self._storage.status(self.path) == self._status
 
     def status(self) -> FileStatus:
         return self._status
 
     def raw(self) -> BinaryIO:
-        return self._raw
+        return cast("BinaryIO", self._raw)  # it has all that is needed of one
 
     def close(self) -> None:
         self._raw.close()
-        self._storage.forget(self.path)
 
 
 class RemoteStorage:
@@ -75,7 +121,7 @@ class RemoteStorage:
         self._root = root
         self._inner_root = inner_root
         self._listed: dict[str, list[RemoteEntry]] = {}  # folders that the search for folders has listed
-        self._recent: dict[str, tuple[float, FileStatus | None]] = {}  # of open files, and when they were asked for
+        self._recent: dict[str, tuple[float, FileStatus | None]] = {}  # statuses, and when they were asked for
 
     def inner(self, path: str) -> str:
         """Return the file system's path of a file."""
@@ -85,25 +131,26 @@ class RemoteStorage:
         file = RemoteFile(self, path)
         return DecompressedFile(file) if is_compressed(path) else file
 
+    @property
+    def has_versions(self) -> bool:
+        """Whether an open file stays what it is, or cannot be read any more when it is replaced."""
+        return self.filesystem.has_versions
+
     def status(self, path: str) -> FileStatus | None:
-        """Return a file's status, which may be a second old for an open file: each question is a request."""
-        recent = self._recent.get(path)
-        if recent is not None and time.monotonic() - recent[0] < _TRUSTED_SECONDS:
-            return recent[1]
         with _os_errors():
             found = self.filesystem.entry(self.inner(path))
-        status = _status(path, found) if found is not None and not found.is_folder else None
-        if recent is not None:
-            self.remember(path, status)
+        return _status(path, found) if found is not None and not found.is_folder else None
+
+    def recent_status(self, path: str) -> FileStatus | None:
+        now = time.monotonic()
+        asked, status = self._recent.get(path, (now - _TRUSTED_SECONDS, None))
+        if now - asked < _TRUSTED_SECONDS:
+            return status
+        status = self.status(path)
+        if len(self._recent) >= _MOST_RECENT:
+            self._recent.clear()
+        self._recent[path] = now, status
         return status
-
-    def remember(self, path: str, status: FileStatus | None) -> None:
-        """Trust the status of an open file for a while."""
-        self._recent[path] = time.monotonic(), status
-
-    def forget(self, path: str) -> None:
-        """Ask for a file's status each time."""
-        self._recent.pop(path, None)
 
     def files(self, folder: str) -> Iterator[Entry]:
         entries = self._listed.pop(folder, None)
@@ -112,17 +159,26 @@ class RemoteStorage:
                 yield Entry(each.name, _status(f"{folder}/{each.name}", each))
 
     def is_folder(self, path: str) -> bool:
-        with _os_errors():
-            found = self.filesystem.entry(self.inner(path))
+        found = self._entry(path)
         return found is not None and found.is_folder
 
     def is_file(self, path: str) -> bool:
-        with _os_errors():
-            found = self.filesystem.entry(self.inner(path))
+        found = self._entry(path)
         return found is not None and not found.is_folder
 
+    def _entry(self, path: str) -> RemoteEntry | None:
+        """Return a file or folder, None for a pattern, and for what may not be asked for."""
+        if any(each in path for each in "*?["):
+            return None
+        with contextlib.suppress(PermissionError), _os_errors():
+            return self.filesystem.entry(self.inner(path))
+        return None
+
     def subfolders(self, folder: str) -> list[str]:
-        self._listed[folder] = entries = self._entries(folder)
+        try:
+            self._listed[folder] = entries = self._entries(folder)
+        except PermissionError:  # is said when its files are listed
+            return []
         return sorted(each.name for each in entries if each.is_folder)
 
     def below(self, folder: str) -> Iterator[str]:
@@ -140,6 +196,10 @@ class RemoteStorage:
     def delete(self, path: str) -> None:
         with _os_errors():
             self.filesystem.delete(self.inner(path))
+
+    def close(self) -> None:
+        with contextlib.suppress(OSError), _os_errors():
+            self.filesystem.close()
 
     def move(self, path: str, folder: str, below: str) -> str:
         status = self.status(path)
@@ -186,11 +246,18 @@ def _os_errors() -> Iterator[None]:
     """Raise OSError for every failure, as local files do."""
     try:
         yield
-    except OSError:
-        raise
+    except OSError as error:
+        if error.errno is not None:
+            raise
+        raise OSError(_number(error), str(error) or type(error).__name__) from error
     except StorageError as error:
-        cause = error.__cause__
-        number = cause.errno if isinstance(cause, OSError) and cause.errno else errno.EIO
-        raise OSError(number, str(error)) from error
+        raise OSError(_number(error.__cause__), str(error)) from error
     except Exception as error:  # the clients of storages raise classes of their own
         raise OSError(errno.EIO, str(error) or type(error).__name__) from error
+
+
+def _number(error: BaseException | None) -> int:
+    """Return the number of an error; some clients raise PermissionError without one."""
+    if isinstance(error, OSError) and error.errno:
+        return error.errno
+    return errno.EACCES if isinstance(error, PermissionError) else errno.EIO

@@ -23,13 +23,16 @@ class Storage(Protocol):
     """A file system or an object store. Paths begin with its root, ``""`` for the local one. Methods raise OSError."""
 
     announces: bool
-    """Whether the kernel announces changes."""
+    """Whether the kernel announces changes. Other storages have a clock of their own."""
 
     def open(self, path: str) -> File:
         """Open a file, a compressed one as what it contains."""
 
     def status(self, path: str) -> FileStatus | None:
         """Return a file's status, None if there is no file."""
+
+    def recent_status(self, path: str) -> FileStatus | None:
+        """Return a file's status, which may be a second old where each question is a request."""
 
     def files(self, folder: str) -> Iterator[Entry]:
         """Yield the files in a folder, none if there is no folder."""
@@ -59,6 +62,9 @@ class Storage(Protocol):
         Raises:
             OSError: the file stays where it is.
         """
+
+    def close(self) -> None:
+        """Release the connection."""
 
 
 def root_of_storage(path: str) -> str:

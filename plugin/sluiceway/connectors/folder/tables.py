@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 from sluiceway.connectors.folder.content import File
 from sluiceway.connectors.folder.formats import Columns, Records, Row
 from sluiceway.connectors.folder.identity import Cursor, FileStatus
-from sluiceway.connectors.folder.readers import BadFileError, Block, FileReader
+from sluiceway.connectors.folder.readers import BadFileError, Block, FileReader, ReplacedError
 from sluiceway.errors import DataError
 
 if TYPE_CHECKING:
@@ -55,19 +55,35 @@ class TableRecords(Records):
     def rows(self, data: Any) -> Iterator[Row]:
         from sluiceway.columns.arrays import to_values
 
-        for number, value in enumerate(to_values(self._row_schema, data)):
+        try:
+            values = to_values(self._row_schema, data)
+        except UnicodeDecodeError as error:
+            if len(data) == 1:
+                yield Row(None, 1, f"a text is not UTF-8: {error}")
+                return
+            for number in range(len(data)):
+                yield from (row._replace(end=number + 1) for row in self.rows(data[number : number + 1]))
+            return
+        for number, value in enumerate(values):
             yield Row(value, number + 1)
 
     def columns(self, data: Any, most: int) -> Columns | None:
+        import pyarrow as pa
+
         values = data[:most]
+        try:
+            values.validate(full=True)
+        except pa.ArrowInvalid:  # a text is not UTF-8
+            return None
         return Columns(len(values), len(values), values)
 
 
 class TableFormat:
     """The format of Parquet or ORC files, of which ``TableReader`` makes records."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, batch_rows: int = _BATCH_ROWS) -> None:
         self.name = name
+        self._batch_rows = min(batch_rows, _BATCH_ROWS)
 
     def begin(self, data: bytes, *, final: bool) -> None:
         """Return None: no bytes begin a record."""
@@ -78,13 +94,13 @@ class TableFormat:
             import pyarrow.parquet as pq
 
             parquet = pq.ParquetFile(raw)
-            return parquet.schema_arrow, parquet.iter_batches(_BATCH_ROWS, use_threads=False)
+            return parquet.schema_arrow, parquet.iter_batches(self._batch_rows, use_threads=False)
         from pyarrow import orc
 
         file: Any = orc.ORCFile(raw)
         stripes = (file.read_stripe(number) for number in range(file.nstripes))
         return file.schema, (
-            stripe.slice(start, _BATCH_ROWS) for stripe in stripes for start in range(0, stripe.num_rows, _BATCH_ROWS)
+            stripe.slice(start, self._batch_rows) for stripe in stripes for start in range(0, stripe.num_rows, self._batch_rows)
         )
 
 
@@ -107,8 +123,14 @@ class TableReader(FileReader):
         if not final:
             self._seen = status
             return None
+        before = self._cursor
         try:
             block = self._next_rows(file)
+            if not file.is_live and file.may_change and not file.has(before):
+                self._cursor = before
+                raise ReplacedError
+        except ReplacedError:
+            raise
         except DataError as error:
             raise BadFileError(f"{file.path}: {error}") from error
         except Exception as error:

@@ -29,8 +29,10 @@ from sluiceway.connectors.folder.finished import BUCKET_FIELD, BUCKETS, FILE_FIE
 from sluiceway.connectors.folder.formats import Columns, Row
 from sluiceway.connectors.folder.identity import Cursor, FileStatus, Identity
 from sluiceway.connectors.folder.listing import Found, Listing
+from sluiceway.connectors.folder.local_files import LocalStorage
 from sluiceway.connectors.folder.readers import BadFileError, Block, FileReader, LogReader
 from sluiceway.connectors.folder.rotation import is_likely_rotated, possible_logs, root_of
+from sluiceway.connectors.folder.storage import Storage
 from sluiceway.connectors.folder.tables import TableFormat, TableReader
 from sluiceway.connectors.folder.watch import FolderWatch
 from sluiceway.connectors.shares import is_of_task
@@ -84,9 +86,11 @@ class FolderSourceTask(SourceTask):
         self._unreadable: dict[str, FileStatus] = {}  # damaged files, as they were then
         self._present: Collection[str] = ()
         self._failed: dict[str, str] = {}  # files and folders that cannot be read, and why
+        self._is_away = False  # whether the storage has not answered in this poll
         self._counts = {"generations-lost": 0, "files-finished": 0, "files-unhandled": 0}
         self._scan_due = self._done_due = 0.0
         self._watch = FolderWatch(context.wake)
+        self._storage: Storage = LocalStorage()
 
     def start(self, config: Mapping[str, str]) -> None:
         self._options = keys.options(config)
@@ -133,7 +137,10 @@ class FolderSourceTask(SourceTask):
         else:
             if not self._present:
                 self._read_again(found)
+                self._handle_again(found)
             self._gone.update(path for path in self._present if path not in found)
+            if len(self._gone) > _MOST_DROPPED:
+                self._gone.clear()
             self._present = found.keys()
             self._drop(found)
             self._add_files([Found(path, status) for path, status in found.items() if self._is_new(path, status)])
@@ -150,6 +157,16 @@ class FolderSourceTask(SourceTask):
             for path, _, done in self._stored([path for path in found if self._finished.get(path) is not None]):
                 if done is False:
                     self._finished.discard(path)
+
+    def _handle_again(self, found: Mapping[str, FileStatus]) -> None:
+        """Find the files that a crash has left after it had moved or deleted their markers."""
+        if self._options.complete_when != keys.MARKER or self._options.after_read == keys.KEEP:
+            return
+        mine = [path for path in found if self._is_mine(str(bucket_of(path)))]
+        for path, identity, done in self._stored(mine):
+            if done and identity is not None and identity.is_of(found[path]):
+                self._finished.add(path, identity)
+                self._unhandled.add(path)
 
     def _is_mine(self, name: str) -> bool:
         return is_of_task(name, self._task, self._tasks)
@@ -280,7 +297,7 @@ class FolderSourceTask(SourceTask):
         if self._options.complete_when != keys.STABLE:
             return True
         age = time.time() - status.modified / 1e9
-        if age >= max(self._options.limits.quiet_seconds, _TRUSTED_SECONDS):
+        if self._storage.announces and age >= max(self._options.limits.quiet_seconds, _TRUSTED_SECONDS):
             return True
         # The clock of a file server may be another one: what counts is how long this task has seen no change.
         known, since = self._watched.get(path, (None, 0.0))
@@ -317,15 +334,16 @@ class FolderSourceTask(SourceTask):
 
     def _take(self, *, columnar: bool) -> SourceColumns | list[SourceRecord]:
         """Give each file a turn until there are enough records."""
-        for changed in self._watch.changed():
-            for path in [changed, *possible_logs(changed)] if changed else list(self._idle):
-                self._wake(path)
+        self._wake_changed()
         records: list[SourceRecord] = []
         turns, ends = len(self._turns), time.monotonic() + _WAIT_SECONDS
+        self._is_away = False
         while turns > 0 or self._pending:
             if not self._pending:
                 turns -= 1
                 block = self._turn()
+                if self._is_away:  # the other files would wait for its answer, too
+                    break
                 if block is None:
                     continue
                 self._pending.append(block)
@@ -344,6 +362,11 @@ class FolderSourceTask(SourceTask):
                 turns = len(self._turns)
         return records
 
+    def _wake_changed(self) -> None:
+        for changed in self._watch.changed():
+            for path in [changed, *possible_logs(changed)] if changed else list(self._idle):
+                self._wake(path)
+
     def _turn(self) -> Block | None:
         """Read the next file's next block. A file that cannot be read is tried again."""
         reader = self._turns[0]
@@ -360,6 +383,7 @@ class FolderSourceTask(SourceTask):
             return None
         except OSError as error:
             self._say_once(reader.path, error)
+            self._is_away = not self._storage.announces and error.errno not in (errno.ENOENT, errno.EACCES)
             return None
         self._failed.pop(reader.path, None)
         if isinstance(reader, FileReader):
@@ -483,9 +507,9 @@ class FolderSourceTask(SourceTask):
     def _bad(self, block: Block, row: Row, start: int, offset: Offset) -> None:
         """Report a record that cannot be read. Raises ConnectError if errors are not tolerated."""
         where = f"{block.file} at byte {block.before.position + start}"
-        record = SourceRecord(
-            {FILE_FIELD: block.path}, offset, self._options.topic, block.data[start : row.end], OPTIONAL_BYTES_SCHEMA
-        )
+        data = block.data[start : row.end]
+        raw = data if isinstance(data, bytes) else repr(data).encode()  # a row of a table
+        record = SourceRecord({FILE_FIELD: block.path}, offset, self._options.topic, raw, OPTIONAL_BYTES_SCHEMA)
         self.context.report(record, DataError(f"{where}: {row.reason}"))
 
     # --- Offsets, and files that are done
@@ -521,7 +545,8 @@ class FolderSourceTask(SourceTask):
 
     def _handle(self, path: str) -> None:
         options = self._options
-        for each in [path, path + options.marker] if options.complete_when == keys.MARKER else [path]:
+        # The marker first: one that is left would say that the next file with this name is complete.
+        for each in [path + options.marker, path] if options.complete_when == keys.MARKER else [path]:
             if options.after_read == keys.DELETE:
                 self._storage.delete(each)
             else:
@@ -539,6 +564,7 @@ class FolderSourceTask(SourceTask):
         self._watch.close()
         for reader in self._readers.values():
             reader.close()
+        self._storage.close()
 
 
 _PAST = {keys.DELETE: "deleted", keys.MOVE: "moved"}

@@ -96,6 +96,18 @@ def test_a_bad_value_is_refused_by_the_key_to_change(key: str, value: str) -> No
         ({"paths": "s3://a/x,gs://a/x"}, False),
         ({"paths": "s3://a/x", "after.read": "move", "after.read.folder": "/done"}, False),
         ({"paths": "s3://a/x", "after.read": "move", "after.read.folder": "s3://b/done"}, True),
+        ({"paths": "sftp://u:hunter2@host/a"}, False),
+        ({"paths": "sftp://u@host:port/a"}, False),
+        ({"paths": "sftp://u@host:99999/a"}, False),
+        ({"paths": "sftp://u@host"}, False),
+        ({"paths": "hdfs://[::1/a"}, False),
+        ({"paths": "hdfs://host:9000"}, False),
+        ({"paths": "s3://"}, False),
+        ({"paths": "/d/in/**", "after.read": "move", "after.read.folder": "/d"}, False),
+        ({"paths": "/d/in/**", "after.read": "move", "after.read.folder": "/d/../e"}, False),
+        ({"paths": "/d/in/**", "after.read": "move", "after.read.folder": "/d/in/done"}, True),
+        ({"paths": "/d/in/**", "after.read": "move", "after.read.folder": "/d/i"}, True),
+        ({"paths": "abfs://c@a.dfs.core.windows.net/x,abfss://c@a.dfs.core.windows.net/y"}, False),
         ({"paths": "s3://a/x", "hadoop.conf.dir": "/etc/hadoop"}, False),
         ({"paths": "/data", "s3.region": "us-east-1"}, False),
         ({"paths": "hdfs://one:8020/x,hdfs://two:8020/x"}, False),
@@ -107,6 +119,7 @@ def test_a_bad_value_is_refused_by_the_key_to_change(key: str, value: str) -> No
 def test_combinations(more: dict[str, str], *, is_good: bool) -> None:
     found = FolderSourceConnector.check({**GOOD, **more})
     assert any(each.errors for each in found.values()) is not is_good
+    assert "hunter2" not in str([each.errors for each in found.values()])
 
 
 @pytest.mark.parametrize(

@@ -117,6 +117,58 @@ def test_what_is_appended_is_read(bucket: Bucket) -> None:
     task.stop()
 
 
+@pytest.mark.parametrize("after", ["delete", "keep"])
+def test_what_is_appended_while_a_file_is_read_is_read(bucket: Bucket, monkeypatch: pytest.MonkeyPatch, after: str) -> None:
+    monkeypatch.setattr(readers, "CHUNK_BYTES", 4096)
+    bucket.write("in/a.txt", text(3000, "a"))
+    task = task_of(bucket, **{"batch.size": "100", "after.read": after})
+    task.take(task.poll())
+    bucket.write("in/a.txt", text(3001, "a"))
+    task.run()
+    assert [record.value for record in task.records] == text(3001, "a").decode().splitlines()
+    assert bucket.paths() == ([] if after == "delete" else ["in/a.txt"])
+    task.stop()
+
+
+def test_a_file_that_is_replaced_while_it_is_read_is_read_from_its_start(bucket: Bucket, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(readers, "CHUNK_BYTES", 4096)
+    bucket.write("in/a.txt", text(3000, "old"))
+    task = task_of(bucket, **{"batch.size": "100"})
+    task.take(task.poll())
+    read = len(task.records)
+    bucket.write("in/a.txt", text(3100, "new"))
+    assert task.run() == text(3100, "new").decode().splitlines()
+    assert [record.value for record in task.records[:read]] == text(read, "old").decode().splitlines()
+    task.stop()
+
+
+def test_a_storage_that_does_not_answer_is_asked_once_in_a_poll(bucket: Bucket, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(readers, "CHUNK_BYTES", 4096)
+    monkeypatch.setattr(remote_files, "_TRUSTED_SECONDS", 0)
+    for number in range(9):
+        bucket.write(f"in/{number}.txt", text(3000, "a"))
+    task = task_of(bucket, **{"batch.size": "100"})
+    task.take(task.poll())
+    asked: list[str] = []
+
+    def refuse(_: RemoteStorage, path: str) -> None:
+        asked.append(path)
+        raise TimeoutError(errno.ETIMEDOUT, "no answer")
+
+    monkeypatch.setattr(RemoteStorage, "status", refuse)
+    task.poll()
+    assert len(asked) == 1
+    task.stop()
+
+
+def test_the_connection_ends_with_the_task(bucket: Bucket, monkeypatch: pytest.MonkeyPatch) -> None:
+    closed: list[bool] = []
+    monkeypatch.setattr(ObjectStore, "close", lambda _: closed.append(True))
+    task = task_of(bucket)
+    task.stop()
+    assert closed
+
+
 def test_files_are_moved_below_their_folder(bucket: Bucket) -> None:
     bucket.write("in/x/a.csv", b"id\n1\n")
     bucket.write("done/x/a.csv", b"another\n")
@@ -194,7 +246,9 @@ def test_a_storage_that_is_away_for_a_while_loses_nothing(
     task.stop()
 
 
-def test_a_folder_that_may_not_be_read_is_passed_over(bucket: Bucket, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_folder_that_may_not_be_read_is_passed_over(
+    bucket: Bucket, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     bucket.write("in/open/a.txt", b"one\n")
     bucket.write("in/closed/b.txt", b"two\n")
     inner = RemoteStorage._entries
@@ -205,6 +259,8 @@ def test_a_folder_that_may_not_be_read_is_passed_over(bucket: Bucket, monkeypatc
         return inner(self, folder)
 
     monkeypatch.setattr(RemoteStorage, "_entries", entries)
-    task = task_of(bucket, "in/*/*.txt")
-    assert task.run() == ["one"]
-    task.stop()
+    for pattern in ("in/*/*.txt", "in/**", "in/**/*.txt"):
+        task = task_of(bucket, pattern)
+        assert task.run() == ["one"]
+        task.stop()
+    assert "closed cannot be read" in caplog.text

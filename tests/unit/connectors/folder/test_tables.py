@@ -162,6 +162,17 @@ def test_a_column_without_a_type_in_connect_is_said(tmp_path: Path) -> None:
     task.stop()
 
 
+@pytest.mark.parametrize("rows", [3, 500])
+def test_a_text_that_is_not_utf_8_is_a_bad_record(tmp_path: Path, rows: int) -> None:
+    texts = pa.array([b"ok", b"\xff", *[b"ok"] * (rows - 2)])
+    pq.write_table(pa.table({"text": pa.Array.from_buffers(pa.string(), rows, texts.buffers())}), tmp_path / "a")
+    task = task_of(tmp_path, "parquet", **{"errors.tolerance": "all"})
+    assert [value["text"] for value in task.run()] == ["ok"] * (rows - 1)
+    [(_, error)] = task.context.reported
+    assert "a text is not UTF-8" in str(error)
+    task.stop()
+
+
 def test_types_are_connect_types(tmp_path: Path) -> None:
     at = dt.datetime(2026, 11, 29, 8, 0, 0, 123456, tzinfo=dt.timezone.utc)
     columns = {

@@ -340,6 +340,31 @@ def test_an_archive_of_several_files_is_bad(tmp_path: Path) -> None:
         Runner(paths=str(tmp_path)).run()
 
 
+@pytest.mark.parametrize(("position", "byte"), [(4, 255), (-6, 127)])  # the version that is needed; the position of the directory
+def test_a_damaged_archive_is_bad(tmp_path: Path, position: int, byte: int) -> None:
+    data = bytearray(_zip(b"one\n" * 1000))
+    data[data.rindex(b"PK\x01\x02") + 6 if position > 0 else len(data) + position] = byte
+    file = tmp_path / "a.zip"
+    file.write_bytes(data)
+    os.utime(file, (LONG_AGO, LONG_AGO))
+    with pytest.raises(ConnectError, match=r"a\.zip cannot be decompressed"):
+        Runner(paths=str(tmp_path)).run()
+
+
+def test_an_archive_that_was_read_and_is_written_again_is_not_bad_yet(tmp_path: Path) -> None:
+    file = tmp_path / "a.gz"
+    file.write_bytes(gzip.compress(b"one\n"))
+    os.utime(file, (LONG_AGO, LONG_AGO))
+    run = Runner(paths=str(file), **{"stable.ms": "600000"})
+    assert run.run() == ["one"]
+    data = gzip.compress(b"two\n" * 1000)
+    file.write_bytes(data[:15])
+    assert run.run() == []
+    file.write_bytes(data)
+    os.utime(file, (LONG_AGO, LONG_AGO))
+    assert run.run() == ["two"] * 1000
+
+
 def test_whole_files(tmp_path: Path) -> None:
     old(tmp_path / "a.bin", b"\x00\xffab\n" * 100_000)
     old(tmp_path / "b.bin", b"")
@@ -510,11 +535,15 @@ def test_a_crash_between_the_moves_of_a_file_and_its_marker(tmp_path: Path, monk
     old(tmp_path / "in" / "a.txt", "one\n")
     (tmp_path / "in" / "a.txt.done").touch()
     run = Runner(paths=f"{tmp_path}/in/*.txt", **{"complete.when": "marker", "after.read": "delete"})
-    delete = staticmethod(lambda path: Path(path).unlink() if path.endswith(".txt") else 1 / 0)
-    monkeypatch.setattr(LocalStorage, "delete", delete)
-    with pytest.raises(ZeroDivisionError):
-        run.run()
-    assert [each.name for each in (tmp_path / "in").iterdir()] == ["a.txt.done"]
+    delete = staticmethod(lambda path: Path(path).unlink() if path.endswith(".done") else 1 / 0)
+    with monkeypatch.context() as patch:
+        patch.setattr(LocalStorage, "delete", delete)
+        with pytest.raises(ZeroDivisionError):
+            run.run()
+    assert [each.name for each in (tmp_path / "in").iterdir()] == ["a.txt"], "a marker must not wait for the next file"
+    run.restart()
+    assert run.run() == []
+    assert list((tmp_path / "in").iterdir()) == []
 
 
 @pytest.mark.parametrize("error", [errno.EXDEV, errno.EPERM])

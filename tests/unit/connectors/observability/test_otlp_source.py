@@ -164,7 +164,12 @@ DEEP = b'{"resourceMetrics":[{"resource":{"attributes":[{"key":"k","value":' + b
         (b"", {"Transfer_Encoding": "gzip"}, 400, "a body must have either a Content-Length or the Transfer-Encoding chunked"),
         (b"x" * 20_001, {}, 413, "the body has more than 20000 bytes (otlp.max.body.bytes)"),
         ([b"x" * 15_000] * 2, {}, 413, "the body has more than 20000 bytes (otlp.max.body.bytes)"),
-        (gzip.compress(b"x" * 20_001, mtime=0), {"Content_Encoding": "gzip"}, 413, "the body has more than 20000 bytes when unpacked"),
+        (
+            gzip.compress(b"x" * 20_001, mtime=0),
+            {"Content_Encoding": "gzip"},
+            413,
+            "the body has more than 20000 bytes when unpacked",
+        ),
         (body(*range(101)), {}, 413, "has more points than the buffer holds: 100 points"),
     ],
 )

@@ -142,6 +142,9 @@ class FileSystem(abc.ABC):
     def delete(self, path: str) -> None:
         """Delete a file if it exists."""
 
+    def close(self) -> None:  # noqa: B027 (most have nothing to release)
+        """Release the connection."""
+
     @abc.abstractmethod
     def check(self, folder: str) -> None:
         """Check that the storage is there and that a folder, or the one it would be created in, can be used. Writes nothing."""
@@ -167,6 +170,9 @@ class Entry(NamedTuple):
 
 class RemoteFileSystem(FileSystem):
     """A storage that is reached by a client of its own, which also reads large files."""
+
+    has_versions = False
+    """Whether a reader notices that its file is replaced, and raises an error."""
 
     @abc.abstractmethod
     def entries(self, folder: str) -> list[Entry]:

@@ -25,6 +25,7 @@ class ObjectStore(RemoteFileSystem):
     """Paths are ``bucket/key``. ``part_size`` is the number of bytes of an upload's parts, which are kept in memory."""
 
     def __init__(self, scheme: str, options: Mapping[str, Any], part_size: int) -> None:
+        self.has_versions = scheme == "s3"  # whose client reads one ETag only
         self._part_size = part_size
         self._fs = _filesystem(scheme, options)
 
@@ -109,7 +110,7 @@ def _entry(found: Mapping[str, Any]) -> Entry:
         str(found["name"]).rstrip("/").rpartition("/")[2],
         found["type"] == "directory",
         int(found.get("size") or 0),
-        int(modified * 1000) * 1_000_000,
+        int(modified) * 1_000_000_000,  # lists and single answers differ in what is below a second
         next((str(found[name]) for name in _VERSIONS if found.get(name)), ""),
     )
 

@@ -171,11 +171,13 @@ class SftpFileSystem(RemoteFileSystem):
                 return []
             entries = []
             for each in found:
-                if stat.S_ISLNK(each.st_mode or 0):
-                    with suppress(FileNotFoundError):  # a link to nothing
-                        entries.append(_entry(each.filename, sftp.stat(f"{folder.rstrip('/')}/{each.filename}")))
-                else:
-                    entries.append(_entry(each.filename, each))
+                status, is_link = each, stat.S_ISLNK(each.st_mode or 0)
+                if is_link:
+                    with suppress(FileNotFoundError, PermissionError):  # a link to nothing, or to what may not be seen
+                        status = sftp.stat(f"{folder.rstrip('/')}/{each.filename}")
+                # A link to a folder may lead above; what is neither file nor folder may block.
+                if stat.S_ISREG(status.st_mode or 0) or (stat.S_ISDIR(status.st_mode or 0) and not is_link):
+                    entries.append(_entry(each.filename, status))
             return entries
 
     def delete(self, path: str) -> None:
@@ -185,6 +187,9 @@ class SftpFileSystem(RemoteFileSystem):
     def check(self, folder: str) -> None:
         with self._client("reach", folder) as sftp:
             sftp.stat(".")
+
+    def close(self) -> None:
+        self._disconnect()
 
 
 class _Reader(io.RawIOBase):
