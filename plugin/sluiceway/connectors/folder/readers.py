@@ -316,7 +316,7 @@ class LogReader(Reader):
 
     @property
     def identity(self) -> Identity | None:
-        """What was read last, None if nothing was."""
+        """The identity of the file that was read last, None if nothing was read."""
         return self._cursor.identity() if self._cursor.position else self._identity
 
     @property

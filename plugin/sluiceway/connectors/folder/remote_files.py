@@ -63,7 +63,7 @@ class _Raw(io.RawIOBase):
 
 
 class RemoteFile(File):
-    """What was opened.
+    """A file as it was when it was opened.
 
     A storage with versions notices by itself that the content is replaced: then reading raises OSError. Of others, the status
     tells.

@@ -6,7 +6,6 @@ complete, and it is the same file only if nothing of its status has changed.
 
 from __future__ import annotations
 
-import errno
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -123,18 +122,20 @@ class TableReader(FileReader):
         if not final:
             self._seen = status
             return None
+        import pyarrow as pa
+
         before = self._cursor
         try:
             block = self._next_rows(file)
-            if not file.is_live and file.may_change and not file.has(before):
-                self._cursor = before
-                raise ReplacedError
-        except ReplacedError:
-            raise
         except DataError as error:
             raise BadFileError(f"{file.path}: {error}") from error
-        except Exception as error:
-            raise _error_of(file, error) from error
+        except (pa.ArrowException, OSError) as error:
+            if isinstance(error, OSError) and error.errno is not None:
+                raise  # of the storage; Arrow has no number for a file that it cannot read
+            raise BadFileError(f"{file.path} cannot be read: {error}") from error
+        if not file.is_live and file.may_change and not file.has(before):
+            self._cursor = before
+            raise ReplacedError
         self.lag_bytes = 0 if block is None or block.is_last else status.size
         return block
 
@@ -162,14 +163,3 @@ def _after(batches: Iterator[pa.RecordBatch], rows: int) -> Iterator[pa.RecordBa
         rows -= skipped
         if skipped < batch.num_rows:
             yield batch.slice(skipped)
-
-
-def _error_of(file: File, error: Exception) -> OSError | BadFileError:
-    """Return the error of a storage, or that of a file that cannot be read, for which Arrow has no number."""
-    import pyarrow as pa
-
-    if isinstance(error, pa.ArrowException) or (isinstance(error, OSError) and error.errno is None):
-        return BadFileError(f"{file.path} cannot be read: {error}")
-    if isinstance(error, OSError):
-        return error
-    return OSError(errno.EIO, str(error) or type(error).__name__)  # the clients of storages raise classes of their own

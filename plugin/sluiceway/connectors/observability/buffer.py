@@ -18,7 +18,7 @@ _SAY_SECONDS = 60.0
 
 
 class Batch(Generic[T]):
-    """What was received together. ``size`` is its memory in bytes, about; ``at`` is when it came, in milliseconds."""
+    """Items that were received together. ``size`` is its memory in bytes, about; ``at`` is when it came, in milliseconds."""
 
     __slots__ = ("at", "items", "size")
 

@@ -12,7 +12,7 @@ from sluiceway.connectors.observability.statsd_lines import COUNTER, GAUGE, SET,
 
 @dataclass(slots=True)
 class _Counted:
-    """What an interval has of a series. ``lines`` are the samples; the others are scaled by their sample rates."""
+    """The samples of a series in an interval. ``lines`` are the samples; the others are scaled by their sample rates."""
 
     series: Series
     lines: int = 0
