@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from confluent_kafka import Consumer, TopicPartition
 from fastapi.testclient import TestClient
+from redis import Redis
 
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.discovery import connector_class, java_name
@@ -25,6 +26,7 @@ from support.gcs_server import gcs_server
 from support.kafka import Kafka
 from support.metric_targets import Answer, answering
 from support.preview_connectors import SINK
+from support.redis_server import RedisServer
 from support.s3_server import s3_server
 from support.search import SearchServer
 from support.table_source import SourceLake, numbers
@@ -175,6 +177,19 @@ def prometheus(lab: Lab) -> dict[str, str]:
     return {"topic": "metrics", "targets": address, "scrape.interval.ms": "1000", "scrape.timeout.ms": "1000"}
 
 
+def redis_stream(lab: Lab) -> Config:
+    uri = lab.request.getfixturevalue("redis")
+    stream = lab.unique("preview")
+    with closing(Redis.from_url(uri)) as client:
+        for number in range(1, 4):
+            client.xadd(stream, {"id": number})
+    return {"redis.uri": uri, "redis.stream.name": stream}
+
+
+def redis_sink(lab: Lab) -> Config:
+    return {"redis.uri": lab.request.getfixturevalue("redis")}
+
+
 def local_files(lab: Lab) -> Config:
     return {"path": str(lab.folder / "out"), "flush.size": "3"}
 
@@ -241,6 +256,9 @@ CASES: Mapping[str, Case] = {
     "ParquetSink": Case(local_files, target="+0+0000000000+0000000000"),
     "PostgresConnector": Case(postgres, 1, not_started="replication slot"),
     "PrometheusSource": Case(prometheus),
+    "RedisGroupSource": Case(redis_stream, 0, not_started="takes entries"),
+    "RedisSink": Case(redis_sink),
+    "RedisStreamSource": Case(redis_stream),
     "S3Sink": Case(S3, target='{"id":1,"name":"n1"}'),
     "SparkSink": Case(lambda lab: {"format": "parquet", "path": str(lab.folder / "out")}),
     "SparkSource": Case(lambda lab: {"format": "parquet", "path": str(lab.folder), "topic": "t"}, 0, not_started="Spark driver"),
@@ -250,6 +268,13 @@ CASES: Mapping[str, Case] = {
     "VerifiableSink": Case(lambda _lab: {}),
     "VerifiableSource": Case(lambda _lab: {"topic": "verifiable"}),
 }
+
+
+@pytest.fixture(scope="module")
+def redis() -> Iterator[str]:
+    with closing(RedisServer()) as server:
+        server.start()
+        yield server.url
 
 
 @pytest.fixture(scope="module")

@@ -29,6 +29,7 @@ from sluiceway.api.connector import (
 from sluiceway.api.converter import NULL, Converter, HeaderConverter, JsonLayout, SchemaAndValue
 from sluiceway.api.data_frames import DataFrameSinkTask, DataFrameSourceTask, Round, Split
 from sluiceway.api.offset_target import OffsetTarget, OffsetTargetKind
+from sluiceway.api.queue_source import Message, QueueLimits, QueueSourceTask
 from sluiceway.api.records import ENCODED, Offset, Partition, SinkRecord, SourceRecord, TopicPartition
 from sluiceway.api.task import (
     ErrantRecordReporter,
@@ -70,6 +71,7 @@ __all__ = [
     "HeaderConverter",
     "JsonLayout",
     "KeyOrValueTransform",
+    "Message",
     "NotColumnar",
     "Offset",
     "OffsetStorageReader",
@@ -78,6 +80,8 @@ __all__ = [
     "Outcome",
     "Partition",
     "Predicate",
+    "QueueLimits",
+    "QueueSourceTask",
     "Refusal",
     "Resolved",
     "Round",

@@ -134,6 +134,16 @@ class SourceConnector(Connector):
         """
         return None
 
+    @classmethod
+    def position_elsewhere(cls, config: Mapping[str, str]) -> str:
+        """Return where the position is, as sentences for users, if it is not in Kafka's offsets; empty if it is.
+
+        For systems that keep the position of a reader themselves, such as queues, and those that send what cannot be asked for
+        again. REST, the page and ``sluiceway offsets`` show it, and refuse to set offsets or to reset them. Called with
+        references that are not resolved; must read nothing.
+        """
+        return ""
+
     def exactly_once_support(self, config: Mapping[str, str]) -> ExactlyOnceSupport:
         """Return SUPPORTED if offsets fully describe the position: records and offsets in one transaction are exactly once."""
         return ExactlyOnceSupport.UNSUPPORTED

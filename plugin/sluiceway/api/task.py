@@ -217,6 +217,24 @@ class SourceTask(Task):
         """
         return False
 
+    @property
+    def ended(self) -> bool | None:
+        """Whether a bounded run has read all that its source has now. None: it has if two polls in a row return no records.
+
+        Asked after each poll of a bounded run. For tasks whose records arrive while they do not poll, which cannot tell by a poll
+        alone.
+        """
+        return None
+
+    def paused(self) -> None:
+        """Called when the task has paused: all records polled before are in Kafka, and ``poll`` is not called until ``resumed``.
+
+        For tasks that hold what others could take, such as messages of a queue. What it raises is logged.
+        """
+
+    def resumed(self) -> None:
+        """Called when the task has resumed after ``paused``, before the next ``poll``. Not called if it stops instead."""
+
     def source_lag(self) -> SourceLag:
         """Return how far the task is behind its source, for the metrics ``source-lag-ms`` and ``source-lag-bytes``.
 

@@ -65,8 +65,11 @@ def _add_targets(parser: argparse.ArgumentParser) -> None:
 
 def run_get(options: argparse.Namespace) -> int:
     with client(options) as api:
-        offsets = api.offsets(options.name)
-    show({"offsets": offsets}, offset_rows(offsets), options.output)
+        offsets, position = api.offsets_and_position(options.name)
+    if position and not offsets and options.output == "table":
+        say(position)
+        return 0
+    show({"offsets": offsets, **({"position": position} if position else {})}, offset_rows(offsets), options.output)
     return 0
 
 

@@ -141,6 +141,10 @@ class Herder:
         """Return every partition of a connector with its offset. Raises NotFoundError, KafkaClientError."""
         return self._offsets_of(self._existing(name)).read()
 
+    def position_elsewhere(self, name: str) -> str:
+        """Return where a source's position is, for users, if not in its offsets; else an empty text. Raises NotFoundError."""
+        return self._offsets_of(self._existing(name)).elsewhere
+
     def find_offsets(self, name: str, target: OffsetTarget, choice: PartitionChoice) -> list[FoundOffset]:
         """Return the offsets of a target such as a time, to be set by ``alter_offsets``. Raises as ``ConnectorOffsets.find``."""
         return self._offsets_of(self._existing(name)).find(target, choice)

@@ -37,6 +37,11 @@ class IsolatedOffsets:
         self._isolated = isolated
         self._plain = ConnectorOffsets(entry, worker, store, open_groups, resolves=False)
 
+    @property
+    def elsewhere(self) -> str:
+        """Where the position is instead, for users; empty if offsets are the position."""
+        return self._plain.elsewhere
+
     def read(self) -> list[OffsetEdit]:
         """Return every partition with its offset."""
         if self._plain.at_worker:

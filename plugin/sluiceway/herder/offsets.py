@@ -93,6 +93,13 @@ class ConnectorOffsets:
         elsewhere = self.of_sink and overrides(self._config, "admin")
         return not elsewhere and not referring_keys({key: self._config.get(key) for key in keys})
 
+    @property
+    def elsewhere(self) -> str:
+        """Where the position is instead, for users; empty if offsets are the position."""
+        if isinstance(self._connector, SinkConnector):
+            return ""
+        return self._connector.position_elsewhere(self._config)
+
     def read(self) -> list[OffsetEdit]:
         """Return every partition with its offset."""
         if isinstance(self._connector, SinkConnector):
@@ -133,7 +140,10 @@ class ConnectorOffsets:
     def reset(self) -> str:
         """Remove all offsets and return the message for the user. Raises as ``alter`` does."""
         if not isinstance(self._connector, SinkConnector):
-            return self._alter_source([(partition, None) for partition, _ in self.read()], reset=True)
+            stored = self.read()
+            if self.elsewhere and not stored:
+                raise BadRequestError(f"There are no offsets to reset. {self.elsewhere}")
+            return self._alter_source([(partition, None) for partition, _ in stored], reset=True)
         groups = self._groups()
         removed: dict[TopicPartition, int | None] = dict.fromkeys(groups.offsets(self._group))
         checked = self._connector.alter_offsets(self._config, removed)
@@ -142,6 +152,8 @@ class ConnectorOffsets:
 
     def _alter_source(self, edits: Sequence[OffsetEdit], *, reset: bool) -> str:
         assert isinstance(self._connector, SourceConnector)  # noqa: S101 (_made lets nothing else through)
+        if self.elsewhere and any(offset is not None for _partition, offset in edits):
+            raise BadRequestError(f"The connector has no offsets to set. {self.elsewhere}")
         offset_edits.refuse_nested(edits)
         checked = self._connector.alter_offsets(self._config, [(partition, offset) for partition, offset in edits])  # type: ignore[misc]
         if any(partition is None and offset is not None for partition, offset in edits):

@@ -80,8 +80,10 @@ def status_json(status: Status) -> dict[str, Any]:
     return fields if status.trace is None else {**fields, "trace": status.trace}
 
 
-def offsets_json(offsets: Iterable[OffsetEdit]) -> dict[str, Any]:
-    return {"offsets": [{"partition": partition, "offset": offset} for partition, offset in offsets]}
+def offsets_json(offsets: Iterable[OffsetEdit], elsewhere: str = "") -> dict[str, Any]:
+    """Return the body of offsets. ``elsewhere``, which Kafka Connect has not, says where the position is if not in them."""
+    found: dict[str, Any] = {"offsets": [{"partition": partition, "offset": offset} for partition, offset in offsets]}
+    return {**found, "position": elsewhere} if elsewhere else found
 
 
 def found_offsets_json(offsets: Iterable[FoundOffset]) -> dict[str, Any]:

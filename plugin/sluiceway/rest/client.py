@@ -177,8 +177,12 @@ class ConnectClient:
 
     def offsets(self, name: str) -> list[dict[str, Any]]:
         """Return a connector's offsets, each with ``partition`` and ``offset``."""
-        found: list[dict[str, Any]] = self._call("GET", _path(name, "offsets"), returns=dict)["offsets"]
-        return found
+        return self.offsets_and_position(name)[0]
+
+    def offsets_and_position(self, name: str) -> tuple[list[dict[str, Any]], str]:
+        """Return a connector's offsets, and where its position is, for users, if it is not in them; else an empty text."""
+        answer = self._call("GET", _path(name, "offsets"), returns=dict)
+        return answer["offsets"], answer.get("position", "")
 
     def alter_offsets(self, name: str, offsets: Sequence[Mapping[str, Any]]) -> str:
         """Set offsets of a stopped connector (None removes one). Return the server's message."""

@@ -27,6 +27,7 @@ _CATALOG = {"iceberg.catalog.type": "rest", "iceberg.catalog.uri": "http://127.0
 _LAKE = {"delta.path": "{}/lake", "delta.tables": "b"}
 _FILES = {"path": "{}/files"}
 _S3 = {"s3.bucket.name": "b", "store.url": "http://127.0.0.1:1", "aws.access.key.id": "i", "aws.secret.access.key": "s"}
+_REDIS = {"redis.uri": "redis://127.0.0.1:1", "redis.stream.name": "s"}
 _MIRROR = {
     "source.cluster.alias": "a",
     "target.cluster.alias": "b",
@@ -75,6 +76,9 @@ CONFIGS: Mapping[str, Mapping[str, str]] = {
     "PrometheusSource": {"topic": "t", "targets": "127.0.0.1:1", "file.sd.files": "{}/targets.json"},
     "OtlpSource": {"topic": "t", "otlp.ssl.certificate.location": "{}/a.pem", "otlp.ssl.key.location": "{}/b.pem"},
     "StatsdSource": {"topic": "t", "statsd.protocol": "both"},
+    "RedisGroupSource": _REDIS,
+    "RedisStreamSource": _REDIS,
+    "RedisSink": {"redis.uri": "rediss://127.0.0.1:1", "redis.cacert": "{}/ca.pem"},
     "MockSource": {},
     "MockSink": {},
     "VerifiableSource": {"topic": "t"},

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import functools
 import socket
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-from sluiceway.api import Offset, Partition
 from sluiceway.config.definition import ConfigKey, ConfigValue, Importance, Type
 from sluiceway.config.password import Password
 from sluiceway.config.validators import NonEmptyString, Range
 from sluiceway.errors import ConnectError
 
 TOPIC = "topic"
+NO_POSITION = "There is no position: what is sent to the connector once cannot be asked for again."
+"""What users are told of the position of a source that listens."""
 _LISTENING, _RECORDS = "Listening", "Records"
 _MOST = 2**31 - 1
 _MEBIBYTE = 1024 * 1024
@@ -125,10 +126,3 @@ def bound_socket(host: str, port: int, kind: socket.SocketKind, key: str) -> soc
             "another one, or the host to an address of the machine where the task runs."
         ) from error
     return made
-
-
-def refuse_offsets(offsets: Sequence[tuple[Partition, Offset | None]]) -> bool:
-    """Raise ConnectError for any offset but None: a source that listens has none."""
-    if any(offset is not None for _partition, offset in offsets):
-        raise ConnectError("The connector has no offsets: what was sent to it once cannot be asked for again.")
-    return True

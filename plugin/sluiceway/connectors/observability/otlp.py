@@ -8,11 +8,11 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, NoReturn
 
-from sluiceway.api import ExactlyOnceSupport, Offset, Partition, SourceConnector, SourceRecord, SourceTask
+from sluiceway.api import ExactlyOnceSupport, SourceConnector, SourceRecord, SourceTask
 from sluiceway.config.definition import ConfigDef, ValidatedValue
 from sluiceway.connectors.observability import otlp_config as keys
 from sluiceway.connectors.observability.buffer import Batch, Buffer, Losses
-from sluiceway.connectors.observability.listening import refuse_offsets
+from sluiceway.connectors.observability.listening import NO_POSITION
 from sluiceway.connectors.observability.otlp_config import OtlpOptions, otlp_options
 from sluiceway.connectors.observability.otlp_points import OtlpPoints, Received, TooLargeError
 from sluiceway.connectors.observability.otlp_server import JSON, PATH, Answer, OtlpServer, RefusedError
@@ -281,6 +281,10 @@ class OtlpSourceConnector(SourceConnector):
         return found
 
     @classmethod
+    def position_elsewhere(cls, config: Mapping[str, str]) -> str:
+        return NO_POSITION
+
+    @classmethod
     def start_effects(cls, config: Mapping[str, str]) -> str:
         return "it listens on a port, and takes from clients what they send only once"
 
@@ -295,6 +299,3 @@ class OtlpSourceConnector(SourceConnector):
     def exactly_once_support(self, config: Mapping[str, str]) -> ExactlyOnceSupport:
         # Nothing tells a request that a client has repeated from a new one.
         return ExactlyOnceSupport.UNSUPPORTED
-
-    def alter_offsets(self, config: Mapping[str, str], offsets: Sequence[tuple[Partition, Offset | None]]) -> bool:
-        return refuse_offsets(offsets)

@@ -7,11 +7,11 @@ import time
 from collections import deque
 from collections.abc import Mapping, Sequence
 
-from sluiceway.api import ExactlyOnceSupport, Offset, Partition, SourceConnector, SourceRecord, SourceTask
+from sluiceway.api import ExactlyOnceSupport, SourceConnector, SourceRecord, SourceTask
 from sluiceway.config.definition import ConfigDef
 from sluiceway.connectors.observability import statsd_config as keys
 from sluiceway.connectors.observability.buffer import Buffer, Losses
-from sluiceway.connectors.observability.listening import refuse_offsets
+from sluiceway.connectors.observability.listening import NO_POSITION
 from sluiceway.connectors.observability.records import METRIC_SCHEMA, Point, metric_struct
 from sluiceway.connectors.observability.statsd_aggregate import Aggregates
 from sluiceway.connectors.observability.statsd_config import statsd_options
@@ -183,6 +183,10 @@ class StatsdSourceConnector(SourceConnector):
         return keys.STATSD
 
     @classmethod
+    def position_elsewhere(cls, config: Mapping[str, str]) -> str:
+        return NO_POSITION
+
+    @classmethod
     def start_effects(cls, config: Mapping[str, str]) -> str:
         return "it listens on a port, and takes from clients what they send only once"
 
@@ -197,6 +201,3 @@ class StatsdSourceConnector(SourceConnector):
     def exactly_once_support(self, config: Mapping[str, str]) -> ExactlyOnceSupport:
         # What was received and is not in Kafka yet is lost with the task: clients do not send it again.
         return ExactlyOnceSupport.UNSUPPORTED
-
-    def alter_offsets(self, config: Mapping[str, str], offsets: Sequence[tuple[Partition, Offset | None]]) -> bool:
-        return refuse_offsets(offsets)

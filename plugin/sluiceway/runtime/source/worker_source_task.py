@@ -159,7 +159,12 @@ class WorkerSourceTask(WorkerTask):
             self._metrics.blocked()
         else:
             self._metrics.caught_up()
-        self._ended = self._spec.bounded and self._empty >= _EMPTY_POLLS_AT_THE_END
+        self._ended = self._spec.bounded and self._at_end()
+
+    def _at_end(self) -> bool:
+        """Return whether the source of a bounded task has no more records now."""
+        ended = self._task.ended
+        return self._empty >= _EMPTY_POLLS_AT_THE_END if ended is None else ended
 
     def _send_batch(self, records: _Polled) -> None:
         if isinstance(records, PackedPart):
@@ -253,9 +258,12 @@ class WorkerSourceTask(WorkerTask):
         self._apply(self._delivery.when_stopping())
         self._reporter.report(State.PAUSED)
         self._running = False
+        log_errors("The task's paused()", self._task.paused)
         while self._control.command() is TaskCommand.PAUSE:
             self._control.wait(_PAUSE_SECONDS)
             self._apply(self._delivery.when_idle())
+        if self._control.command() is TaskCommand.RUN:
+            log_errors("The task's resumed()", self._task.resumed)
 
     def _notify_commit(self, committed: bool) -> None:
         """Call the task's ``commit`` after a commit. Its failure must not undo the commit, so it is only logged."""

@@ -475,9 +475,7 @@ def test_one_task_listens_without_exactly_once_and_offsets() -> None:
     assert connector.task_configs(5) == [config]
     assert connector.exactly_once_support(config) is ExactlyOnceSupport.UNSUPPORTED
     assert "listens" in connector.start_effects(config)
-    assert connector.alter_offsets(config, [({"a": 1}, None)])
-    with pytest.raises(ConnectError, match="has no offsets"):
-        connector.alter_offsets(config, [({"a": 1}, {"b": 2})])
+    assert "cannot be asked for again" in connector.position_elsewhere(config)
     assert "hush" not in repr(otlp_options(config))
 
 

@@ -18,6 +18,11 @@ export function readOffsets(text) {
   return entries.map((entry) => ({ partition: member(entry, "partition").raw, offset: member(entry, "offset").raw }));
 }
 
+/** Return where the position of a source is, for users, if a response says that it is not in the offsets; else null. */
+export function readPosition(text) {
+  return parse(text).members.find(({ key }) => key === "position")?.value.text ?? null;
+}
+
 /** Return an offset that a user entered as JSON text: an object, or the number of a sink's offset. Throws JsonError. */
 export function readOffset(text, isSink) {
   if (isSink && /^\d+$/.test(text.trim())) return `{"kafka_offset":${BigInt(text.trim())}}`;
@@ -64,7 +69,7 @@ export class OffsetsEditor {
     try {
       const [text, found] = await Promise.all([offsetsText(this.name), details(this.name)]);
       this.entries = readOffsets(text);
-      this.allow(found);
+      this.allow(found, readPosition(text));
     } catch (error) {
       return this.fail(error);
     }
@@ -72,9 +77,9 @@ export class OffsetsEditor {
     return this.draw();
   }
 
-  /** Say why offsets cannot be saved now, and keep the user from trying. */
-  allow({ target, shown, may_edit: mayEdit }) {
-    const reason = mayEdit ? (target === "STOPPED" ? null : `Offsets can be saved only while the connector is stopped; it is ${stateLabel(shown)} now. Stop it first.`) : `${REFUSED}.`;
+  /** Say why offsets cannot be saved now, and keep the user from trying. ``elsewhere`` is where the position is instead, or null. */
+  allow({ target, shown, may_edit: mayEdit }, elsewhere) {
+    const reason = elsewhere ?? (mayEdit ? (target === "STOPPED" ? null : `Offsets can be saved only while the connector is stopped; it is ${stateLabel(shown)} now. Stop it first.`) : `${REFUSED}.`);
     this.notice.textContent = reason ?? "";
     this.notice.hidden = reason === null;
     for (const button of this.saving) button.disabled = reason !== null;

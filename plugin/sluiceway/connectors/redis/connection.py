@@ -1,0 +1,230 @@
+"""The connection to Redis: its keys, the client, and what its errors mean. Runs on executors and, to validate, on drivers."""
+
+from __future__ import annotations
+
+import functools
+import logging
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from sluiceway.api import Connector
+from sluiceway.config.definition import ConfigKey, ConfigValue, Importance, Type, ValidatedValue
+from sluiceway.config.password import Password
+from sluiceway.config.validators import Check, Range
+from sluiceway.errors import ConfigError, ConnectError, MissingToolError
+from sluiceway.installation import install_command
+
+if TYPE_CHECKING:
+    from redis import Redis
+
+log = logging.getLogger(__name__)
+
+URI, USER, PASSWORD = "redis.uri", "redis.username", "redis.password"
+TIMEOUT = "redis.timeout"
+CONNECTION = "Connection"
+_INSECURE, _CA = "redis.insecure", "redis.cacert"
+_KEY_FILE, _KEY_CERTIFICATE, _KEY_PASSWORD = "redis.key.file", "redis.key.cert", "redis.key.password"
+_GONE = ("NOGROUP ", "UNBLOCKED ")  # of a stream or a group that was deleted: a new connection creates it again
+_SCHEMES = ("redis", "rediss", "unix")
+_MOST_DATABASE = 2**16
+
+text = functools.partial(ConfigKey, type=Type.STRING, importance=Importance.MEDIUM)
+secret = functools.partial(ConfigKey, type=Type.PASSWORD, default=None, importance=Importance.MEDIUM)
+flag = functools.partial(ConfigKey, type=Type.BOOLEAN, importance=Importance.LOW)
+
+
+class UnreachableError(ConnectionError):
+    """Redis does not answer, is not ready, or is no primary now: the same is tried again."""
+
+
+def whole(name: str, default: int, low: int, group: str, doc: str, *, importance: Importance = Importance.LOW) -> ConfigKey:
+    """Return the key of a whole number from ``low`` on."""
+    return ConfigKey(
+        name=name,
+        type=Type.LONG,
+        default=default,
+        validator=Range(low, 2**31 - 1),
+        importance=importance,
+        group=group,
+        doc=doc,
+    )
+
+
+def _check_uri(name: str, value: ConfigValue) -> None:
+    uri = str(value)
+    told = None if "@" in uri else uri  # it may be a password
+    try:
+        parts = urlsplit(uri)
+        database = parts.path.strip("/")
+        known = parts.scheme in _SCHEMES and (parts.port or True)
+    except ValueError:
+        known = False
+    if not known:
+        raise ConfigError(name, told, "is no URI of Redis, such as redis://redis:6379/0, or rediss:// for TLS")
+    if "@" in uri:
+        raise ConfigError(name, None, f"must not have a login: set {USER} and {PASSWORD}")
+    if parts.query or parts.fragment:
+        raise ConfigError(name, told, "must be the URI of a server and a database, without ? and #")
+    if parts.scheme != "unix" and (not parts.hostname or not (database.isdigit() or not database)):
+        raise ConfigError(name, told, "needs a host, and after it only the number of a database: redis://redis:6379/0")
+
+
+CONNECTION_KEYS = (
+    text(
+        name=URI,
+        default="redis://localhost:6379",
+        validator=Check(_check_uri, "the URI of a Redis server"),
+        importance=Importance.HIGH,
+        group=CONNECTION,
+        doc="The server and its database, such as redis://redis:6379/0; rediss:// for TLS, unix:///run/redis.sock for a socket. "
+        "Redis Cluster is not supported.",
+    ),
+    text(name=USER, default=None, group=CONNECTION, doc="The user, by Redis' access control lists."),
+    secret(
+        name=PASSWORD,
+        group=CONNECTION,
+        doc="The password; preferably a reference such as ${file:/run/secrets/redis:password}.",
+    ),
+    whole(TIMEOUT, 10, 1, CONNECTION, "Seconds to wait for a connection, and for an answer."),
+    flag(name=_INSECURE, default=False, group=CONNECTION, doc="Whether any certificate of the server is taken."),
+    text(name=_CA, default=None, group=CONNECTION, doc="A PEM file with the trusted certificates; by default the system's."),
+    text(name=_KEY_CERTIFICATE, default=None, group=CONNECTION, doc="A PEM file with the client's certificate."),
+    text(name=_KEY_FILE, default=None, group=CONNECTION, doc="A PEM file with the key of the client's certificate."),
+    secret(name=_KEY_PASSWORD, group=CONNECTION, doc="The password of the key."),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """A server, its database and the login. The repr shows no password. ``timeout`` is in seconds."""
+
+    uri: str
+    user: str | None = None
+    password: str | None = field(default=None, repr=False)
+    timeout: float = 10.0
+    tls: Mapping[str, Any] = field(default_factory=dict, repr=False)
+
+
+def server_of(values: Mapping[str, ConfigValue]) -> Server:
+    """Return the server of parsed values."""
+    uri = str(values[URI])
+    tls: dict[str, Any] = {}
+    if urlsplit(uri).scheme == "rediss":
+        tls = {
+            "ssl_ca_certs": values[_CA],
+            "ssl_certfile": values[_KEY_CERTIFICATE],
+            "ssl_keyfile": values[_KEY_FILE],
+            "ssl_password": shown(values[_KEY_PASSWORD]),
+        }
+        if values[_INSECURE]:
+            tls |= {"ssl_cert_reqs": "none", "ssl_check_hostname": False}
+    return Server(uri, shown(values[USER]), shown(values[PASSWORD]), float(str(values[TIMEOUT])), tls)
+
+
+def shown(value: ConfigValue) -> str | None:
+    """Return a value as text, also a secret; None for none."""
+    if value is None:
+        return None
+    return value.value if isinstance(value, Password) else str(value)
+
+
+def opened(server: Server, name: str) -> Redis:
+    """Return a client, which connects with its first command. ``name`` is shown by CLIENT LIST. Closed by the caller.
+
+    A command waits for its answer ``server.timeout`` longer than Redis may block it. Raises MissingToolError without the package.
+    """
+    try:
+        from redis import Redis
+        from redis.backoff import NoBackoff
+        from redis.retry import Retry
+    except ImportError as error:
+        raise MissingToolError(
+            f"Redis needs a Python package that is not installed ({error}). Run: {install_command('redis')} in the Python "
+            "environment of the tasks."
+        ) from error
+    return Redis.from_url(  # type: ignore[no-any-return, unused-ignore]
+        server.uri,
+        username=server.user,
+        password=server.password,
+        socket_timeout=server.timeout,
+        socket_connect_timeout=server.timeout,
+        retry=Retry(NoBackoff(), 0),  # the tasks do it, and say so
+        client_name="".join(each if "!" <= each <= "~" else "_" for each in f"sluiceway-{name}"),
+        protocol=2,
+        **server.tls,
+    )
+
+
+@contextmanager
+def redis_errors(server: Server) -> Iterator[None]:
+    """Raise UnreachableError for what passes, and ConnectError for what does not, such as a refused login."""
+    from redis import exceptions as errors
+
+    later = (errors.ConnectionError, errors.TimeoutError, errors.ReadOnlyError, errors.BusyLoadingError, OSError)
+    try:
+        yield
+    except (errors.AuthenticationError, errors.AuthorizationError, errors.NoPermissionError) as error:
+        raise ConnectError(f"Redis at {server.uri} refused the login: {error}. Check {USER} and {PASSWORD}.") from error
+    except UnreachableError:
+        raise
+    except later as error:
+        raise UnreachableError(f"Redis at {server.uri}: {error}") from error
+    except errors.RedisError as error:
+        text_ = str(error)
+        if text_.startswith(("NOAUTH", "WRONGPASS")):
+            raise ConnectError(f"Redis at {server.uri} refused the login: {error}. Check {USER} and {PASSWORD}.") from error
+        if is_busy(error) or text_.startswith(_GONE):
+            raise UnreachableError(f"Redis at {server.uri}: {error}") from error
+        raise ConnectError(f"Redis at {server.uri}: {error}") from error
+
+
+def is_busy(error: Exception) -> bool:
+    """Return whether an answer says that Redis takes a command later: its memory is full, or it is no primary now."""
+    from redis import exceptions as errors
+
+    told = str(error).removeprefix("Command # ")
+    kinds = (errors.OutOfMemoryError, errors.ReadOnlyError, errors.BusyLoadingError, errors.TryAgainError, errors.MasterDownError)
+    words = ("OOM ", "LOADING ", "READONLY ", "BUSY ", "MASTERDOWN ", "NOREPLICAS ", "MISCONF ", "TRYAGAIN ", "CLUSTERDOWN ")
+    return isinstance(error, kinds) or told.startswith(words)
+
+
+class RedisConnector(Connector):
+    """Base of the Redis connectors."""
+
+    @classmethod
+    def conflicts(cls, values: Mapping[str, ConfigValue]) -> Mapping[str, str]:
+        """Return the errors of keys that conflict, by the key to change. No I/O."""
+        return {}
+
+    @classmethod
+    def try_server(cls, client: Redis, found: Mapping[str, ValidatedValue]) -> None:
+        """Add what is wrong with what the config names to the errors of its keys. The login has been tried. Changes nothing."""
+
+    @classmethod
+    def validate(cls, config: Mapping[str, str]) -> dict[str, ValidatedValue]:
+        """Check the keys and the login. A server that cannot be reached is no error, because tasks wait for it."""
+        found = cls.check(config)
+        if any(each.errors for each in found.values()):
+            return found
+        server = server_of({name: each.value for name, each in found.items()})
+        try:
+            with closing(opened(server, "validate")) as client, redis_errors(server):
+                client.ping()
+                cls.try_server(client, found)
+        except UnreachableError as error:
+            log.warning("%s", error)
+        except ConnectError as error:
+            found[PASSWORD if "login" in str(error) else URI].errors.append(str(error))
+        return found
+
+    @classmethod
+    def check(cls, config: Mapping[str, str]) -> dict[str, ValidatedValue]:
+        found = cls.config_def().validate(config)
+        if not any(each.errors for each in found.values()):
+            values = {name: each.value for name, each in found.items()}
+            for name, message in cls.conflicts(values).items():
+                found[name].errors.append(str(ConfigError(name, None, message)))
+        return found

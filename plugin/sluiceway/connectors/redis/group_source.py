@@ -1,0 +1,293 @@
+"""RedisGroupSourceConnector and its task: take the entries of streams as a consumer group, which has the position."""
+
+from __future__ import annotations
+
+import itertools
+import logging
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from sluiceway.api import ExactlyOnceSupport, Message, QueueLimits, QueueSourceTask, SourceConnector
+from sluiceway.config.definition import ConfigDef, ConfigKey, Importance, Type
+from sluiceway.config.validators import NonEmptyString
+from sluiceway.connectors.redis.connection import RedisConnector, UnreachableError, opened, redis_errors, text, whole
+from sluiceway.connectors.redis.stream_source import stream_info
+from sluiceway.connectors.redis.streams import (
+    OFFSET,
+    STREAM_GROUP,
+    STREAMS,
+    Entry,
+    Records,
+    StreamOptions,
+    stream_keys,
+    stream_options,
+)
+from sluiceway.errors import ConnectError, DataError
+
+if TYPE_CHECKING:
+    from redis import Redis
+
+log = logging.getLogger(__name__)
+
+GROUP, CONSUMER, IDLE, HELD = (
+    "redis.stream.consumer.group",
+    "redis.stream.consumer.name",
+    "redis.stream.min.idle.ms",
+    "redis.stream.held",
+)
+TASK_PLACEHOLDER = "${task}"
+_TASK = "redis.stream.task"
+_NEW, _FIRST = ">", "0-0"
+
+CONFIG = ConfigDef(
+    [
+        *stream_keys("if the group does not exist"),
+        text(
+            name=GROUP,
+            default="kafka-consumer-group",
+            validator=NonEmptyString(),
+            importance=Importance.HIGH,
+            group=STREAM_GROUP,
+            doc="The consumer group. It is created in each stream, and with it the stream, if there is none.",
+        ),
+        text(
+            name=CONSUMER,
+            default=f"consumer-{TASK_PLACEHOLDER}",
+            validator=NonEmptyString(),
+            group=STREAM_GROUP,
+            doc=f"The name of a task in the group; {TASK_PLACEHOLDER} is its number. A task that starts again first takes the "
+            "entries that were delivered to its name and not acknowledged.",
+        ),
+        whole(
+            IDLE,
+            60_000,
+            1000,
+            STREAM_GROUP,
+            "Milliseconds after which an entry that was delivered to another consumer of the group, and not acknowledged, is "
+            "taken over. Tasks that run keep theirs.",
+        ),
+        whole(HELD, 10_000, 1, STREAM_GROUP, "The most entries of a task that Kafka does not have yet. So many may be doubled."),
+        ConfigKey(name=_TASK, type=Type.INT, default=0, importance=Importance.LOW, internal=True, doc="The task's number."),
+    ]
+)
+
+
+@dataclass(frozen=True, slots=True)
+class GroupOptions:
+    """The group, and a task's name in it. ``idle`` is in milliseconds."""
+
+    streams: StreamOptions
+    group: str
+    consumer: str
+    idle: int
+    held: int
+
+
+def options_of(config: Mapping[str, str]) -> GroupOptions:
+    """Return the options of a config. Raises ConfigError."""
+    values = CONFIG.parse(config)
+    return GroupOptions(
+        streams=stream_options(CONFIG, config),
+        group=str(values[GROUP]),
+        consumer=str(values[CONSUMER]).replace(TASK_PLACEHOLDER, str(values[_TASK])),
+        idle=int(str(values[IDLE])),
+        held=int(str(values[HELD])),
+    )
+
+
+class Pending(NamedTuple):
+    """An entry that was delivered to the task."""
+
+    stream: str
+    id: str
+
+
+class RedisGroupSourceTask(QueueSourceTask[Pending]):
+    """Takes entries as a consumer of a group, and acknowledges them once Kafka has their records.
+
+    It first takes what was delivered to its name before, then what other consumers have left for ``redis.stream.min.idle.ms``,
+    and then new entries. What it holds counts as in work, whatever Kafka takes, because its idle time is set back.
+    """
+
+    acknowledges_in_order = False
+    handles_outlive_connections = True
+
+    _client: Redis | None = None
+
+    def start(self, config: Mapping[str, str]) -> None:
+        self._options = options = options_of(config)
+        self._name = config.get("name", "")
+        self._records = Records(options.streams)
+        self._held: set[Pending] = set()
+        self._claim_at = time.monotonic()
+        self._gone = self._claimed = 0
+        self.limits = QueueLimits(
+            held=options.held,
+            messages=options.streams.most * len(options.streams.streams),
+            extend=options.idle / 3000,
+        )
+        super().start(config)
+
+    def connect(self) -> None:
+        from redis.exceptions import ResponseError
+
+        options = self._options
+        self._read_old_again()
+        with redis_errors(options.streams.server):
+            self._client = client = opened(options.streams.server, self._name)
+            for stream in options.streams.streams:
+                try:
+                    client.xgroup_create(stream, options.group, id=options.streams.begin, mkstream=True)
+                    log.info("Created the group %s of stream %s", options.group, stream)
+                except ResponseError as error:
+                    if not str(error).startswith("BUSYGROUP"):
+                        raise
+
+    def disconnect(self) -> None:
+        client, self._client = self._client, None
+        if client is not None:
+            client.close()
+
+    def receive(self, most: int, seconds: float) -> Sequence[Message[Pending]]:
+        client, options = self._opened(), self._options
+        streams = options.streams.streams
+        share = max(1, min(most // len(streams), options.streams.most))
+        with redis_errors(options.streams.server):
+            if old := self._receive_old(client, share):
+                return old
+            if time.monotonic() >= self._claim_at and (claimed := self._claim(client, share)):
+                return claimed
+            found = self._group_read(client, dict.fromkeys(streams, _NEW), share, max(1, int(seconds * 1000)))
+        return [message for name, entries in found for message in self._messages(name.decode(), entries)]
+
+    def _group_read(self, client: Redis, positions: dict[Any, Any], most: int, block: int | None = None) -> Sequence[Any]:
+        options = self._options
+        found: Any = client.xreadgroup(options.group, options.consumer, positions, count=most, block=block)
+        return found or ()
+
+    def _read_old_again(self) -> None:
+        """Read what was delivered to the task's name, and is not held, before anything else."""
+        self._old: dict[str, str] = dict.fromkeys(self._options.streams.streams, _FIRST)
+
+    def _receive_old(self, client: Redis, most: int) -> list[Message[Pending]]:
+        """Return the next entries that were delivered to the task's name before; none after the last one."""
+        while self._old:
+            stream, after = next(iter(self._old.items()))
+            entries = next((entries for _name, entries in self._group_read(client, {stream: after}, most)), ())
+            if entries:
+                self._old[stream] = entries[-1][0].decode()
+            else:
+                del self._old[stream]
+            if messages := self._messages(stream, entries):
+                return messages
+        return []
+
+    def _claim(self, client: Redis, most: int) -> list[Message[Pending]]:
+        """Return what other consumers have left."""
+        options = self._options
+        taken: list[Message[Pending]] = []
+        for stream in options.streams.streams:
+            answer: Any = client.xautoclaim(stream, options.group, options.consumer, min_idle_time=options.idle, count=most)
+            taken += self._messages(stream, answer[1])
+        self._claimed += len(taken)
+        if not taken:
+            self._claim_at = time.monotonic() + options.idle / 2000
+        return taken
+
+    def _messages(self, stream: str, entries: Sequence[Any]) -> list[Message[Pending]]:
+        return [self._message(stream, id_.decode(), fields) for id_, fields in entries if self._is_new(stream, id_)]
+
+    def _is_new(self, stream: str, id_: bytes) -> bool:
+        """Return whether the task does not hold an entry already, which a lost answer or a slow one may deliver twice."""
+        pending = Pending(stream, id_.decode())
+        if pending in self._held:
+            return False
+        self._held.add(pending)
+        return True
+
+    def _message(self, stream: str, id_: str, fields: Mapping[bytes, bytes] | None) -> Message[Pending]:
+        pending, entry = Pending(stream, id_), Entry.parse(id_)
+        if not fields:  # it was deleted from the stream, and is still pending: an entry has fields
+            self._gone += 1
+            return Message(pending)
+        try:
+            return Message(pending, (self._records.record(stream, entry, fields, None, None),))
+        except DataError as error:
+            return Message(pending, bad=((self._records.raw(stream, entry, fields, None, None), error),))
+
+    def acknowledge(self, handles: Sequence[Pending]) -> None:
+        client, options = self._opened(), self._options
+        with redis_errors(options.streams.server):
+            for stream, ids in _by_stream(handles):
+                client.xack(stream, options.group, *ids)
+        self._held.difference_update(handles)
+
+    def give_back(self, handles: Sequence[Pending]) -> None:
+        """Forget entries: other consumers take them over after a while, or the task takes them when it reads again."""
+        self._held.difference_update(handles)
+        self._read_old_again()
+
+    def extend(self, handles: Sequence[Pending]) -> None:
+        client, options = self._opened(), self._options
+        with redis_errors(options.streams.server):
+            for stream, ids in _by_stream(handles):
+                client.xclaim(stream, options.group, options.consumer, 0, ids, justid=True)
+
+    def metrics(self) -> Mapping[str, float]:
+        """Return the numbers of entries taken over from other consumers, and of those deleted while they were pending."""
+        found = super().metrics()
+        return {**found, "entries-claimed": self._claimed, "entries-deleted": self._gone} if found else found
+
+    def _opened(self) -> Redis:
+        if self._client is None:
+            raise UnreachableError("The connection is lost")
+        return self._client
+
+
+def _by_stream(handles: Sequence[Pending]) -> list[tuple[str, list[Any]]]:
+    ordered = sorted(handles, key=lambda each: each.stream)
+    return [(stream, [each.id for each in group]) for stream, group in itertools.groupby(ordered, key=lambda each: each.stream)]
+
+
+class RedisGroupSourceConnector(RedisConnector, SourceConnector):
+    """Takes the entries of Redis streams as a consumer group: a record for each entry. All tasks share all streams."""
+
+    task_class = RedisGroupSourceTask
+
+    @classmethod
+    def config_def(cls) -> ConfigDef:
+        return CONFIG
+
+    @classmethod
+    def try_server(cls, client: Redis, found: Mapping[str, Any]) -> None:
+        for name in found[STREAMS].value:
+            try:
+                stream_info(client, name)
+            except ConnectError as error:
+                found[STREAMS].errors.append(str(error))
+
+    @classmethod
+    def start_effects(cls, config: Mapping[str, str]) -> str:
+        return "it creates the consumer group and takes entries that other consumers of the group then do not get"
+
+    @classmethod
+    def position_elsewhere(cls, config: Mapping[str, str]) -> str:
+        group, streams = config.get(GROUP) or CONFIG[GROUP].default, config.get(STREAMS, "")
+        return (
+            f"The position is that of the consumer group {group} in Redis. To read {streams} from another entry on, stop the "
+            f"connector and set it there: XGROUP SETID STREAM {group} ID. {OFFSET} is only for a group that does not exist."
+        )
+
+    def start(self, config: Mapping[str, str]) -> None:
+        options_of(config)
+        self._config = dict(config)
+
+    def task_configs(self, max_tasks: int) -> Sequence[Mapping[str, str]]:
+        """Return a config for each task, of which each takes what it can."""
+        return [{**self._config, _TASK: str(number)} for number in range(max_tasks)]
+
+    def exactly_once_support(self, config: Mapping[str, str]) -> ExactlyOnceSupport:
+        # The group's position is not in Kafka's transaction. RedisStreamSource reads the same streams exactly once.
+        return ExactlyOnceSupport.UNSUPPORTED

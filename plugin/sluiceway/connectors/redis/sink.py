@@ -1,0 +1,329 @@
+"""RedisSinkConnector and its task: write records to streams, strings, hashes and lists of Redis, in pipelines."""
+
+from __future__ import annotations
+
+import enum
+import re
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from sluiceway.api import DONE, BatchLimits, BatchSinkTask, Outcome, SinkConnector, SinkRecord, WriteResult
+from sluiceway.api.outage import UNREACHABLE_MS
+from sluiceway.config.definition import ConfigDef, ConfigKey, ConfigValue, Importance, Type
+from sluiceway.config.validators import EnumText, NonEmptyString, OrNull, Range
+from sluiceway.connectors.redis.connection import (
+    CONNECTION_KEYS,
+    RedisConnector,
+    Server,
+    is_busy,
+    opened,
+    redis_errors,
+    server_of,
+    text,
+    whole,
+)
+from sluiceway.connectors.redis.streams import Entry
+from sluiceway.data import BigInteger, Struct, java_text
+from sluiceway.errors import ConfigError, ConnectError, DataError
+
+if TYPE_CHECKING:
+    from redis import Redis
+
+COMMAND, KEY, SEPARATOR, IDS, MOST_LENGTH = (
+    "redis.command",
+    "redis.key",
+    "redis.separator",
+    "redis.stream.ids",
+    "redis.stream.maxlen",
+)
+BATCH = "batch.size"
+TOPIC_PLACEHOLDER, PARTITION_PLACEHOLDER = "${topic}", "${partition}"
+_WRITES = "Writes"
+_SMALLER_ID = "equal or smaller"
+
+
+class Command(enum.Enum):
+    """What the sink does with a record."""
+
+    XADD = "XADD"
+    SET = "SET"
+    HSET = "HSET"
+    RPUSH = "RPUSH"
+
+    @property
+    def by_key(self) -> bool:
+        """Whether the record's key is part of the Redis key, so that a newer record replaces an older one."""
+        return self in (Command.SET, Command.HSET)
+
+
+CONFIG = ConfigDef(
+    [
+        *CONNECTION_KEYS,
+        text(
+            name=COMMAND,
+            default=Command.XADD.value,
+            validator=EnumText(*(each.value for each in Command)),
+            importance=Importance.HIGH,
+            group=_WRITES,
+            doc="XADD: an entry of a stream, with the fields of the record's value. SET: a string. HSET: a hash with the "
+            "fields of the record's value, to which a newer record adds. RPUSH: an item at the end of a list. A record without a "
+            "value deletes the key with SET and HSET.",
+        ),
+        text(
+            name=KEY,
+            default=TOPIC_PLACEHOLDER,
+            validator=NonEmptyString(),
+            importance=Importance.HIGH,
+            group=_WRITES,
+            doc=f"The stream, the list, or what stands before the record's key with SET and HSET. {TOPIC_PLACEHOLDER} is the "
+            f"topic, {PARTITION_PLACEHOLDER} the partition.",
+        ),
+        text(name=SEPARATOR, default=":", group=_WRITES, doc="What stands between redis.key and the record's key."),
+        text(
+            name=IDS,
+            default="auto",
+            validator=EnumText("auto", "offset"),
+            group=_WRITES,
+            doc="The ids of the entries of streams. auto: Redis makes them; records that come again after a crash are added "
+            f"again. offset: the record's offset plus 1, so that they are not. A stream then has one partition: {KEY} needs "
+            f"{PARTITION_PLACEHOLDER}.",
+        ),
+        ConfigKey(
+            name=MOST_LENGTH,
+            type=Type.LONG,
+            default=None,
+            validator=OrNull(Range(1, 2**53)),
+            importance=Importance.MEDIUM,
+            group=_WRITES,
+            doc="The most entries of a stream, about: older ones are trimmed. By default all are kept.",
+        ),
+        whole(BATCH, 1000, 1, _WRITES, "The most records of a pipeline."),
+        ConfigKey(
+            name=UNREACHABLE_MS,
+            type=Type.LONG,
+            default=3_600_000,
+            validator=Range(-1, 2**53),
+            importance=Importance.LOW,
+            group=_WRITES,
+            doc="Milliseconds to wait for a server that cannot be reached before the task fails; -1 is unlimited.",
+        ),
+    ]
+)
+
+
+@dataclass(frozen=True, slots=True)
+class SinkOptions:
+    """What the sink writes, and where."""
+
+    server: Server
+    command: Command
+    key: str
+    separator: str
+    ids_of_offsets: bool
+    most_length: int | None
+    limits: BatchLimits
+
+
+def sink_options(config: Mapping[str, str]) -> SinkOptions:
+    """Return the options of a config. Raises ConfigError."""
+    values = CONFIG.parse(config)
+    for name, message in conflicts(values).items():
+        raise ConfigError(name, None, message)
+    unreachable, longest = int(str(values[UNREACHABLE_MS])), values[MOST_LENGTH]
+    return SinkOptions(
+        server=server_of(values),
+        command=Command(str(values[COMMAND]).upper()),
+        key=str(values[KEY]),
+        separator=str(values[SEPARATOR]),
+        ids_of_offsets=str(values[IDS]).lower() == "offset",
+        most_length=None if longest is None else int(str(longest)),
+        limits=BatchLimits(int(str(values[BATCH])), unreachable=None if unreachable < 0 else unreachable / 1000),
+    )
+
+
+def conflicts(values: Mapping[str, ConfigValue]) -> dict[str, str]:
+    """Return the errors of keys that conflict, by the key to change."""
+    problems: dict[str, str] = {}
+    if str(values[IDS]).lower() == "offset" and PARTITION_PLACEHOLDER not in str(values[KEY]):
+        problems[KEY] = f"needs {PARTITION_PLACEHOLDER} with {IDS}=offset, because ids must rise within a stream"
+    for name in (IDS, MOST_LENGTH):
+        given = str(values[name]).lower() == "offset" if name == IDS else values[name] is not None
+        if given and str(values[COMMAND]).upper() != Command.XADD.value:
+            problems[name] = f"is for {COMMAND}=XADD only"
+    return problems
+
+
+class Write(NamedTuple):
+    """A command. ``value`` is None for a deletion; ``entry`` is the id that the record determines."""
+
+    key: bytes
+    value: bytes | Mapping[bytes, bytes] | None
+    entry: Entry | None = None
+
+
+class RedisSinkTask(BatchSinkTask[Write]):
+    """Writes records in pipelines.
+
+    Those of streams and lists are transactions, so that a server that is full or dies takes all of a pipeline or nothing of it,
+    and never a later record without an earlier one.
+    """
+
+    _client: Redis | None = None
+
+    def start(self, config: Mapping[str, str]) -> None:
+        self._options = options = sink_options(config)
+        self.limits = options.limits
+        self._client = opened(options.server, config.get("name", ""))
+
+    def stop(self) -> None:
+        client, self._client = self._client, None
+        if client is not None:
+            client.close()
+
+    def prepare(self, record: SinkRecord) -> Write | None:
+        options = self._options
+        key = (
+            options.key.replace(TOPIC_PLACEHOLDER, record.topic)
+            .replace(PARTITION_PLACEHOLDER, str(record.kafka_partition))
+            .encode()
+        )
+        if options.command.by_key:
+            if record.key is None:
+                raise DataError(f"{COMMAND}={options.command.value} needs a key, and {_name(record)} has none.")
+            key += options.separator.encode() + _bytes(record.key, record, "key")
+            if record.value is None:
+                return Write(key, None)
+        elif record.value is None:
+            raise DataError(f"{COMMAND}={options.command.value} needs a value, and {_name(record)} has none.")
+        if options.command in (Command.SET, Command.RPUSH):
+            return Write(key, _bytes(record.value, record, "value"))
+        fields = _fields(record)
+        if not fields:
+            raise DataError(f"{_name(record)} has no fields with a value.")
+        return Write(key, fields, Entry((record.kafka_offset + 1, 0)) if options.ids_of_offsets else None)
+
+    def order_key(self, item: Write) -> Hashable:
+        return item.key
+
+    def size_of(self, item: Write) -> int:
+        return len(item.key)
+
+    def write(self, items: Sequence[Write]) -> Sequence[WriteResult]:
+        client, options = self._opened(), self._options
+        with redis_errors(options.server):
+            answers = self._pipelined(client, items)
+            if answers is None:
+                return [WriteResult(Outcome.RETRY, "its memory is full")] * len(items)
+            return [self._result(client, item, answer) for item, answer in zip(items, answers, strict=True)]
+
+    def _pipelined(self, client: Redis, items: Sequence[Write]) -> Sequence[Any] | None:
+        """Return an answer or an error for each command; None if the server takes none of them now."""
+        from redis.exceptions import ExecAbortError, ResponseError
+
+        options = self._options
+        with client.pipeline(transaction=not options.command.by_key) as pipeline:
+            for item in items:
+                if item.value is None:
+                    pipeline.delete(item.key)
+                elif options.command is Command.SET:
+                    pipeline.set(item.key, item.value)  # type: ignore[arg-type]
+                elif options.command is Command.RPUSH:
+                    pipeline.rpush(item.key, item.value)  # type: ignore[arg-type]
+                elif options.command is Command.HSET:
+                    pipeline.hset(item.key, mapping=item.value)  # type: ignore[arg-type]
+                else:
+                    id_ = "*" if item.entry is None else str(item.entry)
+                    pipeline.xadd(item.key, item.value, id=id_, maxlen=options.most_length)  # type: ignore[arg-type]
+            try:
+                answers: Sequence[Any] = pipeline.execute(raise_on_error=False)
+            except (ExecAbortError, ResponseError) as error:
+                if is_busy(error) or isinstance(error, ExecAbortError):
+                    return None
+                raise
+        return answers
+
+    def _result(self, client: Redis, item: Write, answer: Any) -> WriteResult:
+        from redis.exceptions import NoPermissionError
+
+        if not isinstance(answer, Exception):
+            return DONE
+        if isinstance(answer, NoPermissionError):
+            raise answer
+        if is_busy(answer):
+            return WriteResult(Outcome.RETRY, str(answer))
+        if item.entry is not None and _SMALLER_ID in str(answer):
+            return self._repeated(client, item, item.entry)
+        return WriteResult(
+            Outcome.REFUSED, re.sub(r"^Command # \d+ \(.*\) of pipeline caused error: ", "", str(answer), flags=re.DOTALL)
+        )
+
+    def _repeated(self, client: Redis, item: Write, entry: Entry) -> WriteResult:
+        """Return whether an entry whose id is not new was written before, and may have been trimmed since."""
+        found: Any = client.xrange(item.key, str(entry), str(entry))
+        if found and dict(found[0][1]) == item.value:
+            return DONE
+        first: Any = client.xrange(item.key, count=1)
+        if not found and (not first or Entry.parse(first[0][0].decode()) > entry):
+            return DONE
+        return WriteResult(
+            Outcome.REFUSED,
+            f"stream {item.key.decode(errors='replace')} has other entries at the ids of the topic's offsets. Was the topic "
+            f"created again, or does something else write to the stream? Set another {KEY}.",
+        )
+
+    def _opened(self) -> Redis:
+        if self._client is None:
+            raise ConnectError("The task has not been started. Call start() first.")
+        return self._client
+
+
+def _fields(record: SinkRecord) -> dict[bytes, bytes]:
+    """Return the fields of a value that are not null."""
+    value = record.value
+    if not isinstance(value, Mapping):
+        raise DataError(f"The value of {_name(record)} has no fields: it is {type(value).__name__}. HoistField makes one.")
+    names: Any = [field.name for field in value.schema.fields] if isinstance(value, Struct) else value
+    return {str(name).encode(): _bytes(value[name], record, f"field {name}") for name in names if value[name] is not None}
+
+
+def _bytes(value: Any, record: SinkRecord, what: str) -> bytes:
+    """Return a simple value as Redis stores it."""
+    if isinstance(value, str):
+        return value.encode()
+    if isinstance(value, (bytes, bytearray)):
+        return bytes(value)
+    if isinstance(value, bool):
+        return b"true" if value else b"false"
+    if isinstance(value, (int, float, BigInteger, Decimal)):
+        return java_text(value).encode()
+    raise DataError(
+        f"The {what} of {_name(record)} is no text, bytes or number, but {type(value).__name__}. Use StringConverter or "
+        "ByteArrayConverter, or take a part of it with ExtractField or Flatten."
+    )
+
+
+def _name(record: SinkRecord) -> str:
+    return f"{record.topic}-{record.kafka_partition} at offset {record.kafka_offset}"
+
+
+class RedisSinkConnector(RedisConnector, SinkConnector):
+    """Writes records to Redis: entries of streams, strings, hashes, or items of lists."""
+
+    task_class = RedisSinkTask
+
+    @classmethod
+    def config_def(cls) -> ConfigDef:
+        return CONFIG
+
+    @classmethod
+    def conflicts(cls, values: Mapping[str, ConfigValue]) -> Mapping[str, str]:
+        return conflicts(values)
+
+    def start(self, config: Mapping[str, str]) -> None:
+        sink_options(config)
+        self._config = dict(config)
+
+    def task_configs(self, max_tasks: int) -> Sequence[Mapping[str, str]]:
+        return [self._config] * max_tasks

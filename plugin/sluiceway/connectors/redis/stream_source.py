@@ -1,0 +1,260 @@
+"""RedisStreamSourceConnector and its task: read streams by entry id, so that the position is in Kafka's offsets."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from typing import TYPE_CHECKING, Any
+
+from sluiceway.api import (
+    ExactlyOnceSupport,
+    Offset,
+    OffsetTarget,
+    OffsetTargetKind,
+    Partition,
+    SourceConnector,
+    SourceRecord,
+    SourceTask,
+)
+from sluiceway.config.definition import ConfigDef
+from sluiceway.connectors.redis.connection import RedisConnector, UnreachableError, opened, redis_errors
+from sluiceway.connectors.redis.streams import (
+    BEGINNING,
+    END,
+    STREAMS,
+    Entry,
+    Records,
+    StreamOptions,
+    stream_keys,
+    stream_options,
+)
+from sluiceway.errors import BadRequestError, ConnectError, DataError, RetriableError
+
+if TYPE_CHECKING:
+    from redis import Redis
+
+log = logging.getLogger(__name__)
+
+CONFIG = ConfigDef(stream_keys("if there is no offset"))
+STREAM, ID, ENTRIES = "stream", "id", "entries"
+
+_BLOCK_MS = 500
+_CHECK_SECONDS = 10.0
+_LAST_NUMBER = 2**64 - 1
+
+
+def options_of(config: Mapping[str, str]) -> StreamOptions:
+    """Return the options of a config. Raises ConfigError."""
+    return stream_options(CONFIG, config)
+
+
+class RedisStreamSourceTask(SourceTask):
+    """Reads the entries of streams after the last one that Kafka has.
+
+    It counts them. From Redis 7 on, a stream knows how many entries it was ever given: whenever the task has read to the end, the
+    difference is what was trimmed or deleted unread.
+    """
+
+    _client: Redis | None = None
+
+    def start(self, config: Mapping[str, str]) -> None:
+        self._options = options = options_of(config)
+        self._records = Records(options)
+        self._partitions: dict[str, Partition] = {name: {STREAM: name} for name in options.streams}
+        stored = self.context.offset_storage_reader.offsets(list(self._partitions.values()))
+        self._positions: dict[str, Entry] = {}
+        self._counts: dict[str, int] = {}  # of the entries that the stream had up to the position, where that is known
+        for name, offset in zip(options.streams, stored, strict=True):
+            if offset is not None:
+                self._positions[name] = Entry.parse(str(offset[ID]))
+                if ENTRIES in offset:
+                    self._counts[name] = int(str(offset[ENTRIES]))
+            elif options.begin != END:
+                self._positions[name] = Entry.parse(options.begin)
+                if options.begin == BEGINNING:
+                    self._counts[name] = 0
+        self._seen = {name: self._positions[name] for name, offset in zip(options.streams, stored, strict=True) if offset}
+        self._unstored: set[str] = set()  # streams whose position or count has changed without a record
+        self._missed = 0
+        self._next_check = 0.0
+        self._client = opened(options.server, config.get("name", ""))
+
+    def poll(self) -> Sequence[SourceRecord] | None:
+        client = self._opened()
+        try:
+            with redis_errors(self._options.server):
+                self._find_ends(client)
+                if time.monotonic() >= self._next_check:
+                    self._check(client)
+                found = self._read(client)
+        except UnreachableError as error:
+            self._next_check = 0.0
+            raise RetriableError(str(error)) from error
+        if found:
+            self._next_check = 0.0  # as soon as there is nothing more to read
+        records: list[SourceRecord] = []
+        for name, entries in found:
+            stream = name.decode()
+            for id_, fields in entries:
+                entry = Entry.parse(id_.decode())
+                self._positions[stream] = self._seen[stream] = entry
+                if stream in self._counts:
+                    self._counts[stream] += 1
+                if record := self._record(stream, entry, fields):
+                    records.append(record)
+        return records or None
+
+    def _read(self, client: Redis) -> Sequence[Any]:
+        # A stream's name is bytes in the answer. Redis waits for the first entry of any stream.
+        positions: dict[Any, Any] = {name: str(entry) for name, entry in self._positions.items()}
+        found: Any = client.xread(positions, count=self._options.most, block=_BLOCK_MS)
+        return found or ()
+
+    def _record(self, stream: str, entry: Entry, fields: Mapping[bytes, bytes]) -> SourceRecord | None:
+        partition, offset = self._partitions[stream], self._offset(stream)
+        try:
+            return self._records.record(stream, entry, fields, partition, offset)
+        except DataError as error:
+            self.context.report(self._records.raw(stream, entry, fields, partition, offset), error)
+            return None
+
+    def _find_ends(self, client: Redis) -> None:
+        """Find the last entries of the streams that are read from their end on."""
+        for name in self._options.streams:
+            if name not in self._positions:
+                about = stream_info(client, name)
+                self._positions[name] = _last(about) if about else Entry((0, 0))
+                self._unstored.add(name)
+
+    def idle_offsets(self) -> Sequence[tuple[Partition, Offset | None]]:
+        """Return ends that were found and counts that were set right, so that a restart continues there."""
+        changed, self._unstored = self._unstored, set()
+        return [(self._partitions[name], self._offset(name)) for name in changed]
+
+    def _offset(self, stream: str) -> Offset:
+        count = self._counts.get(stream)
+        offset: dict[str, Any] = {ID: str(self._positions[stream])}
+        return offset if count is None else {**offset, ENTRIES: count}
+
+    def _check(self, client: Redis) -> None:
+        """Count the entries that were deleted unread. Raises ConnectError for a stream that has gone back."""
+        self._next_check = time.monotonic() + _CHECK_SECONDS
+        for name, position in self._positions.items():
+            about = stream_info(client, name)
+            if about is None:
+                continue
+            last, seen = _last(about), self._seen.get(name)
+            if seen is not None and last < seen:
+                raise ConnectError(
+                    f"Stream {name} ends at {last}, before the entry {seen} that was read last: Redis has lost data, or the "
+                    "stream was deleted and written again. To read what it has now, stop the connector and reset its offset: "
+                    f"sluiceway offsets reset {self.context.configs.get('name', 'NAME')}"
+                )
+            added = about.get("entries-added")  # from Redis 7 on
+            if added is not None and last == position:
+                self._count(name, int(added))
+
+    def _count(self, name: str, added: int) -> None:
+        """Compare what was read with what the stream was given up to the position."""
+        known = self._counts.get(name)
+        if known == added:
+            return
+        self._counts[name] = added
+        self._unstored.add(name)
+        if known is not None and known < added:
+            self._missed += added - known
+            log.warning(
+                "Stream %s: %d entries were trimmed or deleted before they were read, up to %s",
+                *(name, added - known, self._positions[name]),
+            )
+
+    def metrics(self) -> Mapping[str, float]:
+        """Return how many entries were deleted unread."""
+        return {"entries-missed": self._missed} if self._client is not None else {}
+
+    def stop(self) -> None:
+        client, self._client = self._client, None
+        if client is not None:
+            client.close()
+
+    def _opened(self) -> Redis:
+        if self._client is None:
+            raise ConnectError("The task has not been started. Call start() first.")
+        return self._client
+
+
+def stream_info(client: Redis, name: str) -> Mapping[str, Any] | None:
+    """Return what Redis tells of a stream; None if there is none. Raises ConnectError for a key of another type."""
+    from redis.exceptions import ResponseError
+
+    try:
+        found: Any = client.xinfo_stream(name)
+    except ResponseError as error:
+        if "no such key" in str(error):
+            return None
+        if str(error).startswith("WRONGTYPE"):
+            raise ConnectError(f"The key {name} is no stream. Change {STREAMS}.") from error
+        raise
+    return {each.decode() if isinstance(each, bytes) else each: value for each, value in found.items()}
+
+
+def _last(about: Mapping[str, Any]) -> Entry:
+    return Entry.parse(about["last-generated-id"].decode())
+
+
+class RedisStreamSourceConnector(RedisConnector, SourceConnector):
+    """Reads streams of Redis by entry id: a record for each entry. Each stream is read by one task."""
+
+    task_class = RedisStreamSourceTask
+
+    @classmethod
+    def config_def(cls) -> ConfigDef:
+        return CONFIG
+
+    @classmethod
+    def try_server(cls, client: Redis, found: Mapping[str, Any]) -> None:
+        for name in found[STREAMS].value:
+            try:
+                stream_info(client, name)
+            except ConnectError as error:
+                found[STREAMS].errors.append(str(error))
+
+    def start(self, config: Mapping[str, str]) -> None:
+        self._options = options_of(config)
+        self._config = dict(config)
+
+    def task_configs(self, max_tasks: int) -> Sequence[Mapping[str, str]]:
+        streams = self._options.streams
+        count = min(max_tasks, len(streams))
+        return [{**self._config, STREAMS: ",".join(streams[number::count])} for number in range(count)]
+
+    def exactly_once_support(self, config: Mapping[str, str]) -> ExactlyOnceSupport:
+        return ExactlyOnceSupport.SUPPORTED
+
+    def alter_offsets(self, config: Mapping[str, str], offsets: Sequence[tuple[Partition, Offset | None]]) -> bool:
+        for partition, offset in offsets:
+            if offset is None:
+                continue
+            if set(partition or ()) != {STREAM} or ID not in offset or set(offset) - {ID, ENTRIES}:
+                raise ConnectError(f'A partition is {{"{STREAM}": "orders"}}, and an offset {{"{ID}": "1700000000000-0"}}.')
+            try:
+                Entry.parse(str(offset[ID]))
+            except ValueError as error:
+                raise ConnectError(str(error)) from error
+        return True
+
+    def find_offsets(
+        self, config: Mapping[str, str], target: OffsetTarget, offsets: Sequence[tuple[Partition, Offset]]
+    ) -> Sequence[tuple[Partition, Offset | None]]:
+        """Return the last ids before a target. A shift is not offered: ids have gaps."""
+        options = options_of(config)
+        if target.kind is OffsetTargetKind.EARLIEST:
+            return [({STREAM: name}, {ID: BEGINNING}) for name in options.streams]
+        if target.kind is OffsetTargetKind.SHIFT:
+            raise BadRequestError("Entries of streams are not numbered. Set a time, the beginning, or the end.")
+        most = Entry((max(target.number - 1, 0) if target.kind is OffsetTargetKind.TIMESTAMP else _LAST_NUMBER, _LAST_NUMBER))
+        with closing(opened(options.server, config.get("name", ""))) as client, redis_errors(options.server):
+            found = {name: stream_info(client, name) for name in options.streams}
+        return [({STREAM: name}, {ID: str(min(most, _last(about)))}) for name, about in found.items() if about is not None]
