@@ -24,7 +24,7 @@ from support.eventually import LIMIT, eventually
 from support.exactly_once import exactly_once_worker
 from support.faults.rows import NewRow
 from support.search import SearchServer
-from support.search.source_process import SourceProcess, task_config
+from support.source_process import SourceProcess, task_config
 from support.transactions import seen
 
 pytestmark = pytest.mark.kafka

@@ -152,3 +152,13 @@ def test_the_editor_says_why_it_cannot_save(ui: Ui, cluster: Cluster, name: str)
     ui.page.reload()
     expect(ui.button("Review")).to_be_enabled()
     expect(ui.page.get_by_role("note")).to_be_hidden()
+
+
+def test_the_editor_says_where_a_position_is_that_is_not_in_kafka(ui: Ui, cluster: Cluster, name: str) -> None:
+    cluster.herder.create(name, {"connector.class": "StatsdSource", "topic": "t"}, TargetState.STOPPED)
+    ui.go(f"#{name}/offsets")
+    expect(ui.page.get_by_role("note")).to_have_text(
+        "There is no position: what is sent to the connector once cannot be asked for again."
+    )
+    expect(ui.button("Review")).to_be_disabled()
+    expect(ui.button("Reset all")).to_be_disabled()

@@ -22,16 +22,17 @@ _PROGRAM = "redis-server-6.2.6-v5-linux-amd64"
 
 
 class RedisServer:
-    """A Redis that keeps nothing on a disk, so its end loses all messages."""
+    """A Redis. It keeps nothing on a disk, so that its end loses all data, unless it is ``durable``."""
 
     name = "redis"
 
-    def __init__(self) -> None:
+    def __init__(self, *, durable: bool = False) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix=f"sluiceway-{self.name}-"))
         self.port = free_port(HOST)
         self.url = f"redis://{HOST}:{self.port}/0"
         self._guard = Guard(end, self.folder, self.name)
-        settings = ["--bind", HOST, "--port", str(self.port), "--save", "", "--appendonly", "no"]
+        settings = ["--bind", HOST, "--port", str(self.port), "--save", "", "--dir", str(self.folder)]
+        settings += ["--appendonly", "yes", "--appendfsync", "always"] if durable else ["--appendonly", "no"]
         self.process = BackgroundProcess(self.name, [_program(), *settings], self.folder)
 
     def start(self) -> None:

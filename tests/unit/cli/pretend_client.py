@@ -80,6 +80,7 @@ class PretendClient:
         self.configs: dict[str, dict[str, str]] = {"a": dict(CONFIG)}
         self.errors: list[str] = []
         self.note: str | None = None
+        self.position = ""
         self.server = "http://s"
 
     def __enter__(self) -> PretendClient:
@@ -130,6 +131,9 @@ class PretendClient:
 
     def answer_offsets(self, _name: str) -> Any:
         return OFFSETS
+
+    def answer_offsets_and_position(self, name: str) -> Any:
+        return self.answer_offsets(name), self.position
 
     def answer_find_offsets(self, _name: str) -> Any:
         return FOUND

@@ -67,7 +67,7 @@ def test_a_misspelt_connector_is_answered_with_the_one_that_is_alike(
         ("MokSource", "MockSource"),
         ("FilestreamSink", "FileStreamSink"),
         ("MongoSource", None),
-        ("RedisSink", None),
+        ("CassandraSink", None),
         ("Zzzzzzz", None),
     ],
 )

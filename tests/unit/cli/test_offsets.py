@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -24,6 +25,16 @@ def test_a_sinks_offsets_are_shown_as_they_can_be_set(api: PretendClient, capsys
     api.answer_offsets = lambda _name: sinks  # type: ignore[method-assign]
     assert main(["offsets", "get", "a"]) == 0
     assert [line.split() for line in out(capsys)] == [["PARTITION", "OFFSET"], ["t:2", "9"]]
+
+
+@pytest.mark.parametrize("stored", [True, False])
+def test_a_position_that_is_elsewhere_is_told(api: PretendClient, capsys: pytest.CaptureFixture[str], stored: bool) -> None:
+    api.position = "The queue has it."
+    api.answer_offsets = lambda _name: OFFSETS if stored else []  # type: ignore[method-assign]
+    assert main(["offsets", "get", "a"]) == 0
+    assert ("The queue has it." in out(capsys)) == (not stored), "what an earlier config has left is shown"
+    assert main(["offsets", "get", "a", "-o", "json"]) == 0
+    assert json.loads(capsys.readouterr().out)["position"] == "The queue has it."
 
 
 @pytest.mark.parametrize(

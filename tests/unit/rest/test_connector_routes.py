@@ -58,6 +58,22 @@ def test_a_sources_offsets_are_set_shown_and_forgotten(connect: Connect) -> None
     assert offsets(connect, "s") == []
 
 
+def test_a_position_that_is_elsewhere_is_told_and_cannot_be_set(connect: Connect) -> None:
+    connect.make("q", {"connector.class": "RedisGroupSource", "redis.stream.name": "orders"}, State.STOPPED)
+    told = connect.http.get("/connectors/q/offsets").json()
+    assert told["offsets"] == []
+    assert "consumer group kafka-consumer-group" in told["position"]
+    status, message = patch(connect, "q", {"partition": {"stream": "orders"}, "offset": {"id": "1-0"}})
+    assert (status, message) == (400, f"The connector has no offsets to set. {told['position']}")
+    reset = connect.http.delete("/connectors/q/offsets")
+    assert (reset.status_code, reset.json()["message"]) == (400, f"There are no offsets to reset. {told['position']}")
+    connect.offsets.put("q", [({"stream": "orders"}, {"id": "1-0"})])  # of another class with the same name before
+    assert connect.http.delete("/connectors/q/offsets").status_code == 200
+    assert offsets(connect, "q") == []
+    connect.make("s", SOURCE, State.STOPPED)
+    assert connect.http.get("/connectors/s/offsets").json() == {"offsets": []}, "as Kafka Connect answers"
+
+
 @pytest.mark.parametrize("state", [State.RUNNING, State.PAUSED])
 @pytest.mark.parametrize("method", ["PATCH", "DELETE"])
 def test_offsets_of_a_connector_that_is_not_stopped_stay_as_they_are(connect: Connect, state: State, method: str) -> None:

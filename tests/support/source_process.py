@@ -1,19 +1,19 @@
-"""Runs a search source's task, with exactly-once delivery to Kafka, in a process of its own that a test can kill."""
+"""Runs a source's only task, whose offsets are in Kafka, in a process of its own that a test can kill."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
 
+from sluiceway.api import SourceConnector
 from sluiceway.config.worker import WorkerConfig
-from sluiceway.connectors.search.source.connector import SearchSourceConnector
 from sluiceway.runtime.memory import MemoryConnectorContext
 from sluiceway.storage.factory import open_source_offsets
 from support.engine import RunningTask
 from support.processes import fresh_processes
 
 
-def task_config(kind: type[SearchSourceConnector], config: Mapping[str, str]) -> dict[str, str]:
+def task_config(kind: type[SourceConnector], config: Mapping[str, str]) -> dict[str, str]:
     """Return the config of the only task, as the connector makes it."""
     connector = kind()
     connector.initialize(MemoryConnectorContext())

@@ -1,0 +1,218 @@
+"""Redis' streams as source and target, while the task's process and Redis are killed and a writer goes on.
+
+The task runs in a process of its own, as on an executor, so that it can be killed anywhere: between two reads, between Kafka's
+acknowledgement and Redis'. Redis writes each command to its disk.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from typing import Any
+
+import pytest
+from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient, NewTopic
+from redis import Redis, RedisError
+
+from sluiceway.api import SourceConnector
+from sluiceway.connectors.redis import RedisGroupSourceConnector, RedisStreamSourceConnector
+from support.eventually import LIMIT, eventually
+from support.exactly_once import exactly_once_worker
+from support.faults.rows import NewRow
+from support.jdbc_sink import STATIC_MEMBER, TaskProcess, kill_at_random
+from support.redis_server import RedisServer
+from support.source_process import SourceProcess, task_config
+from support.transactions import seen
+
+pytestmark = pytest.mark.kafka
+
+KILLS = int(os.environ.get("KILLS", "20"))
+HELD = 300
+PARTITIONS = 2
+RECORDS = 2000  # for each kill of the sink
+LONGEST = 1.0  # seconds from the first new record to the kill
+KINDS = {"RedisStreamSource": RedisStreamSourceConnector, "RedisGroupSource": RedisGroupSourceConnector}
+
+
+@pytest.fixture
+def server() -> Iterator[RedisServer]:
+    with closing(RedisServer(durable=True)) as started:
+        started.start()
+        yield started
+
+
+@pytest.fixture
+def new_topic(kafka_bootstrap: str, unique: Callable[[str], str]) -> Callable[[int], str]:
+    def create(partitions: int) -> str:
+        name = unique("redis-fault")
+        admin = AdminClient({"bootstrap.servers": kafka_bootstrap})
+        admin.create_topics([NewTopic(name, partitions, 1)])[name].result(LIMIT)
+        return name
+
+    return create
+
+
+class Writer:
+    """A thread that adds entries with rising numbers. ``known`` has those that Redis took for certain."""
+
+    def __init__(self, url: str, stream: str) -> None:
+        self._url, self._stream = url, stream
+        self._stopping = threading.Event()
+        self.known: set[int] = set()
+        self._thread = threading.Thread(target=self._run)
+
+    def _run(self) -> None:
+        number = 0
+        with closing(Redis.from_url(self._url, retry=None)) as client:
+            while not self._stopping.wait(0.02):
+                batch = range(number, number + 10)
+                number += len(batch)
+                try:
+                    with client.pipeline() as pipeline:
+                        for each in batch:
+                            pipeline.xadd(self._stream, {"n": each})
+                        pipeline.execute()
+                except (RedisError, OSError):
+                    continue  # Redis was killed; whether it has written these is not known
+                self.known.update(batch)
+
+    def __enter__(self) -> Writer:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stopping.set()
+        self._thread.join(LIMIT)
+
+
+def entries(client: Redis, stream: str) -> list[int]:
+    found: Any = client.xrange(stream)
+    return [int(fields[b"n"]) for _id, fields in found]
+
+
+def in_topic(bootstrap: str, topic: str) -> list[int]:
+    return [int(json.loads(message.value() or b"")["body"]["n"]) for message in seen(bootstrap, topic)]
+
+
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("kind", KINDS)
+def test_killed_many_times_each_entry_is_in_the_topic(
+    kafka_bootstrap: str,
+    server: RedisServer,
+    new_topic: Callable[[int], str],
+    unique: Callable[[str], str],
+    row: NewRow,
+    chance: random.Random,
+    kind: str,
+) -> None:
+    topic, once = new_topic(1), kind == "RedisStreamSource"
+    promised = "0 lost, 0 duplicated" if once else f"0 lost, at most {HELD} duplicated for each kill"
+    made = row(f"2: {kind}, {KILLS} kills -9 of the task, every fourth of Redis too", promised)
+    worker = {**exactly_once_worker(kafka_bootstrap, unique), "offset.flush.interval.ms": "200"}
+    if not once:
+        worker["exactly.once.source.support"] = "disabled"
+    connector: type[SourceConnector] = KINDS[kind]
+    config = task_config(
+        connector,
+        {
+            "name": topic,
+            "connector.class": kind,
+            "redis.uri": server.url,
+            "redis.stream.name": topic,
+            "batch.size": "50",  # many reads, so that kills fall everywhere
+            "value.converter": "JsonConverter",
+            "value.converter.schemas.enable": "false",
+            **({} if once else {"redis.stream.held": str(HELD)}),
+        },
+    )
+    with Writer(server.url, topic) as writer:
+        for number in range(KILLS):
+            started, before = time.monotonic(), len(in_topic(kafka_bootstrap, topic))
+            with SourceProcess(config, worker) as task:
+                eventually(lambda: len(in_topic(kafka_bootstrap, topic)) > before or not task.alive, what="new records")  # noqa: B023
+                assert task.alive
+                made.recovered(time.monotonic() - started)
+                time.sleep(chance.uniform(0, LONGEST))  # where to kill
+                if number % 4 == 0:
+                    server.end(signal.SIGKILL)
+                    server.start()
+                    assert task.alive
+    with SourceProcess(config, worker) as task:
+
+        def complete() -> bool:
+            assert task.alive
+            return writer.known <= set(in_topic(kafka_bootstrap, topic))
+
+        eventually(complete, what="the last entry")
+    with closing(Redis.from_url(server.url)) as client:
+        found, given = Counter(in_topic(kafka_bootstrap, topic)), entries(client, topic)
+    made.seen = f"{found.total()} records of {len(given)} entries"
+    made.lost, made.duplicated = len(set(given) - set(found)), found.total() - len(found)
+    assert set(found) == set(given)
+    assert made.duplicated <= (0 if once else HELD * KILLS)
+
+
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("also_redis", [False, True], ids=["task", "task and Redis"])
+def test_killed_many_times_streams_with_ids_of_offsets_equal_the_topic(
+    kafka_bootstrap: str,
+    server: RedisServer,
+    new_topic: Callable[[int], str],
+    row: NewRow,
+    chance: random.Random,
+    also_redis: bool,
+) -> None:
+    topic, what = new_topic(PARTITIONS), "the task and Redis" if also_redis else "the task"
+    made = row(f"2: RedisSink to streams, ids of offsets, kill -9 of {what}, {KILLS} times", "0 lost, 0 duplicated")
+    settings = {
+        "name": f"sink-{topic}",
+        "connector.class": "RedisSink",
+        "topics": topic,
+        "redis.uri": server.url,
+        "redis.key": "${topic}-${partition}",
+        "redis.stream.ids": "offset",
+        "batch.size": "50",  # many requests, so that kills fall everywhere
+        "key.converter": "StringConverter",
+        "value.converter": "JsonConverter",
+        "value.converter.schemas.enable": "false",
+        **STATIC_MEMBER,
+    }
+    streams = [f"{topic}-{partition}" for partition in range(PARTITIONS)]
+
+    def written() -> int:
+        with closing(Redis.from_url(server.url)) as client:
+            return sum(int(str(client.xlen(stream))) for stream in streams)
+
+    total = 0
+    for number in range(KILLS):
+        fill(kafka_bootstrap, topic, total)
+        total += RECORDS
+        made.recovered(kill_at_random(settings, kafka_bootstrap, written, chance, LONGEST))
+        if also_redis and number % 4 == 0:
+            with TaskProcess(settings, kafka_bootstrap) as task:
+                server.end(signal.SIGKILL)
+                server.start()
+                assert task.alive
+    with TaskProcess(settings, kafka_bootstrap, bounded=True) as task:
+        task.finish()
+    with closing(Redis.from_url(server.url)) as client:
+        found = [entries(client, stream) for stream in streams]
+    made.seen = f"{total} records, {sum(map(len, found))} entries"
+    made.lost = total - len({number for each in found for number in each})
+    made.duplicated = sum(len(each) - len(set(each)) for each in found)
+    assert found == [list(range(partition, total, PARTITIONS)) for partition in range(PARTITIONS)]
+
+
+def fill(bootstrap: str, topic: str, first: int) -> None:
+    producer = Producer({"bootstrap.servers": bootstrap, "linger.ms": 20})
+    for number in range(first, first + RECORDS):
+        producer.produce(topic, json.dumps({"n": number}), partition=number % PARTITIONS)
+    assert producer.flush(LIMIT) == 0
