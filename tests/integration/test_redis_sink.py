@@ -210,6 +210,18 @@ def test_a_server_that_is_full_is_waited_for_and_keeps_the_order(start: Start, c
     assert sink.task.metrics()["sink-throttled-ms"] > 0
 
 
+@pytest.mark.parametrize("command", ["XADD", "RPUSH"])
+def test_a_server_that_becomes_full_in_the_middle_has_all_or_nothing_of_a_pipeline(
+    start: Start, client: Redis, key: str, command: str
+) -> None:
+    sink, text = start(command), "x" * 20_000
+    about: Any = client.info("memory")
+    client.config_set("maxmemory", about["used_memory"] + 400_000)
+    with pytest.raises(RetriableError, match="full"):
+        sink.task.put([record(offset, {"n": text} if command == "XADD" else text) for offset in range(100)])
+    assert not client.exists(key)
+
+
 def test_a_refused_login_fails_the_task_and_shows_no_password(start: Start) -> None:
     sink = start("SET", redis_password="hush")
     with pytest.raises(ConnectError, match=r"refused the login.*redis.password") as error:

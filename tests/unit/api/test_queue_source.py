@@ -55,6 +55,19 @@ def test_messages_are_acknowledged_in_the_order_of_their_receipt_once_kafka_has_
     assert server.acknowledged == ["a2", "b1", "c0", "d1", "e0"]
 
 
+def test_messages_whose_order_does_not_matter_are_acknowledged_as_soon_as_kafka_has_all_of_their_records() -> None:
+    server, task = QueueServer("a2", "b2"), Source(QueueServer())
+    task.server, task.acknowledges_in_order = server, False  # type: ignore[misc]
+    with running(task):
+        first, second, third, fourth = polled(task, 4)
+        confirm(task, first, third)
+        eventually(lambda: task.metrics()["messages-held"] == 2)
+        confirm(task, fourth)
+        eventually(lambda: server.acknowledged == ["b2"])
+        confirm(task, second)
+        eventually(lambda: server.acknowledged == ["b2", "a2"])
+
+
 def test_messages_without_records_are_acknowledged_at_once() -> None:
     server = QueueServer("a0", "b0")
     with running(Source(server)) as task:
@@ -193,9 +206,15 @@ ACTIONS = st.lists(st.sampled_from(["poll", "poll", "confirm", "confirm", "lose"
 
 
 @settings(deadline=None, max_examples=25)
-@given(actions=ACTIONS, generous=st.booleans(), seed=st.integers(0, 2**32), limits=st.sampled_from([(3, 1), (5, 3), (100, 10)]))
+@given(
+    actions=ACTIONS,
+    generous=st.booleans(),
+    ordered=st.booleans(),
+    seed=st.integers(0, 2**32),
+    limits=st.sampled_from([(3, 1), (5, 3), (100, 10)]),
+)
 def test_whatever_happens_nothing_is_acknowledged_too_early_or_left_behind(
-    actions: list[str], generous: bool, seed: int, limits: tuple[int, int]
+    actions: list[str], generous: bool, ordered: bool, seed: int, limits: tuple[int, int]
 ) -> None:
     choose = random.Random(seed)  # noqa: S311
     server = QueueServer()
@@ -228,6 +247,7 @@ def test_whatever_happens_nothing_is_acknowledged_too_early_or_left_behind(
 
     put_some()
     made = (GenerousSource if generous else Source)(server, QueueLimits(*limits, wait=0.001, longest_pause=0.002))
+    made.acknowledges_in_order = ordered  # type: ignore[misc]
     with running(made) as task:
         for action in actions:
             if action == "poll":

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import functools
 import socket
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from sluiceway.api import SourceConnector
 from sluiceway.config.definition import ConfigKey, ConfigValue, Importance, Type
 from sluiceway.config.password import Password
 from sluiceway.config.validators import NonEmptyString, Range
 from sluiceway.errors import ConnectError
 
 TOPIC = "topic"
-NO_POSITION = "There is no position: what is sent to the connector once cannot be asked for again."
-"""What users are told of the position of a source that listens."""
 _LISTENING, _RECORDS = "Listening", "Records"
 _MOST = 2**31 - 1
 _MEBIBYTE = 1024 * 1024
@@ -126,3 +125,24 @@ def bound_socket(host: str, port: int, kind: socket.SocketKind, key: str) -> soc
             "another one, or the host to an address of the machine where the task runs."
         ) from error
     return made
+
+
+class ListeningConnector(SourceConnector):
+    """Base of the sources that listen. Only one task can listen on a port.
+
+    Exactly once is not possible: what was received and is not in Kafka is lost with the task, or sent again by its client, and
+    nothing tells that from a new message. Subclasses keep the config in ``start``.
+    """
+
+    _config: Mapping[str, str]
+
+    @classmethod
+    def position_elsewhere(cls, config: Mapping[str, str]) -> str:
+        return "There is no position: what is sent to the connector once cannot be asked for again."
+
+    @classmethod
+    def start_effects(cls, config: Mapping[str, str]) -> str:
+        return "it listens on a port, and takes from clients what they send only once"
+
+    def task_configs(self, max_tasks: int) -> Sequence[Mapping[str, str]]:
+        return [self._config]

@@ -8,11 +8,11 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, NoReturn
 
-from sluiceway.api import ExactlyOnceSupport, SourceConnector, SourceRecord, SourceTask
+from sluiceway.api import SourceRecord, SourceTask
 from sluiceway.config.definition import ConfigDef, ValidatedValue
 from sluiceway.connectors.observability import otlp_config as keys
 from sluiceway.connectors.observability.buffer import Batch, Buffer, Losses
-from sluiceway.connectors.observability.listening import NO_POSITION
+from sluiceway.connectors.observability.listening import ListeningConnector
 from sluiceway.connectors.observability.otlp_config import OtlpOptions, otlp_options
 from sluiceway.connectors.observability.otlp_points import OtlpPoints, Received, TooLargeError
 from sluiceway.connectors.observability.otlp_server import JSON, PATH, Answer, OtlpServer, RefusedError
@@ -263,7 +263,7 @@ class OtlpSourceTask(SourceTask):
         return self._server
 
 
-class OtlpSourceConnector(SourceConnector):
+class OtlpSourceConnector(ListeningConnector):
     """Listens for metrics that applications and collectors send by OTLP over HTTP: a record for each point. One task listens."""
 
     task_class = OtlpSourceTask
@@ -280,22 +280,6 @@ class OtlpSourceConnector(SourceConnector):
                 found[name].errors.append(str(ConfigError(name, None, message)))
         return found
 
-    @classmethod
-    def position_elsewhere(cls, config: Mapping[str, str]) -> str:
-        return NO_POSITION
-
-    @classmethod
-    def start_effects(cls, config: Mapping[str, str]) -> str:
-        return "it listens on a port, and takes from clients what they send only once"
-
     def start(self, config: Mapping[str, str]) -> None:
         otlp_options(config)
         self._config = dict(config)
-
-    def task_configs(self, max_tasks: int) -> Sequence[Mapping[str, str]]:
-        """Return one config: only one task can listen on a port."""
-        return [self._config]
-
-    def exactly_once_support(self, config: Mapping[str, str]) -> ExactlyOnceSupport:
-        # Nothing tells a request that a client has repeated from a new one.
-        return ExactlyOnceSupport.UNSUPPORTED

@@ -7,11 +7,11 @@ import time
 from collections import deque
 from collections.abc import Mapping, Sequence
 
-from sluiceway.api import ExactlyOnceSupport, SourceConnector, SourceRecord, SourceTask
+from sluiceway.api import SourceRecord, SourceTask
 from sluiceway.config.definition import ConfigDef
 from sluiceway.connectors.observability import statsd_config as keys
 from sluiceway.connectors.observability.buffer import Buffer, Losses
-from sluiceway.connectors.observability.listening import NO_POSITION
+from sluiceway.connectors.observability.listening import ListeningConnector
 from sluiceway.connectors.observability.records import METRIC_SCHEMA, Point, metric_struct
 from sluiceway.connectors.observability.statsd_aggregate import Aggregates
 from sluiceway.connectors.observability.statsd_config import statsd_options
@@ -171,7 +171,7 @@ def _now() -> int:
     return time.time_ns() // 1_000_000
 
 
-class StatsdSourceConnector(SourceConnector):
+class StatsdSourceConnector(ListeningConnector):
     """Listens for metrics that applications send as StatsD by UDP or TCP, with DogStatsD's tags: a record for each line, or one
     for each series and interval. One task listens.
     """
@@ -182,22 +182,6 @@ class StatsdSourceConnector(SourceConnector):
     def config_def(cls) -> ConfigDef:
         return keys.STATSD
 
-    @classmethod
-    def position_elsewhere(cls, config: Mapping[str, str]) -> str:
-        return NO_POSITION
-
-    @classmethod
-    def start_effects(cls, config: Mapping[str, str]) -> str:
-        return "it listens on a port, and takes from clients what they send only once"
-
     def start(self, config: Mapping[str, str]) -> None:
         statsd_options(config)
         self._config = dict(config)
-
-    def task_configs(self, max_tasks: int) -> Sequence[Mapping[str, str]]:
-        """Return one config: only one task can listen on a port."""
-        return [self._config]
-
-    def exactly_once_support(self, config: Mapping[str, str]) -> ExactlyOnceSupport:
-        # What was received and is not in Kafka yet is lost with the task: clients do not send it again.
-        return ExactlyOnceSupport.UNSUPPORTED
