@@ -51,7 +51,7 @@ class QueueLimits:
     unreachable: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Message(Generic[Handle]):
     """A message that was received.
 

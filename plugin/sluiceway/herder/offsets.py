@@ -114,6 +114,8 @@ class ConnectorOffsets:
         """
         if isinstance(self._connector, SinkConnector):
             return self._find_in_topics(target, choice)
+        if self.elsewhere:
+            raise BadRequestError(f"The connector has no offsets to find. {self.elsewhere}")
         with self._source_store() as store:
             stored = store.all(self._entry.name)
         found = offset_targets.chosen_sources(self._connector.find_offsets(self._config, target, stored), choice)

@@ -84,7 +84,7 @@ MUTANTS = (
     Mutant(
         "redis-end",
         _STREAM,
-        "        return [(self._partitions[name], self._offset(name)) for name in changed]\n",
+        "        return [(self._partitions[name], self._offset(name, str(self._positions[name]))) for name in changed]\n",
         "        return []\n",
         "A stream that is read from its end loses what comes before the first record after a restart.",
         tests=(f"{_SOURCES}test_a_stream_that_is_read_from_its_end_keeps_the_end",),

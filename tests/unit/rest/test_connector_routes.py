@@ -65,6 +65,8 @@ def test_a_position_that_is_elsewhere_is_told_and_cannot_be_set(connect: Connect
     assert "consumer group kafka-consumer-group" in told["position"]
     status, message = patch(connect, "q", {"partition": {"stream": "orders"}, "offset": {"id": "1-0"}})
     assert (status, message) == (400, f"The connector has no offsets to set. {told['position']}")
+    sought = connect.http.get("/connectors/q/offsets/find?to=latest")
+    assert (sought.status_code, sought.json()["message"]) == (400, f"The connector has no offsets to find. {told['position']}")
     reset = connect.http.delete("/connectors/q/offsets")
     assert (reset.status_code, reset.json()["message"]) == (400, f"There are no offsets to reset. {told['position']}")
     connect.offsets.put("q", [({"stream": "orders"}, {"id": "1-0"})])  # of another class with the same name before

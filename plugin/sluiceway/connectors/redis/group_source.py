@@ -18,7 +18,6 @@ from sluiceway.connectors.redis.streams import (
     OFFSET,
     STREAM_GROUP,
     STREAMS,
-    Entry,
     Records,
     StreamOptions,
     stream_keys,
@@ -197,25 +196,23 @@ class RedisGroupSourceTask(QueueSourceTask[Pending]):
         return taken
 
     def _messages(self, stream: str, entries: Sequence[Any]) -> list[Message[Pending]]:
-        return [self._message(stream, id_.decode(), fields) for id_, fields in entries if self._is_new(stream, id_)]
+        """Return the messages of entries that the task does not hold: a lost or a slow answer may deliver one twice."""
+        messages: list[Message[Pending]] = []
+        for id_, fields in entries:
+            pending = Pending(stream, id_.decode())
+            if pending not in self._held:
+                self._held.add(pending)
+                messages.append(self._message(pending, fields))
+        return messages
 
-    def _is_new(self, stream: str, id_: bytes) -> bool:
-        """Return whether the task does not hold an entry already, which a lost answer or a slow one may deliver twice."""
-        pending = Pending(stream, id_.decode())
-        if pending in self._held:
-            return False
-        self._held.add(pending)
-        return True
-
-    def _message(self, stream: str, id_: str, fields: Mapping[bytes, bytes] | None) -> Message[Pending]:
-        pending, entry = Pending(stream, id_), Entry.parse(id_)
+    def _message(self, pending: Pending, fields: Mapping[bytes, bytes] | None) -> Message[Pending]:
         if not fields:  # it was deleted from the stream, and is still pending: an entry has fields
             self._gone += 1
             return Message(pending)
         try:
-            return Message(pending, (self._records.record(stream, entry, fields, None, None),))
+            return Message(pending, (self._records.record(*pending, fields, None, None),))
         except DataError as error:
-            return Message(pending, bad=((self._records.raw(stream, entry, fields, None, None), error),))
+            return Message(pending, bad=((self._records.raw(*pending, fields, None, None), error),))
 
     def acknowledge(self, handles: Sequence[Pending]) -> None:
         client, options = self._opened(), self._options

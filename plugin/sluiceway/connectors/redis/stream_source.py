@@ -98,12 +98,9 @@ class RedisStreamSourceTask(SourceTask):
         for name, entries in found:
             stream = name.decode()
             for id_, fields in entries:
-                entry = Entry.parse(id_.decode())
-                self._positions[stream] = self._seen[stream] = entry
-                if stream in self._counts:
-                    self._counts[stream] += 1
-                if record := self._record(stream, entry, fields):
+                if record := self._record(stream, id_.decode(), fields):
                     records.append(record)
+            self._positions[stream] = self._seen[stream] = Entry.parse(entries[-1][0].decode())
         return records or None
 
     def _read(self, client: Redis) -> Sequence[Any]:
@@ -112,12 +109,14 @@ class RedisStreamSourceTask(SourceTask):
         found: Any = client.xread(positions, count=self._options.most, block=_BLOCK_MS)
         return found or ()
 
-    def _record(self, stream: str, entry: Entry, fields: Mapping[bytes, bytes]) -> SourceRecord | None:
-        partition, offset = self._partitions[stream], self._offset(stream)
+    def _record(self, stream: str, id_: str, fields: Mapping[bytes, bytes]) -> SourceRecord | None:
+        if stream in self._counts:
+            self._counts[stream] += 1
+        partition, offset = self._partitions[stream], self._offset(stream, id_)
         try:
-            return self._records.record(stream, entry, fields, partition, offset)
+            return self._records.record(stream, id_, fields, partition, offset)
         except DataError as error:
-            self.context.report(self._records.raw(stream, entry, fields, partition, offset), error)
+            self.context.report(self._records.raw(stream, id_, fields, partition, offset), error)
             return None
 
     def _find_ends(self, client: Redis) -> None:
@@ -131,12 +130,11 @@ class RedisStreamSourceTask(SourceTask):
     def idle_offsets(self) -> Sequence[tuple[Partition, Offset | None]]:
         """Return ends that were found and counts that were set right, so that a restart continues there."""
         changed, self._unstored = self._unstored, set()
-        return [(self._partitions[name], self._offset(name)) for name in changed]
+        return [(self._partitions[name], self._offset(name, str(self._positions[name]))) for name in changed]
 
-    def _offset(self, stream: str) -> Offset:
+    def _offset(self, stream: str, id_: str) -> Offset:
         count = self._counts.get(stream)
-        offset: dict[str, Any] = {ID: str(self._positions[stream])}
-        return offset if count is None else {**offset, ENTRIES: count}
+        return {ID: id_} if count is None else {ID: id_, ENTRIES: count}
 
     def _check(self, client: Redis) -> None:
         """Count the entries that were deleted unread. Raises ConnectError for a stream that has gone back."""

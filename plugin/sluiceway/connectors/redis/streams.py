@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from sluiceway.api import Offset, Partition, SourceRecord
 from sluiceway.config.definition import ConfigDef, ConfigKey, ConfigValue, Importance, Type
@@ -46,10 +47,11 @@ class Entry(tuple[int, int]):
     def __str__(self) -> str:
         return f"{self[0]}-{self[1]}"
 
-    @property
-    def timestamp(self) -> int | None:
-        """The time of the entry in milliseconds; None if its id, which may be given by its writer, is none."""
-        return self[0] if _FIRST_TIME <= self[0] < _LAST_TIME else None
+
+def timestamp_of(id_: str) -> int | None:
+    """Return the time of an entry in milliseconds; None if its id, which may be given by its writer, is none."""
+    time = int(id_.partition("-")[0])
+    return time if _FIRST_TIME <= time < _LAST_TIME else None
 
 
 def _check_offset(name: str, value: ConfigValue) -> None:
@@ -145,23 +147,24 @@ class Records:
         self._schema = BYTES if options.as_bytes else STRINGS
         self._topics = {each: options.topic.replace(TOPIC_PLACEHOLDER, each) for each in options.streams}
 
-    def record(
-        self, stream: str, entry: Entry, fields: Fields, partition: Partition | None, offset: Offset | None
-    ) -> SourceRecord:
+    def record(self, stream: str, id_: str, fields: Fields, partition: Partition | None, offset: Offset | None) -> SourceRecord:
         """Return the record of an entry. Raises DataError if it has a text that is not UTF-8."""
-        id_ = str(entry)
         try:
-            body = {name.decode(): value if self._options.as_bytes else value.decode() for name, value in fields.items()}
+            if self._options.as_bytes:
+                body: dict[str, Any] = {name.decode(): value for name, value in fields.items()}
+            else:
+                body = {name.decode(): value.decode() for name, value in fields.items()}
         except UnicodeDecodeError as error:
             raise DataError(
                 f"The entry {id_} of stream {stream} is not UTF-8 ({error}). Set {VALUES}=bytes to read it."
             ) from error
-        value = Struct.of(self._schema, [stream, id_, body])
-        topic = self._topics[stream]
-        return SourceRecord(partition, offset, topic, value, self._schema, id_, STRING_SCHEMA, timestamp=entry.timestamp)
+        schema, topic = self._schema, self._topics[stream]
+        value = Struct.of(schema, [stream, id_, body])
+        return SourceRecord(partition, offset, topic, value, schema, id_, STRING_SCHEMA, timestamp=timestamp_of(id_))
 
-    def raw(self, stream: str, entry: Entry, fields: Fields, partition: Partition | None, offset: Offset | None) -> SourceRecord:
+    def raw(self, stream: str, id_: str, fields: Fields, partition: Partition | None, offset: Offset | None) -> SourceRecord:
         """Return a record of an entry that cannot be read: its fields as Redis sent them, in lines, for the dead letter queue."""
-        value = b"\n".join(b"%b=%b" % each for each in fields.items())
-        id_, topic = str(entry), self._topics[stream]
-        return SourceRecord(partition, offset, topic, value, OPTIONAL_BYTES_SCHEMA, id_, STRING_SCHEMA, timestamp=entry.timestamp)
+        value, topic = b"\n".join(b"%b=%b" % each for each in fields.items()), self._topics[stream]
+        return SourceRecord(
+            partition, offset, topic, value, OPTIONAL_BYTES_SCHEMA, id_, STRING_SCHEMA, timestamp=timestamp_of(id_)
+        )
