@@ -39,7 +39,10 @@ HELD = 300
 PARTITIONS = 2
 RECORDS = 2000  # for each kill of the sink
 LONGEST = 1.0  # seconds from the first new record to the kill
-KINDS = {"RedisStreamSource": RedisStreamSourceConnector, "RedisGroupSource": RedisGroupSourceConnector}
+KINDS: dict[str, type[SourceConnector]] = {
+    "RedisStreamSource": RedisStreamSourceConnector,
+    "RedisGroupSource": RedisGroupSourceConnector,
+}
 
 
 @pytest.fixture
@@ -119,9 +122,8 @@ def test_killed_many_times_each_entry_is_in_the_topic(
     worker = {**exactly_once_worker(kafka_bootstrap, unique), "offset.flush.interval.ms": "200"}
     if not once:
         worker["exactly.once.source.support"] = "disabled"
-    connector: type[SourceConnector] = KINDS[kind]
     config = task_config(
-        connector,
+        KINDS[kind],
         {
             "name": topic,
             "connector.class": kind,

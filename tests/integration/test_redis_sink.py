@@ -129,6 +129,9 @@ def test_hashes_and_lists(start: Start, client: Redis, key: str) -> None:
         ("XADD", record(1, {"a": [1]}), "no text, bytes or number"),
         ("RPUSH", record(1, {"a": 1}), "no text, bytes or number"),
         ("SET", record(1, "a", key={"a": 1}), "no text, bytes or number"),
+        ("SET", record(1, "\ud800", key="k"), "cannot be written"),
+        ("HSET", record(1, {"\ud800": 1}, key="k"), "cannot be written"),
+        ("RPUSH", record(1, Decimal("NaN")), "cannot be written"),
     ],
 )
 def test_records_that_cannot_be_written_are_reported(start: Start, command: str, bad: SinkRecord, why: str) -> None:
@@ -149,21 +152,43 @@ def test_a_key_of_another_type_refuses_its_records_only(start: Start, client: Re
     assert client.type(f"{key}0" + (":k" if command == "HSET" else "")) != "none"
 
 
-def test_ids_of_offsets_write_records_that_come_again_once(start: Start, client: Redis, key: str) -> None:
-    sink = start("XADD", key + "-${partition}", redis_stream_ids="offset", redis_stream_maxlen="1000")
+def test_ids_of_offsets_write_records_that_come_again_once(
+    start: Start, client: Redis, key: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    sink = start("XADD", key + "-${topic}-${partition}", redis_stream_ids="offset", redis_stream_maxlen="1000")
     first = [record(offset, {"n": offset}) for offset in range(5)]
     sink.put(*first)
-    start("XADD", key + "-${partition}", redis_stream_ids="offset").put(*first, record(7, {"n": 7}))
-    found: Any = client.xrange(f"{key}-0")
+    start("XADD", key + "-${topic}-${partition}", redis_stream_ids="offset").put(*first, record(7, {"n": 7}))
+    found: Any = client.xrange(f"{key}-t-0")
     assert [id_ for id_, _fields in found] == ["1-0", "2-0", "3-0", "4-0", "5-0", "8-0"]
-    client.xtrim(f"{key}-0", maxlen=1, approximate=False)
+    client.xtrim(f"{key}-t-0", maxlen=1, approximate=False)
     sink.put(*first)  # they were written, and are trimmed
+    assert sink.reasons == []
+    assert sink.task.metrics()["entries-passed-over"] == 5
+    assert caplog.text.count("it is taken for one that was written before") == 1
+
+
+def test_ids_of_offsets_are_those_of_the_records_that_were_read(start: Start, client: Redis, key: str) -> None:
+    sink = start("XADD", key + "-${topic}-${partition}", redis_stream_ids="offset")
+    made = [
+        each.new_record(topic="all")
+        for each in (record(0, {"n": "a"}), record(0, {"n": "b"}), record(0, {"n": "b"}, partition=1))
+    ]
+    twice = [made[0], made[0].new_record(value={"n": "a2"}), *made[2:]]
+    sink.put(*twice)
+    sink.put(*twice)
+    streams: Any = client.keys("*")
+    assert sorted(each for each in streams if key in each) == [f"{key}-t-0", f"{key}-t-1"]
+    found: list[Any] = [client.xrange(f"{key}-t-{partition}") for partition in range(2)]
+    assert [[id_ for id_, _fields in each] for each in found] == [["1-0", "1-1"], ["1-0"]]
     assert sink.reasons == []
 
 
 def test_a_topic_that_is_created_again_is_not_taken_for_its_old_records(start: Start, key: str) -> None:
-    start("XADD", key + "-${partition}", redis_stream_ids="offset").put(*(record(offset, {"old": offset}) for offset in range(5)))
-    sink = start("XADD", key + "-${partition}", redis_stream_ids="offset")
+    start("XADD", key + "-${topic}-${partition}", redis_stream_ids="offset").put(
+        *(record(offset, {"old": offset}) for offset in range(5))
+    )
+    sink = start("XADD", key + "-${topic}-${partition}", redis_stream_ids="offset")
     sink.put(record(0, {"new": 0}))
     (reason,) = sink.reasons
     assert "Was the topic created again" in reason
@@ -173,8 +198,13 @@ def test_a_topic_that_is_created_again_is_not_taken_for_its_old_records(start: S
     ("config", "key"),
     [
         ({"redis.stream.ids": "offset"}, "redis.key"),
+        ({"redis.stream.ids": "offset", "redis.key": "a-${partition}"}, "redis.key"),
+        ({"redis.uri": "rediss://r", "redis.key.file": "/key.pem"}, "redis.key.cert"),
+        ({"redis.uri": "REDIS://redis"}, "redis.uri"),
+        ({"redis.uri": "redis://redis/²"}, "redis.uri"),
+        ({"redis.uri": "redis://redis:0"}, "redis.uri"),
         ({"redis.command": "SET", "redis.stream.maxlen": "5"}, "redis.stream.maxlen"),
-        ({"redis.command": "SET", "redis.key": "${partition}", "redis.stream.ids": "offset"}, "redis.stream.ids"),
+        ({"redis.command": "SET", "redis.key": "${topic}${partition}", "redis.stream.ids": "offset"}, "redis.stream.ids"),
         ({"redis.uri": "http://redis"}, "redis.uri"),
         ({"redis.uri": "redis://user:hush@redis"}, "redis.uri"),
         ({"redis.uri": "redis://redis/zero"}, "redis.uri"),
@@ -195,7 +225,7 @@ def test_a_server_that_is_full_is_waited_for_and_keeps_the_order(start: Start, c
     fields = command in ("XADD", "HSET")
     records = [record(offset, {"n": offset} if fields else str(offset), key="k") for offset in range(200)]
     client.config_set("maxmemory", 1)
-    with pytest.raises(RetriableError, match=r"is full|used memory"):
+    with pytest.raises(RetriableError, match=r"used memory|OOM"):
         sink.task.put(records)
     assert not client.exists(key, f"{key}:k")
     client.config_set("maxmemory", 0)
@@ -210,6 +240,18 @@ def test_a_server_that_is_full_is_waited_for_and_keeps_the_order(start: Start, c
     assert sink.task.metrics()["sink-throttled-ms"] > 0
 
 
+@pytest.mark.parametrize("command", ["XADD", "SET", "RPUSH", "HSET"])
+def test_a_primary_without_its_replicas_is_waited_for_and_told_without_data(start: Start, client: Redis, command: str) -> None:
+    sink = start(command)
+    client.config_set("min-replicas-to-write", 1)
+    try:
+        with pytest.raises(RetriableError, match="NOREPLICAS") as error:
+            sink.task.put([record(0, {"card": "4111"} if command in ("XADD", "HSET") else "4111", key="k")])
+    finally:
+        client.config_set("min-replicas-to-write", 0)
+    assert "4111" not in str(error.value)
+
+
 @pytest.mark.parametrize("command", ["XADD", "RPUSH"])
 def test_a_server_that_becomes_full_in_the_middle_has_all_or_nothing_of_a_pipeline(
     start: Start, client: Redis, key: str, command: str
@@ -217,7 +259,7 @@ def test_a_server_that_becomes_full_in_the_middle_has_all_or_nothing_of_a_pipeli
     sink, text = start(command), "x" * 20_000
     about: Any = client.info("memory")
     client.config_set("maxmemory", about["used_memory"] + 400_000)
-    with pytest.raises(RetriableError, match="full"):
+    with pytest.raises(RetriableError, match=r"used memory|OOM"):
         sink.task.put([record(offset, {"n": text} if command == "XADD" else text) for offset in range(100)])
     assert not client.exists(key)
 

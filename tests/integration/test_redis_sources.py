@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import signal
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from typing import Any
@@ -12,7 +13,8 @@ import pytest
 from redis import Redis
 
 from sluiceway.api import ExactlyOnceSupport, OffsetTarget, OffsetTargetKind, SourceConnector, SourceRecord
-from sluiceway.connectors.redis import RedisGroupSourceConnector, RedisStreamSourceConnector
+from sluiceway.connectors.redis import RedisGroupSourceConnector, RedisStreamSourceConnector, stream_source
+from sluiceway.connectors.redis.streams import Entry
 from sluiceway.errors import BadRequestError, ConnectError
 from sluiceway.runtime.memory import MemoryOffsets, MemorySourceContext
 from sluiceway.runtime.task import TaskCommand
@@ -214,12 +216,14 @@ def test_a_redis_that_has_lost_data_fails_the_task_with_what_to_do(server: Redis
 
 
 def test_entries_that_were_trimmed_or_deleted_unread_are_counted(
-    server: RedisServer, client: Redis, stream: str, caplog: pytest.LogCaptureFixture
+    server: RedisServer, client: Redis, stream: str, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     about: Any = client.info("server")
     if int(str(about["redis_version"]).split(".")[0]) < 7:
         pytest.skip("Redis counts what a stream was given from version 7 on")
     offsets, config = MemoryOffsets(), config_of(RedisStreamSourceConnector, server, stream)
+
+    monkeypatch.setattr(stream_source, "CHECK_SECONDS", 0.0)
 
     def missed(task: Any) -> int:
         while task.poll():
@@ -248,10 +252,14 @@ def test_entries_that_were_trimmed_or_deleted_unread_are_counted(
     client.xtrim(stream, maxlen=0)
     with running(RedisStreamSourceConnector, config, offsets) as task:
         assert missed(task) == 0, "what was trimmed had been read"
+        add(client, stream, 15, 19)
+        client.xtrim(stream, maxlen=0)
+        eventually(lambda: missed(task) == 4 or task.poll(), what="the newest to be missed, or read before they were trimmed")
+        before = missed(task)
         client.delete(stream)
         add(client, stream, 0, 2)
         assert numbers(read(task, 2)) == [0, 1]
-        assert missed(task) == 0, "another stream with the same name"
+        assert missed(task) == before, "another stream with the same name"
     assert caplog.text.count("3 entries were trimmed or deleted before they were read") == 1
 
 
@@ -263,7 +271,13 @@ def test_offsets_are_checked_and_found_by_time(server: RedisServer, client: Redi
     assert connector.alter_offsets(
         config, [(partition, {"id": "5-1"}), (partition, {"id": "5-1", "entries": 3}), (partition, None)]
     )
-    for bad in ({"id": "x"}, {"id": "1-99999999999999999999999"}, {"offset": 5}):
+    odd: list[dict[str, Any]] = [
+        {"id": "1-0", "entries": "x"},
+        {"id": "1-0", "entries": None},
+        {"id": "1-0", "entries": -1},
+        {"id": "1-0", "n": 1},
+    ]
+    for bad in ({"id": "x"}, {"id": "1-99999999999999999999999"}, {"offset": 5}, *odd):
         with pytest.raises(ConnectError):
             connector.alter_offsets(config, [(partition, bad)])
 
@@ -414,3 +428,139 @@ class TestGroupContract(_Contract):
 
     def identity(self, record: SourceRecord) -> object:
         return record.key
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_entry_with_a_field_twice_is_a_bad_record(
+    kind: type[SourceConnector], server: RedisServer, client: Redis, stream: str
+) -> None:
+    client.execute_command("XADD", stream, "*", "tag", "a", "tag", "b")  # type: ignore[no-untyped-call]
+    client.xadd(stream, {"n": 1})
+    with running(kind, config_of(kind, server, stream, errors_tolerance="all")) as task:
+        assert numbers(read(task, 1)) == [1]
+        ((bad, error),) = task.context.reported
+    assert (bad.value, "a field twice" in str(error)) == (b"tag=a\ntag=b", True)
+
+
+def test_the_end_of_a_quiet_stream_is_kept_beside_a_busy_one(server: RedisServer, client: Redis, stream: str) -> None:
+    quiet, config = f"{stream}-quiet", config_of(RedisStreamSourceConnector, server, stream, redis_stream_offset="$")
+    config["redis.stream.name"] = f"{stream},{quiet}"
+    add(client, quiet, 0, 3)
+    offsets = MemoryOffsets()
+    with running(RedisStreamSourceConnector, config, offsets) as task:
+        for number in range(5):
+            add(client, stream, number, number + 1)
+            records = task.poll() or ()
+            offsets.store_all(records)
+            for partition, offset in () if records else task.idle_offsets():
+                offsets.store(partition, offset)
+    add(client, quiet, 3, 4)
+    with running(RedisStreamSourceConnector, config, offsets) as task:
+        found = [each for each in read(task, 1) if each.value["stream"] == quiet] or read(task, 1)
+    assert [each.value["body"]["n"] for each in found if each.value["stream"] == quiet] == ["3"]
+
+
+def test_bad_entries_at_the_end_are_reported_once(kafka: Kafka, server: RedisServer, client: Redis, stream: str) -> None:
+    add(client, stream, 0, 1)
+    client.xadd(stream, {"n": b"\xff"})
+    offsets, config = Offsets(), config_of(RedisStreamSourceConnector, server, stream, errors_tolerance="all")
+    for _ in range(2):
+        with RunningTask(config, kafka.worker(), offsets=offsets, bounded=True) as task:
+            task.join()
+    ((_partition, offset),) = offsets.all(stream)
+    last: Any = client.xrevrange(stream, count=1)
+    assert offset["id"] == str(Entry.parse(last[0][0].decode()))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_run_ends_although_somebody_goes_on_writing(
+    kind: type[SourceConnector], into: Kafka, server: RedisServer, stream: str
+) -> None:
+    stopping = threading.Event()
+
+    def write() -> None:
+        with closing(Redis.from_url(server.url)) as client:
+            while not stopping.wait(0.01):
+                client.xadd(stream, {"n": 1})
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    try:
+        with RunningTask(config_of(kind, server, stream), into.worker(), bounded=True) as task:
+            assert not task.join().failed
+    finally:
+        stopping.set()
+        writer.join()
+
+
+def test_a_bad_entry_does_not_keep_a_run_from_its_end(into: Kafka, server: RedisServer, client: Redis, stream: str) -> None:
+    client.xadd(stream, {"n": b"\xff"})
+    add(client, stream, 0, 3)
+    config = config_of(RedisGroupSourceConnector, server, stream, errors_tolerance="all", redis_stream_held="2")
+    with RunningTask(config, into.worker(offset_flush_interval_ms="3600000"), bounded=True) as task:
+        assert task.join().records == 3
+    assert pending(client, stream) == 0
+
+
+def test_a_task_that_fails_acknowledges_what_kafka_has(into: Kafka, server: RedisServer, client: Redis, stream: str) -> None:
+    add(client, stream, 0, 30)
+    client.xadd(stream, {"n": b"\xff"})
+    with RunningTask(config_of(RedisGroupSourceConnector, server, stream, batch_size="10"), into.worker()) as task:
+        assert task.join().failed
+    assert pending(client, stream) - 1 == 30 - into.end(stream)
+
+
+@pytest.mark.parametrize("begin", ["0-0", "$"])
+def test_a_group_that_is_destroyed_is_created_behind_what_was_read(
+    server: RedisServer, client: Redis, stream: str, begin: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    config = config_of(RedisGroupSourceConnector, server, stream, redis_stream_offset=begin)
+    with running(RedisGroupSourceConnector, config) as task:
+        eventually(lambda: client.exists(stream))
+        eventually(lambda: not task.poll())
+        add(client, stream, 0, 2)
+        assert numbers(read(task, 2)) == [0, 1]
+        with client.pipeline() as pipeline:
+            pipeline.xgroup_destroy(stream, "kafka-consumer-group")
+            pipeline.xadd(stream, {"n": 2})
+            pipeline.xadd(stream, {"n": 3})
+            pipeline.execute()
+        assert numbers(read(task, 2)) == [2, 3]
+    assert "was deleted while it was read" in caplog.text
+
+
+def test_what_was_claimed_is_not_lost_with_an_error_in_another_stream(server: RedisServer, client: Redis, stream: str) -> None:
+    other = f"{stream}-other"
+    config = config_of(RedisGroupSourceConnector, server, stream, redis_stream_min_idle_ms="1000")
+    config["redis.stream.name"] = f"{stream},{other}"
+    with running(RedisGroupSourceConnector, config) as task:
+        eventually(lambda: client.exists(other))
+        task.paused()
+        eventually(lambda: not task.poll())
+        add(client, stream, 0, 1)
+        client.xreadgroup("kafka-consumer-group", "gone", {stream: ">"})
+        client.xgroup_destroy(other, "kafka-consumer-group")
+        add(client, other, 1, 2)
+        task.resumed()
+        assert sorted(numbers(read(task, 2))) == [0, 1]
+        eventually(lambda: pending(client, stream) == 0)
+
+
+def test_an_idle_group_keeps_its_connection_with_the_shortest_timeout(server: RedisServer, client: Redis, stream: str) -> None:
+    with running(RedisGroupSourceConnector, config_of(RedisGroupSourceConnector, server, stream, redis_timeout="1")) as task:
+        eventually(lambda: client.exists(stream))
+        for _ in range(3):
+            assert not task.poll()
+        add(client, stream, 0, 1)
+        assert numbers(read(task, 1)) == [0]
+        assert task.metrics()["connections-lost"] == 0
+
+
+def test_a_task_holds_no_more_entries_than_allowed_of_many_streams(server: RedisServer, client: Redis, stream: str) -> None:
+    names = [f"{stream}-{number}" for number in range(10)]
+    for name in names:
+        add(client, name, 0, 3)
+    config = config_of(RedisGroupSourceConnector, server, stream, redis_stream_held="4")
+    with running(RedisGroupSourceConnector, {**config, "redis.stream.name": ",".join(names)}) as task:
+        eventually(lambda: task.metrics()["messages-held"] == 4)
+        assert len(read(task, 30)) == 30

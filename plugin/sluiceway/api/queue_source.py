@@ -94,7 +94,7 @@ class QueueSourceTask(SourceTask, Generic[Handle]):
 
     def start(self, config: Mapping[str, str]) -> None:
         """Begin to receive. Subclasses that override this call it at the end."""
-        self._owners: dict[int, _Held[Handle]] = {}
+        self._owners: dict[int, list[_Held[Handle]]] = {}
         self._reported: list[_Held[Handle]] = []
         self._receiver = _Receiver(self, self.context)
         self._receiver.start()
@@ -140,14 +140,16 @@ class QueueSourceTask(SourceTask, Generic[Handle]):
             if held.bad:
                 self._reported.append(held)
             for record in held.records:
-                self._owners[id(record)] = held  # the record lives as long as it is held
+                self._owners.setdefault(id(record), []).append(held)  # the record lives as long as it is held
                 records.append(record)
         return records or None
 
     def commit_record(self, record: SourceRecord, partition: int, offset: int) -> None:
-        held = self._owners.pop(id(record), None)
-        if held is not None:
-            self._started().done(held)
+        owners = self._owners.get(id(record))
+        if owners:
+            self._started().done(owners.pop())
+            if not owners:
+                del self._owners[id(record)]
 
     def commit(self) -> None:
         """Acknowledge messages with bad records, which the dead letter queue has now."""
@@ -156,8 +158,20 @@ class QueueSourceTask(SourceTask, Generic[Handle]):
             self._started().done(held)
 
     @property
+    def commit_is_awaited(self) -> bool:
+        """True while messages with bad records are held, which the next commit has."""
+        return bool(self._reported)
+
+    def reached_end(self) -> bool:
+        """Return whether all has been received that the system had at the first ``connect``, so that a bounded run may end.
+
+        Without an override, it ends when a ``receive`` had no message.
+        """
+        return False
+
+    @property
     def ended(self) -> bool | None:
-        """True once the system has had no message for a whole ``receive``, and all that it gave is acknowledged."""
+        """True once the system has had no message for a whole ``receive``, or the end is reached, and all is acknowledged."""
         return self._started().ended
 
     def paused(self) -> None:
@@ -209,9 +223,10 @@ class _Receiver(Generic[Handle]):
         self._ready: deque[_Held[Handle]] = deque()  # received, not polled
         self._sent: dict[_Held[Handle], None] = {}  # polled, in order, with those that wait for an older one
         self._done: list[_Held[Handle]] = []  # to acknowledge
-        self._dry = False
+        self._dry = self._bounded = False
         self._wake = threading.Event()
-        self._stopping = self._pausing = False
+        self._stop = threading.Event()
+        self._pausing = False
         self._connected = False
         self._connection = 0
         self._failure: Exception | None = None
@@ -231,6 +246,7 @@ class _Receiver(Generic[Handle]):
 
     @property
     def ended(self) -> bool:
+        self._bounded = True  # only a bounded run asks
         with self._lock:
             return self._dry and not self._ready and not self._sent and not self._done
 
@@ -265,7 +281,7 @@ class _Receiver(Generic[Handle]):
 
     def stop(self) -> None:
         """Acknowledge what Kafka has, give the rest back, and disconnect."""
-        self._stopping = True
+        self._stop.set()
         self._wake.set()
         if self._thread.ident is not None:
             self._thread.join(_END_SECONDS)
@@ -294,7 +310,7 @@ class _Receiver(Generic[Handle]):
     def _run(self) -> None:
         pauses = Backoff(_FIRST_PAUSE, self._limits.longest_pause)
         try:
-            while not self._stopping:
+            while not self._stop.is_set():
                 try:
                     self._step()
                 except _MISSING:
@@ -305,15 +321,17 @@ class _Receiver(Generic[Handle]):
                     pause = pauses.next()
                     log.warning("The connection is lost; connecting again in %.1f s: %s", pause, error)
                     self._context.waiting(error, pause)
-                    self.wait(pause)
+                    self._stop.wait(pause)
                 else:
                     self._outage.ended()
                     if pauses.failures:
                         pauses.reset()
                         self._context.waiting()
             self._finish()
-        except Exception as error:  # noqa: BLE001 (the thread's outermost boundary: poll() raises it)
-            self._failure = error
+        except Exception as error:
+            self._failure = error  # poll() raises it
+            if self._stop.is_set():
+                log.exception("The end of the work with the system failed: what it was not told is handed out again")
         finally:
             self._disconnect()
             self._context.wake()
@@ -327,10 +345,12 @@ class _Receiver(Generic[Handle]):
         self._extend()
         if self._pausing:
             self._return_ready()
-            self._task.idle(_POLL_SECONDS)
+            self._task.idle(min(_POLL_SECONDS, self._limits.extend or _POLL_SECONDS))
             return
         held = len(self._ready) + len(self._sent) + len(self._done)
-        if held >= self._limits.held:
+        if self._bounded and self._task.reached_end():
+            self._dry = True
+        if held >= self._limits.held or (self._bounded and self._dry):
             self._task.idle(_SHORT_SECONDS)
             return
         seconds = min(_SHORT_SECONDS, self._limits.wait) if held else self._limits.wait
@@ -366,11 +386,13 @@ class _Receiver(Generic[Handle]):
         if not self._gives_back:
             return
         with self._lock:
-            handles = [held.handle for held in self._ready if self._is_known(held)]
-            self._ready.clear()
-            self._counts["messages-given-back"] += len(handles)
+            given = dict.fromkeys(self._ready)
+        handles = [held.handle for held in given if self._is_known(held)]
         if handles:
             self._task.give_back(handles)
+        with self._lock:
+            self._ready = deque(held for held in self._ready if held not in given)
+            self._counts["messages-given-back"] += len(handles)
 
     def _finish(self) -> None:
         """Tell the system what Kafka has, and what it has not."""

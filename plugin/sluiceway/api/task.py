@@ -211,9 +211,10 @@ class SourceTask(Task):
 
     @property
     def commit_is_awaited(self) -> bool:
-        """Whether the source waits until what ``idle_offsets`` returned last is stored, as a database does that shuts down.
+        """Whether the source waits for the next commit, as a database does that shuts down for what ``idle_offsets`` returned.
 
-        Then it is stored at once instead of after ``offset.flush.interval.ms``, unless the task defines its transactions itself.
+        Asked after a ``poll`` that returned no records. Then a commit is made at once instead of after
+        ``offset.flush.interval.ms``, unless the task defines its transactions itself.
         """
         return False
 

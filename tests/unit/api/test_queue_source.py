@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
@@ -10,11 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sluiceway.api import QueueLimits, SourceRecord
+from sluiceway.api import Message, QueueLimits, SourceRecord
 from sluiceway.errors import ConnectError
 from sluiceway.runtime.memory import MemorySourceContext
 from support.eventually import eventually
-from support.queue_server import GenerousSource, QueueServer, Source
+from support.queue_server import GenerousSource, QueueServer, Source, record
 
 
 @contextmanager
@@ -155,6 +156,44 @@ def test_a_task_that_stops_acknowledges_what_kafka_has_and_gives_back_the_rest()
         assert not server.connected
 
 
+def test_what_could_not_be_given_back_is_still_held(monkeypatch: pytest.MonkeyPatch) -> None:
+    server = QueueServer("a1", "b1")
+    with running(GenerousSource(server)) as task:
+        eventually(lambda: task.metrics()["messages-held"] == 2)
+        task.handles_outlive_connections = True
+        monkeypatch.setattr(server, "disconnect", lambda: setattr(server, "connected", False))
+        server.broken = True
+        task.paused()
+        eventually(lambda: len(server.returned) == 2 or task.metrics()["connections-lost"])
+        task.resumed()
+        assert len(polled(task, 2)) == 2
+
+
+def test_acknowledgements_while_the_system_is_away_do_not_hurry_the_next_attempt() -> None:
+    server = QueueServer(*(f"{number}-1" for number in range(50)))
+    with running(Source(server, QueueLimits(wait=0.01, longest_pause=3600))) as task:
+        records = polled(task, 50)
+        server.away = True
+        eventually(lambda: task.metrics()["connections-lost"] >= 3)  # the next pause is 0.8 s
+        lost = task.metrics()["connections-lost"]
+        for record in records:
+            confirm(task, record)
+            threading.Event().wait(0.001)
+        assert task.metrics()["connections-lost"] <= lost + 1
+
+
+def test_a_record_twice_in_a_message_is_acknowledged_once_kafka_has_it_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    server, same = QueueServer("a1"), record("a1", 0)
+    receive = server.receive
+    monkeypatch.setattr(Source, "receive", lambda _self, most, _seconds: [Message(tag, [same, same]) for tag, _ in receive(most)])
+    with running(Source(server)) as task:
+        polled(task, 2)
+        confirm(task, same)
+        assert task.metrics()["messages-held"] == 1
+        confirm(task, same)
+        eventually(lambda: server.acknowledged == ["a1"])
+
+
 def test_deadlines_of_all_that_is_held_are_extended() -> None:
     server = QueueServer("a1", "b1")
     with running(Source(server, QueueLimits(messages=1, wait=0.01, extend=0.01))) as task:
@@ -247,7 +286,7 @@ def test_whatever_happens_nothing_is_acknowledged_too_early_or_left_behind(
 
     put_some()
     made = (GenerousSource if generous else Source)(server, QueueLimits(*limits, wait=0.001, longest_pause=0.002))
-    made.acknowledges_in_order = ordered  # type: ignore[misc]
+    made.acknowledges_in_order = ordered
     with running(made) as task:
         for action in actions:
             if action == "poll":

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import functools
 import logging
+import re
+import ssl
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
@@ -27,9 +29,10 @@ TIMEOUT = "redis.timeout"
 CONNECTION = "Connection"
 _INSECURE, _CA = "redis.insecure", "redis.cacert"
 _KEY_FILE, _KEY_CERTIFICATE, _KEY_PASSWORD = "redis.key.file", "redis.key.cert", "redis.key.password"
+_PIPELINED = re.compile(r"^Command # \d+ \(.*\) of pipeline caused error: ", re.DOTALL)
+_LONGEST_BLOCK = 1.0  # seconds
 _GONE = ("NOGROUP ", "UNBLOCKED ")  # of a stream or a group that was deleted: a new connection creates it again
 _SCHEMES = ("redis", "rediss", "unix")
-_MOST_DATABASE = 2**16
 
 text = functools.partial(ConfigKey, type=Type.STRING, importance=Importance.MEDIUM)
 secret = functools.partial(ConfigKey, type=Type.PASSWORD, default=None, importance=Importance.MEDIUM)
@@ -59,7 +62,7 @@ def _check_uri(name: str, value: ConfigValue) -> None:
     try:
         parts = urlsplit(uri)
         database = parts.path.strip("/")
-        known = parts.scheme in _SCHEMES and (parts.port or True)
+        known = uri.startswith(tuple(f"{scheme}://" for scheme in _SCHEMES)) and parts.port != 0
     except ValueError:
         known = False
     if not known:
@@ -68,7 +71,7 @@ def _check_uri(name: str, value: ConfigValue) -> None:
         raise ConfigError(name, None, f"must not have a login: set {USER} and {PASSWORD}")
     if parts.query or parts.fragment:
         raise ConfigError(name, told, "must be the URI of a server and a database, without ? and #")
-    if parts.scheme != "unix" and (not parts.hostname or not (database.isdigit() or not database)):
+    if parts.scheme != "unix" and (not parts.hostname or not re.fullmatch("[0-9]*", database)):
         raise ConfigError(name, told, "needs a host, and after it only the number of a database: redis://redis:6379/0")
 
 
@@ -131,10 +134,11 @@ def shown(value: ConfigValue) -> str | None:
     return value.value if isinstance(value, Password) else str(value)
 
 
-def opened(server: Server, name: str) -> Redis:
-    """Return a client, which connects with its first command. ``name`` is shown by CLIENT LIST. Closed by the caller.
+def opened(server: Server) -> Redis:
+    """Return a client, which connects with its first command. Closed by the caller.
 
-    A command waits for its answer ``server.timeout`` longer than Redis may block it. Raises MissingToolError without the package.
+    A command may block for a second. Entries of streams are as Redis sends them: lists of names and values, in which names may
+    repeat. Raises MissingToolError without the package, and ConfigError for certificates that cannot be read.
     """
     try:
         from redis import Redis
@@ -145,17 +149,35 @@ def opened(server: Server, name: str) -> Redis:
             f"Redis needs a Python package that is not installed ({error}). Run: {install_command('redis')} in the Python "
             "environment of the tasks."
         ) from error
-    return Redis.from_url(  # type: ignore[no-any-return, unused-ignore]
+    _check_files(server)
+    client = Redis.from_url(
         server.uri,
         username=server.user,
         password=server.password,
-        socket_timeout=server.timeout,
+        socket_timeout=server.timeout + _LONGEST_BLOCK,
         socket_connect_timeout=server.timeout,
         retry=Retry(NoBackoff(), 0),  # the tasks do it, and say so
-        client_name="".join(each if "!" <= each <= "~" else "_" for each in f"sluiceway-{name}"),
         protocol=2,
         **server.tls,
     )
+    for command in ("XREAD", "XREADGROUP", "XAUTOCLAIM"):
+        client.set_response_callback(command, lambda answer, **_options: answer)
+    return client
+
+
+def _check_files(server: Server) -> None:
+    for key, files in ((_CA, ("ssl_ca_certs",)), (_KEY_CERTIFICATE, ("ssl_certfile", "ssl_keyfile"))):
+        paths = [server.tls.get(name) for name in files]
+        if not paths[0]:
+            continue
+        context = ssl.create_default_context()
+        try:
+            if key == _CA:
+                context.load_verify_locations(paths[0])
+            else:
+                context.load_cert_chain(str(paths[0]), paths[1], server.tls.get("ssl_password") or "")
+        except (OSError, ValueError) as error:  # an error of SSL is one of the system's, too
+            raise ConfigError(key, paths[0], f"cannot be read: {error}") from error
 
 
 @contextmanager
@@ -166,36 +188,51 @@ def redis_errors(server: Server) -> Iterator[None]:
     later = (errors.ConnectionError, errors.TimeoutError, errors.ReadOnlyError, errors.BusyLoadingError, OSError)
     try:
         yield
-    except (errors.AuthenticationError, errors.AuthorizationError, errors.NoPermissionError) as error:
-        raise ConnectError(f"Redis at {server.uri} refused the login: {error}. Check {USER} and {PASSWORD}.") from error
     except UnreachableError:
         raise
+    except errors.NoPermissionError as error:
+        raise ConnectError(f"Redis at {server.uri} does not allow the user a command: {reason_of(error)}") from None
+    except (errors.AuthenticationError, errors.AuthorizationError) as error:
+        raise ConnectError(f"Redis at {server.uri} refused the login: {error}. Check {USER} and {PASSWORD}.") from error
     except later as error:
-        raise UnreachableError(f"Redis at {server.uri}: {error}") from error
+        raise UnreachableError(f"Redis at {server.uri}: {reason_of(error)}") from None
     except errors.RedisError as error:
-        text_ = str(error)
-        if text_.startswith(("NOAUTH", "WRONGPASS")):
-            raise ConnectError(f"Redis at {server.uri} refused the login: {error}. Check {USER} and {PASSWORD}.") from error
-        if is_busy(error) or text_.startswith(_GONE):
-            raise UnreachableError(f"Redis at {server.uri}: {error}") from error
-        raise ConnectError(f"Redis at {server.uri}: {error}") from error
+        reason = reason_of(error)
+        if reason.startswith(("NOAUTH", "WRONGPASS")):
+            raise ConnectError(f"Redis at {server.uri} refused the login: {reason}. Check {USER} and {PASSWORD}.") from None
+        if is_busy(error) or reason.startswith(_GONE):
+            raise UnreachableError(f"Redis at {server.uri}: {reason}") from None
+        raise ConnectError(f"Redis at {server.uri}: {reason}") from None
+
+
+def reason_of(error: Exception) -> str:
+    """Return what an error says, without the command of a pipeline, which has a record's data."""
+    return _PIPELINED.sub("", str(error))
 
 
 def is_busy(error: Exception) -> bool:
     """Return whether an answer says that Redis takes a command later: its memory is full, or it is no primary now."""
     from redis import exceptions as errors
 
-    told = str(error).removeprefix("Command # ")
     kinds = (errors.OutOfMemoryError, errors.ReadOnlyError, errors.BusyLoadingError, errors.TryAgainError, errors.MasterDownError)
     words = ("OOM ", "LOADING ", "READONLY ", "BUSY ", "MASTERDOWN ", "NOREPLICAS ", "MISCONF ", "TRYAGAIN ", "CLUSTERDOWN ")
-    return isinstance(error, kinds) or told.startswith(words)
+    return isinstance(error, kinds) or reason_of(error).startswith(words)
 
 
 class RedisConnector(Connector):
     """Base of the Redis connectors."""
 
+    _config: dict[str, str]
+
+    def start(self, config: Mapping[str, str]) -> None:
+        """Keep the config. Raises ConfigError."""
+        values = self.config_def().parse(config)
+        for name, message in {**_key_conflicts(values), **self.conflicts(values, config)}.items():
+            raise ConfigError(name, None, message)
+        self._config = dict(config)
+
     @classmethod
-    def conflicts(cls, values: Mapping[str, ConfigValue]) -> Mapping[str, str]:
+    def conflicts(cls, values: Mapping[str, ConfigValue], config: Mapping[str, str]) -> Mapping[str, str]:
         """Return the errors of keys that conflict, by the key to change. No I/O."""
         return {}
 
@@ -211,13 +248,18 @@ class RedisConnector(Connector):
             return found
         server = server_of({name: each.value for name, each in found.items()})
         try:
-            with closing(opened(server, "validate")) as client, redis_errors(server):
+            with closing(opened(server)) as client, redis_errors(server):
                 client.ping()
                 cls.try_server(client, found)
         except UnreachableError as error:
             log.warning("%s", error)
+        except ConfigError as error:
+            found[_CA if _CA in str(error) else _KEY_CERTIFICATE].errors.append(str(error))
         except ConnectError as error:
-            found[PASSWORD if "login" in str(error) else URI].errors.append(str(error))
+            if "does not allow the user" in str(error):  # who may use keys need not have the right to PING
+                log.warning("%s", error)
+            else:
+                found[PASSWORD if "login" in str(error) else URI].errors.append(str(error))
         return found
 
     @classmethod
@@ -225,6 +267,12 @@ class RedisConnector(Connector):
         found = cls.config_def().validate(config)
         if not any(each.errors for each in found.values()):
             values = {name: each.value for name, each in found.items()}
-            for name, message in cls.conflicts(values).items():
+            for name, message in {**_key_conflicts(values), **cls.conflicts(values, config)}.items():
                 found[name].errors.append(str(ConfigError(name, None, message)))
         return found
+
+
+def _key_conflicts(values: Mapping[str, ConfigValue]) -> dict[str, str]:
+    if values[_KEY_FILE] and not values[_KEY_CERTIFICATE]:
+        return {_KEY_CERTIFICATE: f"is needed with {_KEY_FILE}"}
+    return {}

@@ -10,18 +10,21 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sluiceway.api import ExactlyOnceSupport, Message, QueueLimits, QueueSourceTask, SourceConnector
-from sluiceway.config.definition import ConfigDef, ConfigKey, Importance, Type
+from sluiceway.config.definition import ConfigDef, ConfigKey, ConfigValue, Importance, Type
 from sluiceway.config.validators import NonEmptyString
 from sluiceway.connectors.redis.connection import RedisConnector, UnreachableError, opened, redis_errors, text, whole
-from sluiceway.connectors.redis.stream_source import stream_info
+from sluiceway.connectors.redis.stream_source import last_entry, stream_info
 from sluiceway.connectors.redis.streams import (
+    BEGINNING,
     OFFSET,
     STREAM_GROUP,
     STREAMS,
+    Entry,
     Records,
     StreamOptions,
     stream_keys,
     stream_options,
+    topic_problems,
 )
 from sluiceway.errors import ConnectError, DataError
 
@@ -38,7 +41,7 @@ GROUP, CONSUMER, IDLE, HELD = (
 )
 TASK_PLACEHOLDER = "${task}"
 _TASK = "redis.stream.task"
-_NEW, _FIRST = ">", "0-0"
+_NEW, _FIRST = ">", BEGINNING
 
 CONFIG = ConfigDef(
     [
@@ -117,11 +120,13 @@ class RedisGroupSourceTask(QueueSourceTask[Pending]):
 
     def start(self, config: Mapping[str, str]) -> None:
         self._options = options = options_of(config)
-        self._name = config.get("name", "")
         self._records = Records(options.streams)
         self._held: set[Pending] = set()
+        self._newest: dict[str, Entry] = {}  # of the new entries that were delivered
+        self._ends: dict[str, Entry] = {}  # of the streams at first, for bounded runs
+        self._to_claim: dict[str, str] = {}  # streams with the place where the search goes on
         self._claim_at = time.monotonic()
-        self._gone = self._claimed = 0
+        self._turn = self._gone = self._claimed = 0
         self.limits = QueueLimits(
             held=options.held,
             messages=options.streams.most * len(options.streams.streams),
@@ -130,19 +135,37 @@ class RedisGroupSourceTask(QueueSourceTask[Pending]):
         super().start(config)
 
     def connect(self) -> None:
-        from redis.exceptions import ResponseError
-
         options = self._options
         self._read_old_again()
         with redis_errors(options.streams.server):
-            self._client = client = opened(options.streams.server, self._name)
+            self._client = client = opened(options.streams.server)
             for stream in options.streams.streams:
-                try:
-                    client.xgroup_create(stream, options.group, id=options.streams.begin, mkstream=True)
-                    log.info("Created the group %s of stream %s", options.group, stream)
-                except ResponseError as error:
-                    if not str(error).startswith("BUSYGROUP"):
-                        raise
+                self._join(client, stream)
+
+    def _join(self, client: Redis, stream: str) -> None:
+        """Create the group unless there is one: where the config says, or behind what the task has taken if it was deleted."""
+        from redis.exceptions import ResponseError
+
+        options, about = self._options, stream_info(client, stream)
+        newest = self._newest.get(stream)
+        begin = options.streams.begin
+        if newest is not None:
+            begin = BEGINNING if about is None or last_entry(about) < newest else str(newest)
+        try:
+            client.xgroup_create(stream, options.group, id=begin, mkstream=True)
+        except ResponseError as error:
+            if not str(error).startswith("BUSYGROUP"):
+                raise
+        else:
+            level = logging.INFO if newest is None else logging.WARNING
+            what = "" if newest is None else ": the group or the stream was deleted while it was read"
+            log.log(level, "Created the group %s of stream %s behind %s%s", options.group, stream, begin, what)
+        self._ends.setdefault(stream, last_entry(about) if about else Entry((0, 0)))
+
+    def reached_end(self) -> bool:
+        """Return whether the streams are read up to the ends that they had at first."""
+        read = all(self._newest.get(name, Entry((0, 0))) >= end for name, end in self._ends.items())
+        return bool(self._ends) and read and not self._old and not self._to_claim
 
     def disconnect(self) -> None:
         client, self._client = self._client, None
@@ -151,15 +174,28 @@ class RedisGroupSourceTask(QueueSourceTask[Pending]):
 
     def receive(self, most: int, seconds: float) -> Sequence[Message[Pending]]:
         client, options = self._opened(), self._options
-        streams = options.streams.streams
+        streams = self._next_streams(most)
         share = max(1, min(most // len(streams), options.streams.most))
         with redis_errors(options.streams.server):
             if old := self._receive_old(client, share):
                 return old
-            if time.monotonic() >= self._claim_at and (claimed := self._claim(client, share)):
+            if claimed := self._claim(client, share):
                 return claimed
             found = self._group_read(client, dict.fromkeys(streams, _NEW), share, max(1, int(seconds * 1000)))
-        return [message for name, entries in found for message in self._messages(name.decode(), entries)]
+        messages: list[Message[Pending]] = []
+        for name, entries in found:
+            stream = name.decode()
+            messages += self._messages(stream, entries)
+            self._newest[stream] = Entry.parse(entries[-1][0].decode())
+        return messages
+
+    def _next_streams(self, most: int) -> list[str]:
+        """Return all streams, or the next ones if fewer entries than streams may be taken."""
+        streams = list(self._options.streams.streams)
+        if most >= len(streams):
+            return streams
+        self._turn = (self._turn + most) % len(streams)
+        return [*streams, *streams][self._turn : self._turn + most]
 
     def _group_read(self, client: Redis, positions: dict[Any, Any], most: int, block: int | None = None) -> Sequence[Any]:
         options = self._options
@@ -184,16 +220,27 @@ class RedisGroupSourceTask(QueueSourceTask[Pending]):
         return []
 
     def _claim(self, client: Redis, most: int) -> list[Message[Pending]]:
-        """Return what other consumers have left."""
+        """Return entries that other consumers have left: the next ones of a stream, where a search is due."""
         options = self._options
-        taken: list[Message[Pending]] = []
-        for stream in options.streams.streams:
-            answer: Any = client.xautoclaim(stream, options.group, options.consumer, min_idle_time=options.idle, count=most)
-            taken += self._messages(stream, answer[1])
-        self._claimed += len(taken)
-        if not taken:
+        if not self._to_claim:
+            if time.monotonic() < self._claim_at:
+                return []
+            self._to_claim = dict.fromkeys(options.streams.streams, _FIRST)
+        stream, after = next(iter(self._to_claim.items()))
+        answer: Any = client.xautoclaim(
+            stream, options.group, options.consumer, min_idle_time=options.idle, start_id=after, count=most
+        )
+        self._to_claim[stream] = answer[0].decode()
+        if self._to_claim[stream] == _FIRST:
+            del self._to_claim[stream]
+        if not self._to_claim:
             self._claim_at = time.monotonic() + options.idle / 2000
-        return taken
+        entries = [each for each in answer[1] if each is not None and each[0] is not None]
+        if len(entries) < len(answer[1]):  # deleted ones, which Redis 6 does not name
+            self._old.setdefault(stream, _FIRST)
+        messages = self._messages(stream, entries)
+        self._claimed += len(messages)
+        return messages
 
     def _messages(self, stream: str, entries: Sequence[Any]) -> list[Message[Pending]]:
         """Return the messages of entries that the task does not hold: a lost or a slow answer may deliver one twice."""
@@ -205,7 +252,7 @@ class RedisGroupSourceTask(QueueSourceTask[Pending]):
                 messages.append(self._message(pending, fields))
         return messages
 
-    def _message(self, pending: Pending, fields: Mapping[bytes, bytes] | None) -> Message[Pending]:
+    def _message(self, pending: Pending, fields: Sequence[bytes] | None) -> Message[Pending]:
         if not fields:  # it was deleted from the stream, and is still pending: an entry has fields
             self._gone += 1
             return Message(pending)
@@ -258,6 +305,13 @@ class RedisGroupSourceConnector(RedisConnector, SourceConnector):
         return CONFIG
 
     @classmethod
+    def conflicts(cls, values: Mapping[str, ConfigValue], config: Mapping[str, str]) -> Mapping[str, str]:
+        problems = topic_problems(values)
+        if TASK_PLACEHOLDER not in str(values[CONSUMER]) and config.get("tasks.max", "1").strip() not in ("", "1"):
+            problems[CONSUMER] = f"needs {TASK_PLACEHOLDER} with several tasks: each must have a name of its own"
+        return problems
+
+    @classmethod
     def try_server(cls, client: Redis, found: Mapping[str, Any]) -> None:
         for name in found[STREAMS].value:
             try:
@@ -276,10 +330,6 @@ class RedisGroupSourceConnector(RedisConnector, SourceConnector):
             f"The position is that of the consumer group {group} in Redis. To read {streams} from another entry on, stop the "
             f"connector and set it there: XGROUP SETID STREAM {group} ID. {OFFSET} is only for a group that does not exist."
         )
-
-    def start(self, config: Mapping[str, str]) -> None:
-        options_of(config)
-        self._config = dict(config)
 
     def task_configs(self, max_tasks: int) -> Sequence[Mapping[str, str]]:
         """Return a config for each task, of which each takes what it can."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import enum
-import re
+import logging
+from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -19,6 +20,7 @@ from sluiceway.connectors.redis.connection import (
     Server,
     is_busy,
     opened,
+    reason_of,
     redis_errors,
     server_of,
     text,
@@ -26,10 +28,12 @@ from sluiceway.connectors.redis.connection import (
 )
 from sluiceway.connectors.redis.streams import Entry
 from sluiceway.data import BigInteger, Struct, java_text
-from sluiceway.errors import ConfigError, ConnectError, DataError
+from sluiceway.errors import ConnectError, DataError
 
 if TYPE_CHECKING:
     from redis import Redis
+
+log = logging.getLogger(__name__)
 
 COMMAND, KEY, SEPARATOR, IDS, MOST_LENGTH = (
     "redis.command",
@@ -87,8 +91,8 @@ CONFIG = ConfigDef(
             validator=EnumText("auto", "offset"),
             group=_WRITES,
             doc="The ids of the entries of streams. auto: Redis makes them; records that come again after a crash are added "
-            f"again. offset: the record's offset plus 1, so that they are not. A stream then has one partition: {KEY} needs "
-            f"{PARTITION_PLACEHOLDER}.",
+            f"again. offset: the record's offset plus 1, so that they are not. Each partition then has its own stream: "
+            f"{KEY} needs {TOPIC_PLACEHOLDER} and {PARTITION_PLACEHOLDER}, which are those that were read, before transforms.",
         ),
         ConfigKey(
             name=MOST_LENGTH,
@@ -129,8 +133,6 @@ class SinkOptions:
 def sink_options(config: Mapping[str, str]) -> SinkOptions:
     """Return the options of a config. Raises ConfigError."""
     values = CONFIG.parse(config)
-    for name, message in conflicts(values).items():
-        raise ConfigError(name, None, message)
     unreachable, longest = int(str(values[UNREACHABLE_MS])), values[MOST_LENGTH]
     return SinkOptions(
         server=server_of(values),
@@ -146,8 +148,11 @@ def sink_options(config: Mapping[str, str]) -> SinkOptions:
 def conflicts(values: Mapping[str, ConfigValue]) -> dict[str, str]:
     """Return the errors of keys that conflict, by the key to change."""
     problems: dict[str, str] = {}
-    if str(values[IDS]).lower() == "offset" and PARTITION_PLACEHOLDER not in str(values[KEY]):
-        problems[KEY] = f"needs {PARTITION_PLACEHOLDER} with {IDS}=offset, because ids must rise within a stream"
+    needed = {TOPIC_PLACEHOLDER, PARTITION_PLACEHOLDER}
+    if str(values[IDS]).lower() == "offset" and not all(each in str(values[KEY]) for each in needed):
+        problems[KEY] = (
+            f"needs {TOPIC_PLACEHOLDER} and {PARTITION_PLACEHOLDER} with {IDS}=offset, because ids must rise within a stream"
+        )
     for name in (IDS, MOST_LENGTH):
         given = str(values[name]).lower() == "offset" if name == IDS else values[name] is not None
         if given and str(values[COMMAND]).upper() != Command.XADD.value:
@@ -175,20 +180,37 @@ class RedisSinkTask(BatchSinkTask[Write]):
     def start(self, config: Mapping[str, str]) -> None:
         self._options = options = sink_options(config)
         self.limits = options.limits
-        self._client = opened(options.server, config.get("name", ""))
+        self._numbers: dict[int, int] = {}  # of the records that transforms made of one, by the records' identities
+        self._passed_over = 0
+        self._client = opened(options.server)
 
     def stop(self) -> None:
         client, self._client = self._client, None
         if client is not None:
             client.close()
 
+    def put(self, records: Sequence[SinkRecord]) -> None:
+        if self._options.ids_of_offsets:
+            before: Counter[tuple[str, int, int]] = Counter()
+            for record in records:
+                message = (*record.original_topic_partition, record.original_kafka_offset)
+                self._numbers[id(record)] = before[message]
+                before[message] += 1
+        super().put(records)
+        self._numbers.clear()
+
     def prepare(self, record: SinkRecord) -> Write | None:
+        try:
+            return self._write_of(record)
+        except (UnicodeError, ValueError, ArithmeticError) as error:
+            raise DataError(f"{_name(record)} cannot be written to Redis: {error}") from error
+
+    def _write_of(self, record: SinkRecord) -> Write | None:
         options = self._options
-        key = (
-            options.key.replace(TOPIC_PLACEHOLDER, record.topic)
-            .replace(PARTITION_PLACEHOLDER, str(record.kafka_partition))
-            .encode()
-        )
+        topic, partition = record.topic, record.kafka_partition
+        if options.ids_of_offsets:
+            topic, partition = record.original_topic_partition
+        key = options.key.replace(TOPIC_PLACEHOLDER, topic).replace(PARTITION_PLACEHOLDER, str(partition)).encode()
         if options.command.by_key:
             if record.key is None:
                 raise DataError(f"{COMMAND}={options.command.value} needs a key, and {_name(record)} has none.")
@@ -202,7 +224,9 @@ class RedisSinkTask(BatchSinkTask[Write]):
         fields = _fields(record)
         if not fields:
             raise DataError(f"{_name(record)} has no fields with a value.")
-        return Write(key, fields, Entry((record.kafka_offset + 1, 0)) if options.ids_of_offsets else None)
+        if not options.ids_of_offsets:
+            return Write(key, fields)
+        return Write(key, fields, Entry((record.original_kafka_offset + 1, self._numbers.get(id(record), 0))))
 
     def order_key(self, item: Write) -> Hashable:
         return item.key
@@ -211,17 +235,24 @@ class RedisSinkTask(BatchSinkTask[Write]):
         return len(item.key)
 
     def write(self, items: Sequence[Write]) -> Sequence[WriteResult]:
-        client, options = self._opened(), self._options
-        with redis_errors(options.server):
-            answers = self._pipelined(client, items)
-            if answers is None:
-                return [WriteResult(Outcome.RETRY, "its memory is full")] * len(items)
-            return [self._result(client, item, answer) for item, answer in zip(items, answers, strict=True)]
-
-    def _pipelined(self, client: Redis, items: Sequence[Write]) -> Sequence[Any] | None:
-        """Return an answer or an error for each command; None if the server takes none of them now."""
         from redis.exceptions import ExecAbortError, ResponseError
 
+        client = self._opened()
+        with redis_errors(self._options.server):
+            try:
+                answers = self._pipelined(client, items)
+            except ResponseError as error:  # a transaction was refused as a whole
+                if not is_busy(error) and not isinstance(error, ExecAbortError):
+                    raise
+                return [WriteResult(Outcome.RETRY, reason_of(error))] * len(items)
+            return [self._result(client, item, answer) for item, answer in zip(items, answers, strict=True)]
+
+    def metrics(self) -> Mapping[str, float]:
+        """Return how many records with ids of offsets the streams did not have, and could not take any more."""
+        return {**super().metrics(), "entries-passed-over": self._passed_over}
+
+    def _pipelined(self, client: Redis, items: Sequence[Write]) -> Sequence[Any]:
+        """Return an answer or an error for each command."""
         options = self._options
         with client.pipeline(transaction=not options.command.by_key) as pipeline:
             for item in items:
@@ -236,13 +267,8 @@ class RedisSinkTask(BatchSinkTask[Write]):
                 else:
                     id_ = "*" if item.entry is None else str(item.entry)
                     pipeline.xadd(item.key, item.value, id=id_, maxlen=options.most_length)  # type: ignore[arg-type]
-            try:
-                answers: Sequence[Any] = pipeline.execute(raise_on_error=False)
-            except (ExecAbortError, ResponseError) as error:
-                if is_busy(error) or isinstance(error, ExecAbortError):
-                    return None
-                raise
-        return answers
+            answers: Sequence[Any] = pipeline.execute(raise_on_error=False)
+            return answers
 
     def _result(self, client: Redis, item: Write, answer: Any) -> WriteResult:
         from redis.exceptions import NoPermissionError
@@ -252,26 +278,31 @@ class RedisSinkTask(BatchSinkTask[Write]):
         if isinstance(answer, NoPermissionError):
             raise answer
         if is_busy(answer):
-            return WriteResult(Outcome.RETRY, str(answer))
+            return WriteResult(Outcome.RETRY, reason_of(answer))
         if item.entry is not None and _SMALLER_ID in str(answer):
             return self._repeated(client, item, item.entry)
-        return WriteResult(
-            Outcome.REFUSED, re.sub(r"^Command # \d+ \(.*\) of pipeline caused error: ", "", str(answer), flags=re.DOTALL)
-        )
+        return WriteResult(Outcome.REFUSED, reason_of(answer))
 
     def _repeated(self, client: Redis, item: Write, entry: Entry) -> WriteResult:
-        """Return whether an entry whose id is not new was written before, and may have been trimmed since."""
+        """Return whether an entry whose id is not new was written before, and may have been trimmed or deleted since."""
         found: Any = client.xrange(item.key, str(entry), str(entry))
-        if found and dict(found[0][1]) == item.value:
-            return DONE
-        first: Any = client.xrange(item.key, count=1)
-        if not found and (not first or Entry.parse(first[0][0].decode()) > entry):
-            return DONE
-        return WriteResult(
-            Outcome.REFUSED,
-            f"stream {item.key.decode(errors='replace')} has other entries at the ids of the topic's offsets. Was the topic "
-            f"created again, or does something else write to the stream? Set another {KEY}.",
-        )
+        name = item.key.decode(errors="replace")
+        if not found:
+            if not self._passed_over:
+                log.warning(
+                    "Stream %s has newer entries than %s, and not this one: it is taken for one that was written before, and "
+                    "trimmed or deleted since. Further ones are counted in entries-passed-over. If the topic was created again, "
+                    "set another %s.",
+                    *(name, entry, KEY),
+                )
+            self._passed_over += 1
+        elif dict(found[0][1]) != item.value:
+            return WriteResult(
+                Outcome.REFUSED,
+                f"stream {name} has another entry at the id of the record's offset. Was the topic created again, or does "
+                f"something else write to the stream? Set another {KEY}.",
+            )
+        return DONE
 
     def _opened(self) -> Redis:
         if self._client is None:
@@ -318,12 +349,8 @@ class RedisSinkConnector(RedisConnector, SinkConnector):
         return CONFIG
 
     @classmethod
-    def conflicts(cls, values: Mapping[str, ConfigValue]) -> Mapping[str, str]:
+    def conflicts(cls, values: Mapping[str, ConfigValue], config: Mapping[str, str]) -> Mapping[str, str]:
         return conflicts(values)
-
-    def start(self, config: Mapping[str, str]) -> None:
-        sink_options(config)
-        self._config = dict(config)
 
     def task_configs(self, max_tasks: int) -> Sequence[Mapping[str, str]]:
         return [self._config] * max_tasks

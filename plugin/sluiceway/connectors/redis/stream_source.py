@@ -18,7 +18,7 @@ from sluiceway.api import (
     SourceRecord,
     SourceTask,
 )
-from sluiceway.config.definition import ConfigDef
+from sluiceway.config.definition import ConfigDef, ConfigValue
 from sluiceway.connectors.redis.connection import RedisConnector, UnreachableError, opened, redis_errors
 from sluiceway.connectors.redis.streams import (
     BEGINNING,
@@ -29,6 +29,7 @@ from sluiceway.connectors.redis.streams import (
     StreamOptions,
     stream_keys,
     stream_options,
+    topic_problems,
 )
 from sluiceway.errors import BadRequestError, ConnectError, DataError, RetriableError
 
@@ -40,8 +41,8 @@ log = logging.getLogger(__name__)
 CONFIG = ConfigDef(stream_keys("if there is no offset"))
 STREAM, ID, ENTRIES = "stream", "id", "entries"
 
+CHECK_SECONDS = 10.0  # between two looks at what the streams were given
 _BLOCK_MS = 500
-_CHECK_SECONDS = 10.0
 _LAST_NUMBER = 2**64 - 1
 
 
@@ -68,6 +69,7 @@ class RedisStreamSourceTask(SourceTask):
         self._counts: dict[str, int] = {}  # of the entries that the stream had up to the position, where that is known
         for name, offset in zip(options.streams, stored, strict=True):
             if offset is not None:
+                check_offset(offset)
                 self._positions[name] = Entry.parse(str(offset[ID]))
                 if ENTRIES in offset:
                     self._counts[name] = int(str(offset[ENTRIES]))
@@ -76,10 +78,13 @@ class RedisStreamSourceTask(SourceTask):
                 if options.begin == BEGINNING:
                     self._counts[name] = 0
         self._seen = {name: self._positions[name] for name, offset in zip(options.streams, stored, strict=True) if offset}
+        self._ends: dict[str, Entry] = {}  # of the streams when the task began, for bounded runs
+        self._empty = False  # the last read found nothing
         self._unstored: set[str] = set()  # streams whose position or count has changed without a record
+        self._asks = False  # the last poll returned nothing, so that the runtime asks for what is not stored
         self._missed = 0
         self._next_check = 0.0
-        self._client = opened(options.server, config.get("name", ""))
+        self._client = opened(options.server)
 
     def poll(self) -> Sequence[SourceRecord] | None:
         client = self._opened()
@@ -88,12 +93,14 @@ class RedisStreamSourceTask(SourceTask):
                 self._find_ends(client)
                 if time.monotonic() >= self._next_check:
                     self._check(client)
+                if self._unstored and not self._asks:
+                    self._asks = True
+                    return None
                 found = self._read(client)
         except UnreachableError as error:
             self._next_check = 0.0
             raise RetriableError(str(error)) from error
-        if found:
-            self._next_check = 0.0  # as soon as there is nothing more to read
+        self._empty = not found
         records: list[SourceRecord] = []
         for name, entries in found:
             stream = name.decode()
@@ -103,13 +110,18 @@ class RedisStreamSourceTask(SourceTask):
             self._positions[stream] = self._seen[stream] = Entry.parse(entries[-1][0].decode())
         return records or None
 
+    @property
+    def ended(self) -> bool | None:
+        """True once a read has found nothing, or all streams are read up to the ends that they had at first."""
+        return self._empty or all(name in self._ends and self._ends[name] <= at for name, at in self._positions.items())
+
     def _read(self, client: Redis) -> Sequence[Any]:
         # A stream's name is bytes in the answer. Redis waits for the first entry of any stream.
         positions: dict[Any, Any] = {name: str(entry) for name, entry in self._positions.items()}
         found: Any = client.xread(positions, count=self._options.most, block=_BLOCK_MS)
         return found or ()
 
-    def _record(self, stream: str, id_: str, fields: Mapping[bytes, bytes]) -> SourceRecord | None:
+    def _record(self, stream: str, id_: str, fields: Sequence[bytes]) -> SourceRecord | None:
         if stream in self._counts:
             self._counts[stream] += 1
         partition, offset = self._partitions[stream], self._offset(stream, id_)
@@ -117,18 +129,25 @@ class RedisStreamSourceTask(SourceTask):
             return self._records.record(stream, id_, fields, partition, offset)
         except DataError as error:
             self.context.report(self._records.raw(stream, id_, fields, partition, offset), error)
+            self._note(stream)  # no record has its offset
             return None
 
+    def _note(self, stream: str) -> None:
+        self._unstored.add(stream)
+        self._asks = False
+
     def _find_ends(self, client: Redis) -> None:
-        """Find the last entries of the streams that are read from their end on."""
+        """Find the last entries of the streams, where those are read that are read from the end on."""
         for name in self._options.streams:
-            if name not in self._positions:
+            if name not in self._ends:
                 about = stream_info(client, name)
-                self._positions[name] = _last(about) if about else Entry((0, 0))
-                self._unstored.add(name)
+                end = self._ends[name] = last_entry(about) if about else Entry((0, 0))
+                if name not in self._positions:
+                    self._positions[name] = end
+                    self._note(name)
 
     def idle_offsets(self) -> Sequence[tuple[Partition, Offset | None]]:
-        """Return ends that were found and counts that were set right, so that a restart continues there."""
+        """Return ends that were found, counts that were set right, and positions behind bad entries, for the next start."""
         changed, self._unstored = self._unstored, set()
         return [(self._partitions[name], self._offset(name, str(self._positions[name]))) for name in changed]
 
@@ -138,12 +157,12 @@ class RedisStreamSourceTask(SourceTask):
 
     def _check(self, client: Redis) -> None:
         """Count the entries that were deleted unread. Raises ConnectError for a stream that has gone back."""
-        self._next_check = time.monotonic() + _CHECK_SECONDS
+        self._next_check = time.monotonic() + CHECK_SECONDS
         for name, position in self._positions.items():
             about = stream_info(client, name)
             if about is None:
                 continue
-            last, seen = _last(about), self._seen.get(name)
+            last, seen = last_entry(about), self._seen.get(name)
             if seen is not None and last < seen:
                 raise ConnectError(
                     f"Stream {name} ends at {last}, before the entry {seen} that was read last: Redis has lost data, or the "
@@ -151,7 +170,8 @@ class RedisStreamSourceTask(SourceTask):
                     f"sluiceway offsets reset {self.context.configs.get('name', 'NAME')}"
                 )
             added = about.get("entries-added")  # from Redis 7 on
-            if added is not None and last == position:
+            if added is not None and (last == position or not client.xrange(name, min=f"({position}", count=1)):
+                self._positions[name] = max(last, position)
                 self._count(name, int(added))
 
     def _count(self, name: str, added: int) -> None:
@@ -160,7 +180,7 @@ class RedisStreamSourceTask(SourceTask):
         if known == added:
             return
         self._counts[name] = added
-        self._unstored.add(name)
+        self._note(name)
         if known is not None and known < added:
             self._missed += added - known
             log.warning(
@@ -183,6 +203,17 @@ class RedisStreamSourceTask(SourceTask):
         return self._client
 
 
+def check_offset(offset: Offset) -> None:
+    """Raise ConnectError for what is no offset of a stream."""
+    count = offset.get(ENTRIES, 0)
+    try:
+        Entry.parse(str(offset.get(ID)))
+        if set(offset) - {ID, ENTRIES} or not isinstance(count, int) or isinstance(count, bool) or count < 0:
+            raise ValueError(f"{dict(offset)} is no offset")
+    except ValueError as error:
+        raise ConnectError(f'{error}. An offset is {{"{ID}": "1700000000000-0"}}.') from error
+
+
 def stream_info(client: Redis, name: str) -> Mapping[str, Any] | None:
     """Return what Redis tells of a stream; None if there is none. Raises ConnectError for a key of another type."""
     from redis.exceptions import ResponseError
@@ -198,7 +229,8 @@ def stream_info(client: Redis, name: str) -> Mapping[str, Any] | None:
     return {each.decode() if isinstance(each, bytes) else each: value for each, value in found.items()}
 
 
-def _last(about: Mapping[str, Any]) -> Entry:
+def last_entry(about: Mapping[str, Any]) -> Entry:
+    """Return the id of the newest entry that a stream ever had."""
     return Entry.parse(about["last-generated-id"].decode())
 
 
@@ -212,6 +244,10 @@ class RedisStreamSourceConnector(RedisConnector, SourceConnector):
         return CONFIG
 
     @classmethod
+    def conflicts(cls, values: Mapping[str, ConfigValue], config: Mapping[str, str]) -> Mapping[str, str]:
+        return topic_problems(values)
+
+    @classmethod
     def try_server(cls, client: Redis, found: Mapping[str, Any]) -> None:
         for name in found[STREAMS].value:
             try:
@@ -219,12 +255,8 @@ class RedisStreamSourceConnector(RedisConnector, SourceConnector):
             except ConnectError as error:
                 found[STREAMS].errors.append(str(error))
 
-    def start(self, config: Mapping[str, str]) -> None:
-        self._options = options_of(config)
-        self._config = dict(config)
-
     def task_configs(self, max_tasks: int) -> Sequence[Mapping[str, str]]:
-        streams = self._options.streams
+        streams = options_of(self._config).streams
         count = min(max_tasks, len(streams))
         return [{**self._config, STREAMS: ",".join(streams[number::count])} for number in range(count)]
 
@@ -235,12 +267,9 @@ class RedisStreamSourceConnector(RedisConnector, SourceConnector):
         for partition, offset in offsets:
             if offset is None:
                 continue
-            if set(partition or ()) != {STREAM} or ID not in offset or set(offset) - {ID, ENTRIES}:
-                raise ConnectError(f'A partition is {{"{STREAM}": "orders"}}, and an offset {{"{ID}": "1700000000000-0"}}.')
-            try:
-                Entry.parse(str(offset[ID]))
-            except ValueError as error:
-                raise ConnectError(str(error)) from error
+            if set(partition or ()) != {STREAM}:
+                raise ConnectError(f'A partition is {{"{STREAM}": "orders"}}.')
+            check_offset(offset)
         return True
 
     def find_offsets(
@@ -253,6 +282,6 @@ class RedisStreamSourceConnector(RedisConnector, SourceConnector):
         if target.kind is OffsetTargetKind.SHIFT:
             raise BadRequestError("Entries of streams are not numbered. Set a time, the beginning, or the end.")
         most = Entry((max(target.number - 1, 0) if target.kind is OffsetTargetKind.TIMESTAMP else _LAST_NUMBER, _LAST_NUMBER))
-        with closing(opened(options.server, config.get("name", ""))) as client, redis_errors(options.server):
+        with closing(opened(options.server)) as client, redis_errors(options.server):
             found = {name: stream_info(client, name) for name in options.streams}
-        return [({STREAM: name}, {ID: str(min(most, _last(about)))}) for name, about in found.items() if about is not None]
+        return [({STREAM: name}, {ID: str(min(most, last_entry(about)))}) for name, about in found.items() if about is not None]

@@ -136,7 +136,8 @@ def stream_options(definition: ConfigDef, config: Mapping[str, str]) -> StreamOp
     )
 
 
-Fields = Mapping[bytes, bytes]
+Fields = Sequence[bytes]
+"""The names and values of an entry, in turn."""
 
 
 class Records:
@@ -148,23 +149,36 @@ class Records:
         self._topics = {each: options.topic.replace(TOPIC_PLACEHOLDER, each) for each in options.streams}
 
     def record(self, stream: str, id_: str, fields: Fields, partition: Partition | None, offset: Offset | None) -> SourceRecord:
-        """Return the record of an entry. Raises DataError if it has a text that is not UTF-8."""
+        """Return the record of an entry. Raises DataError if it has a text that is not UTF-8, or a name twice."""
+        names, values = fields[::2], fields[1::2]
         try:
             if self._options.as_bytes:
-                body: dict[str, Any] = {name.decode(): value for name, value in fields.items()}
+                body: dict[str, Any] = {name.decode(): value for name, value in zip(names, values, strict=True)}
             else:
-                body = {name.decode(): value.decode() for name, value in fields.items()}
+                body = {name.decode(): value.decode() for name, value in zip(names, values, strict=True)}
         except UnicodeDecodeError as error:
-            raise DataError(
-                f"The entry {id_} of stream {stream} is not UTF-8 ({error}). Set {VALUES}=bytes to read it."
-            ) from error
+            advice = "Names of fields must be." if self._options.as_bytes else f"Set {VALUES}=bytes if it is in a value."
+            raise DataError(f"The entry {id_} of stream {stream} is not UTF-8 ({error}). {advice}") from error
+        if len(body) < len(names):
+            raise DataError(f"The entry {id_} of stream {stream} has a field twice, which a map cannot have.")
         schema, topic = self._schema, self._topics[stream]
         value = Struct.of(schema, [stream, id_, body])
         return SourceRecord(partition, offset, topic, value, schema, id_, STRING_SCHEMA, timestamp=timestamp_of(id_))
 
     def raw(self, stream: str, id_: str, fields: Fields, partition: Partition | None, offset: Offset | None) -> SourceRecord:
         """Return a record of an entry that cannot be read: its fields as Redis sent them, in lines, for the dead letter queue."""
-        value, topic = b"\n".join(b"%b=%b" % each for each in fields.items()), self._topics[stream]
+        value = b"\n".join(b"%b=%b" % each for each in zip(fields[::2], fields[1::2], strict=True))
+        topic = self._topics[stream]
         return SourceRecord(
             partition, offset, topic, value, OPTIONAL_BYTES_SCHEMA, id_, STRING_SCHEMA, timestamp=timestamp_of(id_)
         )
+
+
+def topic_problems(values: Mapping[str, ConfigValue]) -> dict[str, str]:
+    """Return the error of a topic whose name would be that of a stream that Kafka does not take, by the key to change."""
+    streams = values[STREAMS]
+    assert isinstance(streams, list)  # noqa: S101 (parsed as such)
+    odd = [str(each) for each in streams if not re.fullmatch(r"[a-zA-Z0-9._-]+", str(each))]
+    if odd and TOPIC_PLACEHOLDER in str(values[TOPIC]):
+        return {TOPIC: f"cannot have the name of stream {odd[0]}: Kafka's topics have letters, digits, '.', '_', and '-' only"}
+    return {}

@@ -147,6 +147,6 @@ class AtLeastOnceDelivery:
 
     def fail(self, error: Exception) -> bool:
         """Commit the records sent before the failure, unless one of them was lost."""
-        if self._sender.failed or isinstance(error, FencedError) or not self._offsets.pending:
+        if self._sender.failed or isinstance(error, FencedError) or not (self._offsets.pending or self._sender.acknowledges):
             return False
         return self.apply(CommitAction.COMMIT)

@@ -102,6 +102,11 @@ class RecordSender:
         return self._acknowledge is None and self._failed_sends is None
 
     @property
+    def acknowledges(self) -> bool:
+        """True if the task is told of each record that Kafka has."""
+        return self._acknowledge is not None
+
+    @property
     def failed(self) -> bool:
         """True if a record was lost, so that no offset may be stored any more. ``failure`` is the error."""
         return self.failure is not None

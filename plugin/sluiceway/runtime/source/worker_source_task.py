@@ -150,7 +150,7 @@ class WorkerSourceTask(WorkerTask):
             moved = () if poll.retry else self._task.idle_offsets()
             for partition, offset in moved:
                 self._offsets.add(partition, offset)
-            awaited = bool(moved) and self._task.commit_is_awaited
+            awaited = self._task.commit_is_awaited
         action = CommitAction.CONTINUE if poll.records is None else self._delivery.after_batch(poll.seconds)
         if action is CommitAction.CONTINUE and not poll.records:
             action = self._delivery.when_idle(awaited=awaited)

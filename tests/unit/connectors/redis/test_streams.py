@@ -40,6 +40,7 @@ def test_what_is_no_id_is_refused(id_: str) -> None:
         ({"redis.stream.name": "a", "redis.stream.offset": "now"}, "redis.stream.offset", "nor $ for the end"),
         ({"redis.stream.name": "a", "redis.stream.values": "text"}, "redis.stream.values", "must be one of"),
         ({"redis.stream.name": "a", "batch.size": "0"}, "batch.size", "at least 1"),
+        ({"redis.stream.name": "orders:eu"}, "topic", "cannot have the name of stream orders:eu"),
     ],
 )
 @pytest.mark.parametrize("kind", [RedisStreamSourceConnector, RedisGroupSourceConnector])
@@ -49,6 +50,13 @@ def test_keys_are_checked_by_name(
     found = kind.check(config)
     assert {name for name, each in found.items() if each.errors} == {key}
     assert message in found[key].errors[0]
+
+
+def test_several_tasks_need_several_names_in_the_group() -> None:
+    config = {"redis.stream.name": "a", "redis.stream.consumer.name": "w"}
+    assert not any(each.errors for each in RedisGroupSourceConnector.check({**config, "tasks.max": "1"}).values())
+    found = RedisGroupSourceConnector.check({**config, "tasks.max": "2"})
+    assert "${task}" in found["redis.stream.consumer.name"].errors[0]
 
 
 def test_each_task_has_a_name_of_its_own_in_the_group() -> None:

@@ -367,6 +367,7 @@ class PostgresTask(SourceTask):
         """Acknowledge the position of the stored offset, as Debezium does: so either can go on behind the other."""
         if self._receiver is not None and self._config.flush and self._newest:
             self._receiver.acknowledge(Position.of(self._newest).start_lsn)
+        self._awaited = False
         if self._reader is not None:
             self._signals.commit(self._newest)
 
