@@ -277,7 +277,8 @@ def test_offsets_are_checked_and_found_by_time(server: RedisServer, client: Redi
         {"id": "1-0", "entries": -1},
         {"id": "1-0", "n": 1},
     ]
-    for bad in ({"id": "x"}, {"id": "1-99999999999999999999999"}, {"offset": 5}, *odd):
+    odd += [{"id": "x"}, {"id": "1-99999999999999999999999"}, {"offset": 5}]
+    for bad in odd:
         with pytest.raises(ConnectError):
             connector.alter_offsets(config, [(partition, bad)])
 

@@ -58,7 +58,7 @@ def test_messages_are_acknowledged_in_the_order_of_their_receipt_once_kafka_has_
 
 def test_messages_whose_order_does_not_matter_are_acknowledged_as_soon_as_kafka_has_all_of_their_records() -> None:
     server, task = QueueServer("a2", "b2"), Source(QueueServer())
-    task.server, task.acknowledges_in_order = server, False  # type: ignore[misc]
+    task.server, task.acknowledges_in_order = server, False
     with running(task):
         first, second, third, fourth = polled(task, 4)
         confirm(task, first, third)
