@@ -109,7 +109,7 @@ class QueueSourceTask(SourceTask, Generic[Handle]):
 
     @abc.abstractmethod
     def acknowledge(self, handles: Sequence[Handle]) -> None:
-        """Tell the system that these messages are done: Kafka has their records, and those that the others' errors left."""
+        """Tell the system that these messages are done: Kafka has their records, and the dead letter queue the bad ones."""
 
     def give_back(self, handles: Sequence[Handle]) -> None:
         """Let others have messages that are not done, because the task pauses or stops.
