@@ -28,6 +28,7 @@ from support.eventually import LIMIT, eventually
 from support.exactly_once import exactly_once_worker
 from support.faults.rows import NewRow
 from support.jdbc_sink import STATIC_MEMBER, TaskProcess, kill_at_random
+from support.kafka import Kafka
 from support.redis_server import RedisServer
 from support.source_process import SourceProcess, task_config
 from support.transactions import seen
@@ -116,7 +117,7 @@ def test_killed_many_times_each_entry_is_in_the_topic(
     chance: random.Random,
     kind: str,
 ) -> None:
-    topic, once = new_topic(1), kind == "RedisStreamSource"
+    topic, once, kafka = new_topic(1), kind == "RedisStreamSource", Kafka(kafka_bootstrap)
     promised = "0 lost, 0 duplicated" if once else f"0 lost, at most {HELD} duplicated for each kill"
     made = row(f"2: {kind}, {KILLS} kills -9 of the task, every fourth of Redis too", promised)
     worker = {**exactly_once_worker(kafka_bootstrap, unique), "offset.flush.interval.ms": "200"}
@@ -137,9 +138,9 @@ def test_killed_many_times_each_entry_is_in_the_topic(
     )
     with Writer(server.url, topic) as writer:
         for number in range(KILLS):
-            started, before = time.monotonic(), len(in_topic(kafka_bootstrap, topic))
+            started, before = time.monotonic(), kafka.end(topic)
             with SourceProcess(config, worker) as task:
-                eventually(lambda: len(in_topic(kafka_bootstrap, topic)) > before or not task.alive, what="new records")  # noqa: B023
+                eventually(lambda: kafka.end(topic) > before or not task.alive, what="new records")  # noqa: B023
                 assert task.alive
                 made.recovered(time.monotonic() - started)
                 time.sleep(chance.uniform(0, LONGEST))  # where to kill
