@@ -325,7 +325,7 @@ def test_entries_are_acknowledged_once_kafka_has_them(server: RedisServer, clien
 def test_what_another_consumer_has_left_is_taken_over_and_what_a_task_holds_is_not(
     server: RedisServer, client: Redis, stream: str
 ) -> None:
-    config = config_of(RedisGroupSourceConnector, server, stream, redis_stream_min_idle_ms="1000", redis_stream_held="3")
+    config = config_of(RedisGroupSourceConnector, server, stream, redis_stream_min_idle_ms="4000", redis_stream_held="3")
     add(client, stream, 0, 3)
     with running(RedisGroupSourceConnector, config) as first:
         held = read(first, 3, acknowledge=False)

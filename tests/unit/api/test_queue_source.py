@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sluiceway.api import Message, QueueLimits, SourceRecord
+from sluiceway.api import Message, QueueLimits, SourceRecord, queue_source
 from sluiceway.errors import ConnectError
 from sluiceway.runtime.memory import MemorySourceContext
-from support.eventually import eventually
+from support.eventually import NEVER, eventually
 from support.queue_server import GenerousSource, QueueServer, Source, record
 
 
@@ -169,17 +169,17 @@ def test_what_could_not_be_given_back_is_still_held(monkeypatch: pytest.MonkeyPa
         assert len(polled(task, 2)) == 2
 
 
-def test_acknowledgements_while_the_system_is_away_do_not_hurry_the_next_attempt() -> None:
-    server = QueueServer(*(f"{number}-1" for number in range(50)))
-    with running(Source(server, QueueLimits(wait=0.01, longest_pause=3600))) as task:
-        records = polled(task, 50)
+def test_acknowledgements_while_the_system_is_away_do_not_hurry_the_next_attempt(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(queue_source, "_FIRST_PAUSE", NEVER)
+    server = QueueServer(*(f"{number}-1" for number in range(20)))
+    with running(Source(server, QueueLimits(wait=0.01, longest_pause=NEVER))) as task:
+        records = polled(task, 20)
         server.away = True
-        eventually(lambda: task.metrics()["connections-lost"] >= 3)  # the next pause is 0.8 s
-        lost = task.metrics()["connections-lost"]
-        for record in records:
-            confirm(task, record)
-            threading.Event().wait(0.001)
-        assert task.metrics()["connections-lost"] <= lost + 1
+        eventually(lambda: task.metrics()["connections-lost"] == 1)
+        for each in records:
+            confirm(task, each)
+            threading.Event().wait(0.005)  # in which the thread would try again
+        assert task.metrics()["connections-lost"] == 1
 
 
 def test_a_record_twice_in_a_message_is_acknowledged_once_kafka_has_it_twice(monkeypatch: pytest.MonkeyPatch) -> None:
