@@ -1,4 +1,4 @@
-"""Redis' streams as source and target, while the task's process and Redis are killed and a writer goes on.
+"""Redis' streams as source and target, while the task's process and Redis are killed beside a writer.
 
 The task runs in a process of its own, as on an executor, so that it can be killed anywhere: between two reads, between Kafka's
 acknowledgement and Redis'. Redis writes each command to its disk.

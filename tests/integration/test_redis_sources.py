@@ -151,7 +151,7 @@ def test_a_text_that_is_not_utf_8_is_a_bad_record(
         assert bad.value == b"n=\xff"
         if kind is RedisGroupSourceConnector:
             eventually(lambda: pending(client, stream) == 1, what="the good one to be acknowledged, and not the bad one")
-            task.commit()  # which follows the dead letter queue's acknowledgement
+            task.commit()  # when the bad record is in Kafka, too
             eventually(lambda: pending(client, stream) == 0)
     with running(
         kind, config_of(kind, server, f"{stream}", redis_stream_values="bytes", redis_stream_consumer_group="g2")
@@ -565,3 +565,17 @@ def test_a_task_holds_no_more_entries_than_allowed_of_many_streams(server: Redis
     with running(RedisGroupSourceConnector, {**config, "redis.stream.name": ",".join(names)}) as task:
         eventually(lambda: task.metrics()["messages-held"] == 4)
         assert len(read(task, 30)) == 30
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_run_does_not_end_before_the_server_has_answered(kind: type[SourceConnector], into: Kafka, stream: str) -> None:
+    with (
+        closing(RedisServer()) as own,
+        RunningTask(config_of(kind, own, stream, redis_stream_offset="$"), into.worker(), bounded=True) as task,
+    ):
+        eventually(lambda: "refused" in (task.reports.trace or ""), what="the reason in the status")
+        asked = task.commands._asked
+        eventually(lambda: task.result or task.commands._asked > asked + 5, what="further attempts")
+        assert task.result is None
+        own.start()
+        assert not task.join().failed

@@ -24,7 +24,7 @@ Handle = TypeVar("Handle")
 
 _POLL_SECONDS = 1.0
 _SHORT_SECONDS = 0.05
-"""How long ``receive`` may wait while messages are held: as long waits the acknowledgement of what Kafka has meanwhile."""
+"""The most that ``receive`` waits while messages are held, because acknowledgements wait as long."""
 _END_SECONDS = 30.0
 _FIRST_PAUSE = 0.1
 _MISSING = (FileNotFoundError, PermissionError)  # of a file or a right, which waiting does not bring
@@ -109,7 +109,7 @@ class QueueSourceTask(SourceTask, Generic[Handle]):
 
     @abc.abstractmethod
     def acknowledge(self, handles: Sequence[Handle]) -> None:
-        """Tell the system that these messages are done: Kafka has their records, and the dead letter queue the bad ones."""
+        """Tell the system that these messages are done: their records are in Kafka."""
 
     def give_back(self, handles: Sequence[Handle]) -> None:
         """Let others have messages that are not done, because the task pauses or stops.
@@ -152,7 +152,7 @@ class QueueSourceTask(SourceTask, Generic[Handle]):
                 del self._owners[id(record)]
 
     def commit(self) -> None:
-        """Acknowledge messages with bad records, which the dead letter queue has now."""
+        """Acknowledge messages with bad records, which are in Kafka now, too."""
         reported, self._reported = self._reported, []
         for held in reported:
             self._started().done(held)

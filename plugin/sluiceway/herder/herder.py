@@ -139,11 +139,12 @@ class Herder:
 
     def offsets(self, name: str) -> list[OffsetEdit]:
         """Return every partition of a connector with its offset. Raises NotFoundError, KafkaClientError."""
-        return self._offsets_of(self._existing(name)).read()
+        return self.offsets_and_position(name)[0]
 
-    def position_elsewhere(self, name: str) -> str:
-        """Return where a source's position is, for users, if not in its offsets; else an empty text. Raises NotFoundError."""
-        return self._offsets_of(self._existing(name)).elsewhere
+    def offsets_and_position(self, name: str) -> tuple[list[OffsetEdit], str]:
+        """Return ``offsets``, and where a source's position is, for users, if not in them; else an empty text."""
+        offsets = self._offsets_of(self._existing(name))
+        return offsets.read(), offsets.elsewhere
 
     def find_offsets(self, name: str, target: OffsetTarget, choice: PartitionChoice) -> list[FoundOffset]:
         """Return the offsets of a target such as a time, to be set by ``alter_offsets``. Raises as ``ConnectorOffsets.find``."""

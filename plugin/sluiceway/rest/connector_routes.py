@@ -212,7 +212,7 @@ def reset_topics(name: str, herder: TheHerder) -> Response:
 
 @get("/connectors/{name:segment}/offsets", summary="Get a connector's offsets (KIP-875)")
 def get_offsets(name: str, herder: TheHerder) -> Response:
-    return JsonResponse(bodies.offsets_json(herder.offsets(name), herder.position_elsewhere(name)))
+    return JsonResponse(bodies.offsets_json(*herder.offsets_and_position(name)))
 
 
 @get("/connectors/{name:segment}/offsets/find", summary="Find the offsets of a time, the beginning, the end, or a shift")

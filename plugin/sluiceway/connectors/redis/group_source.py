@@ -9,11 +9,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sluiceway.api import ExactlyOnceSupport, Message, QueueLimits, QueueSourceTask, SourceConnector
+from sluiceway.api import ExactlyOnceSupport, Message, QueueLimits, QueueSourceTask
 from sluiceway.config.definition import ConfigDef, ConfigKey, ConfigValue, Importance, Type
 from sluiceway.config.validators import NonEmptyString
-from sluiceway.connectors.redis.connection import RedisConnector, UnreachableError, opened, redis_errors, text, whole
-from sluiceway.connectors.redis.stream_source import last_entry, stream_info
+from sluiceway.connectors.redis.connection import UnreachableError, opened, redis_errors, text, whole
 from sluiceway.connectors.redis.streams import (
     BEGINNING,
     OFFSET,
@@ -22,11 +21,13 @@ from sluiceway.connectors.redis.streams import (
     Entry,
     Records,
     StreamOptions,
+    StreamSourceConnector,
+    last_entry,
+    stream_info,
     stream_keys,
     stream_options,
-    topic_problems,
 )
-from sluiceway.errors import ConnectError, DataError
+from sluiceway.errors import DataError
 
 if TYPE_CHECKING:
     from redis import Redis
@@ -124,7 +125,7 @@ class RedisGroupSourceTask(QueueSourceTask[Pending]):
         self._held: set[Pending] = set()
         self._newest: dict[str, Entry] = {}  # of the new entries that were delivered
         self._ends: dict[str, Entry] = {}  # of the streams at first, for bounded runs
-        self._to_claim: dict[str, str] = {}  # streams with the place where the search goes on
+        self._to_claim: dict[str, str] = {}  # streams to search, with the id to search from
         self._claim_at = time.monotonic()
         self._turn = self._gone = self._claimed = 0
         self.limits = QueueLimits(
@@ -295,7 +296,7 @@ def _by_stream(handles: Sequence[Pending]) -> list[tuple[str, list[Any]]]:
     return [(stream, [each.id for each in group]) for stream, group in itertools.groupby(ordered, key=lambda each: each.stream)]
 
 
-class RedisGroupSourceConnector(RedisConnector, SourceConnector):
+class RedisGroupSourceConnector(StreamSourceConnector):
     """Takes the entries of Redis streams as a consumer group: a record for each entry. All tasks share all streams."""
 
     task_class = RedisGroupSourceTask
@@ -305,19 +306,11 @@ class RedisGroupSourceConnector(RedisConnector, SourceConnector):
         return CONFIG
 
     @classmethod
-    def conflicts(cls, values: Mapping[str, ConfigValue], config: Mapping[str, str]) -> Mapping[str, str]:
-        problems = topic_problems(values)
+    def conflicts(cls, values: Mapping[str, ConfigValue], config: Mapping[str, str]) -> dict[str, str]:
+        problems = super().conflicts(values, config)
         if TASK_PLACEHOLDER not in str(values[CONSUMER]) and config.get("tasks.max", "1").strip() not in ("", "1"):
             problems[CONSUMER] = f"needs {TASK_PLACEHOLDER} with several tasks: each must have a name of its own"
         return problems
-
-    @classmethod
-    def try_server(cls, client: Redis, found: Mapping[str, Any]) -> None:
-        for name in found[STREAMS].value:
-            try:
-                stream_info(client, name)
-            except ConnectError as error:
-                found[STREAMS].errors.append(str(error))
 
     @classmethod
     def start_effects(cls, config: Mapping[str, str]) -> str:

@@ -49,7 +49,7 @@ _SMALLER_ID = "equal or smaller"
 
 
 class Command(enum.Enum):
-    """What the sink does with a record."""
+    """The commands that write records."""
 
     XADD = "XADD"
     SET = "SET"
@@ -119,7 +119,7 @@ CONFIG = ConfigDef(
 
 @dataclass(frozen=True, slots=True)
 class SinkOptions:
-    """What the sink writes, and where."""
+    """The server, and the form of the keys and values there."""
 
     server: Server
     command: Command

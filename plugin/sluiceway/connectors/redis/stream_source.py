@@ -14,12 +14,11 @@ from sluiceway.api import (
     OffsetTarget,
     OffsetTargetKind,
     Partition,
-    SourceConnector,
     SourceRecord,
     SourceTask,
 )
-from sluiceway.config.definition import ConfigDef, ConfigValue
-from sluiceway.connectors.redis.connection import RedisConnector, UnreachableError, opened, redis_errors
+from sluiceway.config.definition import ConfigDef
+from sluiceway.connectors.redis.connection import UnreachableError, opened, redis_errors
 from sluiceway.connectors.redis.streams import (
     BEGINNING,
     END,
@@ -27,9 +26,11 @@ from sluiceway.connectors.redis.streams import (
     Entry,
     Records,
     StreamOptions,
+    StreamSourceConnector,
+    last_entry,
+    stream_info,
     stream_keys,
     stream_options,
-    topic_problems,
 )
 from sluiceway.errors import BadRequestError, ConnectError, DataError, RetriableError
 
@@ -113,7 +114,8 @@ class RedisStreamSourceTask(SourceTask):
     @property
     def ended(self) -> bool | None:
         """True once a read has found nothing, or all streams are read up to the ends that they had at first."""
-        return self._empty or all(name in self._ends and self._ends[name] <= at for name, at in self._positions.items())
+        ends, positions = self._ends, self._positions
+        return self._empty or all(name in ends and ends[name] <= positions[name] for name in self._options.streams)
 
     def _read(self, client: Redis) -> Sequence[Any]:
         # A stream's name is bytes in the answer. Redis waits for the first entry of any stream.
@@ -214,27 +216,7 @@ def check_offset(offset: Offset) -> None:
         raise ConnectError(f'{error}. An offset is {{"{ID}": "1700000000000-0"}}.') from error
 
 
-def stream_info(client: Redis, name: str) -> Mapping[str, Any] | None:
-    """Return what Redis tells of a stream; None if there is none. Raises ConnectError for a key of another type."""
-    from redis.exceptions import ResponseError
-
-    try:
-        found: Any = client.xinfo_stream(name)
-    except ResponseError as error:
-        if "no such key" in str(error):
-            return None
-        if str(error).startswith("WRONGTYPE"):
-            raise ConnectError(f"The key {name} is no stream. Change {STREAMS}.") from error
-        raise
-    return {each.decode() if isinstance(each, bytes) else each: value for each, value in found.items()}
-
-
-def last_entry(about: Mapping[str, Any]) -> Entry:
-    """Return the id of the newest entry that a stream ever had."""
-    return Entry.parse(about["last-generated-id"].decode())
-
-
-class RedisStreamSourceConnector(RedisConnector, SourceConnector):
+class RedisStreamSourceConnector(StreamSourceConnector):
     """Reads streams of Redis by entry id: a record for each entry. Each stream is read by one task."""
 
     task_class = RedisStreamSourceTask
@@ -242,18 +224,6 @@ class RedisStreamSourceConnector(RedisConnector, SourceConnector):
     @classmethod
     def config_def(cls) -> ConfigDef:
         return CONFIG
-
-    @classmethod
-    def conflicts(cls, values: Mapping[str, ConfigValue], config: Mapping[str, str]) -> Mapping[str, str]:
-        return topic_problems(values)
-
-    @classmethod
-    def try_server(cls, client: Redis, found: Mapping[str, Any]) -> None:
-        for name in found[STREAMS].value:
-            try:
-                stream_info(client, name)
-            except ConnectError as error:
-                found[STREAMS].errors.append(str(error))
 
     def task_configs(self, max_tasks: int) -> Sequence[Mapping[str, str]]:
         streams = options_of(self._config).streams

@@ -1,18 +1,21 @@
-"""Entries of Redis streams: the keys of their sources, their ids, and their records. No I/O."""
+"""Streams of Redis: the keys of their sources, the ids and records of entries, and the sources' common connector."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from sluiceway.api import Offset, Partition, SourceRecord
-from sluiceway.config.definition import ConfigDef, ConfigKey, ConfigValue, Importance, Type
+from sluiceway.api import Offset, Partition, SourceConnector, SourceRecord
+from sluiceway.config.definition import ConfigDef, ConfigKey, ConfigValue, Importance, Type, ValidatedValue
 from sluiceway.config.validators import Check, EnumText, ListRule
-from sluiceway.connectors.redis.connection import CONNECTION_KEYS, Server, server_of, text, whole
+from sluiceway.connectors.redis.connection import CONNECTION_KEYS, RedisConnector, Server, server_of, text, whole
 from sluiceway.data import BYTES_SCHEMA, OPTIONAL_BYTES_SCHEMA, STRING_SCHEMA, Schema, Struct
-from sluiceway.errors import ConfigError, DataError
+from sluiceway.errors import ConfigError, ConnectError, DataError
+
+if TYPE_CHECKING:
+    from redis import Redis
 
 STREAMS, OFFSET, TOPIC, VALUES, BATCH = (
     "redis.stream.name",
@@ -111,7 +114,7 @@ STRINGS, BYTES = _schema(STRING_SCHEMA), _schema(BYTES_SCHEMA)
 
 @dataclass(frozen=True, slots=True)
 class StreamOptions:
-    """What the sources read, and what they make of it."""
+    """The streams of a source, and the form of its records."""
 
     server: Server
     streams: Sequence[str]
@@ -166,7 +169,7 @@ class Records:
         return SourceRecord(partition, offset, topic, value, schema, id_, STRING_SCHEMA, timestamp=timestamp_of(id_))
 
     def raw(self, stream: str, id_: str, fields: Fields, partition: Partition | None, offset: Offset | None) -> SourceRecord:
-        """Return a record of an entry that cannot be read: its fields as Redis sent them, in lines, for the dead letter queue."""
+        """Return a record of an entry that cannot be read, for the dead letter queue: its fields in lines."""
         value = b"\n".join(b"%b=%b" % each for each in zip(fields[::2], fields[1::2], strict=True))
         topic = self._topics[stream]
         return SourceRecord(
@@ -174,11 +177,45 @@ class Records:
         )
 
 
-def topic_problems(values: Mapping[str, ConfigValue]) -> dict[str, str]:
-    """Return the error of a topic whose name would be that of a stream that Kafka does not take, by the key to change."""
-    streams = values[STREAMS]
-    assert isinstance(streams, list)  # noqa: S101 (parsed as such)
-    odd = [str(each) for each in streams if not re.fullmatch(r"[a-zA-Z0-9._-]+", str(each))]
-    if odd and TOPIC_PLACEHOLDER in str(values[TOPIC]):
-        return {TOPIC: f"cannot have the name of stream {odd[0]}: Kafka's topics have letters, digits, '.', '_', and '-' only"}
-    return {}
+def stream_info(client: Redis, name: str) -> Mapping[str, Any] | None:
+    """Return the state of a stream by XINFO; None if there is none. Raises ConnectError for a key of another type."""
+    from redis.exceptions import ResponseError
+
+    try:
+        found: Any = client.xinfo_stream(name)
+    except ResponseError as error:
+        if "no such key" in str(error):
+            return None
+        if str(error).startswith("WRONGTYPE"):
+            raise ConnectError(f"The key {name} is no stream. Change {STREAMS}.") from error
+        raise
+    return {each.decode() if isinstance(each, bytes) else each: value for each, value in found.items()}
+
+
+def last_entry(about: Mapping[str, Any]) -> Entry:
+    """Return the id of the newest entry that a stream ever had."""
+    return Entry.parse(about["last-generated-id"].decode())
+
+
+class StreamSourceConnector(RedisConnector, SourceConnector):
+    """Base of the sources of streams."""
+
+    @classmethod
+    def conflicts(cls, values: Mapping[str, ConfigValue], config: Mapping[str, str]) -> dict[str, str]:
+        streams = values[STREAMS]
+        assert isinstance(streams, list)  # noqa: S101 (parsed as such)
+        odd = [str(each) for each in streams if not re.fullmatch(r"[a-zA-Z0-9._-]+", str(each))]
+        if odd and TOPIC_PLACEHOLDER in str(values[TOPIC]):
+            takes = "Kafka's topics have letters, digits, '.', '_', and '-' only"
+            return {TOPIC: f"cannot have the name of stream {odd[0]}: {takes}"}
+        return {}
+
+    @classmethod
+    def try_server(cls, client: Redis, found: Mapping[str, ValidatedValue]) -> None:
+        streams = found[STREAMS]
+        assert isinstance(streams.value, list)  # noqa: S101 (parsed as such)
+        for name in streams.value:
+            try:
+                stream_info(client, str(name))
+            except ConnectError as error:
+                streams.errors.append(str(error))
