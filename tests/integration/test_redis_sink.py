@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import signal
-import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from decimal import Decimal
@@ -20,9 +19,10 @@ from sluiceway.errors import ConfigError, ConnectError, RetriableError
 from sluiceway.runtime.memory import MemorySinkContext
 from sluiceway.testing import SinkConnectorContract
 from support.engine import RunningTask
-from support.eventually import LIMIT, eventually
+from support.eventually import eventually
 from support.kafka import Kafka
 from support.redis_server import RedisServer
+from support.sink_tasks import put_until_taken
 
 pytestmark = pytest.mark.kafka
 
@@ -60,14 +60,7 @@ class Running:
         self.task.start(self.config)
 
     def put(self, *records: SinkRecord) -> None:
-        """Put as the runtime does."""
-        deadline = time.monotonic() + LIMIT
-        while True:
-            try:
-                return self.task.put(records)
-            except RetriableError:
-                assert time.monotonic() < deadline
-                time.sleep(self.context.timeouts[-1] / 1000)  # as long as the task asks for
+        put_until_taken(self.task, self.context, records)
 
     @property
     def reasons(self) -> list[str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from decimal import Decimal
@@ -18,8 +17,9 @@ from sluiceway.data import INT32_SCHEMA, STRING_SCHEMA, Header, Schema, Struct, 
 from sluiceway.errors import ConnectError, RetriableError
 from sluiceway.runtime.memory import MemorySinkContext
 from sluiceway.testing import SinkConnectorContract
-from support.eventually import LIMIT, eventually
+from support.eventually import eventually
 from support.search import SearchServer
+from support.sink_tasks import put_until_taken
 
 PATIENT = {"read.timeout.ms": "60000", "behavior.on.null.values": "delete", "schema.ignore": "true", "errors.tolerance": "all"}
 KINDS = [ElasticsearchSinkConnector, OpenSearchSinkConnector]
@@ -49,14 +49,7 @@ class Running:
         self.task.start(self.config)
 
     def put(self, *records: SinkRecord) -> None:
-        """Put as the runtime does."""
-        deadline = time.monotonic() + LIMIT
-        while True:
-            try:
-                return self.task.put(records)
-            except RetriableError:
-                assert time.monotonic() < deadline
-                time.sleep(self.context.timeouts[-1] / 1000)  # as long as the task asks for
+        put_until_taken(self.task, self.context, records)
 
     @property
     def bad(self) -> list[int]:

@@ -28,3 +28,10 @@ class Password:
 
     def __hash__(self) -> int:
         return hash(self._value)
+
+
+def revealed(value: object) -> str | None:
+    """Return the text of a value, of a password its secret; None for None."""
+    if value is None:
+        return None
+    return value.value if isinstance(value, Password) else str(value)

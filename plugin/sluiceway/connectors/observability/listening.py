@@ -9,7 +9,6 @@ from dataclasses import dataclass
 
 from sluiceway.api import SourceConnector
 from sluiceway.config.definition import ConfigKey, ConfigValue, Importance, Type
-from sluiceway.config.password import Password
 from sluiceway.config.validators import NonEmptyString, Range
 from sluiceway.errors import ConnectError
 
@@ -97,13 +96,6 @@ def whole(values: Mapping[str, ConfigValue], name: str) -> int:
     value = values[name]
     assert isinstance(value, int)  # noqa: S101 (parsed as such)
     return value
-
-
-def shown(value: ConfigValue) -> str | None:
-    """Return a value as text, also a secret; None for none."""
-    if value is None:
-        return None
-    return value.value if isinstance(value, Password) else str(value)
 
 
 def bound_socket(host: str, port: int, kind: socket.SocketKind, key: str) -> socket.socket:

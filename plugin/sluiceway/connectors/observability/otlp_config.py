@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from sluiceway.config.definition import ConfigDef, ConfigValue, Importance
+from sluiceway.config.password import revealed
 from sluiceway.config.validators import OneOf
 from sluiceway.connectors.observability import listening
 from sluiceway.connectors.observability.listening import Listening
@@ -113,9 +114,9 @@ def otlp_options(config: Mapping[str, str]) -> OtlpOptions:
         body_bytes=listening.whole(values, BODY_BYTES),
         with_help=bool(values[WITH_HELP]),
         authorization=_authorization(values),
-        certificate=listening.shown(values[CERTIFICATE]),
-        key=listening.shown(values[KEY]),
-        key_password=listening.shown(values[KEY_PASSWORD]),
+        certificate=revealed(values[CERTIFICATE]),
+        key=revealed(values[KEY]),
+        key_password=revealed(values[KEY_PASSWORD]),
     )
 
 
@@ -133,7 +134,7 @@ def otlp_conflicts(values: Mapping[str, ConfigValue]) -> dict[str, str]:
 
 
 def _authorization(values: Mapping[str, ConfigValue]) -> tuple[str, str] | None:
-    token, user, password = (listening.shown(values[name]) for name in (TOKEN, USER, PASSWORD))
+    token, user, password = (revealed(values[name]) for name in (TOKEN, USER, PASSWORD))
     if token is not None:
         return "bearer", token
     if user is not None:

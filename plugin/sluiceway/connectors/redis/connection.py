@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 from sluiceway.api import Connector
 from sluiceway.config.definition import ConfigKey, ConfigValue, Importance, Type, ValidatedValue
-from sluiceway.config.password import Password
+from sluiceway.config.password import revealed
 from sluiceway.config.validators import Check, Range
 from sluiceway.errors import ConfigError, ConnectError, MissingToolError
 from sluiceway.installation import install_command
@@ -120,18 +120,11 @@ def server_of(values: Mapping[str, ConfigValue]) -> Server:
             "ssl_ca_certs": values[_CA],
             "ssl_certfile": values[_KEY_CERTIFICATE],
             "ssl_keyfile": values[_KEY_FILE],
-            "ssl_password": shown(values[_KEY_PASSWORD]),
+            "ssl_password": revealed(values[_KEY_PASSWORD]),
         }
         if values[_INSECURE]:
             tls |= {"ssl_cert_reqs": "none", "ssl_check_hostname": False}
-    return Server(uri, shown(values[USER]), shown(values[PASSWORD]), float(str(values[TIMEOUT])), tls)
-
-
-def shown(value: ConfigValue) -> str | None:
-    """Return a value as text, also a secret; None for none."""
-    if value is None:
-        return None
-    return value.value if isinstance(value, Password) else str(value)
+    return Server(uri, revealed(values[USER]), revealed(values[PASSWORD]), float(str(values[TIMEOUT])), tls)
 
 
 def opened(server: Server) -> Redis:

@@ -12,7 +12,7 @@ from urllib.parse import quote, urlsplit
 
 from sluiceway.api.outage import UNREACHABLE_MS
 from sluiceway.config.definition import ConfigKey, ConfigValue, Importance, Type
-from sluiceway.config.password import Password
+from sluiceway.config.password import revealed
 from sluiceway.config.validators import Check, EnumText, Range
 from sluiceway.connectors.https import Tls, tls_keys
 from sluiceway.errors import ConfigError
@@ -212,11 +212,11 @@ def server_of(values: Mapping[str, ConfigValue]) -> Server:
     confluent = _SECURITY_PROTOCOL in values
     prefix = _ELASTIC_TLS if confluent else _AIVEN_TLS
     secure = confluent and str(values[_SECURITY_PROTOCOL]).upper() == "SSL"
-    tls = {name.removeprefix(prefix): shown(value) for name, value in values.items() if name.startswith(f"{prefix}ssl.")}
+    tls = {name.removeprefix(prefix): revealed(value) for name, value in values.items() if name.startswith(f"{prefix}ssl.")}
     return Server(
         tuple(_with_scheme(url, "https" if secure else "http").rstrip("/") for url in items(values[URL])),
-        shown(values[USER]),
-        shown(values[PASSWORD]),
+        revealed(values[USER]),
+        revealed(values[PASSWORD]),
         number(values, "connection.timeout.ms") / 1000,
         number(values, "read.timeout.ms") / 1000,
         compressed=confluent and bool(values["connection.compression"]),
@@ -230,7 +230,7 @@ def _proxy(values: Mapping[str, ConfigValue]) -> str | None:
         return None
     login, user = "", str(values["proxy.username"])
     if user:
-        login = f"{quote(user, safe='')}:{quote(shown(values['proxy.password']) or '', safe='')}@"
+        login = f"{quote(user, safe='')}:{quote(revealed(values['proxy.password']) or '', safe='')}@"
     host = str(values["proxy.host"])
     return f"http://{login}{f'[{host}]' if ':' in host else host}:{values['proxy.port']}"
 
@@ -245,10 +245,3 @@ def number(values: Mapping[str, ConfigValue], name: str) -> int:
     value = values[name]
     assert isinstance(value, int)  # noqa: S101 (parsed as such)
     return value
-
-
-def shown(value: ConfigValue) -> str | None:
-    """Return a text or a password as it is; None if it is not set."""
-    if value is None:
-        return None
-    return value.value if isinstance(value, Password) else str(value)

@@ -13,6 +13,7 @@ from sluiceway.api import BatchLimits
 from sluiceway.api.outage import UNREACHABLE_MS
 from sluiceway.config.definition import ConfigDef, ConfigKey, ConfigValue, Importance, Type
 from sluiceway.config.parsing import parse_list
+from sluiceway.config.password import revealed
 from sluiceway.config.validators import EnumText, Range
 from sluiceway.connectors.null_values import REPLACE_NULLS, replace_nulls
 from sluiceway.connectors.search.connection import (
@@ -27,7 +28,6 @@ from sluiceway.connectors.search.connection import (
     number,
     raise_first,
     server_of,
-    shown,
     text,
     whole,
 )
@@ -348,7 +348,7 @@ def aiven_options(config: Mapping[str, str]) -> SearchOptions:
     if values[STREAM_ENABLED]:
         prefix = values["data.stream.prefix"]
         name = f"{prefix}-{TOPIC_PLACEHOLDER}" if prefix else TOPIC_PLACEHOLDER
-        stream = DataStream(name, shown(values["data.streams.existing.index.template.name"]), makes_template=True)
+        stream = DataStream(name, revealed(values["data.streams.existing.index.template.name"]), makes_template=True)
     return SearchOptions(
         server=server_of(values),
         limits=_limits(values, number(values, "bulk.max.operations.size"), _bytes(number(values, "bulk.max.size"))),
