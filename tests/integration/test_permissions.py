@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -20,6 +20,9 @@ from confluent_kafka.admin import (
 from sluiceway.api import SourceRecord
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.data import STRING_SCHEMA
+from sluiceway.errors import ConnectError
+from sluiceway.kafka.producer_transactions import Check, ProducerTransactions
+from sluiceway.kafka.topic_writer import ProducerRecord
 from sluiceway.runtime.task import TaskCommand, TaskResult, TaskServices
 from sluiceway.stack.broker import EmbeddedBroker
 from sluiceway.stack.ports import free_port
@@ -94,6 +97,7 @@ class Guarded:
         eventually(lambda: not self.admin.describe_acls(held).result(SECONDS), what="the broker to know")
 
     def close(self) -> None:
+        del self.admin  # it would report each second that the broker is away
         self._broker.stop()
 
 
@@ -165,12 +169,22 @@ def test_an_exactly_once_source_without_access_to_its_transactional_id_fails_and
     assert "needs WRITE and DESCRIBE on the transactional id" in said
 
 
+@pytest.mark.parametrize("late", [False, True], ids=["at-the-commit", "before-the-offsets"])
 def test_an_exactly_once_source_without_write_access_fails_and_names_topic_and_permission(
-    guarded: Guarded, unique: Names
+    guarded: Guarded, unique: Names, monkeypatch: pytest.MonkeyPatch, late: bool
 ) -> None:
+    """``late``: the broker has refused the transaction before its offsets are written, which then fail for that."""
     topic, name, group = guarded.topic(unique("topic")), unique("connector"), unique("group")
     guarded.allow(ResourceType.TOPIC, topic, AclOperation.DESCRIBE)
     guarded.allow(ResourceType.TRANSACTIONAL_ID, f"{group}-{name}-0", AclOperation.WRITE, AclOperation.DESCRIBE)
+    send = ProducerTransactions.send
+
+    def send_late(self: ProducerTransactions, records: Sequence[ProducerRecord], check: Check) -> None:
+        eventually(lambda: "TOPIC_AUTHORIZATION_FAILED" in str(self.error(ConnectError("none"))), what="the broker to refuse it")
+        send(self, records, check)
+
+    if late:
+        monkeypatch.setattr(ProducerTransactions, "send", send_late)
     said = exactly_once(guarded, unique, source(name, topic), group)
     assert f"topic {topic}" in said
     assert "needs WRITE on the topic" in said

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 
 from confluent_kafka import KafkaError, KafkaException, Producer
 
-from sluiceway.errors import ConnectError, FencedError
+from sluiceway.errors import ConnectError
 from sluiceway.kafka.errors import mapped_errors, to_connect_error
 from sluiceway.kafka.topic_writer import ProducerRecord
 
@@ -19,6 +19,9 @@ _WARNING_SECONDS = 30.0
 # If asked before its first connection is up, librdkafka retries to find the coordinator only after 0.5 s.
 _CONNECT_SECONDS = 0.06
 _DELIVERY_SECONDS = 5.0
+
+WITHOUT_CAUSE = frozenset({"_FATAL", "_STATE"})
+"""The names of errors that say that the producer cannot continue, for a cause it reported before."""
 
 Check = Callable[[], None]
 """Called about once a second while waiting for the cluster; raises an exception to stop waiting."""
@@ -79,12 +82,12 @@ class ProducerTransactions:
         self._wait(self._client.abort_transaction, "abort a transaction", check)
 
     def error(self, error: ConnectError) -> ConnectError:
-        """Return the FencedError behind ``error`` if the producer was fenced, otherwise ``error`` itself."""
+        """Return the cause of an error that only says that the producer cannot continue, or ``error`` if none is known."""
         try:
             self._client.begin_transaction()
         except KafkaException as exception:
-            cause = to_connect_error(exception.args[0], f"write as {self._id}")
-            return cause if isinstance(cause, FencedError) else error
+            cause: KafkaError = exception.args[0]
+            return error if cause.name() in WITHOUT_CAUSE else to_connect_error(cause, f"write as {self._id}")
         self.open = True
         return error
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from sluiceway.api import SourceRecord
 from sluiceway.errors import ConnectError, FencedError, KafkaClientError
-from sluiceway.kafka.producer_transactions import ProducerTransactions
+from sluiceway.kafka.producer_transactions import WITHOUT_CAUSE, ProducerTransactions
 from sluiceway.runtime.source.delivery import Check, FlushDeadLetterQueue
 from sluiceway.runtime.source.offset_storage import OffsetStorageWriter
 from sluiceway.runtime.source.record_sender import RecordSender
@@ -33,8 +33,6 @@ _TRANSACTION_TIMED_OUT = frozenset(
         "INVALID_TXN_STATE",
     }
 )
-
-_WITHOUT_CAUSE = ("_FATAL", "_STATE")  # the producer cannot continue, for a cause it reported before
 
 
 class TransactionLostError(ConnectError):
@@ -150,17 +148,27 @@ class ExactlyOnceDelivery:
 
     def _explained(self, error: ConnectError) -> ConnectError:
         """Return the cause of an error, because the producer may only report that it cannot continue."""
-        if isinstance(error.__cause__, KafkaClientError) and error.__cause__.code in _WITHOUT_CAUSE:
+        if _without_cause(_cause(error)):
             self._sender.await_failure(_REPORT_SECONDS)
         failure = self._sender.failure or error
-        cause = failure.__cause__ if isinstance(failure.__cause__, ConnectError) else failure
-        if isinstance(cause, KafkaClientError) and cause.code in _WITHOUT_CAUSE:
-            cause = self._transactions.error(cause)
+        cause = _cause(failure)
+        if _without_cause(cause):
+            known = self._transactions.error(cause)
+            if known is not cause:
+                cause = failure = known
         if isinstance(cause, FencedError):
             return cause
         if isinstance(cause, KafkaClientError) and cause.code in _TRANSACTION_TIMED_OUT:
             return TransactionLostError(f"The cluster ended the task's transaction: {cause}")
         return self._sender.with_advice(failure)
+
+
+def _cause(error: ConnectError) -> ConnectError:
+    return error.__cause__ if isinstance(error.__cause__, ConnectError) else error
+
+
+def _without_cause(error: ConnectError) -> bool:
+    return isinstance(error, KafkaClientError) and error.code in WITHOUT_CAUSE
 
 
 def deferred(acknowledge: Acknowledge, acknowledgements: list[Callable[[], None]]) -> Acknowledge:

@@ -191,6 +191,7 @@ TOO_LARGE = send_failure(KafkaClientError("too large", "MSG_SIZE_TOO_LARGE"))
         (KafkaClientError("x", "_FATAL"), None, FENCED, FencedError),
         (send_failure(KafkaClientError("x", "_FATAL")), None, FENCED, FencedError),
         (KafkaClientError("x", "_FATAL"), send_failure(FENCED), None, FencedError),
+        (KafkaClientError("x", "_STATE"), None, KafkaClientError("gave up", "_TIMED_OUT"), TransactionLostError),
         (KafkaClientError("x", "TOPIC_AUTHORIZATION_FAILED"), None, None, KafkaClientError),
     ],
 )
