@@ -75,6 +75,21 @@ EXAMPLES: dict[str, dict[str, str]] = {
         "format.class": "io.confluent.connect.gcs.format.avro.AvroFormat",
         "flush.size": "100000",
     },
+    "HBaseSink": {
+        "connector.class": "HBaseSink",
+        "topics": "orders",
+        "hbase.thrift.servers": "hbase-thrift:9090",
+        "hbase.table": "orders",
+        "hbase.family": "d",
+    },
+    "HBaseSource": {
+        "connector.class": "HBaseSource",
+        "tasks.max": "4",
+        "hbase.thrift.servers": "hbase-thrift:9090",
+        "hbase.table": "orders",
+        "hbase.columns": "d:customer=string,d:total=float64",
+        "topic": "orders",
+    },
     "Hdfs3SinkConnector": {
         "connector.class": "io.confluent.connect.hdfs3.Hdfs3SinkConnector",
         "topics": "orders",

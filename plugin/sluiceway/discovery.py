@@ -59,6 +59,8 @@ _BUILT_IN = {
         "AzureBlobStorageSink": "sluiceway.connectors.files.classes:AzureBlobStorageSinkConnector",
         "CsvSink": "sluiceway.connectors.files.classes:CsvSinkConnector",
         "GcsSink": "sluiceway.connectors.files.classes:GcsSinkConnector",
+        "HBaseSink": "sluiceway.connectors.hbase:HBaseSinkConnector",
+        "HBaseSource": "sluiceway.connectors.hbase:HBaseSourceConnector",
         "Hdfs3Sink": "sluiceway.connectors.files.classes:Hdfs3SinkConnector",
         "HdfsSink": "sluiceway.connectors.files.classes:HdfsSinkConnector",
         "JsonFileSink": "sluiceway.connectors.files.classes:JsonFileSinkConnector",

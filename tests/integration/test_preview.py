@@ -236,6 +236,10 @@ CASES: Mapping[str, Case] = {
     "FileStreamSource": Case(lambda lab: {"file": lab.file(), "topic": "lines"}, long=False),
     "FolderSource": Case(lambda lab: {"paths": lab.file(), "topic": "lines", "mode": "logs"}, long=False),
     "GcsSink": Case(GCS, target='{"id":1,"name":"n1"}'),
+    "HBaseSink": Case(lambda _lab: {"hbase.thrift.servers": "127.0.0.1:9", "hbase.rowkey.fields": "id"}, target="cf:name = n1"),
+    "HBaseSource": Case(
+        lambda _lab: {"hbase.thrift.servers": "127.0.0.1:9", "hbase.table": "t"}, 0, not_started="has no tasks now"
+    ),
     "Hdfs3Sink": Case(HDFS3, target='{"id":1,"name":"n1"}'),
     "HdfsSink": Case(HDFS, target='{"id":1,"name":"n1"}'),
     "IcebergCompaction": Case(compaction("iceberg"), 0, not_started="rewrites small files"),

@@ -58,9 +58,10 @@ class MemoryOffsets:
 
 
 class MemoryConnectorContext:
-    """A ``ConnectorContext`` that records the connector's calls. ``waits_for`` has the reasons given to ``waiting``."""
+    """A ``SourceConnectorContext`` that records the connector's calls. ``waits_for`` has the reasons given to ``waiting``."""
 
-    def __init__(self) -> None:
+    def __init__(self, offsets: MemoryOffsets | None = None) -> None:
+        self.offset_storage_reader = MemoryOffsets() if offsets is None else offsets
         self.reconfigurations = 0
         self.errors: list[BaseException] = []
         self.waits_for: list[str | None] = []

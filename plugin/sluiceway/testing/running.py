@@ -63,7 +63,7 @@ class RunningSource:
         self._polled: dict[int, tuple[SourceRecord, int]] = {}  # the task of each record, by the record's identity
         config = full_config(connector_class, config, tasks_max)
         self.connector = connector_class()
-        self.connector.initialize(MemoryConnectorContext())
+        self.connector.initialize(MemoryConnectorContext(self.offsets))
         self.connector.start(config)
         try:
             for task_config in self.connector.task_configs(tasks_max):

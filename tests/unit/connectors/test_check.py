@@ -79,6 +79,13 @@ CONFIGS: Mapping[str, Mapping[str, str]] = {
     "RedisGroupSource": _REDIS,
     "RedisStreamSource": _REDIS,
     "RedisSink": {"redis.uri": "rediss://127.0.0.1:1", "redis.cacert": "{}/ca.pem"},
+    "HBaseSource": {
+        "hbase.table": "t",
+        "hbase.thrift.servers": "127.0.0.1:1",
+        "hbase.thrift.tls": "true",
+        "hbase.thrift.cacert": "{}/a",
+    },
+    "HBaseSink": {"hbase.thrift.servers": "127.0.0.1:1", "hbase.thrift.tls": "true", "hbase.thrift.cacert": "{}/a"},
     "MockSource": {},
     "MockSink": {},
     "VerifiableSource": {"topic": "t"},

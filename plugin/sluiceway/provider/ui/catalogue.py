@@ -24,6 +24,7 @@ _SYSTEMS = {
     "FileStream": _FILES,
     "Folder": _FILES,
     "Gcs": "Google Cloud Storage",
+    "HBase": "Apache HBase",
     "Hdfs": "HDFS",
     "Hdfs3": "HDFS",
     "Iceberg": "Apache Iceberg",

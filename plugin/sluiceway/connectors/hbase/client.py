@@ -1,0 +1,349 @@
+"""A client of HBase's Thrift 2 server: the calls of connectors, and the meaning of its errors. Runs on executors and drivers."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import logging
+import socket
+import ssl
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from sluiceway.errors import ConfigError, ConnectError, DataError, MissingToolError
+from sluiceway.installation import install_command
+
+log = logging.getLogger(__name__)
+
+CA = "hbase.thrift.cacert"
+NOW = 2**63 - 1
+"""The end of all time ranges."""
+_IDLE_SECONDS = 20.0  # a Thrift server closes a connection on which it has read nothing for a minute
+_CONNECT_SECONDS = 10.0
+_LONGEST_REASON = 200
+_NEVER = 2**31 - 1  # seconds to live
+
+# What HBase's errors say that trying again does not mend. The first line of a Java trace begins with the error's class.
+_MISSING_TABLE = ("TableNotFoundException", "NamespaceNotFoundException")
+_REFUSED = ("NoSuchColumnFamilyException", "IllegalArgumentException", "DoNotRetryIOException")
+_LASTING = ("AccessDeniedException", "InvalidFamilyOperationException", "TableExistsException")
+_PASSING = ("TableNotEnabledException", "NotServingRegionException", "RegionTooBusyException", "ThrottlingException")
+
+
+class UnreachableError(ConnectionError):
+    """HBase does not answer, or cannot do it now, as while a region moves: the same is tried again."""
+
+
+class MissingTableError(ConnectError):
+    """HBase has no such table."""
+
+
+class RefusedError(DataError):
+    """HBase does not take what it was sent."""
+
+
+@dataclass(frozen=True, slots=True)
+class Gateways:
+    """The Thrift servers, of which any will do, and how to talk to them. ``timeout`` is in seconds."""
+
+    addresses: tuple[tuple[str, int], ...]
+    framed: bool = False
+    compact: bool = False
+    timeout: float = 60.0
+    tls: bool = False
+    ca: str | None = None
+    insecure: bool = False
+
+    def __str__(self) -> str:
+        return ",".join(f"{host}:{port}" for host, port in self.addresses)
+
+
+class Cell(NamedTuple):
+    """The newest version of a column of a row. ``column`` is ``family:qualifier``; ``timestamp`` is in ms since 1970."""
+
+    family: bytes
+    qualifier: bytes
+    value: bytes
+    timestamp: int
+
+    @property
+    def column(self) -> str:
+        return f"{self.family.decode()}:{self.qualifier.decode(errors='backslashreplace')}"
+
+
+class Row(NamedTuple):
+    key: bytes
+    cells: tuple[Cell, ...]
+
+
+class Family(NamedTuple):
+    """A column family. ``ttl`` is the seconds after which its cells are dropped, None for never."""
+
+    name: bytes
+    ttl: int | None = None
+    ordered: bool = False
+    """Whether cells that are put after a deletion are seen whatever their timestamp (NEW_VERSION_BEHAVIOR)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Put:
+    """Cells to write to a row: family, qualifier, and value. ``timestamp`` is None for the server's time."""
+
+    key: bytes
+    cells: tuple[tuple[bytes, bytes, bytes], ...]
+    timestamp: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Delete:
+    """Columns to delete from a row, all of their versions up to the timestamp; without ``columns`` the row."""
+
+    key: bytes
+    columns: tuple[tuple[bytes, bytes], ...] = ()
+    timestamp: int | None = None
+
+
+@functools.cache
+def _interface() -> Any:
+    """Return the module of HBase's Thrift interface. Raises MissingToolError without the package."""
+    try:
+        import thriftpy2
+    except ImportError as error:
+        raise MissingToolError(
+            f"HBase needs a Python package that is not installed ({error}). Run: {install_command('hbase')} in the "
+            "Python environment of the tasks."
+        ) from error
+    return thriftpy2.load(str(Path(__file__).with_name("hbase.thrift")), module_name="sluiceway_hbase_thrift")
+
+
+class HBaseClient:
+    """Calls one of the Thrift servers, another one after a failure. Connects with its first call. Not thread-safe.
+
+    Raises UnreachableError for failures that pass, MissingTableError, RefusedError for a request that HBase never takes, and
+    ConnectError for other errors that last.
+    """
+
+    def __init__(self, gateways: Gateways) -> None:
+        self.gateways = gateways
+        self._thrift = _interface()
+        self._next = 0
+        self._client: Any = None
+        self._used = 0.0
+
+    def close(self) -> None:
+        client, self._client = self._client, None
+        if client is not None:
+            with contextlib.suppress(OSError):
+                client.close()
+
+    def scan(
+        self,
+        table: str,
+        start: bytes = b"",
+        stop: bytes = b"",
+        *,
+        most: int,
+        since: int = 0,
+        until: int = NOW,
+        columns: Sequence[tuple[bytes, bytes | None]] = (),
+    ) -> list[Row]:
+        """Return the first rows from ``start`` to before ``stop`` (empty: the end) with cells in the time range, with these."""
+        thrift = self._thrift
+        scan = thrift.TScan(
+            startRow=start,
+            stopRow=stop,
+            columns=self._columns(columns),
+            caching=most,
+            timeRange=thrift.TTimeRange(minStamp=since, maxStamp=until),
+            cacheBlocks=False,
+            limit=most,
+        )
+        return [_row(each) for each in self._call("getScannerResults", table, table.encode(), scan, most)]
+
+    def get(
+        self, table: str, keys: Sequence[bytes], *, until: int = NOW, columns: Sequence[tuple[bytes, bytes | None]] = ()
+    ) -> list[Row]:
+        """Return the rows with these keys that exist, with the newest cells before a time."""
+        thrift = self._thrift
+        asked, time_range = self._columns(columns), thrift.TTimeRange(minStamp=0, maxStamp=until)
+        gets = [thrift.TGet(row=key, columns=asked, timeRange=time_range) for key in keys]
+        return [_row(each) for each in self._call("getMultiple", table, table.encode(), gets) if each.row]
+
+    def put(self, table: str, puts: Sequence[Put]) -> None:
+        """Write all of these cells, or raise, having written any of them. A row may be there once only."""
+        thrift = self._thrift
+        written = [
+            thrift.TPut(
+                row=each.key,
+                columnValues=[
+                    thrift.TColumnValue(family=family, qualifier=qualifier, value=value)
+                    for family, qualifier, value in each.cells
+                ],
+                timestamp=each.timestamp,
+            )
+            for each in puts
+        ]
+        self._call("putMultiple", table, table.encode(), written)
+
+    def delete(self, table: str, deletes: Sequence[Delete]) -> None:
+        """Delete all of these, or raise, having deleted any of them. A row may be there once only."""
+        thrift = self._thrift
+        gone = [
+            thrift.TDelete(
+                row=each.key,
+                columns=self._columns(each.columns, each.timestamp),  # those of a row do not take the row's timestamp
+                timestamp=each.timestamp,
+                deleteType=thrift.TDeleteType.DELETE_COLUMNS,
+            )
+            for each in deletes
+        ]
+        if left := self._call("deleteMultiple", table, table.encode(), gone):
+            raise UnreachableError(f"HBase at {self.gateways} did not delete {len(left)} of {len(gone)} rows of table {table}")
+
+    def starts(self, table: str) -> list[bytes]:
+        """Return the keys at which regions of a table start, in order; the first one is empty."""
+        found = {each.regionInfo.startKey or b"" for each in self._call("getAllRegionLocations", table, table.encode())}
+        if not found:
+            raise MissingTableError(f"HBase at {self.gateways} has no table {table}.")
+        return sorted(found)
+
+    def table_exists(self, table: str) -> bool:
+        return bool(self._call("tableExists", table, self._table_name(table)))
+
+    def families(self, table: str) -> dict[bytes, Family]:
+        """Return the column families of a table by name."""
+        found = self._call("getTableDescriptor", table, self._table_name(table))
+        return {each.name: _family(each) for each in found.columns}
+
+    def create_table(self, table: str, families: Sequence[str], splits: Sequence[bytes] = (), **settings: int) -> None:
+        """Create a table; ``settings`` are attributes of a TColumnFamilyDescriptor, for each family."""
+        thrift = self._thrift
+        columns = [thrift.TColumnFamilyDescriptor(name=each.encode(), **settings) for each in families]
+        descriptor = thrift.TTableDescriptor(tableName=self._table_name(table), columns=columns)
+        self._call("createTable", table, descriptor, list(splits) or None)
+
+    def _columns(self, columns: Sequence[tuple[bytes, bytes | None]], timestamp: int | None = None) -> list[Any] | None:
+        column = functools.partial(self._thrift.TColumn, timestamp=timestamp)
+        return [column(family=family, qualifier=qualifier) for family, qualifier in columns] or None
+
+    def _table_name(self, table: str) -> Any:
+        namespace, _, name = table.rpartition(":")
+        return self._thrift.TTableName(ns=namespace.encode() or None, qualifier=name.encode())
+
+    def _call(self, name: str, table: str, *arguments: Any) -> Any:
+        from thriftpy2.thrift import TApplicationException, TException
+
+        try:
+            answer = getattr(self._opened(), name)(*arguments)
+        except TApplicationException as error:
+            if error.type == TApplicationException.INTERNAL_ERROR:  # of an argument, as of a key without a byte
+                self._used = time.monotonic()
+                raise RefusedError(f"HBase at {self.gateways} takes no {name} with these arguments: {error.message}") from None
+            self.close()
+            raise ConnectError(
+                f"{self.gateways} does not know HBase's call {name} ({error.message}). Is it a Thrift 2 server, as "
+                "`hbase thrift2 start` runs one, of HBase 2.2 or newer?"
+            ) from None
+        except (self._thrift.TIOError, self._thrift.TIllegalArgument) as error:
+            self._used = time.monotonic()
+            raise self._meaning(str(error.message or ""), table) from None
+        except ConnectError:
+            raise
+        except UnreachableError:
+            raise
+        except (TException, OSError, EOFError, ValueError, TypeError) as error:  # an answer in another protocol is garbage
+            self.close()
+            raise UnreachableError(f"HBase's Thrift server at {self.gateways}: {_said(error)}") from None
+        self._used = time.monotonic()
+        return answer
+
+    def _opened(self) -> Any:
+        if self._client is not None and time.monotonic() - self._used > _IDLE_SECONDS:
+            self.close()
+        if self._client is None:
+            failures = []
+            for _ in self.gateways.addresses:
+                address = self.gateways.addresses[self._next % len(self.gateways.addresses)]
+                self._next += 1
+                try:
+                    self._client = self._connected(*address)
+                    break
+                except ssl.SSLError as error:
+                    raise ConnectError(f"HBase's Thrift server at {address[0]}:{address[1]}: TLS failed: {error}") from error
+                except OSError as error:
+                    failures.append(f"{address[0]}:{address[1]}: {error}")
+            else:
+                raise UnreachableError(f"No Thrift server of HBase can be reached: {'; '.join(failures)}")
+        return self._client
+
+    def _connected(self, host: str, port: int) -> Any:
+        from thriftpy2.protocol import TCompactProtocolFactory, TCyBinaryProtocolFactory
+        from thriftpy2.thrift import TClient
+        from thriftpy2.transport import TCyBufferedTransportFactory, TCyFramedTransportFactory, TSocket
+
+        gateways = self.gateways
+        connection = socket.create_connection((host, port), min(gateways.timeout, _CONNECT_SECONDS))
+        try:
+            if gateways.tls:
+                connection = tls_context(gateways).wrap_socket(connection, server_hostname=host)
+            connection.settimeout(gateways.timeout)
+        except BaseException:
+            connection.close()
+            raise
+        transports: Any = TCyFramedTransportFactory() if gateways.framed else TCyBufferedTransportFactory()
+        protocols: Any = _untyped(TCompactProtocolFactory if gateways.compact else TCyBinaryProtocolFactory)()
+        transport = transports.get_transport(_untyped(TSocket)(sock=connection))
+        return TClient(self._thrift.THBaseService, protocols.get_protocol(transport))
+
+    def _meaning(self, message: str, table: str) -> Exception:
+        """Return the error of an answer. HBase says of a missing table only its name."""
+        first = message.strip().splitlines()[0][:_LONGEST_REASON] if message.strip() else "no reason given"
+        said = f"HBase at {self.gateways}: {first}"
+        if message.strip() in (table, table.removeprefix("default:")) or any(each in message for each in _MISSING_TABLE):
+            return MissingTableError(f"HBase at {self.gateways} has no table {table}.")
+        if not any(each in message for each in _PASSING):
+            if any(each in message for each in _REFUSED):
+                return RefusedError(said)
+            if any(each in message for each in _LASTING):
+                return ConnectError(said)
+        return UnreachableError(said)
+
+
+def tls_context(gateways: Gateways) -> ssl.SSLContext:
+    """Return the TLS settings of a client. Raises ConfigError for certificates that cannot be read."""
+    try:
+        context = ssl.create_default_context(cafile=gateways.ca)
+    except (OSError, ValueError) as error:
+        raise ConfigError(CA, gateways.ca, f"cannot be read: {error}") from error
+    if gateways.insecure:
+        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    return context
+
+
+def _row(result: Any) -> Row:
+    return Row(
+        result.row or b"",
+        tuple(Cell(each.family, each.qualifier, each.value, each.timestamp or 0) for each in result.columnValues),
+    )
+
+
+def _family(descriptor: Any) -> Family:
+    attributes: Mapping[bytes, bytes] = descriptor.attributes or {}
+    ttl = descriptor.timeToLive
+    return Family(
+        descriptor.name,
+        ttl if ttl and 0 < ttl < _NEVER else None,
+        attributes.get(b"NEW_VERSION_BEHAVIOR", b"").lower() == b"true",
+    )
+
+
+def _untyped(made: Any) -> Any:
+    """Return a class of thriftpy2, of which some have types and some have not."""
+    return made
+
+
+def _said(error: BaseException) -> str:
+    return str(getattr(error, "message", None) or error or type(error).__name__)

@@ -1,0 +1,152 @@
+"""The keys of a connection to HBase, and the base of its connectors."""
+
+from __future__ import annotations
+
+import functools
+import logging
+import re
+from collections.abc import Mapping
+from contextlib import closing
+
+from sluiceway.api import Connector
+from sluiceway.config.definition import ConfigKey, ConfigValue, Importance, Type, ValidatedValue
+from sluiceway.config.validators import Check, EnumText, Range
+from sluiceway.connectors.hbase.client import CA, Gateways, HBaseClient, UnreachableError
+from sluiceway.errors import ConfigError, ConnectError
+
+log = logging.getLogger(__name__)
+
+SERVERS, TRANSPORT, PROTOCOL = "hbase.thrift.servers", "hbase.thrift.transport", "hbase.thrift.protocol"
+TLS, INSECURE, TIMEOUT = "hbase.thrift.tls", "hbase.thrift.insecure", "hbase.thrift.timeout"
+TABLE = "hbase.table"
+CONNECTION = "Connection"
+DEFAULT_PORT = 9090
+_SERVER = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^\s:/@\[\]]+)(?::([0-9]{1,5}))?")
+_TABLE_NAME = re.compile(r"(?:[A-Za-z0-9_]+:)?[A-Za-z0-9_][A-Za-z0-9_.-]*")
+
+text = functools.partial(ConfigKey, type=Type.STRING, importance=Importance.MEDIUM)
+flag = functools.partial(ConfigKey, type=Type.BOOLEAN, importance=Importance.LOW)
+
+
+def whole(
+    name: str, default: int, low: int, group: str, doc: str, *, most: int = 2**31 - 1, importance: Importance = Importance.LOW
+) -> ConfigKey:
+    """Return the key of a whole number from ``low`` to ``most``."""
+    return ConfigKey(
+        name=name, type=Type.LONG, default=default, validator=Range(low, most), importance=importance, group=group, doc=doc
+    )
+
+
+def addresses_of(servers: ConfigValue) -> tuple[tuple[str, int], ...]:
+    """Return hosts and ports. Raises ConfigError."""
+    found = []
+    for server in servers if isinstance(servers, list) else []:
+        match = _SERVER.fullmatch(str(server))
+        port = int(match[2]) if match and match[2] else DEFAULT_PORT
+        if not match or not 0 < port < 2**16:
+            raise ConfigError(SERVERS, server, f"is no host and port of a Thrift server, such as hbase-thrift:{DEFAULT_PORT}")
+        found.append((match[1].strip("[]"), port))
+    if not found:
+        raise ConfigError(SERVERS, servers, f"names no Thrift server, such as hbase-thrift:{DEFAULT_PORT}")
+    return tuple(found)
+
+
+def _check_servers(_name: str, value: ConfigValue) -> None:
+    addresses_of(value)
+
+
+def check_table(name: str, value: ConfigValue) -> None:
+    """Raise ConfigError for what cannot be the name of a table."""
+    if not _TABLE_NAME.fullmatch(str(value)):
+        raise ConfigError(name, value, "is no name of a table, such as orders, or shop:orders with a namespace")
+
+
+CONNECTION_KEYS = (
+    ConfigKey(
+        name=SERVERS,
+        type=Type.LIST,
+        default=[f"localhost:{DEFAULT_PORT}"],
+        validator=Check(_check_servers, "host:port,..."),
+        importance=Importance.HIGH,
+        group=CONNECTION,
+        doc="HBase's Thrift 2 servers (`hbase thrift2 start`) as host:port. If one fails, the next one is used.",
+    ),
+    text(
+        name=TRANSPORT,
+        default="buffered",
+        validator=EnumText("buffered", "framed"),
+        group=CONNECTION,
+        doc="The servers' transport: framed if they run with hbase.regionserver.thrift.framed, or as a nonblocking server.",
+    ),
+    text(
+        name=PROTOCOL,
+        default="binary",
+        validator=EnumText("binary", "compact"),
+        group=CONNECTION,
+        doc="The servers' protocol: compact if they run with hbase.regionserver.thrift.compact.",
+    ),
+    flag(name=TLS, default=False, group=CONNECTION, doc="Whether the servers use TLS (hbase.thrift.ssl.enabled)."),
+    text(name=CA, default=None, group=CONNECTION, doc="A PEM file with the trusted certificates; by default the system's."),
+    flag(name=INSECURE, default=False, group=CONNECTION, doc="Whether any certificate of the servers is taken."),
+    whole(TIMEOUT, 60, 1, CONNECTION, "Seconds to wait for an answer. HBase itself retries a call while a region moves."),
+)
+
+
+def gateways_of(values: Mapping[str, ConfigValue]) -> Gateways:
+    """Return the Thrift servers of parsed values. Raises ConfigError."""
+    return Gateways(
+        addresses_of(values[SERVERS]),
+        framed=str(values[TRANSPORT]).lower() == "framed",
+        compact=str(values[PROTOCOL]).lower() == "compact",
+        timeout=float(str(values[TIMEOUT])),
+        tls=bool(values[TLS]),
+        ca=None if values[CA] is None else str(values[CA]),
+        insecure=bool(values[INSECURE]),
+    )
+
+
+class HBaseConnector(Connector):
+    """Base of the HBase connectors."""
+
+    _config: dict[str, str]
+
+    def start(self, config: Mapping[str, str]) -> None:
+        """Keep the config. Raises ConfigError."""
+        values = self.config_def().parse(config)
+        for name, message in self.conflicts(values).items():
+            raise ConfigError(name, None, message)
+        self._config = dict(config)
+
+    @classmethod
+    def conflicts(cls, values: Mapping[str, ConfigValue]) -> Mapping[str, str]:
+        """Return the errors of keys that conflict, by the key to change. No I/O."""
+        return {}
+
+    @classmethod
+    def try_table(cls, client: HBaseClient, found: Mapping[str, ValidatedValue]) -> None:
+        """Add what is wrong with the table to the errors of the keys. Changes nothing."""
+
+    @classmethod
+    def validate(cls, config: Mapping[str, str]) -> dict[str, ValidatedValue]:
+        """Check the keys and the table. Servers that cannot be reached are no error, because tasks wait for them."""
+        found = cls.check(config)
+        if any(each.errors for each in found.values()):
+            return found
+        try:
+            with closing(HBaseClient(gateways_of({name: each.value for name, each in found.items()}))) as client:
+                cls.try_table(client, found)
+        except UnreachableError as error:
+            log.warning("%s", error)
+        except ConfigError as error:
+            found[CA].errors.append(str(error))
+        except ConnectError as error:
+            found[SERVERS].errors.append(str(error))
+        return found
+
+    @classmethod
+    def check(cls, config: Mapping[str, str]) -> dict[str, ValidatedValue]:
+        found = cls.config_def().validate(config)
+        if not any(each.errors for each in found.values()):
+            for name, message in cls.conflicts({name: each.value for name, each in found.items()}).items():
+                found[name].errors.append(str(ConfigError(name, None, message)))
+        return found

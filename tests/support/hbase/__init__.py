@@ -1,0 +1,1 @@
+"""A real HBase with its Thrift 2 server for tests."""
