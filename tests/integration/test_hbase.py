@@ -370,6 +370,15 @@ def test_a_start_from_now_reads_what_is_written_afterwards(server: HBaseServer, 
         assert keys_of(reading.read()) == ["after"]
 
 
+def test_cells_are_read_once_they_are_older_than_the_horizon(server: HBaseServer, table: str) -> None:
+    fill(server, table, ["old"])
+    fill(server, table, ["new"], at=int(time.time() * 1000))
+    with source(server, table, hbase_horizon_ms="3600000") as reading:
+        assert keys_of(reading.read()) == ["old"]
+    with source(server, table, hbase_horizon_ms="1") as reading:
+        assert keys_of(reading.read()) == ["new", "old"]
+
+
 def test_a_restart_continues_in_the_pass(server: HBaseServer, table: str) -> None:
     keys = [f"r{each:03d}" for each in range(100)]
     fill(server, table, keys)
@@ -421,7 +430,7 @@ def test_a_region_that_is_split_becomes_the_range_of_another_task(server: HBaseS
         assert keys_of(eventually(lambda: [*apart.poll(apart.tasks[0]), *apart.poll(apart.tasks[1])])) == ["n"]
 
 
-def test_rows_are_read_in_order_of_offsets_only_after_the_plan_is_stored(server: HBaseServer, table: str) -> None:
+def test_rows_are_read_only_after_the_plan_is_stored(server: HBaseServer, table: str) -> None:
     fill(server, table, ["a"])
     with source(server, table) as reading:
         task = reading.tasks[0]

@@ -7,16 +7,26 @@ from collections.abc import Mapping
 
 from sluiceway.api import SourceConnector
 from sluiceway.config.worker import WorkerConfig
-from sluiceway.runtime.memory import MemoryConnectorContext
+from sluiceway.runtime.memory import MemoryConnectorContext, MemoryOffsets
 from sluiceway.storage.factory import open_source_offsets
 from support.engine import RunningTask
 from support.processes import fresh_processes
 
 
-def task_config(kind: type[SourceConnector], config: Mapping[str, str]) -> dict[str, str]:
-    """Return the config of the only task, as the connector makes it."""
+def stored_offsets(config: Mapping[str, str], worker: Mapping[str, str]) -> MemoryOffsets:
+    """Return the offsets of a connector that Kafka has."""
+    store = open_source_offsets(WorkerConfig.of(worker), config)
+    store.start()
+    try:
+        return MemoryOffsets(store.all(config["name"]))
+    finally:
+        store.stop()
+
+
+def task_config(kind: type[SourceConnector], config: Mapping[str, str], offsets: MemoryOffsets | None = None) -> dict[str, str]:
+    """Return the config of the only task, as the connector makes it with these offsets."""
     connector = kind()
-    connector.initialize(MemoryConnectorContext())
+    connector.initialize(MemoryConnectorContext(offsets))
     connector.start(config)
     try:
         [made] = connector.task_configs(1)
