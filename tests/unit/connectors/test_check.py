@@ -99,7 +99,8 @@ _listening: list[list[str]] = []
 def _hook(event: str, args: tuple[Any, ...]) -> None:
     path = str(args[0]) if event == "open" else ""
     installed = path.startswith(_INSTALLED) or path in sys.path  # modules, time zones, lists of plugins
-    if _listening and event in _REACHING and not installed:
+    was_open = event == "open" and isinstance(args[0], int)  # a descriptor, as other threads open it for its end
+    if _listening and event in _REACHING and not installed and not was_open:
         _listening[-1].append(f"{event} {args[:2]}")
 
 

@@ -15,7 +15,7 @@ from sluiceway.connectors.folder.fixed_format import FixedColumn, FixedRecords
 from sluiceway.connectors.folder.formats import Format, LineRecords, MultilineRecords, TextFormat, WholeRecords
 from sluiceway.connectors.folder.json_array import JsonArrayFormat
 from sluiceway.connectors.folder.json_format import JsonLineRecords
-from sluiceway.connectors.folder.tables import ORC, PARQUET, TableFormat
+from sluiceway.connectors.folder.tables import AVRO, ORC, PARQUET, TableFormat
 from sluiceway.connectors.folder.xml_format import XmlFormat
 from sluiceway.errors import ConfigError
 
@@ -38,7 +38,7 @@ XML_RECORD = "xml.record"
 
 OF_FORMAT = {MULTILINE: "multiline.", CSV: "csv.", FIXED: "fixed.", XML: "xml."}
 """The prefix of a format's keys."""
-NOT_OF_LOGS = (JSON_ARRAY, XML, PARQUET, ORC, WHOLE)
+NOT_OF_LOGS = (JSON_ARRAY, XML, PARQUET, ORC, AVRO, WHOLE)
 """Formats of files that have an end."""
 
 RECORDS = "Records"
@@ -121,11 +121,11 @@ FORMAT_KEYS = [
     choice_key(
         FORMAT,
         LINES,
-        (LINES, MULTILINE, CSV, FIXED, JSON, JSON_ARRAY, XML, PARQUET, ORC, WHOLE),
+        (LINES, MULTILINE, CSV, FIXED, JSON, JSON_ARRAY, XML, PARQUET, ORC, AVRO, WHOLE),
         RECORDS,
         "What a record is: a line, lines that belong together, a row of CSV, a line with columns of fixed width, a line with a "
-        "JSON value, an element of a file's JSON array, an XML element, a row of Parquet or ORC, or a whole file. Files that end "
-        "with .gz, .bz2, .xz, .zst, or .zip are decompressed.",
+        "JSON value, an element of a file's JSON array, an XML element, a row of Parquet, ORC or Avro, or a whole file. Files "
+        "that end with .gz, .bz2, .xz, .zst, or .zip are decompressed.",
     ),
     text_key(
         name=ENCODING,
@@ -275,6 +275,7 @@ _FORMATS: Mapping[str, Callable[[Mapping[str, ConfigValue], str], Format]] = {
     XML: lambda values, _: XmlFormat(str(values[XML_RECORD])),
     PARQUET: lambda values, _: TableFormat(PARQUET, number(values[BATCH_SIZE])),
     ORC: lambda values, _: TableFormat(ORC, number(values[BATCH_SIZE])),
+    AVRO: lambda values, _: TableFormat(AVRO, number(values[BATCH_SIZE])),
     WHOLE: lambda *_: TextFormat(WholeRecords()),
 }
 

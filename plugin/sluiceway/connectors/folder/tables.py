@@ -1,4 +1,4 @@
-"""Parquet and ORC files, read by rows instead of bytes. Runs on executors.
+"""Parquet, ORC and Avro files, read by rows instead of bytes. Runs on executors.
 
 Their position is the number of rows that were read. A file of tables has its directory at its end, so that it is read when it is
 complete, and it is the same file only if nothing of its status has changed.
@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, BinaryIO
 
+from sluiceway.connectors.folder.avro_files import open_avro
 from sluiceway.connectors.folder.content import File
 from sluiceway.connectors.folder.formats import Columns, Records, Row
 from sluiceway.connectors.folder.identity import Cursor, FileStatus
@@ -19,7 +20,10 @@ from sluiceway.errors import DataError
 if TYPE_CHECKING:
     import pyarrow as pa
 
-PARQUET, ORC = "parquet", "orc"
+    from sluiceway.api.columns import AnyArray
+    from sluiceway.data import Schema
+
+PARQUET, ORC, AVRO = "parquet", "orc", "avro"
 _BATCH_ROWS = 10_000
 
 
@@ -32,21 +36,12 @@ class RowCursor(Cursor):
 
 
 class TableRecords(Records):
-    """The rows of a table as structs. ``data`` is an array of structs."""
+    """The rows of a table, which are structs but for some of Avro. ``data`` is an array of them."""
 
     has_lines = False
 
-    def __init__(self, columns: pa.Schema) -> None:
-        """Raises DataError for a column whose type Connect lacks."""
-        from sluiceway.columns.connect_schemas import row_schema
-
-        self._row_schema = self.schema = row_schema(columns)
-
-    def array(self, batch: pa.RecordBatch) -> Any:
-        """Return the rows of a batch of the table. Raises DataError."""
-        from sluiceway.columns.connect_schemas import connect_array
-
-        return connect_array(self._row_schema, batch.to_struct_array())
+    def __init__(self, schema: Schema) -> None:
+        self._row_schema = self.schema = schema
 
     def complete(self, data: Any, *, final: bool) -> int:
         return len(data)
@@ -78,7 +73,7 @@ class TableRecords(Records):
 
 
 class TableFormat:
-    """The format of Parquet or ORC files, of which ``TableReader`` makes records."""
+    """The format of Parquet, ORC or Avro files, of which ``TableReader`` makes records."""
 
     def __init__(self, name: str, batch_rows: int = _BATCH_ROWS) -> None:
         self.name = name
@@ -87,8 +82,17 @@ class TableFormat:
     def begin(self, data: bytes, *, final: bool) -> None:
         """Return None: no bytes begin a record."""
 
-    def open(self, raw: BinaryIO) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
-        """Return the columns of a file, and its rows in order."""
+    def open(self, raw: BinaryIO) -> tuple[Schema, Iterator[AnyArray]]:
+        """Return the schema of a file's rows, and its rows in order. Raises DataError for a type that Connect lacks."""
+        if self.name == AVRO:
+            return open_avro(raw, self._batch_rows)
+        from sluiceway.columns.connect_schemas import connect_array, row_schema
+
+        columns, batches = self._columns(raw)
+        schema = row_schema(columns)
+        return schema, (connect_array(schema, batch.to_struct_array()) for batch in batches)
+
+    def _columns(self, raw: BinaryIO) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
         if self.name == PARQUET:
             import pyarrow.parquet as pq
 
@@ -142,24 +146,23 @@ class TableReader(FileReader):
     def _next_rows(self, file: File) -> Block | None:
         if self._batches is None:
             assert isinstance(self._format, TableFormat)  # noqa: S101 (for mypy)
-            columns, batches = self._format.open(file.raw())
-            self._table = TableRecords(columns)
-            self._batches = _after(batches, self._cursor.position)
+            schema, arrays = self._format.open(file.raw())
+            self._table = TableRecords(schema)
+            self._batches = _after(arrays, self._cursor.position)
             self._next = next(self._batches, None)
-        batch = self._next
-        if batch is None:
+        rows = self._next
+        if rows is None:
             return None
         self._next = next(self._batches, None)
-        rows = self._table.array(batch)
         block = Block(rows, self._cursor, self._table, self.path, file.path, is_last=self._next is None)
         self._cursor = block.after.of(file.status())
         return block
 
 
-def _after(batches: Iterator[pa.RecordBatch], rows: int) -> Iterator[pa.RecordBatch]:
-    """Yield what follows after a number of rows, without batches that have none."""
-    for batch in batches:
-        skipped = min(rows, batch.num_rows)
+def _after(arrays: Iterator[AnyArray], rows: int) -> Iterator[AnyArray]:
+    """Yield the rows after a number of rows, without arrays that have none."""
+    for array in arrays:
+        skipped = min(rows, len(array))
         rows -= skipped
-        if skipped < batch.num_rows:
-            yield batch.slice(skipped)
+        if skipped < len(array):
+            yield array.slice(skipped)

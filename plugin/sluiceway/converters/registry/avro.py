@@ -19,7 +19,7 @@ from sluiceway.converters.registry.base import Deserialization, RegistryConverte
 from sluiceway.converters.registry.client import WriterSchema
 from sluiceway.converters.registry.config import COMMON, KEEP_NULLS, flag
 from sluiceway.data import Schema
-from sluiceway.data.avro_schema import ANYTHING, VALUE, AvroOptions, full_name, has_union, to_avro
+from sluiceway.data.avro_schema import ANYTHING, FILES, VALUE, AvroOptions, full_name, has_union, to_avro
 from sluiceway.errors import DataError
 
 if TYPE_CHECKING:
@@ -90,32 +90,24 @@ class AvroConverter(RegistryConverter):
     def _deserialization(self, topic: str, schema: WriterSchema) -> Deserialization:
         import fastavro
 
-        named: dict[str, Any] = {}
         node = json.loads(schema.text)
-        root, *references = parseable(node, *_references(schema))
-        for reference in references:
-            fastavro.parse_schema(reference, named)
         types = _types_of(schema, node)
-        parsed = fastavro.parse_schema(root, named)
-        read: Any = fastavro.schemaless_reader
         resolved = types.resolve(node)
-        if resolved.name == ANYTHING:
-            return Deserialization(None, lambda data: read_anything(read(io.BytesIO(data), parsed)))
-        connect = ToConnect(types, self._avro).schema(node, version=schema.version)
-        reader = Reader(types, self._avro)
-        convert = reader.reader(node, connect)
-        check = check_of(types, node)
-        if check is not None:
-            read = _checked(read, check)
-        if resolved.kind == "bytes":
-            return Deserialization(connect, convert or bytes)
-        if convert is None:
-            return Deserialization(connect, lambda data: read(io.BytesIO(data), parsed))
-        if reader.tagged:
-            branches = parsed_with_branches(root, references)
-            options = {"return_named_type": True, "return_named_type_override": True}
-            return Deserialization(connect, lambda data: convert(read(io.BytesIO(data), branches, None, **options)[VALUE]))
-        return Deserialization(connect, lambda data: convert(read(io.BytesIO(data), parsed)))
+        check = None if resolved.name == ANYTHING else check_of(types, node)
+        connect, read = _datum_reader(schema, self._avro, fastavro.schemaless_reader if check is None else _checked(check))
+        if connect is not None and resolved.kind == "bytes":  # in the wire format without their length
+            return Deserialization(connect, Reader(types, self._avro).reader(node, connect) or bytes)
+        return Deserialization(connect, lambda data: read(io.BytesIO(data)))
+
+    @staticmethod
+    def datum_reader(schema: str) -> tuple[Schema | None, Callable[[io.BytesIO], Any]]:
+        """Return the schema of the values of an Avro file with this schema, and the function that reads the next one.
+
+        Schemas are those that AvroFileSink writes. Raises ConnectError for a schema that cannot be read.
+        """
+        import fastavro
+
+        return _datum_reader(WriterSchema(schema, AvroConverter.schema_type, (), None), FILES, fastavro.schemaless_reader)
 
     def _column_reader(self, schema: WriterSchema, connect: Schema) -> Callable[[AnyArray], AnyArray]:
         from sluiceway.converters.registry.avro_column_reader import column_reader
@@ -135,12 +127,40 @@ class AvroConverter(RegistryConverter):
         return _name(json.loads(schema_text))
 
 
-def _checked(read: Callable[..., Any], check: Callable[[bytes], None]) -> Callable[..., Any]:
+def _datum_reader(
+    schema: WriterSchema, options: AvroOptions, read: Callable[..., Any]
+) -> tuple[Schema | None, Callable[[io.BytesIO], Any]]:
+    """Return the schema of values, None for ``Anything``, and the function that reads the next one by fastavro's ``read``."""
+    import fastavro
+
+    named: dict[str, Any] = {}
+    node = json.loads(schema.text)
+    root, *references = parseable(node, *_references(schema))
+    for reference in references:
+        fastavro.parse_schema(reference, named)
+    types = _types_of(schema, node)
+    parsed = fastavro.parse_schema(root, named)
+    if types.resolve(node).name == ANYTHING:
+        return None, lambda source: read_anything(read(source, parsed))
+    connect = ToConnect(types, options).schema(node, version=schema.version)
+    reader = Reader(types, options)
+    convert = reader.reader(node, connect)
+    if convert is None:
+        return connect, lambda source: read(source, parsed)
+    if reader.tagged:
+        branches = parsed_with_branches(root, references)
+        tags = {"return_named_type": True, "return_named_type_override": True}
+        return connect, lambda source: convert(read(source, branches, None, **tags)[VALUE])
+    return connect, lambda source: convert(read(source, parsed))
+
+
+def _checked(check: Callable[[bytes], None]) -> Callable[..., Any]:
     """Return fastavro's reader after a check of the bytes."""
+    import fastavro
 
     def checked(source: io.BytesIO, *arguments: Any, **options: Any) -> Any:
         check(source.getvalue())
-        return read(source, *arguments, **options)
+        return fastavro.schemaless_reader(source, *arguments, **options)
 
     return checked
 
