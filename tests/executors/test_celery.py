@@ -62,12 +62,12 @@ def _machine(stack: CeleryStack, job: Job) -> list[psutil.Process]:
 
 
 #: Functions that find the processes of each part, and whether drivers survive its end.
-PARTS: Mapping[str, tuple[Find, bool]] = {
+PARTS: Mapping[str, tuple[Find, bool | None]] = {
     "driver": (lambda _stack, job: [job.driver()], False),
     "driver's JVM": (_ancestor(0), False),
     "task's process": (_ancestor(1), False),
     "task's supervisor": (_ancestor(2), False),
-    "Celery worker": (lambda stack, job: [process_of(worker_of(stack, job))], True),
+    "Celery worker": (lambda stack, job: [process_of(worker_of(stack, job))], None),
     "Celery worker with its tasks": (_machine, False),
     "scheduler": (_component("scheduler"), True),
     "DAG processor": (_component("dag-processor"), True),

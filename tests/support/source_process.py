@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from sluiceway.api import SourceConnector
 from sluiceway.config.worker import WorkerConfig
@@ -35,8 +35,15 @@ def task_config(kind: type[SourceConnector], config: Mapping[str, str], offsets:
         connector.stop()
 
 
-def run_task(config: dict[str, str], worker: dict[str, str]) -> None:
+def run_task(
+    config: dict[str, str],
+    worker: dict[str, str],
+    prepare: Callable[..., None] | None = None,
+    arguments: tuple[object, ...] = (),
+) -> None:
     """Run a task until it ends; the entry point of ``SourceProcess``."""
+    if prepare is not None:
+        prepare(*arguments)
     store = open_source_offsets(WorkerConfig.of(worker), config)
     store.start()
     with RunningTask(config, worker, store=store) as task:
@@ -46,10 +53,20 @@ def run_task(config: dict[str, str], worker: dict[str, str]) -> None:
 
 
 class SourceProcess:
-    """A task in a process of its own. Leaving the context kills it if it still runs."""
+    """A task in a process of its own. Leaving the context kills it if it still runs.
 
-    def __init__(self, config: Mapping[str, str], worker: Mapping[str, str]) -> None:
-        self._process = fresh_processes().Process(target=run_task, args=(dict(config), dict(worker)), daemon=True)
+    ``prepare`` is called in the process first, with ``arguments``: such as one that lets it die at some point.
+    """
+
+    def __init__(
+        self,
+        config: Mapping[str, str],
+        worker: Mapping[str, str],
+        prepare: Callable[..., None] | None = None,
+        arguments: tuple[object, ...] = (),
+    ) -> None:
+        given = (dict(config), dict(worker), prepare, arguments)
+        self._process = fresh_processes().Process(target=run_task, args=given, daemon=True)
 
     def __enter__(self) -> SourceProcess:
         self._process.start()
