@@ -18,6 +18,7 @@ import pytest
 
 from sluiceway.connectors.folder import after_read
 from sluiceway.connectors.folder.connector import FolderSourceConnector
+from sluiceway.connectors.folder.local_files import LocalStorage
 from support.eventually import eventually
 from support.exactly_once import exactly_once_worker
 from support.faults.rows import NewRow
@@ -29,6 +30,7 @@ pytestmark = pytest.mark.kafka
 
 KILLS = int(os.environ.get("KILLS", "50"))
 FILES = 3  # for each kill
+OTHER_FILE_SYSTEM = "/dev/shm"  # noqa: S108 (a folder of its own is made there)
 
 #: The function at whose call the process dies, and whether after it.
 POINTS = {
@@ -38,8 +40,9 @@ POINTS = {
 
 
 def die_at(name: str, after: bool, call: int) -> None:
-    """Let this process die at a call of a function of ``after_read``."""
-    function: Callable[..., Any] = getattr(after_read, name)
+    """Let this process die at a call of a function of ``after_read``, or of the storage that has its functions."""
+    holder: Any = after_read if name.startswith("_") else LocalStorage
+    function: Callable[..., Any] = getattr(holder, name)
     calls = 0
 
     def die(*arguments: Any) -> Any:
@@ -49,9 +52,9 @@ def die_at(name: str, after: bool, call: int) -> None:
             return function(*arguments)
         if after:
             function(*arguments)
-        os.kill(os.getpid(), signal.SIGKILL)
+        return os.kill(os.getpid(), signal.SIGKILL)
 
-    setattr(after_read, name, die)
+    setattr(holder, name, die if holder is after_read else staticmethod(die))
 
 
 def lines_of(bootstrap: str, topic: str) -> dict[str, list[str]]:
@@ -79,7 +82,7 @@ def test_killed_while_files_are_finished_each_is_in_the_topic_and_then_away(
     where = f", to {'another' if elsewhere else 'the same'} file system" if action == "move" else ""
     made = row(f"1-3: files that are {action}d when they were read{where}, {KILLS} kills at that", "0 lost, 0 duplicated")
     topic, folder = unique("folder-moves"), tmp_path / "in"
-    with tempfile.TemporaryDirectory(dir="/dev/shm" if elsewhere else tmp_path) as other:
+    with tempfile.TemporaryDirectory(dir=OTHER_FILE_SYSTEM if elsewhere else tmp_path) as other:
         out = Path(other, "done")
         folder.mkdir()
         out.mkdir()

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import random
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -13,7 +15,7 @@ import pytest
 
 from sluiceway.api import SinkRecord, SourceRecord
 from sluiceway.connectors.hbase import HBaseSinkConnector, HBaseSourceConnector
-from sluiceway.connectors.hbase.client import Delete, Put
+from sluiceway.connectors.hbase.client import Delete, Put, UnreachableError
 from sluiceway.connectors.hbase.sink import HBaseSinkTask
 from sluiceway.connectors.hbase.source import HBaseSourceTask
 from sluiceway.data import FLOAT64_SCHEMA, INT32_SCHEMA, OPTIONAL_STRING_SCHEMA, STRING_SCHEMA, Schema, Struct
@@ -230,6 +232,51 @@ def test_a_row_that_is_deleted_and_put_in_one_millisecond_is_seen(
     assert server.rows(table) == found
 
 
+@pytest.mark.parametrize("times", ["record", "offset", "server"])
+def test_any_records_of_one_key_end_as_in_the_topic(
+    server: HBaseServer, table: str, chance: random.Random, monkeypatch: pytest.MonkeyPatch, times: str
+) -> None:
+    """Random puts, null fields and tombstones, many in one millisecond, while some calls fail or their answers are lost."""
+
+    def unsure(call: Callable[..., None]) -> Callable[..., None]:
+        def maybe(*arguments: Any) -> None:
+            if chance.random() < 0.05:
+                raise UnreachableError("before")
+            call(*arguments)
+            if chance.random() < 0.05:
+                raise UnreachableError("after")
+
+        return maybe
+
+    expected: dict[bytes, dict[str, bytes]] = {}
+    sink = Sink(server, table, hbase_timestamp=times)
+    client = sink.task._opened()
+    monkeypatch.setattr(client, "put", unsure(client.put))
+    monkeypatch.setattr(client, "delete", unsure(client.delete))
+    at, records = OLD, []
+    for offset in range(600):
+        at += chance.choice([0, 0, 0, 1, 2])
+        key = chance.choice("abcdef")
+        row = expected.setdefault(key.encode(), {})
+        if chance.random() < 0.2:
+            records.append(sink_record(key, None, offset, at=at))
+            row.clear()
+            continue
+        value = {name: chance.choice([None, f"{offset}"]) for name in chance.sample("xyz", chance.randint(1, 3))}
+        records.append(sink_record(key, value, offset, at=at))
+        for name, each in value.items():
+            row.pop(f"cf:{name}", None)
+            row.update({} if each is None else {f"cf:{name}": each.encode()})
+    while records:
+        count = chance.randint(1, 30)
+        while True:
+            with contextlib.suppress(RetriableError):
+                sink.put(*records[:count])
+                break
+        del records[:count]
+    assert server.rows(table) == {key: cells for key, cells in expected.items() if cells}
+
+
 def test_records_that_hbase_refuses_are_reported_and_the_others_written(server: HBaseServer, table: str) -> None:
     sink = Sink(server, table)
     sink.put(
@@ -242,6 +289,7 @@ def test_records_that_hbase_refuses_are_reported_and_the_others_written(server: 
     assert len(sink.refused) == 7
     for reason in ("no column family nope", "0 bytes", "40000 bytes", "before 1970", "no key", "no fields with a value"):
         assert reason in said
+    assert "hbase.client.keyvalue.maxsize" in said
     assert "55555" not in said
 
 
@@ -251,6 +299,36 @@ def test_a_missing_table_fails_or_is_created(server: HBaseServer, unique: Callab
         Sink(server, name).put(sink_record("a", {"x": "1"}))
     Sink(server, name, hbase_auto_create="true", hbase_family="made").put(sink_record("a", {"x": "1"}))
     assert server.rows(name) == {b"a": {"made:x": b"1"}}
+
+
+def test_a_table_that_is_disabled_or_deleted_meanwhile_is_said(server: HBaseServer, unique: Callable[[str], str]) -> None:
+    table = server.create(unique("gone"), "cf")
+    sink = Sink(server, table, hbase_thrift_timeout="2")
+    sink.put(sink_record("a", {"x": "1"}))
+    server.do("disable", table)
+    with pytest.raises(RetriableError):
+        sink.put(sink_record("b", {"x": "2"}))
+    with pytest.raises(RetriableError, match=f"Table {table} of HBase .* is disabled"):
+        sink.put(sink_record("b", {"x": "2"}))
+    server.do("enable", table)
+    put_until_taken(sink.task, sink.context, [sink_record("b", {"x": "2"})])
+    server.do("drop", table)
+    with pytest.raises((RetriableError, ConnectError)):
+        sink.put(sink_record("c", {"x": "3"}))
+    with pytest.raises(ConnectError, match=f"has no table {table}"):
+        sink.put(sink_record("c", {"x": "3"}))
+    with source(server, server.create(unique("gone"), "cf")) as reading:
+        server.do("drop", reading.config["hbase.table"])
+        with pytest.raises(ConnectError, match="has no table"):
+            reading.read()
+
+
+@pytest.mark.parametrize("field", [{b"\xff": "1"}, {None: "1"}, {"cf:x": "1", "x": "2"}, {"\ud800": "1"}, {"x": "\ud800"}])
+def test_fields_that_make_no_column_are_bad_records(server: HBaseServer, table: str, field: Any) -> None:
+    sink = Sink(server, table)
+    sink.put(sink_record("a", field), sink_record("b", {"x": "1"}))
+    assert len(sink.refused) == (0 if b"\xff" in field else 1)
+    assert b"b" in server.rows(table)
 
 
 def test_a_topic_names_its_table(server: HBaseServer, unique: Callable[[str], str]) -> None:
@@ -328,8 +406,9 @@ def test_a_cell_that_is_not_of_its_type_is_a_bad_record(server: HBaseServer, tab
     fill(server, table, ["b"], "secret")
     with source(server, table, hbase_columns="cf:a=int32", errors_tolerance=tolerance) as reading:
         if tolerance == "none":
-            with pytest.raises(ConnectError, match="Column cf:a of row b is not what"):
+            with pytest.raises(ConnectError, match="Column cf:a of a row has 6 bytes that are no int32") as raised:
                 reading.read()
+            assert "secret" not in str(raised.value)
             return
         assert keys_of(reading.read()) == ["a", "c"]
         [(bad, _error)] = reading.tasks[0].context.reported  # type: ignore[attr-defined]
@@ -356,6 +435,73 @@ def test_later_passes_read_the_rows_with_new_cells(server: HBaseServer, table: s
         ("r2", {"cf:a": "2", "cf:b": "1"} if whole else {"cf:a": "2"}),
         ("r4", {"cf:a": "2"}),
     ]
+    with source(server, table, offsets) as reading:
+        assert reading.read() == []
+
+
+def test_a_row_has_all_its_columns_although_one_is_newer_than_the_horizon(server: HBaseServer, table: str) -> None:
+    """Without its newest cells, a row would lack the column: after a flush, HBase has the newest version only."""
+    with server.client() as client:
+        offsets = MemoryOffsets()
+        fill(server, table, ["first"])
+        with source(server, table, offsets, hbase_horizon_ms="0") as reading:
+            reading.read()
+        now = int(time.time() * 1000)
+        client.put(table, [Put(b"r", ((b"cf", b"name", b"n"), (b"cf", b"state", b"old")), now)])
+        client.put(table, [Put(b"r", ((b"cf", b"state", b"new"),), now + 3_600_000)])
+        server.do("flush", table)
+        for stored in (offsets, MemoryOffsets()):  # in a later pass, and in the first one
+            with source(server, table, stored, hbase_horizon_ms="0") as reading:
+                record = reading.read()[-1]
+            assert (record.key, dict(record.value)) == ("r", {"cf:name": "n", "cf:state": "new"})
+
+
+def test_a_request_that_fails_is_made_smaller(server: HBaseServer, table: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    keys = [f"r{each:04d}" for each in range(400)]
+    fill(server, table, keys)
+    with source(server, table) as reading:
+        task = reading.tasks[0]
+        assert task._client is not None
+        scan, asked = task._client.scan, list[int]()
+
+        def limited(*arguments: Any, most: int, **more: Any) -> Any:
+            asked.append(most)
+            if most > 40:
+                raise UnreachableError("the server has died")
+            return scan(*arguments, most=most, **more)
+
+        monkeypatch.setattr(task._client, "scan", limited)
+        found: list[str] = []
+        for _ in range(100):
+            with contextlib.suppress(RetriableError):
+                found += keys_of(reading.poll(task))
+    assert found == keys
+    assert max(asked) <= 100
+
+
+def test_offsets_that_no_task_could_use_are_refused(server: HBaseServer, table: str) -> None:
+    connector, config = HBaseSourceConnector(), config_of(HBaseSourceConnector, server, table)
+    good = {"table": table, "start": "m\\xFF"}
+    assert connector.alter_offsets(config, [(good, {"since": 5}), ({"table": table}, {"starts": "- m\\xFF"}), (good, None)])
+    for partition, offset in (
+        ({"table": "other", "start": ""}, {"since": 5}),
+        ({"table": table, "start": "m\\xff"}, {"since": 5}),
+        ({"table": table, "start": 5}, {"since": 5}),
+        ({"table": table, "row": ""}, {"since": 5}),
+        (good, {"since": 2**63}),
+        ({"table": table}, {"starts": "m"}),
+    ):
+        with pytest.raises(ConnectError):
+            connector.alter_offsets(config, [(partition, offset)])
+
+
+def test_a_position_without_a_plan_is_none(server: HBaseServer, table: str) -> None:
+    """As after a crash between the two, and a merge: the range has been read as a part of another one since."""
+    fill(server, table, ["a", "z"])
+    offsets = MemoryOffsets([({"table": table, "start": "m"}, {"since": 0})])
+    with source(server, table, offsets) as reading:
+        assert keys_of(reading.read()) == ["a", "z"]
+    server.do("split", table, "m")
     with source(server, table, offsets) as reading:
         assert reading.read() == []
 
@@ -492,6 +638,8 @@ def test_validation_names_what_is_wrong(server: HBaseServer, table: str, kind: A
     assert "is no table of this HBase" in errors(hbase_table="nope")["hbase.table"]
     assert "is no name of a table" in errors(hbase_table="a/b")["hbase.table"]
     assert errors(hbase_thrift_servers="127.0.0.1:1") == {}, "tasks wait for it"
+    assert "answers with buffered" in errors(hbase_thrift_transport="framed", hbase_thrift_timeout="2")["hbase.thrift.transport"]
+    assert "answers with binary" in errors(hbase_thrift_protocol="compact", hbase_thrift_timeout="2")["hbase.thrift.protocol"]
     assert "is no host and port" in errors(hbase_thrift_servers="http://x")["hbase.thrift.servers"]
     key, value = ("hbase.columns", "nope:a") if kind is HBaseSourceConnector else ("hbase.family", "nope")
     assert "which has cf, d" in errors(**{key: value})[key]

@@ -77,8 +77,8 @@ class Pipe:
             row: the row of the table.
             part: what is killed.
             kill: kills it, given the connector whose turn it is, and starts what does not start by itself.
-            outlived: whether the drivers survive this; otherwise the connector's must be another one afterwards. None: it survives,
-                until Airflow notices some time later that its task has ended.
+            outlived: whether the drivers survive this; otherwise the connector's must be another one afterwards. None: until
+                Airflow notices that their task has ended.
             of: the connectors whose turn it is in turn, both by default.
         """
         for number in range(times):

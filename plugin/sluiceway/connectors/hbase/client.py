@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import logging
+import re
 import socket
 import ssl
 import time
@@ -23,14 +24,17 @@ NOW = 2**63 - 1
 """The end of all time ranges."""
 _IDLE_SECONDS = 20.0  # a Thrift server closes a connection on which it has read nothing for a minute
 _CONNECT_SECONDS = 10.0
-_LONGEST_REASON = 200
+_LONGEST_REASON = 120
 _NEVER = 2**31 - 1  # seconds to live
 
-# What HBase's errors say that trying again does not mend. The first line of a Java trace begins with the error's class.
-_MISSING_TABLE = ("TableNotFoundException", "NamespaceNotFoundException")
-_REFUSED = ("NoSuchColumnFamilyException", "IllegalArgumentException", "DoNotRetryIOException")
-_LASTING = ("AccessDeniedException", "InvalidFamilyOperationException", "TableExistsException")
-_PASSING = ("TableNotEnabledException", "NotServingRegionException", "RegionTooBusyException", "ThrottlingException")
+# HBase's errors that trying again does not mend. The messages of others may have row keys and cells.
+_MISSING_TABLE = frozenset({"TableNotFoundException", "NamespaceNotFoundException"})
+_REFUSED = frozenset(
+    {"NoSuchColumnFamilyException", "IllegalArgumentException", "DoNotRetryIOException", "FailedSanityCheckException"}
+)
+_LASTING = frozenset({"AccessDeniedException", "InvalidFamilyOperationException", "TableExistsException"})
+_PASSING = frozenset({"TableNotEnabledException", "NotServingRegionException", "RegionTooBusyException", "ThrottlingException"})
+_EXCEPTION = re.compile(r"\b[A-Z]\w*(?:Exception|Error)\b")
 
 
 class UnreachableError(ConnectionError):
@@ -132,6 +136,7 @@ class HBaseClient:
         self._next = 0
         self._client: Any = None
         self._used = 0.0
+        self._answered = False  # the last call of this connection
 
     def close(self) -> None:
         client, self._client = self._client, None
@@ -213,6 +218,11 @@ class HBaseClient:
     def table_exists(self, table: str) -> bool:
         return bool(self._call("tableExists", table, self._table_name(table)))
 
+    def check_enabled(self, table: str) -> None:
+        """Raise UnreachableError for a table that is disabled: a write to it would wait."""
+        if not self._call("isTableEnabled", table, self._table_name(table)):
+            raise UnreachableError(f"Table {table} of HBase at {self.gateways} is disabled. Enable it.")
+
     def families(self, table: str) -> dict[bytes, Family]:
         """Return the column families of a table by name."""
         found = self._call("getTableDescriptor", table, self._table_name(table))
@@ -234,6 +244,7 @@ class HBaseClient:
         return self._thrift.TTableName(ns=namespace.encode() or None, qualifier=name.encode())
 
     def _call(self, name: str, table: str, *arguments: Any) -> Any:
+        from thriftpy2.protocol.cybin import ProtocolError  # type: ignore[attr-defined]
         from thriftpy2.thrift import TApplicationException, TException
 
         try:
@@ -241,7 +252,10 @@ class HBaseClient:
         except TApplicationException as error:
             if error.type == TApplicationException.INTERNAL_ERROR:  # of an argument, as of a key without a byte
                 self._used = time.monotonic()
-                raise RefusedError(f"HBase at {self.gateways} takes no {name} with these arguments: {error.message}") from None
+                raise RefusedError(
+                    f"HBase's Thrift server at {self.gateways} refuses this {name}. Its log says why; it takes no cell above "
+                    "hbase.client.keyvalue.maxsize (10 MiB by default)."
+                ) from None
             self.close()
             raise ConnectError(
                 f"{self.gateways} does not know HBase's call {name} ({error.message}). Is it a Thrift 2 server, as "
@@ -250,13 +264,14 @@ class HBaseClient:
         except (self._thrift.TIOError, self._thrift.TIllegalArgument) as error:
             self._used = time.monotonic()
             raise self._meaning(str(error.message or ""), table) from None
-        except ConnectError:
+        except (ConnectError, UnreachableError):
             raise
-        except UnreachableError:
-            raise
-        except (TException, OSError, EOFError, ValueError, TypeError) as error:  # an answer in another protocol is garbage
+        except (TException, ProtocolError, OSError, EOFError) as error:
+            answered, self._answered = self._answered, False
             self.close()
-            raise UnreachableError(f"HBase's Thrift server at {self.gateways}: {_said(error)}") from None
+            advice = "" if answered else self._advice(name)
+            raise UnreachableError(f"HBase's Thrift server at {self.gateways} did not answer: {_said(error)}.{advice}") from None
+        self._answered = True
         self._used = time.monotonic()
         return answer
 
@@ -271,9 +286,12 @@ class HBaseClient:
                 try:
                     self._client = self._connected(*address)
                     break
-                except ssl.SSLError as error:
+                except (ssl.SSLCertVerificationError, ssl.SSLError) as error:
+                    if isinstance(error, (ssl.SSLEOFError, ssl.SSLZeroReturnError)):  # closed, as by a proxy without a server
+                        failures.append(f"{address[0]}:{address[1]}: {error}")
+                        continue
                     raise ConnectError(f"HBase's Thrift server at {address[0]}:{address[1]}: TLS failed: {error}") from error
-                except OSError as error:
+                except (OSError, UnicodeError) as error:
                     failures.append(f"{address[0]}:{address[1]}: {error}")
             else:
                 raise UnreachableError(f"No Thrift server of HBase can be reached: {'; '.join(failures)}")
@@ -298,18 +316,35 @@ class HBaseClient:
         transport = transports.get_transport(_untyped(TSocket)(sock=connection))
         return TClient(self._thrift.THBaseService, protocols.get_protocol(transport))
 
+    def _advice(self, name: str) -> str:
+        """Return the likely causes of a connection that ends without an answer."""
+        causes = [
+            "hbase.thrift.transport or hbase.thrift.protocol may not be those of the server",
+            f"the answer may take more than hbase.thrift.timeout ({self.gateways.timeout:g} s), or more memory than there is",
+        ]
+        if self.gateways.framed and name == "putMultiple":
+            causes.append("a request may be above its hbase.regionserver.thrift.framed.max_frame_size_in_mb (2 by default)")
+        return f" If this lasts: {'; '.join(causes)}."
+
     def _meaning(self, message: str, table: str) -> Exception:
         """Return the error of an answer. HBase says of a missing table only its name."""
-        first = message.strip().splitlines()[0][:_LONGEST_REASON] if message.strip() else "no reason given"
-        said = f"HBase at {self.gateways}: {first}"
-        if message.strip() in (table, table.removeprefix("default:")) or any(each in message for each in _MISSING_TABLE):
-            return MissingTableError(f"HBase at {self.gateways} has no table {table}.")
-        if not any(each in message for each in _PASSING):
-            if any(each in message for each in _REFUSED):
+        names = set(_EXCEPTION.findall(message))
+        if message.strip() in (table, table.removeprefix("default:")) or names & _MISSING_TABLE:
+            where = f", or no namespace {table.partition(':')[0]}" if ":" in table else ""
+            return MissingTableError(f"HBase at {self.gateways} has no table {table}{where}.")
+        said = f"HBase at {self.gateways}: {_reason(message)}"
+        if not names & _PASSING:
+            if names & _REFUSED:
                 return RefusedError(said)
-            if any(each in message for each in _LASTING):
+            if names & _LASTING:
                 return ConnectError(said)
         return UnreachableError(said)
+
+
+def _reason(message: str) -> str:
+    """Return the classes of errors in a message, the last one first, or its first line: what stands beside them may be data."""
+    names = list(dict.fromkeys(reversed(_EXCEPTION.findall(message))))
+    return ", ".join(names[:3]) or message.strip().partition("\n")[0][:_LONGEST_REASON] or "no reason given"
 
 
 def tls_context(gateways: Gateways) -> ssl.SSLContext:

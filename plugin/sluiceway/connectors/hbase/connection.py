@@ -5,8 +5,9 @@ from __future__ import annotations
 import functools
 import logging
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import closing
+from dataclasses import replace
 
 from sluiceway.api import Connector
 from sluiceway.config.definition import ConfigKey, ConfigValue, Importance, Type, ValidatedValue
@@ -21,6 +22,7 @@ TLS, INSECURE, TIMEOUT = "hbase.thrift.tls", "hbase.thrift.insecure", "hbase.thr
 TABLE = "hbase.table"
 CONNECTION = "Connection"
 DEFAULT_PORT = 9090
+_TRY_SECONDS = 3.0
 _SERVER = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^\s:/@\[\]]+)(?::([0-9]{1,5}))?")
 _TABLE_NAME = re.compile(r"(?:[A-Za-z0-9_]+:)?[A-Za-z0-9_][A-Za-z0-9_.-]*")
 
@@ -105,6 +107,31 @@ def gateways_of(values: Mapping[str, ConfigValue]) -> Gateways:
     )
 
 
+def _that_answers(gateways: Gateways) -> Gateways | None:
+    """Return the other transport and protocol with which a server answers, None if none does."""
+    for framed in (False, True):
+        for compact in (False, True):
+            other = replace(gateways, framed=framed, compact=compact, timeout=min(gateways.timeout, _TRY_SECONDS))
+            if (framed, compact) == (gateways.framed, gateways.compact):
+                continue
+            with closing(HBaseClient(other)) as client:
+                try:
+                    client.table_exists("sluiceway")
+                    return other
+                except (UnreachableError, ConnectError):
+                    continue
+    return None
+
+
+def _differences(given: Gateways, right: Gateways) -> Iterator[tuple[str, str, str]]:
+    """Yield the keys to change, with the right and the given value."""
+    names = {True: ("framed", "compact"), False: ("buffered", "binary")}
+    if given.framed != right.framed:
+        yield TRANSPORT, names[right.framed][0], names[given.framed][0]
+    if given.compact != right.compact:
+        yield PROTOCOL, names[right.compact][1], names[given.compact][1]
+
+
 class HBaseConnector(Connector):
     """Base of the HBase connectors."""
 
@@ -136,7 +163,11 @@ class HBaseConnector(Connector):
             with closing(HBaseClient(gateways_of({name: each.value for name, each in found.items()}))) as client:
                 cls.try_table(client, found)
         except UnreachableError as error:
-            log.warning("%s", error)
+            gateways = gateways_of({name: each.value for name, each in found.items()})
+            if (other := _that_answers(gateways)) is None:
+                log.warning("%s", error)
+            for name, right, said in () if other is None else _differences(gateways, other):
+                found[name].errors.append(str(ConfigError(name, said, f"is not that of the server, which answers with {right}")))
         except ConfigError as error:
             found[CA].errors.append(str(error))
         except ConnectError as error:

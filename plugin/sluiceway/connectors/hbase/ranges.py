@@ -11,13 +11,15 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from sluiceway.api import Offset
-from sluiceway.connectors.hbase.values import binary_text, from_binary_text
+from sluiceway.connectors.hbase.values import binary_text, from_binary_text, is_binary_text
 from sluiceway.errors import ConnectError
 
 TABLE, START = "table", "start"
 SINCE, UNTIL, ROW = "since", "until", "row"
 STARTS, PARENTS = "starts", "parents"
 _FIRST = "-"  # stands for the empty key in lists
+_LATEST = 2**63 - 1
+_MOST_RANGES = 1000  # so that a plan fits into a message
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,13 +35,14 @@ class Plan:
         return self.starts[index] if index < len(self.starts) else b""
 
     def divided(self, starts: Sequence[bytes]) -> Plan:
-        """Return the plan with further ranges that start at these keys."""
+        """Return the plan with further ranges that start at these keys, as far as there are not too many."""
         known, parents = sorted({b"", *self.starts}), dict(self.parents)
+        new = _some(sorted(set(starts) - set(known)), _MOST_RANGES - len(known))
         if not self.starts:
-            return Plan(tuple(sorted({b"", *starts})), {})
-        for start in sorted(set(starts) - set(known)):
+            return Plan(tuple(sorted({b"", *new})), {})
+        for start in new:
             parents[start] = max(each for each in known if each < start)
-        return Plan(tuple(sorted({*known, *starts})), parents)
+        return Plan(tuple(sorted({*known, *new})), parents)
 
     def units(self, stored: Collection[bytes]) -> list[tuple[bytes, ...]]:
         """Return the ranges in units that one task must have: one without a stored position takes that of its parent."""
@@ -96,11 +99,13 @@ class Position:
     def of(cls, offset: Offset) -> Position:
         """Return the position of an offset. Raises ConnectError."""
         since, until, row = offset.get(SINCE), offset.get(UNTIL), offset.get(ROW)
-        whole = [each for each in (since, until) if each is not None]
+        times = [each for each in (since, until) if each is not None]
         if (
             since is None
-            or not all(isinstance(each, int) and not isinstance(each, bool) and each >= 0 for each in whole)
+            or not all(type(each) is int and 0 <= each < _LATEST for each in times)
+            or times != sorted(times)
             or (until is None) != (row is None)
+            or not (row is None or is_binary_text(row))
             or set(offset) - {SINCE, UNTIL, ROW}
         ):
             raise ConnectError(
@@ -110,6 +115,11 @@ class Position:
         if until is None:
             return cls(int(str(since)))
         return cls(int(str(since)), int(str(until)), from_binary_text(str(row)))
+
+
+def _some(keys: Sequence[bytes], most: int) -> Sequence[bytes]:
+    """Return at most so many of the keys, at equal distances."""
+    return keys[:: -(-len(keys) // most)] if most > 0 and keys else []
 
 
 def keys_text(keys: Sequence[bytes]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 import logging
+import time
 from collections import OrderedDict
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,8 +13,17 @@ from typing import Any, NamedTuple
 from sluiceway.api import DONE, BatchLimits, BatchSinkTask, Converter, Outcome, SinkConnector, SinkRecord, WriteResult
 from sluiceway.api.outage import UNREACHABLE_MS
 from sluiceway.config.definition import ConfigDef, ConfigKey, ConfigValue, Importance, Type, ValidatedValue
-from sluiceway.config.validators import Check, EnumText, NonEmptyString, Range
-from sluiceway.connectors.hbase.client import Delete, Family, Gateways, HBaseClient, MissingTableError, Put, RefusedError
+from sluiceway.config.validators import Check, EnumText, Range
+from sluiceway.connectors.hbase.client import (
+    Delete,
+    Family,
+    Gateways,
+    HBaseClient,
+    MissingTableError,
+    Put,
+    RefusedError,
+    UnreachableError,
+)
 from sluiceway.connectors.hbase.connection import (
     CONNECTION_KEYS,
     TABLE,
@@ -39,6 +49,9 @@ TOPIC_PLACEHOLDER = "${topic}"
 _WRITES = "Writes"
 _LONGEST_KEY = 2**15 - 1
 _REMEMBERED = 10_000  # rows of which the last deletion is known
+_SERVER_MS = 2
+_FRAME_BYTES = 1_500_000  # below the servers' default limit of a frame
+_LATEST = 2**63 - 1  # stands for the server's time
 
 
 class Times(enum.Enum):
@@ -51,6 +64,12 @@ class Times(enum.Enum):
 
 def _check_table(name: str, value: ConfigValue) -> None:
     check_table(name, str(value).replace(TOPIC_PLACEHOLDER, "topic"))
+
+
+def _check_family(name: str, value: ConfigValue) -> None:
+    text_ = str(value)
+    if not text_ or ":" in text_ or text_.startswith(".") or not text_.isprintable():
+        raise ConfigError(name, value, "is no name of a column family, such as cf")
 
 
 CONFIG = ConfigDef(
@@ -73,7 +92,7 @@ CONFIG = ConfigDef(
         text(
             name=FAMILY,
             default="cf",
-            validator=NonEmptyString(),
+            validator=Check(_check_family, "the name of a column family"),
             importance=Importance.HIGH,
             group=_WRITES,
             doc="The column family of fields. A field whose name is family:qualifier goes to that column.",
@@ -154,9 +173,10 @@ class SinkOptions:
 def sink_options(config: Mapping[str, str]) -> SinkOptions:
     """Return the options of a config. Raises ConfigError."""
     values = CONFIG.parse(config)
-    fields, unreachable = values[KEY_FIELDS], int(str(values[UNREACHABLE_MS]))
+    fields, unreachable, gateways = values[KEY_FIELDS], int(str(values[UNREACHABLE_MS])), gateways_of(values)
+    most = int(str(values[BYTES]))
     return SinkOptions(
-        gateways=gateways_of(values),
+        gateways=gateways,
         table=str(values[TABLE]),
         auto_create=bool(values[AUTO_CREATE]),
         family=str(values[FAMILY]),
@@ -168,7 +188,9 @@ def sink_options(config: Mapping[str, str]) -> SinkOptions:
         delete_nulls=str(values[NULLS]).lower() == "delete",
         tombstones=str(values[TOMBSTONES]).lower(),
         limits=BatchLimits(
-            int(str(values[BATCH])), int(str(values[BYTES])), unreachable=None if unreachable < 0 else unreachable / 1000
+            int(str(values[BATCH])),
+            min(most, _FRAME_BYTES) if gateways.framed else most,
+            unreachable=None if unreachable < 0 else unreachable / 1000,
         ),
     )
 
@@ -228,11 +250,14 @@ class HBaseSinkTask(BatchSinkTask[Write]):
             raise DataError(f"The row key of {_name(record)} has {len(key)} bytes. HBase takes 1 to {_LONGEST_KEY}.")
         cells: list[tuple[bytes, bytes, bytes]] = []
         nulls: list[tuple[bytes, bytes]] = []
+        seen: set[tuple[bytes, bytes]] = set()
         for name, value, schema in _fields(record, options.qualifier):
-            family, colon, qualifier = name.partition(":")
-            column = (family.encode(), qualifier.encode()) if colon else (options.family.encode(), name.encode())
+            column = self._column(name, record)
+            if column in seen:
+                raise DataError(f"{_name(record)} has two fields for one column: {_shown(name)}.")
+            seen.add(column)
             if value is not None:
-                cells.append((*column, self._bytes(value, schema, record, name)))
+                cells.append((*column, self._bytes(value, schema, record, f"field {_shown(name)}")))
             elif options.delete_nulls:
                 nulls.append(column)
         if record.value is not None and not cells and not nulls:
@@ -248,18 +273,27 @@ class HBaseSinkTask(BatchSinkTask[Write]):
 
     def write(self, items: Sequence[Write]) -> Sequence[WriteResult]:
         results: list[WriteResult] = [DONE] * len(items)
-        for table in dict.fromkeys(each.table for each in items):
-            self._open_table(table)
+        try:
+            for table in dict.fromkeys(each.table for each in items):
+                self._open_table(table)
+            self._write_all(items, results)
+        except UnreachableError:
+            self._families.clear()  # a table may have been disabled, or deleted
+            raise
+        return results
+
+    def _write_all(self, items: Sequence[Write], results: list[WriteResult]) -> None:
         due = []
         for number, item in enumerate(items):
             if (reason := self._refusal(item)) is None:
                 due.append(number)
             else:
                 results[number] = WriteResult(Outcome.REFUSED, reason)
-        for numbers in _rounds(due, items):
+        for index, numbers in enumerate(_rounds(due, items)):
+            if index and self._options.times is Times.SERVER:
+                time.sleep(_SERVER_MS / 1000)  # a put in the millisecond of a deletion would be hidden
             for number, reason in self._write_round([(number, self._visible(items[number])) for number in numbers]):
                 results[number] = WriteResult(Outcome.REFUSED, reason)
-        return results
 
     def metrics(self) -> Mapping[str, float]:
         """Return how many records were written 1 ms later, because their row was deleted in their millisecond."""
@@ -278,11 +312,22 @@ class HBaseSinkTask(BatchSinkTask[Write]):
         for name in names:
             for holder in (key, record.value):
                 if isinstance(holder, Mapping) and name in holder and holder[name] is not None:
-                    parts.append(self._bytes(holder[name], _schema_of(holder, name), record, name))
+                    parts.append(self._bytes(holder[name], _schema_of(holder, name), record, f"field {name}"))
                     break
             else:
                 raise DataError(f"{_name(record)} has no field {name} with a value, of which {KEY_FIELDS} makes the row key.")
         return options.separator.encode().join(parts)
+
+    def _column(self, name: Any, record: SinkRecord) -> tuple[bytes, bytes]:
+        """Return the family and the qualifier of a field. The keys of a map may be other than texts."""
+        try:
+            found = simple_bytes(name, None, Encoding.TEXT)
+        except UnicodeError:
+            found = None
+        if found is None:
+            raise DataError(f"{_name(record)} has a field without a name that HBase takes: {_shown(name)}.")
+        family, colon, qualifier = found.partition(b":")
+        return (family, qualifier) if colon else (self._options.family.encode(), found)
 
     def _bytes(self, value: Any, schema: Schema | None, record: SinkRecord, what: str) -> bytes:
         """Return the bytes of a cell: of a list, a struct or a date the JSON of it."""
@@ -291,7 +336,8 @@ class HBaseSinkTask(BatchSinkTask[Write]):
             if found is None:
                 found = self._json.from_connect_data(record.topic, schema, value) or b""
         except (ConnectError, UnicodeError, ValueError, ArithmeticError) as error:
-            raise DataError(f"{what} of {_name(record)} cannot be written to HBase: {error}") from error
+            reason = "a text without a UTF-8 form" if isinstance(error, UnicodeError) else str(error)
+            raise DataError(f"The {what} of {_name(record)} cannot be written to HBase: {reason}") from None
         return found
 
     def _timestamp(self, record: SinkRecord) -> int | None:
@@ -300,10 +346,8 @@ class HBaseSinkTask(BatchSinkTask[Write]):
             return record.original_kafka_offset + 1
         if times is Times.SERVER or record.timestamp is None:
             return None
-        if record.timestamp < 0:
-            raise DataError(
-                f"{_name(record)} has the timestamp {record.timestamp}. HBase takes none before 1970: set {TIMESTAMP}."
-            )
+        if not 0 <= record.timestamp < _LATEST:
+            raise DataError(f"{_name(record)} has a time before 1970, or none that HBase takes. Set another {TIMESTAMP}.")
         return record.timestamp
 
     def _open_table(self, table: str) -> None:
@@ -311,8 +355,10 @@ class HBaseSinkTask(BatchSinkTask[Write]):
         if table in self._families:
             return
         client, options = self._opened(), self._options
+        check_table(TABLE, table)
         try:
             families = client.families(table)
+            client.check_enabled(table)
         except MissingTableError as error:
             if not options.auto_create:
                 raise MissingTableError(f"{error} Create it, or set {AUTO_CREATE}=true.") from None
@@ -336,25 +382,26 @@ class HBaseSinkTask(BatchSinkTask[Write]):
         return f"table {item.table} has no column family {names}"
 
     def _visible(self, item: Write) -> Write:
-        """Return a write that an earlier deletion of its row in the same millisecond does not hide: it gets 1 ms more.
+        """Return a write that an earlier deletion of its row in the same millisecond does not hide: it gets 1 ms more than that.
 
         In HBase a deletion hides all cells up to its timestamp, also those that are put later (section "Delete" of its reference
         guide), unless the family has NEW_VERSION_BEHAVIOR.
         """
         if self._options.times is not Times.RECORD or item.timestamp is None:
             return item
-        row, asked = (item.table, item.key), item.timestamp
+        row, asked, used = (item.table, item.key), item.timestamp, item.timestamp
         last = self._deleted.get(row)
-        earlier = last is not None and last.offset < item.offset
-        if last is not None and earlier and last.asked == asked:
-            item = item._replace(timestamp=last.used + 1)
+        if last is not None and last.offset == item.offset:  # it is written again
+            return item._replace(timestamp=last.used)
+        if last is not None and last.offset < item.offset and last.asked <= asked <= last.used:
+            used = last.used + 1
             self._moved += 1
-        if (item.nulls or item.deletes_row) and (last is None or earlier):
-            self._deleted[row] = _Deletion(asked, item.timestamp or 0, item.offset)
+        if (item.nulls or item.deletes_row) and (last is None or (last.offset < item.offset and last.used <= used)):
+            self._deleted[row] = _Deletion(asked, used, item.offset)
             self._deleted.move_to_end(row)
             if len(self._deleted) > _REMEMBERED:
                 self._deleted.popitem(last=False)
-        return item
+        return item if used == asked else item._replace(timestamp=used)
 
     def _write_round(self, due: Sequence[tuple[int, Write]]) -> Iterator[tuple[int, str]]:
         """Write items of different rows; yield the numbers of those that HBase refuses, and why."""
@@ -396,7 +443,7 @@ def _rounds(numbers: Sequence[int], items: Sequence[Write]) -> list[list[int]]:
     return rounds
 
 
-def _fields(record: SinkRecord, qualifier: str) -> Iterator[tuple[str, Any, Schema | None]]:
+def _fields(record: SinkRecord, qualifier: str) -> Iterator[tuple[Any, Any, Schema | None]]:
     """Yield the names, values and schemas of a record's fields; of a value without fields itself."""
     value = record.value
     if value is None:
@@ -406,7 +453,7 @@ def _fields(record: SinkRecord, qualifier: str) -> Iterator[tuple[str, Any, Sche
         return
     names: Any = [field.name for field in value.schema.fields] if isinstance(value, Struct) else value
     for name in names:
-        yield str(name), value[name], _schema_of(value, name) if isinstance(value, Struct) else _map_values(record)
+        yield name, value[name], _schema_of(value, name) if isinstance(value, Struct) else _map_values(record)
 
 
 def _map_values(record: SinkRecord) -> Schema | None:
@@ -426,6 +473,10 @@ def _ttl_problem(table: str, families: Mapping[bytes, Family], times: Times) -> 
         f"must be record or server for table {table}: column family {', '.join(sorted(short))} has a TTL, by which cells with "
         "the timestamps of offsets are too old at once"
     )
+
+
+def _shown(name: Any) -> str:
+    return repr(name)[:100]
 
 
 def _name(record: SinkRecord) -> str:

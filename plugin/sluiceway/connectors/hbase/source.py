@@ -24,7 +24,7 @@ from sluiceway.api import (
 from sluiceway.config.definition import ConfigDef, ConfigKey, Importance, Type, ValidatedValue
 from sluiceway.config.validators import Check, EnumText, NonEmptyString
 from sluiceway.connectors.groups import Groups
-from sluiceway.connectors.hbase.client import Gateways, HBaseClient, MissingTableError, Row, UnreachableError
+from sluiceway.connectors.hbase.client import NOW, Cell, Gateways, HBaseClient, MissingTableError, Row, UnreachableError
 from sluiceway.connectors.hbase.connection import (
     CONNECTION_KEYS,
     TABLE,
@@ -45,6 +45,7 @@ from sluiceway.connectors.hbase.values import (
     check_columns,
     columns_of,
     encoding_key,
+    is_binary_text,
     reader_of,
     row_schema,
 )
@@ -63,6 +64,9 @@ _READS, _RECORDS = "Reads", "Records"
 _BATCH_BYTES = 8 * 2**20
 _STORE_SECONDS = 60.0  # between two stored positions of a range of which no row is read
 _RETRY_SECONDS = 5.0
+_NAMES = 10_000  # of columns that are remembered
+_FIRST_BATCH = 100  # rows; more in each request, as long as they are small
+_SPLIT_SECONDS = 60.0  # for which the regions' starts are remembered
 _TIMES = range(10**11, 10**14)  # ms since 1970: from 1973 on
 
 CONFIG = ConfigDef(
@@ -203,28 +207,49 @@ class Records:
         self._schema: Schema = row_schema(options.columns, name) if typed else SchemaBuilder.map(STRING_SCHEMA, cells).build()
         columns = options.columns if typed else ()
         self._fields = {each.pair: (each.field, reader_of(str(each.type), options.encoding)) for each in columns}
+        self._types = {each.pair: each.type for each in columns}
+        self._names: dict[tuple[bytes, bytes], str] = {}
 
     def value(self, row: Row) -> Any:
         """Return the value of a record. Raises DataError for cells that are not what the config says."""
         options = self._options
         if not options.typed:
             if not options.text_values:
-                return {cell.column: cell.value for cell in row.cells}
-            return {cell.column: _decoded(row, cell.column, cell.value, f"Set {VALUE_TYPE}=bytes") for cell in row.cells}
+                return {self._name_of(cell): cell.value for cell in row.cells}
+            try:
+                return {self._name_of(cell): cell.value.decode() for cell in row.cells}
+            except UnicodeDecodeError:
+                raise DataError(f"A row has a cell that is no UTF-8 text. Set {VALUE_TYPE}=bytes.") from None
         made = Struct(self._schema)
         for cell in row.cells:
             field, read = self._fields[cell.family, cell.qualifier]
             try:
                 made[field] = read(cell.value)
-            except (ValueError, struct.error) as error:
+            except (ValueError, struct.error):
+                kind = self._types[cell.family, cell.qualifier]
                 raise DataError(
-                    f"Column {cell.column} of row {binary_text(row.key)} is not what {COLUMNS} and hbase.encoding say: {error}"
-                ) from error
+                    f"Column {cell.column} of a row has {len(cell.value)} bytes that are no {kind} with {ENCODING}="
+                    f"{options.encoding.value}. Change {COLUMNS} or {ENCODING}."
+                ) from None
         return made
+
+    def _name_of(self, cell: Cell) -> str:
+        column = cell.family, cell.qualifier
+        name = self._names.get(column)
+        if name is None:
+            name = cell.column
+            if len(self._names) < _NAMES:
+                self._names[column] = name
+        return name
 
     def record(self, row: Row, partition: Partition, position: Position) -> SourceRecord:
         """Return the record of a row. Raises DataError."""
-        key: Any = _decoded(row, "the key", row.key, f"Set {KEY_TYPE}=bytes") if self._options.text_keys else row.key
+        key: Any = row.key
+        if self._options.text_keys:
+            try:
+                key = row.key.decode()
+            except UnicodeDecodeError:
+                raise DataError(f"A row key is no UTF-8 text. Set {KEY_TYPE}=bytes.") from None
         return SourceRecord(
             partition,
             position.to_offset(),
@@ -248,13 +273,6 @@ def _time_of(row: Row) -> int | None:
     return newest if newest in _TIMES else None
 
 
-def _decoded(row: Row, what: str, value: bytes, advice: str) -> str:
-    try:
-        return value.decode()
-    except UnicodeDecodeError as error:
-        raise DataError(f"{what} of row {binary_text(row.key)} is no UTF-8 text: {error}. {advice}.") from error
-
-
 @dataclass(slots=True)
 class _Range:
     """A range of row keys and its state. ``due`` is the time in ms at which its next pass may begin."""
@@ -264,7 +282,9 @@ class _Range:
     partition: Partition
     position: Position
     due: float = 0.0
-    passes: int = 0
+    began: bool = False  # the pass, since the start of the task
+    passes: int = 0  # that began and ended since then
+    reached: bytes | None = None  # in this pass, the key up to which there is nothing more to read
     moved: bool = False  # a pass has ended, which no record says
     stored: float = -math.inf  # when such a position was last stored, in monotonic seconds; unless a record came after it
 
@@ -285,7 +305,11 @@ class HBaseSourceTask(SourceTask):
         own = keys_of(config[TASK_STARTS])
         reader = self.context.offset_storage_reader
         partitions = {start: range_partition(options.table, start) for start in own}
-        found = reader.offsets(list(partitions.values()))
+        plan_partition = {TABLE_PARTITION: options.table}
+        planned = reader.offset(plan_partition)
+        known = own if planned is None else Plan.of(planned).starts  # a position of another plan may be stale
+        stored = reader.offsets(list(partitions.values()))
+        found = [offset if start in known else None for start, offset in zip(own, stored, strict=True)]
         positions: dict[bytes, Position] = {}
         for start, offset in zip(own, found, strict=True):  # in the order of keys: a parent comes first
             if offset is not None:
@@ -299,13 +323,14 @@ class HBaseSourceTask(SourceTask):
         new = [start for start, offset in zip(own, found, strict=True) if offset is None]
         if new:
             self._first.append([(partitions[start], positions[start].to_offset()) for start in new])
-        plan_partition = {TABLE_PARTITION: options.table}
-        if reader.offset(plan_partition) != plan.to_offset():
+        if planned != plan.to_offset():
             self._first.append([(plan_partition, plan.to_offset())])
         self._given = False  # the runtime has the first of them
         self._asked = False
         self._next = 0
-        self._batch = options.batch
+        self._batch = min(options.batch, _FIRST_BATCH)
+        self._regions: list[bytes] = []
+        self._regions_at = -math.inf
         self._behind = 0.0
         self._client = HBaseClient(options.gateways)
 
@@ -325,6 +350,7 @@ class HBaseSourceTask(SourceTask):
         try:
             return self._read(read) or None
         except UnreachableError as error:
+            self._batch = max(1, self._batch // 2)  # an answer may have been too large
             raise RetriableError(str(error)) from error
 
     def idle_offsets(self) -> Sequence[tuple[Partition, Offset | None]]:
@@ -367,30 +393,22 @@ class HBaseSourceTask(SourceTask):
             each = self._ranges[(self._next + number) % count]
             if each.position.until is None:
                 until = now - self._options.horizon
-                if now < each.due or until <= each.position.since:
+                if now < each.due:
+                    continue
+                each.due = now + self._options.interval
+                if until <= each.position.since:
+                    each.passes += 1
                     continue
                 each.position = replace(each.position, until=until)
-                each.due = now + self._options.interval
+                each.reached, each.began = None, True
             self._next = (self._next + number + 1) % count
             return each
         self.context.wait(min(1.0, max(0.01, min(each.due for each in self._ranges) / 1000 - time.time())))
         return None
 
     def _read(self, read: _Range) -> list[SourceRecord]:
-        options, position, client = self._options, read.position, self._client
-        if client is None or position.until is None:
-            raise ConnectError("The task has not been started. Call start() first.")
-        most = self._batch
-        start = read.start if position.row is None else max(read.start, position.row + b"\x00")
-        found = rows = []  # a range that was divided may end before the row that was read last
-        if not read.end or start < read.end:
-            found = rows = client.scan(
-                options.table, start, read.end, most=most, since=position.since, until=position.until, columns=options.pairs
-            )
-        if found and options.whole_rows and position.since:
-            rows = client.get(options.table, [each.key for each in found], until=position.until, columns=options.pairs)
-        self._fit_batch(found, most)
-        ended = len(found) < most
+        position = read.position
+        rows, last, ended = self._scan(read, position)
         records = []
         for row in rows:
             after = Position(position.since, position.until, row.key)
@@ -399,13 +417,47 @@ class HBaseSourceTask(SourceTask):
                 read.stored = -math.inf
             except DataError as error:
                 self.context.report(self._records.raw(row, read.partition, after), error)
-        read.position = Position(position.until) if ended else Position(position.since, position.until, found[-1].key)
         if ended:
-            read.passes += 1
+            read.position = Position(position.until or 0)
+            read.passes += read.began
             read.moved = True
             if all(each.passes for each in self._ranges):
                 self._behind = min(each.position.since for each in self._ranges) / 1000
+        elif last is not None:
+            read.position = Position(position.since, position.until, last)
         return records
+
+    def _scan(self, read: _Range, position: Position) -> tuple[Sequence[Row], bytes | None, bool]:
+        """Return the next rows of a pass, the key of the last one that was looked at, and whether the pass has ended."""
+        options, client, until = self._options, self._client, position.until
+        if client is None or until is None:
+            raise ConnectError("The task has not been started. Call start() first.")
+        start = max(read.start, read.reached or b"", b"" if position.row is None else position.row + b"\x00")
+        if read.end and start >= read.end:  # a range that was divided may end before the row that was read last
+            return [], None, True
+        most, stop = self._batch, self._region_end(start, read.end)
+        # Whole rows have their newest cells, which in HBase may have replaced those of the time of the pass.
+        everything = options.whole_rows and not position.since
+        found = rows = client.scan(
+            options.table, start, stop, most=most, since=position.since, until=NOW if everything else until, columns=options.pairs
+        )
+        if everything:
+            rows = [each for each in found if any(cell.timestamp < until for cell in each.cells)]
+        elif found and options.whole_rows:
+            rows = client.get(options.table, [each.key for each in found], columns=options.pairs)
+        if found:
+            self._fit_batch(found, most)
+        read.reached = stop if len(found) < most else found[-1].key + b"\x00"
+        return rows, found[-1].key if found else None, len(found) < most and stop == read.end
+
+    def _region_end(self, start: bytes, end: bytes) -> bytes:
+        """Return the end of the region with a key, or of the range: a request reads one region, so that it takes not too long."""
+        now = time.monotonic()
+        if self._client is not None and now - self._regions_at >= _SPLIT_SECONDS:
+            self._regions = self._client.starts(self._options.table)
+            self._regions_at = now
+        later = next((each for each in self._regions if each > start), b"")
+        return later if later and (not end or later < end) else end
 
     def _fit_batch(self, rows: Sequence[Row], most: int) -> None:
         size = sum(len(cell.value) + len(cell.qualifier) + 50 for row in rows for cell in row.cells)
@@ -492,9 +544,10 @@ class HBaseSourceConnector(HBaseConnector, SourceConnector):
         if not self._starts:
             return []
         table, reader = self._options.table, self.context.offset_storage_reader
-        plan = Plan.of(reader.offset({TABLE_PARTITION: table})).divided(self._starts)
-        found = reader.offsets([range_partition(table, start) for start in plan.starts])
-        stored = {start for start, offset in zip(plan.starts, found, strict=True) if offset is not None}
+        before = Plan.of(reader.offset({TABLE_PARTITION: table}))
+        plan = before.divided(self._starts)
+        found = reader.offsets([range_partition(table, start) for start in before.starts])
+        stored = {start for start, offset in zip(before.starts, found, strict=True) if offset is not None}
         planned = plan.to_offset()
         common = {**self._config, TASK_PLAN: str(planned[STARTS]), TASK_PARENTS: str(planned.get(PARENTS, ""))}
         groups = self._groups.assign(plan.units(stored), max_tasks)
@@ -508,12 +561,15 @@ class HBaseSourceConnector(HBaseConnector, SourceConnector):
         return ExactlyOnceSupport.SUPPORTED
 
     def alter_offsets(self, config: Mapping[str, str], offsets: Sequence[tuple[Partition, Offset | None]]) -> bool:
+        table = source_options(config).table
         for partition, offset in offsets:
             if offset is None:
                 continue
+            if (partition or {}).get(TABLE_PARTITION) != table:
+                raise ConnectError(f'The connector reads table {table}: a partition is {{"{TABLE_PARTITION}": "{table}", ...}}.')
             if set(partition or ()) == {TABLE_PARTITION}:
                 Plan.of(offset)
-            elif set(partition or ()) == {TABLE_PARTITION, START}:
+            elif set(partition or ()) == {TABLE_PARTITION, START} and is_binary_text(partition[START]):
                 Position.of(offset)
             else:
                 raise ConnectError(

@@ -203,6 +203,14 @@ def binary_text(key: bytes) -> str:
     return "".join(chr(byte) if 32 < byte < 127 and byte != 92 else f"\\x{byte:02X}" for byte in key)
 
 
+def is_binary_text(text: object) -> bool:
+    """Return whether this is what ``binary_text`` returns for some bytes."""
+    try:
+        return isinstance(text, str) and binary_text(from_binary_text(text)) == text
+    except ValueError:
+        return False
+
+
 def from_binary_text(text: str) -> bytes:
     """Return the bytes of a text of ``binary_text``. Raises ValueError."""
     made = re.sub(r"\\x([0-9A-Fa-f]{2})", lambda match: chr(int(match[1], 16)), text)

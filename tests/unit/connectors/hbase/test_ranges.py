@@ -42,6 +42,12 @@ def test_a_plan_that_is_divided_covers_all_keys_and_survives_its_offset(rounds: 
             assert plan.parents[start] == max(each for each in before if each < start)
 
 
+def test_a_plan_has_not_more_ranges_than_fit_into_a_message() -> None:
+    plan = Plan((), {}).divided([b"%05d" % each for each in range(5000)])
+    assert 500 < len(plan.starts) <= 1000
+    assert len(plan.divided([b"x%05d" % each for each in range(5000)]).starts) <= 1000
+
+
 def test_a_range_without_a_position_stays_with_the_one_whose_position_it_takes() -> None:
     plan = Plan((), {}).divided([b"m"]).divided([b"c"]).divided([b"e", b"x"])
     assert plan.units({b"", b"m"}) == [(b"", b"c", b"e"), (b"m", b"x")]
@@ -59,9 +65,9 @@ def test_what_is_no_plan_is_refused(offset: dict[str, Any]) -> None:
         Plan.of(offset)
 
 
-@given(st.integers(0), st.one_of(st.none(), st.tuples(st.integers(0), st.binary())))
+@given(st.integers(0, 2**62), st.one_of(st.none(), st.tuples(st.integers(0, 2**61), st.binary())))
 def test_a_position_survives_its_offset(since: int, during: tuple[int, bytes] | None) -> None:
-    position = Position(since) if during is None else Position(since, *during)
+    position = Position(since) if during is None else Position(since, since + during[0], during[1])
     assert Position.of(position.to_offset()) == position
 
 
@@ -75,6 +81,10 @@ def test_a_position_survives_its_offset(since: int, during: tuple[int, bytes] | 
         {"since": 1, "until": 2},
         {"since": 1, "row": "a"},
         {"since": 1, "x": 1},
+        {"since": 2**63},
+        {"since": 2, "until": 1, "row": "a"},
+        {"since": 1, "until": 2, "row": "é€"},
+        {"since": 1, "until": 2, "row": "\\xff"},
     ],
 )
 def test_what_is_no_position_is_refused(offset: dict[str, Any]) -> None:
