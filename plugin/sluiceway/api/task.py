@@ -214,7 +214,8 @@ class SourceTask(Task):
         """Whether the source waits for the next commit, as a database does that shuts down for what ``idle_offsets`` returned.
 
         Asked after a ``poll`` that returned no records. Then a commit is made at once instead of after
-        ``offset.flush.interval.ms``, unless the task defines its transactions itself.
+        ``offset.flush.interval.ms``, and ``commit`` is called also if there is nothing to store, unless the task defines its
+        transactions itself.
         """
         return False
 

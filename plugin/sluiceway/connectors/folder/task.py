@@ -525,11 +525,21 @@ class FolderSourceTask(SourceTask):
             return stored  # an offset of a file to be moved or deleted is removed when that is done
         return self._finished.folded(self._present)
 
+    @property
+    def commit_is_awaited(self) -> bool:
+        """Whether files are to be moved or deleted, as after a crash between Kafka's acknowledgement and that."""
+        return bool(self._due())
+
+    def _due(self) -> list[str]:
+        """Return the files of which it is stored that they are done, and those that could not be moved or deleted before."""
+        now = time.monotonic()
+        again = [path for path, at in self._try_again.items() if at <= now]
+        return [*again, *(path for path in self._unhandled if path not in self._unstored)]
+
     def commit(self) -> None:
         """Move or delete the files of which it is stored that they are done."""
         now = time.monotonic()
-        due = [path for path, at in self._try_again.items() if at <= now]
-        for path in [*due, *(path for path in self._unhandled if path not in self._unstored)]:
+        for path in self._due():
             self._unhandled.discard(path)
             try:
                 status = self._storage.status(path)

@@ -52,6 +52,10 @@ class Delivery(Protocol):
     def behind(self) -> bool:
         """True if the last commit ended before Kafka had all records. It is continued before the task is polled again."""
 
+    @property
+    def has_uncommitted(self) -> bool:
+        """Whether records or offsets were given that Kafka may not have yet."""
+
     def apply(self, action: CommitAction) -> bool:
         """Carry out an action. Return True if the offsets of all records that were sent are stored now. Raises ConnectError."""
 
@@ -112,6 +116,10 @@ class AtLeastOnceDelivery:
     @property
     def in_transaction(self) -> bool:
         return False
+
+    @property
+    def has_uncommitted(self) -> bool:
+        return self.behind or bool(self._offsets.pending)
 
     def apply(self, action: CommitAction) -> bool:
         if action is CommitAction.CONTINUE:

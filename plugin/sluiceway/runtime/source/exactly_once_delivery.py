@@ -95,8 +95,12 @@ class ExactlyOnceDelivery:
     def in_transaction(self) -> bool:
         return self._transactions.open
 
+    @property
+    def has_uncommitted(self) -> bool:
+        return self._transactions.open or bool(self._offsets.pending)
+
     def apply(self, action: CommitAction) -> bool:
-        if action is CommitAction.CONTINUE or not (self._transactions.open or self._offsets.pending):
+        if action is CommitAction.CONTINUE or not self.has_uncommitted:
             return False
         try:
             if action is CommitAction.ABORT:

@@ -154,7 +154,7 @@ class WorkerSourceTask(WorkerTask):
         action = CommitAction.CONTINUE if poll.records is None else self._delivery.after_batch(poll.seconds)
         if action is CommitAction.CONTINUE and not poll.records:
             action = self._delivery.when_idle(awaited=awaited)
-        self._apply(action)
+        self._apply(action, awaited=awaited)
         if poll.retry:
             self._metrics.blocked()
         else:
@@ -211,7 +211,7 @@ class WorkerSourceTask(WorkerTask):
                 raise batch.failure
             self._delivery.send(submitted)
 
-    def _apply(self, action: CommitAction) -> None:
+    def _apply(self, action: CommitAction, *, awaited: bool = False) -> None:
         if action is CommitAction.CONTINUE:
             return
         pending, committed, started = self._offsets.pending, False, time.monotonic()
@@ -225,7 +225,7 @@ class WorkerSourceTask(WorkerTask):
         if committed and isinstance(self._delivery, ExactlyOnceDelivery):
             self._metrics.transaction(self._sender.sent - self._sent_before)
             self._sent_before = self._sender.sent
-        self._notify_commit(committed)
+        self._notify_commit(committed or (awaited and not self._delivery.has_uncommitted))
 
     def _poll(self) -> _Poll:
         """Poll the task, then wait if it raised RetriableError, or returned no records without waiting itself."""
