@@ -12,6 +12,7 @@ import pytest
 
 from support.engine import Offsets, RunningTask
 from support.eventually import eventually
+from support.exactly_once import exactly_once_worker, opened_stores
 from support.kafka import Kafka
 from support.log_writer import LogWriters
 from support.rotated_log import KEEPING
@@ -103,3 +104,26 @@ def test_a_bad_row_fails_a_task_that_tolerates_none(kafka: Kafka, topic: str, na
         result = task.join()
     assert result.failed
     assert "a.csv at byte 5: 2 fields instead of 1: '2,3'" in (result.trace or "")
+
+
+def test_a_file_that_was_finished_before_is_moved_at_the_start_also_exactly_once(
+    kafka_bootstrap: str, unique: Names, tmp_path: Path
+) -> None:
+    """As after a crash between Kafka's acknowledgement and the move: no record comes with which there would be a commit."""
+    topic, folder, out = unique("topic"), tmp_path / "in", tmp_path / "out"
+    folder.mkdir()
+    (folder / "a.txt").write_text("1\n2\n")
+    Kafka(kafka_bootstrap).create(topic)
+    worker = exactly_once_worker(kafka_bootstrap, unique)
+    made = config(topic, topic, str(folder), "files", complete_when="renamed")
+
+    with opened_stores(worker) as opened:
+        store = opened(made)
+        with RunningTask(made, worker, store=store):
+            eventually(
+                lambda: any(offset.get("done") for _partition, offset in store.all(topic)),
+                what="the offset of a file that is done",
+            )
+        with RunningTask({**made, "after.read": "move", "after.read.folder": str(out)}, worker, store=store):
+            eventually((out / "a.txt").exists, what="the move")
+    assert list(folder.iterdir()) == []

@@ -119,8 +119,8 @@ MUTANTS = (
     Mutant(
         "folder-table-position",
         _TABLES,
-        "            self._batches = _after(batches, self._cursor.position)\n",
-        "            self._batches = _after(batches, 0)\n",
+        "            self._batches = _after(arrays, self._cursor.position)\n",
+        "            self._batches = _after(arrays, 0)\n",
         "A restart sends the rows of a Parquet file again, with wrong positions.",
         tests=_OF_TABLES,
     ),
@@ -159,10 +159,20 @@ MUTANTS = (
     Mutant(
         "folder-move-again",
         _TASK,
-        "        due = [path for path, at in self._try_again.items() if at <= now]\n",
-        "        due: list[str] = []\n",
+        "        again = [path for path, at in self._try_again.items() if at <= now]\n",
+        "        again: list[str] = []\n",
         "A file that could not be moved stays until the task is restarted.",
         tests=_TASKS,
+    ),
+    Mutant(
+        "folder-idle-commit",
+        "runtime/source/worker_source_task.py",
+        "        self._notify_commit(committed or (awaited and not self._delivery.has_uncommitted))\n",
+        "        self._notify_commit(committed)\n",
+        "A file that was read before a crash is moved only when another one comes.",
+        tests=(
+            "tests/integration/test_folder_source.py::test_a_file_that_was_finished_before_is_moved_at_the_start_also_exactly_once",
+        ),
     ),
     Mutant(
         "folder-appended",

@@ -18,10 +18,26 @@ MUTANTS = (
     Mutant(
         "hbase-hidden",
         _SINK,
-        "            item = item._replace(timestamp=last.used + 1)\n",
+        "            used = last.used + 1\n",
         "            pass\n",
         "A record is hidden by a deletion of its row in the same millisecond.",
         tests=(_TESTS + "test_a_row_that_is_deleted_and_put_in_one_millisecond_is_seen",),
+    ),
+    Mutant(
+        "hbase-again",
+        _SINK,
+        "        if last is not None and last.offset == item.offset:  # it is written again\n",
+        "        if False:\n",
+        "A deletion that is written again gets a smaller timestamp than before.",
+        tests=(_TESTS + "test_any_records_of_one_key_end_as_in_the_topic",),
+    ),
+    Mutant(
+        "hbase-whole",
+        _SOURCE,
+        "            rows = client.get(options.table, [each.key for each in found], columns=options.pairs)\n",
+        "            rows = client.get(options.table, [each.key for each in found], until=until, columns=options.pairs)\n",
+        "A row lacks a column that was overwritten within the horizon.",
+        tests=(_TESTS + "test_a_row_has_all_its_columns_although_one_is_newer_than_the_horizon",),
     ),
     Mutant(
         "hbase-rounds",
@@ -42,8 +58,8 @@ MUTANTS = (
     Mutant(
         "hbase-divided",
         _SOURCE,
-        '        start = read.start if position.row is None else max(read.start, position.row + b"\\x00")\n',
-        '        start = read.start if position.row is None else position.row + b"\\x00"\n',
+        "        start = max(read.start, read.reached or",
+        "        start = max(read.reached or",
         "A range that was divided off during a pass begins within the one before it.",
         tests=(_TESTS + "test_splits_merges_and_moves_change_nothing_of_a_pass",),
     ),
