@@ -282,7 +282,7 @@ def test_any_records_of_one_key_end_as_in_the_topic(
 
 
 def test_records_that_hbase_refuses_are_reported_and_the_others_written(server: HBaseServer, table: str) -> None:
-    sink = Sink(server, table)
+    sink = Sink(server, table, batch_bytes="100000000")  # one request
     sink.put(
         *(sink_record("a", {"x": "1"}), sink_record("b", {"nope:x": "2"}), sink_record("", {"x": "3"})),
         *(sink_record("k" * 40_000, {"x": "4"}), sink_record("c", {"x": "5" * 11_000_000}), sink_record("d", {"x": "6"})),

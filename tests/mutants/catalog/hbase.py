@@ -45,7 +45,7 @@ MUTANTS = (
         "        index = seen[row] = seen.get(row, -1) + 1\n",
         "        index = seen[row] = 0\n",
         "Records of one row are in one call, in which HBase keeps no order.",
-        tests=(_TESTS + "test_a_row_that_is_deleted_and_put_in_one_millisecond_is_seen",),
+        tests=(_TESTS + "test_any_records_of_one_key_end_as_in_the_topic",),
     ),
     Mutant(
         "hbase-others",
