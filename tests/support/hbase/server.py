@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,6 +19,7 @@ from support.clusters.daemons import HOST, Daemon
 from support.clusters.hadoop import write_conf
 from support.database_server import LocalServer
 from support.eventually import LIMIT
+from support.guard import Guard, stop
 
 # The newest version of which Maven Central has a Thrift server; that one is for Hadoop 2, and needs only its own library of it.
 SERVER = "org.apache.hbase:hbase-server:2.6.1-hadoop3"
@@ -27,6 +29,7 @@ _OF_SERVER = (
     *("hbase-logging", "hbase-mapreduce", "hbase-metrics", "hbase-metrics-api", "hbase-protocol", "hbase-protocol-shaded"),
     *("hbase-server", "hbase-testing-util", "hbase-zookeeper"),
 )
+_THRIFT = "hbase-thrift"
 _PROGRAM = Path(__file__).with_name("HBaseNode.java")
 
 
@@ -38,6 +41,13 @@ def _jars() -> list[Path]:
     return [*server, *(jar for jar in thrift if jar.parent.parent.name not in known)]
 
 
+def _end(folder: str | Path) -> None:
+    """Stop the servers of a folder, from any process, and delete the folder."""
+    if Path(folder).exists():
+        stop(folder, _THRIFT, HBaseServer.name)
+        shutil.rmtree(folder, ignore_errors=True)
+
+
 class HBaseServer(LocalServer):
     """ZooKeeper, master and region server in one JVM, and the Thrift server in another one. A stop keeps the data."""
 
@@ -45,6 +55,8 @@ class HBaseServer(LocalServer):
 
     def __init__(self) -> None:
         super().__init__()
+        self._guard.close()
+        self._guard = Guard(_end, self.folder)
         self._admin, self.port = free_port(HOST), free_port(HOST)
         self.gateways = Gateways(((HOST, self.port),))
         zookeeper, master, region_server = (free_port(HOST) for _ in range(3))
@@ -74,7 +86,7 @@ class HBaseServer(LocalServer):
         self.node = Daemon(self.name, classpath, str(_PROGRAM), [str(self._admin)], self.folder, heap="768m")
         main = "org.apache.hadoop.hbase.thrift2.ThriftServer"
         arguments = ["start", "--port", str(self.port), "--bind", HOST]
-        self.thrift = Daemon("hbase-thrift", classpath, main, arguments, self.folder)
+        self.thrift = Daemon(_THRIFT, classpath, main, arguments, self.folder)
 
     def start(self) -> None:
         self.node.start()
@@ -83,9 +95,8 @@ class HBaseServer(LocalServer):
         self.thrift.wait_until(self._answers, LIMIT)
 
     def close(self) -> None:
-        self.thrift.stop(5, may_be_killed=True)
-        self.node.stop(5, may_be_killed=True)
-        super().close()
+        _end(self.folder)
+        self._guard.close()
 
     def do(self, command: str, *arguments: str) -> None:
         """Run one of HBaseNode's commands."""
