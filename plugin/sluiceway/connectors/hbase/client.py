@@ -294,7 +294,7 @@ class HBaseClient:
                 except (OSError, UnicodeError) as error:
                     failures.append(f"{address[0]}:{address[1]}: {error}")
             else:
-                raise UnreachableError(f"No Thrift server of HBase can be reached: {'; '.join(failures)}")
+                raise UnreachableError(f"No server of hbase.thrift.servers can be reached: {'; '.join(failures)}")
         return self._client
 
     def _connected(self, host: str, port: int) -> Any:
@@ -319,6 +319,7 @@ class HBaseClient:
     def _advice(self, name: str) -> str:
         """Return the likely causes of a connection that ends without an answer."""
         causes = [
+            "hbase.thrift.servers may name another service than `hbase thrift2`",
             "hbase.thrift.transport or hbase.thrift.protocol may not be those of the server",
             f"the answer may take more than hbase.thrift.timeout ({self.gateways.timeout:g} s), or more memory than there is",
         ]

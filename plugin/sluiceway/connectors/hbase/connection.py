@@ -22,7 +22,8 @@ TLS, INSECURE, TIMEOUT = "hbase.thrift.tls", "hbase.thrift.insecure", "hbase.thr
 TABLE = "hbase.table"
 CONNECTION = "Connection"
 DEFAULT_PORT = 9090
-_TRY_SECONDS = 3.0
+_TRY_SECONDS = 2.0
+_VALIDATION_SECONDS = 10.0
 _SERVER = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^\s:/@\[\]]+)(?::([0-9]{1,5}))?")
 _TABLE_NAME = re.compile(r"(?:[A-Za-z0-9_]+:)?[A-Za-z0-9_][A-Za-z0-9_.-]*")
 
@@ -159,11 +160,12 @@ class HBaseConnector(Connector):
         found = cls.check(config)
         if any(each.errors for each in found.values()):
             return found
+        gateways = gateways_of({name: each.value for name, each in found.items()})
+        gateways = replace(gateways, timeout=min(gateways.timeout, _VALIDATION_SECONDS))
         try:
-            with closing(HBaseClient(gateways_of({name: each.value for name, each in found.items()}))) as client:
+            with closing(HBaseClient(gateways)) as client:
                 cls.try_table(client, found)
         except UnreachableError as error:
-            gateways = gateways_of({name: each.value for name, each in found.items()})
             if (other := _that_answers(gateways)) is None:
                 log.warning("%s", error)
             for name, right, said in () if other is None else _differences(gateways, other):

@@ -18,6 +18,7 @@ TABLE, START = "table", "start"
 SINCE, UNTIL, ROW = "since", "until", "row"
 STARTS, PARENTS = "starts", "parents"
 _FIRST = "-"  # stands for the empty key in lists
+_EXAMPLE = f'One is {{"{STARTS}": "{_FIRST} m"}}, in order; {_FIRST} is the start of the table.'
 _LATEST = 2**63 - 1
 _MOST_RANGES = 1000  # so that a plan fits into a message
 
@@ -71,10 +72,10 @@ class Plan:
             pairs = [pair.split("<") for pair in str(offset.get(PARENTS, "")).split()]
             parents = {_key(start): _key(parent) for start, parent in pairs}
         except (KeyError, ValueError) as error:
-            raise ConnectError(f"{dict(offset)} does not say where ranges of row keys start: {error}") from error
+            raise ConnectError(f"{dict(offset)} does not say where ranges of row keys start: {error}. {_EXAMPLE}") from error
         in_order = bool(starts) and not starts[0] and list(starts) == sorted(set(starts))
         if not in_order or any({start, parent} - set(starts) or parent >= start for start, parent in parents.items()):
-            raise ConnectError(f"{dict(offset)} does not say where ranges of row keys start")
+            raise ConnectError(f"{dict(offset)} does not say where ranges of row keys start. {_EXAMPLE}")
         return cls(starts, parents)
 
 

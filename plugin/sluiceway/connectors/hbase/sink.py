@@ -261,7 +261,9 @@ class HBaseSinkTask(BatchSinkTask[Write]):
             elif options.delete_nulls:
                 nulls.append(column)
         if record.value is not None and not cells and not nulls:
-            raise DataError(f"{_name(record)} has no fields with a value, and HBase has no rows without columns.")
+            raise DataError(
+                f"{_name(record)} has no fields, and HBase has no rows without columns. errors.tolerance=all leaves it out."
+            )
         table = options.table.replace(TOPIC_PLACEHOLDER, record.topic)
         return Write(table, key, tuple(cells), tuple(nulls), self._timestamp(record), record.original_kafka_offset)
 

@@ -218,8 +218,11 @@ class Records:
                 return {self._name_of(cell): cell.value for cell in row.cells}
             try:
                 return {self._name_of(cell): cell.value.decode() for cell in row.cells}
-            except UnicodeDecodeError:
-                raise DataError(f"A row has a cell that is no UTF-8 text. Set {VALUE_TYPE}=bytes.") from None
+            except UnicodeDecodeError as error:
+                [bad, *_] = [cell.column for cell in row.cells if cell.value == error.object]
+                raise DataError(
+                    f"Column {bad} of a row is no UTF-8 text. Set {VALUE_TYPE}=bytes, or its type in {COLUMNS}."
+                ) from None
         made = Struct(self._schema)
         for cell in row.cells:
             field, read = self._fields[cell.family, cell.qualifier]
@@ -570,7 +573,9 @@ class HBaseSourceConnector(HBaseConnector, SourceConnector):
             if set(partition or ()) == {TABLE_PARTITION}:
                 Plan.of(offset)
             elif set(partition or ()) == {TABLE_PARTITION, START} and is_binary_text(partition[START]):
-                Position.of(offset)
+                position = Position.of(offset)
+                if max(position.since, position.until or 0) > time.time() * 1000:
+                    raise ConnectError(f"{dict(offset)} is a time to come: cells would be passed over until then.")
             else:
                 raise ConnectError(
                     f'A partition is {{"{TABLE_PARTITION}": "orders", "{START}": ""}}, with the first row key of a range.'
