@@ -98,4 +98,12 @@ MUTANTS = (
         "}",
         "Before a rebalance, a sink commits partitions that it keeps.",
     ),
+    Mutant(
+        "commit-bounded",
+        "runtime/source/worker_source_task.py",
+        "        while self._ended and self._delivery.behind and self._obey():",
+        "        while False:",
+        "A scheduled run succeeds although Kafka has not its records.",
+        tests=("tests/unit/runtime/source/test_worker_source_task.py",),
+    ),
 )

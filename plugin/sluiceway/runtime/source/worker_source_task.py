@@ -277,6 +277,8 @@ class WorkerSourceTask(WorkerTask):
         """
         pending, started = self._offsets.pending, time.monotonic()
         committed = commit()
+        while self._ended and self._delivery.behind and self._obey():  # a bounded run is over once Kafka has its records
+            committed = commit()
         if pending or committed:
             self._spans.committed(time.monotonic() - started, succeeded=committed)
         self._notify_commit(committed and (self._packed is not None or not self._partly_sent))

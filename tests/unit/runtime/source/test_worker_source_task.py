@@ -10,6 +10,7 @@ from sluiceway.api import SourceRecord
 from sluiceway.data import STRING_SCHEMA, Header
 from sluiceway.errors import ConnectError, FencedError, RetriableError
 from sluiceway.runtime.source import worker_source_task
+from sluiceway.runtime.source.delivery import AtLeastOnceDelivery
 from sluiceway.runtime.task import TaskCommand
 from sluiceway.storage.model import State
 from support.engine import Commands, Offsets, RunningTask
@@ -152,6 +153,14 @@ def test_offsets_without_records_are_stored_and_committed() -> None:
         task.join()
     assert stored(task) == {"position": 9}
     assert values() == [b"a"]
+    assert made.names() == ["start", "commit", "stop"]
+
+
+def test_a_bounded_task_ends_when_kafka_has_its_records_however_slow_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    flushed, late = AtLeastOnceDelivery._flushed, [False, False, False]
+    monkeypatch.setattr(AtLeastOnceDelivery, "_flushed", lambda self: late.pop() if late else flushed(self))
+    made, task = run_to_the_end([record("a", 1)])
+    assert (late, stored(task)) == ([], {"position": 1})
     assert made.names() == ["start", "commit", "stop"]
 
 
