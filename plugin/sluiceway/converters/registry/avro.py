@@ -88,13 +88,10 @@ class AvroConverter(RegistryConverter):
         return Serialization(_name(node), writer(schema, self._avro), bare_bytes if is_bytes else payload, serdes.avro(text))
 
     def _deserialization(self, topic: str, schema: WriterSchema) -> Deserialization:
-        import fastavro
-
+        connect, read = _datum_reader(schema, self._avro, checked=True)
         node = json.loads(schema.text)
         types = _types_of(schema, node)
         resolved = types.resolve(node)
-        check = None if resolved.name == ANYTHING else check_of(types, node)
-        connect, read = _datum_reader(schema, self._avro, fastavro.schemaless_reader if check is None else _checked(check))
         if connect is not None and resolved.kind == "bytes":  # in the wire format without their length
             return Deserialization(connect, Reader(types, self._avro).reader(node, connect) or bytes)
         return Deserialization(connect, lambda data: read(io.BytesIO(data)))
@@ -105,9 +102,7 @@ class AvroConverter(RegistryConverter):
 
         Schemas are those that AvroFileSink writes. Raises ConnectError for a schema that cannot be read.
         """
-        import fastavro
-
-        return _datum_reader(WriterSchema(schema, AvroConverter.schema_type, (), None), FILES, fastavro.schemaless_reader)
+        return _datum_reader(WriterSchema(schema, AvroConverter.schema_type, (), None), FILES, checked=False)
 
     def _column_reader(self, schema: WriterSchema, connect: Schema) -> Callable[[AnyArray], AnyArray]:
         from sluiceway.converters.registry.avro_column_reader import column_reader
@@ -128,9 +123,12 @@ class AvroConverter(RegistryConverter):
 
 
 def _datum_reader(
-    schema: WriterSchema, options: AvroOptions, read: Callable[..., Any]
+    schema: WriterSchema, options: AvroOptions, *, checked: bool
 ) -> tuple[Schema | None, Callable[[io.BytesIO], Any]]:
-    """Return the schema of values, None for ``Anything``, and the function that reads the next one by fastavro's ``read``."""
+    """Return the schema of values, None for ``Anything``, and the function that reads the next one.
+
+    ``checked``: the bytes are those of one value, which are checked for more items than memory can hold.
+    """
     import fastavro
 
     named: dict[str, Any] = {}
@@ -140,11 +138,14 @@ def _datum_reader(
         fastavro.parse_schema(reference, named)
     types = _types_of(schema, node)
     parsed = fastavro.parse_schema(root, named)
+    read: Any = fastavro.schemaless_reader
     if types.resolve(node).name == ANYTHING:
         return None, lambda source: read_anything(read(source, parsed))
     connect = ToConnect(types, options).schema(node, version=schema.version)
     reader = Reader(types, options)
     convert = reader.reader(node, connect)
+    if checked and (check := check_of(types, node)) is not None:
+        read = _checked(check)
     if convert is None:
         return connect, lambda source: read(source, parsed)
     if reader.tagged:
