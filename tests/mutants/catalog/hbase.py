@@ -35,7 +35,7 @@ MUTANTS = (
         "hbase-whole",
         _SOURCE,
         "            rows = client.get(options.table, [each.key for each in found], columns=options.pairs)\n",
-        "            rows = client.get(options.table, [each.key for each in found], until=until, columns=options.pairs)\n",
+        "            pass\n",
         "A row lacks a column that was overwritten within the horizon.",
         tests=(_TESTS + "test_a_row_has_all_its_columns_although_one_is_newer_than_the_horizon",),
     ),

@@ -168,13 +168,10 @@ class HBaseClient:
         )
         return [_row(each) for each in self._call("getScannerResults", table, table.encode(), scan, most)]
 
-    def get(
-        self, table: str, keys: Sequence[bytes], *, until: int = NOW, columns: Sequence[tuple[bytes, bytes | None]] = ()
-    ) -> list[Row]:
-        """Return the rows with these keys that exist, with the newest cells before a time."""
-        thrift = self._thrift
-        asked, time_range = self._columns(columns), thrift.TTimeRange(minStamp=0, maxStamp=until)
-        gets = [thrift.TGet(row=key, columns=asked, timeRange=time_range) for key in keys]
+    def get(self, table: str, keys: Sequence[bytes], *, columns: Sequence[tuple[bytes, bytes | None]] = ()) -> list[Row]:
+        """Return the rows with these keys that exist, with their newest cells."""
+        asked = self._columns(columns)
+        gets = [self._thrift.TGet(row=key, columns=asked) for key in keys]
         return [_row(each) for each in self._call("getMultiple", table, table.encode(), gets) if each.row]
 
     def put(self, table: str, puts: Sequence[Put]) -> None:
@@ -286,7 +283,7 @@ class HBaseClient:
                 try:
                     self._client = self._connected(*address)
                     break
-                except (ssl.SSLCertVerificationError, ssl.SSLError) as error:
+                except ssl.SSLError as error:
                     if isinstance(error, (ssl.SSLEOFError, ssl.SSLZeroReturnError)):  # closed, as by a proxy without a server
                         failures.append(f"{address[0]}:{address[1]}: {error}")
                         continue

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import logging
 import re
 from collections.abc import Iterator, Mapping
@@ -11,8 +10,9 @@ from dataclasses import replace
 
 from sluiceway.api import Connector
 from sluiceway.config.definition import ConfigKey, ConfigValue, Importance, Type, ValidatedValue
-from sluiceway.config.validators import Check, EnumText, Range
+from sluiceway.config.validators import Check, EnumText
 from sluiceway.connectors.hbase.client import CA, Gateways, HBaseClient, UnreachableError
+from sluiceway.connectors.keys import flag, text, whole
 from sluiceway.errors import ConfigError, ConnectError
 
 log = logging.getLogger(__name__)
@@ -26,18 +26,6 @@ _TRY_SECONDS = 2.0
 _VALIDATION_SECONDS = 10.0
 _SERVER = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^\s:/@\[\]]+)(?::([0-9]{1,5}))?")
 _TABLE_NAME = re.compile(r"(?:[A-Za-z0-9_]+:)?[A-Za-z0-9_][A-Za-z0-9_.-]*")
-
-text = functools.partial(ConfigKey, type=Type.STRING, importance=Importance.MEDIUM)
-flag = functools.partial(ConfigKey, type=Type.BOOLEAN, importance=Importance.LOW)
-
-
-def whole(
-    name: str, default: int, low: int, group: str, doc: str, *, most: int = 2**31 - 1, importance: Importance = Importance.LOW
-) -> ConfigKey:
-    """Return the key of a whole number from ``low`` to ``most``."""
-    return ConfigKey(
-        name=name, type=Type.LONG, default=default, validator=Range(low, most), importance=importance, group=group, doc=doc
-    )
 
 
 def addresses_of(servers: ConfigValue) -> tuple[tuple[str, int], ...]:
@@ -140,15 +128,8 @@ class HBaseConnector(Connector):
 
     def start(self, config: Mapping[str, str]) -> None:
         """Keep the config. Raises ConfigError."""
-        values = self.config_def().parse(config)
-        for name, message in self.conflicts(values).items():
-            raise ConfigError(name, None, message)
+        self.config_def().parse(config)
         self._config = dict(config)
-
-    @classmethod
-    def conflicts(cls, values: Mapping[str, ConfigValue]) -> Mapping[str, str]:
-        """Return the errors of keys that conflict, by the key to change. No I/O."""
-        return {}
 
     @classmethod
     def try_table(cls, client: HBaseClient, found: Mapping[str, ValidatedValue]) -> None:
@@ -174,12 +155,4 @@ class HBaseConnector(Connector):
             found[CA].errors.append(str(error))
         except ConnectError as error:
             found[SERVERS].errors.append(str(error))
-        return found
-
-    @classmethod
-    def check(cls, config: Mapping[str, str]) -> dict[str, ValidatedValue]:
-        found = cls.config_def().validate(config)
-        if not any(each.errors for each in found.values()):
-            for name, message in cls.conflicts({name: each.value for name, each in found.items()}).items():
-                found[name].errors.append(str(ConfigError(name, None, message)))
         return found

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from sluiceway.api import DONE, BatchLimits, BatchSinkTask, Converter, Outcome, SinkConnector, SinkRecord, WriteResult
 from sluiceway.api.outage import UNREACHABLE_MS
 from sluiceway.config.definition import ConfigDef, ConfigKey, ConfigValue, Importance, Type, ValidatedValue
-from sluiceway.config.validators import Check, EnumText, Range
+from sluiceway.config.validators import Check, EnumText
 from sluiceway.connectors.hbase.client import (
     Delete,
     Family,
@@ -29,12 +29,10 @@ from sluiceway.connectors.hbase.connection import (
     TABLE,
     HBaseConnector,
     check_table,
-    flag,
     gateways_of,
-    text,
-    whole,
 )
 from sluiceway.connectors.hbase.values import ENCODING, Encoding, binary_text, encoding_key, simple_bytes
+from sluiceway.connectors.keys import flag, text, unreachable_key, whole
 from sluiceway.data import Schema, Struct
 from sluiceway.discovery import converter_class
 from sluiceway.errors import ConfigError, ConnectError, DataError
@@ -139,15 +137,7 @@ CONFIG = ConfigDef(
         ),
         whole(BATCH, 1_000, 1, _WRITES, "The most rows of a request."),
         whole(BYTES, 2 * 2**20, 1, _WRITES, "The most bytes of a request; a larger row is sent alone."),
-        ConfigKey(
-            name=UNREACHABLE_MS,
-            type=Type.LONG,
-            default=3_600_000,
-            validator=Range(-1, 2**53),
-            importance=Importance.LOW,
-            group=_WRITES,
-            doc="Milliseconds to wait for servers that cannot be reached before the task fails; -1 is unlimited.",
-        ),
+        unreachable_key(_WRITES, "servers"),
     ]
 )
 
@@ -196,7 +186,7 @@ def sink_options(config: Mapping[str, str]) -> SinkOptions:
 
 
 class Write(NamedTuple):
-    """What a record changes. A row is deleted if there is nothing else."""
+    """The changes of a record. A row is deleted if there are no others."""
 
     table: str
     key: bytes

@@ -31,8 +31,6 @@ from sluiceway.connectors.hbase.connection import (
     HBaseConnector,
     check_table,
     gateways_of,
-    text,
-    whole,
 )
 from sluiceway.connectors.hbase.ranges import PARENTS, START, STARTS, Plan, Position, keys_of, keys_text
 from sluiceway.connectors.hbase.ranges import TABLE as TABLE_PARTITION
@@ -49,6 +47,7 @@ from sluiceway.connectors.hbase.values import (
     reader_of,
     row_schema,
 )
+from sluiceway.connectors.keys import text, whole
 from sluiceway.connectors.periodic import Job, Periodic
 from sluiceway.data import BYTES_SCHEMA, STRING_SCHEMA, Schema, SchemaBuilder, Struct
 from sluiceway.errors import BadRequestError, ConfigError, ConnectError, DataError, RetriableError

@@ -15,7 +15,8 @@ from urllib.parse import urlsplit
 from sluiceway.api import Connector
 from sluiceway.config.definition import ConfigKey, ConfigValue, Importance, Type, ValidatedValue
 from sluiceway.config.password import revealed
-from sluiceway.config.validators import Check, Range
+from sluiceway.config.validators import Check
+from sluiceway.connectors.keys import flag, text, whole
 from sluiceway.errors import ConfigError, ConnectError, MissingToolError
 from sluiceway.installation import install_command
 
@@ -34,26 +35,11 @@ _LONGEST_BLOCK = 1.0  # seconds
 _GONE = ("NOGROUP ", "UNBLOCKED ")  # of a stream or a group that was deleted: a new connection creates it again
 _SCHEMES = ("redis", "rediss", "unix")
 
-text = functools.partial(ConfigKey, type=Type.STRING, importance=Importance.MEDIUM)
 secret = functools.partial(ConfigKey, type=Type.PASSWORD, default=None, importance=Importance.MEDIUM)
-flag = functools.partial(ConfigKey, type=Type.BOOLEAN, importance=Importance.LOW)
 
 
 class UnreachableError(ConnectionError):
     """Redis does not answer, is not ready, or is no primary now: the same is tried again."""
-
-
-def whole(name: str, default: int, low: int, group: str, doc: str, *, importance: Importance = Importance.LOW) -> ConfigKey:
-    """Return the key of a whole number from ``low`` on."""
-    return ConfigKey(
-        name=name,
-        type=Type.LONG,
-        default=default,
-        validator=Range(low, 2**31 - 1),
-        importance=importance,
-        group=group,
-        doc=doc,
-    )
 
 
 def _check_uri(name: str, value: ConfigValue) -> None:

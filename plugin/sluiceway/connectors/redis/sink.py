@@ -14,6 +14,7 @@ from sluiceway.api import DONE, BatchLimits, BatchSinkTask, Outcome, SinkConnect
 from sluiceway.api.outage import UNREACHABLE_MS
 from sluiceway.config.definition import ConfigDef, ConfigKey, ConfigValue, Importance, Type
 from sluiceway.config.validators import EnumText, NonEmptyString, OrNull, Range
+from sluiceway.connectors.keys import text, unreachable_key, whole
 from sluiceway.connectors.redis.connection import (
     CONNECTION_KEYS,
     RedisConnector,
@@ -23,8 +24,6 @@ from sluiceway.connectors.redis.connection import (
     reason_of,
     redis_errors,
     server_of,
-    text,
-    whole,
 )
 from sluiceway.connectors.redis.streams import Entry
 from sluiceway.data import BigInteger, Struct, java_text
@@ -104,15 +103,7 @@ CONFIG = ConfigDef(
             doc="The most entries of a stream, about: older ones are trimmed. By default all are kept.",
         ),
         whole(BATCH, 1000, 1, _WRITES, "The most records of a pipeline."),
-        ConfigKey(
-            name=UNREACHABLE_MS,
-            type=Type.LONG,
-            default=3_600_000,
-            validator=Range(-1, 2**53),
-            importance=Importance.LOW,
-            group=_WRITES,
-            doc="Milliseconds to wait for a server that cannot be reached before the task fails; -1 is unlimited.",
-        ),
+        unreachable_key(_WRITES, "a server"),
     ]
 )
 

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 from sluiceway.api import Offset, Partition, SourceConnector, SourceRecord
 from sluiceway.config.definition import ConfigDef, ConfigKey, ConfigValue, Importance, Type, ValidatedValue
 from sluiceway.config.validators import Check, EnumText, ListRule
-from sluiceway.connectors.redis.connection import CONNECTION_KEYS, RedisConnector, Server, server_of, text, whole
+from sluiceway.connectors.keys import text, whole
+from sluiceway.connectors.redis.connection import CONNECTION_KEYS, RedisConnector, Server, server_of
 from sluiceway.data import BYTES_SCHEMA, OPTIONAL_BYTES_SCHEMA, STRING_SCHEMA, Schema, Struct
 from sluiceway.errors import ConfigError, ConnectError, DataError
 

@@ -1,0 +1,38 @@
+"""Makes config keys that connectors of several systems have. No I/O."""
+
+from __future__ import annotations
+
+import functools
+
+from sluiceway.api.outage import UNREACHABLE_MS
+from sluiceway.config.definition import ConfigKey, Importance, Type
+from sluiceway.config.validators import Range
+
+text = functools.partial(ConfigKey, type=Type.STRING, importance=Importance.MEDIUM)
+flag = functools.partial(ConfigKey, type=Type.BOOLEAN, importance=Importance.LOW)
+
+
+def whole(name: str, default: int, low: int, group: str, doc: str, *, importance: Importance = Importance.LOW) -> ConfigKey:
+    """Return the key of a whole number from ``low`` on."""
+    return ConfigKey(
+        name=name,
+        type=Type.LONG,
+        default=default,
+        validator=Range(low, 2**31 - 1),
+        importance=importance,
+        group=group,
+        doc=doc,
+    )
+
+
+def unreachable_key(group: str, servers: str) -> ConfigKey:
+    """Return the key of the limit of an ``Outage``; ``servers`` completes the sentence ``Milliseconds to wait for ...``."""
+    return ConfigKey(
+        name=UNREACHABLE_MS,
+        type=Type.LONG,
+        default=3_600_000,
+        validator=Range(-1, 2**53),
+        importance=Importance.LOW,
+        group=group,
+        doc=f"Milliseconds to wait for {servers} that cannot be reached before the task fails; -1 is unlimited.",
+    )
