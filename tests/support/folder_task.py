@@ -6,7 +6,8 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
-from sluiceway.api import Offset, Partition, SourceColumns, SourceRecord
+from sluiceway.api import Column, Offset, Partition, SourceColumns, SourceRecord
+from sluiceway.columns.arrays import to_values
 from sluiceway.connectors.folder.readers import LogReader
 from sluiceway.connectors.folder.task import FolderSourceTask
 from sluiceway.testing import MemoryOffsets, MemorySourceContext
@@ -37,7 +38,7 @@ class FolderTask:
         self.start()
 
     def poll(self, *, columnar: bool = True) -> list[SourceRecord]:
-        """Poll once, with all intervals over, and check that columns have the offset of their last record."""
+        """Poll once, with all intervals over, and check that columns have the records and offsets of the row form."""
         self.task._scan_due = 0.0
         for reader in self.task._readers.values():
             if isinstance(reader, LogReader):
@@ -47,8 +48,11 @@ class FolderTask:
             return list(polled or [])
         self.columnar += 1
         records = list(polled.records())
-        assert len(polled) == len(records)
-        assert polled.source_offset == records[-1].source_offset
+        assert columns_of(polled) == [(record.key, record.value) for record in records]
+        offsets = [*polled.more_offsets, (polled.source_partition, polled.source_offset)]
+        newest = {json.dumps(record.source_partition): record.source_offset for record in records}
+        assert {json.dumps(partition): offset for partition, offset in offsets} == newest
+        assert len(offsets) == len(newest)
         return records
 
     def take(self, records: Iterable[SourceRecord]) -> None:
@@ -77,3 +81,17 @@ class FolderTask:
 
     def stop(self) -> None:
         self.task.stop()
+
+
+def columns_of(polled: SourceColumns) -> list[tuple[Any, Any]]:
+    """Return the keys and values of columns as those of records."""
+
+    def values(column: Column) -> Iterable[Any]:
+        if column.objects is not None:
+            return column.objects
+        if column.values is None:
+            return [None] * polled.batch.count
+        assert column.schema is not None
+        return to_values(column.schema, column.values)
+
+    return list(zip(values(polled.batch.key), values(polled.batch.value), strict=True))

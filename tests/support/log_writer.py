@@ -10,7 +10,6 @@ from pathlib import Path
 from support.eventually import LIMIT
 from support.rotated_log import RotatedLog
 
-_PAUSE_SECONDS = 0.01
 _PARTIAL = 0.02
 
 
@@ -23,16 +22,20 @@ class LogWriters:
         every: after how many lines a log is rotated.
         rate: lines a second of each.
         seed: of which lines are written in two parts.
+        pause: seconds between two writes to each log.
     """
 
-    def __init__(self, folder: Path, modes: Mapping[str, object], every: int, rate: int, seed: int = 1) -> None:
+    def __init__(
+        self, folder: Path, modes: Mapping[str, object], every: int, rate: int, seed: int = 1, pause: float = 0.01
+    ) -> None:
         self.logs: dict[str, RotatedLog] = {}
         for mode in modes:
             path = folder / mode.replace(" ", "-") / "app.log"
             path.parent.mkdir(parents=True)
             self.logs[mode] = RotatedLog(path, real_time=True)
         self._every = every
-        self._count = max(1, round(rate * _PAUSE_SECONDS))
+        self._pause = pause
+        self._count = max(1, round(rate * pause))
         self._chance = random.Random(seed)  # noqa: S311 (not for cryptography)
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name="log-writers")
@@ -55,10 +58,10 @@ class LogWriters:
 
     def _run(self) -> None:
         due = dict.fromkeys(self.logs, self._every)
-        while not self._stopping.wait(_PAUSE_SECONDS):
+        while not self._stopping.wait(self._pause):
             for mode, log in self.logs.items():
                 if self._chance.random() < _PARTIAL:
-                    log.write_in_parts(self._stopping.wait, _PAUSE_SECONDS)
+                    log.write_in_parts(self._stopping.wait, self._pause)
                 log.write(self._count, 100)
                 if log.written >= due[mode]:
                     log.rotate(mode)

@@ -166,20 +166,22 @@ class ColumnBatch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceColumns:
-    """Records that a source task read from one source partition, as columns.
+    """Records that a source task read, as columns.
 
     Attributes:
         batch: the records.
-        source_partition: their source partition.
+        source_partition: the source partition of the last record.
         source_offset: the source offset of the last record.
         records: returns the same records in row form, each with its source offset. Called if a batch has no columnar form, or
             is sent in part; not called any more after the next poll.
+        more_offsets: the newest source offset of each other source partition that records are from.
     """
 
     batch: ColumnBatch
     source_partition: Partition | None
     source_offset: Offset | None
     records: Callable[[], Sequence[SourceRecord]]
+    more_offsets: Sequence[tuple[Partition, Offset]] = ()
 
     def __len__(self) -> int:
         return self.batch.count

@@ -10,11 +10,8 @@ import logging
 import time
 from collections import deque
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import Any
 
 from sluiceway.api import (
-    Column,
-    ColumnBatch,
     Offset,
     Partition,
     SourceColumns,
@@ -24,9 +21,9 @@ from sluiceway.api import (
     SourceTaskContext,
 )
 from sluiceway.connectors.folder import config as keys
+from sluiceway.connectors.folder.batches import DONE_FIELD, Batches, Taken, offset_of
 from sluiceway.connectors.folder.content import BrokenFileError
 from sluiceway.connectors.folder.finished import BUCKET_FIELD, BUCKETS, FILE_FIELD, FinishedFiles, bucket_of
-from sluiceway.connectors.folder.formats import Columns, Row
 from sluiceway.connectors.folder.identity import Cursor, FileStatus, Identity
 from sluiceway.connectors.folder.listing import Found, Listing
 from sluiceway.connectors.folder.local_files import LocalStorage
@@ -36,15 +33,12 @@ from sluiceway.connectors.folder.storage import Storage
 from sluiceway.connectors.folder.tables import TableFormat, TableReader
 from sluiceway.connectors.folder.watch import FolderWatch
 from sluiceway.connectors.shares import is_of_task
-from sluiceway.data import OPTIONAL_BYTES_SCHEMA, STRING_SCHEMA
 from sluiceway.errors import DataError
 
 log = logging.getLogger(__name__)
 
-DONE_FIELD = "done"
 TASK, TASKS = "sluiceway.folder.task", "sluiceway.folder.tasks"
 
-_FEWEST_RECORDS_FOR_COLUMNS = 100
 _WAIT_SECONDS = 0.5
 _RETRY_SECONDS = 0.05
 _DONE_SECONDS = 1.0
@@ -97,6 +91,7 @@ class FolderSourceTask(SourceTask):
         self._task, self._tasks = int(config.get(TASK, "0")), int(config.get(TASKS, "1"))
         self._storage = self._options.storage()
         self._listing = Listing(self._options.paths, self._options.exclude, self._options.folder, self._storage)
+        self._batches = Batches(self._options, self.context)
         self._finished = FinishedFiles(self._options.forget_seconds)
         if not self._options.follows:
             buckets = [bucket for bucket in range(BUCKETS) if self._is_mine(str(bucket))]
@@ -335,32 +330,44 @@ class FolderSourceTask(SourceTask):
     def _take(self, *, columnar: bool) -> SourceColumns | list[SourceRecord]:
         """Give each file a turn until there are enough records."""
         self._wake_changed()
-        records: list[SourceRecord] = []
+        taken = Taken()
+        for block in self._blocks(taken):
+            part = self._batches.part(block, self._options.batch_size - taken.count) if columnar else None
+            if not taken.takes(part):  # what was taken before is sent before
+                self._pending.appendleft(block)
+                break
+            if part is not None and not taken.records and taken.fits(part):
+                taken.add(part)
+                if (rest := block.rest(part.columns.length)).data:
+                    self._pending.append(rest)
+            else:
+                taken.records += [record for each in (*taken.end_parts(), block) for record in self._rows(each)]
+            if taken.count >= self._options.batch_size:
+                break
+        if not taken.are_columns:
+            return taken.records + [record for each in taken.end_parts() for record in self._rows(each)]
+        for part in taken.parts:
+            self._moves_on(part.block.path)
+            if part.block.is_last:
+                self._done(part.block.path)
+        return self._batches.columns(taken.parts)
+
+    def _blocks(self, taken: Taken) -> Iterator[Block]:
+        """Yield what is pending, and then a block of each file; of all again as long as nothing is taken but bad records."""
         turns, ends = len(self._turns), time.monotonic() + _WAIT_SECONDS
         self._is_away = False
         while turns > 0 or self._pending:
-            if not self._pending:
-                turns -= 1
-                block = self._turn()
-                if self._is_away:  # the other files would wait for its answer, too
-                    break
-                if block is None:
-                    continue
+            if self._pending:
+                yield self._pending.popleft()
+                if not taken.count and time.monotonic() < ends:
+                    turns = len(self._turns)
+                continue
+            turns -= 1
+            block = self._turn()
+            if self._is_away:  # the other files would wait for its answer, too
+                return
+            if block is not None:
                 self._pending.append(block)
-            block = self._pending.popleft()
-            is_good = columnar and not block.unfinished
-            columns = block.records.columns(block.data, self._options.batch_size) if is_good else None
-            if columns is not None and columns.size >= _FEWEST_RECORDS_FOR_COLUMNS:
-                if records:  # are sent before
-                    self._pending.appendleft(block)
-                    break
-                return self._columns(block, columns)
-            records += self._rows(block)
-            if len(records) >= self._options.batch_size:
-                break
-            if not records and time.monotonic() < ends:  # a block of bad records only does not mean that there are no more
-                turns = len(self._turns)
-        return records
 
     def _wake_changed(self) -> None:
         for changed in self._watch.changed():
@@ -447,77 +454,21 @@ class FolderSourceTask(SourceTask):
         if path in self._handled:
             self._handled.remove(path)
 
-    def _columns(self, block: Block, columns: Columns) -> SourceColumns:
-        self._moves_on(block.path)
-        rest = block.rest(columns.length)
-        if rest.data:
-            self._pending.append(rest)
-        elif block.is_last:
-            self._done(block.path)
-        taken = block._replace(data=block.data[: columns.length], is_last=block.is_last and not rest.data)
-        batch = ColumnBatch(
-            topic=self._options.topic,
-            partition=None,
-            key=self._key_column(block.path, columns.size),
-            value=Column(block.records.schema, columns.values, columns.objects),
-            count=columns.size,
-        )
-        return SourceColumns(
-            batch=batch,
-            source_partition={FILE_FIELD: block.path},
-            source_offset=_offset(rest.before, done=taken.is_last),
-            records=lambda: self._records(taken),
-        )
-
-    def _key_column(self, path: str, count: int) -> Column:
-        if not self._options.keys:
-            return Column(None, None)
-        import pyarrow as pa
-
-        return Column(STRING_SCHEMA, pa.repeat(pa.scalar(path, pa.utf8()), count))
-
     def _rows(self, block: Block) -> list[SourceRecord]:
         self._moves_on(block.path)
-        records = self._records(block)
+        records = self._batches.records(block)
         if block.is_last:
             if not records:
                 self._unstored[block.path] = block.after
             self._done(block.path)
         return records
 
-    def _records(self, block: Block) -> list[SourceRecord]:
-        """Return the records of a block, each with its offset."""
-        partition, schema, options = {FILE_FIELD: block.path}, block.records.schema, self._options
-        key, key_schema = (block.path, STRING_SCHEMA) if options.keys else (None, None)
-        records, start = [], 0
-        reason = ""
-        for row in block.records.rows(block.data):
-            offset = _offset(block.before.after(block.data, row.end))
-            if row.reason:
-                self._bad(block, row, start, offset)
-            else:
-                records.append(SourceRecord(partition, offset, options.topic, row.value, schema, key, key_schema))
-            start, reason = row.end, row.reason
-        if block.unfinished and not reason:
-            self._bad(block, Row(None, len(block.data), block.unfinished), start, _offset(block.after))
-        if records and block.is_last:
-            records[-1].source_offset = _offset(block.after, done=True)
-        return records
-
-    def _bad(self, block: Block, row: Row, start: int, offset: Offset) -> None:
-        """Report a record that cannot be read. Raises ConnectError if errors are not tolerated."""
-        where = f"{block.file} at byte {block.before.position + start}"
-        data = block.data[start : row.end]
-        raw = data if isinstance(data, bytes) else repr(data).encode()  # a row of a table
-        record = SourceRecord({FILE_FIELD: block.path}, offset, self._options.topic, raw, OPTIONAL_BYTES_SCHEMA)
-        self.context.report(record, DataError(f"{where}: {row.reason}"))
-
     # --- Offsets, and files that are done
 
     def idle_offsets(self) -> Sequence[tuple[Partition, Offset | None]]:
         stored: list[tuple[Partition, Offset | None]]
         done = not self._options.follows
-        stored = [({FILE_FIELD: path}, _offset(cursor, done=done)) for path, cursor in self._unstored.items()]
+        stored = [({FILE_FIELD: path}, offset_of(cursor, done=done)) for path, cursor in self._unstored.items()]
         stored += [({FILE_FIELD: path}, None) for path in self._handled]
         self._unstored.clear()
         self._handled.clear()
@@ -578,8 +529,3 @@ class FolderSourceTask(SourceTask):
 
 
 _PAST = {keys.DELETE: "deleted", keys.MOVE: "moved"}
-
-
-def _offset(cursor: Cursor, *, done: bool = False) -> dict[str, Any]:
-    offset = cursor.identity().offset()
-    return {**offset, DONE_FIELD: True} if done else offset

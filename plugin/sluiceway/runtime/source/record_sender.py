@@ -121,6 +121,8 @@ class RecordSender:
             self._packed.send(batch)
         elif isinstance(batch, SubmittedColumns):
             self._send_columns(batch)
+            for partition, offset in batch.source.more_offsets:
+                self._offsets.add(partition, offset)
             self._offsets.add(batch.source.source_partition, batch.source.source_offset)
         elif isinstance(batch, SubmittedEncoded):
             self._send_encoded(batch.source)
