@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from sluiceway.api import Column, Offset, Partition, SourceColumns, SourceRecord
@@ -26,8 +26,7 @@ class FolderTask:
         self.start()
 
     def start(self) -> None:
-        stored = [(json.loads(partition), offset) for partition, offset in self.offsets.items()]
-        self.context = MemorySourceContext(self.config, MemoryOffsets(stored))
+        self.context = MemorySourceContext(self.config, _Stored(self.offsets))
         self.task = FolderSourceTask()
         self.task.initialize(self.context)
         self.task.start(self.config)
@@ -81,6 +80,17 @@ class FolderTask:
 
     def stop(self) -> None:
         self.task.stop()
+
+
+class _Stored(MemoryOffsets):
+    """The offsets as they are now, also those that other tasks store."""
+
+    def __init__(self, stored: Mapping[str, Any]) -> None:
+        super().__init__()
+        self._stored_now = stored
+
+    def offsets(self, partitions: Sequence[Partition]) -> list[Offset | None]:
+        return [self._stored_now.get(json.dumps(dict(partition))) for partition in partitions]
 
 
 def columns_of(polled: SourceColumns) -> list[tuple[Any, Any]]:

@@ -9,6 +9,7 @@ _OBJECTS = ("tests/unit/connectors/folder/test_remote_files.py",)
 _OF_TABLES = ("tests/unit/connectors/folder/test_tables.py",)
 _ROTATIONS = ("tests/unit/connectors/folder/test_rotations.py",)
 _TASKS = ("tests/unit/connectors/folder/test_task.py",)
+_PARTS = ("tests/unit/connectors/folder/test_parts.py",)
 _FORMATS = ("tests/unit/connectors/folder/test_formats.py",)
 
 MUTANTS = (
@@ -181,5 +182,53 @@ MUTANTS = (
         "            self._cursor = self._cursor.of(status)\n",
         "What is appended to a remote file while it is read is passed over, and the file deleted.",
         tests=_OBJECTS,
+    ),
+    Mutant(
+        "folder-part-end",
+        _READERS,
+        "        return self._file.read_at(position, max(0, min(size, self.end - position)))\n",
+        "        return self._file.read_at(position, size)\n",
+        "A part of a file is read to the file's end.",
+        tests=_PARTS,
+    ),
+    Mutant(
+        "folder-part-quote",
+        _CSV,
+        "        outside = self._format.quoted_until(data) if begin else 0\n",
+        "        outside = 0\n",
+        "A part of a CSV file begins within a quoted field.",
+        tests=_PARTS,
+    ),
+    Mutant(
+        "folder-part-moved",
+        _TASK,
+        "        return part.number == 0 and all(",
+        "        return part.number == 0 or all(",
+        "A file is moved when its first part was read.",
+        tests=_PARTS,
+    ),
+    Mutant(
+        "folder-part-whole",
+        _TASK,
+        "        self._divided = {path: self._divided.get(path, path not in known) for path in large}\n",
+        "        self._divided = dict.fromkeys(large, True)\n",
+        "A large file that was read as a whole is read again in parts.",
+        tests=_PARTS,
+    ),
+    Mutant(
+        "folder-shared-batch",
+        "runtime/source/record_sender.py",
+        "                self._offsets.add(partition, offset)\n            self._offsets.add(batch",
+        "                pass\n            self._offsets.add(batch",
+        "Of the files that share a batch, only the last one's offset is stored.",
+        tests=("tests/unit/runtime/source/test_worker_source_task_columns.py",),
+    ),
+    Mutant(
+        "folder-delivered-again",
+        _TASK,
+        "            if path in self._ended:\n",
+        "            if False:\n",
+        "A file that comes again right after it was deleted is not read.",
+        tests=_TASKS,
     ),
 )

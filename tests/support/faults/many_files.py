@@ -75,15 +75,17 @@ def avro(numbers: Sequence[int], text: str) -> bytes:
     return sink.getvalue()
 
 
+_PARTS = {"part.bytes": "262144"}  # the fewest: about every fifth file is larger
+
 #: For each format of FolderSource, the writer of its files, their suffix, its config, and its share of all files.
 KINDS: Mapping[str, tuple[Write, str, Mapping[str, str], float]] = {
-    "lines": (lines, ".txt", {"format": "lines"}, 0.25),
-    "csv": (csv, ".csv", {"format": "csv", "after.read": "delete"}, 0.2),
+    "lines": (lines, ".txt", {"format": "lines", **_PARTS}, 0.25),
+    "csv": (csv, ".csv", {"format": "csv", "after.read": "delete", **_PARTS}, 0.2),
     "json": (json_lines, ".jsonl", {"format": "json"}, 0.2),
     "gzip": (gzip_lines, ".txt.gz", {"format": "lines", "after.read": "move"}, 0.1),
-    "parquet": (parquet, ".parquet", {"format": "parquet"}, 0.1),
-    "orc": (orc, ".orc", {"format": "orc"}, 0.05),
-    "avro": (avro, ".avro", {"format": "avro"}, 0.1),
+    "parquet": (parquet, ".parquet", {"format": "parquet", **_PARTS}, 0.1),
+    "orc": (orc, ".orc", {"format": "orc", **_PARTS}, 0.05),
+    "avro": (avro, ".avro", {"format": "avro", "after.read": "move", **_PARTS}, 0.1),
 }
 
 
@@ -138,11 +140,15 @@ def written_meanwhile(many: Sequence[ManyFiles], seconds: float) -> Iterator[Non
 
 
 class Counts:
-    """Counts the rows of each file in topics with one partition, which must come in order, once each. A thread reads them."""
+    """Counts the rows of each file in topics with one partition, of which each must come once. A thread reads them.
+
+    The parts of a file are read side by side, so that its rows need not come in order.
+    """
 
     def __init__(self, address: str, topics: Sequence[str]) -> None:
-        self.seen: dict[str, int] = {}
-        self.rows = self.repeated = self.missing = 0
+        self.seen: dict[str, bytearray] = {}
+        """For each file, a byte for each row that was seen."""
+        self.rows = self.repeated = 0
         self._stopping = threading.Event()
         self._consumer = Consumer(
             {
@@ -166,13 +172,17 @@ class Counts:
 
     def _count(self, path: str, value: bytes) -> None:
         found = _NUMBER.search(value)
-        number, due = int(found[0]) if found else -1, self.seen.get(path, 0)
+        assert found is not None, value
+        number, seen = int(found[0]), self.seen.setdefault(path, bytearray())
+        if number >= len(seen):
+            seen.extend(bytes(number + 1 - len(seen)))
+        self.repeated += seen[number]
+        seen[number] = 1
         self.rows += 1
-        if number < due:
-            self.repeated += 1
-        else:
-            self.missing += number - due
-            self.seen[path] = number + 1
+
+    def missing(self, expected: Mapping[str, int]) -> int:
+        """Return the number of rows that were not seen."""
+        return sum(rows - sum(self.seen.get(path, b"")[:rows]) for path, rows in expected.items())
 
     def close(self) -> None:
         self._stopping.set()

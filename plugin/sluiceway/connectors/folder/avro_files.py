@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import TYPE_CHECKING, Any, BinaryIO
 
+from sluiceway.connectors.folder.parts import Part
 from sluiceway.discovery import converter_class
 from sluiceway.errors import DataError, MissingToolError
 from sluiceway.installation import install_command
@@ -16,8 +17,8 @@ if TYPE_CHECKING:
     from sluiceway.data import Schema
 
 
-def open_avro(raw: BinaryIO, batch_rows: int) -> tuple[Schema, Iterator[AnyArray]]:
-    """Return the schema of a file's values, and its values in order.
+def open_avro(raw: BinaryIO, batch_rows: int, part: Part | None = None) -> tuple[Schema, Iterator[AnyArray]]:
+    """Return the schema of a file's values, and its values in order, or those of the blocks that begin in a part's bytes.
 
     Raises DataError for a file that is none of Avro's, or whose schema Connect lacks.
     """
@@ -36,12 +37,16 @@ def open_avro(raw: BinaryIO, batch_rows: int) -> tuple[Schema, Iterator[AnyArray
     schema, read = converter.datum_reader(blocks.metadata["avro.schema"])
     if schema is None:
         raise DataError("has values of Confluent's type Anything, which have no schema")
-    return schema, _arrays(schema, _values(blocks, read), batch_rows)
+    return schema, _arrays(schema, _values(blocks, read, part), batch_rows)
 
 
-def _values(blocks: Any, read: Callable[[io.BytesIO], Any]) -> Iterator[Any]:
+def _values(blocks: Any, read: Callable[[io.BytesIO], Any], part: Part | None) -> Iterator[Any]:
     try:
         for block in blocks:
+            if part is not None and not part.has(block.offset):
+                if block.offset < part.end:
+                    continue
+                return
             for _ in range(block.num_records):
                 yield read(block.bytes_)
     except (ValueError, EOFError, IndexError, KeyError, TypeError) as error:

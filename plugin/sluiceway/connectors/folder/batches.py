@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 
 from sluiceway.api import Column, ColumnBatch, Offset, SourceColumns, SourceRecord, SourceTaskContext
 from sluiceway.connectors.folder.config import FolderOptions
-from sluiceway.connectors.folder.finished import FILE_FIELD
 from sluiceway.connectors.folder.formats import Columns, Row
 from sluiceway.connectors.folder.identity import Cursor
+from sluiceway.connectors.folder.parts import file_of, source_partition
 from sluiceway.connectors.folder.readers import Block
 from sluiceway.data import OPTIONAL_BYTES_SCHEMA, STRING_SCHEMA
 from sluiceway.errors import DataError
@@ -104,9 +104,9 @@ class Batches:
                 value=_values(parts),
                 count=sum(part.columns.size for part in parts),
             ),
-            source_partition={FILE_FIELD: path},
+            source_partition=source_partition(path),
             source_offset=offset,
-            more_offsets=[({FILE_FIELD: each}, newest[each]) for each in newest],
+            more_offsets=[(source_partition(each), newest[each]) for each in newest],
             records=lambda: [record for part in parts for record in self.records(part.block)],
         )
 
@@ -115,13 +115,13 @@ class Batches:
             return Column(None, None)
         import pyarrow as pa
 
-        keys = [pa.repeat(pa.scalar(part.block.path, pa.utf8()), part.columns.size) for part in parts]
+        keys = [pa.repeat(pa.scalar(file_of(part.block.path), pa.utf8()), part.columns.size) for part in parts]
         return Column(STRING_SCHEMA, keys[0] if len(keys) == 1 else pa.concat_arrays(keys))
 
     def records(self, block: Block) -> list[SourceRecord]:
         """Return the records of a block, each with its offset. Raises ConnectError for a bad one if errors are not tolerated."""
-        partition, schema, options = {FILE_FIELD: block.path}, block.records.schema, self._options
-        key, key_schema = (block.path, STRING_SCHEMA) if options.keys else (None, None)
+        partition, schema, options = source_partition(block.path), block.records.schema, self._options
+        key, key_schema = (file_of(block.path), STRING_SCHEMA) if options.keys else (None, None)
         records, start = [], 0
         reason = ""
         for row in block.records.rows(block.data):
@@ -142,7 +142,7 @@ class Batches:
         where = f"{block.file} at byte {block.before.position + start}"
         data = block.data[start : row.end]
         raw = data if isinstance(data, bytes) else repr(data).encode()  # a row of a table
-        record = SourceRecord({FILE_FIELD: block.path}, offset, self._options.topic, raw, OPTIONAL_BYTES_SCHEMA)
+        record = SourceRecord(source_partition(block.path), offset, self._options.topic, raw, OPTIONAL_BYTES_SCHEMA)
         self._context.report(record, DataError(f"{where}: {row.reason}"))
 
 

@@ -20,6 +20,7 @@ from sluiceway.connectors.folder.format_config import (
     FORMAT,
     FORMAT_KEYS,
     HIGH,
+    JSON,
     JSON_ARRAY,
     LINES,
     LOW,
@@ -46,6 +47,7 @@ from sluiceway.connectors.folder.local_files import LocalStorage
 from sluiceway.connectors.folder.readers import CHUNK_BYTES, ReadLimits
 from sluiceway.connectors.folder.remote_files import RemoteStorage
 from sluiceway.connectors.folder.storage import Storage, root_of_storage
+from sluiceway.connectors.folder.tables import AVRO, ORC, PARQUET
 from sluiceway.errors import ConfigError
 
 PATHS = "paths"
@@ -66,6 +68,11 @@ KEEP, MOVE, DELETE = "keep", "move", "delete"
 AFTER_READ_FOLDER = "after.read.folder"
 FORGET_AFTER_MS = "forget.after.ms"
 SCAN_INTERVAL_MS = "scan.interval.ms"
+PART_BYTES = "part.bytes"
+
+_TABLES = (PARQUET, ORC, AVRO)
+_IN_PARTS = (LINES, CSV, FIXED, JSON, *_TABLES)
+_TABLE_PART_BYTES = 256 * 1024 * 1024
 
 REMOTE = ("hdfs", "viewfs", "sftp", "s3", "gs", "abfs")
 
@@ -100,6 +107,11 @@ def _check_paths(name: str, value: ConfigValue) -> None:
             raise ConfigError(name, path, "must not have '..'")
         if any("**" in part and part != "**" for part in PurePosixPath(path).parts):
             raise ConfigError(name, path, "may have ** only as the name of a folder, as in /data/**/*.csv")
+
+
+def _check_part_bytes(name: str, value: ConfigValue) -> None:
+    if type(value) is int and value != 0 and not CHUNK_BYTES <= value <= MOST:
+        raise ConfigError(name, value, f"must be 0, or at least {CHUNK_BYTES}")
 
 
 DEFINITION = ConfigDef(
@@ -202,6 +214,18 @@ DEFINITION = ConfigDef(
             "A file "
             "that is there already is kept: the new one gets a suffix.",
         ),
+        ConfigKey(
+            name=PART_BYTES,
+            type=Type.LONG,
+            default=None,
+            validator=OrNull(Check(_check_part_bytes, f"0, or at least {CHUNK_BYTES}")),
+            importance=LOW,
+            group=_READ,
+            doc="Bytes of the parts of larger files, which tasks share; 0 for files that are read by one task each. A part has "
+            "the lines, rows of CSV, row groups of Parquet, stripes of ORC, or blocks of Avro that begin in it. One task reads "
+            "the parts of a file that it has in their order, but different tasks at the same time. By default 268435456 for "
+            "Parquet, ORC, and Avro, and 0 for others. Changed, it lets large files be read again that are there.",
+        ),
         number_key(
             FORGET_AFTER_MS,
             24 * 60 * 60 * 1000,
@@ -219,7 +243,7 @@ DEFINITION = ConfigDef(
 )
 
 _ONLY_LOGS = (ROTATED_CLOSE_MS,)
-_ONLY_FILES = (COMPLETE_WHEN, STABLE_MS, MARKER_SUFFIX, AFTER_READ, AFTER_READ_FOLDER, FORGET_AFTER_MS)
+_ONLY_FILES = (COMPLETE_WHEN, STABLE_MS, MARKER_SUFFIX, AFTER_READ, AFTER_READ_FOLDER, FORGET_AFTER_MS, PART_BYTES)
 _OF_STORAGE = {
     ("hdfs", "viewfs"): HDFS_LOGIN,
     ("sftp",): SFTP_LOGIN,
@@ -248,6 +272,7 @@ class FolderOptions:
         folder: where files are moved.
         forget_seconds: how long a file that is gone is remembered.
         scan_seconds: the time between two scans.
+        part_bytes: the bytes of the parts of larger files; 0 for whole files.
         store: the remote storage with the files, None if they are local.
     """
 
@@ -265,6 +290,7 @@ class FolderOptions:
     folder: str
     forget_seconds: float
     scan_seconds: float
+    part_bytes: int
     store: Store | None = None
 
     def storage(self) -> Storage:
@@ -296,6 +322,10 @@ def _conflicts(values: Mapping[str, ConfigValue], config: Mapping[str, str]) -> 
     mode, format_, folder = values[MODE], str(values[FORMAT]), str(values[AFTER_READ_FOLDER]).rstrip("/")
     if format_ in NOT_OF_LOGS and mode == LOGS:
         found.append((FORMAT, f"a log is never complete: use {MODE}={FILES}"))
+    if values[PART_BYTES] and format_ not in _IN_PARTS:
+        found.append((PART_BYTES, f"must be 0 with {FORMAT}={format_}, whose files are read as a whole"))
+    if values[PART_BYTES] and format_ not in _TABLES and values[COMPLETE_WHEN] == STABLE:
+        found.append((PART_BYTES, f"needs files that are complete when they appear: {COMPLETE_WHEN}={RENAMED} or {MARKER}"))
     if values[AFTER_READ] == MOVE and not root_of_storage(folder) and not folder.startswith("/"):
         found.append((AFTER_READ_FOLDER, f"needs an absolute path with {AFTER_READ}={MOVE}"))
     if folder and any(_is_above(folder, path) for path in texts(values[PATHS])):
@@ -388,5 +418,13 @@ def options(config: Mapping[str, str]) -> FolderOptions:
         folder=str(values[AFTER_READ_FOLDER]).rstrip("/"),
         forget_seconds=number(values[FORGET_AFTER_MS]) / 1000,
         scan_seconds=number(values[SCAN_INTERVAL_MS] or (1000 if store is None else 10_000)) / 1000,
+        part_bytes=_part_bytes(values),
         store=store,
     )
+
+
+def _part_bytes(values: Mapping[str, ConfigValue]) -> int:
+    given = values[PART_BYTES]
+    if given is None:
+        return _TABLE_PART_BYTES if values[MODE] == FILES and values[FORMAT] in _TABLES else 0
+    return number(given)

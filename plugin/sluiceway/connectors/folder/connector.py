@@ -8,8 +8,9 @@ from sluiceway.api import ExactlyOnceSupport, Offset, Partition, SourceConnector
 from sluiceway.config.definition import ConfigDef, ValidatedValue
 from sluiceway.connectors.files.store_check import refusals
 from sluiceway.connectors.folder import config as keys
-from sluiceway.connectors.folder.finished import BUCKET_FIELD, FILE_FIELD
+from sluiceway.connectors.folder.finished import BUCKET_FIELD
 from sluiceway.connectors.folder.identity import Identity
+from sluiceway.connectors.folder.parts import FILE_FIELD
 from sluiceway.connectors.folder.task import TASK, TASKS, FolderSourceTask
 from sluiceway.errors import ConnectError
 

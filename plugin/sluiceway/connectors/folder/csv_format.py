@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import functools
 import io
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -13,6 +14,7 @@ import regex
 
 from sluiceway.connectors.folder.csv_types import ColumnType
 from sluiceway.connectors.folder.formats import Columns, Records, Row, byte_order_mark, shortened
+from sluiceway.connectors.folder.identity import Readable
 from sluiceway.data import OPTIONAL_STRING_SCHEMA, SchemaBuilder, Struct
 from sluiceway.errors import ConnectError
 
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
 _NEWLINE = 10
 _CARRIAGE_RETURN = 13
 _LARGEST_FIELD = 1 << 30
+_LOOK_BACK = 64
 _FEWEST_BYTES_FOR_COLUMNS = 1 << 13
 
 
@@ -105,6 +108,20 @@ class CsvFormat:
         after = array[closing[closing < len(array) - 1] + 1]
         return bool(np.isin(before, around).all() and np.isin(after, [*around, _CARRIAGE_RETURN]).all())
 
+    def quoted_until(self, data: bytes) -> int:
+        """Return where the quoted field ends within which bytes of a file begin; 0 if they do not begin within one.
+
+        Only the first quote tells that has a delimiter or a newline on one side alone: it opens a field, or closes one.
+        """
+        q, d = (re.escape(each.encode()) for each in (self.quote, self.delimiter))
+        odd = [run for run in re.finditer(q + b"+", data) if len(run[0]) % 2]
+        for number, run in enumerate(odd):
+            before, after = data[run.start() - 1 : run.start()], data[run.end() : run.end() + 1]
+            opens, closes = bool(re.match(b"[\n%b]" % d, before)), bool(re.match(b"[\r\n%b]" % d, after))
+            if opens != closes and before and after:
+                return odd[0].end() if closes == (number % 2 == 0) else 0
+        return 0
+
     def _irregular_ends(self, data: bytes) -> Iterator[int]:
         field, position = _field(self.delimiter, self.quote), 0
         while match := field.match(data, position):
@@ -140,6 +157,18 @@ class CsvRecords(Records):
         ends = self._format.record_ends(data)
         self._known = data, ends
         return int(ends[-1]) if len(ends) else 0
+
+    def next_start(self, file: Readable, position: int, most: int) -> int:
+        if not position:
+            return 0
+        begin = max(0, position - _LOOK_BACK)
+        quote = self._format.quote.encode()
+        begin += max(0, len(file.read_at(begin, position - begin).rstrip(quote)) - 1)  # what is before a quote tells what it does
+        data = file.read_at(begin, most)
+        outside = self._format.quoted_until(data) if begin else 0
+        ends = begin + outside + self._format.record_ends(data[outside:])
+        following = ends[ends >= position]
+        return int(following[0]) if len(following) else begin + len(data)
 
     def _ends(self, data: bytes) -> npt.NDArray[np.int64]:
         if self._known is not None and self._known[0].startswith(data):

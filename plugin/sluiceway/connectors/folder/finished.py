@@ -14,10 +14,11 @@ from collections.abc import Collection
 
 from sluiceway.api import Offset, Partition
 from sluiceway.connectors.folder.identity import HEAD_BYTES, MARK_BYTES, Checksum, FileStatus, Identity
+from sluiceway.connectors.folder.parts import source_partition
 from sluiceway.errors import ConnectError
 
 BUCKETS = 64
-FILE_FIELD, BUCKET_FIELD = "file", "finished"
+BUCKET_FIELD = "finished"
 _FILES_FIELD = "files"
 _KEY = struct.Struct(">Q")
 _ENTRY = struct.Struct(">QQQQQIII")  # position, device, inode, size, modified, CRCs of head and mark, when it was finished
@@ -112,7 +113,7 @@ class FinishedFiles:
             ({BUCKET_FIELD: bucket}, {_FILES_FIELD: base64.b85encode(b"".join(entries)).decode()})
             for bucket, entries in packed.items()
         ]
-        stored += [({FILE_FIELD: path}, None) for path in self._new]
+        stored += [(source_partition(path), None) for path in self._new]
         self._new.clear()
         return stored
 

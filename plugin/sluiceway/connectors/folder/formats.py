@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
+from sluiceway.connectors.folder.identity import Readable
 from sluiceway.data import BYTES_SCHEMA, STRING_SCHEMA, Schema
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 BOM = b"\xef\xbb\xbf"
 _FEWEST_BYTES_FOR_COLUMNS = 1 << 15
+_SEARCH_BYTES = 1 << 16
 
 
 class Row(NamedTuple):
@@ -58,6 +60,13 @@ class Records(abc.ABC):
     def columns(self, data: bytes, most: int) -> Columns | None:
         """Return up to ``most`` records of complete bytes, the same as ``rows``; None if that must find them."""
         return None
+
+    def next_start(self, file: Readable, position: int, most: int) -> int:
+        """Return where the first record begins that begins at a position or after it; the file's end if none does.
+
+        ``most`` is the most bytes of a record. Raises OSError. Only formats that can be divided have it.
+        """
+        raise NotImplementedError
 
     def unfinished(self, data: bytes) -> str:
         """Return why a file whose last complete bytes are these has not all of its records; "" if it has, or if nothing tells."""
@@ -103,6 +112,16 @@ class LineBased(Records):
 
     def complete(self, data: bytes, *, final: bool) -> int:
         return len(data) if final else data.rfind(b"\n") + 1
+
+    def next_start(self, file: Readable, position: int, most: int) -> int:
+        if not position:
+            return 0
+        position -= 1
+        while data := file.read_at(position, _SEARCH_BYTES):
+            if end := data.find(b"\n") + 1:
+                return position + end
+            position += len(data)
+        return position
 
     @staticmethod
     def lines(data: bytes) -> Iterator[tuple[bytes, int]]:

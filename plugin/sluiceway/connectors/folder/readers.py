@@ -7,12 +7,13 @@ import logging
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 from sluiceway.connectors.folder.content import BrokenFileError, File
 from sluiceway.connectors.folder.formats import Format, Records, Row
-from sluiceway.connectors.folder.identity import Cursor, FileStatus, Identity
+from sluiceway.connectors.folder.identity import HEAD_BYTES, MARK_BYTES, Checksum, Cursor, FileStatus, Identity
 from sluiceway.connectors.folder.local_files import files_in, open_file, status_of, written_at
+from sluiceway.connectors.folder.parts import file_of, part_of
 from sluiceway.connectors.folder.rotation import Generation, newer, oldest_first, rotated_generations
 from sluiceway.connectors.folder.storage import Storage
 from sluiceway.errors import ConnectError
@@ -462,7 +463,7 @@ class FileReader(Reader):
     """Reads a file until it is complete.
 
     Args:
-        path: the file's path.
+        path: the file's path, or that of a part of it.
         format_: how records are found.
         limits: how files are read.
         identity: the stored position, None if there is none.
@@ -494,12 +495,12 @@ class FileReader(Reader):
         """Return the next complete records, None if there are none now. Raises OSError, and BrokenFileError for a file that is
         complete.
         """
-        status = self._storage.recent_status(self.path)
+        status = self._storage.recent_status(file_of(self.path))
         if status is None:
             if self._file is None:
                 return None
             status = self._file.status()  # deleted: it has all that it will have
-        complete = self._is_complete(self.path, status) or not status.links
+        complete = self._is_complete(file_of(self.path), status) or not status.links
         if status == self._seen and not complete and not self._is_flushed():
             return None
         try:
@@ -528,7 +529,7 @@ class FileReader(Reader):
         is_known = self._file is not None and self._file.is_live  # to have other content than was read
         self._close_for_now()
         if is_known:
-            log.warning("%s has other content than was read of it, and is read from its start", self.path)
+            log.warning("%s has other content than was read of it, and is read from its start", file_of(self.path))
             self._identity = None
 
     def _close_for_now(self) -> None:
@@ -537,7 +538,7 @@ class FileReader(Reader):
             self.close()
 
     def _opened(self) -> File:
-        file = self._storage.open(self.path)
+        file = self._storage.open(file_of(self.path))
         identity = self._identity
         if identity is not None and self._was_done and file.status().inode != identity.inode:
             identity = None
@@ -548,6 +549,68 @@ class FileReader(Reader):
             file.close()
             raise
         if cursor is None:
-            log.info("%s is another file than the one that was read, and is read from its start", self.path)
-        self._use(file, cursor or Cursor())
-        return file
+            log.info("%s is another file than the one that was read, and is read from its start", file_of(self.path))
+        try:
+            self._use(file, cursor or Cursor())
+        except (OSError, BadFileError):
+            file.close()
+            raise
+        return self._file or file
+
+
+class FilePart(File):
+    """The bytes of a file up to an end. Its status is that of the whole file."""
+
+    def __init__(self, file: File, end: int) -> None:
+        self.path, self.may_change, self.is_live = file.path, file.may_change, file.is_live
+        self.end = end
+        self._file = file
+
+    def read_at(self, position: int, size: int) -> bytes:
+        return self._file.read_at(position, max(0, min(size, self.end - position)))
+
+    def status(self) -> FileStatus:
+        return self._file.status()
+
+    def raw(self) -> BinaryIO:
+        return self._file.raw()
+
+    def close(self) -> None:
+        self._file.close()
+
+    def has(self, cursor: Cursor) -> bool:
+        return self._file.has(cursor)
+
+
+class PartReader(FileReader):
+    """Reads one part of a file that is complete: the records that begin in its bytes."""
+
+    def _use(self, file: File, cursor: Cursor) -> None:
+        part = part_of(self.path)
+        assert part is not None  # noqa: S101 (for mypy)
+        head = file.read_at(0, self._limits.record_bytes)
+        try:
+            begun = self._format.begin(head, final=True)
+        except ConnectError as error:
+            raise BadFileError(f"{file.path}: {error}") from error
+        assert begun is not None  # noqa: S101 (with final, it raises)
+        before, records = begun
+        positions = part.first, min(part.end, file.status().size)
+        start, end = (max(before, records.next_start(file, each, self._limits.record_bytes)) for each in positions)
+        if part.number and not cursor.position:
+            tail = file.read_at(start - MARK_BYTES, MARK_BYTES)
+            cursor = Cursor(start, Checksum.of(head[:HEAD_BYTES]), tail)
+        super()._use(FilePart(file, end), cursor)
+
+    def _take(self, file: File, status: FileStatus, *, final: bool) -> Block | None:
+        assert isinstance(file, FilePart)  # noqa: S101 (for mypy)
+        block = super()._take(file, status, final=final)
+        self.lag_bytes = max(0, file.end - self._cursor.position)
+        if block is not None and block.is_last and file.end < status.size:
+            complete = block.records.complete(block.data, final=False)
+            if complete < len(block.data):
+                raise BadFileError(
+                    f"{file.path} has a record that does not end at byte {file.end}, where the records of the next part begin, "
+                    "as if a quote were missing. Correct the file, or set part.bytes=0 to read the file as a whole."
+                )
+        return block

@@ -14,6 +14,7 @@ from sluiceway.connectors.folder.avro_files import open_avro
 from sluiceway.connectors.folder.content import File
 from sluiceway.connectors.folder.formats import Columns, Records, Row
 from sluiceway.connectors.folder.identity import Cursor, FileStatus
+from sluiceway.connectors.folder.parts import Part, part_of
 from sluiceway.connectors.folder.readers import BadFileError, Block, FileReader, ReplacedError
 from sluiceway.errors import DataError
 
@@ -82,29 +83,43 @@ class TableFormat:
     def begin(self, data: bytes, *, final: bool) -> None:
         """Return None: no bytes begin a record."""
 
-    def open(self, raw: BinaryIO) -> tuple[Schema, Iterator[AnyArray]]:
-        """Return the schema of a file's rows, and its rows in order. Raises DataError for a type that Connect lacks."""
+    def open(self, raw: BinaryIO, part: Part | None, size: int) -> tuple[Schema, Iterator[AnyArray]]:
+        """Return the schema of a file's rows, and its rows in order, or those of a part. Raises DataError for a type that
+        Connect lacks. ``size`` is the file's.
+
+        A part has the row groups of Parquet and the blocks of Avro that begin in its bytes, and of ORC as many stripes as others.
+        """
         if self.name == AVRO:
-            return open_avro(raw, self._batch_rows)
+            return open_avro(raw, self._batch_rows, part)
         from sluiceway.columns.connect_schemas import connect_array, row_schema
 
-        columns, batches = self._columns(raw)
+        columns, batches = self._columns(raw, part, size)
         schema = row_schema(columns)
         return schema, (connect_array(schema, batch.to_struct_array()) for batch in batches)
 
-    def _columns(self, raw: BinaryIO) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
+    def _columns(self, raw: BinaryIO, part: Part | None, size: int) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
         if self.name == PARQUET:
             import pyarrow.parquet as pq
 
             parquet = pq.ParquetFile(raw)
-            return parquet.schema_arrow, parquet.iter_batches(self._batch_rows, use_threads=False)
+            count = parquet.metadata.num_row_groups
+            groups = [each for each in range(count) if part is None or part.has(_begin_of(parquet.metadata.row_group(each)))]
+            return parquet.schema_arrow, parquet.iter_batches(self._batch_rows, row_groups=groups, use_threads=False)
         from pyarrow import orc
 
         file: Any = orc.ORCFile(raw)
-        stripes = (file.read_stripe(number) for number in range(file.nstripes))
+        numbers = [each for each in range(file.nstripes) if part is None or each * part.of(size) // file.nstripes == part.number]
+        stripes = (file.read_stripe(number) for number in numbers)
         return file.schema, (
             stripe.slice(start, self._batch_rows) for stripe in stripes for start in range(0, stripe.num_rows, self._batch_rows)
         )
+
+
+def _begin_of(group: Any) -> int:
+    """Return the position of a row group's first byte."""
+    column = group.column(0)
+    begins = [each for each in (column.dictionary_page_offset, column.data_page_offset) if each]
+    return min(begins, default=0)
 
 
 class TableReader(FileReader):
@@ -140,13 +155,14 @@ class TableReader(FileReader):
         if not file.is_live and file.may_change and not file.has(before):
             self._cursor = before
             raise ReplacedError
-        self.lag_bytes = 0 if block is None or block.is_last else status.size
+        part = part_of(self.path)
+        self.lag_bytes = 0 if block is None or block.is_last else status.size if part is None else part.size
         return block
 
     def _next_rows(self, file: File) -> Block | None:
         if self._batches is None:
             assert isinstance(self._format, TableFormat)  # noqa: S101 (for mypy)
-            schema, arrays = self._format.open(file.raw())
+            schema, arrays = self._format.open(file.raw(), part_of(self.path), file.status().size)
             self._table = TableRecords(schema)
             self._batches = _after(arrays, self._cursor.position)
             self._next = next(self._batches, None)

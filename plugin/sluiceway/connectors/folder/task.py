@@ -22,12 +22,13 @@ from sluiceway.api import (
 )
 from sluiceway.connectors.folder import config as keys
 from sluiceway.connectors.folder.batches import DONE_FIELD, Batches, Taken, offset_of
-from sluiceway.connectors.folder.content import BrokenFileError
-from sluiceway.connectors.folder.finished import BUCKET_FIELD, BUCKETS, FILE_FIELD, FinishedFiles, bucket_of
+from sluiceway.connectors.folder.content import BrokenFileError, is_compressed
+from sluiceway.connectors.folder.finished import BUCKET_FIELD, BUCKETS, FinishedFiles, bucket_of
 from sluiceway.connectors.folder.identity import Cursor, FileStatus, Identity
 from sluiceway.connectors.folder.listing import Found, Listing
 from sluiceway.connectors.folder.local_files import LocalStorage
-from sluiceway.connectors.folder.readers import BadFileError, Block, FileReader, LogReader
+from sluiceway.connectors.folder.parts import file_of, part_of, parts_of, previous, source_partition, with_parts
+from sluiceway.connectors.folder.readers import BadFileError, Block, FileReader, LogReader, PartReader
 from sluiceway.connectors.folder.rotation import is_likely_rotated, possible_logs, root_of
 from sluiceway.connectors.folder.storage import Storage
 from sluiceway.connectors.folder.tables import TableFormat, TableReader
@@ -70,6 +71,7 @@ class FolderSourceTask(SourceTask):
         self._unhandled: set[str] = set()  # files to move or delete
         self._try_again: dict[str, float] = {}  # files that could not be moved or deleted, and when the next attempt is due
         self._handled: list[str] = []  # files that were moved or deleted, whose offsets are not needed any more
+        self._ended: set[str] = set()  # the same, also if a stored offset says otherwise, because it is about to be removed
         self._absent: dict[str, float] = {}  # logs that are not there, and since when
         self._gone: set[str] = set()  # files that were there, and are not any more
         self._watched: dict[str, tuple[FileStatus, float]] = {}  # files that may be complete soon, and since when they look so
@@ -79,6 +81,7 @@ class FolderSourceTask(SourceTask):
         self._scanned: int | None = None  # when the last scan was, in nanoseconds since the epoch
         self._unreadable: dict[str, FileStatus] = {}  # damaged files, as they were then
         self._present: Collection[str] = ()
+        self._divided: dict[str, bool] = {}  # large files, and whether tasks share them
         self._failed: dict[str, str] = {}  # files and folders that cannot be read, and why
         self._is_away = False  # whether the storage has not answered in this poll
         self._counts = {"generations-lost": 0, "files-finished": 0, "files-unhandled": 0}
@@ -130,6 +133,7 @@ class FolderSourceTask(SourceTask):
             self._add_logs(found)
             self._scanned = began
         else:
+            found = self._with_parts(found)
             if not self._present:
                 self._read_again(found)
                 self._handle_again(found)
@@ -145,6 +149,22 @@ class FolderSourceTask(SourceTask):
             self.context.waiting()
         else:
             self.context.waiting(f"there is no file of {', '.join(self._options.paths)}")
+
+    def _with_parts(self, found: Mapping[str, FileStatus]) -> dict[str, FileStatus]:
+        """Return the files, and the parts of large ones. A file that was read as a whole before remains one."""
+        size = self._options.part_bytes
+        large = [path for path, status in found.items() if 0 < size < status.size and not is_compressed(path)]
+        new = [path for path in large if path not in self._divided]
+        buckets = sorted({bucket_of(path) for path in new})
+        whole = FinishedFiles(0)
+        if new:
+            reader = self.context.offset_storage_reader
+            for bucket, offset in zip(buckets, reader.offsets([{BUCKET_FIELD: each} for each in buckets]), strict=True):
+                if offset is not None:
+                    whole.load(bucket, offset)
+        known = {path for path, identity, _ in self._stored(new) if identity is not None or whole.get(path) is not None}
+        self._divided = {path: self._divided.get(path, path not in known) for path in large}
+        return with_parts(found, self._divided, size)
 
     def _read_again(self, found: Collection[str]) -> None:
         """Forget the finished files for which a user has set an offset."""
@@ -180,7 +200,8 @@ class FolderSourceTask(SourceTask):
             return False
         if self._options.complete_when != keys.MARKER:
             return True
-        return not path.endswith(self._options.marker) and self._is_there(path + self._options.marker)
+        file = file_of(path)
+        return not file.endswith(self._options.marker) and self._is_there(file + self._options.marker)
 
     def _is_there(self, path: str) -> bool:
         try:
@@ -230,6 +251,9 @@ class FolderSourceTask(SourceTask):
     def _add_files(self, files: Sequence[Found]) -> None:
         stored = self._stored([each.path for each in files])
         for (path, identity, done), (_, status) in zip(stored, files, strict=True):
+            if path in self._ended:
+                self._ended.discard(path)
+                identity, done = None, None
             if done and identity is not None and identity.is_of(status):
                 self._finished.add(path, identity)
                 if self._options.after_read != keys.KEEP:
@@ -242,7 +266,8 @@ class FolderSourceTask(SourceTask):
                 known = None
             self._gone.discard(path)
             self._finished.read_again(path)
-            reader_class = TableReader if isinstance(self._options.format, TableFormat) else FileReader
+            is_table, is_part = isinstance(self._options.format, TableFormat), part_of(path) is not None
+            reader_class = TableReader if is_table else PartReader if is_part else FileReader
             reader = reader_class(
                 path,
                 self._options.format,
@@ -265,7 +290,7 @@ class FolderSourceTask(SourceTask):
 
     def _stored(self, paths: Sequence[str]) -> Iterator[tuple[str, Identity | None, bool | None]]:
         """Yield each path with its stored position, and whether the file is done; None if nothing is stored."""
-        partitions = [{FILE_FIELD: path} for path in paths]
+        partitions = [source_partition(path) for path in paths]
         offsets = self.context.offset_storage_reader.offsets(partitions) if partitions else []
         for path, partition, offset in zip(paths, partitions, offsets, strict=True):
             if offset is None:
@@ -378,14 +403,16 @@ class FolderSourceTask(SourceTask):
         """Read the next file's next block. A file that cannot be read is tried again."""
         reader = self._turns[0]
         self._turns.rotate(-1)
+        if previous(reader.path) in self._readers:  # a file's parts of one task are read in their order
+            return None
         try:
             block = reader.read()
         except (BrokenFileError, BadFileError) as error:
             self._remove(reader)
             with contextlib.suppress(OSError):
-                if (status := self._storage.status(reader.path)) is not None:
+                if (status := self._storage.status(file_of(reader.path))) is not None:
                     self._unreadable[reader.path] = status
-            record = SourceRecord({FILE_FIELD: reader.path}, None, self._options.topic, None)
+            record = SourceRecord(source_partition(reader.path), None, self._options.topic, None)
             self.context.report(record, DataError(str(error)))
             return None
         except OSError as error:
@@ -433,7 +460,7 @@ class FolderSourceTask(SourceTask):
         reason = error.strerror or str(error)
         if self._failed.get(path) != reason:
             self._failed[path] = reason
-            log.warning("%s cannot be read, and is tried again: %s", path, reason)
+            log.warning("%s cannot be read, and is tried again: %s", file_of(path), reason)
 
     def _remove(self, reader: LogReader | FileReader) -> None:
         """Read a file no more, unless it changes."""
@@ -468,8 +495,8 @@ class FolderSourceTask(SourceTask):
     def idle_offsets(self) -> Sequence[tuple[Partition, Offset | None]]:
         stored: list[tuple[Partition, Offset | None]]
         done = not self._options.follows
-        stored = [({FILE_FIELD: path}, offset_of(cursor, done=done)) for path, cursor in self._unstored.items()]
-        stored += [({FILE_FIELD: path}, None) for path in self._handled]
+        stored = [(source_partition(path), offset_of(cursor, done=done)) for path, cursor in self._unstored.items()]
+        stored += [(source_partition(path), None) for path in self._handled]
         self._unstored.clear()
         self._handled.clear()
         if stored or self._options.follows or self._options.after_read != keys.KEEP:
@@ -492,28 +519,56 @@ class FolderSourceTask(SourceTask):
         now = time.monotonic()
         for path in self._due():
             self._unhandled.discard(path)
+            self._try_again.pop(path, None)
             try:
-                status = self._storage.status(path)
-                if status is not None and self._finished.has(path, status):  # otherwise there is more to read
-                    self._handle(path)
-                self._try_again.pop(path, None)
+                status = self._storage.status(file_of(path))
+                if status is None:
+                    self._forget_part(path)
+                elif self._finished.has(path, status):  # otherwise there is more to read
+                    if self._is_whole(path, status):
+                        self._handle(path)
+                        self._failed.pop(path, None)
+                    else:
+                        self._try_again[path] = now + _DONE_SECONDS
             except OSError as error:
-                if path not in self._try_again:
+                past, reason = _PAST[self._options.after_read], error.strerror or str(error)
+                if self._failed.get(path) != reason:
+                    self._failed[path] = reason
                     self._counts["files-unhandled"] += 1
-                    past, reason = _PAST[self._options.after_read], error.strerror or error
-                    log.warning("%s was read, but not %s, which is tried again each minute: %s", path, past, reason)
+                    log.warning("%s was read, but not %s, which is tried again each minute: %s", file_of(path), past, reason)
                 self._try_again[path] = now + _MINUTE
 
+    def _forget_part(self, path: str) -> None:
+        """Remove the offset of a part whose file another task has moved or deleted."""
+        if part_of(path) is not None:
+            self._end(path)
+
+    def _is_whole(self, path: str, status: FileStatus) -> bool:
+        """Return whether a path is a file's, or its first part's and all the others are done, too."""
+        part = part_of(path)
+        if part is None:
+            return True
+        others = parts_of(file_of(path), status.size, part.size)[1:]
+        stored = self._stored(others) if part.number == 0 else ()
+        return part.number == 0 and all(done and identity is not None and identity.is_of(status) for _, identity, done in stored)
+
     def _handle(self, path: str) -> None:
-        options = self._options
+        options, file = self._options, file_of(path)
         # The marker first: one that is left would say that the next file with this name is complete.
-        for each in [path + options.marker, path] if options.complete_when == keys.MARKER else [path]:
+        for each in [file + options.marker, file] if options.complete_when == keys.MARKER else [file]:
             if options.after_read == keys.DELETE:
                 self._storage.delete(each)
             else:
                 self._storage.move(each, options.folder, self._listing.base_of(each))
-        self._finished.discard(path)  # what has this name later is another file
+        self._end(path)
+
+    def _end(self, path: str) -> None:
+        """Forget a file that was moved or deleted. What has its name later is another file."""
+        self._finished.discard(path)
         self._handled.append(path)
+        if len(self._ended) >= _MOST_DROPPED:
+            self._ended.clear()
+        self._ended.add(path)
 
     def metrics(self) -> Mapping[str, float]:
         return dict(self._counts)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -94,6 +95,13 @@ def test_columns_are_produced_in_order_with_the_offset_of_the_last_record() -> N
     assert task.join().records == 3
     assert task.reports.topics == ["t"]
     assert set(ColumnSourceTask.polled) == {"poll_columns"}
+
+
+def test_columns_have_the_offsets_of_several_source_partitions() -> None:
+    batch = replace(columns("a", "b"), more_offsets=[({"file": "q"}, {"position": 7})])
+    task = run(batch)
+    assert stored(task) == {"position": 2}
+    assert task.offsets.get("src", [{"file": "q"}]) == [{"position": 7}]
 
 
 def test_keys_timestamps_and_the_partition_are_produced() -> None:
