@@ -104,6 +104,10 @@ class BatchSinkTask(SinkTask, Generic[Item]):
         """
         return None
 
+    def least_pause(self) -> float:
+        """Return the seconds that the system has asked for before the next attempt. Called after a RETRY and an OSError."""
+        return 0.0
+
     def put(self, records: Sequence[SinkRecord]) -> None:
         positions = _positions(records)
         for batch in self._batches(records, positions):
@@ -203,7 +207,7 @@ class BatchSinkTask(SinkTask, Generic[Item]):
     def _later(self, text: str) -> RetriableError:
         """Return the error that makes the runtime call ``put`` again after the pause."""
         self._backoff = self._backoff or Backoff(self.limits.backoff, self.limits.longest_backoff)
-        pause = self._backoff.next()
+        pause = max(self._backoff.next(), self.least_pause())
         self._throttled += pause
         self.context.timeout(int(pause * 1000))
         return RetriableError(text)

@@ -64,6 +64,21 @@ def tls_context(tls: Tls) -> ssl.SSLContext:
     return context
 
 
+def lasting_failure(error: BaseException, location: str, urls: str) -> str | None:
+    """Return what to do about a failed request that waiting does not help; None if it may help.
+
+    ``location`` is the key of the trust store, ``urls`` that of the addresses.
+    """
+    cause: BaseException | None = error
+    while cause is not None and not isinstance(cause, ssl.SSLError):
+        cause = cause.__cause__ or cause.__context__
+    if isinstance(cause, ssl.SSLCertVerificationError):
+        return f"Name its authority's certificates with {location}, and a host in {urls} that its certificate has."
+    if isinstance(cause, ssl.SSLError) and cause.reason == "WRONG_VERSION_NUMBER":
+        return f"It does not speak TLS. Begin its URL in {urls} with http:// if that is meant."
+    return None
+
+
 def _load_identity(context: ssl.SSLContext, keys: dict[str, str], prefix: str) -> None:
     location, password = keys["ssl.keystore.location"], keys.get("ssl.key.password")
     content = read_store(location, f"{prefix}ssl.keystore.location")

@@ -139,6 +139,17 @@ def test_pauses_grow_until_something_is_taken() -> None:
     assert sink.metrics() == {"sink-throttled-ms": 7000}
 
 
+def test_pauses_are_as_long_as_the_system_asks_for() -> None:
+    class Asking(Sink):
+        def least_pause(self) -> float:
+            return 1.5
+
+    sink = Asking([BUSY, AWAY, BUSY], BatchLimits(backoff=1, longest_backoff=5))
+    context = started(sink)
+    put_until_done(sink, records("a"))
+    assert context.timeouts == [1500, 2000, 4000]
+
+
 def test_a_system_that_takes_nothing_ends_the_task_after_the_retries() -> None:
     sink = Sink([BUSY] * 9, BatchLimits(retries=2))
     started(sink)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import logging
-import ssl
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 from urllib.parse import quote
@@ -13,7 +12,7 @@ import httpx
 import orjson
 
 from sluiceway import __version__
-from sluiceway.connectors.https import tls_context
+from sluiceway.connectors.https import lasting_failure, tls_context
 from sluiceway.connectors.search.connection import URL, Server
 from sluiceway.errors import ConfigError, ConnectError, DataError, shortened
 
@@ -162,7 +161,8 @@ class SearchClient:
             except (httpx.InvalidURL, UnicodeError) as error:
                 raise RefusedError(0, f"{self._urls[0]} is no address: {error}") from error
             except httpx.RequestError as error:
-                if (lasting := self._lasting(error)) is not None:
+                lasting = lasting_failure(error, f"{self._server.tls.prefix}ssl.truststore.location", URL)
+                if lasting is not None:
                     raise RefusedError(0, f"{self._urls[0]} cannot be used: {error}. {lasting}") from error
                 problem = self._told(error)
             else:
@@ -181,18 +181,6 @@ class SearchClient:
         if isinstance(error, httpx.ReadTimeout):
             return f"{text}. Raise read.timeout.ms if the server needs longer for a request."
         return text if self._server.proxy is None else f"{text}. It was asked by the proxy of proxy.host."
-
-    def _lasting(self, error: BaseException) -> str | None:
-        """Return what to do about a failure that waiting does not end; None if it may end."""
-        cause: BaseException | None = error
-        while cause is not None and not isinstance(cause, ssl.SSLError):
-            cause = cause.__cause__ or cause.__context__
-        if isinstance(cause, ssl.SSLCertVerificationError):
-            location = f"{self._server.tls.prefix}ssl.truststore.location"
-            return f"Name its authority's certificates with {location}, and a host in {URL} that its certificate has."
-        if isinstance(cause, ssl.SSLError) and cause.reason == "WRONG_VERSION_NUMBER":
-            return f"It does not speak TLS. Begin its URL in {URL} with http:// if that is meant."
-        return None
 
     def _refusal(self, answer: httpx.Response, kind: str, text: str) -> str:
         told = f"{self._urls[0]} answered with HTTP {answer.status_code}: {text}"
