@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from sluiceway.connectors.observability.records import (
     CUMULATIVE,
     DELTA,
+    Exemplar,
     Histogram,
     Point,
     Series,
@@ -31,8 +32,14 @@ if TYPE_CHECKING:
 _MOST_KEY = 16_384
 _MOST_BUCKETS = 10_000
 _MOST_REASONS = 3
-_BASE_BYTES, _BYTES_A_BUCKET = 500, 64
-_NO_VALUE = 1  # a flag of points
+_MOST_EXEMPLARS = 1000
+_BASE_BYTES, _BYTES_A_BUCKET, _BYTES_AN_EXEMPLAR = 500, 64, 600
+NO_VALUE = 1
+"""The flag of a point that says that its series has no value."""
+ORIGIN = "prometheus.type"
+"""The metadata of a metric with its type in Prometheus."""
+ORIGINS = ("info", "stateset", "unknown")
+"""The types of Prometheus that OTLP has only as metadata."""
 _TEMPORALITIES = {1: DELTA, 2: CUMULATIVE}
 _TYPES = {"gauge": "gauge", "histogram": "histogram", "exponential_histogram": "histogram", "summary": "summary"}
 _COUNTER, _UP_DOWN = "counter", "updowncounter"
@@ -105,7 +112,7 @@ class OtlpPoints:
         if not metric.name:
             raise DataError("it has no name")
         temporality = None
-        type_ = _TYPES.get(kind) or (_COUNTER if data.is_monotonic else _UP_DOWN)
+        type_ = _type_of(metric, kind, data)
         if kind not in ("gauge", "summary"):
             temporality = _TEMPORALITIES.get(data.aggregation_temporality)
             if temporality is None:
@@ -117,13 +124,24 @@ class OtlpPoints:
             raise DataError(f"its name and attributes have more than {_MOST_KEY} characters")
         at = point.time_unix_nano // 1_000_000 or self._at
         size = _BASE_BYTES + 2 * len(series.key)
-        if point.flags & _NO_VALUE:
+        if point.flags & NO_VALUE:
             return Received(series.key, stale_struct(series, at)), size
         value = _value(kind, point)
         if isinstance(value, Histogram):
             size += _BYTES_A_BUCKET * len(value.bounds)
         start = point.start_time_unix_nano // 1_000_000 or None
-        return Received(series.key, metric_struct(Point(series, value, at, start, temporality=temporality), at)), size
+        exemplars = () if kind == "summary" else _exemplars(point)
+        size += _BYTES_AN_EXEMPLAR * len(exemplars)
+        found = Point(series, value, at, start, exemplars, temporality)
+        return Received(series.key, metric_struct(found, at)), size
+
+
+def _type_of(metric: Metric, kind: str, data: Any) -> str:
+    if kind == "gauge" or (kind == "sum" and not data.is_monotonic):
+        origin = next((each.value.string_value for each in metric.metadata if each.key == ORIGIN), "")
+        if origin in ORIGINS:
+            return origin
+    return _TYPES.get(kind) or (_COUNTER if data.is_monotonic else _UP_DOWN)
 
 
 def _value(kind: str, point: Any) -> float | Histogram | Summary:
@@ -140,6 +158,25 @@ def _value(kind: str, point: Any) -> float | Histogram | Summary:
     if which is None:
         raise DataError("a point has no value")
     return float(getattr(point, which))
+
+
+def _exemplars(point: Any) -> list[Exemplar]:
+    """Return the exemplars that have a value. The ids of their traces and spans are labels, as in Prometheus."""
+    if len(point.exemplars) > _MOST_EXEMPLARS:
+        raise DataError(f"it has more than {_MOST_EXEMPLARS} exemplars")
+    found: list[Exemplar] = []
+    for each in point.exemplars:
+        which = each.WhichOneof("value")
+        if which is not None:
+            ids = {"trace_id": _hexadecimal(each.trace_id, 16), "span_id": _hexadecimal(each.span_id, 8)}
+            labels = {**attributes(each.filtered_attributes), **{name: id_ for name, id_ in ids.items() if id_}}
+            found.append(Exemplar(labels, float(getattr(each, which)), each.time_unix_nano // 1_000_000 or None))
+    return found
+
+
+def _hexadecimal(found: bytes, size: int) -> str:
+    """Return an id of this many bytes in hexadecimal. OTLP's JSON has it so, and protobuf takes that for Base64."""
+    return found.hex() if len(found) == size else base64.b64encode(found).decode().lower()
 
 
 def _histogram(point: HistogramDataPoint) -> Histogram:

@@ -66,6 +66,24 @@ def test_sums(monotonic: bool, type_: str, number: int, temporality: str) -> Non
     assert (found["start_timestamp"], found["timestamp"]) == (NANOS // 10**6, NANOS // 10**6 + 1000)
 
 
+@pytest.mark.parametrize(
+    ("told", "type_"), [("info", "info"), ("stateset", "stateset"), ("unknown", "unknown"), ("gauge", "gauge")]
+)
+def test_types_of_prometheus_that_otlp_lacks_are_in_the_metadata(told: str, type_: str) -> None:
+    metadata = {"metadata": [attribute("other", stringValue="summary"), attribute("prometheus.type", stringValue=told)]}
+    assert value({**gauge(), **metadata})["type"] == type_
+    data = {"aggregationTemporality": 2, "dataPoints": [{"asDouble": 1}]}
+    assert value({"name": "s", **metadata, "sum": data})["type"] == ("updowncounter" if told == "gauge" else type_)
+    assert value({"name": "s", **metadata, "sum": {**data, "isMonotonic": True}})["type"] == "counter"
+    assert value({"name": "h", **metadata, "histogram": data | {"dataPoints": [{"count": 1}]}})["type"] == "histogram"
+
+
+def test_more_exemplars_than_anyone_sends_are_rejected() -> None:
+    found = read(gauge({"asDouble": 1, "exemplars": [{"asDouble": 1}] * 1001}))
+    assert (found.rejected, found.reason) == (1, "g: it has more than 1000 exemplars")
+    assert read(gauge({"asDouble": 1, "exemplars": [{"asDouble": 1}] * 1000})).size > 500_000
+
+
 def test_a_histogram_has_cumulative_counts_and_extremes() -> None:
     point = {"count": 6, "sum": 9.5, "min": 0.5, "max": 4, "explicitBounds": [1, 2], "bucketCounts": [1, 2, 3]}
     found = value({"name": "h", "histogram": {"aggregationTemporality": 1, "dataPoints": [point]}})

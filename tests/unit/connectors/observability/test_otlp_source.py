@@ -81,14 +81,23 @@ def test_a_time_in_the_future_is_not_that_of_the_record() -> None:
 
 
 def test_json_is_read_and_answered() -> None:
-    point = {"asDouble": 5, "exemplars": [{"traceId": "5b8efff798038103d269b633813fc60c", "spanId": "eee19b7ec3c1b174"}]}
+    ids = {
+        "traceId": "5B8EFFF798038103D269B633813FC60C",
+        "spanId": "eee19b7ec3c1b174",
+    }  # not Base64, as protobuf's JSON has bytes
+    point = {"asDouble": 5, "exemplars": [{**ids, "asInt": "7", "timeUnixNano": "1000000"}, {"asDouble": 1}, {}]}
     metric = {"name": "j", "gauge": {"dataPoints": [point]}, "ofTheFuture": 1}
     document = json.dumps({"resourceMetrics": [{"scopeMetrics": [{"metrics": [metric]}]}]})
     with otlp() as source:
         reply = post(source.port, document.encode(), f"{JSON}; charset=utf-8")
         [value] = source.polled(1)
     assert (reply.status, reply.headers["Content-Type"], json.loads(reply.body)) == (200, JSON, {})
-    assert (value["name"], value["value"], value["exemplars"]) == ("j", 5.0, None)
+    assert (value["name"], value["value"]) == ("j", 5.0)
+    labels = {"trace_id": "5b8efff798038103d269b633813fc60c", "span_id": "eee19b7ec3c1b174"}
+    assert [(each["labels"], each["value"], each["timestamp"]) for each in value["exemplars"]] == [
+        (labels, 7.0, 1),
+        ({}, 1.0, None),
+    ]
 
 
 @pytest.mark.parametrize("kind", [PROTOBUF, JSON])
