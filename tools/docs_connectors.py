@@ -176,6 +176,13 @@ EXAMPLES: dict[str, dict[str, str]] = {
         "format": "parquet",
         "option.path": "/data/orders",
     },
+    "OtlpSink": {
+        "connector.class": "OtlpSink",
+        "topics": "app-metrics",
+        **_JSON,
+        "otlp.endpoints": "http://prometheus:9090/api/v1/otlp/v1/metrics",
+        "otlp.headers": "${file:/etc/sluiceway/secrets.properties:otlp.headers}",
+    },
     "OtlpSource": {
         "connector.class": "OtlpSource",
         "topic": "app-metrics",

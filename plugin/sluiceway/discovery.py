@@ -78,6 +78,7 @@ _BUILT_IN = {
         "IcebergCompaction": "sluiceway.connectors.iceberg:IcebergCompactionConnector",
         "IcebergSink": "sluiceway.connectors.iceberg:IcebergSinkConnector",
         "IcebergSource": "sluiceway.connectors.iceberg:IcebergSourceConnector",
+        "OtlpSink": "sluiceway.connectors.observability:OtlpSinkConnector",
         "OtlpSource": "sluiceway.connectors.observability:OtlpSourceConnector",
         "RedisGroupSource": "sluiceway.connectors.redis:RedisGroupSourceConnector",
         "RedisSink": "sluiceway.connectors.redis:RedisSinkConnector",

@@ -256,6 +256,7 @@ CASES: Mapping[str, Case] = {
     "OpenSearchSink": Case(search_index, target='{"id":1,"name":"n1"}'),
     "OpenSearchSource": Case(indexed),
     "OrcSink": Case(local_files, target="+0+0000000000+0000000000"),
+    "OtlpSink": Case(lambda _lab: {"otlp.endpoints": "http://127.0.0.1:1/v1/metrics"}, long=False),
     "OtlpSource": Case(lambda _lab: {"topic": "t"}, 0, not_started="it listens on a port", long=False),
     "ParquetSink": Case(local_files, target="+0+0000000000+0000000000"),
     "PostgresConnector": Case(postgres, 1, not_started="replication slot"),

@@ -4,7 +4,9 @@ from mutants.mutant import Mutant
 
 _SOURCE, _EXPOSITION = "connectors/observability/prometheus.py", "connectors/observability/exposition.py"
 _TARGETS, _SCRAPER = "connectors/observability/targets.py", "connectors/observability/scraper.py"
+_SINK, _WRITE, _CLIENT = (f"connectors/observability/otlp_{name}.py" for name in ("sink", "write", "client"))
 _TESTS = ("tests/unit/connectors/observability",)
+_SINK_TESTS = ("tests/unit/connectors/observability/test_otlp_sink.py",)
 
 MUTANTS = (
     Mutant(
@@ -94,5 +96,37 @@ MUTANTS = (
         "self._get(client, url, self._options.login,",
         "The token of the targets is sent to the server that lists them.",
         tests=_TESTS,
+    ),
+    Mutant(
+        "otlp-sent-twice",
+        _SINK,
+        "        except OSError as error:  # what",
+        "        except FileNotFoundError as error:  # what",
+        "Points that a receiver has taken are sent again, because it went away in the middle of a search for a bad one.",
+        tests=_SINK_TESTS,
+    ),
+    Mutant(
+        "otlp-rejected",
+        _SINK,
+        "        if taken.rejected > 0:",
+        "        if False:",
+        "Points that a receiver rejects among others are lost silently.",
+        tests=_SINK_TESTS,
+    ),
+    Mutant(
+        "otlp-retry-after",
+        _CLIENT,
+        "                self.retry_after = _seconds(answer.headers)\n",
+        "",
+        "A receiver gets the request again before the time that it asks for.",
+        tests=_SINK_TESTS,
+    ),
+    Mutant(
+        "otlp-buckets",
+        _WRITE,
+        "point.bucket_counts.extend(high - low for",
+        "point.bucket_counts.extend(high for",
+        "The buckets of histograms are sent as cumulative counts.",
+        tests=("tests/unit/connectors/observability/test_otlp_write.py",),
     ),
 )

@@ -75,6 +75,7 @@ CONFIGS: Mapping[str, Mapping[str, str]] = {
     "MirrorSource": _MIRROR,
     "PrometheusSource": {"topic": "t", "targets": "127.0.0.1:1", "file.sd.files": "{}/targets.json"},
     "OtlpSource": {"topic": "t", "otlp.ssl.certificate.location": "{}/a.pem", "otlp.ssl.key.location": "{}/b.pem"},
+    "OtlpSink": {"otlp.endpoints": "https://127.0.0.1:1/v1/metrics", "otlp.ssl.truststore.location": "{}/ca.pem"},
     "StatsdSource": {"topic": "t", "statsd.protocol": "both"},
     "RedisGroupSource": _REDIS,
     "RedisStreamSource": _REDIS,
