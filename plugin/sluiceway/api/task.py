@@ -201,6 +201,14 @@ class SourceTask(Task):
         """
         return self.poll()
 
+    def drain(self) -> Sequence[SourceRecord] | None:
+        """Receive no more, and return the records of what was received, because the task stops.
+
+        For tasks whose source cannot be asked again. Called once, after the last ``poll``, unless the task has failed. Kafka has
+        the records before ``stop``, if it takes them in the time that a task may take to stop.
+        """
+        return None
+
     def idle_offsets(self) -> Sequence[tuple[Partition, Offset | None]]:
         """Return offsets to store although no record has them, because the source moved on without records (KIP-910).
 

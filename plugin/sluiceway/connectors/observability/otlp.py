@@ -204,6 +204,12 @@ class OtlpSourceTask(SourceTask):
         if not requests and not self._unacknowledged:  # returning at once, the runtime waits for acknowledgements
             self.context.wait(_WAIT_SECONDS)
             requests = self._buffer.take()
+        return self._taken(requests)
+
+    def drain(self) -> Sequence[SourceRecord] | None:
+        return self._taken(self._buffer.close())
+
+    def _taken(self, requests: Sequence[Request]) -> list[SourceRecord] | None:
         if self._options.delivered:
             self._unacknowledged.update(requests)
         return [record for request in requests for record in self._records(request)] or None

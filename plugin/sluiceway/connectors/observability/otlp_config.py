@@ -42,7 +42,7 @@ OTLP = ConfigDef(
             group=_DELIVERY,
             validator=OneOf((RECEIVED, DELIVERED)),
             doc="When a request is answered with success. received: as soon as its points are in the buffer; those in there are "
-            "lost if the task ends. delivered: when Kafka has them; what is not answered so, clients send again.",
+            "lost if the task crashes. delivered: when Kafka has them; what is not answered so, clients send again.",
         ),
         listening.number(
             TIMEOUT_MS,

@@ -72,6 +72,12 @@ class StatsdSourceTask(SourceTask):
             self._take(listener)
         return [*self._records(), *self._flushed()] or None
 
+    def drain(self) -> Sequence[SourceRecord] | None:
+        self._started().stop()
+        self._lines.extend((line, batch.at) for batch in self._buffer.close() for line in batch.items)
+        self._due = 0.0  # the interval ends now
+        return [*self._records(), *self._flushed()] or None
+
     def _wait_seconds(self) -> float:
         return min(_WAIT_SECONDS, max(0.0, self._due - time.monotonic())) if self._options.flush else _WAIT_SECONDS
 

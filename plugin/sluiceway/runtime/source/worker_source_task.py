@@ -92,6 +92,7 @@ class WorkerSourceTask(WorkerTask):
             self._start()
             with suppress(Interrupted):  # the task must stop while it waits
                 self._move_records()
+            self._drain()
             self._commit_last(self._delivery.finish)
             if self._ended:
                 self._refuse_wait()
@@ -136,14 +137,7 @@ class WorkerSourceTask(WorkerTask):
         poll, awaited = self._poll(), False
         if poll.records:
             self._empty = 0
-            self._metrics.called(poll.seconds)
-            self._metrics.took(len(poll.records), *_timestamps(poll.records))
-            self._partly_sent = True
-            with self._spans.batch(poll.seconds, len(poll.records)):
-                self._send_batch(poll.records)
-            self._partly_sent = False
-            self._result.records += len(poll.records)
-            self._tolerance.poll_deliveries()
+            self._send_polled(poll.records, poll.seconds)
         else:
             self._sender.poll_deliveries()
             self._empty += not poll.retry
@@ -160,6 +154,26 @@ class WorkerSourceTask(WorkerTask):
         else:
             self._metrics.caught_up()
         self._ended = self._spec.bounded and self._at_end()
+
+    def _drain(self) -> None:
+        """Send what the task has received and its source cannot send again, within the time to stop."""
+        if self._partly_sent:
+            return
+        started = time.monotonic()
+        records = self._task.drain()
+        if records:
+            with suppress(Interrupted):
+                self._send_polled(records, time.monotonic() - started)
+
+    def _send_polled(self, records: _Polled, seconds: float) -> None:
+        self._metrics.called(seconds)
+        self._metrics.took(len(records), *_timestamps(records))
+        self._partly_sent = True
+        with self._spans.batch(seconds, len(records)):
+            self._send_batch(records)
+        self._partly_sent = False
+        self._result.records += len(records)
+        self._tolerance.poll_deliveries()
 
     def _at_end(self) -> bool:
         """Return whether the source of a bounded task has no more records now."""

@@ -317,6 +317,22 @@ def test_delivered_refuses_at_the_end_what_kafka_does_not_have(caplog: pytest.Lo
     assert "lost" not in caplog.text
 
 
+@pytest.mark.parametrize("acknowledge", ["received", "delivered"])
+def test_what_was_received_is_records_before_the_task_stops(acknowledge: str) -> None:
+    with otlp(acknowledge=acknowledge) as source:
+        sending = Posting(lambda: post(source.port, body(1, 2)))
+        eventually(lambda: source.metric("points-waiting") == 2)
+        drained = list(source.task.drain() or ())
+        assert [record.value["value"] for record in drained] == [1, 2]
+        reply = post(source.port, body(3))
+        assert (reply.status, why(reply)) == (503, "the server is stopping: send the request again")
+        source.acknowledge(drained)
+        assert sending.reply().status == 200
+        assert source.task.drain() is None
+        source.task.stop()
+        assert source.metric("points-lost") == 0
+
+
 def test_received_says_at_the_end_how_many_points_are_lost(caplog: pytest.LogCaptureFixture) -> None:
     with otlp() as source:
         post(source.port, body(1))

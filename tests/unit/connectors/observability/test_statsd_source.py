@@ -257,6 +257,22 @@ def test_the_wait_of_a_poll_ends_with_the_interval(monkeypatch: pytest.MonkeyPat
     assert waits == [1.0, 0.5]
 
 
+@pytest.mark.parametrize("flush", ["0", "3600000"])
+def test_what_was_received_is_records_before_the_task_stops(flush: str) -> None:
+    with statsd(flush_ms=flush) as source:
+        packets(source.port, b"a:1|c")
+        eventually(lambda: source.metric("lines-waiting") == 1)
+        source.poll()
+        packets(source.port, b"a:2|c\nb:7|g")
+        eventually(lambda: source.metric("lines-waiting") == 2)
+        drained = [dict(record.value) for record in source.task.drain() or ()]
+        source.task.stop()
+        assert source.metric("lines-lost") == 0
+    assert [(each["name"], each["value"]) for each in drained] == [("a", 2.0 if flush == "0" else 3.0), ("b", 7.0)]
+    if flush != "0":
+        assert drained[0]["start_timestamp"] <= drained[0]["timestamp"] < drained[0]["start_timestamp"] + 3_600_000
+
+
 def test_the_end_closes_connections_and_the_thread(caplog: pytest.LogCaptureFixture) -> None:
     with statsd(protocol="both", buffer_lines="2") as source, connected(source) as client:
         client.sendall(b"a:1|c\nb:1|c\nc:1|c\nd:1|c\n")
