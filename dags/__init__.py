@@ -14,5 +14,8 @@
 ``example_application_metrics``   the metrics of applications scraped into a topic, until the DAG is paused
 ``example_watch_progress``        callbacks and a deadline alert for a connector that makes no progress
 ``example_nightly_changes``       each night the changes of a MariaDB database since the night before
+``example_hbase_copy``            the rows of a table of HBase to another table, every hour
+``example_search_copy``           new and changed documents of Elasticsearch to OpenSearch, every ten minutes
+``example_redis_latest``          a Redis stream to a topic, and its newest entries to hashes, every five minutes
 ================================  ===========================================================================
 """

@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from contextlib import closing
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
 import pytest
+from redis import Redis
 
+from sluiceway.connectors.hbase.client import Put
 from support.eventually import eventually
+from support.hbase.server import HBaseServer
 from support.kafka import Kafka
+from support.redis_server import RedisServer
+from support.search import SearchServer
 from support.stack import START, RunningStack
 
 pytestmark = [pytest.mark.airflow, pytest.mark.long]
@@ -129,6 +135,43 @@ def test_delivered_files_are_in_the_topic_and_are_moved(examples: Examples, fold
     ]
     assert sorted(path.relative_to(done).as_posix() for path in done.rglob("*.csv")) == ["shop/one.csv", "two.csv"]
     assert [path.name for path in inbox.rglob("*") if path.is_file()] == ["two.csv.tmp"]
+
+
+def test_rows_of_hbase_are_copied_to_another_table(examples: Examples) -> None:
+    dag = "example_hbase_copy"
+    with HBaseServer() as server:
+        table, copy = (server.create(name, "d", "e") for name in ("orders", "orders_copy"))
+        with server.client() as client:
+            client.put(table, [Put(b"%d" % each, ((b"d", b"n", b"%d" % each), (b"e", b"m", b"x")), 1) for each in range(3)])
+        examples.add(dag, hbase=f"127.0.0.1:{server.port}")
+        examples.ended(dag, examples.scheduled_run(dag))
+        assert server.rows(copy) == {b"%d" % each: {"d:n": b"%d" % each, "e:m": b"x"} for each in range(3)}
+
+
+def test_documents_are_copied_to_another_index(examples: Examples) -> None:
+    dag = "example_search_copy"
+    with SearchServer() as server:
+        for number in range(3):
+            server.call("PUT", f"/orders/_doc/{number}", {"total": number})
+        examples.add(dag, search_from=server.url, search_to=server.url)
+        examples.ended(dag, examples.scheduled_run(dag))
+        server.call("PUT", "/orders/_doc/1", {"total": 7})
+        examples.run(dag)
+        assert server.documents("example-search-orders") == {"0": {"total": 0}, "1": {"total": 7}, "2": {"total": 2}}
+
+
+def test_the_newest_entries_of_a_stream_are_hashes(examples: Examples) -> None:
+    dag, server = "example_redis_latest", RedisServer()
+    with closing(server):
+        server.start()
+        redis = Redis.from_url(server.url, decode_responses=True)
+        for customer, total in (("7", "1"), ("8", "2"), ("7", "3")):
+            redis.xadd("orders", {"customer": customer, "total": total})
+        examples.add(dag, redis=server.url)
+        examples.ended(dag, examples.scheduled_run(dag))
+        hashes = {key: redis.hgetall(key) for key in redis.scan_iter("customer:*")}
+        assert hashes == {"customer:7": {"customer": "7", "total": "3"}, "customer:8": {"customer": "8", "total": "2"}}
+    assert len(Kafka(examples.stack.addresses.bootstrap).values("example-redis", 3)) == 3
 
 
 def test_the_sensor_succeeds_when_the_topic_has_new_records_and_takes_no_slot_before(examples: Examples, folder: Path) -> None:
