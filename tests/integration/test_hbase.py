@@ -483,6 +483,29 @@ def test_a_request_that_fails_is_made_smaller(server: HBaseServer, table: str, m
     assert max(asked) <= 100
 
 
+def test_a_row_that_no_request_can_read_is_named(server: HBaseServer, table: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    fill(server, table, ["a", "b"])
+    with source(server, table) as reading:
+        task = reading.tasks[0]
+        assert task._client is not None
+        scan, said, found = task._client.scan, list[str](), list[str]()
+
+        def limited(name: str, start: bytes, *arguments: Any, most: int, **more: Any) -> Any:
+            if start or most > 1:
+                raise UnreachableError("the server has died")
+            return scan(name, start, *arguments, most=most, **more)
+
+        monkeypatch.setattr(task._client, "scan", limited)
+        for _ in range(20):
+            try:
+                found += keys_of(reading.poll(task))
+            except RetriableError as error:
+                said.append(str(error))
+    assert found == ["a"]
+    assert f"the first row of table {table} from 'a\\x00' on takes more than its memory" in said[-1]
+    assert "first row" not in said[0]
+
+
 def test_offsets_that_no_task_could_use_are_refused(server: HBaseServer, table: str) -> None:
     connector, config = HBaseSourceConnector(), config_of(HBaseSourceConnector, server, table)
     good = {"table": table, "start": "m\\xFF"}

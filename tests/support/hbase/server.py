@@ -12,7 +12,7 @@ from urllib.error import HTTPError
 from urllib.parse import quote
 from urllib.request import urlopen
 
-from sluiceway.connectors.hbase.client import Gateways, HBaseClient, Row
+from sluiceway.connectors.hbase.client import Gateways, HBaseClient, Row, column_of
 from sluiceway.stack import maven
 from sluiceway.stack.ports import free_port
 from support.clusters.daemons import HOST, Daemon
@@ -112,7 +112,7 @@ class HBaseServer(LocalServer):
         """Return the newest cells of all rows, by ``family:qualifier``."""
         with self.client() as client:
             found: list[Row] = client.scan(table, most=10_000_000)
-        return {row.key: {cell.column: cell.value for cell in row.cells} for row in found}
+        return {row.key: {column_of(cell): cell.value for cell in row.cells} for row in found}
 
     @contextmanager
     def client(self) -> Iterator[HBaseClient]:

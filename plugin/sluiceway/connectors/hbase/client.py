@@ -12,7 +12,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from sluiceway.errors import ConfigError, ConnectError, DataError, MissingToolError
 from sluiceway.installation import install_command
@@ -65,22 +65,23 @@ class Gateways:
         return ",".join(f"{host}:{port}" for host, port in self.addresses)
 
 
-class Cell(NamedTuple):
-    """The newest version of a column of a row. ``column`` is ``family:qualifier``; ``timestamp`` is in ms since 1970."""
+class Cell(Protocol):
+    """The newest version of a column of a row, as thriftpy2 reads it. ``timestamp`` is in ms since 1970."""
 
     family: bytes
     qualifier: bytes
     value: bytes
     timestamp: int
 
-    @property
-    def column(self) -> str:
-        return f"{self.family.decode()}:{self.qualifier.decode(errors='backslashreplace')}"
+
+def column_of(cell: Cell) -> str:
+    """Return ``family:qualifier``."""
+    return f"{cell.family.decode()}:{cell.qualifier.decode(errors='backslashreplace')}"
 
 
 class Row(NamedTuple):
     key: bytes
-    cells: tuple[Cell, ...]
+    cells: Sequence[Cell]
 
 
 class Family(NamedTuple):
@@ -166,13 +167,13 @@ class HBaseClient:
             cacheBlocks=False,
             limit=most,
         )
-        return [_row(each) for each in self._call("getScannerResults", table, table.encode(), scan, most)]
+        return [Row(each.row, each.columnValues) for each in self._call("getScannerResults", table, table.encode(), scan, most)]
 
     def get(self, table: str, keys: Sequence[bytes], *, columns: Sequence[tuple[bytes, bytes | None]] = ()) -> list[Row]:
         """Return the rows with these keys that exist, with their newest cells."""
         asked = self._columns(columns)
         gets = [self._thrift.TGet(row=key, columns=asked) for key in keys]
-        return [_row(each) for each in self._call("getMultiple", table, table.encode(), gets) if each.row]
+        return [Row(each.row, each.columnValues) for each in self._call("getMultiple", table, table.encode(), gets) if each.row]
 
     def put(self, table: str, puts: Sequence[Put]) -> None:
         """Write all of these cells, or raise, having written any of them. A row may be there once only."""
@@ -354,13 +355,6 @@ def tls_context(gateways: Gateways) -> ssl.SSLContext:
     if gateways.insecure:
         context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
     return context
-
-
-def _row(result: Any) -> Row:
-    return Row(
-        result.row or b"",
-        tuple(Cell(each.family, each.qualifier, each.value, each.timestamp or 0) for each in result.columnValues),
-    )
 
 
 def _family(descriptor: Any) -> Family:

@@ -24,7 +24,16 @@ from sluiceway.api import (
 from sluiceway.config.definition import ConfigDef, ConfigKey, Importance, Type, ValidatedValue
 from sluiceway.config.validators import Check, EnumText, NonEmptyString
 from sluiceway.connectors.groups import Groups
-from sluiceway.connectors.hbase.client import NOW, Cell, Gateways, HBaseClient, MissingTableError, Row, UnreachableError
+from sluiceway.connectors.hbase.client import (
+    NOW,
+    Cell,
+    Gateways,
+    HBaseClient,
+    MissingTableError,
+    Row,
+    UnreachableError,
+    column_of,
+)
 from sluiceway.connectors.hbase.connection import (
     CONNECTION_KEYS,
     TABLE,
@@ -218,7 +227,7 @@ class Records:
             try:
                 return {self._name_of(cell): cell.value.decode() for cell in row.cells}
             except UnicodeDecodeError as error:
-                [bad, *_] = [cell.column for cell in row.cells if cell.value == error.object]
+                [bad, *_] = [column_of(cell) for cell in row.cells if cell.value == error.object]
                 raise DataError(
                     f"Column {bad} of a row is no UTF-8 text. Set {VALUE_TYPE}=bytes, or its type in {COLUMNS}."
                 ) from None
@@ -230,7 +239,7 @@ class Records:
             except (ValueError, struct.error):
                 kind = self._types[cell.family, cell.qualifier]
                 raise DataError(
-                    f"Column {cell.column} of a row has {len(cell.value)} bytes that are no {kind} with {ENCODING}="
+                    f"Column {column_of(cell)} of a row has {len(cell.value)} bytes that are no {kind} with {ENCODING}="
                     f"{options.encoding.value}. Change {COLUMNS} or {ENCODING}."
                 ) from None
         return made
@@ -239,7 +248,7 @@ class Records:
         column = cell.family, cell.qualifier
         name = self._names.get(column)
         if name is None:
-            name = cell.column
+            name = column_of(cell)
             if len(self._names) < _NAMES:
                 self._names[column] = name
         return name
@@ -265,7 +274,7 @@ class Records:
 
     def raw(self, row: Row, partition: Partition, position: Position) -> SourceRecord:
         """Return what is reported of a row that has no record: its key and its cells as they are."""
-        value = repr({cell.column: cell.value for cell in row.cells}).encode()
+        value = repr({column_of(cell): cell.value for cell in row.cells}).encode()
         return SourceRecord(partition, position.to_offset(), self._options.topic, value, BYTES_SCHEMA, row.key, BYTES_SCHEMA)
 
 
@@ -289,6 +298,12 @@ class _Range:
     reached: bytes | None = None  # in this pass, the key up to which there is nothing more to read
     moved: bool = False  # a pass has ended, which no record says
     stored: float = -math.inf  # when such a position was last stored, in monotonic seconds; unless a record came after it
+
+
+def _next_key(read: _Range) -> bytes:
+    """Return the key at or after which the next row of a pass is."""
+    row = read.position.row
+    return max(read.start, read.reached or b"", b"" if row is None else row + b"\x00")
 
 
 class HBaseSourceTask(SourceTask):
@@ -352,8 +367,9 @@ class HBaseSourceTask(SourceTask):
         try:
             return self._read(read) or None
         except UnreachableError as error:
+            said = str(error) if self._batch > 1 else f"{str(error).rstrip('.')}. {self._advice(read)}"
             self._batch = max(1, self._batch // 2)  # an answer may have been too large
-            raise RetriableError(str(error)) from error
+            raise RetriableError(said) from error
 
     def idle_offsets(self) -> Sequence[tuple[Partition, Offset | None]]:
         if self._first:
@@ -429,12 +445,20 @@ class HBaseSourceTask(SourceTask):
             read.position = Position(position.since, position.until, last)
         return records
 
+    def _advice(self, read: _Range) -> str:
+        """Return the likely cause of a request for one row that fails while the server runs."""
+        first = f"the first row of table {self._options.table} from '{binary_text(_next_key(read))}' on"
+        return (
+            f"If the server runs, {first} takes more than its memory or hbase.thrift.timeout. Raise these, leave out columns "
+            f"({COLUMNS}), or set an offset behind the row."
+        )
+
     def _scan(self, read: _Range, position: Position) -> tuple[Sequence[Row], bytes | None, bool]:
         """Return the next rows of a pass, the key of the last one that was looked at, and whether the pass has ended."""
         options, client, until = self._options, self._client, position.until
         if client is None or until is None:
             raise ConnectError("The task has not been started. Call start() first.")
-        start = max(read.start, read.reached or b"", b"" if position.row is None else position.row + b"\x00")
+        start = _next_key(read)
         if read.end and start >= read.end:  # a range that was divided may end before the row that was read last
             return [], None, True
         most, stop = self._batch, self._region_end(start, read.end)

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+from sluiceway.api import SourceRecord
 from sluiceway.errors import ConnectError, FencedError
 
 
-def record_error(error: ConnectError, key: bytes | None, value: bytes | None) -> ConnectError:
-    """Return the error of a record that could not be sent, with advice."""
+def record_error(error: ConnectError, key: bytes | None, value: bytes | None, record: SourceRecord | None = None) -> ConnectError:
+    """Return the error of a record that could not be sent, with advice. ``record`` is given if it is known."""
     code = getattr(error, "code", None)
     advice = ""
     if code == "TOPIC_AUTHORIZATION_FAILED":
         advice = " The task's principal needs WRITE on the topic; allow that, then restart the task."
     elif code == "MSG_SIZE_TOO_LARGE":
         size = len(key or b"") + len(value or b"")
-        advice = f" The record has {size} bytes; raise producer.override.max.request.size, and the topic's max.message.bytes."
+        where = "" if record is None else f" of source partition {record.source_partition} with offset {record.source_offset}"
+        advice = (
+            f" The record{where} has {size} bytes; raise producer.override.max.request.size, and the topic's max.message.bytes."
+        )
     return ConnectError(f"Unrecoverable exception from producer send callback: {error}{advice}")
 
 

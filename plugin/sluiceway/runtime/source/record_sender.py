@@ -299,7 +299,7 @@ class RecordSender:
                 self._produce(record.topic, value, key, {**options, **self._report_option(record, submitted)})
         except KafkaClientError as error:
             if self._failed_sends is None or not is_record_error(error):
-                raise record_error(error, key, value) from error
+                raise record_error(error, key, value, record) from error
             self._failed_sends.skip(record, submitted, error)
 
     def _produce_one(self, topic: str, value: bytes | None, key: bytes | None, options: Mapping[str, Any]) -> None:

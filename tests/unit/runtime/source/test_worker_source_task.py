@@ -141,7 +141,7 @@ def test_a_record_too_large_fails_the_task_and_those_before_it_are_committed() -
     first_line = (task.join().trace or "").splitlines()[0]
     assert first_line.startswith("sluiceway.errors.ConnectError: Unrecoverable exception from producer send callback: ")
     assert "topic t" in first_line
-    assert "1001 bytes" in first_line
+    assert "source partition {'file': 'p'} with offset {'position': 2} has 1001 bytes" in first_line
     assert "producer.override.max.request.size" in first_line
     assert stored(task) == {"position": 1}
     assert made.names() == ["start", "stop"], "commit would say that all records are stored"
