@@ -488,7 +488,7 @@ class HBaseSourceTask(SourceTask):
     def _fit_batch(self, rows: Sequence[Row], most: int) -> None:
         size = sum(len(cell.value) + len(cell.qualifier) + 50 for row in rows for cell in row.cells)
         if size > _BATCH_BYTES:
-            self._batch = max(1, most * _BATCH_BYTES // size)
+            self._batch = max(1, len(rows) * _BATCH_BYTES // size)  # a region may have had fewer than `most`
         elif size < _BATCH_BYTES // 4:
             self._batch = min(self._options.batch, most * 2)
 
