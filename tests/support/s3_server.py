@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 from urllib.request import urlopen
 
@@ -24,6 +26,8 @@ class S3Server:
 
     url: str
     bucket: str
+    log: Path
+    """What the server prints: a line for each request."""
 
     @property
     def config(self) -> dict[str, str]:
@@ -34,6 +38,11 @@ class S3Server:
             "aws.access.key.id": "key",
             "aws.secret.access.key": "secret",
         }
+
+    def requests(self) -> list[str]:
+        """Return the requests so far, such as ``GET /lake?list-type=2 HTTP/1.1``."""
+        lines = (line.split('"') for line in self.log.read_text(errors="replace").splitlines())
+        return [parts[1] for parts in lines if len(parts) == 3]
 
     def files(self) -> Any:
         """Return the file system of fsspec."""
@@ -51,14 +60,15 @@ def s3_server(bucket: str = "lake") -> Iterator[S3Server]:
     pytest.importorskip("moto")
     pytest.importorskip("s3fs")
     port = free_port()
-    server = S3Server(f"http://127.0.0.1:{port}", bucket)
-    process = subprocess.Popen([sys.executable, "-c", _SERVE, str(port)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    try:
-        eventually(lambda: answers(server.url), what="moto")
-        server.files().mkdir(bucket)
-        yield server
-    finally:
-        server.stop(process)
+    with tempfile.NamedTemporaryFile(prefix="s3-server-", suffix=".log") as log:
+        server = S3Server(f"http://127.0.0.1:{port}", bucket, Path(log.name))
+        process = subprocess.Popen([sys.executable, "-c", _SERVE, str(port)], stdout=subprocess.DEVNULL, stderr=log)
+        try:
+            eventually(lambda: answers(server.url), what="moto")
+            server.files().mkdir(bucket)
+            yield server
+        finally:
+            server.stop(process)
 
 
 def answers(url: str) -> bool:

@@ -3,6 +3,7 @@
 from mutants.mutant import Mutant
 
 _READERS, _TASK, _CSV = "connectors/folder/readers.py", "connectors/folder/task.py", "connectors/folder/csv_format.py"
+_HANDLING = "connectors/folder/handling.py"
 _IDENTITY, _ROTATION = "connectors/folder/identity.py", "connectors/folder/rotation.py"
 _REMOTE, _TABLES = "connectors/folder/remote_files.py", "connectors/folder/tables.py"
 _OBJECTS = ("tests/unit/connectors/folder/test_remote_files.py",)
@@ -79,17 +80,17 @@ MUTANTS = (
     ),
     Mutant(
         "folder-too-early",
-        _TASK,
-        "                if status is not None and self._finished.has(path, status):  # otherwise there is more to read\n",
-        "                if True:\n",
+        _HANDLING,
+        "                elif self._finished.has(path, status):  # otherwise there is more to read\n",
+        "                elif True:\n",
         "A file is deleted that came meanwhile under the name of one that was read.",
         tests=_TASKS,
     ),
     Mutant(
         "folder-redo",
         _TASK,
-        "                    self._unhandled.add(path)  # the task ended before\n",
-        "                    pass\n",
+        "            self._handling.add(path)  # the task ended before\n",
+        "            pass\n",
         "A file that was read before a crash is never moved.",
         tests=_TASKS,
     ),
@@ -159,7 +160,7 @@ MUTANTS = (
     ),
     Mutant(
         "folder-move-again",
-        _TASK,
+        _HANDLING,
         "        again = [path for path, at in self._try_again.items() if at <= now]\n",
         "        again: list[str] = []\n",
         "A file that could not be moved stays until the task is restarted.",
@@ -201,17 +202,17 @@ MUTANTS = (
     ),
     Mutant(
         "folder-part-moved",
-        _TASK,
-        "        return part.number == 0 and all(",
-        "        return part.number == 0 or all(",
+        _HANDLING,
+        "        return all(each.done and",
+        "        return True or all(each.done and",
         "A file is moved when its first part was read.",
         tests=_PARTS,
     ),
     Mutant(
         "folder-part-whole",
         _TASK,
-        "        self._divided = {path: self._divided.get(path, path not in known) for path in large}\n",
-        "        self._divided = dict.fromkeys(large, True)\n",
+        "        self._divided.update((each.path, each.identity is None) for each in stored)\n",
+        "        self._divided.update((each.path, True) for each in stored)\n",
         "A large file that was read as a whole is read again in parts.",
         tests=_PARTS,
     ),
@@ -226,7 +227,7 @@ MUTANTS = (
     Mutant(
         "folder-delivered-again",
         _TASK,
-        "            if path in self._ended:\n",
+        "            if self._handling.has_ended(path):\n",
         "            if False:\n",
         "A file that comes again right after it was deleted is not read.",
         tests=_TASKS,

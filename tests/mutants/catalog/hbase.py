@@ -58,8 +58,8 @@ MUTANTS = (
     Mutant(
         "hbase-divided",
         _SOURCE,
-        "        start = max(read.start, read.reached or",
-        "        start = max(read.reached or",
+        "    return max(read.start, read.reached or",
+        "    return max(read.reached or",
         "A range that was divided off during a pass begins within the one before it.",
         tests=(_TESTS + "test_splits_merges_and_moves_change_nothing_of_a_pass",),
     ),

@@ -18,6 +18,11 @@ def delete(path: str) -> None:
     Path(path).unlink(missing_ok=True)
 
 
+def tag(path: str, key: str, value: str) -> None:
+    """Raise OSError: local files have no tags."""
+    raise OSError(errno.ENOTSUP, f"local files have no tags such as {key}={value}", path)
+
+
 def move(path: str, folder: str, below: str) -> str:
     """Move a file to a folder, with the folders that it has below another one. It never replaces a file.
 

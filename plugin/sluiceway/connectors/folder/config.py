@@ -43,9 +43,20 @@ from sluiceway.connectors.folder.format_config import (
     texts,
 )
 from sluiceway.connectors.folder.formats import Format
+from sluiceway.connectors.folder.key_listing import KeyListing
+from sluiceway.connectors.folder.listing import MAGIC, Listing
 from sluiceway.connectors.folder.local_files import LocalStorage
 from sluiceway.connectors.folder.readers import CHUNK_BYTES, ReadLimits
 from sluiceway.connectors.folder.remote_files import RemoteStorage
+from sluiceway.connectors.folder.s3_config import (
+    AFTER_READ_TAG,
+    ASCENDING,
+    LISTING_ORDER,
+    LISTING_WHOLE_INTERVAL_MS,
+    NOTIFICATIONS_QUEUE_URL,
+    S3_READING,
+    tag_of,
+)
 from sluiceway.connectors.folder.storage import Storage, root_of_storage
 from sluiceway.connectors.folder.tables import AVRO, ORC, PARQUET
 from sluiceway.errors import ConfigError
@@ -64,7 +75,7 @@ STABLE, RENAMED, MARKER = "stable", "renamed", "marker"
 STABLE_MS = "stable.ms"
 MARKER_SUFFIX = "marker.suffix"
 AFTER_READ = "after.read"
-KEEP, MOVE, DELETE = "keep", "move", "delete"
+KEEP, MOVE, DELETE, TAG = "keep", "move", "delete", "tag"
 AFTER_READ_FOLDER = "after.read.folder"
 FORGET_AFTER_MS = "forget.after.ms"
 SCAN_INTERVAL_MS = "scan.interval.ms"
@@ -201,9 +212,9 @@ DEFINITION = ConfigDef(
         choice_key(
             AFTER_READ,
             KEEP,
-            (KEEP, MOVE, DELETE),
+            (KEEP, MOVE, DELETE, TAG),
             _READ,
-            "What happens to a file when all of its records are in Kafka, and to its marker.",
+            f"What happens to a file when all of its records are in Kafka, and to its marker. {TAG} is for S3.",
         ),
         text_key(
             name=AFTER_READ_FOLDER,
@@ -226,6 +237,7 @@ DEFINITION = ConfigDef(
             "the parts of a file that it has in their order, but different tasks at the same time. By default 268435456 for "
             "Parquet, ORC, and Avro, and 0 for others. Changed, it lets large files be read again that are there.",
         ),
+        *S3_READING,
         number_key(
             FORGET_AFTER_MS,
             24 * 60 * 60 * 1000,
@@ -243,11 +255,12 @@ DEFINITION = ConfigDef(
 )
 
 _ONLY_LOGS = (ROTATED_CLOSE_MS,)
-_ONLY_FILES = (COMPLETE_WHEN, STABLE_MS, MARKER_SUFFIX, AFTER_READ, AFTER_READ_FOLDER, FORGET_AFTER_MS, PART_BYTES)
+_OF_S3 = tuple(key.name for key in S3_READING)
+_ONLY_FILES = (COMPLETE_WHEN, STABLE_MS, MARKER_SUFFIX, AFTER_READ, AFTER_READ_FOLDER, FORGET_AFTER_MS, PART_BYTES, *_OF_S3)
 _OF_STORAGE = {
     ("hdfs", "viewfs"): HDFS_LOGIN,
     ("sftp",): SFTP_LOGIN,
-    ("s3",): S3_LOGIN,
+    ("s3",): (*S3_LOGIN, *S3_READING),
     ("gs",): GCS_LOGIN,
     ("abfs",): AZURE_LOGIN,
 }
@@ -268,12 +281,15 @@ class FolderOptions:
         batch_size: the most records of a batch.
         complete_when: STABLE, RENAMED, or MARKER.
         marker: the suffix of markers.
-        after_read: KEEP, MOVE, or DELETE.
+        after_read: KEEP, MOVE, DELETE, or TAG.
         folder: where files are moved.
+        tag: the key and the value of the tag for files.
         forget_seconds: how long a file that is gone is remembered.
         scan_seconds: the time between two scans.
         part_bytes: the bytes of the parts of larger files; 0 for whole files.
         store: the remote storage with the files, None if they are local.
+        whole_seconds: the time between two whole listings, None if each is one.
+        queue_url: the queue with notifications, "" for none.
     """
 
     paths: tuple[str, ...]
@@ -288,10 +304,13 @@ class FolderOptions:
     marker: str
     after_read: str
     folder: str
+    tag: tuple[str, str]
     forget_seconds: float
     scan_seconds: float
     part_bytes: int
     store: Store | None = None
+    whole_seconds: float | None = None
+    queue_url: str = ""
 
     def storage(self) -> Storage:
         """Return the storage with the files. Raises StorageError, and MissingToolError if a package is missing."""
@@ -303,6 +322,12 @@ class FolderOptions:
         if self.store.scheme == "abfs":
             return RemoteStorage(self.store.remote(), f"{root}/{prefix}", bucket)
         return RemoteStorage(self.store.remote(), root if self.store.login else f"{root}/", "")
+
+    def listing(self, storage: Storage) -> Listing:
+        """Return the listing of the files in a storage."""
+        if self.whole_seconds is not None and isinstance(storage, RemoteStorage):
+            return KeyListing(self.paths, self.exclude, self.folder, storage, self.whole_seconds)
+        return Listing(self.paths, self.exclude, self.folder, storage)
 
 
 def check(config: Mapping[str, str]) -> dict[str, ValidatedValue]:
@@ -348,6 +373,10 @@ def _storage_conflicts(values: Mapping[str, ConfigValue], config: Mapping[str, s
     scheme, storage = scheme_of(paths[0]), _storage_name(paths[0])
     if any(_storage_name(path) != storage for path in paths):
         found.append((PATHS, "must be on one storage"))
+    if values[LISTING_ORDER] == ASCENDING and any(MAGIC.search(path.split("/")[2]) for path in paths if scheme == "s3"):
+        found.append((LISTING_ORDER, f"can be {ASCENDING} only with buckets that {PATHS} name without a pattern"))
+    if values[AFTER_READ] == TAG and scheme != "s3":
+        found.append((AFTER_READ, f"can be {TAG} only with {PATHS} of s3://: other storages have no tags"))
     if values[AFTER_READ] == MOVE and _storage_name(str(values[AFTER_READ_FOLDER])) != storage:
         found.append((AFTER_READ_FOLDER, f"must be on the storage of {PATHS}"))
     if scheme != "file" and values[MODE] == LOGS:
@@ -375,6 +404,8 @@ def _without_effect(values: Mapping[str, ConfigValue], config: Mapping[str, str]
         STABLE_MS: (COMPLETE_WHEN, (STABLE,)),
         MARKER_SUFFIX: (COMPLETE_WHEN, (MARKER,)),
         AFTER_READ_FOLDER: (AFTER_READ, (MOVE,)),
+        AFTER_READ_TAG: (AFTER_READ, (TAG,)),
+        LISTING_WHOLE_INTERVAL_MS: (LISTING_ORDER, (ASCENDING,)),
     }
     found = []
     for name, (other, of) in needed.items():
@@ -416,10 +447,13 @@ def options(config: Mapping[str, str]) -> FolderOptions:
         marker=str(values[MARKER_SUFFIX]),
         after_read=str(values[AFTER_READ]),
         folder=str(values[AFTER_READ_FOLDER]).rstrip("/"),
+        tag=tag_of(values[AFTER_READ_TAG]),
         forget_seconds=number(values[FORGET_AFTER_MS]) / 1000,
         scan_seconds=number(values[SCAN_INTERVAL_MS] or (1000 if store is None else 10_000)) / 1000,
         part_bytes=_part_bytes(values),
         store=store,
+        whole_seconds=number(values[LISTING_WHOLE_INTERVAL_MS]) / 1000 if values[LISTING_ORDER] == ASCENDING else None,
+        queue_url=str(values[NOTIFICATIONS_QUEUE_URL]),
     )
 
 

@@ -10,15 +10,17 @@ from sluiceway.connectors.files.store_check import refusals
 from sluiceway.connectors.folder import config as keys
 from sluiceway.connectors.folder.finished import BUCKET_FIELD
 from sluiceway.connectors.folder.identity import Identity
+from sluiceway.connectors.folder.notifications import queue_refusals
 from sluiceway.connectors.folder.parts import FILE_FIELD
+from sluiceway.connectors.folder.s3_config import NOTIFICATIONS_QUEUE_URL
 from sluiceway.connectors.folder.task import TASK, TASKS, FolderSourceTask
 from sluiceway.errors import ConnectError
 
 
 class FolderSourceConnector(SourceConnector):
     """Copies the lines, rows, or contents of the files of folders and patterns to a topic: logs through their rotations, and
-    files that are complete at some time, which are then kept, moved, or deleted. A restart continues after the last record,
-    also if the file has another name by then, or is a compressed copy.
+    files that are complete at some time, which are then kept, moved, deleted, or tagged. A restart continues after the last
+    record, also if the file has another name by then, or is a compressed copy.
     """
 
     task_class = FolderSourceTask
@@ -35,14 +37,23 @@ class FolderSourceConnector(SourceConnector):
     def validate(cls, config: Mapping[str, str]) -> dict[str, ValidatedValue]:
         """Check the keys, and whether a remote storage lets us in. No answer within seconds is not an error."""
         found = cls.check(config)
-        if not any(each.errors for each in found.values()) and (store := keys.options(config).store) is not None:
-            for key, message in refusals(store, store.root):
+        if any(each.errors for each in found.values()):
+            return found
+        options = keys.options(config)
+        if options.store is not None:
+            for key, message in refusals(options.store, options.store.root):
                 found[key].errors.append(message)
+            if options.queue_url:
+                found[NOTIFICATIONS_QUEUE_URL].errors += queue_refusals(options.queue_url, options.store.options)
         return found
 
     @classmethod
     def start_effects(cls, config: Mapping[str, str]) -> str:
+        if config.get(NOTIFICATIONS_QUEUE_URL):
+            return "it deletes the messages of its queue"
         action = config.get(keys.AFTER_READ, keys.KEEP)
+        if action == keys.TAG:
+            return "it tags files that it has read"
         return "" if action == keys.KEEP else "it moves or deletes files that it has read"
 
     def start(self, config: Mapping[str, str]) -> None:

@@ -95,26 +95,29 @@ class FinishedFiles:
         self._entries.pop(_key(path), None)
         self._new.pop(path, None)
 
-    def folded(self, present: Collection[str]) -> list[tuple[Partition, Offset | None]]:
+    def folded(self, present: Collection[str], unhandled: Collection[str] = ()) -> list[tuple[Partition, Offset | None]]:
         """Return the offsets of buckets that replace those of single files, and None for these; nothing if they are few.
 
-        Files that are not ``present`` are forgotten after a while.
+        Files that are not ``present`` are forgotten after a while. Those that are ``unhandled`` keep their own offsets.
         """
-        if len(self._new) < max(_FEWEST_NEW, _NEW_SHARE * len(self._entries)):
+        fewest = max(_FEWEST_NEW, _NEW_SHARE * len(self._entries))
+        new = [path for path in self._new if path not in unhandled] if len(self._new) >= fewest else []
+        if len(new) < fewest:
             return []
         oldest, kept = time.time() - self._forget_seconds, {_key(path) for path in present}
         for key in [key for key, entry in self._entries.items() if key not in kept and _finished_at(entry) < oldest]:
             del self._entries[key]
-        packed: dict[int, list[bytes]] = {bucket_of(path): [] for path in self._new}
+        packed: dict[int, list[bytes]] = {bucket_of(path): [] for path in new}
+        single = {_key(path) for path in unhandled}
         for key, entry in self._entries.items():
-            if key % BUCKETS in packed:
+            if key % BUCKETS in packed and key not in single:
                 packed[key % BUCKETS].append(_KEY.pack(key) + entry)
         stored: list[tuple[Partition, Offset | None]] = [
             ({BUCKET_FIELD: bucket}, {_FILES_FIELD: base64.b85encode(b"".join(entries)).decode()})
             for bucket, entries in packed.items()
         ]
-        stored += [(source_partition(path), None) for path in self._new]
-        self._new.clear()
+        stored += [(source_partition(path), None) for path in new]
+        self._new = dict.fromkeys(path for path in self._new if path in unhandled)
         return stored
 
 

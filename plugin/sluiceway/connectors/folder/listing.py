@@ -6,14 +6,15 @@ import fnmatch
 import functools
 import glob
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from sluiceway.connectors.folder.identity import FileStatus
 from sluiceway.connectors.folder.local_files import LocalStorage
 from sluiceway.connectors.folder.storage import Storage, root_of_storage
 
-_MAGIC = re.compile(r"[*?\[]")
+MAGIC = re.compile(r"[*?\[]")
 _LOCAL = LocalStorage()
 
 
@@ -26,6 +27,26 @@ class Found(NamedTuple):
 
 Refused = Callable[[str, OSError], None]
 """Called with a folder that cannot be read."""
+
+Parts = Sequence[str]
+"""A pattern's names of folders, and that of the file."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scan:
+    """What a scan has found.
+
+    Attributes:
+        found: the files, all of them or only new ones.
+        folders: the folders that were looked at.
+        is_whole: whether all files are found.
+        is_late: whether a scan for new files only would not have found a path.
+    """
+
+    found: dict[str, FileStatus]
+    folders: Collection[str] = ()
+    is_whole: bool = True
+    is_late: Callable[[str], bool] = lambda _path: False
 
 
 class Listing:
@@ -42,9 +63,20 @@ class Listing:
         self._storage = storage
         stripped = [path.rstrip("/") or "/" for path in paths]
         self._patterns = [f"{each}/*" if each.endswith("/**") else each for each in stripped]
+        folders = [f"{each}/*" for each in self._patterns if not MAGIC.search(each)]
+        self._parts = [parts_of(each) for each in (*self._patterns, *folders)]
         self._exclude = re.compile("|".join(fnmatch.translate(each) for each in exclude)) if exclude else None
-        self._bases = {*self._patterns, *(_MAGIC.split(each)[0].rpartition("/")[0] for each in self._patterns)}
+        self._bases = {*self._patterns, *(MAGIC.split(each)[0].rpartition("/")[0] for each in self._patterns)}
         self._without = storage.real_path(without) if without else ""
+
+    def matches(self, path: str) -> bool:
+        """Return whether a path would be one of the files."""
+        return self._is_wanted(path) and is_match(path, self._parts)
+
+    def scan(self, refused: Refused) -> Scan:
+        """Return the files. Raises OSError."""
+        folders = self.folders()
+        return Scan({each.path: each.status for each in self.files(folders, refused)}, folders)
 
     def files(self, folders: Mapping[str, Sequence[re.Pattern[str]]], refused: Refused) -> Iterator[Found]:
         """Yield each file of folders once; of a link, it is the file that it leads to."""
@@ -57,7 +89,7 @@ class Listing:
                 continue
             for entry in sorted(entries, key=lambda each: (len(each.name), each.name)):  # a log before links to its generations
                 identity = entry.status[:2]
-                if identity in seen or (self._exclude is not None and self._exclude.match(entry.name)):
+                if identity in seen or self._is_excluded(entry.name):
                     continue
                 if any(each.match(entry.name) for each in names):
                     seen.add(identity)
@@ -79,6 +111,15 @@ class Listing:
                 found.setdefault(folder, []).append(_compiled(glob.escape(name) if is_literal else name))
         return {folder: names for folder, names in sorted(found.items()) if not self._is_without(folder)}
 
+    def _is_excluded(self, name: str) -> bool:
+        return self._exclude is not None and self._exclude.match(name) is not None
+
+    def _is_wanted(self, path: str) -> bool:
+        """Return whether a path may be one of the files, if it matches. Those with empty names are none."""
+        folder, _, name = path.rpartition("/")
+        no_empty = "//" not in path.removeprefix(root_of_storage(path)) and bool(name)
+        return no_empty and not self._is_excluded(name) and not self._is_without(folder)
+
     def _is_without(self, folder: str) -> bool:
         if not self._without or folder in self._bases:
             return False  # nothing is moved to the folder that it was in
@@ -88,7 +129,7 @@ class Listing:
     def base_of(self, path: str) -> str:
         """Return the folder without a pattern that a file was found below."""
         for pattern in self._patterns:
-            fixed = _MAGIC.split(pattern)[0]
+            fixed = MAGIC.split(pattern)[0]
             base = pattern if path.startswith(f"{pattern}/") else fixed.rpartition("/")[0]
             if path.startswith(f"{base}/"):
                 return base or "/"
@@ -109,6 +150,26 @@ def _compiled(pattern: str) -> re.Pattern[str]:
     return re.compile(fnmatch.translate(pattern))
 
 
+def parts_of(pattern: str) -> Parts:
+    return pattern.split("/")
+
+
+def is_match(path: str, patterns: Iterable[Parts]) -> bool:
+    """Return whether a path matches a pattern, by its name alone."""
+    names = path.split("/")
+    return any(_fits(names, pattern) for pattern in patterns)
+
+
+def _fits(names: Sequence[str], pattern: Parts) -> bool:
+    if not pattern or not names:
+        return not pattern and not names
+    first, rest = pattern[0], pattern[1:]
+    if first == "**":
+        return any(_fits(names[start:], rest) for start in range(len(names)))
+    is_name = _compiled(first).match(names[0]) if MAGIC.search(first) else first == names[0]
+    return bool(is_name) and _fits(names[1:], rest)
+
+
 def _expanded(pattern: str, storage: Storage) -> list[str]:
     """Return the folders of a pattern."""
     root = root_of_storage(pattern)
@@ -116,7 +177,7 @@ def _expanded(pattern: str, storage: Storage) -> list[str]:
     for part in pattern.removeprefix(root).split("/")[1:]:
         if part == "**":
             folders = [each for folder in folders for each in storage.below(folder)]
-        elif _MAGIC.search(part):
+        elif MAGIC.search(part):
             match = _compiled(part).match
             folders = [f"{folder}/{name}" for folder in folders for name in storage.subfolders(folder) if match(name)]
         else:

@@ -95,6 +95,10 @@ class LocalStorage:
     is_file = staticmethod(os.path.isfile)
     delete = staticmethod(after_read.delete)
     move = staticmethod(after_read.move)
+    tag = staticmethod(after_read.tag)
+
+    def seems_gone(self, path: str) -> bool:
+        return not os.path.lexists(path)
 
     def real_path(self, path: str) -> str:
         return os.path.realpath(path)

@@ -139,7 +139,10 @@ class RemoteStorage:
     def status(self, path: str) -> FileStatus | None:
         with _os_errors():
             found = self.filesystem.entry(self.inner(path))
-        return _status(path, found) if found is not None and not found.is_folder else None
+        if found is None or found.is_folder:
+            return None
+        self._is_back(path)
+        return _status(path, found)
 
     def recent_status(self, path: str) -> FileStatus | None:
         now = time.monotonic()
@@ -157,6 +160,25 @@ class RemoteStorage:
         for each in self._entries(folder) if entries is None else entries:
             if not each.is_folder:
                 yield Entry(each.name, _status(f"{folder}/{each.name}", each))
+
+    def objects(self, prefix: str, after: str, *, is_deep: bool) -> Iterator[tuple[str, FileStatus]]:
+        """Yield the objects whose paths begin with a prefix and sort after another path, in this order. S3 only.
+
+        Unless ``is_deep``, these are only those that have no slash after the prefix.
+        """
+        with _os_errors():
+            for inner, entry in self.filesystem.objects(self.inner(prefix), self.inner(after) if after else "", is_deep=is_deep):
+                path = self._root + inner.removeprefix(self._inner_root)
+                self._is_back(path)
+                yield path, _status(path, entry)
+
+    def seems_gone(self, path: str) -> bool:
+        """Return whether a file was not there when it was asked for last. Asks nothing."""
+        return self._recent.get(path, (0.0, FileStatus(0, 0, 0, 0)))[1] is None
+
+    def _is_back(self, path: str) -> None:
+        if self.seems_gone(path):
+            del self._recent[path]
 
     def is_folder(self, path: str) -> bool:
         found = self._entry(path)
@@ -196,6 +218,10 @@ class RemoteStorage:
     def delete(self, path: str) -> None:
         with _os_errors():
             self.filesystem.delete(self.inner(path))
+
+    def tag(self, path: str, key: str, value: str) -> None:
+        with _os_errors():
+            self.filesystem.tag(self.inner(path), key, value)
 
     def close(self) -> None:
         with contextlib.suppress(OSError), _os_errors():

@@ -34,6 +34,9 @@ class Storage(Protocol):
     def recent_status(self, path: str) -> FileStatus | None:
         """Return a file's status, which may be a second old where each question is a request."""
 
+    def seems_gone(self, path: str) -> bool:
+        """Return whether a file was not there when it was asked for last. Asks nothing."""
+
     def files(self, folder: str) -> Iterator[Entry]:
         """Yield the files in a folder, none if there is no folder."""
 
@@ -62,6 +65,9 @@ class Storage(Protocol):
         Raises:
             OSError: the file stays where it is.
         """
+
+    def tag(self, path: str, key: str, value: str) -> None:
+        """Give a file a tag and keep its others, if it is there."""
 
     def close(self) -> None:
         """Release the connection."""

@@ -21,16 +21,19 @@ from sluiceway.api import (
     SourceTaskContext,
 )
 from sluiceway.connectors.folder import config as keys
-from sluiceway.connectors.folder.batches import DONE_FIELD, Batches, Taken, offset_of
+from sluiceway.connectors.folder.batches import Batches, Taken, offset_of
 from sluiceway.connectors.folder.content import BrokenFileError, is_compressed
 from sluiceway.connectors.folder.finished import BUCKET_FIELD, BUCKETS, FinishedFiles, bucket_of
+from sluiceway.connectors.folder.handling import Handling
 from sluiceway.connectors.folder.identity import Cursor, FileStatus, Identity
-from sluiceway.connectors.folder.listing import Found, Listing
+from sluiceway.connectors.folder.listing import Found, Scan
 from sluiceway.connectors.folder.local_files import LocalStorage
-from sluiceway.connectors.folder.parts import file_of, part_of, parts_of, previous, source_partition, with_parts
+from sluiceway.connectors.folder.notifications import Hints, Share, queue_client
+from sluiceway.connectors.folder.parts import file_of, part_of, previous, source_partition, with_parts
 from sluiceway.connectors.folder.readers import BadFileError, Block, FileReader, LogReader, PartReader
 from sluiceway.connectors.folder.rotation import is_likely_rotated, possible_logs, root_of
 from sluiceway.connectors.folder.storage import Storage
+from sluiceway.connectors.folder.stored import Stored, stored_anywhere, stored_of
 from sluiceway.connectors.folder.tables import TableFormat, TableReader
 from sluiceway.connectors.folder.watch import FolderWatch
 from sluiceway.connectors.shares import is_of_task
@@ -56,7 +59,7 @@ class FolderSourceTask(SourceTask):
 
     The source partition is ``{"file": path}``, the offset a position with what identifies the file. Each file has its turn for
     a block of some hundred kilobytes. With ``mode=files``, the offset of a file that was read to its end has ``"done": true``;
-    only when that is stored, the file is moved or deleted.
+    only when that is stored, the file is moved, deleted, or tagged. That of a file with its tag has ``"tagged": true``.
     """
 
     def initialize(self, context: SourceTaskContext) -> None:
@@ -68,10 +71,6 @@ class FolderSourceTask(SourceTask):
         self._open: set[str] = set()  # logs that stay open between two turns
         self._others: set[str] = set()  # files of other tasks
         self._unstored: dict[str, Cursor] = {}  # files that are finished, which no record's offset says
-        self._unhandled: set[str] = set()  # files to move or delete
-        self._try_again: dict[str, float] = {}  # files that could not be moved or deleted, and when the next attempt is due
-        self._handled: list[str] = []  # files that were moved or deleted, whose offsets are not needed any more
-        self._ended: set[str] = set()  # the same, also if a stored offset says otherwise, because it is about to be removed
         self._absent: dict[str, float] = {}  # logs that are not there, and since when
         self._gone: set[str] = set()  # files that were there, and are not any more
         self._watched: dict[str, tuple[FileStatus, float]] = {}  # files that may be complete soon, and since when they look so
@@ -80,22 +79,26 @@ class FolderSourceTask(SourceTask):
         self._generations: set[str] = set()  # files that are no logs of their own
         self._scanned: int | None = None  # when the last scan was, in nanoseconds since the epoch
         self._unreadable: dict[str, FileStatus] = {}  # damaged files, as they were then
-        self._present: Collection[str] = ()
+        self._has_scanned = False
+        self._present: dict[str, FileStatus] = {}  # the files that were there in the last scan
+        self._unmarked: dict[str, FileStatus] = {}  # files of this task whose markers are not there
         self._divided: dict[str, bool] = {}  # large files, and whether tasks share them
         self._failed: dict[str, str] = {}  # files and folders that cannot be read, and why
         self._is_away = False  # whether the storage has not answered in this poll
-        self._counts = {"generations-lost": 0, "files-finished": 0, "files-unhandled": 0}
+        self._counts = {"generations-lost": 0, "files-finished": 0}
         self._scan_due = self._done_due = 0.0
         self._watch = FolderWatch(context.wake)
+        self._hints: Hints | None = None
         self._storage: Storage = LocalStorage()
 
     def start(self, config: Mapping[str, str]) -> None:
         self._options = keys.options(config)
         self._task, self._tasks = int(config.get(TASK, "0")), int(config.get(TASKS, "1"))
         self._storage = self._options.storage()
-        self._listing = Listing(self._options.paths, self._options.exclude, self._options.folder, self._storage)
+        self._listing = self._options.listing(self._storage)
         self._batches = Batches(self._options, self.context)
         self._finished = FinishedFiles(self._options.forget_seconds)
+        self._handling = Handling(self._options, self._storage, self._listing, self._finished, self.context.offset_storage_reader)
         if not self._options.follows:
             buckets = [bucket for bucket in range(BUCKETS) if self._is_mine(str(bucket))]
             stored = self.context.offset_storage_reader.offsets([{BUCKET_FIELD: bucket} for bucket in buckets])
@@ -103,6 +106,9 @@ class FolderSourceTask(SourceTask):
                 if offset is not None:
                     self._finished.load(bucket, offset)
         self._scan()
+        if self._options.queue_url and self._options.store is not None:
+            url, store = self._options.queue_url, self._options.store
+            self._hints = Hints(url, lambda: queue_client(url, store.options), self._share, self.context.wake)
 
     # --- Files
 
@@ -113,16 +119,16 @@ class FolderSourceTask(SourceTask):
             return
         began = time.time_ns()
         try:
-            folders = self._listing.folders()
-            found = {each.path: each.status for each in self._listing.files(folders, self._refused)}
+            scan = self._listing.scan(self._refused)
         except OSError as error:  # the storage does not answer, which says nothing about its files
             self._scan_due = time.monotonic() + self._options.scan_seconds
             self._say_once(self._options.paths[0], error)
             self.context.waiting(error.strerror or str(error))
             return
         self._failed.pop(self._options.paths[0], None)
+        found = scan.found
         if self._storage.announces:
-            self._watch.watch(folders)
+            self._watch.watch(scan.folders)
         self._others.intersection_update(found)
         if self._options.follows:
             for path, reader in list(self._idle.items()):
@@ -133,55 +139,96 @@ class FolderSourceTask(SourceTask):
             self._add_logs(found)
             self._scanned = began
         else:
-            found = self._with_parts(found)
-            if not self._present:
-                self._read_again(found)
-                self._handle_again(found)
-            self._gone.update(path for path in self._present if path not in found)
-            if len(self._gone) > _MOST_DROPPED:
-                self._gone.clear()
-            self._present = found.keys()
-            self._drop(found)
-            self._add_files([Found(path, status) for path, status in found.items() if self._is_new(path, status)])
+            self._look_at(scan)
         # A look at 20,000 files takes a tenth of a second: no more than a twentieth of the time is spent on that.
-        self._scan_due = time.monotonic() + max(self._options.scan_seconds, 20 * (time.monotonic() - now))
-        if self._readers or found:
+        is_rare = scan.is_whole and self._options.whole_seconds is not None  # the next one is for new files only
+        rest = 0.0 if is_rare else 20 * (time.monotonic() - now)
+        self._scan_due = time.monotonic() + max(self._options.scan_seconds, rest)
+        if self._readers or found or self._present:
             self.context.waiting()
         else:
             self.context.waiting(f"there is no file of {', '.join(self._options.paths)}")
 
-    def _with_parts(self, found: Mapping[str, FileStatus]) -> dict[str, FileStatus]:
+    def _with_parts(self, found: Mapping[str, FileStatus], *, is_whole: bool) -> dict[str, FileStatus]:
         """Return the files, and the parts of large ones. A file that was read as a whole before remains one."""
         size = self._options.part_bytes
         large = [path for path, status in found.items() if 0 < size < status.size and not is_compressed(path)]
         new = [path for path in large if path not in self._divided]
-        buckets = sorted({bucket_of(path) for path in new})
-        whole = FinishedFiles(0)
-        if new:
-            reader = self.context.offset_storage_reader
-            for bucket, offset in zip(buckets, reader.offsets([{BUCKET_FIELD: each} for each in buckets]), strict=True):
-                if offset is not None:
-                    whole.load(bucket, offset)
-        known = {path for path, identity, _ in self._stored(new) if identity is not None or whole.get(path) is not None}
-        self._divided = {path: self._divided.get(path, path not in known) for path in large}
+        stored = stored_anywhere(self.context.offset_storage_reader, new) if new else ()
+        self._divided.update((each.path, each.identity is None) for each in stored)
+        if is_whole:
+            self._divided = {path: self._divided[path] for path in large}
         return with_parts(found, self._divided, size)
+
+    def _look_at(self, scan: Scan) -> None:
+        """Look for new files, and for those that are not there any more."""
+        found = self._with_parts(scan.found, is_whole=scan.is_whole)
+        if not self._has_scanned:
+            self._has_scanned = True
+            self._read_again(found)
+            self._handle_again(found)
+        if scan.is_whole:
+            self._gone.update(path for path in self._present if path not in found)
+            if len(self._gone) > _MOST_DROPPED:
+                self._gone.clear()
+            self._present = found
+            self._drop(found, [path for path in self._readers if path not in found])
+            new = self._unread(found)
+            if late := [each.path for each in new if scan.is_late(file_of(each.path)) and each.path not in self._unmarked]:
+                log.warning("%d files are found late, since they sort before the last one, such as %s", len(late), late[0])
+        else:
+            self._present.update(found)
+            self._drop(self._present, [path for path in self._readers if self._storage.seems_gone(file_of(path))])
+            new = self._unread({**self._unmarked, **found})
+        self._unmarked = {}
+        self._add_files([each for each in new if self._is_marked(each)])
+
+    def _look_at_hints(self) -> None:
+        """Look at the objects that notifications name."""
+        if self._hints is None or not self._has_scanned or not (hinted := self._hints.paths()):
+            return
+        try:
+            statuses = {path: self._storage.status(path) for path in map(self._marked, hinted)}
+        except OSError as error:  # is tried again in the next poll
+            self._say_once(self._options.paths[0], error)
+            return
+        found = {path: status for path, status in statuses.items() if status is not None}
+        found = self._with_parts(found, is_whole=False)
+        for path, status in found.items():
+            if self._unreadable.get(path) != status:
+                self._unreadable.pop(path, None)
+        self._present.update(found)
+        self._add_files([each for each in self._unread(found) if self._is_marked(each)])
+        self._hints.done()
+
+    def _marked(self, path: str) -> str:
+        """Return the path of the file that a path is the marker of, or the path."""
+        return path.removesuffix(self._options.marker) if self._options.complete_when == keys.MARKER else path
+
+    def _share(self, path: str) -> Share:
+        """Return whose a path is. Runs on the thread of ``Hints``."""
+        file = self._marked(path)
+        if not self._listing.matches(file):
+            return Share.NOBODYS
+        return Share.MINE if self._is_mine(str(bucket_of(file))) else Share.ANOTHERS
+
+    def _unread(self, found: Mapping[str, FileStatus]) -> list[Found]:
+        return [Found(path, status) for path, status in found.items() if self._is_new(path, status)]
 
     def _read_again(self, found: Collection[str]) -> None:
         """Forget the finished files for which a user has set an offset."""
         if len(self._finished):
-            for path, _, done in self._stored([path for path in found if self._finished.get(path) is not None]):
-                if done is False:
-                    self._finished.discard(path)
+            for each in self._stored([path for path in found if self._finished.get(path) is not None]):
+                if each.done is False:
+                    self._finished.discard(each.path)
 
     def _handle_again(self, found: Mapping[str, FileStatus]) -> None:
-        """Find the files that a crash has left after it had moved or deleted their markers."""
+        """Find the files that a crash has left without their markers."""
         if self._options.complete_when != keys.MARKER or self._options.after_read == keys.KEEP:
             return
         mine = [path for path in found if self._is_mine(str(bucket_of(path)))]
-        for path, identity, done in self._stored(mine):
-            if done and identity is not None and identity.is_of(found[path]):
-                self._finished.add(path, identity)
-                self._unhandled.add(path)
+        for each in self._stored(mine):
+            self._is_finished(each, found[each.path])
 
     def _is_mine(self, name: str) -> bool:
         return is_of_task(name, self._task, self._tasks)
@@ -196,12 +243,16 @@ class FolderSourceTask(SourceTask):
     def _is_new(self, path: str, status: FileStatus) -> bool:
         if path in self._readers or path in self._others or path in self._unreadable or self._finished.has(path, status):
             return False
-        if not self._is_assigned(path, str(bucket_of(path))):
+        if self._options.complete_when == keys.MARKER and file_of(path).endswith(self._options.marker):
             return False
-        if self._options.complete_when != keys.MARKER:
+        return self._is_assigned(path, str(bucket_of(path)))
+
+    def _is_marked(self, file: Found) -> bool:
+        """Return whether a file has the marker that it needs. Those without one are remembered."""
+        if self._options.complete_when != keys.MARKER or self._is_there(file_of(file.path) + self._options.marker):
             return True
-        file = file_of(path)
-        return not file.endswith(self._options.marker) and self._is_there(file + self._options.marker)
+        self._unmarked[file.path] = file.status
+        return False
 
     def _is_there(self, path: str) -> bool:
         try:
@@ -217,7 +268,7 @@ class FolderSourceTask(SourceTask):
             is_known = path in self._readers or path in self._others or path in self._generations
             if not is_known and self._unreadable.get(path) != status and self._is_assigned(path, root_of(path)):
                 new[path] = possible_logs(path)
-        stored = {path: identity for path, identity, _ in self._stored(sorted({*new, *itertools.chain(*new.values())}))}
+        stored = {each.path: each.identity for each in self._stored(sorted({*new, *itertools.chain(*new.values())}))}
         rotated = set()
         for path, logs in new.items():
             known = [log for log in logs if log in found or log in self._readers or stored.get(log) is not None]
@@ -250,18 +301,14 @@ class FolderSourceTask(SourceTask):
 
     def _add_files(self, files: Sequence[Found]) -> None:
         stored = self._stored([each.path for each in files])
-        for (path, identity, done), (_, status) in zip(stored, files, strict=True):
-            if path in self._ended:
-                self._ended.discard(path)
-                identity, done = None, None
-            if done and identity is not None and identity.is_of(status):
-                self._finished.add(path, identity)
-                if self._options.after_read != keys.KEEP:
-                    self._unhandled.add(path)  # the task ended before
+        for each, (path, status) in zip(stored, files, strict=True):
+            if self._handling.has_ended(path):
+                each = Stored(path)
+            if self._is_finished(each, status):
                 continue
-            finished = self._finished.get(path)
+            identity, done, finished = each.identity, each.done, self._finished.get(path)
             known = finished or self._dropped.pop(path, None) or identity
-            delivered_again = path in self._gone or (self._options.after_read != keys.KEEP and done is True)
+            delivered_again = path in self._gone or (not self._handling.stays and done is True)
             if (finished is not None or done) and delivered_again and known is not None and status.size <= known.size:
                 known = None
             self._gone.discard(path)
@@ -279,6 +326,16 @@ class FolderSourceTask(SourceTask):
             )
             self._add(path, reader)
 
+    def _is_finished(self, stored: Stored, status: FileStatus) -> bool:
+        """Return whether it is stored that a file was finished, and note so."""
+        path, identity = stored.path, stored.identity
+        if not stored.done or identity is None or not identity.is_of(status):
+            return False
+        self._finished.add(path, identity)
+        if not (stored.tagged and self._handling.stays):
+            self._handling.add(path)  # the task ended before
+        return True
+
     def _add(self, path: str, reader: LogReader | FileReader) -> None:
         self._readers[path] = reader
         self._turns.append(reader)
@@ -288,21 +345,15 @@ class FolderSourceTask(SourceTask):
         if reader is not None:
             self._turns.append(reader)
 
-    def _stored(self, paths: Sequence[str]) -> Iterator[tuple[str, Identity | None, bool | None]]:
-        """Yield each path with its stored position, and whether the file is done; None if nothing is stored."""
-        partitions = [source_partition(path) for path in paths]
-        offsets = self.context.offset_storage_reader.offsets(partitions) if partitions else []
-        for path, partition, offset in zip(paths, partitions, offsets, strict=True):
-            if offset is None:
-                yield path, None, None
-            else:
-                yield path, Identity.from_offset(partition, offset), offset.get(DONE_FIELD) is True
+    def _stored(self, paths: Sequence[str]) -> Iterator[Stored]:
+        return stored_of(self.context.offset_storage_reader, paths)
 
-    def _drop(self, found: Mapping[str, FileStatus]) -> None:
+    def _drop(self, found: Mapping[str, FileStatus], gone: Sequence[str]) -> None:
         """Forget files that are not there any more."""
-        for path, reader in [each for each in self._readers.items() if each[0] not in found and not each[1].is_open]:
-            self._remove(reader)
-            self._remember(path, reader.cursor.identity())
+        for path, reader in [(path, self._readers[path]) for path in gone]:
+            if not reader.is_open:
+                self._remove(reader)
+                self._remember(path, reader.cursor.identity())
         for path in [path for path, status in self._unreadable.items() if found.get(path) != status]:
             del self._unreadable[path]
 
@@ -342,12 +393,13 @@ class FolderSourceTask(SourceTask):
 
     def _next(self, *, columnar: bool) -> SourceColumns | Sequence[SourceRecord] | None:
         self._scan()
-        waiting = len(self._unstored) + len(self._handled)
+        self._look_at_hints()
+        waiting = len(self._unstored) + self._handling.waiting
         if (waiting and time.monotonic() >= self._done_due) or waiting >= _DONE_FILES:
             self._done_due = time.monotonic() + _DONE_SECONDS
             return None  # so that the offsets of files that are done are stored, although others have records
         records = self._take(columnar=columnar)
-        if not records and not self._unstored and not self._handled:
+        if not records and not self._unstored and not self._handling.waiting:
             # While a rotated log is waited for, or a file that may be complete, only time tells.
             self.context.wait(_RETRY_SECONDS if self._turns else max(0.0, min(_WAIT_SECONDS, self._scan_due - time.monotonic())))
         return records or None
@@ -472,14 +524,12 @@ class FolderSourceTask(SourceTask):
     def _done(self, path: str) -> None:
         """Note that all records of a file have been returned."""
         self._counts["files-finished"] += 1
-        if self._options.after_read != keys.KEEP:
-            self._unhandled.add(path)
+        self._handling.add(path)
 
     def _moves_on(self, path: str) -> None:
         """Drop the offsets to store that the next records of a file make obsolete."""
         self._unstored.pop(path, None)
-        if path in self._handled:
-            self._handled.remove(path)
+        self._handling.moves_on(path)
 
     def _rows(self, block: Block) -> list[SourceRecord]:
         self._moves_on(block.path)
@@ -496,91 +546,31 @@ class FolderSourceTask(SourceTask):
         stored: list[tuple[Partition, Offset | None]]
         done = not self._options.follows
         stored = [(source_partition(path), offset_of(cursor, done=done)) for path, cursor in self._unstored.items()]
-        stored += [(source_partition(path), None) for path in self._handled]
+        stored += self._handling.offsets()
         self._unstored.clear()
-        self._handled.clear()
-        if stored or self._options.follows or self._options.after_read != keys.KEEP:
+        if stored or self._options.follows or not self._handling.stays:
             return stored  # an offset of a file to be moved or deleted is removed when that is done
-        return self._finished.folded(self._present)
+        return self._finished.folded(self._present, self._handling.unhandled)
 
     @property
     def commit_is_awaited(self) -> bool:
-        """Whether files are to be moved or deleted, as after a crash between Kafka's acknowledgement and that."""
-        return bool(self._due())
-
-    def _due(self) -> list[str]:
-        """Return the files of which it is stored that they are done, and those that could not be moved or deleted before."""
-        now = time.monotonic()
-        again = [path for path, at in self._try_again.items() if at <= now]
-        return [*again, *(path for path in self._unhandled if path not in self._unstored)]
+        """Whether files are to be moved, deleted, or tagged, as after a crash between Kafka's acknowledgement and that."""
+        return bool(self._handling.due(self._unstored))
 
     def commit(self) -> None:
-        """Move or delete the files of which it is stored that they are done."""
-        now = time.monotonic()
-        for path in self._due():
-            self._unhandled.discard(path)
-            self._try_again.pop(path, None)
-            try:
-                status = self._storage.status(file_of(path))
-                if status is None:
-                    self._forget_part(path)
-                elif self._finished.has(path, status):  # otherwise there is more to read
-                    if self._is_whole(path, status):
-                        self._handle(path)
-                        self._failed.pop(path, None)
-                    else:
-                        self._try_again[path] = now + _DONE_SECONDS
-            except OSError as error:
-                past, reason = _PAST[self._options.after_read], error.strerror or str(error)
-                if self._failed.get(path) != reason:
-                    self._failed[path] = reason
-                    self._counts["files-unhandled"] += 1
-                    log.warning("%s was read, but not %s, which is tried again each minute: %s", file_of(path), past, reason)
-                self._try_again[path] = now + _MINUTE
-
-    def _forget_part(self, path: str) -> None:
-        """Remove the offset of a part whose file another task has moved or deleted."""
-        if part_of(path) is not None:
-            self._end(path)
-
-    def _is_whole(self, path: str, status: FileStatus) -> bool:
-        """Return whether a path is a file's, or its first part's and all the others are done, too."""
-        part = part_of(path)
-        if part is None:
-            return True
-        others = parts_of(file_of(path), status.size, part.size)[1:]
-        stored = self._stored(others) if part.number == 0 else ()
-        return part.number == 0 and all(done and identity is not None and identity.is_of(status) for _, identity, done in stored)
-
-    def _handle(self, path: str) -> None:
-        options, file = self._options, file_of(path)
-        # The marker first: one that is left would say that the next file with this name is complete.
-        for each in [file + options.marker, file] if options.complete_when == keys.MARKER else [file]:
-            if options.after_read == keys.DELETE:
-                self._storage.delete(each)
-            else:
-                self._storage.move(each, options.folder, self._listing.base_of(each))
-        self._end(path)
-
-    def _end(self, path: str) -> None:
-        """Forget a file that was moved or deleted. What has its name later is another file."""
-        self._finished.discard(path)
-        self._handled.append(path)
-        if len(self._ended) >= _MOST_DROPPED:
-            self._ended.clear()
-        self._ended.add(path)
+        """Move, delete, or tag the files of which it is stored that they are done."""
+        self._handling.handle(self._unstored)
 
     def metrics(self) -> Mapping[str, float]:
-        return dict(self._counts)
+        return {**self._counts, "files-unhandled": self._handling.failures}
 
     def source_lag(self) -> SourceLag:
         return SourceLag(bytes=float(sum(each.lag_bytes for each in list(self._readers.values()))))
 
     def stop(self) -> None:
         self._watch.close()
+        if self._hints is not None:
+            self._hints.close()
         for reader in self._readers.values():
             reader.close()
         self._storage.close()
-
-
-_PAST = {keys.DELETE: "deleted", keys.MOVE: "moved"}

@@ -112,6 +112,25 @@ def test_a_bad_value_is_refused_by_the_key_to_change(key: str, value: str) -> No
         ({"paths": "/data", "s3.region": "us-east-1"}, False),
         ({"paths": "hdfs://one:8020/x,hdfs://two:8020/x"}, False),
         ({"paths": "hdfs:///x", "hadoop.conf.dir": "/etc/hadoop"}, True),
+        ({"paths": "s3://a/x", "after.read": "tag"}, True),
+        ({"paths": "s3://a/x", "after.read": "tag", "after.read.tag": "a b/ü=x=y"}, True),
+        ({"paths": "s3://a/x", "after.read": "tag", "after.read.tag": "state="}, True),
+        ({"paths": "s3://a/x", "after.read": "tag", "after.read.tag": "state"}, False),
+        ({"paths": "s3://a/x", "after.read": "tag", "after.read.tag": "aws:a=b"}, False),
+        ({"paths": "s3://a/x", "after.read": "tag", "after.read.tag": "a,b=c"}, False),
+        ({"paths": "s3://a/x", "after.read.tag": "a=b"}, False),
+        ({"paths": "gs://a/x", "after.read": "tag"}, False),
+        ({"paths": "sftp://u@host/a", "after.read": "tag"}, False),
+        ({"paths": "s3://a/x/**", "listing.order": "ascending", "listing.whole.interval.ms": "5"}, True),
+        ({"paths": "s3://a/x/**", "listing.whole.interval.ms": "5"}, False),
+        ({"paths": "s3://a*/x/**", "listing.order": "ascending"}, False),
+        ({"paths": "gs://a/x/**", "listing.order": "ascending"}, False),
+        ({"paths": "/data", "listing.order": "ascending"}, False),
+        ({"paths": "/data", "listing.order": "any"}, False),
+        ({"paths": "s3://a/x", "notifications.sqs.queue.url": "https://sqs.eu-central-1.amazonaws.com/123/new"}, True),
+        ({"paths": "s3://a/x", "notifications.sqs.queue.url": "arn:aws:sqs:eu-central-1:123:new"}, False),
+        ({"paths": "gs://a/x", "notifications.sqs.queue.url": "https://sqs.eu-central-1.amazonaws.com/123/new"}, False),
+        ({"mode": "logs", "notifications.sqs.queue.url": "https://sqs.eu-central-1.amazonaws.com/123/new"}, False),
         ({"paths": "abfs://c@a.dfs.core.windows.net/x", "azblob.account.key": "k"}, True),
         ({"paths": "abfs://c@a.dfs.core.windows.net/x,abfs://d@a.dfs.core.windows.net/x"}, False),
     ],
@@ -153,6 +172,9 @@ def test_each_task_has_its_share() -> None:
 
 def test_a_preview_does_not_start_what_moves_files() -> None:
     assert FolderSourceConnector.start_effects(GOOD) == ""
+    s3 = {**GOOD, "paths": "s3://a/x"}
+    assert "tags" in FolderSourceConnector.start_effects({**s3, "after.read": "tag"})
+    assert "queue" in FolderSourceConnector.start_effects({**s3, "notifications.sqs.queue.url": "http://localhost:1/1/a"})
     assert "moves or deletes" in FolderSourceConnector.start_effects({**GOOD, "after.read": "delete"})
 
 

@@ -76,6 +76,20 @@ def test_files_that_are_gone_are_forgotten_after_a_while(forget: float, left: in
     assert len(files) == left
 
 
+def test_files_that_are_unhandled_keep_their_own_offsets() -> None:
+    files, unhandled = filled(30), {"/in/file3.csv", "/in/file4.csv"}
+    stored = files.folded(paths(30), unhandled)
+    assert not [partition for partition, _ in stored if partition.get("file") in unhandled]
+    loaded = FinishedFiles(DAY)
+    for partition, offset in stored:
+        if offset is not None:
+            loaded.load(partition["finished"], offset)
+    assert {path for path in paths(30) if loaded.get(path) is None} == unhandled
+    for path in [f"/in/new{number}.csv" for number in range(10)]:
+        files.add(path, identity(1))
+    assert {"file": "/in/file3.csv"} in [partition for partition, _ in files.folded(paths(30))]
+
+
 @pytest.mark.parametrize("text", ["", "abc", "~"])
 def test_a_bucket_that_cannot_be_read_fails_the_task_with_what_to_do(text: str) -> None:
     with pytest.raises(ConnectError, match="DELETE it"):

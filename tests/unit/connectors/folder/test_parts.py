@@ -145,13 +145,13 @@ def test_a_file_is_moved_once_all_of_its_parts_are_read(tmp_path: Path, format_:
     for task in tasks.tasks:
         task.run()
         found = [*found, *task.records] if task is not first else found
-    first.task._try_again = dict.fromkeys(first.task._try_again, 0.0)
+    first.task._handling._try_again = dict.fromkeys(first.task._handling._try_again, 0.0)
     first.run()
     assert (out / "a").exists()
     assert not file.exists()
     assert sorted(number_of(record.value) for record in found) == list(range(ROWS))
     for task in tasks.tasks * 2:  # what commit() has found is stored after it
-        task.task._try_again = dict.fromkeys(task.task._try_again, 0.0)
+        task.task._handling._try_again = dict.fromkeys(task.task._handling._try_again, 0.0)
         task.run()
     assert [each for each in tasks.offsets.values() if each is not None] == []
 

@@ -195,11 +195,11 @@ def test_a_file_that_could_not_be_moved_is_tried_again(tmp_path: Path, monkeypat
     (tmp_path / "out").unlink()
     assert run.run() == []
     assert (tmp_path / "in" / "a.txt").exists(), "too early"
-    monkeypatch.setattr(run.task, "_try_again", dict.fromkeys(run.task._try_again, 0.0))
+    monkeypatch.setattr(run.task._handling, "_try_again", dict.fromkeys(run.task._handling._try_again, 0.0))
     assert run.run() == []
     assert (tmp_path / "out" / "a.txt").read_text() == "one\n"
     assert run.task.metrics()["files-unhandled"] == 1
-    assert not run.task._try_again
+    assert not run.task._handling._try_again
 
 
 def test_another_file_under_the_same_name_is_read(tmp_path: Path) -> None:

@@ -182,6 +182,17 @@ class RemoteFileSystem(FileSystem):
     def entry(self, path: str) -> Entry | None:
         """Return a file or folder, None if it does not exist."""
 
+    def objects(self, prefix: str, after: str, *, is_deep: bool) -> Iterator[tuple[str, Entry]]:
+        """Yield the paths that begin with a prefix and sort after another one, with their objects, in this order.
+
+        Unless ``is_deep``, these are only those that have no slash after the prefix. Raises OSError if the storage cannot do so.
+        """
+        raise OSError(errno.ENOTSUP, "the storage does not list from a key on", prefix)
+
+    def tag(self, path: str, key: str, value: str) -> None:
+        """Give a file a tag and keep its others, if it is there. Raises OSError if the storage has no tags."""
+        raise OSError(errno.ENOTSUP, "the storage has no tags", path)
+
     @abc.abstractmethod
     def reader(self, path: str) -> BinaryIO:
         """Open a file for reading, with a buffer. Raises FileNotFoundError. Reading raises OSError or what the client raises."""

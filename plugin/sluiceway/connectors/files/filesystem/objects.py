@@ -6,7 +6,7 @@ Object stores have no rename: a file gets its final name by a copy inside the st
 from __future__ import annotations
 
 import datetime
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from typing import Any, BinaryIO
 
@@ -16,6 +16,7 @@ from sluiceway.installation import install_command
 
 _PACKAGES = {"s3": "s3fs", "gs": "gcsfs", "abfs": "adlfs", "memory": "fsspec"}
 _READ_AHEAD = 4 << 20
+_PAGE = 1000
 _MODIFIED = ("LastModified", "last_modified", "mtime", "updated", "created")
 _VERSIONS = ("ETag", "etag", "generation")
 _EXTRAS = {"s3": "s3", "gs": "gcs", "abfs": "azure"}
@@ -90,6 +91,31 @@ class ObjectStore(RemoteFileSystem):
     def delete(self, path: str) -> None:
         with storage_errors("delete", path):
             self._remove(path)
+
+    def objects(self, prefix: str, after: str, *, is_deep: bool) -> Iterator[tuple[str, Entry]]:
+        bucket, start, _ = self._fs.split_path(prefix)
+        request = {"Bucket": bucket, "Prefix": start, "StartAfter": after.removeprefix(f"{bucket}/"), "MaxKeys": _PAGE}
+        if not is_deep:
+            request["Delimiter"] = "/"
+        while request:
+            with storage_errors("list", prefix):
+                try:
+                    page = self._fs.call_s3("list_objects_v2", **request)
+                except FileNotFoundError:
+                    return
+            for each in page.get("Contents", ()):
+                path = f"{bucket}/{each['Key']}"
+                yield path, _entry({**each, "name": path, "type": "file", "size": each["Size"]})
+            more = page.get("NextContinuationToken")
+            request = {**request, "ContinuationToken": more} if more else {}
+
+    def tag(self, path: str, key: str, value: str) -> None:
+        if not hasattr(self._fs, "put_tags"):
+            super().tag(path, key, value)
+        with storage_errors("tag", path), suppress(FileNotFoundError):
+            tags = self._fs.get_tags(path)
+            if tags.get(key) != value:
+                self._fs.put_tags(path, {**tags, key: value})
 
     def check(self, folder: str) -> None:
         bucket = folder.partition("/")[0]
