@@ -104,7 +104,7 @@ MUTANTS = (
     ),
     Mutant(
         "folder-bad-unreported",
-        _TASK,
+        "connectors/folder/batches.py",
         "                self._bad(block, row, start, offset)\n",
         "                pass\n",
         "Bad rows are skipped although no errors are tolerated.",

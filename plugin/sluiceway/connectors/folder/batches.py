@@ -21,7 +21,7 @@ DONE_FIELD = "done"
 _FEWEST_RECORDS_FOR_COLUMNS = 100
 
 
-class Part(NamedTuple):
+class Piece(NamedTuple):
     """Records of one block, and the same as columns."""
 
     block: Block
@@ -31,7 +31,7 @@ class Part(NamedTuple):
     def offset(self) -> Offset:
         return offset_of(self.block.after, done=self.block.is_last)
 
-    def fits(self, other: Part) -> bool:
+    def fits(self, other: Piece) -> bool:
         """Return whether both may share a batch."""
         mine, its = self.columns.values, other.columns.values
         if self.block.records.schema != other.block.records.schema or (mine is None) != (its is None):
@@ -40,12 +40,12 @@ class Part(NamedTuple):
 
 
 class Taken:
-    """The records of one poll so far: first ``parts`` as long as all of them fit each other, else ``records``."""
+    """The records of one poll so far: first ``pieces`` as long as all of them fit each other, else ``records``."""
 
     def __init__(self) -> None:
         self.records: list[SourceRecord] = []
-        self.parts: list[Part] = []
-        self._size = 0  # of the parts
+        self.pieces: list[Piece] = []
+        self._size = 0  # of the pieces
 
     @property
     def count(self) -> int:
@@ -54,25 +54,25 @@ class Taken:
     @property
     def are_columns(self) -> bool:
         """Whether there are enough records for columns."""
-        return bool(self.parts) and self.count >= _FEWEST_RECORDS_FOR_COLUMNS
+        return bool(self.pieces) and self.count >= _FEWEST_RECORDS_FOR_COLUMNS
 
-    def fits(self, part: Part) -> bool:
-        return not self.parts or part.fits(self.parts[0])
+    def fits(self, piece: Piece) -> bool:
+        return not self.pieces or piece.fits(self.pieces[0])
 
-    def takes(self, part: Part | None) -> bool:
-        """Return whether a block may follow, of which a part has a columnar form. Otherwise, a batch ends before it."""
+    def takes(self, piece: Piece | None) -> bool:
+        """Return whether a block may follow, of which a piece has a columnar form. Otherwise, a batch ends before it."""
         if self.records:
-            return part is None or part.columns.size < _FEWEST_RECORDS_FOR_COLUMNS
-        return not self.are_columns or (part is not None and self.fits(part))
+            return piece is None or piece.columns.size < _FEWEST_RECORDS_FOR_COLUMNS
+        return not self.are_columns or (piece is not None and self.fits(piece))
 
-    def add(self, part: Part) -> None:
-        self.parts.append(part)
-        self._size += part.columns.size
+    def add(self, piece: Piece) -> None:
+        self.pieces.append(piece)
+        self._size += piece.columns.size
 
-    def end_parts(self) -> list[Block]:
-        """Return the blocks of the parts, and leave no part."""
-        blocks = [part.block for part in self.parts]
-        self.parts, self._size = [], 0
+    def end_pieces(self) -> list[Block]:
+        """Return the blocks of the pieces, and leave no piece."""
+        blocks = [piece.block for piece in self.pieces]
+        self.pieces, self._size = [], 0
         return blocks
 
 
@@ -83,39 +83,39 @@ class Batches:
         self._options = options
         self._context = context
 
-    def part(self, block: Block, most: int) -> Part | None:
+    def piece(self, block: Block, most: int) -> Piece | None:
         """Return up to ``most`` records of a block; None if they have no columnar form."""
         columns = None if block.unfinished else block.records.columns(block.data, most)
         if columns is None or not columns.size:
             return None
         is_all = columns.length >= len(block.data)
-        return Part(block._replace(data=block.data[: columns.length], is_last=block.is_last and is_all), columns)
+        return Piece(block._replace(data=block.data[: columns.length], is_last=block.is_last and is_all), columns)
 
-    def columns(self, parts: Sequence[Part]) -> SourceColumns:
-        """Return the records of parts that fit each other."""
-        newest = {part.block.path: part.offset for part in parts}
-        path = parts[-1].block.path
+    def columns(self, pieces: Sequence[Piece]) -> SourceColumns:
+        """Return the records of pieces that fit each other."""
+        newest = {piece.block.path: piece.offset for piece in pieces}
+        path = pieces[-1].block.path
         offset = newest.pop(path)
         return SourceColumns(
             batch=ColumnBatch(
                 topic=self._options.topic,
                 partition=None,
-                key=self._keys(parts),
-                value=_values(parts),
-                count=sum(part.columns.size for part in parts),
+                key=self._keys(pieces),
+                value=_values(pieces),
+                count=sum(piece.columns.size for piece in pieces),
             ),
             source_partition=source_partition(path),
             source_offset=offset,
             more_offsets=[(source_partition(each), newest[each]) for each in newest],
-            records=lambda: [record for part in parts for record in self.records(part.block)],
+            records=lambda: [record for piece in pieces for record in self.records(piece.block)],
         )
 
-    def _keys(self, parts: Sequence[Part]) -> Column:
+    def _keys(self, pieces: Sequence[Piece]) -> Column:
         if not self._options.keys:
             return Column(None, None)
         import pyarrow as pa
 
-        keys = [pa.repeat(pa.scalar(file_of(part.block.path), pa.utf8()), part.columns.size) for part in parts]
+        keys = [pa.repeat(pa.scalar(file_of(piece.block.path), pa.utf8()), piece.columns.size) for piece in pieces]
         return Column(STRING_SCHEMA, keys[0] if len(keys) == 1 else pa.concat_arrays(keys))
 
     def records(self, block: Block) -> list[SourceRecord]:
@@ -146,15 +146,15 @@ class Batches:
         self._context.report(record, DataError(f"{where}: {row.reason}"))
 
 
-def _values(parts: Sequence[Part]) -> Column:
-    schema, first = parts[0].block.records.schema, parts[0].columns
-    if len(parts) == 1:
+def _values(pieces: Sequence[Piece]) -> Column:
+    schema, first = pieces[0].block.records.schema, pieces[0].columns
+    if len(pieces) == 1:
         return Column(schema, first.values, first.objects)
     if first.values is None:
-        return Column(schema, None, [each for part in parts for each in part.columns.objects or ()])
+        return Column(schema, None, [each for piece in pieces for each in piece.columns.objects or ()])
     import pyarrow as pa
 
-    return Column(schema, pa.concat_arrays([part.columns.values for part in parts if part.columns.values is not None]))
+    return Column(schema, pa.concat_arrays([piece.columns.values for piece in pieces if piece.columns.values is not None]))
 
 
 def offset_of(cursor: Cursor, *, done: bool = False) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from sluiceway.connectors.folder.identity import FileStatus
-from sluiceway.connectors.folder.listing import MAGIC, Listing, Parts, Refused, Scan, is_match, parts_of
+from sluiceway.connectors.folder.listing import MAGIC, Listing, Names, Refused, Scan, is_match, names_of
 from sluiceway.connectors.folder.remote_files import RemoteStorage
 
 _BUSY_SHARE = 20
@@ -37,11 +37,11 @@ class KeyListing(Listing):
         self._whole_seconds = whole_seconds
         self._whole_due = 0.0
         self._last: dict[_Prefix, str] = {}  # the last path that was listed and matches
-        self._prefixes: dict[_Prefix, list[Parts]] = {}
+        self._prefixes: dict[_Prefix, list[Names]] = {}
         for pattern in self._patterns:
             whole = pattern if MAGIC.search(pattern) else f"{pattern}/*"
             prefix = MAGIC.split(whole)[0]
-            self._prefixes.setdefault(_Prefix(prefix, "/" in whole[len(prefix) :]), []).append(parts_of(whole))
+            self._prefixes.setdefault(_Prefix(prefix, "/" in whole[len(prefix) :]), []).append(names_of(whole))
 
     def scan(self, refused: Refused) -> Scan:
         began = time.monotonic()

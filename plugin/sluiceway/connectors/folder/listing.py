@@ -28,7 +28,7 @@ class Found(NamedTuple):
 Refused = Callable[[str, OSError], None]
 """Called with a folder that cannot be read."""
 
-Parts = Sequence[str]
+Names = Sequence[str]
 """A pattern's names of folders, and that of the file."""
 
 
@@ -64,14 +64,14 @@ class Listing:
         stripped = [path.rstrip("/") or "/" for path in paths]
         self._patterns = [f"{each}/*" if each.endswith("/**") else each for each in stripped]
         folders = [f"{each}/*" for each in self._patterns if not MAGIC.search(each)]
-        self._parts = [parts_of(each) for each in (*self._patterns, *folders)]
+        self._names = [names_of(each) for each in (*self._patterns, *folders)]
         self._exclude = re.compile("|".join(fnmatch.translate(each) for each in exclude)) if exclude else None
         self._bases = {*self._patterns, *(MAGIC.split(each)[0].rpartition("/")[0] for each in self._patterns)}
         self._without = storage.real_path(without) if without else ""
 
     def matches(self, path: str) -> bool:
         """Return whether a path would be one of the files."""
-        return self._is_wanted(path) and is_match(path, self._parts)
+        return self._is_wanted(path) and is_match(path, self._names)
 
     def scan(self, refused: Refused) -> Scan:
         """Return the files. Raises OSError."""
@@ -150,17 +150,17 @@ def _compiled(pattern: str) -> re.Pattern[str]:
     return re.compile(fnmatch.translate(pattern))
 
 
-def parts_of(pattern: str) -> Parts:
+def names_of(pattern: str) -> Names:
     return pattern.split("/")
 
 
-def is_match(path: str, patterns: Iterable[Parts]) -> bool:
+def is_match(path: str, patterns: Iterable[Names]) -> bool:
     """Return whether a path matches a pattern, by its name alone."""
     names = path.split("/")
     return any(_fits(names, pattern) for pattern in patterns)
 
 
-def _fits(names: Sequence[str], pattern: Parts) -> bool:
+def _fits(names: Sequence[str], pattern: Names) -> bool:
     if not pattern or not names:
         return not pattern and not names
     first, rest = pattern[0], pattern[1:]

@@ -409,25 +409,25 @@ class FolderSourceTask(SourceTask):
         self._wake_changed()
         taken = Taken()
         for block in self._blocks(taken):
-            part = self._batches.part(block, self._options.batch_size - taken.count) if columnar else None
-            if not taken.takes(part):  # what was taken before is sent before
+            piece = self._batches.piece(block, self._options.batch_size - taken.count) if columnar else None
+            if not taken.takes(piece):  # what was taken before is sent before
                 self._pending.appendleft(block)
                 break
-            if part is not None and not taken.records and taken.fits(part):
-                taken.add(part)
-                if (rest := block.rest(part.columns.length)).data:
+            if piece is not None and not taken.records and taken.fits(piece):
+                taken.add(piece)
+                if (rest := block.rest(piece.columns.length)).data:
                     self._pending.append(rest)
             else:
-                taken.records += [record for each in (*taken.end_parts(), block) for record in self._rows(each)]
+                taken.records += [record for each in (*taken.end_pieces(), block) for record in self._rows(each)]
             if taken.count >= self._options.batch_size:
                 break
         if not taken.are_columns:
-            return taken.records + [record for each in taken.end_parts() for record in self._rows(each)]
-        for part in taken.parts:
-            self._moves_on(part.block.path)
-            if part.block.is_last:
-                self._done(part.block.path)
-        return self._batches.columns(taken.parts)
+            return taken.records + [record for each in taken.end_pieces() for record in self._rows(each)]
+        for piece in taken.pieces:
+            self._moves_on(piece.block.path)
+            if piece.block.is_last:
+                self._done(piece.block.path)
+        return self._batches.columns(taken.pieces)
 
     def _blocks(self, taken: Taken) -> Iterator[Block]:
         """Yield what is pending, and then a block of each file; of all again as long as nothing is taken but bad records."""
