@@ -29,6 +29,7 @@ from sluiceway.api.connector import (
 from sluiceway.api.converter import NULL, Converter, HeaderConverter, JsonLayout, SchemaAndValue
 from sluiceway.api.data_frames import DataFrameSinkTask, DataFrameSourceTask, Round, Split
 from sluiceway.api.offset_target import OffsetTarget, OffsetTargetKind
+from sluiceway.api.pump import Pump
 from sluiceway.api.queue_source import Message, QueueLimits, QueueSourceTask
 from sluiceway.api.records import ENCODED, Offset, Partition, SinkRecord, SourceRecord, TopicPartition
 from sluiceway.api.task import (
@@ -80,6 +81,7 @@ __all__ = [
     "Outcome",
     "Partition",
     "Predicate",
+    "Pump",
     "QueueLimits",
     "QueueSourceTask",
     "Refusal",

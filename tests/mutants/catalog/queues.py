@@ -129,4 +129,20 @@ MUTANTS = (
         "Records of a topic that was created again are taken for those of the old one.",
         tests=(f"{_SINKS}test_a_topic_that_is_created_again_is_not_taken_for_its_old_records",),
     ),
+    Mutant(
+        "pump-wake",
+        "api/pump.py",
+        "            if was_empty:\n",
+        "            if False:\n",
+        "A task sleeps while items wait.",
+        tests=("tests/unit/api/test_pump.py",),
+    ),
+    Mutant(
+        "pump-bound",
+        "api/pump.py",
+        "self._changed.wait_for(lambda: len(self._ready) < self._most or self._stopping)",
+        "self._changed.wait_for(lambda: True)",
+        "A source that is faster than Kafka fills the memory.",
+        tests=("tests/unit/api/test_pump.py",),
+    ),
 )

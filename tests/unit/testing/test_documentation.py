@@ -27,7 +27,7 @@ def test_the_examples_of_connectors_keep_their_contracts(tmp_path: Path) -> None
     run = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stdout
     tests = [name for name, _ in examples if name.startswith("test_")]
-    assert len(tests) == 6
+    assert len(tests) == 7
     assert int(re.findall(r"(\d+) passed", run.stdout)[0]) > 50
 
 
