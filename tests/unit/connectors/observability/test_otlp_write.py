@@ -101,7 +101,9 @@ def test_what_is_sent_is_what_otlp_source_reads(record: Struct) -> None:
 
 @given(records())
 def test_records_of_json_without_schemas_are_the_same_points(record: Struct) -> None:
-    assert WRITER.item(plain(record)) == WRITER.item(record)
+    ours, of_json = (WRITER.item(each) for each in (record, plain(record)))
+    assert of_json._replace(point=None) == ours._replace(point=None)
+    assert str(of_json.point) == str(ours.point)  # as text, NaN equals NaN
 
 
 @given(st.lists(records(), max_size=8))
