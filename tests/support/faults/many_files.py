@@ -47,12 +47,16 @@ def gzip_lines(numbers: Sequence[int], text: str) -> bytes:
     return gzip.compress(lines(numbers, text), 1)
 
 
+def _table(numbers: Sequence[int], text: str) -> pa.Table:
+    texts = [f"{text}{each}" for each in _numbers(numbers)]  # no two alike, which would be stored once
+    return pa.table({"number": _numbers(numbers), "text": texts}, pa.schema({"number": pa.utf8(), "text": pa.utf8()}))
+
+
 def parquet(numbers: Sequence[int], text: str) -> bytes:
     import pyarrow.parquet as pq
 
     sink = io.BytesIO()
-    half = [f"{text}{each}" for each in _numbers(numbers)]  # no two alike, which would be stored once
-    pq.write_table(pa.table({"number": _numbers(numbers), "text": half}), sink, compression="none", row_group_size=100)
+    pq.write_table(_table(numbers, text), sink, compression="none", row_group_size=100)
     return sink.getvalue()
 
 
@@ -60,7 +64,7 @@ def orc(numbers: Sequence[int], text: str) -> bytes:
     from pyarrow import orc as format_
 
     sink = io.BytesIO()
-    format_.write_table(pa.table({"number": _numbers(numbers), "text": [text] * len(numbers)}), sink)
+    format_.write_table(_table(numbers, text), sink, stripe_size=1 << 16)
     return sink.getvalue()
 
 
