@@ -56,7 +56,7 @@ def rotated(folder: Path) -> Iterator[list[LogWriters]]:
     with contextlib.ExitStack() as stack:
         made = [
             stack.enter_context(LogWriters(folder / str(number), KEEPING, every=200, rate=8, seed=number, pause=0.5))
-            for number in range(max(1, LOGS // len(KEEPING)))
+            for number in range(-(-LOGS // len(KEEPING)))
         ]
         yield made
     for each in made:
