@@ -27,7 +27,7 @@ class S3Server:
     url: str
     bucket: str
     log: Path
-    """What the server prints: a line for each request."""
+    """The output of the server, a line for each request."""
 
     @property
     def config(self) -> dict[str, str]:

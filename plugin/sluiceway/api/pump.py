@@ -48,7 +48,7 @@ class Pump(Generic[Item]):
         self._ready: deque[Item] = deque()
         self._changed = threading.Condition()
         self._stopping = self._exhausted = False
-        self._failure: BaseException | None = None
+        self._failure: Exception | None = None
         self._thread = threading.Thread(target=self._run, name="pump", daemon=True)
         self._thread.start()
 
@@ -89,7 +89,7 @@ class Pump(Generic[Item]):
                 close = getattr(iterator, "close", None)
                 if close is not None:
                     close()
-        except BaseException as error:  # noqa: BLE001 (take() raises it)
+        except Exception as error:  # noqa: BLE001 (take() raises it)
             self._failure = error
         self._exhausted = True
         self._context.wake()

@@ -7,7 +7,8 @@ import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from sluiceway.config.definition import ConfigKey, Importance, Type
+from sluiceway.config.definition import ConfigKey, ConfigValue, Importance, Type
+from sluiceway.config.password import revealed
 from sluiceway.errors import ConfigError
 from sluiceway.java.keystores import load_identity, private_identity, read_store, store_type, trust_store
 
@@ -19,6 +20,11 @@ class Tls:
     keys: Mapping[str, str | None] = field(repr=False, default_factory=dict)
     prefix: str = ""
     trust_all: bool = False
+
+
+def stores_of(values: Mapping[str, ConfigValue], prefix: str) -> dict[str, str | None]:
+    """Return the parsed values of ``tls_keys``, without the prefix."""
+    return {name.removeprefix(prefix): revealed(value) for name, value in values.items() if name.startswith(f"{prefix}ssl.")}
 
 
 def tls_keys(prefix: str, group: str = "Security") -> list[ConfigKey]:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Mapping
 
 from sluiceway.api.outage import UNREACHABLE_MS
-from sluiceway.config.definition import ConfigKey, Importance, Type
+from sluiceway.config.definition import ConfigKey, ConfigValue, Importance, Type
 from sluiceway.config.validators import Range
 
 text = functools.partial(ConfigKey, type=Type.STRING, importance=Importance.MEDIUM)
@@ -36,3 +37,9 @@ def unreachable_key(group: str, servers: str) -> ConfigKey:
         group=group,
         doc=f"Milliseconds to wait for {servers} that cannot be reached before the task fails; -1 is unlimited.",
     )
+
+
+def unreachable_seconds(values: Mapping[str, ConfigValue]) -> float | None:
+    """Return the parsed value of ``unreachable_key`` in seconds, None if it is unlimited."""
+    milliseconds = int(str(values[UNREACHABLE_MS]))
+    return None if milliseconds < 0 else milliseconds / 1000

@@ -1,4 +1,4 @@
-"""What the source of folders does with S3 only: tags, listings in the order of keys, and notifications."""
+"""The source of folders on S3: tags, listings in the order of keys, and notifications."""
 
 from mutants.mutant import Mutant
 

@@ -25,7 +25,7 @@ _RETRY_SECONDS = 60.0
 
 
 class Handling:
-    """What a task does with files after they were read.
+    """Moves, deletes, or tags files after they were read.
 
     ``reader`` reads the offsets of parts that other tasks read.
     """

@@ -15,7 +15,7 @@ _BUSY_SHARE = 20
 
 
 class _Prefix(NamedTuple):
-    """What patterns begin with, and whether they match objects with a slash after it."""
+    """A common begin of patterns, and whether they match objects with a slash after it."""
 
     path: str
     is_deep: bool

@@ -34,7 +34,7 @@ Names = Sequence[str]
 
 @dataclass(frozen=True, slots=True)
 class Scan:
-    """What a scan has found.
+    """The result of a scan.
 
     Attributes:
         found: the files, all of them or only new ones.

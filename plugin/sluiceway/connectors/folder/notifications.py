@@ -22,7 +22,7 @@ log = logging.getLogger(__name__)
 _MOST_MESSAGES = 10  # that SQS gives at once
 _WAIT_SECONDS = 10
 _HIDDEN_SECONDS = 120
-"""How long other tasks do not receive a message that a task looks at, or that it has received before it died."""
+"""The time for which other tasks do not receive a message that a task looks at, or that it has received before it died."""
 _RETRY_SECONDS = 10.0
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.5, 20.0
 _REGION = re.compile(r"(?:^|\.)sqs(?:-fips)?\.([a-z0-9-]+)\.")
@@ -40,7 +40,7 @@ class _Message(NamedTuple):
     id: str
     receipt: str
     paths: Sequence[str]
-    """Which objects it says are new, as ``s3://bucket/key``."""
+    """The objects that it says are new, as ``s3://bucket/key``."""
 
 
 def new_objects(body: str) -> list[str] | None:
@@ -93,9 +93,11 @@ def queue_client(url: str, options: Mapping[str, Any]) -> Any:
 
 def queue_refusals(url: str, options: Mapping[str, Any]) -> list[str]:
     """Return why a queue cannot be used, nothing if it can. Waits a while for its answer."""
+    from botocore.exceptions import BotoCoreError, ClientError  # type: ignore[import-untyped]
+
     try:
         answered(lambda: queue_client(url, options).get_queue_attributes(QueueUrl=url, AttributeNames=["QueueArn"]), url)
-    except Exception as error:  # noqa: BLE001 (botocore raises classes of its own)
+    except (BotoCoreError, ClientError) as error:
         return [f"Cannot use the queue {url}: {error}"]
     return []
 

@@ -15,7 +15,7 @@ TAGGED_FIELD = "tagged"
 
 
 class Stored(NamedTuple):
-    """What is stored of a file, or of a part of one."""
+    """The stored offset of a file, or of a part of one."""
 
     path: str
     identity: Identity | None = None

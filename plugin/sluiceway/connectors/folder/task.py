@@ -554,7 +554,7 @@ class FolderSourceTask(SourceTask):
 
     @property
     def commit_is_awaited(self) -> bool:
-        """Whether files are to be moved, deleted, or tagged, as after a crash between Kafka's acknowledgement and that."""
+        """Whether files must be moved, deleted, or tagged, as after a crash between Kafka's acknowledgement and that."""
         return bool(self._handling.due(self._unstored))
 
     def commit(self) -> None:

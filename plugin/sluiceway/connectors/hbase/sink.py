@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from sluiceway.api import DONE, BatchLimits, BatchSinkTask, Converter, Outcome, SinkConnector, SinkRecord, WriteResult
-from sluiceway.api.outage import UNREACHABLE_MS
 from sluiceway.config.definition import ConfigDef, ConfigKey, ConfigValue, Importance, Type, ValidatedValue
 from sluiceway.config.validators import Check, EnumText
 from sluiceway.connectors.hbase.client import (
@@ -32,7 +31,7 @@ from sluiceway.connectors.hbase.connection import (
     gateways_of,
 )
 from sluiceway.connectors.hbase.values import ENCODING, Encoding, binary_text, encoding_key, simple_bytes
-from sluiceway.connectors.keys import flag, text, unreachable_key, whole
+from sluiceway.connectors.keys import flag, text, unreachable_key, unreachable_seconds, whole
 from sluiceway.data import Schema, Struct
 from sluiceway.discovery import converter_class
 from sluiceway.errors import ConfigError, ConnectError, DataError
@@ -163,7 +162,7 @@ class SinkOptions:
 def sink_options(config: Mapping[str, str]) -> SinkOptions:
     """Return the options of a config. Raises ConfigError."""
     values = CONFIG.parse(config)
-    fields, unreachable, gateways = values[KEY_FIELDS], int(str(values[UNREACHABLE_MS])), gateways_of(values)
+    fields, gateways = values[KEY_FIELDS], gateways_of(values)
     most = int(str(values[BYTES]))
     return SinkOptions(
         gateways=gateways,
@@ -180,7 +179,7 @@ def sink_options(config: Mapping[str, str]) -> SinkOptions:
         limits=BatchLimits(
             int(str(values[BATCH])),
             min(most, _FRAME_BYTES) if gateways.framed else most,
-            unreachable=None if unreachable < 0 else unreachable / 1000,
+            unreachable=unreachable_seconds(values),
         ),
     )
 

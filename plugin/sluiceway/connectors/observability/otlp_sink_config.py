@@ -8,12 +8,11 @@ from dataclasses import dataclass, field
 from urllib.parse import unquote, urlsplit
 
 from sluiceway.api import BatchLimits
-from sluiceway.api.outage import UNREACHABLE_MS
 from sluiceway.config.definition import ConfigDef, ConfigKey, ConfigValue, Importance, Type
 from sluiceway.config.password import revealed
 from sluiceway.config.validators import Check, EnumText
-from sluiceway.connectors.https import Tls, tls_keys
-from sluiceway.connectors.keys import text, unreachable_key, whole
+from sluiceway.connectors.https import Tls, stores_of, tls_keys
+from sluiceway.connectors.keys import text, unreachable_key, unreachable_seconds, whole
 from sluiceway.errors import ConfigError
 
 PREFIX = "otlp."
@@ -115,18 +114,14 @@ class SinkOptions:
 def sink_options(config: Mapping[str, str]) -> SinkOptions:
     """Return the options of a config. Raises ConfigError."""
     values = OTLP_SINK.parse(config)
-    unreachable = int(str(values[UNREACHABLE_MS]))
-    tls = {name.removeprefix(PREFIX): revealed(value) for name, value in values.items() if name.startswith(f"{PREFIX}ssl.")}
     return SinkOptions(
         endpoints=tuple(_items(values[ENDPOINTS])),
         timeout=int(str(values[TIMEOUT_MS])) / 1000,
         compressed=str(values[COMPRESSION]).lower() == _GZIP,
         resource_labels=frozenset(_items(values[RESOURCE_LABELS])),
-        limits=BatchLimits(
-            int(str(values[BATCH])), size=_REQUEST_BYTES, unreachable=None if unreachable < 0 else unreachable / 1000
-        ),
+        limits=BatchLimits(int(str(values[BATCH])), size=_REQUEST_BYTES, unreachable=unreachable_seconds(values)),
         headers=headers_of(revealed(values[HEADERS]) or ""),
-        tls=Tls(tls, PREFIX),
+        tls=Tls(stores_of(values, PREFIX), PREFIX),
     )
 
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
 from sluiceway.config.definition import ConfigDef, ConfigKey, ConfigValue, Importance, Type
-from sluiceway.config.password import Password
+from sluiceway.config.password import revealed
 from sluiceway.config.validators import Check, NonEmptyString, OneOf, Range
-from sluiceway.connectors.https import Tls, tls_keys
+from sluiceway.connectors.https import Tls, stores_of, tls_keys
 from sluiceway.errors import ConfigError
 from sluiceway.java.regex import JavaRegex, RegexError, compile_java
 
@@ -245,12 +245,12 @@ def prometheus_options(config: Mapping[str, str]) -> PrometheusOptions:
         raise ConfigError(name, None, message)
     labels = {key.removeprefix(LABELS): value for key, value in config.items() if key.startswith(LABELS)}
     job = values[JOB] or config.get("name") or "sluiceway"
-    tls = {name: _shown(value) for name, value in values.items() if name.startswith("ssl.")}
+    tls = stores_of(values, "")
     return PrometheusOptions(
         topic=str(values[TOPIC]),
         targets=_items(values[TARGETS]),
         files=_items(values[FILES]),
-        sd_url=_shown(values[SD_URL]) or None,
+        sd_url=revealed(values[SD_URL]) or None,
         sd_interval=_whole(values, SD_INTERVAL_MS) / 1000,
         scheme=str(values[SCHEME]),
         path=str(values[PATH]),
@@ -299,7 +299,7 @@ def _is_label(name: str) -> bool:
 
 
 def _login_of(values: Mapping[str, ConfigValue], prefix: str) -> Login:
-    return Login(*(_shown(values[f"{prefix}{name}"]) for name in ("username", "password", "bearer.token")))
+    return Login(*(revealed(values[f"{prefix}{name}"]) for name in ("username", "password", "bearer.token")))
 
 
 def _regex(value: ConfigValue) -> JavaRegex | None:
@@ -314,9 +314,3 @@ def _whole(values: Mapping[str, ConfigValue], name: str) -> int:
     value = values[name]
     assert isinstance(value, int)  # noqa: S101 (parsed as such)
     return value
-
-
-def _shown(value: ConfigValue) -> str | None:
-    if value is None:
-        return None
-    return value.value if isinstance(value, Password) else str(value)

@@ -11,10 +11,9 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sluiceway.api import DONE, BatchLimits, BatchSinkTask, Outcome, SinkConnector, SinkRecord, WriteResult
-from sluiceway.api.outage import UNREACHABLE_MS
 from sluiceway.config.definition import ConfigDef, ConfigKey, ConfigValue, Importance, Type
 from sluiceway.config.validators import EnumText, NonEmptyString, OrNull, Range
-from sluiceway.connectors.keys import text, unreachable_key, whole
+from sluiceway.connectors.keys import text, unreachable_key, unreachable_seconds, whole
 from sluiceway.connectors.redis.connection import (
     CONNECTION_KEYS,
     RedisConnector,
@@ -124,7 +123,7 @@ class SinkOptions:
 def sink_options(config: Mapping[str, str]) -> SinkOptions:
     """Return the options of a config. Raises ConfigError."""
     values = CONFIG.parse(config)
-    unreachable, longest = int(str(values[UNREACHABLE_MS])), values[MOST_LENGTH]
+    longest = values[MOST_LENGTH]
     return SinkOptions(
         server=server_of(values),
         command=Command(str(values[COMMAND]).upper()),
@@ -132,7 +131,7 @@ def sink_options(config: Mapping[str, str]) -> SinkOptions:
         separator=str(values[SEPARATOR]),
         ids_of_offsets=str(values[IDS]).lower() == "offset",
         most_length=None if longest is None else int(str(longest)),
-        limits=BatchLimits(int(str(values[BATCH])), unreachable=None if unreachable < 0 else unreachable / 1000),
+        limits=BatchLimits(int(str(values[BATCH])), unreachable=unreachable_seconds(values)),
     )
 
 

@@ -14,7 +14,7 @@ from sluiceway.api.outage import UNREACHABLE_MS
 from sluiceway.config.definition import ConfigKey, ConfigValue, Importance, Type
 from sluiceway.config.password import revealed
 from sluiceway.config.validators import Check, EnumText, Range
-from sluiceway.connectors.https import Tls, tls_keys
+from sluiceway.connectors.https import Tls, stores_of, tls_keys
 from sluiceway.errors import ConfigError
 
 URL = "connection.url"
@@ -212,7 +212,7 @@ def server_of(values: Mapping[str, ConfigValue]) -> Server:
     confluent = _SECURITY_PROTOCOL in values
     prefix = _ELASTIC_TLS if confluent else _AIVEN_TLS
     secure = confluent and str(values[_SECURITY_PROTOCOL]).upper() == "SSL"
-    tls = {name.removeprefix(prefix): revealed(value) for name, value in values.items() if name.startswith(f"{prefix}ssl.")}
+    tls = stores_of(values, prefix)
     return Server(
         tuple(_with_scheme(url, "https" if secure else "http").rstrip("/") for url in items(values[URL])),
         revealed(values[USER]),
