@@ -203,7 +203,8 @@ class ConnectorOperator(MaskedConfig, LineageMixin, ClaimedConnector):
         bounded = is_backfill or (bool(entry) and not hosted and (self.mode or DagKeys.parse(config).mode) == MICRO_BATCH)
         end = DriverEnd(0, None, False) if hosted or entry is None else self._end_in_cluster(topics.driver(name), detached)
         self._restarts.number = detached.restarts if detached else 0
-        since = 0 if hosted else None  # no driver of this task has died: the wait ended because of a pause
+        # No driver of this task has died if an application runs the connector: the wait ended because of a pause.
+        since = 0 if hosted else (detached.since if detached else None)
         if self._after_end(context, settings, topics, name, end, bounded=bounded, since=since):
             self._forget_driver(context)
             return self.execute(context)
@@ -299,7 +300,9 @@ class ConnectorOperator(MaskedConfig, LineageMixin, ClaimedConnector):
         self._warn_unwatched()
         generation = driver.generation - 1 if driver.lives else driver.generation
         moved = topics.progress(name) or ConnectorProgress()
-        detached = DetachedDriver(name, generation, time.time(), moved, self._restarts.number)
+        entry = topics.entry(name)
+        since = entry.target_state_at if entry else None
+        detached = DetachedDriver(name, generation, time.time(), moved, self._restarts.number, since)
         patience = time.time() + _SUBMIT_TIMEOUT_SECONDS
         condition = DriverEndedCondition(name, generation, patience, deadline=self._deadline(context))
         self._defer(settings, condition, {"began": detached.to_dict()})

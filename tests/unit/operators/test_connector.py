@@ -1131,6 +1131,17 @@ def test_in_cluster_mode_restarts_are_counted_over_the_waits() -> None:
     assert stage.airflow.deleted_keys == ["spark_job_id"], "otherwise the next try takes the dead driver for its own"
 
 
+def test_in_cluster_mode_a_resume_while_the_driver_drains_resets_the_delays() -> None:
+    kafka = Kafka(SOURCE)
+    kafka.seen = DriverSeen(False, 5, clean=False)
+    _, first = _after_wait(kafka)
+    kafka.toggled_at += 2
+    kafka.seen = DriverSeen(False, 6, clean=True)
+    _, second = _after_wait(kafka, **first.kwargs)
+    assert second.kwargs["began"]["restarts"] == 0
+    assert kafka.delays == [1], "the driver that drained has not died"
+
+
 def test_a_hosted_connector_that_was_resumed_waits_again_without_a_delay() -> None:
     kafka = Kafka({**SOURCE, "sluiceway.application": "small"})
     kafka.toggled_at = 7
