@@ -8,9 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from sluiceway import exit_codes
 from sluiceway.config.connector import CONFIG_TASK, CONNECTOR_CLASS, NAME
-from sluiceway.errors import BadRequestError, ConfigError
 from sluiceway.folders import scratch_folder
-from sluiceway.operators.claims import ClaimedConnector
 from sluiceway.operators.driver_operator import (
     DAG_PAUSED,
     DriverEnd,
@@ -20,16 +18,16 @@ from sluiceway.operators.driver_operator import (
     with_report,
 )
 from sluiceway.operators.given_config import check_given, check_kind, given_mode, given_name, named_config
+from sluiceway.operators.intervals import IntervalTask, of_interval
 from sluiceway.operators.masked_config import MaskedConfig
 from sluiceway.provider.compat import AirflowException
 from sluiceway.provider.dag_bundle.dag_keys import DAG, LONG_RUNNING, MICRO_BATCH, DagKeys
-from sluiceway.provider.driver.backfill import Backfill
 from sluiceway.provider.driver.detached import DetachedDriver
 from sluiceway.provider.driver.internal_topics import InternalTopics
 from sluiceway.provider.driver.lease_owner import owner_of
 from sluiceway.provider.driver.outcome import NextAction, after_end, before_start
 from sluiceway.provider.driver.restarts import Restarts
-from sluiceway.provider.driver.run_variables import is_backfill, run_variables
+from sluiceway.provider.driver.run_variables import is_backfill
 from sluiceway.provider.driver.submission import Submission
 from sluiceway.provider.driver.waits import await_resume, interruption
 from sluiceway.provider.driver.warm_batch import RequestedBatch
@@ -41,12 +39,13 @@ from sluiceway.provider.lineage.observed import observed_lineage
 from sluiceway.provider.lineage.openlineage import LineageMixin
 from sluiceway.provider.links import CONNECTOR_LINKS, publish
 from sluiceway.provider.masks import mask_config
-from sluiceway.provider.mistakes import mistakes_are_final, task_error
+from sluiceway.provider.mistakes import mistakes_are_final
 from sluiceway.provider.progress.cluster_view import DriverSeen
 from sluiceway.provider.progress.connector_progress import ConnectorProgress
 from sluiceway.provider.progress.run_summary import RunSummary
 from sluiceway.provider.settings import Settings
 from sluiceway.provider.triggers.conditions import CreatedCondition, DriverEndedCondition
+from sluiceway.storage.intervals import IntervalEntry
 from sluiceway.storage.model import ConnectorEntry
 
 if TYPE_CHECKING:
@@ -55,7 +54,7 @@ if TYPE_CHECKING:
 _SUBMIT_TIMEOUT_SECONDS = 300.0  # a driver submitted to a cluster may have to wait for resources
 
 
-class ConnectorOperator(MaskedConfig, LineageMixin, ClaimedConnector):
+class ConnectorOperator(MaskedConfig, LineageMixin, IntervalTask):
     """Runs a connector until it is paused, stopped or deleted; in micro-batch mode until it has moved the available records.
 
     When the DAG or the connector is paused, the driver drains. The task waits some seconds for a resume (``[sluiceway]
@@ -70,8 +69,8 @@ class ConnectorOperator(MaskedConfig, LineageMixin, ClaimedConnector):
 
     Returns, as XCom, what the run has moved: ``records``, ``seconds``, and ``offsets`` (``partition``, ``from``, ``to``) of the
     partitions that changed. A micro-batch that moved records emits an asset event for the connector and for each topic or file
-    that it wrote to, with the same values in its extra. In a backfill's run it moves the run's data interval, with its own
-    offsets.
+    that it wrote to, with the same values in its extra. With ``airflow.interval=exact``, which is the default of DAGs that catch
+    up, and in a backfill's run, a micro-batch moves the records of the run's data interval, with offsets of its own.
 
     Args:
         connector: the connector's name (templated); default is ``name`` in the config.
@@ -143,36 +142,40 @@ class ConnectorOperator(MaskedConfig, LineageMixin, ClaimedConnector):
             self._warn_unwatched()
             ended = DriverEndedCondition(self.connector, hosted=True, deadline=self._deadline(context))
             self._defer(settings, ended, {"hosted": True})
-        backfill = self._backfill(topics, config, context)
-        name, used_config = (backfill.name, dict(backfill.config)) if backfill else (self.connector, config)
-        bounded = mode == MICRO_BATCH or backfill is not None
-        application = entry.application if backfill is None else (topics.entry(name) or entry).application
-        if batch := self._warm_batch(settings, name, application, used_config, MICRO_BATCH if bounded else mode):
-            self._run_batch(context, settings, topics, batch)
-            return self._after_batch(context, settings, topics, batch, None)
-        with scratch_folder("report") as folder:
-            worker_file = settings.worker_file(self.worker_properties)
-            ran = Submission(name, worker_file, MICRO_BATCH if bounded else mode, used_config, owner=owner_of(context))
-            submission = with_report(ran, folder)
-            hook = self._prepare(context, settings, submission, overrides)
-            self._defer_in_cluster_mode(context, settings, topics, hook, name)
+        interval = self._begin_interval(context, settings, topics, config, mode)
+        if isinstance(interval, IntervalEntry):
+            nothing = RunSummary(0, 0.0, interval=of_interval(interval))
+            return self._result(context, worker, topics, config, nothing, bounded=True)
+        name, used_config = (interval.name, dict(interval.config)) if interval else (self.connector, config)
+        bounded = mode == MICRO_BATCH or interval is not None
+        application = entry.application if interval is None else (topics.entry(name) or entry).application
+        with self._noting_failure(topics, name):
+            if batch := self._warm_batch(settings, name, application, used_config, MICRO_BATCH if bounded else mode):
+                self._run_batch(context, settings, topics, batch)
+                return self._after_batch(context, settings, topics, batch, None)
+            with scratch_folder("report") as folder:
+                worker_file = settings.worker_file(self.worker_properties)
+                ran = Submission(name, worker_file, MICRO_BATCH if bounded else mode, used_config, owner=owner_of(context))
+                submission = with_report(ran, folder)
+                hook = self._prepare(context, settings, submission, overrides)
+                self._defer_in_cluster_mode(context, settings, topics, hook, name)
 
-            def set_target_state() -> None:
-                if topics.ensure_paused(name, is_paused):
-                    self.log.info("[%s|worker] Target state PAUSED, because the DAG is paused", name)
+                def set_target_state() -> None:
+                    if topics.ensure_paused(name, is_paused):
+                        self.log.info("[%s|worker] Target state PAUSED, because the DAG is paused", name)
 
-            with self._progress_log(context, settings, topics, name) as progress:
-                end = self._run(context, settings, hook, is_paused, set_target_state)
-        self._raise_if_killed()
-        self._raise_if_failed(name)
-        moved = self._summary(progress, name, end.records)
-        self.log.info("[%s|worker] Moved %s", name, moved)
+                with self._progress_log(context, settings, topics, name) as progress:
+                    end = self._run(context, settings, hook, is_paused, set_target_state)
+            self._raise_if_killed()
+            self._raise_if_failed(name)
+            moved = self._summary(progress, name, end.records)
+            self.log.info("[%s|worker] Moved %s", name, moved)
 
-        since = entry.target_state_at if backfill is None else None
-        if self._after_end(context, settings, topics, name, end, bounded=bounded, linger=True, since=since):
-            return None
-        if backfill is not None:
-            topics.delete_backfill(name)
+            since = entry.target_state_at if interval is None else None
+            if self._after_end(context, settings, topics, name, end, bounded=bounded, linger=True, since=since):
+                return None
+        if interval is not None:
+            moved = self._end_interval(topics, name, moved)
         return self._result(context, worker, topics, config, moved, bounded=bounded)
 
     @mistakes_are_final
@@ -199,19 +202,22 @@ class ConnectorOperator(MaskedConfig, LineageMixin, ClaimedConnector):
         if hosted and entry is not None and entry.application is None:  # its config was changed: it needs a driver of its own
             return self.execute(context)
         hosted = bool(entry and entry.application) and (self.mode or DagKeys.parse(config).mode) == LONG_RUNNING
-        is_backfill = name != self.connector
-        bounded = is_backfill or (bool(entry) and not hosted and (self.mode or DagKeys.parse(config).mode) == MICRO_BATCH)
+        is_interval = name != self.connector
+        bounded = is_interval or (bool(entry) and not hosted and (self.mode or DagKeys.parse(config).mode) == MICRO_BATCH)
         end = DriverEnd(0, None, False) if hosted or entry is None else self._end_in_cluster(topics.driver(name), detached)
         self._restarts.number = detached.restarts if detached else 0
         # No driver of this task has died if an application runs the connector: the wait ended because of a pause.
         since = 0 if hosted else (detached.since if detached else None)
-        if self._after_end(context, settings, topics, name, end, bounded=bounded, since=since):
-            self._forget_driver(context)
-            return self.execute(context)
+        with self._noting_failure(topics, name):
+            if self._after_end(context, settings, topics, name, end, bounded=bounded, since=since):
+                self._forget_driver(context)
+                return self.execute(context)
         before = detached.progress if detached else None
         moved = RunSummary.between(before, topics.progress(name), time.time() - detached.time if detached else 0.0)
-        if is_backfill:
-            topics.delete_backfill(name)
+        if is_interval:
+            moved = self._end_interval(topics, name, moved)
+            entry = topics.entry(self.connector)
+            config = dict((entry.config if entry else None) or {})
         return self._result(context, worker, topics, config, moved, bounded=bounded)
 
     def after_creation(self, context: Context, event: Mapping[str, Any]) -> Any:
@@ -261,18 +267,6 @@ class ConnectorOperator(MaskedConfig, LineageMixin, ClaimedConnector):
             return entry
         return topics.entry(self.connector) or entry  # the claim may have changed its application
 
-    def _backfill(self, topics: InternalTopics, config: Mapping[str, str], context: Context) -> Backfill | None:
-        """Create the temporary connector of a backfill's run; return None for any other run."""
-        if not is_backfill(context):
-            return None
-        try:
-            backfill = Backfill.plan(self.connector, config, run_variables(context))
-            topics.create_backfill(backfill)
-        except (BadRequestError, ConfigError) as error:
-            raise task_error(f"Connector {self.connector}", error) from error
-        self.log.info("[%s|worker] Backfill as connector %s, with its own offsets", self.connector, backfill.name)
-        return backfill
-
     # A driver that is not this task's child.
 
     def _defer_in_cluster_mode(
@@ -321,8 +315,9 @@ class ConnectorOperator(MaskedConfig, LineageMixin, ClaimedConnector):
         self, context: Context, settings: Settings, topics: InternalTopics, batch: RequestedBatch, failure: str | None
     ) -> dict[str, Any] | None:
         """Return the task's XCom after the wait for a micro-batch; None to request another. ``failure`` as in ``_batch_end``."""
-        moved = self._batch_end(topics, batch, failure)
         name = batch.connector
+        with self._noting_failure(topics, name):
+            moved = self._batch_end(topics, batch, failure)
         if isinstance(moved, DriverEnd):
             entry = topics.entry(name)
             if moved.exit_code == exit_codes.DONE and before_start(dag_paused=False, entry=entry) is NextAction.START:
@@ -330,7 +325,7 @@ class ConnectorOperator(MaskedConfig, LineageMixin, ClaimedConnector):
             self._after_end(context, settings, topics, name, moved, bounded=True)
             moved = RunSummary(None, 0.0)
         if name != self.connector:
-            topics.delete_backfill(name)
+            moved = self._end_interval(topics, name, moved)
         worker = self._worker(context, settings)
         entry = topics.entry(self.connector)
         return self._result(context, worker, topics, dict((entry.config if entry else None) or {}), moved, bounded=True)

@@ -80,7 +80,7 @@ def records(stack: RunningStack) -> None:
 
 
 def _backfills(stack: RunningStack) -> list[str]:
-    return [name for name in stack.connect.connectors() if ".backfill." in name]
+    return [name for name in stack.connect.connectors() if ".interval." in name]
 
 
 @pytest.mark.long

@@ -1,26 +1,37 @@
-"""Tests of what operators, sensors and triggers read from a real Kafka: progress, records since a time, a backfill."""
+"""Tests of what operators, sensors and triggers read from a real Kafka: progress, records since a time, intervals."""
 
 from __future__ import annotations
 
 import socket
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from itertools import pairwise
 
 import pytest
 from confluent_kafka import Producer
 
+from sluiceway.config.intervals import Interval, IntervalSettings
 from sluiceway.config.worker import WorkerConfig
-from sluiceway.errors import KafkaClientError
+from sluiceway.errors import KafkaClientError, NotFoundError
 from sluiceway.herder import Herder
 from sluiceway.kafka import reachability
 from sluiceway.kafka.admin import create_topic
 from sluiceway.kafka.clients import admin_client
 from sluiceway.kafka.reachability import check_brokers
-from sluiceway.provider.driver.backfill import Backfill
 from sluiceway.provider.driver.internal_topics import KafkaInternalTopics
+from sluiceway.provider.driver.interval_connector import (
+    IntervalConnector,
+    MovedBefore,
+    NotClosed,
+    Outcome,
+    WantedInterval,
+)
 from sluiceway.provider.progress.cluster_view import open_view
 from sluiceway.storage.factory import open_stores
+from sluiceway.storage.interval_ledger import read_ledger
+from sluiceway.storage.intervals import IntervalState, Ledger, decode_windows
 from sluiceway.storage.model import LeaseOwner, State, Status, TargetState, TaskId
 from sluiceway.worker.kafka_channel import KafkaChannels, KafkaControlChannel
 from support.eventually import eventually
@@ -142,27 +153,68 @@ def test_records_are_counted_from_a_timestamp(worker: WorkerConfig, topic: str) 
         assert view.records_since("not-there", 0) is None
 
 
-def test_a_backfills_connector_starts_at_its_window_and_is_deleted_completely(
+def test_an_intervals_connector_starts_at_its_records_and_is_deleted_completely(
     worker: WorkerConfig, topic: str, unique: Callable[[str], str]
 ) -> None:
     name = unique("sink")
     midnight = int(time.time() * 1000) // _DAY * _DAY
     live = {"name": name, "connector.class": "FileStreamSink", "file": "/f", "topics": topic}
-    run = {"data_interval_start_ms": str(midnight - _DAY), "data_interval_end_ms": str(midnight)}
-    backfill = Backfill.plan(name, live, run)
+    wanted = WantedInterval(name, live, "r1", midnight - _DAY, midnight, IntervalSettings.of(live))
     topics = KafkaInternalTopics(worker)
     with _herder(worker) as herder:
         herder.create(name, live)
-        topics.create_backfill(backfill)
-    entry = topics.entry(backfill.name)
+    made = topics.intervals().begin(wanted)
+    assert isinstance(made, IntervalConnector)
+    entry = topics.entry(made.name)
     assert entry is not None
     assert entry.target_state is TargetState.STARTED
-    progress = topics.progress(backfill.name)
+    progress = topics.progress(made.name)
     assert progress is not None
     assert progress.lag == 2, "yesterday's record and today's"
-    topics.create_backfill(backfill)  # a retry
-    topics.delete_backfill(backfill.name)
-    assert topics.entry(backfill.name) is None
+    assert topics.intervals().begin(wanted) == made, "a retry"
+    topics.intervals().fail(made.name, "why")
+    with _herder(worker) as herder:
+        assert [(entry.state, entry.error) for entry in herder.intervals(name)] == [(IntervalState.FAILED, "why")]
+    assert topics.intervals().begin(wanted) == made, "another retry"
+    assert topics.intervals().end(made.name, None).state is IntervalState.DONE
+    assert topics.entry(made.name) is None
     with _herder(worker) as herder:
         assert herder.connectors() == [name]
         assert herder.offsets(name) == [], "the live connector's offsets are unchanged"
+        [done] = herder.intervals(name)
+    assert topics.intervals().begin(wanted) == MovedBefore(done), "a file that is appended to would keep both"
+    with pytest.raises(NotFoundError, match="which moves an interval, not found"):
+        topics.intervals().end(made.name, None)
+
+
+def test_an_interval_waits_until_its_records_have_come(worker: WorkerConfig, topic: str, unique: Callable[[str], str]) -> None:
+    name = unique("sink")
+    hour = int(time.time() * 1000) + 3_600_000
+    live = {"name": name, "connector.class": "FileStreamSink", "file": "/f", "topics": topic, "airflow.interval.lateness": "1m"}
+    runs = KafkaInternalTopics(worker).intervals()
+    found = runs.begin(WantedInterval(name, live, "r1", hour - 1000, hour, IntervalSettings.of(live)))
+    assert found == NotClosed(Interval(hour - 1000, hour), hour + 60_000)
+    source = {"name": name, "connector.class": "JdbcSource"}
+    found = runs.begin(WantedInterval(name, source, "r1", hour - 1000, hour, IntervalSettings.of(source)))
+    assert found == NotClosed(Interval(hour - 1000, hour), hour + 10_000)
+    with open_stores(worker, brief=True) as stores:
+        assert read_ledger(stores.offsets, name) == Ledger(), "nothing was decided"
+
+
+def test_of_two_runs_that_close_a_boundary_one_decides(worker: WorkerConfig, topic: str, unique: Callable[[str], str]) -> None:
+    name = unique("sink")
+    midnight = int(time.time() * 1000) // _DAY * _DAY
+    live = {"name": name, "connector.class": "FileStreamSink", "file": "/f", "topics": topic}
+    days = [Interval(midnight - number * _DAY, midnight - (number - 1) * _DAY) for number in range(1, 5)]
+    settings = IntervalSettings.of(live)
+
+    def begin(day: Interval) -> Outcome:
+        return KafkaInternalTopics(worker).intervals().begin(WantedInterval(name, live, str(day), day.start, day.end, settings))
+
+    with ThreadPoolExecutor(len(days)) as pool:
+        made = [each for each in pool.map(begin, days) if isinstance(each, IntervalConnector)]
+    assert {each.run.interval for each in made} == set(days)
+    read = {each.run.interval: decode_windows(each.config["airflow.interval.positions"]) for each in made}
+    for later, earlier in pairwise(days):
+        ends = {place: window.end for place, window in read[earlier].items()}
+        assert {place: window.closed for place, window in read[later].items()} == ends, "one ends where the next one begins"

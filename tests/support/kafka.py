@@ -24,8 +24,10 @@ class Kafka:
         strings = {"key.converter": "StringConverter", "value.converter": "StringConverter"}
         return {"bootstrap.servers": self.bootstrap, **strings, **{key.replace("_", "."): text for key, text in more.items()}}
 
-    def create(self, topic: str, partitions: int = 1) -> str:
-        self.admin.create_topics([NewTopic(topic, partitions, 1)])[topic].result(LIMIT)
+    def create(self, topic: str, partitions: int = 1, **settings: str) -> str:
+        """Create a topic; ``settings`` are its own, with underscores for dots."""
+        config = {key.replace("_", "."): value for key, value in settings.items()}
+        self.admin.create_topics([NewTopic(topic, partitions, 1, config=config)])[topic].result(LIMIT)
         eventually(lambda: len(self.admin.list_topics(topic, timeout=10).topics[topic].partitions) == partitions)
         return topic
 
@@ -52,6 +54,29 @@ class Kafka:
             messages: list[Any] = []
             eventually(lambda: messages.extend(consumer.consume(10000, 0.2)) or len(messages) >= count, what=f"{count} records")
             assert len(messages) == count
+            return messages
+        finally:
+            consumer.close()
+
+    def read_committed(self, topic: str) -> list[Any]:
+        """Return all messages of a topic that are not of aborted transactions."""
+        own = {"group.id": uuid.uuid4().hex, "isolation.level": "read_committed", "enable.partition.eof": True}
+        consumer = Consumer({"bootstrap.servers": self.bootstrap, "auto.offset.reset": "earliest", **own})
+        try:
+            partitions = list(self.admin.list_topics(topic, timeout=10).topics[topic].partitions)
+            consumer.assign([TopicPartition(topic, number, 0) for number in partitions])
+            messages: list[Any] = []
+            ended: set[int | None] = set()
+
+            def at_end() -> bool:
+                for message in consumer.consume(10000, 0.2):
+                    if message.error() is None:
+                        messages.append(message)
+                    else:
+                        ended.add(message.partition())
+                return len(ended) == len(partitions)
+
+            eventually(at_end, what=f"the end of {topic}")
             return messages
         finally:
             consumer.close()

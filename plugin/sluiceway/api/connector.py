@@ -24,6 +24,17 @@ class ConnectorTransactionBoundaries(enum.Enum):
     UNSUPPORTED = "UNSUPPORTED"
 
 
+class IntervalRepeat(enum.Enum):
+    """What it does to a sink's target when a run moves an interval that was moved before."""
+
+    ADDS = "adds"
+    """The records are there twice."""
+    MERGES = "merges"
+    """The same records change nothing."""
+    REPLACES = "replaces"
+    """The connector removes what was written of the interval before, when it starts."""
+
+
 class ConnectorContext(Protocol):
     """The runtime's services for a running connector. Lives on the driver."""
 
@@ -144,6 +155,15 @@ class SourceConnector(Connector):
         """
         return ""
 
+    @classmethod
+    def interval_refusal(cls, config: Mapping[str, str]) -> str:
+        """Return why a connector with this config cannot read the records of a time interval only; empty if it can.
+
+        A run of ``airflow.interval=exact`` gives a connector that can an interval in its config
+        (``sluiceway.config.intervals.interval_of``): tasks read the records whose time is in it, and end (``SourceTask.ended``).
+        """
+        return f"{cls.__name__} has no time by which it could read an interval"
+
     def exactly_once_support(self, config: Mapping[str, str]) -> ExactlyOnceSupport:
         """Return SUPPORTED if offsets fully describe the position: records and offsets in one transaction are exactly once."""
         return ExactlyOnceSupport.UNSUPPORTED
@@ -190,6 +210,11 @@ class SinkConnector(Connector):
         which is ended after some seconds. Errors that it raises are shown.
         """
         return None
+
+    @classmethod
+    def interval_repeat(cls, config: Mapping[str, str]) -> IntervalRepeat:
+        """Return what it does to the target when the records of an interval are moved again, into the same tables or files."""
+        return IntervalRepeat.ADDS
 
     def alter_offsets(self, config: Mapping[str, str], offsets: Mapping[TopicPartition, int | None]) -> bool:
         """Validate offsets that a user sets by the REST API, before they are stored; None deletes an offset.

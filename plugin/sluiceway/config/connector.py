@@ -18,6 +18,7 @@ from sluiceway.config.common_keys import (
     VALUE_CONVERTER,
 )
 from sluiceway.config.definition import ConfigDef, ConfigKey, Importance, Type
+from sluiceway.config.intervals import KEYS as INTERVALS
 from sluiceway.config.parsing import parse_list
 from sluiceway.config.restarts import RESTARTS
 from sluiceway.config.schedules import (
@@ -231,6 +232,7 @@ OWN = ConfigDef(
             importance=Importance.LOW,
             doc="State that the connector gets at the end of its move. sluiceway migrate sets it during a move, and removes it.",
         ),
+        *INTERVALS,
         *RESTARTS,
         *UNKNOWN_KEYS,
     ]

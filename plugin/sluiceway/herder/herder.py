@@ -32,6 +32,7 @@ from sluiceway.herder.signals import ConnectorSignals
 from sluiceway.herder.substitutes import warn_of_substitutes
 from sluiceway.storage.history import Change, Origin
 from sluiceway.storage.interfaces import ConfigBackingStore, OffsetBackingStore, StatusBackingStore
+from sluiceway.storage.intervals import IntervalEntry, Ledger, ledger_name
 from sluiceway.storage.model import ClusterState, ConnectorEntry, RestartRequest, State, Status, TargetState, TaskId
 
 log = logging.getLogger(__name__)
@@ -156,6 +157,14 @@ class Herder:
         if not changes:
             self._known(name, f"Connector {name} not found")
         return changes
+
+    def intervals(self, name: str) -> list[IntervalEntry]:
+        """Return the intervals that runs of a connector have moved, the latest first. Raises NotFoundError, KafkaClientError."""
+        self._existing(name)
+        store = self._offsets
+        if store is None:
+            return []
+        return sorted(Ledger.of(store.all(ledger_name(name))).entries.values(), key=lambda entry: -entry.interval.start)
 
     def config_of_version(self, name: str, version: int) -> dict[str, str]:
         """Return the config of a version in a connector's history, with the current secrets, without the task that set it.

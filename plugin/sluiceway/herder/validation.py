@@ -39,6 +39,7 @@ from sluiceway.herder.client_overrides import check_group, override_infos
 from sluiceway.herder.config_infos import ConfigInfo, ConfigInfos, ConfigKeyInfo, ConfigValueInfo
 from sluiceway.herder.enrichment import CONVERTERS, Config, base_def, framework_def, parse_text, version_def
 from sluiceway.herder.exactly_once import check_exactly_once
+from sluiceway.herder.intervals import check_interval
 from sluiceway.herder.override_policy import OverridePolicy
 from sluiceway.herder.plugin_classes import installed_classes, is_a, plugin_class, used_languages, version_mismatch
 from sluiceway.herder.references import References
@@ -136,7 +137,7 @@ def _validate(config: Config, worker: WorkerConfig, *, offline: bool) -> ConfigI
     infos += override_infos(config, policy, sink=sink)
     for key in CONVERTERS:
         infos += _converter_infos(key, config, found)
-    infos += _own_infos(config, worker, sink=sink)
+    infos += _own_infos(config, worker, connector)
     told = {info.value.name for info in infos.configs if info.value is not None}
     return infos + [info for info in refused_keys(config, definition, worker) if info.value and info.value.name not in told]
 
@@ -286,14 +287,15 @@ def _converter_infos(key: str, config: Config, found: Mapping[str, ValidatedValu
     ]
 
 
-def _own_infos(config: Config, worker: WorkerConfig, *, sink: bool) -> list[ConfigInfo]:
+def _own_infos(config: Config, worker: WorkerConfig, connector: type[Connector]) -> list[ConfigInfo]:
     """Return Sluiceway's own keys that the config sets; Connect does not have them.
 
     With a default application, the key of the application is always there. Its documentation says which one it is, and why.
     """
     values = OWN.validate(config)
     try:
-        check_schedule(config, is_sink=sink)
+        check_schedule(config, is_sink=is_sink(connector))
+        check_interval(connector, {key: value for key, value in config.items() if value is not None})
     except ConfigError as error:
         values[str(error.name)].errors.append(str(error))
     own = OWN.replace(_application_key(config, worker))

@@ -195,11 +195,20 @@ def offsets_at(admin: AdminClient, partitions: Collection[TopicPartition], milli
 
 def group_offsets(admin: AdminClient, group: str) -> dict[TopicPartition, int]:
     """Return a consumer group's committed offsets, empty if it does not exist. Raises KafkaClientError."""
+    return {partition: offset for partition, (offset, _) in committed(admin, group).items()}
+
+
+def committed(admin: AdminClient, group: str) -> dict[TopicPartition, tuple[int, str]]:
+    """Return a consumer group's committed offsets with their metadata. Raises KafkaClientError."""
     doing = f"read the offsets of consumer group '{group}'"
     await_coordinator(admin, group, doing)
     futures = admin.list_consumer_group_offsets([ConsumerGroupTopicPartitions(group)], request_timeout=_REQUEST_SECONDS)
     found = _answer(futures, doing).topic_partitions or []
-    return {TopicPartition(each.topic, each.partition): each.offset for each in found if each.offset >= 0 and each.error is None}
+    return {
+        TopicPartition(each.topic, each.partition): (each.offset, each.metadata or "")
+        for each in found
+        if each.offset >= 0 and each.error is None
+    }
 
 
 def await_coordinator(admin: AdminClient, group: str, doing: str) -> None:

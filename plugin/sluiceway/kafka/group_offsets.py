@@ -14,6 +14,7 @@ from sluiceway.errors import ConflictError, KafkaClientError
 from sluiceway.kafka.admin import (
     await_coordinator,
     beginning_offsets,
+    committed,
     end_offsets,
     group_offsets,
     offsets_at,
@@ -49,6 +50,10 @@ class ConsumerGroups:
     def offsets(self, group: str) -> dict[TopicPartition, int]:
         """Return a group's committed offsets, empty if there is no such group."""
         return group_offsets(self._admin, group)
+
+    def metadata(self, group: str) -> dict[TopicPartition, str]:
+        """Return the metadata of a group's committed offsets."""
+        return {partition: metadata for partition, (_, metadata) in committed(self._admin, group).items()}
 
     def missing(self, partitions: Collection[TopicPartition]) -> list[TopicPartition]:
         """Return the partitions that do not exist."""

@@ -23,6 +23,7 @@ from sluiceway.herder.validation import InstalledPlugin, PluginImplementation
 from sluiceway.java.numbers import whole_number
 from sluiceway.kafka.dead_letter_topic import Position
 from sluiceway.storage.history import Change, ChangeKind
+from sluiceway.storage.intervals import IntervalEntry
 from sluiceway.storage.model import INITIAL_STATES, Status, TargetState, TaskId
 
 _MOST_KEYS = 10_000
@@ -92,6 +93,26 @@ def found_offsets_json(offsets: Iterable[FoundOffset]) -> dict[str, Any]:
 
 def history_json(name: str, changes: Iterable[Change]) -> dict[str, Any]:
     return {"name": name, "history": [_change_json(change) for change in changes]}
+
+
+def intervals_json(name: str, entries: Iterable[IntervalEntry]) -> dict[str, Any]:
+    """Return the body of intervals; times in milliseconds since the epoch."""
+    return {"name": name, "intervals": [_interval_json(entry) for entry in entries]}
+
+
+def _interval_json(entry: IntervalEntry) -> dict[str, Any]:
+    fields = {
+        "start": entry.interval.start,
+        "end": entry.interval.end,
+        "state": entry.state.value,
+        "attempt": entry.attempt,
+        "records": entry.records,
+        "late": entry.late,
+        "at_least": entry.at_least,
+        "runs": list(entry.runs),
+        "updated": entry.updated,
+    }
+    return fields if entry.error is None else {**fields, "error": entry.error}
 
 
 def _change_json(change: Change) -> dict[str, Any]:

@@ -162,6 +162,11 @@ class ConnectClient:
         found: list[dict[str, Any]] = self._call("GET", _path(name, "history"), returns=dict)["history"]
         return found
 
+    def intervals(self, name: str) -> list[dict[str, Any]]:
+        """Return the intervals that runs have moved, the latest first. Kafka Connect has no such request."""
+        found: list[dict[str, Any]] = self._call("GET", _path(name, "intervals"), returns=dict)["intervals"]
+        return found
+
     def roll_back(self, name: str, version: int) -> dict[str, Any]:
         """Put the config of a version in a connector's history. Return the connector's info."""
         return self._call("POST", _path(name, "rollback"), {"version": version}, returns=dict)

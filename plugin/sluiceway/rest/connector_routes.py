@@ -111,6 +111,14 @@ def get_history(name: str, herder: TheHerder) -> Response:
     return JsonResponse(bodies.history_json(name, herder.history(name)))
 
 
+@get("/connectors/{name:segment}/intervals", summary="Get the intervals that scheduled runs of a connector have moved")
+def get_intervals(request: Request, name: str, herder: TheHerder) -> Response:
+    found = herder.intervals(name)
+    if not may_edit(request, name, herder.info(name).config):  # as with traces, errors may name what only editors may see
+        found = [replace(entry, error=None) for entry in found]
+    return JsonResponse(bodies.intervals_json(name, found))
+
+
 @router.post(
     "/connectors/{name:segment}/rollback",
     summary="Put the config of an earlier version, with the current secrets",

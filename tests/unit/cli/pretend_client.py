@@ -70,6 +70,14 @@ HISTORY: list[dict[str, Any]] = [
 ]
 
 
+_HOUR = {"state": "done", "attempt": 1, "records": 12, "late": 0, "at_least": False, "runs": ["r1"], "updated": 1}
+INTERVALS = [
+    {**_HOUR, "start": 7_200_000, "end": 10_800_000, "state": "failed", "records": None, "late": None, "error": "a mistake"},
+    {**_HOUR, "start": 3_600_000, "end": 7_200_000, "attempt": 2, "late": 3, "at_least": True, "runs": ["r1", "r2"]},
+    {**_HOUR, "start": 0, "end": 3_600_000},
+]
+
+
 class PretendClient:
     """A server's answers; ``calls`` notes what changes something, ``failures`` has what is refused by method."""
 
@@ -143,6 +151,9 @@ class PretendClient:
 
     def answer_history(self, _name: str) -> Any:
         return HISTORY
+
+    def answer_intervals(self, _name: str) -> Any:
+        return INTERVALS
 
     def answer_plugins(self) -> Any:
         return [{"class": "x.Y", "type": "source", "version": "1"}]

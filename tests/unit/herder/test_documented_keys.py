@@ -45,6 +45,15 @@ EXAMPLES = {
     "airflow.outlets": "s3://bucket/a,file:///b",
     "airflow.dag": "mine",
     "airflow.config.task": "load",
+    "airflow.interval": "exact",
+    "airflow.interval.lateness": "10m",
+    "airflow.interval.late": "dlq",
+    "airflow.interval.again": "append",
+    "airflow.interval.start.ms": "0",
+    "airflow.interval.end.ms": "3600000",
+    "airflow.interval.positions": '{"t":{"0":[0,0,5]}}',
+    "airflow.interval.attempt": "1",
+    "airflow.interval.connector": "c",
 }
 
 

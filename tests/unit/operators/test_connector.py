@@ -17,19 +17,22 @@ import pytest
 from airflow.sdk import DAG
 
 from sluiceway.config.application import Applications
+from sluiceway.config.intervals import Interval
 from sluiceway.errors import InvalidConfigError
 from sluiceway.operators import ConnectorOperator, SinkConnectorOperator, SourceConnectorOperator
 from sluiceway.provider.compat import AirflowException, AirflowFailException, AirflowRescheduleException, TaskDeferred
-from sluiceway.provider.driver.backfill import Backfill
 from sluiceway.provider.driver.cluster_trackers import DriverState
+from sluiceway.provider.driver.interval_connector import MovedBefore, NotClosed
 from sluiceway.provider.driver.submission import Submission
 from sluiceway.provider.links import ConnectorRestLink
 from sluiceway.provider.progress.cluster_view import DriverSeen
 from sluiceway.provider.progress.connector_progress import ConnectorProgress
 from sluiceway.provider.settings import Settings
 from sluiceway.provider.triggers.conditions import DriverEndedCondition, from_dict
+from sluiceway.storage.intervals import IntervalEntry, IntervalState
 from sluiceway.storage.model import ConnectorEntry, LeaseOwner, TargetState
 from support.eventually import LIMIT
+from support.fake_intervals import FakeIntervals
 
 SOURCE = {"name": "c", "connector.class": "FileStreamSource", "topic": "t"}
 
@@ -52,7 +55,7 @@ class Kafka:
         self.looked = threading.Event()
         self.seen = DriverSeen(False)
         self.failures: tuple[str, ...] = ()
-        self.backfills: list[tuple[str, str]] = []
+        self.interval_runs = FakeIntervals()
         self.ended: list[str] = []
         self.on_watch: Callable[[], object] = lambda: None
 
@@ -108,11 +111,8 @@ class Kafka:
         self.ended.append(name)
         return True
 
-    def create_backfill(self, backfill: Backfill) -> None:
-        self.backfills.append(("begin", backfill.name))
-
-    def delete_backfill(self, name: str) -> None:
-        self.backfills.append(("end", name))
+    def intervals(self) -> FakeIntervals:
+        return self.interval_runs
 
 
 class SparkSubmit:
@@ -853,10 +853,10 @@ def test_a_backfill_runs_a_temporary_connector_and_deletes_it() -> None:
     kafka = Kafka({**BATCH, "topic": "${airflow:run:ds}"})
     stage = Stage(kafka, lambda: 0)
     stage.operator.execute(stage.airflow.context() | {"dag_run": _RUN, "outlet_events": Events()})
-    assert kafka.backfills == [("begin", "c.backfill.1704067200000"), ("end", "c.backfill.1704067200000")]
+    assert kafka.interval_runs.calls == [("begin", "c.interval.1704067200000"), ("end", "c.interval.1704067200000")]
     submission = stage.operator._submission
     assert submission is not None
-    assert (submission.connector, submission.mode) == ("c.backfill.1704067200000", "micro-batch")
+    assert (submission.connector, submission.mode) == ("c.interval.1704067200000", "micro-batch")
 
 
 def test_a_failed_backfill_keeps_its_connector_for_the_retry() -> None:
@@ -864,15 +864,91 @@ def test_a_failed_backfill_keeps_its_connector_for_the_retry() -> None:
     stage = Stage(kafka, lambda: 1)
     with pytest.raises(AirflowException, match="died"):
         stage.operator.execute(stage.airflow.context() | {"dag_run": _RUN})
-    assert kafka.backfills == [("begin", "c.backfill.1704067200000")]
-    assert [name for name, _ in kafka.dead] == ["c.backfill.1704067200000"], "the live connector's status is unchanged"
+    assert kafka.interval_runs.calls == [("begin", "c.interval.1704067200000"), ("fail", "c.interval.1704067200000")]
+    assert [name for name, _ in kafka.dead] == ["c.interval.1704067200000"], "the live connector's status is unchanged"
 
 
 def test_a_source_without_references_to_the_run_is_not_backfilled() -> None:
     stage = Stage(Kafka(BATCH))
-    with pytest.raises(AirflowFailException, match="each run would move all records"):
+    with pytest.raises(AirflowFailException, match="has no time by which it could read an interval"):
         stage.operator.execute(stage.airflow.context() | {"dag_run": _RUN})
     assert not stage.started
+
+
+# Exact intervals.
+
+SINK = {"name": "c", "connector.class": "FileStreamSink", "topics": "t", "airflow.mode": "micro-batch"}
+_HOUR = _RUN.__dict__ | {"run_type": "scheduled"}
+_NAME = "c.interval.1704067200000"
+
+
+def _exact(kafka: Kafka, *, catchup: bool = False, kind: type[ConnectorOperator] = SinkConnectorOperator, **more: Any) -> Any:
+    """Run an operator in a scheduled run of a day; return its XCom."""
+    stage = Stage(kafka, kind=kind, **more)
+    stage.airflow.dag = DAG("c", schedule="@daily", start_date=datetime(2024, 1, 1, tzinfo=timezone.utc), catchup=catchup)
+    return stage.operator.execute(stage.airflow.context() | {"dag_run": SimpleNamespace(**_HOUR), "outlet_events": Events()})
+
+
+@pytest.mark.parametrize(
+    ("key", "argument", "catchup", "is_exact"),
+    [
+        (None, None, False, False),
+        (None, None, True, True),
+        ("exact", None, False, True),
+        ("available", None, True, False),
+        ("available", "exact", False, True),
+        ("exact", "available", True, False),
+    ],
+)
+def test_a_run_is_exact_by_the_operator_else_the_config_else_catchup(
+    key: str | None, argument: str | None, catchup: bool, is_exact: bool
+) -> None:
+    kafka = Kafka({**SINK, **({"airflow.interval": key} if key else {})})
+    moved = _exact(kafka, catchup=catchup, interval=argument)
+    assert kafka.interval_runs.calls == ([("begin", _NAME), ("end", _NAME)] if is_exact else [])
+    assert ("interval" in moved) is is_exact
+
+
+def test_an_exact_run_returns_its_interval_and_how_many_records_were_late() -> None:
+    kafka = Kafka({**SINK, "airflow.interval": "exact"})
+    kafka.interval_runs.late = 3
+    assert _exact(kafka)["interval"] == {
+        "start": "1970-01-01T00:00:00Z",
+        "end": "1970-01-01T00:00:00.001000Z",
+        "attempt": 1,
+        "late": 3,
+        "at_least": False,
+    }
+
+
+def test_an_interval_that_was_moved_before_is_not_moved_into_a_target_that_keeps_both() -> None:
+    kafka = Kafka({**SINK, "airflow.interval": "exact"})
+    kafka.interval_runs.outcomes = [MovedBefore(IntervalEntry(Interval(0, 1), IntervalState.DONE, 1, runs=("r0",), records=5))]
+    moved = _exact(kafka)
+    assert moved["records"] == 0
+    assert kafka.interval_runs.calls == []
+
+
+def test_a_run_waits_until_no_more_records_of_its_interval_may_come() -> None:
+    kafka = Kafka({**SINK, "airflow.interval": "exact"})
+    soon, late = time.time() + 0.2, time.time() + 3600
+    kafka.interval_runs.outcomes = [NotClosed(Interval(0, 1), int(soon * 1000)), NotClosed(Interval(0, 1), int(late * 1000))]
+    with pytest.raises(AirflowRescheduleException) as raised:
+        _exact(kafka)
+    assert time.time() >= soon, "it waits in its slot for seconds, and gives the slot up for hours"
+    assert raised.value.reschedule_date.timestamp() == pytest.approx(late, abs=1)
+    assert [wanted.run_id for wanted in kafka.interval_runs.wanted] == ["r", "r"]
+
+
+def test_a_source_without_a_time_cannot_be_exact_and_moves_what_is_available_where_the_dag_catches_up() -> None:
+    kafka = Kafka(BATCH)
+    assert "interval" not in _exact(kafka, catchup=True, kind=SourceConnectorOperator)
+    with pytest.raises(AirflowFailException, match=r"FileStreamSource.* has no time"):
+        _exact(Kafka({**BATCH, "airflow.interval": "exact"}), kind=SourceConnectorOperator)
+    with pytest.raises(AirflowFailException, match="runs all the time has no intervals"):
+        _exact(Kafka(SOURCE), kind=SourceConnectorOperator, interval="exact")
+    with pytest.raises(ValueError, match="interval must be"):
+        SinkConnectorOperator(task_id="run", connector="c", interval="hourly")
 
 
 # Drivers in a cluster or in a shared application.
@@ -1001,13 +1077,13 @@ def test_a_backfill_in_cluster_mode_waits_for_the_temporary_connector_and_delete
     stage.airflow.get = lambda key: None  # type: ignore[attr-defined]
     with pytest.raises(TaskDeferred) as raised:
         stage.operator.execute(stage.airflow.context() | {"dag_run": _RUN})
-    name = "c.backfill.1704067200000"
+    name = "c.interval.1704067200000"
     assert raised.value.trigger.condition["connector"] == name
     kafka.seen = DriverSeen(False, 1)
     context = stage.airflow.context() | {"dag_run": _RUN, "outlet_events": Events()}
     event = {"met": True, "failed": False, "seen": "the driver has ended"}
     stage.operator.after_wait(context, event, **(raised.value.kwargs or {}))
-    assert kafka.backfills == [("begin", name), ("end", name)]
+    assert kafka.interval_runs.calls == [("begin", name), ("end", name)]
 
 
 def test_on_yarn_a_task_needs_no_rest_api_of_the_resource_manager() -> None:

@@ -16,13 +16,15 @@ import pytest
 from sluiceway.config.application import Applications
 from sluiceway.operators import ConnectorOperator
 from sluiceway.provider.compat import AirflowException, AirflowFailException, AirflowRescheduleException, TaskDeferred
-from sluiceway.provider.driver.backfill import Backfill
+from sluiceway.provider.driver.interval_connector import IntervalConnector, Outcome, WantedInterval
 from sluiceway.provider.driver.warm_batch import BatchSeen, RequestedBatch
 from sluiceway.provider.progress.cluster_view import DriverSeen
 from sluiceway.provider.progress.connector_progress import ConnectorProgress
 from sluiceway.provider.settings import Settings
+from sluiceway.storage.intervals import IntervalEntry
 from sluiceway.storage.model import ConnectorEntry, TargetState
 from sluiceway.worker.batch_messages import BatchReport, BatchState
+from support.fake_intervals import FakeIntervals
 
 WARM = {
     "name": "c",
@@ -58,11 +60,18 @@ class Kafka:
     def driver(self, name: str) -> DriverSeen:
         return DriverSeen(True, 1)  # the application's
 
-    def create_backfill(self, backfill: Backfill) -> None:
-        self.calls.append(f"create {backfill.name}")
+    def intervals(self) -> Any:
+        return self
 
-    def delete_backfill(self, name: str) -> None:
+    def begin(self, wanted: WantedInterval) -> Outcome:
+        made = FakeIntervals().begin(wanted)
+        assert isinstance(made, IntervalConnector)
+        self.calls.append(f"create {made.name}")
+        return made
+
+    def end(self, name: str, _records: int | None) -> IntervalEntry:
         self.calls.append(f"delete {name}")
+        return FakeIntervals().end(name, None)
 
     def warm_batch(self, batch: RequestedBatch) -> Any:
         self.batch = batch
@@ -288,6 +297,6 @@ def test_a_sinks_backfill_runs_in_the_application_and_is_deleted_afterwards(make
     kafka = Kafka(config)
     operator, context = make(kafka, run)
     operator.execute(context)  # type: ignore[arg-type]
-    name = "c.backfill.1704067200000"
+    name = "c.interval.1704067200000"
     assert kafka.batch.connector == name
     assert kafka.calls == [f"create {name}", "request", f"delete {name}"]

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
-from sluiceway.api import SinkConnector, SinkRecord, TopicPartition
+from sluiceway.api import IntervalRepeat, SinkConnector, SinkRecord, TopicPartition
 from sluiceway.config.definition import ConfigDef, ConfigKey, ValidatedValue
+from sluiceway.config.intervals import IntervalRun
 from sluiceway.connectors.files import common_config as common
 from sluiceway.connectors.files import keys, store_config
 from sluiceway.connectors.files.commit_log import CommitLog
 from sluiceway.connectors.files.filesystem import FileSystem
 from sluiceway.connectors.files.hive.config import HIVE, REFUSED, HiveOptions
 from sluiceway.connectors.files.hive.metastore import connect
+from sluiceway.connectors.files.naming import is_of_earlier_attempt
 from sluiceway.connectors.files.options import FileOptions, SinkKind, add_conflicts
 from sluiceway.connectors.files.partition_writer import commit_folder, connector_folder
 from sluiceway.connectors.files.store import azure_store, gcs_store, hdfs_store, path_store, s3_store
@@ -20,6 +23,8 @@ from sluiceway.connectors.files.store_check import answered, refusals
 from sluiceway.connectors.files.task import FileSinkTask
 from sluiceway.errors import ConnectError, MissingToolError
 from sluiceway.java.numbers import whole_number
+
+log = logging.getLogger(__name__)
 
 _RECORDS = 100_000
 
@@ -56,9 +61,17 @@ class FileSinkConnector(SinkConnector):
 
         return file_lines(FileOptions.of(config, cls.kind), records)
 
+    @classmethod
+    def interval_repeat(cls, config: Mapping[str, str]) -> IntervalRepeat:
+        return IntervalRepeat.REPLACES
+
     def start(self, config: Mapping[str, str]) -> None:
-        FileOptions.of(config, self.kind)
+        options = FileOptions.of(config, self.kind)
         self._config = dict(config)
+        run = IntervalRun.of(config)
+        if run is not None and run.attempt > 1:
+            deleted = delete_earlier_attempts(options.store.connect(), options.names.topics_dir, run)
+            log.info("Deleted %d files of earlier attempts of interval %s", deleted, run.interval)
 
     def task_configs(self, max_tasks: int) -> Sequence[Mapping[str, str]]:
         return [self._config] * max_tasks
@@ -73,6 +86,10 @@ class FileSinkConnector(SinkConnector):
                 raise ConnectError(f"The offset of {partition[0]}-{partition[1]} must not be negative, but is {offset}.")
         options = FileOptions.of(config, self.kind)
         fs = options.store.connect()
+        if IntervalRun.of(config) is not None and all(offset is None for offset in offsets.values()):
+            # The connector of one run, which has ended.
+            fs.delete_tree(connector_folder(options))
+            return True
         changes = {TopicPartition._make(partition): offset for partition, offset in offsets.items()}
         if not changes:
             changes = dict.fromkeys(_logged(fs, options))
@@ -90,6 +107,15 @@ def _logged(fs: FileSystem, options: FileOptions) -> list[TopicPartition]:
         for folder in fs.folders(f"{base}/{topic}")
         if (number := whole_number(folder)) is not None
     ]
+
+
+def delete_earlier_attempts(fs: FileSystem, folder: str, run: IntervalRun) -> int:
+    """Delete the files of a run's interval that other attempts have written, in a folder and those in it; return how many."""
+    earlier = [name for name in fs.names(folder) if is_of_earlier_attempt(name, run)]
+    for name in earlier:
+        fs.delete(f"{folder}/{name}")
+    below = (delete_earlier_attempts(fs, f"{folder}/{each}", run) for each in fs.folders(folder))
+    return len(earlier) + sum(below)
 
 
 def _metastore_refusals(options: HiveOptions | None) -> list[tuple[str, str]]:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import re
+import zlib
+from dataclasses import dataclass, replace
+from datetime import datetime, timezone
 
+from sluiceway.config.intervals import IntervalRun
 from sluiceway.connectors.path_elements import check_length, path_element
 
 
@@ -16,6 +20,7 @@ class FileNames:
         file_delim: separates the parts of a name.
         zero_pad: the least number of digits of an offset.
         with_last: whether names end with the last offset too, as those of the HDFS sink do.
+        mark: what names have of the interval whose files they are; empty without one.
     """
 
     topics_dir: str
@@ -23,6 +28,7 @@ class FileNames:
     file_delim: str = "+"
     zero_pad: int = 10
     with_last: bool = True
+    mark: str = ""
 
     def folder(self, topic: str, encoded_partition: str) -> str:
         """Return the folder of a topic's files with this encoded partition. Raises DataError as ``topic_element``."""
@@ -33,7 +39,25 @@ class FileNames:
         parts = [topic, str(partition), f"{first:0{self.zero_pad}d}"]
         if self.with_last:
             parts.append(f"{last:0{self.zero_pad}d}")
-        return f"{self.file_delim.join(parts)}{f'.e{epoch}' if epoch else ''}{extension}"
+        return f"{self.file_delim.join(parts)}{f'.e{epoch}' if epoch else ''}{self.mark}{extension}"
+
+
+def interval_mark(run: IntervalRun) -> str:
+    """Return what the names of an interval's files have.
+
+    The start in UTC, a number for the connector, because several may write to one folder, and the attempt from the second on.
+    """
+    start = datetime.fromtimestamp(run.interval.start / 1000, timezone.utc)
+    milliseconds = f"{run.interval.start % 1000:03d}" if run.interval.start % 1000 else ""
+    connector = f"{zlib.crc32(run.connector.encode()):08x}"
+    return f".{start:%Y%m%dT%H%M%S}{milliseconds}Z-{connector}" + (f".{run.attempt}" if run.attempt > 1 else "")
+
+
+def is_of_earlier_attempt(name: str, run: IntervalRun) -> bool:
+    """Return whether a file is one of the run's interval that another attempt has written."""
+    first = re.escape(interval_mark(replace(run, attempt=1)))
+    match = re.search(rf"{first}(?:\.(\d+))?(?=\.|$)", name)
+    return match is not None and int(match[1] or 1) != run.attempt
 
 
 def topic_element(topic: str) -> str:

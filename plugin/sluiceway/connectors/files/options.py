@@ -8,10 +8,11 @@ from zoneinfo import ZoneInfo
 
 from sluiceway.api.outage import UNREACHABLE_MS
 from sluiceway.config.definition import ConfigDef, ConfigValue, ValidatedValue
+from sluiceway.config.intervals import IntervalRun
 from sluiceway.connectors.files import keys
 from sluiceway.connectors.files.common_config import extractor_name, simple_name
 from sluiceway.connectors.files.hive.config import HiveOptions, hive_conflicts, hive_options
-from sluiceway.connectors.files.naming import FileNames
+from sluiceway.connectors.files.naming import FileNames, interval_mark
 from sluiceway.connectors.files.partitioners import DefaultPartitioner, FieldPartitioner, Partitioner, TimeBasedPartitioner
 from sluiceway.connectors.files.partitioners.path_format import is_english, needs_locale
 from sluiceway.connectors.files.partitioners.time_based import TimestampExtractor
@@ -89,12 +90,14 @@ class FileOptions:
             name, message = next(iter(problems.items()))
             raise ConfigError(name, values[name], message)
         store = kind.store(values)
+        run = IntervalRun.of(config)
         names = FileNames(
             store.path(str(values[keys.TOPICS_DIR])),
             str(values[keys.DIRECTORY_DELIM]),
             str(values[keys.FILE_DELIM]),
             _whole(values, keys.ZERO_PAD),
             kind.last_in_name,
+            "" if run is None else interval_mark(run),
         )
         partitioner = _partitioner(values)
         unreachable = _whole(values, UNREACHABLE_MS)

@@ -5,13 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 
-from sluiceway.api import SinkConnector, TopicPartition
+from sluiceway.api import IntervalRepeat, SinkConnector, TopicPartition
 from sluiceway.connectors.tables.validation import WritingConnector
 from sluiceway.errors import ConnectError
 
 
 class TableSinkConnector(WritingConnector, SinkConnector):
     """Starts tasks with the connector's config."""
+
+    @classmethod
+    def interval_repeat(cls, config: Mapping[str, str]) -> IntervalRepeat:
+        return IntervalRepeat.MERGES if cls.options_of(config).upsert else IntervalRepeat.ADDS
 
     def start(self, config: Mapping[str, str]) -> None:
         self.options_of(config)

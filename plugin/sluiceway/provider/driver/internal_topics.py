@@ -14,15 +14,14 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from typing import Protocol
 
-from sluiceway.config.connector import NAME, overrides, sink_topics
+from sluiceway.config.connector import NAME, overrides
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import NotFoundError
 from sluiceway.herder import Herder
-from sluiceway.herder.offset_edits import as_edits
 from sluiceway.herder.plugin_path import use_plugin_path
-from sluiceway.provider.dag_bundle.dag_keys import is_sink_config
-from sluiceway.provider.driver.backfill import Backfill, has_own_group
-from sluiceway.provider.driver.warm_batch import BatchSeen, KafkaWarmBatch, RequestedBatch, WarmBatch, cancel, forget
+from sluiceway.provider.driver.interval_connector import Outcome, WantedInterval
+from sluiceway.provider.driver.interval_runs import IntervalRuns
+from sluiceway.provider.driver.warm_batch import BatchSeen, KafkaWarmBatch, RequestedBatch, WarmBatch, cancel
 from sluiceway.provider.progress.cluster_view import DriverSeen, driver_seen, open_view
 from sluiceway.provider.progress.connector_progress import ConnectorProgress
 from sluiceway.provider.progress.probe import KafkaProbe
@@ -31,6 +30,7 @@ from sluiceway.storage.config_backing_store import KafkaConfigBackingStore
 from sluiceway.storage.factory import Stores, open_stores
 from sluiceway.storage.history import Origin
 from sluiceway.storage.interfaces import ConfigBackingStore, StatusBackingStore
+from sluiceway.storage.intervals import IntervalEntry
 from sluiceway.storage.model import ConnectorEntry, State, Status, TargetState, TaskId
 from sluiceway.storage.status_backing_store import KafkaStatusBackingStore
 from sluiceway.worker.end_requests import request_end
@@ -41,6 +41,16 @@ _TOPICS_SECONDS = 300.0
 _INTERRUPTED_SECONDS = 1.0
 _REQUESTS = ("connector", "target-state", "restart")
 _ALIVE = (State.RUNNING, State.RESTARTING)
+
+
+class Intervals(Protocol):
+    """The intervals of a cluster's connectors: see ``IntervalRuns``."""
+
+    def begin(self, wanted: WantedInterval) -> Outcome: ...
+
+    def end(self, name: str, records: int | None) -> IntervalEntry: ...
+
+    def fail(self, name: str, error: str) -> None: ...
 
 
 class InternalTopics(Protocol):
@@ -104,11 +114,8 @@ class InternalTopics(Protocol):
     def end_driver(self, name: str) -> bool:
         """Make a connector's driver drain and end if it lives; return whether it lives."""
 
-    def create_backfill(self, backfill: Backfill) -> None:
-        """Create and start a backfill's connector. Repeatable: a retry keeps the offsets of the previous try."""
-
-    def delete_backfill(self, name: str) -> None:
-        """Delete a backfill's connector and its offsets, if it exists. Waits some seconds for its driver to stop."""
+    def intervals(self) -> Intervals:
+        """Return the intervals of the cluster's connectors."""
 
     def warm_batch(self, batch: RequestedBatch) -> AbstractContextManager[WarmBatch]:
         """Return the connections with which a micro-batch is requested from a shared application."""
@@ -234,37 +241,8 @@ class KafkaInternalTopics:
             request_end(self._worker, name, seen.worker_id)
         return seen.lives
 
-    def create_backfill(self, backfill: Backfill) -> None:
-        backfill = backfill.for_worker(self._worker)
-        with self._herder() as (stores, herder):
-            entry = stores.config.snapshot().entry(backfill.name)
-            if entry is not None and entry.target_state is not TargetState.STOPPED:
-                herder.resume(backfill.name)
-                return
-            if entry is None:
-                herder.create(backfill.name, backfill.config, TargetState.STOPPED)
-            # A stopped connector is left from a try that ended before it had set the first offsets.
-            if backfill.sink:
-                config = resolve_client_keys(self._worker, backfill.config)
-                topics = sink_topics(config, herder.topics(backfill.of))
-                starts = KafkaProbe(self._worker, overrides(config, "admin")).offsets_at(topics, backfill.start)
-                if starts:  # empty while none of its topics exists
-                    herder.alter_offsets(backfill.name, as_edits(starts))
-            herder.resume(backfill.name)
-
-    def delete_backfill(self, name: str) -> None:
-        with self._herder() as (stores, herder):
-            entry = stores.config.snapshot().entry(name)
-            if entry is None:
-                return
-            herder.stop(name)
-            config = entry.config or {}
-            shared = is_sink_config(config) and not has_own_group(self._worker, name, config)
-            if not shared and herder.offsets(name):
-                herder.reset_offsets(name)
-            herder.delete(name)
-        if entry.application:
-            forget(self._worker, name)
+    def intervals(self) -> IntervalRuns:
+        return IntervalRuns(self._worker)
 
     def warm_batch(self, batch: RequestedBatch) -> AbstractContextManager[WarmBatch]:
         return KafkaWarmBatch(self._worker, batch)

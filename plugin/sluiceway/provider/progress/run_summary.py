@@ -22,12 +22,14 @@ class RunSummary:
         seconds: duration of the run.
         changes: partition, offset before and offset after of each changed partition, at most ``MAX_CHANGES``.
         lag: a sink's lag after the run.
+        interval: the interval that an exact run has moved, in the form of XCom.
     """
 
     records: int | None
     seconds: float
     changes: Sequence[tuple[Mapping[str, Any] | None, Mapping[str, Any] | None, Mapping[str, Any] | None]] = ()
     lag: int | None = None
+    interval: Mapping[str, Any] | None = None
 
     @classmethod
     def between(
@@ -67,7 +69,9 @@ class RunSummary:
                 for partition, before, after in self.changes
             ],
         }
-        return found if self.lag is None else {**found, "lag": self.lag}
+        if self.lag is not None:
+            found["lag"] = self.lag
+        return found if self.interval is None else {**found, "interval": dict(self.interval)}
 
 
 def progress_line(before: ConnectorProgress, now: ConnectorProgress, seconds: float) -> str:

@@ -44,23 +44,36 @@ class SinkOffsetCommitter:
         self._last_commit_seconds = last_commit_seconds
         self._due = time.monotonic() + interval
         self.current_offsets: dict[TopicPartition, int] = {}
-        """The offset after the last record passed to ``put``, for each partition."""
+        """The offset after the last record passed to ``put``, or after those that are not passed, for each partition."""
+        self._put: dict[TopicPartition, int] = {}
+        self._passed: dict[TopicPartition, int] = {}
 
     def delivered(self, batch: SinkBatch) -> None:
         """Record that ``put`` has returned for a batch."""
         for partition, start in batch.starts.items():
             self._consumer.committed.setdefault(partition, start)
         self.current_offsets.update(batch.ends)
+        self._put.update(batch.ends)
 
     def rewound(self, offsets: Mapping[TopicPartition, int]) -> None:
-        """Record that the task requested to read from other offsets."""
+        """Record that partitions are read from other offsets."""
+        self.current_offsets.update(offsets)
+        self._put.update(offsets)
         for partition, offset in offsets.items():
-            self.current_offsets[partition] = offset
+            if partition in self._passed:
+                self._passed[partition] = min(self._passed[partition], offset)
+
+    def passed(self, offsets: Mapping[TopicPartition, int]) -> None:
+        """Record that there is nothing more to pass to ``put`` before these offsets."""
+        self.current_offsets.update(offsets)
+        self._passed.update(offsets)
 
     def forget(self, partitions: frozenset[TopicPartition]) -> None:
         """Drop the offsets of partitions that are no longer assigned."""
         for partition in partitions:
             self.current_offsets.pop(partition, None)
+            self._put.pop(partition, None)
+            self._passed.pop(partition, None)
 
     def commit_if_due(self) -> None:
         """Commit if the interval is over or the task requested it."""
@@ -96,7 +109,7 @@ class SinkOffsetCommitter:
 
     def _rewind(self, offsets: Mapping[TopicPartition, int]) -> None:
         self._consumer.seek(offsets)
-        self.current_offsets.update(offsets)
+        self.rewound(offsets)
 
     def commit_and_wait(self, partitions: frozenset[TopicPartition] | None = None) -> bool:
         """Commit and wait for Kafka's answer, before ``partitions`` (None: all) are revoked or the task pauses.
@@ -124,11 +137,21 @@ class SinkOffsetCommitter:
         self._consumer.commit(self._changed(safe), wait=self._last_commit_seconds)
         return True
 
+    def _with_passed(self, safe: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
+        found = {TopicPartition(*key): offset for key, offset in safe.items()}
+        for partition, passed in self._passed.items():
+            put = self._put.get(partition)
+            if put is None or found.get(partition, -1) >= put:
+                found[partition] = max(passed, found.get(partition, -1))
+        return found
+
     def _changed(self, safe: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
-        """Return the offsets of ``pre_commit`` that are not committed yet, without those beyond the records it was given."""
+        """Return the offsets of ``pre_commit`` that are not committed yet, without those beyond the records it was given.
+
+        If all records of a partition are safe, its offset is the one after those too that were not passed to ``put``.
+        """
         changed: dict[TopicPartition, int] = {}
-        for key, offset in safe.items():
-            partition = TopicPartition(*key)
+        for partition, offset in self._with_passed(safe).items():
             current = self.current_offsets.get(partition)
             if current is None or offset > current:
                 log.warning(

@@ -57,9 +57,9 @@ class PartitionReader(Protocol):
 
 
 class ConsumerReader:
-    """Reads with the consumer that is the group's member. Adds partitions that were read to their end to ``at_end``."""
+    """Reads with the consumer that is the group's member. Adds the ends that it reaches to ``at_end``."""
 
-    def __init__(self, consumer: Consumer, at_end: set[TopicPartition]) -> None:
+    def __init__(self, consumer: Consumer, at_end: dict[TopicPartition, int]) -> None:
         self._consumer = consumer
         self._at_end = at_end
         self._seeks = Seeks(consumer)
@@ -113,7 +113,7 @@ class JavaReader:
         with mapped_errors("read from Kafka"):
             first = self._consumer.poll(0 if self._assigned else min(seconds, _JOIN_SECONDS))
         if first is not None:
-            without_errors([first], set())
+            without_errors([first], {})
         if not self._assigned:
             return ()
         with self._lock:
@@ -149,8 +149,11 @@ class JavaReader:
                 self._changes.append([kind, places])
 
 
-def without_errors(messages: Sequence[Message], at_end: set[TopicPartition]) -> list[ConsumedMessage]:
-    """Return the messages that are none of the consumer's errors and ends of partitions. Raises ConnectError for an error."""
+def without_errors(messages: Sequence[Message], at_end: dict[TopicPartition, int]) -> list[ConsumedMessage]:
+    """Return the messages that are none of the consumer's errors and ends of partitions. Raises ConnectError for an error.
+
+    ``at_end`` gets the ends: the offset of the next record by partition.
+    """
     consumed = cast("list[ConsumedMessage]", messages)
     if not any(map(Message.error, messages)):
         return consumed
@@ -160,7 +163,7 @@ def without_errors(messages: Sequence[Message], at_end: set[TopicPartition]) -> 
         if error is None:
             good.append(message)
         elif error.name() == _END:
-            at_end.add(partition_of(message))
+            at_end[partition_of(message)] = message.offset()
         elif error.fatal() or error.name() in PERMANENT:
             raise to_connect_error(error, f"read from topic {message.topic()}")
         else:

@@ -25,6 +25,7 @@ from sluiceway.runtime.interrupts import Interrupted, check_abandoned
 from sluiceway.runtime.java_chain import java_chain
 from sluiceway.runtime.plugin_metrics import describe_plugins
 from sluiceway.runtime.sink.consumer_settings import java_sink_consumer, sink_consumer
+from sluiceway.runtime.sink.interval_filter import IntervalFilter
 from sluiceway.runtime.sink.java_batches import JavaSinkBatches
 from sluiceway.runtime.sink.offset_commits import SinkOffsetCommitter
 from sluiceway.runtime.sink.rebalance_listener import SinkRebalanceListener
@@ -81,6 +82,7 @@ class SinkTaskParts:
     offsets: SinkOffsetCommitter
     wait: SinkTaskWait
     batch_size: BatchSize
+    interval: IntervalFilter | None
 
 
 def build_sink_task(spec: TaskSpec, services: TaskServices, resources: ExitStack) -> SinkTaskParts:
@@ -106,7 +108,9 @@ def build_sink_task(spec: TaskSpec, services: TaskServices, resources: ExitStack
         reads = java_sink_consumer(spec, most) if in_java and not services.spans.reads_headers else None
         task.prepare(in_java, reads, functools.partial(_must_stop, control), shutdown_seconds, _interrupted)
     metrics = services.metrics
-    consumer = _consumer(spec, settings, most, services, task if isinstance(task, JavaSinkTask) and task.reads else None)
+    java = task if isinstance(task, JavaSinkTask) and task.reads else None
+    interval = IntervalFilter.of(config)
+    consumer = _consumer(spec, settings, most, services, java, interval)
     resources.callback(log_errors, "Leaving the consumer group", consumer.close, shutdown_seconds)
     wait = SinkTaskWait(control, consumer)
     tolerance = retry_with_tolerance_operator(spec, wait, services.waits)
@@ -147,6 +151,7 @@ def build_sink_task(spec: TaskSpec, services: TaskServices, resources: ExitStack
         offsets=offsets,
         wait=wait,
         batch_size=BatchSize(most, put_seconds),
+        interval=interval,
     )
 
 
@@ -165,18 +170,23 @@ def _always_rows(task: SinkTask) -> Refusal | None:
 
 
 def _consumer(
-    spec: TaskSpec, settings: Mapping[str, str], most: int, services: TaskServices, java: JavaSinkTask | None
+    spec: TaskSpec,
+    settings: Mapping[str, str],
+    most: int,
+    services: TaskServices,
+    java: JavaSinkTask | None,
+    interval: IntervalFilter | None,
 ) -> TaskConsumer:
     """Return the task's consumer, which reports its statistics unless metrics are turned off."""
     committed = functools.partial(_committed, services)
     if not spec.worker.metrics_listener:
-        return TaskConsumer(settings, most, on_commit=committed, java=java)
+        return TaskConsumer(settings, most, on_commit=committed, java=java, interval=interval)
     statistics = services.metrics.client("consumer", settings["client.id"])
     config = {**INTERVAL, **settings, "stats_cb": statistics}
     if java is not None:
         java.take_fetch_metrics = statistics.take_fetch_metrics
         return TaskConsumer(config, most, on_commit=committed, java=java)
-    return TaskConsumer(config, most, on_commit=committed, on_ends=statistics.take_ends)
+    return TaskConsumer(config, most, on_commit=committed, on_ends=statistics.take_ends, interval=interval)
 
 
 def positions(consumer: TaskConsumer, offsets: SinkOffsetCommitter) -> list[tuple[int, int]]:

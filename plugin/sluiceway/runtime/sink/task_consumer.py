@@ -19,6 +19,7 @@ from sluiceway.kafka.errors import mapped_errors
 from sluiceway.kafka.group_metadata import ConsumerGroup, consumer_group
 from sluiceway.runtime.interrupts import Abandoned, Interrupted
 from sluiceway.runtime.sink.end_offsets import EndOffsets, Report
+from sluiceway.runtime.sink.interval_filter import IntervalFilter
 from sluiceway.runtime.sink.partition_reader import ConsumerReader, JavaReader, PartitionReader
 from sluiceway.runtime.sink.polled import starts_of, without
 from sluiceway.runtime.sink.position_check import PositionCheck
@@ -48,7 +49,8 @@ class TaskConsumer:
     """A sink task's consumer. Runs on an executor. Not thread-safe. Offsets are those of the next record to read.
 
     ``on_commit`` is called after each commit with the seconds that it took and with ``succeeded``; ``on_ends`` with end offsets,
-    as long as there are more records than are taken. ``java`` is a task that reads its records itself.
+    as long as there are more records than are taken. ``java`` is a task that reads its records itself. ``interval`` picks the
+    messages that ``poll`` returns.
     """
 
     def __init__(
@@ -58,7 +60,9 @@ class TaskConsumer:
         on_commit: Callable[..., None] = lambda _seconds, *, succeeded: None,
         on_ends: Report | None = None,
         java: JavaSinkTask | None = None,
+        interval: IntervalFilter | None = None,
     ) -> None:
+        self._interval = interval
         self._report_commit = on_commit
         self._commit_began = 0.0
         self._config = {**config, "on_commit": self._on_commit}
@@ -75,7 +79,8 @@ class TaskConsumer:
         self.positions = PositionCheck(self._beginning_offset)
         self.assignment: frozenset[TopicPartition] = frozenset()
         self.committed: dict[TopicPartition, int] = {}
-        self.at_end: set[TopicPartition] = set()
+        self.at_end: dict[TopicPartition, int] = {}
+        """The ends that were reached: the offset of the next record by partition, which an open transaction may hold back."""
         self.joined = False
         self._rebalanced = False
         self._reader: PartitionReader = JavaReader(self._consumer, java) if java else ConsumerReader(self._consumer, self.at_end)
@@ -134,7 +139,15 @@ class TaskConsumer:
         if self._paused_by_task and not self._paused:
             self._put_back(without(messages, starts_of(messages).keys() - self._paused_by_task))
             messages = without(messages, self._paused_by_task)
-        return messages
+        return messages if self._interval is None or self._paused else self._in_interval(self._interval, messages)
+
+    def _in_interval(self, interval: IntervalFilter, messages: Sequence[ConsumedMessage]) -> Sequence[ConsumedMessage]:
+        """Return the messages of the interval; read no more of partitions that have no more of them."""
+        finished = interval.finished(self.assignment)
+        kept = interval.take(messages)
+        if done := interval.finished(self.assignment) - finished:
+            self._reader.pause(done)
+        return kept
 
     def idle(self, seconds: float) -> None:
         """Poll while all partitions are paused, to stay in the group. Messages that still arrive are read again later."""
@@ -148,7 +161,7 @@ class TaskConsumer:
     def resume(self) -> None:
         """Resume all partitions except those that the task paused."""
         self._paused = False
-        self._reader.resume(self.assignment - self._paused_by_task)
+        self._reader.resume(self.assignment - self._paused_by_task - self._finished())
 
     def pause_for_task(self, partitions: frozenset[TopicPartition]) -> None:
         """Pause partitions at the task's request."""
@@ -161,7 +174,7 @@ class TaskConsumer:
         self._check_assigned(partitions)
         self._paused_by_task -= partitions
         if not self._paused:
-            self._reader.resume(partitions)
+            self._reader.resume(partitions - self._finished())
 
     @property
     def paused_by_task(self) -> frozenset[TopicPartition]:
@@ -181,8 +194,17 @@ class TaskConsumer:
     def seek(self, offsets: Mapping[TopicPartition, int]) -> None:
         """Continue at these offsets. Ignores partitions that are not assigned."""
         offsets = {TopicPartition(*partition): offset for partition, offset in offsets.items() if partition in self.assignment}
+        finished = self._finished()
         self._reader.seek(offsets)
         self.positions.expect(offsets)
+        if self._interval is not None:
+            self._interval.sought(offsets)
+            if again := (finished & offsets.keys()) - self._finished():
+                self._reader.resume(frozenset(again) - self._paused_by_task)
+
+    def _finished(self) -> frozenset[TopicPartition]:
+        """Return the partitions of which all messages of the interval were read."""
+        return frozenset() if self._interval is None else self._interval.finished(self.assignment)
 
     def commit(self, offsets: Mapping[TopicPartition, int], *, wait: float | None = None) -> None:
         """Commit offsets, waiting up to ``wait`` seconds for Kafka's answer, or not at all if None.
@@ -192,7 +214,7 @@ class TaskConsumer:
         """
         if not offsets:
             return
-        positions = [clients.TopicPartitionOffset(*partition, offset) for partition, offset in offsets.items()]
+        positions = [self._position(partition, offset) for partition, offset in offsets.items()]
         self._commit_began = time.monotonic()
         commit = functools.partial(self._consumer.commit, offsets=positions, asynchronous=wait is None)
         try:
@@ -212,9 +234,18 @@ class TaskConsumer:
             if problem is not None:
                 failed = True
                 log.warning("Committing offset %d of %s-%d failed: %s", position.offset, *partition, problem)
-            elif partition in self.committed:
+                continue
+            if partition in self.committed:
                 self.committed[partition] = position.offset
+            if self._interval is not None:
+                self._interval.committed(partition, position.offset)
         self._report_commit(time.monotonic() - self._commit_began, succeeded=not failed)
+
+    def _position(self, partition: TopicPartition, offset: int) -> clients.TopicPartitionOffset:
+        """Return what to commit."""
+        if self._interval is None:
+            return clients.TopicPartitionOffset(*partition, offset)
+        return clients.TopicPartitionOffset(*partition, offset, metadata=self._interval.metadata(partition, offset))
 
     def close(self, seconds: float) -> None:
         """Leave the group without a commit or callbacks. Raises TimeoutError after ``seconds``."""
@@ -227,10 +258,12 @@ class TaskConsumer:
         partitions = _ours(positions)
         self.joined = self._rebalanced = True
         self.assignment = self.assignment | partitions if self._cooperative else partitions
-        self.at_end -= partitions
+        self._not_at_end(partitions)
         try:
             starts = listener.on_partitions_assigned(partitions)
             self.positions.expect({**self._group_offsets(positions), **starts})
+            if self._interval is not None:
+                self._begin_interval(self._interval, partitions, starts)
             for position in positions:
                 position.offset = starts.get(TopicPartition(position.topic, position.partition), position.offset)
             self._reader.assign(positions, incremental=self._cooperative)
@@ -259,11 +292,24 @@ class TaskConsumer:
             self._revoking = False
         self.assignment -= partitions
         self._paused_by_task -= partitions
-        self.at_end -= partitions
+        self._not_at_end(partitions)
         self.positions.forget(partitions)
         self._reader.forget(partitions)
         for partition in partitions:
             self.committed.pop(partition, None)
+
+    def _begin_interval(
+        self, interval: IntervalFilter, partitions: frozenset[TopicPartition], starts: Mapping[TopicPartition, int]
+    ) -> None:
+        """Continue to count where the group's last commit ended. Raises ConnectError."""
+        with mapped_errors("read the group's offsets"):
+            known = self._consumer.committed(_kafka(partitions), timeout=_OFFSETS_SECONDS) if partitions else []
+        places = {TopicPartition(each.topic, each.partition): each for each in known if each.offset >= 0 and not each.error}
+        interval.assigned(starts, {partition: (each.offset, each.metadata or "") for partition, each in places.items()})
+
+    def _not_at_end(self, partitions: frozenset[TopicPartition]) -> None:
+        for partition in partitions:
+            self.at_end.pop(partition, None)
 
     def _group_offsets(self, positions: list[Any]) -> dict[TopicPartition, int]:
         """Return the group's committed offsets, or none on an error: they only serve to detect jumps."""

@@ -9,7 +9,10 @@ from contextlib import ExitStack, suppress
 
 from sluiceway.api import NotColumnar, TopicPartition
 from sluiceway.backoff import Backoff
-from sluiceway.errors import FencedError, RetriableError
+from sluiceway.config.intervals import DLQ, LATE
+from sluiceway.errors import DataError, FencedError, RetriableError
+from sluiceway.kafka.clients import ConsumedMessage
+from sluiceway.runtime.errors.processing_context import ConsumerRecord, ProcessingContext, Stage
 from sluiceway.runtime.interrupts import Abandoned, Interrupted
 from sluiceway.runtime.sink.polled import starts_of, times_of
 from sluiceway.runtime.sink.sink_batches import SinkPart
@@ -52,6 +55,7 @@ class WorkerSinkTask(WorkerTask):
         self._offsets = parts.offsets
         self._wait = parts.wait
         self._batch_size = parts.batch_size
+        self._interval = parts.interval
         self._end_offsets: dict[TopicPartition, int] = {}
         self._gone: frozenset[TopicPartition] = frozenset()
         """Partitions of which the task must not get the rest of the polled messages: lost, rewound or paused."""
@@ -77,7 +81,9 @@ class WorkerSinkTask(WorkerTask):
             self._started = True
             self._task.start(self._spec.config)
         topics = self._subscription.find_topics(self._consumer)
-        if self._spec.bounded:
+        if self._interval is not None:
+            self._end_offsets = dict(self._interval.ends)
+        elif self._spec.bounded:
             self._end_offsets = self._consumer.end_offsets(topics)
         self._subscription.subscribe(self._consumer, self._listener)
 
@@ -107,6 +113,9 @@ class WorkerSinkTask(WorkerTask):
         with self._spans.batch(time.monotonic() - began, len(messages), messages):
             for number, part in enumerate(parts):
                 self._move_part(part, parts[number:])
+        if self._interval is not None:
+            self._refuse_late(self._interval.take_late())
+            self._offsets.passed(self._interval.passed(consumer.assignment))
         self._batch_size.took(self._result.records - before, self._put_seconds)
         with self._wait.task_call():
             self._offsets.commit_if_due()
@@ -142,6 +151,14 @@ class WorkerSinkTask(WorkerTask):
                 raise batch.failure
         if len(left) > 1:
             self._withhold(left[1:], frozenset(rewinds))
+
+    def _refuse_late(self, messages: Sequence[ConsumedMessage]) -> None:
+        """Report the messages that came after their interval was closed. Raises ConnectError if errors are not tolerated."""
+        for message in messages:
+            record = ConsumerRecord.of(message)
+            error = DataError(f"Its time belongs to an interval that was closed before it came ({LATE}={DLQ}).")
+            description = f"the record at offset {record.offset} of {record.topic}-{record.partition} is late"
+            self._tolerance.execute_failed(description, error, ProcessingContext(Stage.TASK_PUT, type(self._task), record))
 
     def _delivered(self, batch: SinkBatch, seconds: float) -> None:
         """Note that a batch was put, and the time that took."""
@@ -205,14 +222,20 @@ class WorkerSinkTask(WorkerTask):
             self._offsets.rewound(offsets)
 
     def _at_end(self) -> bool:
-        """Return True once every assigned partition was read to the end offset it had at the start."""
+        """Return True once every assigned partition was read to the end offset it had at the start, or its interval has.
+
+        Without an interval, the end that the consumer reaches is enough: an open transaction may hold back what comes before the
+        end offset.
+        """
         at_end, current = self._consumer.at_end, self._offsets.current_offsets
         if not self._subscription.topics:
             return True
-        return self._consumer.joined and all(
-            partition in at_end or current.get(partition, 0) >= self._end_offsets.get(partition, 0)
-            for partition in self._consumer.assignment
-        )
+
+        def read(partition: TopicPartition) -> bool:
+            end, moved = self._end_offsets.get(partition, 0), current.get(partition, 0)
+            return max(moved, at_end.get(partition, 0)) >= end if self._interval else partition in at_end or moved >= end
+
+        return self._consumer.joined and all(map(read, self._consumer.assignment))
 
     def _pause(self) -> None:
         with self._wait.task_call():

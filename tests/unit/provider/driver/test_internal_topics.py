@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from types import SimpleNamespace
+from collections.abc import Callable
 
 import pytest
 
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.provider.driver import internal_topics
-from sluiceway.provider.driver.backfill import Backfill
 from sluiceway.provider.driver.internal_topics import KafkaInternalTopics, write_trace, write_unassigned
 from sluiceway.storage.memory import MemoryConfigBackingStore, MemoryStatusBackingStore
 from sluiceway.storage.model import RestartRequest, State, Status, TargetState, TaskId
@@ -129,67 +126,3 @@ def test_an_interrupted_wait_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(internal_topics, "KafkaConfigBackingStore", lambda worker, *, brief: _Topic())
     began = time.monotonic()
     KafkaInternalTopics(WorkerConfig.of({})).await_change("c", NEVER, lambda: time.monotonic() - began > 0.1)
-
-
-class _Herder:
-    """A fake herder; ``did`` records deletions and resets of offsets."""
-
-    def __init__(self, topic: _Topic) -> None:
-        self.topic = topic
-        self.did: list[str] = []
-
-    def create(self, name: str, config: dict[str, str], target: TargetState) -> None:
-        self.topic.put_connector(name, config, target)
-
-    def topics(self, _name: str) -> list[str]:
-        return []
-
-    def stop(self, name: str) -> None: ...
-
-    def resume(self, name: str) -> None: ...
-
-    def offsets(self, _name: str) -> list[str]:
-        return ["some"]
-
-    def reset_offsets(self, name: str) -> None:
-        self.did.append(f"reset {name}")
-
-    def delete(self, name: str) -> None:
-        self.did.append(f"delete {name}")
-
-
-@pytest.fixture
-def herder(monkeypatch: pytest.MonkeyPatch) -> _Herder:
-    herder = _Herder(_Topic())
-
-    @contextmanager
-    def open_stores(_worker: WorkerConfig, *, brief: bool) -> Iterator[SimpleNamespace]:
-        yield SimpleNamespace(config=herder.topic, status=None, offsets=None)
-
-    monkeypatch.setattr(internal_topics, "open_stores", open_stores)
-    monkeypatch.setattr(internal_topics, "Herder", lambda *_: herder)
-    monkeypatch.setattr("sluiceway.kafka.clients.admin_client", lambda _worker, _own, **_: object())
-    monkeypatch.setattr("sluiceway.kafka.admin.end_offsets", lambda _admin, _places: {})
-    monkeypatch.setattr("sluiceway.kafka.admin.offsets_at", lambda _admin, _places, _at: {})
-    monkeypatch.setattr("sluiceway.kafka.admin.partition_count", lambda _admin, _topic: None)
-    return herder
-
-
-SHARED = WorkerConfig.of({"consumer.group.id": "shared"})
-BACKFILL = Backfill("c.backfill.1", "c", sink=True, start=1, config={"name": "c.backfill.1", "topics": "t"})
-
-
-def test_a_backfill_has_its_own_group_and_resets_it(herder: _Herder) -> None:
-    topics = KafkaInternalTopics(SHARED)
-    topics.create_backfill(BACKFILL)
-    entry = herder.topic.snapshot().entry(BACKFILL.name)
-    assert entry is not None
-    assert (entry.config or {}).get("consumer.override.group.id") == "connect-c.backfill.1"
-    topics.delete_backfill(BACKFILL.name)
-    assert herder.did == ["reset c.backfill.1", "delete c.backfill.1"]
-
-
-def test_deleting_a_backfill_keeps_the_offsets_of_a_shared_group(herder: _Herder) -> None:
-    herder.topic.put_connector(BACKFILL.name, dict(BACKFILL.config), TargetState.STARTED)
-    KafkaInternalTopics(SHARED).delete_backfill(BACKFILL.name)
-    assert herder.did == ["delete c.backfill.1"]

@@ -123,3 +123,46 @@ def test_nothing_is_committed_before_the_dead_letter_queue_records_are_in_kafka(
     assert (consumer.commits, consumer.seeks) == ([], [])
     made.commit()
     assert consumer.commits == [({A: 5, B: 12}, None)]
+
+
+C = TopicPartition("t", 2)
+
+
+def test_what_is_not_passed_to_put_is_committed_with_what_is_put(consumer: FakeConsumer) -> None:
+    made = commits(consumer, lambda offsets: {A: 5, B: 11})
+    made.passed({A: 9, B: 20, C: 7})
+    made.commit()
+    assert consumer.commits == [({A: 9, B: 11, C: 7}, None)], "the last record of B is not safe yet"
+
+
+def test_what_is_read_again_is_not_passed_any_more(consumer: FakeConsumer) -> None:
+    made = commits(consumer, lambda offsets: {A: 3})
+    made.passed({A: 9})
+    made.rewound({A: 3})
+    made.commit()
+    assert consumer.commits == [({A: 3}, None)]
+
+
+def test_after_a_failed_commit_nothing_is_passed(consumer: FakeConsumer) -> None:
+    failures = [RuntimeError("away")]
+
+    def pre_commit(_offsets: object) -> dict[TopicPartition, int]:
+        if failures:
+            raise failures.pop()
+        return {A: 5}
+
+    made = commits(consumer, pre_commit)
+    consumer.committed = {A: 5}
+    made.passed({A: 9})
+    made.commit()
+    assert consumer.seeks == [{A: 5}]
+    made.commit()
+    assert consumer.commits == []
+
+
+def test_partitions_that_are_lost_are_forgotten(consumer: FakeConsumer) -> None:
+    made = commits(consumer, lambda offsets: {})
+    made.passed({C: 7})
+    made.forget(frozenset({C}))
+    made.commit()
+    assert consumer.commits == []

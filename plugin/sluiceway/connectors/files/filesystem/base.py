@@ -142,6 +142,17 @@ class FileSystem(abc.ABC):
     def delete(self, path: str) -> None:
         """Delete a file if it exists."""
 
+    def delete_tree(self, folder: str) -> None:
+        """Delete a folder and what is in it, if it exists."""
+        for name in self.names(folder):
+            self.delete(f"{folder}/{name}")
+        for name in self.folders(folder):
+            self.delete_tree(f"{folder}/{name}")
+        self._delete_empty(folder)
+
+    def _delete_empty(self, folder: str) -> None:  # noqa: B027 (object stores have no folders)
+        """Delete an empty folder if it exists."""
+
     def close(self) -> None:  # noqa: B027 (most have nothing to release)
         """Release the connection."""
 

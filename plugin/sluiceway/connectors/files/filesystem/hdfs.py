@@ -133,6 +133,9 @@ class HdfsFileSystem(RemoteFileSystem):
             except FileNotFoundError:
                 return
 
+    def _delete_empty(self, folder: str) -> None:
+        self.delete(folder)
+
     def check(self, folder: str) -> None:
         with hdfs_errors("reach", folder):
             self._client.get_file_info("/")

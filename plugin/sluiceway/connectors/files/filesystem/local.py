@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import uuid
+from contextlib import suppress
 from pathlib import Path
 
 from sluiceway.connectors.files.filesystem.base import FileSystem, Output, storage_errors
@@ -79,6 +80,10 @@ class LocalFileSystem(FileSystem):
     def delete(self, path: str) -> None:
         with storage_errors("delete", path):
             Path(path).unlink(missing_ok=True)
+
+    def _delete_empty(self, folder: str) -> None:
+        with storage_errors("delete", folder), suppress(FileNotFoundError):
+            Path(folder).rmdir()
 
     def check(self, folder: str) -> None:
         with storage_errors("write to", folder):

@@ -184,6 +184,10 @@ class SftpFileSystem(RemoteFileSystem):
         with self._client("delete", path) as sftp, suppress(FileNotFoundError):
             sftp.remove(path)
 
+    def _delete_empty(self, folder: str) -> None:
+        with self._client("delete", folder) as sftp, suppress(FileNotFoundError):
+            sftp.rmdir(folder)
+
     def check(self, folder: str) -> None:
         with self._client("reach", folder) as sftp:
             sftp.stat(".")

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 
-from sluiceway.api import SinkConnector, SinkRecord, TopicPartition
+from sluiceway.api import IntervalRepeat, SinkConnector, SinkRecord, TopicPartition
 from sluiceway.config.definition import ConfigDef, ValidatedValue
 from sluiceway.connectors.jdbc.connection_keys import CONNECTION_PASSWORD, CONNECTION_USER
 from sluiceway.connectors.jdbc.dialects import dialect_class
-from sluiceway.connectors.jdbc.sink.config import SINK, SinkOptions, add_conflicts
+from sluiceway.connectors.jdbc.sink.config import SINK, InsertMode, SinkOptions, add_conflicts
 from sluiceway.connectors.jdbc.sink.session import Session
 from sluiceway.connectors.jdbc.sink.task import JdbcSinkTask
 from sluiceway.connectors.jdbc.url import CONNECTION_URL
@@ -52,6 +52,11 @@ class JdbcSinkConnector(SinkConnector):
         from sluiceway.connectors.jdbc.sink.preview import statements
 
         return statements(SinkOptions.of(config), records)
+
+    @classmethod
+    def interval_repeat(cls, config: Mapping[str, str]) -> IntervalRepeat:
+        merges = SinkOptions.of(config).insert_mode in (InsertMode.UPSERT, InsertMode.UPDATE)
+        return IntervalRepeat.MERGES if merges else IntervalRepeat.ADDS
 
     def start(self, config: Mapping[str, str]) -> None:
         SinkOptions.of(config)

@@ -6,6 +6,7 @@ from collections.abc import Mapping as Config
 from dataclasses import dataclass
 
 from sluiceway.config.definition import ConfigValue, ValidatedValue
+from sluiceway.config.intervals import Interval, interval_of
 from sluiceway.connectors.jdbc.columns import Granularity, Mapping, NumericMapping
 from sluiceway.connectors.jdbc.connection_keys import ConnectionSettings
 from sluiceway.connectors.jdbc.dialects.sql import without_end
@@ -69,6 +70,8 @@ class SourceConfig:
     ranges: int
     range_column: str
     deletes_interval: float
+    interval: Interval | None = None
+    """The interval whose rows a run moves, by their timestamps."""
 
     @property
     def uses_incrementing(self) -> bool:
@@ -84,6 +87,7 @@ def source_config(config: Config[str, str]) -> SourceConfig:
     values = CONFIG.parse(config)
     for key, message in conflicts(values).items():
         raise ConfigError(key, values[key], message)
+    interval = interval_of(config)
     numeric = values[NUMERIC_MAPPING] or ("precision_only" if values[NUMERIC_PRECISION_MAPPING] else "none")
     initial = values[TIMESTAMP_INITIAL]
     return SourceConfig(
@@ -111,9 +115,10 @@ def source_config(config: Config[str, str]) -> SourceConfig:
         poll_interval=int(str(values[POLL_INTERVAL_MS])) / 1000,
         table_poll_interval=int(str(values[TABLE_POLL_INTERVAL_MS])) / 1000,
         batch_max_rows=int(str(values[BATCH_MAX_ROWS])),
-        ranges=int(str(values[SNAPSHOT_RANGES])),
+        ranges=int(str(values[SNAPSHOT_RANGES])) if interval is None else 1,
         range_column=_text(values[SNAPSHOT_COLUMN]),
-        deletes_interval=int(str(values[DELETES_INTERVAL_MS])) / 1000,
+        deletes_interval=int(str(values[DELETES_INTERVAL_MS])) / 1000 if interval is None else 0.0,
+        interval=interval,
     )
 
 
@@ -150,6 +155,12 @@ def conflicts(values: Config[str, ConfigValue]) -> dict[str, str]:
         ),
     )
     return {key: message for key, wrong, message in rules if wrong}
+
+
+def interval_refusal(config: Config[str, str]) -> str:
+    """Return why a source with this config cannot read the rows of an interval; empty if it can."""
+    mode = config.get(MODE, "").strip()
+    return "" if mode in (TIMESTAMP, TIMESTAMP_INCREMENTING) else f"{MODE}={mode} reads no timestamps: set {MODE}={TIMESTAMP}"
 
 
 def _text(value: ConfigValue) -> str:

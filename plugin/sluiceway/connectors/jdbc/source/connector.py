@@ -12,7 +12,7 @@ from sluiceway.connectors.groups import Groups
 from sluiceway.connectors.jdbc.connection import Database
 from sluiceway.connectors.jdbc.dialects import dialect_of
 from sluiceway.connectors.jdbc.dialects.sql import TableId
-from sluiceway.connectors.jdbc.source.config import SourceConfig, checked, source_config
+from sluiceway.connectors.jdbc.source.config import SourceConfig, checked, interval_refusal, source_config
 from sluiceway.connectors.jdbc.source.keys import (
     BULK,
     CONFIG,
@@ -63,6 +63,10 @@ class JdbcSourceConnector(SourceConnector):
     @classmethod
     def check(cls, config: Mapping[str, str]) -> dict[str, ValidatedValue]:
         return checked(config)
+
+    @classmethod
+    def interval_refusal(cls, config: Mapping[str, str]) -> str:
+        return interval_refusal(config)
 
     def start(self, config: Mapping[str, str]) -> None:
         self._properties = dict(config)

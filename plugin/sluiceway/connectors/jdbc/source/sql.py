@@ -17,10 +17,11 @@ from sluiceway.connectors.jdbc.source.offsets import Position
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """The upper bounds of a pass: numbers up to ``incrementing``, timestamps before ``timestamp``; None is unbounded."""
+    """The bounds of a pass: numbers up to ``incrementing``, timestamps from ``since`` to before ``timestamp``; None is none."""
 
     incrementing: int | None = None
     timestamp: dt.datetime | None = None
+    since: dt.datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +88,8 @@ class SelectBuilder:
             self._after_timestamp(position, where)
         elif self._incrementing and position.incrementing is not None:
             where.add(f"{self._incrementing} > {MARK}", position.incrementing)
+        if self._timestamp and bounds.since is not None:
+            where.add(f"{self._timestamp} >= {self._dialect.timestamp_mark}", self._parameter(bounds.since))
         if self._timestamp and bounds.timestamp is not None:
             where.add(f"{self._timestamp} < {self._dialect.timestamp_mark}", self._parameter(bounds.timestamp))
         if self._incrementing and bounds.incrementing is not None:

@@ -71,6 +71,8 @@ class TableReader:
         """The begin of the next pass, by the monotonic clock."""
         self.read_up_to: float | None = None
         """The moment up to which all rows are read, by the monotonic clock; None before the end of the first pass."""
+        self.reached_end = False
+        """Whether all rows of the interval were read, if a run is for one."""
         self.gone = False
         """Whether the last pass found no such table."""
         self.finished = False
@@ -83,7 +85,9 @@ class TableReader:
         self._zone = zone_of(config.connection.timezone)
         self._numbers = SafeNumbers()
         self._now: tuple[dt.datetime, float] | None = None  # the database's time at a moment of the monotonic clock
+        self._last_pass = False  # whether the pass reads the interval to its end
         self._margin = 0.0  # seconds that the pass leaves out, because open transactions may add rows there
+        self._interval = None if config.interval is None else (_moment(config.interval.start), _moment(config.interval.end))
         self._waits = WaitLog()
         self._shape: Shape | None = None
         self._refusal: Refusal | None = None  # why rows of this pass did not fit into columns
@@ -123,6 +127,7 @@ class TableReader:
     def passed(self, began: float) -> None:
         """Note the end of a pass over all rows that there were when it began, but those that wait for open transactions."""
         self.read_up_to = began - max(self._margin, self.held_back or 0.0)
+        self.reached_end = self._last_pass
 
     def read(self, connection: sa.Connection) -> Generator[Batch]:
         """Run a pass: yield the batches of new records, and end the transaction."""
@@ -314,16 +319,24 @@ class TableReader:
         moment = None
         if self.config.uses_timestamp:
             moment = self._safe_moment(raw, shape)
+            if self._interval is not None:
+                return self._interval_bounds(moment, *self._interval)
             if self.position.timestamp is not None and moment <= self.position.timestamp:
                 return None
         return self._number_bounds(raw, shape) if self.config.mode == INCREMENTING else Bounds(None, moment)
 
+    def _interval_bounds(self, safe: dt.datetime, start: dt.datetime, end: dt.datetime) -> Bounds | None:
+        """Return the bounds of a pass over an interval; None as long as open transactions may add rows to what is left of it."""
+        before = start if self.position.timestamp is None else max(start, self.position.timestamp)
+        self._last_pass = safe >= end
+        return Bounds(None, min(safe, end), start) if min(safe, end) > before else None
+
     def _safe_moment(self, raw: Any, shape: Shape) -> dt.datetime:
         now, since = self._horizon.clock(raw), self._horizon.open_since(raw)
         self._waits.note(since, f"Rows of {self.name} with timestamps after {since} wait for a transaction open since then")
-        initial = self.config.timestamp_initial
+        initial = self.config.timestamp_initial if self._interval is None else None
         if self.position.timestamp is None and initial is not None:
-            start = now if initial == -1 else EPOCH + dt.timedelta(milliseconds=initial)
+            start = now if initial == -1 else _moment(initial)
             self.position = Position(self.position.incrementing, start)
             self._safe = self._offset()
         delay = self.config.timestamp_delay
@@ -344,6 +357,10 @@ class TableReader:
             raise DataError(f"The highest number of {self.name} cannot be used: {error}") from error
         safe = self._numbers.add(number, self._horizon.writers(raw, self.table))
         return None if safe is None or (read is not None and safe <= read) else Bounds(safe, None)
+
+
+def _moment(milliseconds: int) -> dt.datetime:
+    return EPOCH + dt.timedelta(milliseconds=milliseconds)
 
 
 def end_transaction(connection: sa.Connection) -> None:

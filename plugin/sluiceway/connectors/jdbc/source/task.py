@@ -189,6 +189,13 @@ class JdbcSourceTask(SourceTask):
             log.info("No poll for %.0f s: releasing the transaction that reads %s until the next one", idle, current.reader.name)
             self._abandon()
 
+    @property
+    def ended(self) -> bool | None:
+        """Whether all tables were read to the end of the run's interval; None if it is for none."""
+        if self._config.interval is None:
+            return None
+        return self._readers is not None and all(reader.reached_end or reader.gone for reader in self._readers)
+
     def source_lag(self) -> SourceLag:
         """Return the lag of the table that is furthest behind."""
         now = time.monotonic()

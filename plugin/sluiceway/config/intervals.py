@@ -1,0 +1,186 @@
+"""The keys that say which records a run of a scheduled connector moves. No I/O.
+
+A run with ``airflow.interval=exact`` moves the records of its interval, whose times are from its start to before its end, and
+each record belongs to one interval. ``storage.intervals`` has the rule for Kafka's records.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timezone
+
+from sluiceway.config.definition import ConfigDef, ConfigKey, ConfigValue, Importance, Type
+from sluiceway.config.schedules import CATCHUP
+from sluiceway.config.validators import Check, OneOf, OrNull
+from sluiceway.errors import ConfigError
+
+INTERVAL = "airflow.interval"
+AVAILABLE, EXACT = "available", "exact"
+LATENESS = "airflow.interval.lateness"
+LATE = "airflow.interval.late"
+NEXT, DLQ = "next", "dlq"
+AGAIN = "airflow.interval.again"
+SKIP, APPEND = "skip", "append"
+START = "airflow.interval.start.ms"
+END = "airflow.interval.end.ms"
+POSITIONS = "airflow.interval.positions"
+ATTEMPT = "airflow.interval.attempt"
+CONNECTOR = "airflow.interval.connector"
+_DEFAULT_LATENESS = "10s"
+_DURATION = re.compile(r"(\d+)\s*(ms|s|m|h|d)")
+_UNITS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Interval:
+    """The times from ``start`` to before ``end``, in milliseconds since the epoch."""
+
+    start: int
+    end: int
+
+    def __str__(self) -> str:
+        return f"[{_text(self.start)}, {_text(self.end)})"
+
+
+@dataclass(frozen=True, slots=True)
+class IntervalSettings:
+    """The parsed keys.
+
+    Attributes:
+        choice: ``available`` or ``exact``; None if the config leaves it open.
+        catches_up: whether Airflow makes runs for intervals in the past.
+        lateness: milliseconds that records may come later than their time.
+        late: what happens to records that come even later: ``next`` or ``dlq``.
+        again: what a run does whose interval was moved before, if the target keeps what was written: ``skip`` or ``append``.
+    """
+
+    choice: str | None
+    catches_up: bool
+    lateness: int
+    late: str
+    again: str
+
+    @classmethod
+    def of(cls, config: Mapping[str, str]) -> IntervalSettings:
+        """Return the keys of a config. Raises ConfigError."""
+        values = KEYS.parse(config)
+        choice = values[INTERVAL]
+        return cls(
+            None if choice is None else str(choice),
+            (config.get(CATCHUP) or "").strip().lower() == "true",
+            milliseconds(LATENESS, str(values[LATENESS])),
+            str(values[LATE]),
+            str(values[AGAIN]),
+        )
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether scheduled runs are exact; a backfill's are in any case."""
+        return self.choice == EXACT or (self.choice is None and self.catches_up)
+
+
+@dataclass(frozen=True, slots=True)
+class IntervalRun:
+    """The keys that a run sets in the config of its interval's connector.
+
+    Attributes:
+        connector: the name of the connector whose interval it is.
+        interval: the interval.
+        attempt: counts how often the interval was moved from its start, from 1 on.
+    """
+
+    connector: str
+    interval: Interval
+    attempt: int
+
+    @classmethod
+    def of(cls, config: Mapping[str, str]) -> IntervalRun | None:
+        """Return the run that a config is for; None for any other config."""
+        interval = interval_of(config)
+        return None if interval is None else cls(config[CONNECTOR], interval, int(config[ATTEMPT]))
+
+    def keys(self) -> dict[str, str]:
+        """Return the keys."""
+        interval = self.interval
+        return {
+            START: str(interval.start),
+            END: str(interval.end),
+            ATTEMPT: str(self.attempt),
+            CONNECTOR: self.connector,
+        }
+
+
+def interval_of(config: Mapping[str, str]) -> Interval | None:
+    """Return the interval whose connector has this config; None for any other connector."""
+    return Interval(int(config[START]), int(config[END])) if START in config and END in config else None
+
+
+def milliseconds(key: str, text: str) -> int:
+    """Return a time such as 500ms, 30s, 10m, 2h or 1d in milliseconds. Raises ConfigError."""
+    match = _DURATION.fullmatch(text.strip())
+    if match is None:
+        raise ConfigError(key, text, "must be a number with a unit (ms, s, m, h, d), such as 30s or 10m")
+    return int(match[1]) * _UNITS[match[2]]
+
+
+def _is_duration(name: str, value: ConfigValue) -> None:
+    milliseconds(name, str(value))
+
+
+def _text(moment: int) -> str:
+    return datetime.fromtimestamp(moment / 1000, timezone.utc).isoformat().replace("+00:00", "Z")
+
+
+KEYS = ConfigDef(
+    [
+        ConfigKey(
+            name=INTERVAL,
+            type=Type.STRING,
+            default=None,
+            importance=Importance.MEDIUM,
+            validator=OrNull(OneOf((AVAILABLE, EXACT))),
+            doc="Records that a scheduled run moves. available: those that are there. exact: those of its data interval, each "
+            "record in one interval. The default is exact with airflow.catchup=true, else available; a backfill is exact.",
+        ),
+        ConfigKey(
+            name=LATENESS,
+            type=Type.STRING,
+            default=_DEFAULT_LATENESS,
+            importance=Importance.LOW,
+            validator=Check(_is_duration, "a number with a unit (ms, s, m, h, d)"),
+            doc="Time that records may come later than their timestamps say. An exact run waits that long past the end of its "
+            "interval.",
+        ),
+        ConfigKey(
+            name=LATE,
+            type=Type.STRING,
+            default=NEXT,
+            importance=Importance.LOW,
+            validator=OneOf((NEXT, DLQ)),
+            doc="What happens to records that come after their interval was closed. next: the next run moves and counts them. "
+            "dlq: the next run sends them to the dead letter queue.",
+        ),
+        ConfigKey(
+            name=AGAIN,
+            type=Type.STRING,
+            default=SKIP,
+            importance=Importance.LOW,
+            validator=OneOf((SKIP, APPEND)),
+            doc="What a run does whose interval was moved before, where the target keeps what was written, as a topic does. "
+            "skip: nothing. append: it moves the records again. Targets that can replace or merge records need no choice.",
+        ),
+        *(
+            ConfigKey(name=name, type=kind, default=None, importance=Importance.LOW, doc=f"{doc} Set by the run of an interval.")
+            for name, kind, doc in (
+                (START, Type.LONG, "The start of the interval, in milliseconds since the epoch."),
+                (END, Type.LONG, "The end of the interval, in milliseconds since the epoch."),
+                (POSITIONS, Type.STRING, "The offsets that a sink reads, by topic and partition."),
+                (ATTEMPT, Type.INT, "How often the interval was moved from its start."),
+                (CONNECTOR, Type.STRING, "The connector whose interval it is."),
+            )
+        ),
+    ]
+)
+"""Keys of scheduled connectors."""

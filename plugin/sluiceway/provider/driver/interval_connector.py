@@ -1,0 +1,176 @@
+"""Plans the temporary connector that moves the records of one interval, for an exact run or a backfill's. No I/O.
+
+Kafka stores lease, statuses, source offsets and consumer group under the connector's name. A connector with its own name leaves
+the live connector's state unchanged, and several intervals run side by side.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from sluiceway.api import IntervalRepeat, SinkConnector, TopicPartition
+from sluiceway.config.connector import CONFIG_TASK, CONNECTOR_CLASS, CONNECTOR_VERSION, NAME
+from sluiceway.config.consumer_group import GROUP, default_group, sink_group
+from sluiceway.config.intervals import APPEND, AVAILABLE, EXACT, INTERVAL, POSITIONS, Interval, IntervalRun, IntervalSettings
+from sluiceway.config.schedules import DAG, MICRO_BATCH, MODE
+from sluiceway.config.worker import WorkerConfig
+from sluiceway.discovery import connector_class
+from sluiceway.errors import ConfigError
+from sluiceway.herder.intervals import interval_refusal
+from sluiceway.provider.dag_bundle.dag_keys import is_sink_config
+from sluiceway.provider.driver.run_variables import RUN
+from sluiceway.storage.intervals import IntervalEntry, Window, encode_windows
+
+
+@dataclass(frozen=True, slots=True)
+class WantedInterval:
+    """The interval that a DAG run wants to be moved.
+
+    Attributes:
+        connector: the live connector's name.
+        config: its config.
+        run_id: the DAG run's id.
+        start: the start of the run's data interval, in milliseconds since the epoch.
+        end: its end. The same as ``start`` if the run has no interval: it moves what came since the last one.
+        settings: the keys of the config that concern intervals.
+    """
+
+    connector: str
+    config: Mapping[str, str] = field(repr=False)
+    run_id: str
+    start: int
+    end: int
+    settings: IntervalSettings
+
+    @classmethod
+    def of(cls, connector: str, config: Mapping[str, str], run: Mapping[str, str]) -> WantedInterval:
+        """Return the interval of a run, given its variables (``run_variables``). Raises ConfigError."""
+        times = int(run["data_interval_start_ms"]), int(run["data_interval_end_ms"])
+        return cls(connector, config, run["run_id"], *times, IntervalSettings.of(config))
+
+    @property
+    def sink(self) -> bool:
+        """Whether the connector is a sink."""
+        return is_sink_config(self.config)
+
+    def given(self, last: IntervalEntry | None, own: IntervalEntry | None) -> Interval:
+        """Return the interval to move.
+
+        Args:
+            last: the interval in the ledger that ends last.
+            own: the one that an earlier try of the run has begun.
+        """
+        if self.start < self.end:
+            return Interval(self.start, self.end)
+        if own is not None:
+            return own.interval
+        since = 0 if last is None else last.interval.end
+        if since >= self.end:
+            raise ConfigError(
+                f"Connector {self.connector}: run {self.run_id} has no data interval, and what came before its time is moved "
+                f"already: the last interval is {last.interval if last else None}."
+            )
+        return Interval(since, self.end)
+
+    @property
+    def repeats(self) -> bool:
+        """Whether an interval that was moved before can be moved again."""
+        if self.settings.again == APPEND:
+            return True
+        connector = connector_class(self.config[CONNECTOR_CLASS], self.config.get(CONNECTOR_VERSION))
+        return issubclass(connector, SinkConnector) and connector.interval_repeat(self.config) is not IntervalRepeat.ADDS
+
+
+@dataclass(frozen=True, slots=True)
+class IntervalConnector:
+    """The temporary connector."""
+
+    name: str
+    run: IntervalRun
+    sink: bool
+    config: Mapping[str, str] = field(repr=False)
+    starts: Mapping[TopicPartition, int] = field(default_factory=dict)
+    """The offsets at which a sink starts."""
+
+    @property
+    def of(self) -> str:
+        """The live connector's name."""
+        return self.run.connector
+
+    @classmethod
+    def plan(cls, wanted: WantedInterval, entry: IntervalEntry, windows: Mapping[TopicPartition, Window]) -> IntervalConnector:
+        """Return the connector that moves an interval.
+
+        Args:
+            wanted: what the DAG run wants.
+            entry: the ledger's entry with which the run begins.
+            windows: what a sink reads.
+        """
+        run = IntervalRun(wanted.connector, entry.interval, entry.attempt)
+        name = connector_name(wanted.connector, entry)
+        # It has a consumer group of its own, and each run creates it.
+        own = {key: value for key, value in wanted.config.items() if key not in (GROUP, CONFIG_TASK)}
+        own |= {NAME: name, DAG: f"{wanted.connector}.interval", MODE: MICRO_BATCH, **run.keys()}
+        if wanted.sink:
+            own[POSITIONS] = encode_windows(windows)
+        return cls(name, run, wanted.sink, own, {partition: window.start for partition, window in windows.items()})
+
+    def for_worker(self, worker: WorkerConfig) -> IntervalConnector:
+        """Return the connector with its own consumer group, even if the worker sets ``consumer.group.id``.
+
+        In the worker's group it would change the offsets of every other sink, and delete them when it ends.
+        """
+        if not self.sink or has_own_group(worker, self.name, self.config):
+            return self
+        return replace(self, config={**self.config, GROUP: default_group(self.name)})
+
+
+@dataclass(frozen=True, slots=True)
+class NotClosed:
+    """An interval whose records may still come. ``until`` is when they may no more, in milliseconds since the epoch."""
+
+    interval: Interval
+    until: int
+
+
+@dataclass(frozen=True, slots=True)
+class MovedBefore:
+    """An interval that was moved before, and must not be moved again."""
+
+    entry: IntervalEntry
+
+
+Outcome = IntervalConnector | NotClosed | MovedBefore
+"""What comes of a run's wish to move an interval."""
+
+
+def connector_name(connector: str, entry: IntervalEntry) -> str:
+    """Return the name of the temporary connector of a ledger's entry."""
+    return f"{connector}.interval.{entry.interval.start}" + (f".{entry.attempt}" if entry.attempt > 1 else "")
+
+
+def has_own_group(worker: WorkerConfig, name: str, config: Mapping[str, str]) -> bool:
+    """Return whether a temporary connector's sink is the only connector in its consumer group."""
+    return sink_group(worker, name, config) == default_group(name)
+
+
+def is_exact(config: Mapping[str, str], choice: str | None, *, backfill: bool, catches_up: bool) -> bool:
+    """Return whether a run moves the records of its interval rather than those that are available. Raises ConfigError.
+
+    Args:
+        config: the connector's config.
+        choice: what the operator says, which wins over the config.
+        backfill: whether the run is a backfill's, which has no other meaning than its interval.
+        catches_up: whether the DAG makes runs for intervals in the past.
+    """
+    chosen = choice or IntervalSettings.of(config).choice
+    if not backfill and (chosen == AVAILABLE or (chosen is None and not catches_up)):
+        return False
+    why = interval_refusal(connector_class(config[CONNECTOR_CLASS], config.get(CONNECTOR_VERSION)), config)
+    if why and (backfill or chosen == EXACT):
+        raise ConfigError(
+            f"{INTERVAL}={EXACT} is not possible: {why}. Or limit what it reads with ${{airflow:{RUN}:data_interval_start}} and "
+            f"${{airflow:{RUN}:data_interval_end}} in its config."
+        )
+    return not why

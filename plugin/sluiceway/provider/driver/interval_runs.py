@@ -1,0 +1,283 @@
+"""Begins and ends the runs of a connector's intervals: ledger, closings, and the temporary connector. Runs in Airflow tasks.
+
+A run that dies anywhere in between is continued by its next try: the ledger says which attempt it was, and that attempt's
+connector has its own offsets. ``storage.intervals`` has the rule for what belongs to an interval.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+
+from sluiceway.api import TopicPartition
+from sluiceway.backoff import Backoff
+from sluiceway.config.connector import TOPICS_REGEX, overrides, sink_topics
+from sluiceway.config.consumer_group import sink_group
+from sluiceway.config.intervals import Interval, IntervalRun
+from sluiceway.config.worker import WorkerConfig
+from sluiceway.errors import BadRequestError, ConnectError, NotFoundError
+from sluiceway.herder import Herder
+from sluiceway.java.regex import compile_java
+from sluiceway.kafka.admin import beginning_offsets, end_offsets, offsets_at, partition_counts
+from sluiceway.kafka.clients import AdminClient, admin_client
+from sluiceway.kafka.group_offsets import ConsumerGroups
+from sluiceway.provider.dag_bundle.dag_keys import is_sink_config
+from sluiceway.provider.driver.interval_connector import (
+    IntervalConnector,
+    MovedBefore,
+    NotClosed,
+    Outcome,
+    WantedInterval,
+    connector_name,
+    has_own_group,
+)
+from sluiceway.provider.driver.warm_batch import forget
+from sluiceway.provider.progress.probe_request import resolve_client_keys
+from sluiceway.storage.factory import Stores, open_stores
+from sluiceway.storage.interval_ledger import IntervalLedger
+from sluiceway.storage.intervals import (
+    Counts,
+    IntervalEntry,
+    IntervalState,
+    Ledger,
+    Positions,
+    Update,
+    Window,
+    begun,
+    closing_update,
+    closings,
+    windows,
+    with_new_partitions,
+)
+from sluiceway.storage.model import TargetState
+from sluiceway.storage.offset_backing_store import KafkaOffsetBackingStore
+
+log = logging.getLogger(__name__)
+
+_MEMBER_SECONDS = 60.0
+
+
+class IntervalRuns:
+    """The intervals of a cluster's connectors. Every method raises ConnectError if Kafka does not answer."""
+
+    def __init__(self, worker: WorkerConfig) -> None:
+        self._worker = worker
+
+    def begin(self, wanted: WantedInterval) -> Outcome:
+        """Create and start the connector of a run's interval, unless it is moved already or may still get records.
+
+        Repeatable: a retry continues with the offsets of the previous try.
+        """
+        with self._opened(wanted.connector) as (stores, herder, ledger):
+            outcome: list[Outcome] = []
+
+            def decide(known: Ledger) -> Sequence[Update]:
+                found, updates = self._decided(wanted, known, herder, stores)
+                outcome[:] = [found]
+                return updates
+
+            ledger.change(decide)
+            [decided] = outcome
+            if isinstance(decided, IntervalConnector):
+                decided = decided.for_worker(self._worker)
+                self._start(decided, stores, herder)
+            elif isinstance(decided, MovedBefore):
+                self._delete(connector_name(wanted.connector, decided.entry), stores, herder)
+            return decided
+
+    def end(self, name: str, records: int | None) -> IntervalEntry:
+        """Note in the ledger that a temporary connector has moved its interval, and delete it; return the ledger's entry.
+
+        Args:
+            name: the temporary connector's name.
+            records: how many records a source has moved; a sink's tasks have counted them.
+        """
+        with self._run_of(name) as (run, config, stores, herder, ledger):
+            counts = Counts(records or 0) if not is_sink_config(config) else self._counts(name, config)
+            known = records is not None or is_sink_config(config)
+            found: list[IntervalEntry] = []
+
+            def decide(state: Ledger) -> Sequence[Update]:
+                entry = state.entries.get(run.interval.start) or IntervalEntry(run.interval, IntervalState.RUNNING, run.attempt)
+                done = replace(
+                    entry,
+                    state=IntervalState.DONE,
+                    records=counts.records if known else None,
+                    late=counts.late if is_sink_config(config) else None,
+                    at_least=counts.at_least,
+                    error=None,
+                    updated=_now(),
+                )
+                found[:] = [done if entry.attempt == run.attempt else entry]
+                return [done.update()] if entry.attempt == run.attempt else []
+
+            ledger.change(decide)
+            self._delete(name, stores, herder)
+            return found[0]
+
+    def fail(self, name: str, error: str) -> None:
+        """Note in the ledger that a run of an interval has failed. Its connector stays for the next try."""
+        with self._run_of(name) as (run, _config, _stores, _herder, ledger):
+
+            def decide(state: Ledger) -> Sequence[Update]:
+                entry = state.entries.get(run.interval.start)
+                if entry is None or entry.state is not IntervalState.RUNNING:
+                    return []
+                return [replace(entry, state=IntervalState.FAILED, error=error, updated=_now()).update()]
+
+            ledger.change(decide)
+
+    def _decided(self, wanted: WantedInterval, known: Ledger, herder: Herder, stores: Stores) -> tuple[Outcome, Sequence[Update]]:
+        """Return what to do, by the newest state of the ledger, and what to write to the ledger."""
+        own = next((entry for entry in known.entries.values() if wanted.run_id in entry.runs), None)
+        interval = wanted.given(known.last, own)
+        entry = known.entries.get(interval.start)
+        if entry is not None and entry.state is IntervalState.DONE:
+            leftover = stores.config.snapshot().entry(connector_name(wanted.connector, entry)) is not None
+            if leftover or not wanted.repeats:  # a try that died after the ledger's change, or one that would write twice
+                return MovedBefore(entry), ()
+        over_at = interval.end + wanted.settings.lateness
+        read: Mapping[TopicPartition, Window] = {}
+        changes: list[Update] = []
+        if wanted.sink:
+            with_closings = self._closed(wanted, interval, known, herder, entry)
+            if with_closings is None:
+                return NotClosed(interval, over_at), ()
+            read, changes, deleted = with_closings
+            if deleted:
+                _say_deleted(wanted.connector, interval, deleted, again=entry is not None and entry.state is IntervalState.DONE)
+        elif _now() < over_at:
+            return NotClosed(interval, over_at), ()
+        new = begun(entry, interval, wanted.run_id, _now(), read)
+        return IntervalConnector.plan(wanted, new, read), [*changes, new.update()]
+
+    def _closed(
+        self, wanted: WantedInterval, interval: Interval, known: Ledger, herder: Herder, entry: IntervalEntry | None
+    ) -> tuple[dict[TopicPartition, Window], list[Update], list[TopicPartition]] | None:
+        """Return what a sink reads, new closings of the interval's ends, and the partitions that retention has deleted from.
+
+        None if the end of the interval cannot be closed yet.
+        """
+        config = resolve_client_keys(self._worker, wanted.config)
+        admin = admin_client(self._worker, overrides(config, "admin"))
+        partitions = _partitions(admin, config, herder.topics(wanted.connector))
+        ends = end_offsets(admin, partitions, read_committed=False)
+        first = offsets_at(admin, partitions, interval.start)
+        decided: list[Positions] = []
+        changes: list[Update] = []
+        for boundary in (interval.start, interval.end):
+            before = known.closings.get(boundary, {})
+            positions: Positions = before
+            if any(partition not in before for partition in partitions):
+                over_at = boundary + wanted.settings.lateness
+                found = closings(offsets_at(admin, partitions, over_at), ends, is_over=_now() >= over_at)
+                if found is None:
+                    return None
+                positions = with_new_partitions(before, found)
+                changes.append(closing_update(boundary, positions))
+            decided.append({partition: positions[partition] for partition in partitions})
+        start, end = decided
+        read = windows(first, start, end, entry.starts if entry else None)
+        begins = beginning_offsets(admin, partitions)
+        deleted = [each for each in partitions if read[each].start < min(begins[each], read[each].end)]
+        return read, changes, deleted
+
+    def _start(self, connector: IntervalConnector, stores: Stores, herder: Herder) -> None:
+        entry = stores.config.snapshot().entry(connector.name)
+        if entry is not None and entry.target_state is not TargetState.STOPPED:
+            herder.resume(connector.name)
+            return
+        if entry is None:
+            herder.create(connector.name, connector.config, TargetState.STOPPED)
+        # A stopped connector is left from a try that ended before it had set the first offsets.
+        if connector.starts:  # empty for a source, and while none of its topics exists
+            config = resolve_client_keys(self._worker, connector.config)
+            groups = ConsumerGroups(self._worker, overrides(config, "admin"))
+            groups.alter(sink_group(self._worker, connector.name, config), connector.starts)
+        herder.resume(connector.name)
+
+    def _counts(self, name: str, config: Mapping[str, str]) -> Counts:
+        """Return what a sink's tasks have counted."""
+        client = resolve_client_keys(self._worker, config)
+        metadata = ConsumerGroups(self._worker, overrides(client, "admin")).metadata(sink_group(self._worker, name, client))
+        total = Counts()
+        for each in metadata.values():
+            total = total.plus(Counts.of(each))
+        return total
+
+    def _delete(self, name: str, stores: Stores, herder: Herder) -> None:
+        entry = stores.config.snapshot().entry(name)
+        if entry is None:
+            return
+        herder.stop(name)
+        config = entry.config or {}
+        shared = is_sink_config(config) and not has_own_group(self._worker, name, config)
+        if not shared and herder.offsets(name):
+            _reset(name, herder)
+        herder.delete(name)
+        if entry.application:
+            forget(self._worker, name)
+
+    @contextmanager
+    def _opened(self, connector: str) -> Iterator[tuple[Stores, Herder, IntervalLedger]]:
+        with open_stores(self._worker, brief=True) as stores:
+            assert isinstance(stores.offsets, KafkaOffsetBackingStore)  # noqa: S101 (distributed mode)
+            herder = Herder(self._worker, stores.config, stores.status, stores.offsets)
+            yield stores, herder, IntervalLedger(self._worker, connector, stores.offsets)
+
+    @contextmanager
+    def _run_of(self, name: str) -> Iterator[tuple[IntervalRun, Mapping[str, str], Stores, Herder, IntervalLedger]]:
+        """Open the stores for the run of a temporary connector. Raises NotFoundError if it does not exist."""
+        with open_stores(self._worker, brief=True) as stores:
+            entry = stores.config.snapshot().entry(name)
+            config = (entry.config if entry else None) or {}
+            run = IntervalRun.of(config)
+            if run is None:
+                raise NotFoundError(f"Connector {name}, which moves an interval, not found")
+            assert isinstance(stores.offsets, KafkaOffsetBackingStore)  # noqa: S101 (distributed mode)
+            herder = Herder(self._worker, stores.config, stores.status, stores.offsets)
+            yield run, config, stores, herder, IntervalLedger(self._worker, run.connector, stores.offsets)
+
+
+def _partitions(admin: AdminClient, config: Mapping[str, str], used: Collection[str]) -> list[TopicPartition]:
+    """Return the partitions of a sink's topics that exist."""
+    counts = partition_counts(admin)
+    pattern = config.get(TOPICS_REGEX, "").strip()
+    if pattern:
+        matches = compile_java(pattern).matches
+        topics: Collection[str] = [topic for topic in counts if matches(topic)]
+    else:
+        topics = sink_topics(config, used)
+    return [TopicPartition(topic, number) for topic in topics for number in range(counts.get(topic, 0))]
+
+
+def _say_deleted(connector: str, interval: Interval, deleted: Sequence[TopicPartition], *, again: bool) -> None:
+    """Log that records were deleted before they were moved. Raises BadRequestError if moving again would replace them."""
+    names = ", ".join(f"{topic}-{partition}" for topic, partition in deleted[:5]) + (", ..." if len(deleted) > 5 else "")
+    if again:
+        raise BadRequestError(
+            f"Interval {interval} of connector {connector} cannot be moved again: records of {names} do not exist any more (see "
+            "the topic's retention). What was written of it before stays as it is."
+        )
+    log.warning("[%s|worker] Records of interval %s may have been deleted before this run: %s", connector, interval, names)
+
+
+def _reset(name: str, herder: Herder) -> None:
+    """Remove a temporary connector's offsets. A killed task stays a member of its consumer group until its session is over."""
+    deadline, backoff = time.monotonic() + _MEMBER_SECONDS, Backoff(0.1, 2.0)
+    while True:
+        try:
+            herder.reset_offsets(name)
+            return
+        except ConnectError as error:
+            if time.monotonic() > deadline:
+                log.warning("[%s|worker] The consumer group of the ended run stays until Kafka forgets it: %s", name, error)
+                return
+            time.sleep(backoff.next())
+
+
+def _now() -> int:
+    return int(time.time() * 1000)

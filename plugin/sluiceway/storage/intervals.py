@@ -1,0 +1,284 @@
+"""The ledger of a connector's intervals, and the rule by which Kafka's records belong to them. No I/O.
+
+The rule. A boundary between intervals closes in each partition at one offset, its closing: the first offset whose timestamp is
+at or after the boundary plus the lateness, or the partition's end if there is none once that time is over. A closing is decided
+once, and kept. A record belongs to the interval of its timestamp if its offset is before the closing of that interval's end.
+A later one is late: it belongs to the first interval whose end closes after it. So each record belongs to one interval, in
+whatever order intervals are moved.
+
+The ledger is in the offsets topic: a record for each interval, and one for each boundary that has closed. Their key has the form
+of an offset's. The connector's name in it contains a control character, which no connector can have, so that Kafka Connect's
+workers read the records as offsets of a connector that they do not know.
+"""
+
+from __future__ import annotations
+
+import enum
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from sluiceway.api.records import Offset, Partition, TopicPartition
+from sluiceway.config.intervals import Interval
+from sluiceway.errors import DataError
+
+Positions = Mapping[TopicPartition, int]
+Update = tuple[Partition, "Offset | None"]
+
+_SUFFIX = "\x1fintervals"
+_START, _CLOSED = "start", "closed"
+
+
+def ledger_name(connector: str) -> str:
+    """Return the name under which the offsets topic has a connector's ledger."""
+    return connector + _SUFFIX
+
+
+class IntervalState(enum.Enum):
+    """How far an interval has been moved."""
+
+    RUNNING = "running"
+    """A run moves it, or died while it did: the next try continues."""
+    DONE = "done"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class IntervalEntry:
+    """What the ledger says of one interval.
+
+    Attributes:
+        interval: its times.
+        state: how far it has been moved.
+        attempt: counts how often it was moved from its start, from 1 on.
+        starts: the offsets at which a sink begins to read.
+        ends: those before which it ends.
+        runs: the DAG runs that have moved it, the newest last.
+        records: how many records were moved by the newest attempt; None if unknown.
+        late: how many of these were late.
+        at_least: whether there may have been more, because a task was killed between two commits.
+        error: why it failed.
+        updated: when this was written, in milliseconds since the epoch.
+    """
+
+    interval: Interval
+    state: IntervalState
+    attempt: int = 1
+    starts: Positions = field(default_factory=dict)
+    ends: Positions = field(default_factory=dict)
+    runs: tuple[str, ...] = ()
+    records: int | None = None
+    late: int | None = None
+    at_least: bool = False
+    error: str | None = None
+    updated: int = 0
+
+    def update(self) -> Update:
+        """Return the entry as a record of the offsets topic."""
+        value: dict[str, Any] = {
+            "end": self.interval.end,
+            "state": self.state.value,
+            "attempt": self.attempt,
+            "starts": _text(self.starts),
+            "ends": _text(self.ends),
+            "runs": json.dumps(self.runs, separators=(",", ":")),
+            "records": self.records,
+            "late": self.late,
+            "atLeast": self.at_least,
+            "error": self.error,
+            "updated": self.updated,
+        }
+        return {_START: self.interval.start}, value
+
+
+@dataclass(frozen=True, slots=True)
+class Ledger:
+    """A connector's intervals by their starts, and the closings of boundaries by their times."""
+
+    entries: Mapping[int, IntervalEntry] = field(default_factory=dict)
+    closings: Mapping[int, Positions] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, stored: Iterable[tuple[Partition, Offset]]) -> Ledger:
+        """Return the ledger that these records of the offsets topic hold. Raises DataError."""
+        entries, closings = dict[int, IntervalEntry](), dict[int, Positions]()
+        for key, value in stored:
+            try:
+                if _CLOSED in key:
+                    closings[int(key[_CLOSED])] = _positions(value["positions"])
+                else:
+                    entry = _entry(key, value)
+                    entries[entry.interval.start] = entry
+            except (KeyError, TypeError, ValueError, AttributeError) as error:
+                raise DataError(f"The ledger's record {dict(key)} cannot be read: {error!r}.") from error
+        return cls(entries, closings)
+
+    @property
+    def last(self) -> IntervalEntry | None:
+        """The interval that ends last."""
+        return max(self.entries.values(), key=lambda entry: entry.interval.end, default=None)
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """The offsets of one partition that a run reads.
+
+    Attributes:
+        start: the first offset to read.
+        closed: the closing of the interval's start: records from there on with times before the interval are late ones.
+        end: the closing of the interval's end.
+    """
+
+    start: int
+    closed: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """Counts of a partition's records: those that were moved, and those of them that were late.
+
+    ``at_least``: there may be more, because a killed task had written records whose offsets were not committed.
+    """
+
+    records: int = 0
+    late: int = 0
+    at_least: bool = False
+
+    def metadata(self) -> str:
+        """Return the counts as the metadata of a commit."""
+        return json.dumps([self.records, self.late, int(self.at_least)], separators=(",", ":"))
+
+    @classmethod
+    def of(cls, metadata: str | None) -> Counts:
+        """Return the counts of a commit; none for one without metadata."""
+        if not metadata:
+            return cls()
+        records, late, at_least = json.loads(metadata)
+        return cls(records, late, bool(at_least))
+
+    def plus(self, other: Counts) -> Counts:
+        """Return the counts of both."""
+        return Counts(self.records + other.records, self.late + other.late, self.at_least or other.at_least)
+
+
+def closing_update(boundary: int, positions: Positions) -> Update:
+    """Return the closing of a boundary as a record of the offsets topic."""
+    return {_CLOSED: boundary}, {"positions": _text(positions)}
+
+
+def closings(after: Positions, ends: Positions, *, is_over: bool) -> dict[TopicPartition, int] | None:
+    """Return the closing of a boundary in each partition; None if it cannot be closed yet.
+
+    Args:
+        after: the first offset at or after the boundary plus the lateness; -1 where there is no such record.
+        ends: the partitions' ends.
+        is_over: whether that time is over.
+    """
+    if not is_over and any(after[partition] < 0 for partition in ends):
+        return None
+    return {partition: after[partition] if after[partition] >= 0 else end for partition, end in ends.items()}
+
+
+def with_new_partitions(known: Positions, found: Positions) -> dict[TopicPartition, int]:
+    """Return the closings of a boundary with those of partitions that were not there, or not read, when it closed.
+
+    All records of a new partition of a known topic came after it. A topic that is read since then has its own closing, as it is
+    found now, so that its past is not late.
+    """
+    topics = {partition.topic for partition in known}
+    new = {each: 0 if each.topic in topics else offset for each, offset in found.items() if each not in known}
+    return {**known, **new}
+
+
+def windows(
+    first: Positions, starts: Positions, ends: Positions, before: Positions | None = None
+) -> dict[TopicPartition, Window]:
+    """Return what a run reads.
+
+    Args:
+        first: the first offset whose timestamp is in the interval or after it; -1 where there is none.
+        starts: the closings of the interval's start.
+        ends: the closings of its end.
+        before: the offsets at which an earlier attempt began: what has been deleted since then does not count for nothing.
+    """
+    found = {}
+    for partition, end in ends.items():
+        earliest = first.get(partition, -1)
+        closed = min(starts.get(partition, end), end)
+        start = min(each for each in (earliest, closed, (before or {}).get(partition, closed)) if each >= 0)
+        found[partition] = Window(start, closed, end)
+    return found
+
+
+def encode_windows(of: Mapping[TopicPartition, Window]) -> str:
+    """Return windows as the value of a config key."""
+    nested: dict[str, dict[str, list[int]]] = {}
+    for (topic, partition), window in sorted(of.items()):
+        nested.setdefault(topic, {})[str(partition)] = [window.start, window.closed, window.end]
+    return json.dumps(nested, separators=(",", ":"))
+
+
+def decode_windows(text: str) -> dict[TopicPartition, Window]:
+    """Return the windows of ``encode_windows``."""
+    nested: Mapping[str, Mapping[str, Sequence[int]]] = json.loads(text)
+    return {
+        TopicPartition(topic, int(number)): Window(*offsets)
+        for topic, partitions in nested.items()
+        for number, offsets in partitions.items()
+    }
+
+
+def begun(
+    known: IntervalEntry | None, interval: Interval, run: str, now: int, read: Mapping[TopicPartition, Window] | None = None
+) -> IntervalEntry:
+    """Return the entry with which a run begins to move an interval: it continues what was not finished, or begins it again.
+
+    ``read`` is what a sink reads.
+    """
+    starts = {partition: window.start for partition, window in (read or {}).items()}
+    ends = {partition: window.end for partition, window in (read or {}).items()}
+    if known is None:
+        return IntervalEntry(interval, IntervalState.RUNNING, 1, starts, ends, (run,), updated=now)
+    if known.interval != interval:
+        raise DataError(
+            f"Interval {interval} cannot be moved: the ledger has {known.interval}, which starts at the same time. Runs of an "
+            "earlier schedule have moved it."
+        )
+    runs = (*(each for each in known.runs if each != run), run)
+    if known.state is not IntervalState.DONE:
+        return replace(known, state=IntervalState.RUNNING, runs=runs, error=None, updated=now)
+    return IntervalEntry(interval, IntervalState.RUNNING, known.attempt + 1, starts, ends, runs, updated=now)
+
+
+def _text(positions: Positions) -> str:
+    nested: dict[str, dict[str, int]] = {}
+    for (topic, partition), offset in sorted(positions.items()):
+        nested.setdefault(topic, {})[str(partition)] = offset
+    return json.dumps(nested, separators=(",", ":"))
+
+
+def _positions(text: str) -> dict[TopicPartition, int]:
+    nested: Mapping[str, Mapping[str, int]] = json.loads(text)
+    return {
+        TopicPartition(topic, int(number)): int(offset)
+        for topic, partitions in nested.items()
+        for number, offset in partitions.items()
+    }
+
+
+def _entry(key: Partition, value: Offset) -> IntervalEntry:
+    return IntervalEntry(
+        Interval(int(key[_START]), int(value["end"])),
+        IntervalState(value["state"]),
+        int(value["attempt"]),
+        _positions(value["starts"]),
+        _positions(value["ends"]),
+        tuple(json.loads(value["runs"])),
+        value["records"],
+        value["late"],
+        bool(value["atLeast"]),
+        value["error"],
+        int(value["updated"]),
+    )

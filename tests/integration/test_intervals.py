@@ -1,0 +1,277 @@
+"""Exact runs on a real broker: each record in the one interval that it belongs to, also after kills, clears and side by side."""
+
+from __future__ import annotations
+
+import os
+import random
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import NamedTuple, Protocol
+
+import orjson
+import pyarrow.parquet as pq
+import pytest
+from confluent_kafka import Producer
+from confluent_kafka import TopicPartition as TopicPartitionOffset
+
+from sluiceway.config.intervals import Interval
+from sluiceway.config.worker import WorkerConfig
+from sluiceway.errors import BadRequestError
+from sluiceway.provider.driver.interval_connector import IntervalConnector
+from sluiceway.storage.intervals import IntervalState
+from support.database import DatabaseForTest
+from support.eventually import LIMIT
+from support.intervals import CONVERTERS, IntervalMover, Machine, belongings, fill, hours, json_of
+from support.kafka import Kafka, worker_for
+from support.table_sink import Lake
+
+pytestmark = pytest.mark.kafka
+
+_LATENESS = 600_000
+_HOURS = hours(1_767_225_600_000, 6)  # 2026-01-01
+_EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 (the column has no zone)
+_SEQUENCES = int(os.environ.get("SEQUENCES", "1"))
+
+
+class Hours(NamedTuple):
+    """A topic, and the values that belong to each of its hours, the late ones among them apart, too."""
+
+    topic: str
+    of: Mapping[Interval, list[str]]
+    late: Mapping[Interval, list[str]]
+
+
+class Target(Protocol):
+    """Where a sink writes."""
+
+    config: dict[str, str]
+
+    def written(self) -> list[str]:
+        """Return the values that are there, sorted."""
+
+
+class ParquetFiles:
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self.config = {"connector.class": "ParquetSink", "path": str(folder), "flush.size": "20"}
+
+    def written(self) -> list[str]:
+        return sorted(value for values in self.by_interval().values() for value in values)
+
+    def by_interval(self) -> dict[str, list[str]]:
+        """Return the values by the interval in the files' names."""
+        found: dict[str, list[str]] = {}
+        for file in self._folder.glob("topics/**/*.parquet"):
+            mark = next(part for part in file.name.split(".") if "Z-" in part).partition("-")[0]
+            found.setdefault(mark, []).extend(map(str, pq.read_table(file).column("text").to_pylist()))
+        return {mark: sorted(values) for mark, values in found.items()}
+
+
+class IcebergTable:
+    def __init__(self, folder: Path) -> None:
+        self._lake = Lake("iceberg", folder)
+        self.config = self._lake.config()
+
+    def written(self) -> list[str]:
+        return sorted(map(str, self._lake.read(self.config).column("text").to_pylist()))
+
+
+class DatabaseTable:
+    def __init__(self, database: DatabaseForTest) -> None:
+        self._database = database
+        mode = {"insert.mode": "insert", "pk.mode": "none", "auto.create": "true", "table.name.format": "moved"}
+        self.config = {"connector.class": "JdbcSink", **database.config, **mode, "consumer.override.max.poll.records": "20"}
+
+    def written(self) -> list[str]:
+        return sorted(text for (text,) in self._database.execute("select text from moved"))
+
+
+@pytest.fixture(scope="module")
+def filled(kafka: Kafka, unique: Callable[[str], str]) -> Hours:
+    """A topic of three partitions whose records are late and out of order."""
+    topic = kafka.create(unique("topic"), 3, retention_ms="-1")
+    sent = fill(kafka.bootstrap, topic, 3, _HOURS, 50, _LATENESS, random.Random(7))  # noqa: S311 (test data)
+    times = {each.value: each.time for each in sent}
+    of = belongings(sent, _HOURS, _LATENESS)
+    late = {interval: [value for value in values if times[value] < interval.start] for interval, values in of.items()}
+    return Hours(topic, of, late)
+
+
+@pytest.fixture(params=["parquet", "iceberg", "postgresql"])
+def target(request: pytest.FixtureRequest, tmp_path: Path) -> Target:
+    if request.param == "postgresql":
+        return DatabaseTable(request.getfixturevalue("postgresql"))
+    return ParquetFiles(tmp_path) if request.param == "parquet" else IcebergTable(tmp_path)
+
+
+def _mover(worker: WorkerConfig, name: str, topic: str, target: Target, **more: str) -> IntervalMover:
+    own = {"name": name, "topics": topic, "airflow.interval.lateness": "10m", "consumer.override.session.timeout.ms": "6000"}
+    return IntervalMover(worker, {**target.config, **CONVERTERS, **own, **more})
+
+
+def test_each_record_is_in_the_file_of_its_interval(
+    filled: Hours, worker: WorkerConfig, unique: Callable[[str], str], tmp_path: Path
+) -> None:
+    target = ParquetFiles(tmp_path)
+    mover = _mover(worker, unique("sink"), filled.topic, target)
+    marks = {interval: f"20260101T{number:02d}0000Z" for number, interval in enumerate(_HOURS)}
+    expected = {marks[interval]: sorted(values) for interval, values in filled.of.items()}
+    for interval in reversed(_HOURS):
+        entry = mover.move(interval, marks[interval])
+        assert entry is not None
+        assert (entry.state, entry.attempt, entry.runs) == (IntervalState.DONE, 1, (marks[interval],))
+        assert (entry.records, entry.at_least) == (len(filled.of[interval]), False)
+    assert target.by_interval() == expected
+    again = mover.move(_HOURS[2], "another run")
+    assert again is not None
+    assert (again.attempt, again.records) == (2, len(filled.of[_HOURS[2]]))
+    assert target.by_interval() == expected, "the files of the interval were replaced"
+    assert not list((tmp_path / "_sluiceway").iterdir()), "the commit logs of ended runs are gone"
+    assert mover.ledger().entries[_HOURS[2].start] == again
+
+
+@pytest.mark.parametrize("sequence", range(_SEQUENCES))
+def test_in_any_sequence_of_runs_clears_and_kills_each_record_is_moved_once(
+    filled: Hours, worker: WorkerConfig, unique: Callable[[str], str], target: Target, chance: random.Random, sequence: int
+) -> None:
+    mover = _mover(worker, unique("sink"), filled.topic, target)
+    machine = Machine(mover, _HOURS, chance)
+    machine.run(5)
+    assert target.written() == sorted(value for values in filled.of.values() for value in values)
+    entries = mover.ledger().entries.values()
+    assert {entry.state for entry in entries} == {IntervalState.DONE}
+    assert sum(entry.records or 0 for entry in entries if not entry.at_least) <= len(target.written())
+    print(f"sequence {sequence}: {machine.kills} kills, {machine.clears} clears")
+
+
+def test_late_records_go_to_the_dead_letter_queue_if_asked(
+    kafka: Kafka, filled: Hours, worker: WorkerConfig, unique: Callable[[str], str], tmp_path: Path
+) -> None:
+    target, dlq = ParquetFiles(tmp_path), kafka.create(unique("dlq"))
+    tolerant = {"errors.tolerance": "all", "errors.deadletterqueue.topic.name": dlq}
+    replication = {"errors.deadletterqueue.topic.replication.factor": "1"}
+    mover = _mover(worker, unique("sink"), filled.topic, target, **{"airflow.interval.late": "dlq"}, **tolerant, **replication)
+    entries = [mover.move(interval, str(interval)) for interval in _HOURS]
+    late = sorted(value for values in filled.late.values() for value in values)
+    assert late
+    assert sorted(message.key().decode() for message in kafka.read_committed(dlq)) == late
+    assert [entry.late for entry in entries if entry] == [len(filled.late[interval]) for interval in _HOURS]
+    everything = sorted(value for values in filled.of.values() for value in values)
+    assert sorted([*target.written(), *late]) == everything
+
+
+def test_a_run_waits_for_the_records_of_an_open_transaction(
+    kafka: Kafka, worker: WorkerConfig, unique: Callable[[str], str], tmp_path: Path
+) -> None:
+    topic, target = kafka.create(unique("topic"), retention_ms="-1"), ParquetFiles(tmp_path)
+    mover = _mover(worker, unique("sink"), topic, target, **{"consumer.override.isolation.level": "read_committed"})
+    producer = Producer({"bootstrap.servers": kafka.bootstrap, "transactional.id": unique("transaction")})
+    producer.init_transactions()
+    fill(kafka.bootstrap, topic, 1, _HOURS[:1], 5, 1000, random.Random(1))  # noqa: S311 (test data)
+    producer.begin_transaction()
+    for number in range(3):
+        producer.produce(topic, json_of(f"open-{number}"), timestamp=_HOURS[0].start + number)
+    producer.flush()
+    begun = mover.begin(_HOURS[0], "run")
+    assert isinstance(begun, IntervalConnector)
+    with ThreadPoolExecutor(1) as pool:
+        moved = pool.submit(mover.finish, begun)
+        with pytest.raises(TimeoutError):
+            moved.result(3)  # the time that a run without the transaction takes, several times over
+        producer.commit_transaction()
+        entry = moved.result(LIMIT)
+    assert entry is not None
+    assert entry.records == 8
+    assert {f"open-{number}" for number in range(3)} < set(target.written())
+
+
+def test_files_are_not_replaced_by_what_retention_has_left(
+    kafka: Kafka, worker: WorkerConfig, unique: Callable[[str], str], tmp_path: Path
+) -> None:
+    topic, target = kafka.create(unique("topic"), retention_ms="-1"), ParquetFiles(tmp_path)
+    fill(kafka.bootstrap, topic, 1, _HOURS[:1], 5, 1000, random.Random(1))  # noqa: S311 (test data)
+    mover = _mover(worker, unique("sink"), topic, target)
+    assert mover.move(_HOURS[0], "run") is not None
+    before = target.written()
+    [deleted] = kafka.admin.delete_records([TopicPartitionOffset(topic, 0, 2)]).values()
+    deleted.result(LIMIT)
+    with pytest.raises(BadRequestError, match=r"cannot be moved again: records of .* do not exist any more"):
+        mover.move(_HOURS[0], "run")
+    assert target.written() == before
+
+
+def test_records_that_come_while_an_interval_is_moved_are_not_its_own(
+    kafka: Kafka, worker: WorkerConfig, unique: Callable[[str], str], tmp_path: Path
+) -> None:
+    topic, target = kafka.create(unique("topic"), retention_ms="-1"), ParquetFiles(tmp_path)
+    fill(kafka.bootstrap, topic, 1, _HOURS[:2], 5, 1000, random.Random(1))  # noqa: S311 (test data)
+    mover = _mover(worker, unique("sink"), topic, target)
+    begun = mover.begin(_HOURS[1], "run")
+    assert isinstance(begun, IntervalConnector)
+    kafka.produce(topic, json_of("late"), timestamp=_HOURS[1].start)
+    assert mover.finish(begun) is not None
+    assert len(target.written()) == 5, "it came after the end had closed"
+    third = mover.move(_HOURS[2], "next")
+    assert third is not None
+    assert (third.records, third.late) == (1, 1)
+
+
+@pytest.mark.parametrize("sequence", range(_SEQUENCES))
+def test_rows_are_moved_to_a_topic_in_their_interval_and_once(
+    kafka: Kafka,
+    kafka_bootstrap: str,
+    postgresql: DatabaseForTest,
+    unique: Callable[[str], str],
+    chance: random.Random,
+    sequence: int,
+) -> None:
+    topic = unique("rows-")
+    kafka.create(f"{topic}moments")
+    expected = _fill_table(postgresql, chance)
+    worker = worker_for(kafka_bootstrap, unique, **{"exactly.once.source.support": "enabled"})
+    config = {
+        "name": unique("source"),
+        "connector.class": "JdbcSource",
+        **postgresql.config,
+        "mode": "timestamp+incrementing",
+        "timestamp.column.name": "at",
+        "incrementing.column.name": "id",
+        "table.whitelist": "public.moments",
+        "topic.prefix": topic,
+        "poll.interval.ms": "100",
+        "batch.max.rows": "7",
+        "key.converter": "StringConverter",
+        "value.converter": "JsonConverter",
+        "value.converter.schemas.enable": "false",
+    }
+    mover = IntervalMover(worker, config)
+    [first, *_] = _HOURS
+    assert mover.move(first, "first") is not None
+    values = [orjson.loads(message.value()) for message in kafka.read_committed(f"{topic}moments")]
+    assert sorted(value["text"] for value in values) == sorted(expected[first])
+    machine = Machine(mover, _HOURS, chance)
+    machine.run(5)
+    values = [orjson.loads(message.value()) for message in kafka.read_committed(f"{topic}moments")]
+    assert sorted(value["text"] for value in values) == sorted(text for texts in expected.values() for text in texts)
+    print(f"sequence {sequence}: {machine.kills} kills, {machine.clears} clears")
+
+
+def _fill_table(database: DatabaseForTest, chance: random.Random) -> dict[Interval, list[str]]:
+    """Create a table of rows with times to the microsecond, at the very borders too; return what belongs to each hour."""
+    database.execute("create table moments (id serial primary key, text text, at timestamp(6) not null)")
+    found: dict[Interval, list[str]] = {interval: [] for interval in _HOURS}
+    rows = []
+    for interval in _HOURS:
+        start, end = (_EPOCH + timedelta(milliseconds=moment) for moment in (interval.start, interval.end))
+        inside = [start + timedelta(microseconds=chance.randrange(3_600_000_000)) for _ in range(40)]
+        for number, moment in enumerate([start, start, end - timedelta(microseconds=1), *inside]):
+            found[interval].append(f"{interval.start}-{number}")
+            rows.append((found[interval][-1], moment))
+    rows += [("before", _EPOCH + timedelta(milliseconds=_HOURS[0].start, microseconds=-1))]
+    rows += [("after", _EPOCH + timedelta(milliseconds=_HOURS[-1].end))]
+    chance.shuffle(rows)
+    for text, moment in rows:
+        database.execute(f"insert into moments (text, at) values ('{text}', '{moment.isoformat()}')")  # noqa: S608 (test data)
+    return found

@@ -1,0 +1,63 @@
+"""Validation of the keys of exact runs."""
+
+from __future__ import annotations
+
+import pytest
+
+from sluiceway.config.intervals import IntervalSettings, milliseconds
+from sluiceway.config.worker import WorkerConfig
+from sluiceway.errors import ConfigError
+from sluiceway.herder.validation import validate_config
+
+_WORKER = WorkerConfig.of({})
+_BATCH = {"name": "c", "airflow.mode": "micro-batch", "airflow.interval": "exact"}
+_SINK = {"connector.class": "FileStreamSink", "topics": "t", "file": "/f"}
+_SOURCE = {"connector.class": "FileStreamSource", "topic": "t", "file": "/f"}
+_JDBC = {
+    "connector.class": "JdbcSource",
+    "connection.url": "jdbc:sqlite::memory:",
+    "table.whitelist": "t",
+    "topic.prefix": "p",
+    "incrementing.column.name": "id",
+}
+
+
+def _errors(config: dict[str, str]) -> list[str]:
+    found = validate_config(config, _WORKER, offline=True)
+    [value] = [info.value for info in found.configs if info.value and info.value.name == "airflow.interval"]
+    return list(value.errors)
+
+
+@pytest.mark.parametrize(
+    ("config", "why"),
+    [
+        (_SINK, None),
+        (_SOURCE, "FileStreamSourceConnector has no time by which it could read an interval"),
+        ({**_SOURCE, "file": "/f-${airflow:run:ds}"}, None),
+        ({**_SOURCE, "file": "/f-${airflow:variable:ds}"}, "has no time"),
+        ({**_JDBC, "mode": "timestamp+incrementing", "timestamp.column.name": "at"}, None),
+        ({**_JDBC, "mode": "incrementing"}, "mode=incrementing reads no timestamps: set mode=timestamp"),
+        ({**_SINK, "airflow.mode": "long-running"}, "only connectors with airflow.mode=micro-batch run by intervals"),
+    ],
+)
+def test_exact_intervals_are_refused_where_they_are_not_possible(config: dict[str, str], why: str | None) -> None:
+    errors = _errors({**_BATCH, **config})
+    assert [str(why) in error for error in errors] == ([True] if why else []), errors
+    assert _errors({**_BATCH, **config, "airflow.interval": "available"}) == []
+
+
+@pytest.mark.parametrize(("text", "expected"), [("500ms", 500), ("30s", 30_000), ("10 m", 600_000), ("2h", 7_200_000), ("0s", 0)])
+def test_times_have_units(text: str, expected: int) -> None:
+    assert milliseconds("key", text) == expected
+
+
+@pytest.mark.parametrize("text", ["10", "", "-5s", "1.5h", "5 weeks", "s"])
+def test_other_times_are_refused(text: str) -> None:
+    with pytest.raises(ConfigError, match=r"airflow\.interval\.lateness"):
+        IntervalSettings.of({"airflow.interval.lateness": text})
+
+
+def test_catching_up_makes_runs_exact() -> None:
+    assert not IntervalSettings.of({}).is_exact
+    assert IntervalSettings.of({"airflow.catchup": "true"}).is_exact
+    assert not IntervalSettings.of({"airflow.catchup": "true", "airflow.interval": "available"}).is_exact
