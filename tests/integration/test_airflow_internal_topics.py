@@ -176,8 +176,11 @@ def test_an_intervals_connector_starts_at_its_records_and_is_deleted_completely(
     with _herder(worker) as herder:
         assert [(entry.state, entry.error) for entry in herder.intervals(name)] == [(IntervalState.FAILED, "why")]
     assert topics.intervals().begin(wanted) == made, "another retry"
+    with open_stores(worker, brief=True) as stores:
+        stores.status.put_topic(made.name, 0, topic)
     assert topics.intervals().end(made.name, None).state is IntervalState.DONE
     assert topics.entry(made.name) is None
+    assert topics.topics(name) == [topic], "it is the live connector that uses it"
     with _herder(worker) as herder:
         assert herder.connectors() == [name]
         assert herder.offsets(name) == [], "the live connector's offsets are unchanged"

@@ -13,7 +13,7 @@ from datetime import datetime, timezone
 
 from sluiceway.config.definition import ConfigDef, ConfigKey, ConfigValue, Importance, Type
 from sluiceway.config.schedules import CATCHUP
-from sluiceway.config.validators import Check, OneOf, OrNull
+from sluiceway.config.validators import Check, OneOf, OrNull, Range
 from sluiceway.errors import ConfigError
 
 INTERVAL = "airflow.interval"
@@ -22,6 +22,7 @@ LATENESS = "airflow.interval.lateness"
 LATE = "airflow.interval.late"
 NEXT, DLQ = "next", "dlq"
 AGAIN = "airflow.interval.again"
+MAX_ACTIVE_RUNS = "airflow.max.active.runs"
 SKIP, APPEND = "skip", "append"
 START = "airflow.interval.start.ms"
 END = "airflow.interval.end.ms"
@@ -54,6 +55,7 @@ class IntervalSettings:
         lateness: milliseconds that records may come later than their time.
         late: what happens to records that come even later: ``next`` or ``dlq``.
         again: what a run does whose interval was moved before, if the target keeps what was written: ``skip`` or ``append``.
+        max_active_runs: how many runs of the generated DAG there may be at a time.
     """
 
     choice: str | None
@@ -61,6 +63,7 @@ class IntervalSettings:
     lateness: int
     late: str
     again: str
+    max_active_runs: int
 
     @classmethod
     def of(cls, config: Mapping[str, str]) -> IntervalSettings:
@@ -73,6 +76,7 @@ class IntervalSettings:
             milliseconds(LATENESS, str(values[LATENESS])),
             str(values[LATE]),
             str(values[AGAIN]),
+            int(str(values[MAX_ACTIVE_RUNS])),
         )
 
     @property
@@ -170,6 +174,14 @@ KEYS = ConfigDef(
             validator=OneOf((SKIP, APPEND)),
             doc="What a run does whose interval was moved before, where the target keeps what was written, as a topic does. "
             "skip: nothing. append: it moves the records again. Targets that can replace or merge records need no choice.",
+        ),
+        ConfigKey(
+            name=MAX_ACTIVE_RUNS,
+            type=Type.INT,
+            default=1,
+            importance=Importance.LOW,
+            validator=Range(1),
+            doc="How many runs of the generated DAG may move intervals side by side. More than one needs exact intervals.",
         ),
         *(
             ConfigKey(name=name, type=kind, default=None, importance=Importance.LOW, doc=f"{doc} Set by the run of an interval.")

@@ -49,6 +49,7 @@ EXAMPLES = {
     "airflow.interval.lateness": "10m",
     "airflow.interval.late": "dlq",
     "airflow.interval.again": "append",
+    "airflow.max.active.runs": "1",
     "airflow.interval.start.ms": "0",
     "airflow.interval.end.ms": "3600000",
     "airflow.interval.positions": '{"t":{"0":[0,0,5]}}',

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from sluiceway.config.intervals import IntervalSettings, milliseconds
+from sluiceway.config.intervals import INTERVAL, IntervalSettings, milliseconds
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import ConfigError
 from sluiceway.herder.validation import validate_config
+from sluiceway.provider.dag_bundle.dag_keys import DagKeys
 
 _WORKER = WorkerConfig.of({})
 _BATCH = {"name": "c", "airflow.mode": "micro-batch", "airflow.interval": "exact"}
@@ -32,6 +33,7 @@ def _errors(config: dict[str, str]) -> list[str]:
     ("config", "why"),
     [
         (_SINK, None),
+        ({**_SINK, "connector.class": "SparkSink", "path": "/f"}, "Spark reads its topics, and knows no intervals"),
         (_SOURCE, "FileStreamSourceConnector has no time by which it could read an interval"),
         ({**_SOURCE, "file": "/f-${airflow:run:ds}"}, None),
         ({**_SOURCE, "file": "/f-${airflow:variable:ds}"}, "has no time"),
@@ -61,3 +63,22 @@ def test_catching_up_makes_runs_exact() -> None:
     assert not IntervalSettings.of({}).is_exact
     assert IntervalSettings.of({"airflow.catchup": "true"}).is_exact
     assert not IntervalSettings.of({"airflow.catchup": "true", "airflow.interval": "available"}).is_exact
+
+
+@pytest.mark.parametrize(
+    ("config", "is_valid"),
+    [
+        ({"airflow.interval": "exact"}, True),
+        ({"airflow.catchup": "true", "airflow.schedule": "@hourly", "airflow.start.date": "2026-01-01"}, True),
+        ({"airflow.interval": "available"}, False),
+        ({}, False),
+    ],
+)
+def test_runs_side_by_side_need_exact_intervals(config: dict[str, str], is_valid: bool) -> None:
+    key = "airflow.max.active.runs"
+    given = {"name": "c", **_SINK, "airflow.mode": "micro-batch", **config, key: "8"}
+    [value] = [
+        info.value for info in validate_config(given, _WORKER, offline=True).configs if info.value and info.value.name == key
+    ]
+    assert [INTERVAL in error for error in value.errors] == ([] if is_valid else [True])
+    assert DagKeys.parse(given).max_active_runs == (8 if is_valid else 1)

@@ -10,7 +10,17 @@ from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from sluiceway.api import DONE, BatchLimits, BatchSinkTask, Converter, Outcome, SinkConnector, SinkRecord, WriteResult
+from sluiceway.api import (
+    DONE,
+    BatchLimits,
+    BatchSinkTask,
+    Converter,
+    IntervalRepeat,
+    Outcome,
+    SinkConnector,
+    SinkRecord,
+    WriteResult,
+)
 from sluiceway.config.definition import ConfigDef, ConfigKey, ConfigValue, Importance, Type, ValidatedValue
 from sluiceway.config.validators import Check, EnumText
 from sluiceway.connectors.hbase.client import (
@@ -508,6 +518,10 @@ class HBaseSinkConnector(HBaseConnector, SinkConnector):
             )
         if problem := _ttl_problem(table, families, Times(str(found[TIMESTAMP].value).lower())):
             found[TIMESTAMP].errors.append(str(ConfigError(TIMESTAMP, found[TIMESTAMP].value, problem)))
+
+    @classmethod
+    def interval_repeat(cls, config: Mapping[str, str]) -> IntervalRepeat:
+        return IntervalRepeat.ADDS if sink_options(config).times is Times.SERVER else IntervalRepeat.MERGES
 
     def task_configs(self, max_tasks: int) -> Sequence[Mapping[str, str]]:
         return [self._config] * max_tasks

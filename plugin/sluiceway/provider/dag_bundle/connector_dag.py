@@ -68,7 +68,7 @@ def connector_dag(
         schedule=_schedule(name, keys),
         start_date=keys.start_date or _START,
         catchup=keys.catchup,
-        max_active_runs=1,
+        max_active_runs=keys.max_active_runs,
         is_paused_upon_creation=is_paused_upon_creation,
         tags=[TAG, "sink" if sink else "source", *keys.tags],
         default_args={"owner": keys.owner},

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from sluiceway.config.connector import CALLBACKS, CONNECTOR_CLASS, TOPICS, TOPICS_REGEX
+from sluiceway.config.intervals import IntervalSettings
 from sluiceway.config.masking import masked
 from sluiceway.config.parsing import parse_list
 from sluiceway.config.schedules import (
@@ -56,6 +57,7 @@ class DagKeys:
     lag: int | None = None
     """The number of available records at which a sink's run starts."""
     catchup: bool = False
+    max_active_runs: int = 1
     start_date: datetime | None = None
     callbacks: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
@@ -70,6 +72,7 @@ class DagKeys:
         if mode == LONG_RUNNING:
             text = CONTINUOUS
         assets, any_asset = assets_of(text)
+        intervals = IntervalSettings.of(config)
         return cls(
             mode=mode,
             schedule=None if text is not None and is_event(text) else text,
@@ -80,6 +83,7 @@ class DagKeys:
             any_asset=any_asset,
             lag=lag_of(text, is_sink=is_sink_config(config)),
             catchup=_boolean(CATCHUP, config.get(CATCHUP)),
+            max_active_runs=intervals.max_active_runs if intervals.is_exact else 1,
             start_date=moment(START_DATE, config.get(START_DATE)),
             callbacks={key: names for key in CALLBACKS if (names := _list(config.get(key)))},
         )

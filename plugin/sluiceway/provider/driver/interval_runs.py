@@ -115,6 +115,8 @@ class IntervalRuns:
                 return [done.update()] if entry.attempt == run.attempt else []
 
             ledger.change(decide)
+            for topic in stores.status.topics(name):
+                stores.status.put_topic(run.connector, 0, topic)
             self._delete(name, stores, herder)
             return found[0]
 

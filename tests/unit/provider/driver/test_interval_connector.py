@@ -18,6 +18,8 @@ from sluiceway.storage.intervals import IntervalEntry, IntervalState, Window, be
 START, END = datetime(2024, 5, 1, tzinfo=timezone.utc), datetime(2024, 5, 2, tzinfo=timezone.utc)
 _MS = (1714521600000, 1714608000000)
 DAY = Interval(*_MS)
+_UPSERT = {"delta.tables.upsert-mode-enabled": "true", "delta.tables.default-id-columns": "id"}
+_NO_IDS = {"key.ignore.id.strategy": "none"}
 READ = {TopicPartition("t", 0): Window(5, 7, 9)}
 
 
@@ -86,6 +88,13 @@ def test_a_run_without_an_interval_moves_what_came_since_the_last_one() -> None:
         ({"connector.class": "ParquetSink"}, True),
         ({"connector.class": "JdbcSink", "connection.url": "jdbc:sqlite:/d", "insert.mode": "insert"}, False),
         ({"connector.class": "JdbcSink", "connection.url": "jdbc:sqlite:/d", "insert.mode": "upsert"}, True),
+        ({"connector.class": "DeltaSink", "delta.path": "/d", "delta.tables": "t"}, False),
+        ({"connector.class": "DeltaSink", "delta.path": "/d", "delta.tables": "t", **_UPSERT}, True),
+        ({"connector.class": "OpenSearchSink", "connection.url": "http://h:9200"}, True),
+        ({"connector.class": "OpenSearchSink", "connection.url": "http://h:9200", "key.ignore": "true"}, True),
+        ({"connector.class": "OpenSearchSink", "connection.url": "http://h:9200", "key.ignore": "true", **_NO_IDS}, False),
+        ({"connector.class": "HBaseSink", "hbase.thrift": "h:9090", "hbase.table": "t"}, True),
+        ({"connector.class": "HBaseSink", "hbase.thrift": "h:9090", "hbase.table": "t", "hbase.timestamp": "server"}, False),
     ],
 )
 def test_an_interval_is_moved_again_where_the_target_does_not_keep_both(config: dict[str, str], repeats: bool) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
-from sluiceway.api import SinkConnector, SinkRecord
+from sluiceway.api import IntervalRepeat, SinkConnector, SinkRecord
 from sluiceway.config.definition import ConfigDef, ConfigValue
 from sluiceway.connectors.search.connection import Server
 from sluiceway.connectors.search.sink.config import (
@@ -17,7 +17,7 @@ from sluiceway.connectors.search.sink.config import (
     confluent_options,
 )
 from sluiceway.connectors.search.sink.documents import Documents
-from sluiceway.connectors.search.sink.options import SearchOptions
+from sluiceway.connectors.search.sink.options import Ids, SearchOptions
 from sluiceway.connectors.search.sink.task import SearchSinkTask
 from sluiceway.connectors.search.validation import SearchConnector
 from sluiceway.errors import DataError
@@ -65,6 +65,12 @@ class SearchSinkConnector(SearchConnector, SinkConnector):
             else:
                 texts.append("Nothing" if action is None else action.lines.decode().rstrip("\n"))
         return texts
+
+    @classmethod
+    def interval_repeat(cls, config: Mapping[str, str]) -> IntervalRepeat:
+        options = cls.options(config)
+        adds = Ids.NONE in (options.ids, options.ids_of_ignored_keys)
+        return IntervalRepeat.ADDS if adds else IntervalRepeat.MERGES
 
     def start(self, config: Mapping[str, str]) -> None:
         self.options(config)

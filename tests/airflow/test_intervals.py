@@ -1,0 +1,101 @@
+"""Exact runs on a real Airflow: hours that are caught up move their own records each, and a cleared one replaces its files."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from support.eventually import LIMIT, eventually
+from support.stack import RunningStack
+
+pytestmark = pytest.mark.airflow
+
+_HOUR = 3_600_000
+_TOPIC = "hours"
+_SCHEMA = {"type": "struct", "optional": False, "fields": [{"field": "hour", "type": "int64", "optional": False}]}
+
+
+def _fill(stack: RunningStack, first: int, hours: int) -> None:
+    """Write ten records to each hour, the last of them in the wrong order, and one that is late."""
+    admin = AdminClient({"bootstrap.servers": stack.addresses.bootstrap})
+    admin.create_topics([NewTopic(_TOPIC, 1, 1, config={"retention.ms": "-1"})])[_TOPIC].result(LIMIT)
+    producer = Producer({"bootstrap.servers": stack.addresses.bootstrap})
+    times = [first + number * _HOUR + minute * 360_000 for number in range(hours) for minute in range(10)]
+    times[8], times[9] = times[9], times[8]
+    times[15] = first + 1  # comes when its hour has been over for long
+    for moment in times:
+        value = {"schema": _SCHEMA, "payload": {"hour": (moment - first) // _HOUR}}
+        producer.produce(_TOPIC, json.dumps(value), timestamp=moment)
+    assert producer.flush(30) == 0
+
+
+def _written(folder: Path) -> dict[str, Counter[int]]:
+    """Return the hours of the records in the files, by the interval in the files' names."""
+    found: dict[str, Counter[int]] = {}
+    for file in folder.glob("topics/**/*.parquet"):
+        mark = next(part for part in file.name.split(".") if "Z-" in part).partition("-")[0]
+        found.setdefault(mark, Counter()).update(pq.read_table(file).column("hour").to_pylist())
+    return found
+
+
+def _intervals(stack: RunningStack, name: str) -> Mapping[int, Mapping[str, Any]]:
+    return {each["start"]: each for each in stack.connect.intervals(name)}
+
+
+def test_hours_that_are_caught_up_move_their_own_records(stack: RunningStack, folder: Path) -> None:
+    name, hours = "hourly", 3
+    first = int(time.time() * 1000) // _HOUR * _HOUR - hours * _HOUR
+    _fill(stack, first, hours)
+    stack.connect.create(
+        name,
+        {
+            "connector.class": "ParquetSink",
+            "topics": _TOPIC,
+            "path": str(folder / name),
+            "airflow.mode": "micro-batch",
+            "airflow.schedule": "@hourly",
+            "airflow.catchup": "true",
+            "airflow.start.date": _text(first),
+            "airflow.interval.lateness": "1s",
+        },
+    )
+    starts = [first + number * _HOUR for number in range(hours)]
+
+    def moved(*attempts: int) -> bool:
+        found = _intervals(stack, name)
+        return [(found[start]["state"], found[start]["attempt"]) for start in starts if start in found] == [
+            ("done", attempt) for attempt in attempts
+        ]
+
+    eventually(lambda: moved(1, 1, 1), within=2 * LIMIT, what="three hours that are moved")
+    records = [(found["records"], found["late"]) for found in map(_intervals(stack, name).get, starts) if found]
+    assert records == [(10, 0), (10, 1), (10, 0)]
+    expected = {_mark(starts[0]): {0: 10}, _mark(starts[1]): {1: 9, 0: 1}, _mark(starts[2]): {2: 10}}
+    assert {mark: dict(found) for mark, found in _written(folder / name).items() if mark in expected} == expected
+    [run] = _intervals(stack, name)[starts[1]]["runs"]
+    body = {"dry_run": False, "dag_run_id": run, "task_ids": ["run"], "only_failed": False}
+    stack.airflow.post(f"/dags/{name}/clearTaskInstances", json=body).raise_for_status()
+    eventually(lambda: moved(1, 2, 1), within=2 * LIMIT, what="an hour that is moved again")
+    assert {mark: dict(found) for mark, found in _written(folder / name).items() if mark in expected} == expected
+    xcom = stack.airflow.get(f"/dags/{name}/dagRuns/{run}/taskInstances/run/xcomEntries/return_value").json()["value"]
+    interval = (json.loads(xcom) if isinstance(xcom, str) else xcom)["interval"]
+    assert (interval["attempt"], interval["late"]) == (2, 1)
+    assert [each for each in stack.connect.connectors() if each.startswith(f"{name}.interval.")] == []
+    stack.connect.delete(name)
+
+
+def _text(moment: int) -> str:
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(moment / 1000))
+
+
+def _mark(moment: int) -> str:
+    return time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(moment / 1000))
