@@ -43,7 +43,7 @@ def _written(folder: Path) -> dict[str, Counter[int]]:
     found: dict[str, Counter[int]] = {}
     for file in folder.glob("topics/**/*.parquet"):
         mark = next(part for part in file.name.split(".") if "Z-" in part).partition("-")[0]
-        found.setdefault(mark, Counter()).update(pq.read_table(file).column("hour").to_pylist())
+        found.setdefault(mark, Counter()).update(map(int, pq.read_table(file)["hour"].to_numpy()))
     return found
 
 

@@ -69,7 +69,15 @@ class Pipe:
         return time.monotonic() - began
 
     def survives(
-        self, row: Row, part: str, times: int, kill: Callable[[Job], None], *, outlived: bool | None, of: Sequence[Job] = ()
+        self,
+        row: Row,
+        part: str,
+        times: int,
+        kill: Callable[[Job], None],
+        *,
+        outlived: bool | None,
+        of: Sequence[Job] = (),
+        counted: bool = False,
     ) -> None:
         """Kill a part ``times`` times, wait after each until both connectors move records, and judge these.
 
@@ -80,10 +88,11 @@ class Pipe:
             outlived: whether the drivers survive this; otherwise the connector's must be another one afterwards. None: until
                 Airflow notices that their task has ended.
             of: the connectors whose turn it is in turn, both by default.
+            counted: whether the driver counts the ends of its tasks. One that dies six times within seconds is left FAILED.
         """
         for number in range(times):
             # A driver that dies again and again waits longer before each restart.
-            if not outlived and number and number % _ROUND == 0:
+            if (counted or not outlived) and number and number % _ROUND == 0:
                 self.judge(row)
                 self.start()
             job = (of or self.jobs)[number % len(of or self.jobs)]

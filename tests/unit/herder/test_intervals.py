@@ -77,8 +77,7 @@ def test_catching_up_makes_runs_exact() -> None:
 def test_runs_side_by_side_need_exact_intervals(config: dict[str, str], is_valid: bool) -> None:
     key = "airflow.max.active.runs"
     given = {"name": "c", **_SINK, "airflow.mode": "micro-batch", **config, key: "8"}
-    [value] = [
-        info.value for info in validate_config(given, _WORKER, offline=True).configs if info.value and info.value.name == key
-    ]
+    found = validate_config(given, _WORKER, offline=True).configs
+    [value] = [info.value for info in found if info.value and info.value.name == key]
     assert [INTERVAL in error for error in value.errors] == ([] if is_valid else [True])
     assert DagKeys.parse(given).max_active_runs == (8 if is_valid else 1)
