@@ -47,7 +47,7 @@ def test_a_deferred_task_resumes_in_the_stored_method(path: str, method: str) ->
 
 def test_the_stored_arguments_of_a_deferred_task_describe_its_driver() -> None:
     stored = STORED["next_kwargs"]["began"]
-    assert DetachedDriver.from_dict(stored).to_dict() == {**stored, "restarts": 0}
+    assert DetachedDriver.from_dict(stored).to_dict() == {**stored, "restarts": 0, "since": None}
 
 
 @pytest.mark.parametrize("bundle", STORED["bundles"][1:])
