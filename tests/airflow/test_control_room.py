@@ -64,12 +64,12 @@ def _await_success(stack: RunningStack, dag_id: str, runs: int = 1, within: floa
     eventually(done, within=within, what=f"{runs} successful run(s) of {dag_id}")
 
 
-def _produce(stack: RunningStack, *lines: str, timestamp: int = 0) -> None:
-    """Write records like FileStreamSource's into the topic; a timestamp of 0 is now."""
+def _produce(stack: RunningStack, *lines: str, timestamp: int = 0, topic: str = TOPIC) -> None:
+    """Write records like FileStreamSource's into a topic; a timestamp of 0 is now."""
     producer = Producer({"bootstrap.servers": stack.addresses.bootstrap})
     for line in lines:
         value = json.dumps({"schema": {"type": "string", "optional": False}, "payload": line})
-        producer.produce(TOPIC, value, timestamp=timestamp)
+        producer.produce(topic, value, timestamp=timestamp)
     assert producer.flush(30) == 0
 
 
@@ -102,7 +102,7 @@ def test_a_backfill_copies_its_window_with_its_own_offsets(stack: RunningStack, 
         **BATCH,
         "connector.class": "FileStreamSink",
         "file": str(copy),
-        "topics": TOPIC,
+        "topics": "years",
         "airflow.schedule": "@yearly",
         # What only a run knows must not be in the way of what is done without one: offsets and the backfill's connector.
         "transforms": "day",
@@ -110,12 +110,13 @@ def test_a_backfill_copies_its_window_with_its_own_offsets(stack: RunningStack, 
         "transforms.day.header": "day",
         "transforms.day.value.literal": "${airflow:run:ds}",
     }
-    _produce(stack, "old", timestamp=MIDDLE_OF_2024)
+    _produce(stack, "old", timestamp=MIDDLE_OF_2024, topic="years")
+    _produce(stack, "one", "two", topic="years")
     stack.connect.create("room-again", config)
     eventually(lambda: stack.dag("room-again"), what="the sink's DAG")
     _await_success(stack, "room-again")  # the run of the last whole year, which includes all records
     lines, offsets = copy.read_text(), stack.connect.offsets("room-again")
-    assert lines == "one\ntwo\nthree\nold\n"
+    assert lines == "old\none\ntwo\n"
     window = {"from_date": "2024-01-01T00:00:00Z", "to_date": "2024-01-01T00:00:00Z"}
     backfill = {"dag_id": "room-again", **window, "max_active_runs": 1, "reprocess_behavior": "completed"}
     eventually(lambda: _begins(stack, backfill), what="the backfill")
