@@ -19,6 +19,7 @@ export const flow = (dag) => ofDag("flow", dag);
 export const moves = () => get(new URL("moves", OWN));
 export const details = (name) => get(new URL(`connectors/${part(name)}`, OWN));
 export const deadLetters = (name) => get(new URL(`connectors/${part(name)}/dead-letters`, OWN));
+export const intervals = (name) => get(new URL(`connectors/${part(name)}/intervals`, REST));
 export const offsets = (name) => get(new URL(`connectors/${part(name)}/offsets`, REST));
 
 export function history(names) {
@@ -66,6 +67,12 @@ export const rollBack = (name, version) => send(new URL(`connectors/${part(name)
 /** Return the newest run of a DAG. Airflow's own API, under Airflow's permissions. */
 export const dagRuns = (dag) => get(new URL(`dags/${part(dag)}/dagRuns?limit=1&order_by=-run_after`, AIRFLOW));
 export const taskInstances = (dag, run) => get(new URL(`dags/${part(dag)}/dagRuns/${part(run)}/taskInstances`, AIRFLOW));
+
+/** Clear all tasks of a run, so that they run again. Airflow's own API, under Airflow's permissions. */
+export function clearRun(dag, run) {
+  const body = { dry_run: false, dag_run_id: run, only_failed: false };
+  return send(new URL(`dags/${part(dag)}/clearTaskInstances`, AIRFLOW), "POST", JSON.stringify(body));
+}
 
 /** Return the links that the operator of a task offers, such as to Spark's UI. */
 export function taskLinks(dag, run, { task_id: task, map_index: index }) {

@@ -1,10 +1,11 @@
 // Shows the details of one connector.
 
 import { buttons, configButtons, setBy, taskButton } from "./actions.js";
-import { RequestError, deadLetters, offsets } from "./api.js";
+import { RequestError, deadLetters, intervals, offsets } from "./api.js";
 import { DeadLetters } from "./deadletters.js";
 import { h, replace, whenFree } from "./dom.js";
 import { UNKNOWN, count, exact, rate, rootCause, time } from "./format.js";
+import { Intervals } from "./intervals.js";
 import { tasks, whereabouts } from "./list.js";
 import { Log } from "./log.js";
 import { changesTable } from "./review.js";
@@ -32,6 +33,8 @@ export class Detail {
     this.deadLetters = new Section("Newest dead letter queue records", () => deadLetters(name), deadLetterTable);
     this.records = new DeadLetters(name);
     this.recordsSection = new Section("Dead letter queue records", () => this.records.load(), () => this.records.element);
+    this.intervals = new Intervals(name, goTo);
+    this.intervalsSection = new Section("Intervals of its runs", () => intervals(name), (response) => this.intervals.draw(response, this.found));
     this.log = new Log(name, goTo);
     this.logSection = new Section("Log of the driver and its tasks", () => this.log.load(this.dag), () => this.log.element);
     this.element = h("section.detail", { "aria-label": name },
@@ -44,10 +47,12 @@ export class Detail {
 
   draw(found) {
     this.dag = found.dag;
+    this.found = found;
     this.offsets.showInstead(found.type === "sink" ? sinkOffsets(found) : null);
     const sections = [
       this.drift.drawn([found.drift, found.dag]), charts(found), this.errors.drawn([found.trace, found.tasks_in_full.map((task) => [task.id, task.trace])]),
       this.tasks.drawn([found.tasks_in_full, found.may_edit]), found.dead_letters === null ? null : (found.may_edit ? this.recordsSection : this.deadLetters).element, this.offsets.element,
+      found.config["airflow.mode"] === "micro-batch" ? this.intervalsSection.element : null,
       this.config.drawn(found.config), found.dag ? this.logSection.element : null,
     ];
     replace(this.head, h("div.title", null, h("h1", null, found.name), badge(found)), buttons(found, this.changed), configButtons(found, this.go),

@@ -34,6 +34,11 @@ export function moment(seconds) {
   return day === parts(Date.now()).day ? clock : `${day} ${clock}`;
 }
 
+/** Format the day of a time, in milliseconds since the epoch. */
+export function day(milliseconds) {
+  return parts(milliseconds).day;
+}
+
 const formats = new Map(); // by zone
 
 function parts(milliseconds) {

@@ -64,6 +64,7 @@ function result({ state }) {
   return LABELS[state] ?? state;
 }
 
-function airflowLink(label, path, key, goTo, attributes) {
+/** Return a link to a page of Airflow. */
+export function airflowLink(label, path, key, goTo, attributes) {
   return h("a", { href: path, "data-key": key, ...attributes, click: (event) => { event.preventDefault(); goTo(path); } }, label);
 }
