@@ -8,10 +8,14 @@ from pathlib import Path
 
 import pytest
 
+from sluiceway.config.intervals import IntervalSettings
 from sluiceway.herder import Herder
+from sluiceway.provider.driver.interval_connector import IntervalConnector, WantedInterval
+from sluiceway.provider.driver.interval_runs import IntervalRuns
 from sluiceway.stack.process import BackgroundProcess
 from sluiceway.storage.factory import open_stores
 from sluiceway.storage.history import Origin
+from sluiceway.storage.intervals import IntervalEntry
 from support import peer
 from support.driver import submitted_driver, worker_of, worker_properties, write_properties
 from support.eventually import eventually
@@ -67,6 +71,15 @@ class Handover:
                 for driver in drivers:
                     driver.stop()
 
+    def moved_interval(self) -> list[IntervalEntry]:
+        """Move an interval of the sink, in which no record is; return the ledger."""
+        config, runs = self.configs[self.sink], IntervalRuns(self.worker)
+        begun = runs.begin(WantedInterval(self.sink, config, "run", 0, 3_600_000, IntervalSettings.of(config)))
+        assert isinstance(begun, IntervalConnector)
+        runs.end(begun.name, None)
+        with self.herder() as herder:
+            return herder.intervals(self.sink)
+
     def theirs(self) -> peer.PeerDistributed:
         topics = (self.worker.config_topic, self.worker.offset_topic, self.worker.status_topic)
         string = "org.apache.kafka.connect.storage.StringConverter"
@@ -92,6 +105,7 @@ def test_kafka_connect_takes_over_from_sluiceway_and_hands_back(handover: Handov
         for name in handover.configs:
             eventually(lambda each=name: herder.status(each).connector.state.value == "STOPPED", what=f"{name} STOPPED")
     handover.append("theirs 1\n")
+    ledger = handover.moved_interval()
 
     with handover.theirs() as worker:
         assert sorted(peer.list_connectors(worker.rest)) == sorted(handover.configs)
@@ -107,9 +121,12 @@ def test_kafka_connect_takes_over_from_sluiceway_and_hands_back(handover: Handov
             peer.change_state(worker.rest, name, "pause")
         for name in handover.configs:
             peer.wait_for_state(worker.rest, name, "PAUSED")
+        lines = worker.log.read_text(errors="replace").splitlines()
+    assert [line for line in lines if ("] WARN " in line or "] ERROR " in line) and "Offset" in line.rpartition("(")[2]] == []
     handover.append("ours 3\n")
 
     with handover.herder() as herder:
+        assert herder.intervals(handover.sink) == ledger, "Kafka Connect has left the ledger as it is"
         assert sorted(herder.connectors()) == sorted(handover.configs)
         for name, config in handover.configs.items():
             assert herder.info(name).config == {**config, "name": name}
