@@ -6,6 +6,7 @@ import logging
 import random
 import time
 from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import ConflictError, FencedError
@@ -15,6 +16,8 @@ from sluiceway.storage.intervals import Ledger, Update, ledger_name
 from sluiceway.storage.offset_backing_store import KafkaOffsetBackingStore
 
 log = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 _ATTEMPTS = 20
 _JITTER_SECONDS = 0.1
@@ -41,18 +44,18 @@ class IntervalLedger:
         """Return the ledger as it is now."""
         return read_ledger(self._store, self._connector)
 
-    def change(self, decide: Callable[[Ledger], Sequence[Update]]) -> None:
-        """Write what ``decide`` returns for the newest state, all or nothing.
+    def change(self, decide: Callable[[Ledger], tuple[T, Sequence[Update]]]) -> T:
+        """Write the updates that ``decide`` returns for the newest state, all or nothing; return the other thing that it returns.
 
         Raises what ``decide`` raises, and ConflictError if others change the ledger all the time.
         """
         for attempt in range(_ATTEMPTS):
             try:
                 self._writer.fence()
-                updates = decide(self.read())
+                decided, updates = decide(self.read())
                 if updates:
                     self._writer.write(self._store.for_transaction(self._name, updates))
-                return
+                return decided
             except FencedError:
                 log.debug("Another run has changed the intervals of %s (attempt %d)", self._connector, attempt + 1)
                 time.sleep(random.uniform(0, _JITTER_SECONDS * (attempt + 1)))  # noqa: S311 (not a secret)

@@ -26,6 +26,9 @@ from sluiceway.errors import DataError
 Positions = Mapping[TopicPartition, int]
 Update = tuple[Partition, "Offset | None"]
 
+MOST_INTERVALS = 10_000
+"""The intervals that a ledger keeps: those of a year and more, if they are hours. Each run reads all of them."""
+
 _SUFFIX = "\x1fintervals"
 _START, _CLOSED = "start", "closed"
 
@@ -228,6 +231,16 @@ def decode_windows(text: str) -> dict[TopicPartition, Window]:
         for topic, partitions in nested.items()
         for number, offsets in partitions.items()
     }
+
+
+def forgotten(known: Ledger, most: int = MOST_INTERVALS) -> list[Update]:
+    """Return the removal of what is older than the newest ``most`` intervals."""
+    starts = sorted(known.entries)
+    if len(starts) <= most:
+        return []
+    first = starts[-most]
+    old: list[Update] = [({_START: start}, None) for start in starts[:-most]]
+    return old + [({_CLOSED: boundary}, None) for boundary in known.closings if boundary < first]
 
 
 def begun(

@@ -32,6 +32,7 @@ def _intervals(cron: str, first: datetime, last: datetime) -> list[Interval]:
         if info is None:
             return found
         own = info.data_interval
+        assert own is not None
         run = SimpleNamespace(data_interval_start=own.start, data_interval_end=own.end, run_id="r", logical_date=own.start)
         wanted = WantedInterval.of("c", {"topics": "t"}, run_variables({"dag_run": run}))
         found.append(wanted.given(None, None))

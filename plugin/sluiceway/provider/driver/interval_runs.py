@@ -49,6 +49,7 @@ from sluiceway.storage.intervals import (
     begun,
     closing_update,
     closings,
+    forgotten,
     windows,
     with_new_partitions,
 )
@@ -72,15 +73,7 @@ class IntervalRuns:
         Repeatable: a retry continues with the offsets of the previous try.
         """
         with self._opened(wanted.connector) as (stores, herder, ledger):
-            outcome: list[Outcome] = []
-
-            def decide(known: Ledger) -> Sequence[Update]:
-                found, updates = self._decided(wanted, known, herder, stores)
-                outcome[:] = [found]
-                return updates
-
-            ledger.change(decide)
-            [decided] = outcome
+            decided = ledger.change(lambda known: self._decided(wanted, known, herder, stores))
             if isinstance(decided, IntervalConnector):
                 decided = decided.for_worker(self._worker)
                 self._start(decided, stores, herder)
@@ -96,39 +89,40 @@ class IntervalRuns:
             records: how many records a source has moved; a sink's tasks have counted them.
         """
         with self._run_of(name) as (run, config, stores, herder, ledger):
-            counts = Counts(records or 0) if not is_sink_config(config) else self._counts(name, config)
-            known = records is not None or is_sink_config(config)
-            found: list[IntervalEntry] = []
+            is_sink = is_sink_config(config)
+            counts = self._counts(name, config) if is_sink else Counts(records or 0)
+            known = records is not None or is_sink
 
-            def decide(state: Ledger) -> Sequence[Update]:
+            def decide(state: Ledger) -> tuple[IntervalEntry, Sequence[Update]]:
                 entry = state.entries.get(run.interval.start) or IntervalEntry(run.interval, IntervalState.RUNNING, run.attempt)
+                if entry.attempt != run.attempt:
+                    return entry, []
                 done = replace(
                     entry,
                     state=IntervalState.DONE,
                     records=counts.records if known else None,
-                    late=counts.late if is_sink_config(config) else None,
+                    late=counts.late if is_sink else None,
                     at_least=counts.at_least,
                     error=None,
                     updated=_now(),
                 )
-                found[:] = [done if entry.attempt == run.attempt else entry]
-                return [done.update()] if entry.attempt == run.attempt else []
+                return done, [done.update()]
 
-            ledger.change(decide)
+            done = ledger.change(decide)
             for topic in stores.status.topics(name):
                 stores.status.put_topic(run.connector, 0, topic)
             self._delete(name, stores, herder)
-            return found[0]
+            return done
 
     def fail(self, name: str, error: str) -> None:
         """Note in the ledger that a run of an interval has failed. Its connector stays for the next try."""
         with self._run_of(name) as (run, _config, _stores, _herder, ledger):
 
-            def decide(state: Ledger) -> Sequence[Update]:
+            def decide(state: Ledger) -> tuple[None, Sequence[Update]]:
                 entry = state.entries.get(run.interval.start)
                 if entry is None or entry.state is not IntervalState.RUNNING:
-                    return []
-                return [replace(entry, state=IntervalState.FAILED, error=error, updated=_now()).update()]
+                    return None, []
+                return None, [replace(entry, state=IntervalState.FAILED, error=error, updated=_now()).update()]
 
             ledger.change(decide)
 
@@ -154,7 +148,7 @@ class IntervalRuns:
         elif _now() < over_at:
             return NotClosed(interval, over_at), ()
         new = begun(entry, interval, wanted.run_id, _now(), read)
-        return IntervalConnector.plan(wanted, new, read), [*changes, new.update()]
+        return IntervalConnector.plan(wanted, new, read), [*changes, new.update(), *forgotten(known)]
 
     def _closed(
         self, wanted: WantedInterval, interval: Interval, known: Ledger, herder: Herder, entry: IntervalEntry | None
