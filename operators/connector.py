@@ -68,9 +68,10 @@ class ConnectorOperator(MaskedConfig, LineageMixin, IntervalTask):
     config, a micro-batch has no driver of its own: the task requests it from the shared application and waits for its end.
 
     Returns, as XCom, what the run has moved: ``records``, ``seconds``, and ``offsets`` (``partition``, ``from``, ``to``) of the
-    partitions that changed. A micro-batch that moved records emits an asset event for the connector and for each topic or file
-    that it wrote to, with the same values in its extra. With ``airflow.interval=exact``, which is the default of DAGs that catch
-    up, and in a backfill's run, a micro-batch moves the records of the run's data interval, with offsets of its own.
+    partitions that changed. A micro-batch that moved records emits an asset event for the connector and for each topic, folder,
+    file or table that it wrote to, with the same values in its extra. With ``airflow.interval=exact``, which is the default of
+    DAGs that catch up, and in a backfill's run, a micro-batch moves the records of the run's data interval, with offsets of its
+    own.
 
     Args:
         connector: the connector's name (templated); default is ``name`` in the config.

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Collection, Mapping
-from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from sluiceway.config.connector import OUTLETS
 from sluiceway.config.parsing import parse_list
-from sluiceway.provider.lineage.datasets import first_server
+from sluiceway.provider.lineage.datasets import first_server, lineage, uri
 
 if TYPE_CHECKING:
     from airflow.sdk import Asset, AssetAlias
+
+log = logging.getLogger(__name__)
 
 
 def topic_uri(bootstrap_servers: str, topic: str) -> str:
@@ -36,9 +38,9 @@ def written_uris(
     found = [connector_uri(connector)]
     if not sink:
         found += [topic_uri(bootstrap_servers, topic) for topic in sorted(topics)]
-    elif (file := PurePosixPath(config.get("file", ""))).is_absolute():
-        found.append(f"file://{quote(str(file))}")
-    return [*found, *(uri for uri in parse_list(config.get(OUTLETS)) if uri not in found)]
+    else:
+        found += [uri(each) for each in lineage(config, bootstrap=bootstrap_servers, sink=True).outputs]
+    return [*found, *(each for each in parse_list(config.get(OUTLETS)) if each not in found)]
 
 
 def connector_alias(connector: str) -> AssetAlias:
@@ -71,5 +73,10 @@ def emit(outlet_events: Any, alias: AssetAlias, uris: Collection[str], extra: Ma
     """
     from airflow.sdk import Asset
 
-    for uri in uris:
-        outlet_events[alias].add(Asset(uri), extra=dict(extra))
+    for each in uris:
+        try:
+            asset = Asset(each)
+        except ValueError as error:  # a provider of Airflow's has rules of its own for a scheme
+            log.warning("No event of asset %s: %s", each, error)
+        else:
+            outlet_events[alias].add(asset, extra=dict(extra))

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import PurePosixPath
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 from sluiceway.config.connector import TOPICS, TRANSFORMS
 from sluiceway.config.parsing import parse_list
@@ -27,11 +27,18 @@ _JDBC_URL, _TABLES, _TABLE_FORMAT, _PREFIX = (
     "table.name.format",
     "topic.prefix",
 )
+_PATH, _TOPICS_DIR, _FORMAT = "path", "topics.dir", "format"
+_FILE_SYSTEMS = ("hdfs.url",)
+_BUCKETS = {"s3.bucket.name": "s3", "gcs.bucket.name": "gs"}
+_CONTAINER, _ACCOUNT = "azblob.container.name", "azblob.account.name"
+_DELTA_PATH, _DELTA_TABLES = "delta.path", "delta.tables"
+_ICEBERG_URI, _ICEBERG_CATALOG, _ICEBERG_TABLES = "iceberg.catalog.uri", "iceberg.catalog", "iceberg.tables"
 _SOURCE_CLUSTER = "source.cluster.bootstrap.servers"
 _TOPIC_IN_FORMAT = "${topic}"
 
 _DEFAULT_PORTS = {"postgresql": 5432, "mysql": 3306, "mariadb": 3306, "sqlserver": 1433, "oracle": 1521}
 _SCHEMES = {"postgresql": "postgres", "sqlserver": "mssql"}
+_DATABASES = ("postgres", "mysql", "mariadb", "mssql", "oracle")
 _SEPARATORS = frozenset("/?#;")
 """Before an at sign or a host they are of a password, of which nobody knows where it ends."""
 _PLAIN_TOPIC = re.compile(r"[A-Za-z0-9._-]+")
@@ -132,7 +139,65 @@ def _source_cluster(config: Mapping[str, str], sink: bool) -> Iterator[DataSet]:
         yield from (kafka(bootstrap, topic) for topic in _copied_topics(config))
 
 
-_EXTERNAL: tuple[Callable[[Mapping[str, str], bool], Iterator[DataSet]], ...] = (_file, _database, _source_cluster)
+def _stored(config: Mapping[str, str], sink: bool) -> Iterator[DataSet]:
+    """Yield the folders that sinks write files to, one for each topic, and the path of Spark's."""
+    roots = [config[_PATH]] if config.get(_PATH) else []
+    roots += [config[key] for key in _FILE_SYSTEMS if config.get(key)]
+    roots += [f"{scheme}://{config[key]}" for key, scheme in _BUCKETS.items() if config.get(key)]
+    if config.get(_CONTAINER) and config.get(_ACCOUNT):
+        roots += [f"abfss://{config[_CONTAINER]}@{config[_ACCOUNT]}.dfs.core.windows.net"]
+    folder = config.get(_TOPICS_DIR, "topics")
+    if not sink or _FORMAT in config:
+        folders = [""] if sink else []
+    else:
+        folders = [f"{folder}/{topic}" for topic in _list(config.get(TOPICS, ""))]
+    yield from (each for root in roots for below in folders if (each := _below(root, below)) is not None)
+
+
+def _tables_of_lakes(config: Mapping[str, str], sink: bool) -> Iterator[DataSet]:
+    """Yield the tables that sinks write in Delta's and Iceberg's format."""
+    if not sink:
+        return
+    for table in _list(config.get(_DELTA_TABLES, "")):
+        if (found := _below(config.get(_DELTA_PATH, ""), table.replace(".", "/"))) is not None:
+            yield found
+    catalog = config.get(_ICEBERG_URI, "")
+    address = first_server(catalog).rpartition("@")[2].partition("/")[0] or config.get(_ICEBERG_CATALOG, "iceberg")
+    if not _refers(catalog) and not _refers(address):
+        yield from (DataSet(f"iceberg://{address}", table) for table in _list(config.get(_ICEBERG_TABLES, "")))
+
+
+def _below(root: str, folder: str) -> DataSet | None:
+    """Return a folder below a path or URL; None if its place is not known."""
+    scheme, _, rest = root.rpartition("://")
+    if _refers(root) or _refers(folder):
+        return None
+    if scheme in ("", "file"):
+        path = f"{rest.rstrip('/')}/{folder}".rstrip("/")
+        return DataSet("file", path) if PurePosixPath(path).is_absolute() else None
+    authority, _, path = rest.rpartition("@")[2].partition("/") if scheme != "abfss" else rest.partition("/")
+    if not authority:
+        return None
+    slash = "/" if scheme in ("hdfs", "viewfs", "sftp") else ""
+    return DataSet(f"{scheme}://{authority}", slash + "/".join(part for part in (path.strip("/"), folder) if part))
+
+
+def uri(data_set: DataSet) -> str:
+    """Return the URI of a data set for Airflow's assets: those of databases have database, schema and table in their path."""
+    scheme = data_set.namespace.partition("://")[0]
+    if data_set.namespace == "file":
+        return f"file://{quote(data_set.name)}"
+    name = data_set.name.replace(".", "/") if scheme in _DATABASES else data_set.name
+    return f"{data_set.namespace}/{quote(name.lstrip('/'))}"
+
+
+_EXTERNAL: tuple[Callable[[Mapping[str, str], bool], Iterator[DataSet]], ...] = (
+    _file,
+    _database,
+    _source_cluster,
+    _stored,
+    _tables_of_lakes,
+)
 
 
 def _copied_topics(config: Mapping[str, str]) -> list[str]:
