@@ -52,7 +52,13 @@ PLUGIN_KEYS = {
     "from.ms": "1",
     "to.ms": "2",
 }
+_OF_PLUGINS = {"search": {"connection.url": "http://absent.invalid:9200"}, "folder": {"mode": "files"}}
+"""Values of keys that several plugins have for different things, by a part of the plugin's name in lower case."""
 _ROWS = pa.table({"id": pa.array([1], pa.int64())})
+
+
+def _of_plugin(name: str) -> dict[str, str]:
+    return next((values for part, values in _OF_PLUGINS.items() if part in name.lower()), {})
 
 
 @pytest.fixture(scope="module")
@@ -93,6 +99,12 @@ def values(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
         "schema.history.internal.kafka.bootstrap.servers": "broker:9092",
         "schema.history.internal.kafka.topic": "history",
         "source.cluster.alias": "source",
+        "otlp.endpoints": "http://absent.invalid:4318/v1/metrics",
+        "targets": "absent.invalid:9090",
+        "paths": str(folder),
+        "hbase.table": "t",
+        "redis.stream.name": "s",
+        "index": "logs",
     }
 
 
@@ -107,7 +119,7 @@ def test_a_config_of_every_built_in_connector_is_made_by_the_form_alone(browser:
             ui.set("name", name)
             if plugin.type == "sink":
                 ui.set("topics", values["topics"])
-            filled, absent = _complete(ui, values)
+            filled, absent = _complete(ui, values | _of_plugin(plugin.name))
             table.append(f"{plugin.name}: {', '.join(filled) or 'nothing more'}{f'; {absent}' if absent else ''}")
             print(table[-1], flush=True)
             if absent is None:
