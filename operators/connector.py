@@ -18,12 +18,13 @@ from sluiceway.operators.driver_operator import (
     with_report,
 )
 from sluiceway.operators.given_config import check_given, check_kind, given_mode, given_name, named_config
-from sluiceway.operators.intervals import IntervalTask, of_interval
+from sluiceway.operators.intervals import IntervalTask, moved_before
 from sluiceway.operators.masked_config import MaskedConfig
 from sluiceway.provider.compat import AirflowException
 from sluiceway.provider.dag_bundle.dag_keys import DAG, LONG_RUNNING, MICRO_BATCH, DagKeys
 from sluiceway.provider.driver.detached import DetachedDriver
 from sluiceway.provider.driver.internal_topics import InternalTopics
+from sluiceway.provider.driver.interval_connector import MovedBefore
 from sluiceway.provider.driver.lease_owner import owner_of
 from sluiceway.provider.driver.outcome import NextAction, after_end, before_start
 from sluiceway.provider.driver.restarts import Restarts
@@ -45,7 +46,6 @@ from sluiceway.provider.progress.connector_progress import ConnectorProgress
 from sluiceway.provider.progress.run_summary import RunSummary
 from sluiceway.provider.settings import Settings
 from sluiceway.provider.triggers.conditions import CreatedCondition, DriverEndedCondition
-from sluiceway.storage.intervals import IntervalEntry
 from sluiceway.storage.model import ConnectorEntry
 
 if TYPE_CHECKING:
@@ -144,9 +144,8 @@ class ConnectorOperator(MaskedConfig, LineageMixin, IntervalTask):
             ended = DriverEndedCondition(self.connector, hosted=True, deadline=self._deadline(context))
             self._defer(settings, ended, {"hosted": True})
         interval = self._begin_interval(context, settings, topics, config, mode)
-        if isinstance(interval, IntervalEntry):
-            nothing = RunSummary(0, 0.0, interval=of_interval(interval))
-            return self._result(context, worker, topics, config, nothing, bounded=True)
+        if isinstance(interval, MovedBefore):
+            return self._result(context, worker, topics, config, moved_before(interval), bounded=True)
         name, used_config = (interval.name, dict(interval.config)) if interval else (self.connector, config)
         bounded = mode == MICRO_BATCH or interval is not None
         application = entry.application if interval is None else (topics.entry(name) or entry).application
@@ -175,6 +174,8 @@ class ConnectorOperator(MaskedConfig, LineageMixin, IntervalTask):
             since = entry.target_state_at if interval is None else None
             if self._after_end(context, settings, topics, name, end, bounded=bounded, linger=True, since=since):
                 return None
+            if interval is not None and end.ended is False:
+                raise AirflowException(f"Connector {name}: its driver was told to end before it had moved the interval.")
         if interval is not None:
             moved = self._end_interval(topics, name, moved)
         return self._result(context, worker, topics, config, moved, bounded=bounded)

@@ -65,6 +65,8 @@ class DriverEnd(NamedTuple):
     """The time that the driver ran."""
     cause: str | None = None
     """The last error in its output."""
+    ended: bool | None = None
+    """Whether its micro-batch has moved what there was, rather than drained because it was told to; None if unknown."""
 
 
 class DriverOperator(Templated, SparkSubmitOperator):
@@ -292,8 +294,8 @@ class DriverOperator(Templated, SparkSubmitOperator):
                 failure = error
         code = hook.exit_code if hook.is_client_mode else None
         exit_code = code if code is not None else int(failure is not None)
-        records, seconds = _reported_records(self._submission), time.monotonic() - began
-        return DriverEnd(exit_code, failure, watch.paused, records, seconds, hook.last_error if exit_code else None)
+        (records, ended), seconds = _reported(self._submission), time.monotonic() - began
+        return DriverEnd(exit_code, failure, watch.paused, records, seconds, hook.last_error if exit_code else None, ended)
 
     def _submit_and_wait(self, context: Context, hook: ConnectorSubmitHook) -> None:
         """Submit the driver and wait for its end, or for the end of an earlier try's driver that the cluster still runs."""
@@ -388,10 +390,12 @@ def with_report(submission: Submission, folder: Path) -> Submission:
     return replace(submission, report=folder / "report.json")
 
 
-def _reported_records(submission: Submission | None) -> int | None:
+def _reported(submission: Submission | None) -> tuple[int | None, bool | None]:
+    """Return the records that the driver has moved, and whether its micro-batch has ended by itself; None if unknown."""
     if submission is None or submission.report is None:
-        return None
+        return None, None
     try:
-        return int(json.loads(submission.report.read_text(encoding="utf-8"))["records"])
+        report = json.loads(submission.report.read_text(encoding="utf-8"))
+        return int(report["records"]), report.get("ended")
     except (OSError, ValueError, KeyError, TypeError):  # the driver died before it wrote the file
-        return None
+        return None, None

@@ -53,11 +53,10 @@ class IntervalTask(ClaimedConnector):
 
     def _begin_interval(
         self, context: Context, settings: Settings, topics: InternalTopics, config: Mapping[str, str], mode: str
-    ) -> IntervalConnector | IntervalEntry | None:
+    ) -> IntervalConnector | MovedBefore | None:
         """Create the temporary connector of the run's interval; return None for a run that moves what is available.
 
-        Returns the ledger's entry for an interval that was moved before and must not be moved again. Waits until no more records
-        of the interval may come, and reschedules the task if that takes long.
+        Waits until no more records of the interval may come, and reschedules the task if that takes long.
         """
         backfill = is_backfill(context)
         catches_up = bool(getattr(context.get("dag"), "catchup", False))
@@ -73,13 +72,10 @@ class IntervalTask(ClaimedConnector):
         except (BadRequestError, ConfigError) as error:
             raise task_error(f"Connector {self.connector}", error) from error
         if isinstance(found, MovedBefore):
-            self.log.info(
-                "[%s|worker] Interval %s was moved before, by run %s: nothing is moved again, because the target would keep both",
-                self.connector,
-                found.entry.interval,
-                found.entry.runs[-1] if found.entry.runs else None,
-            )
-            return found.entry
+            why = "by the last try" if found.by_last_try else "so nothing is moved again: the target would keep both"
+            run = found.entry.runs[-1] if found.entry.runs else None
+            self.log.info("[%s|worker] Run %s has moved interval %s, %s", self.connector, run, found.entry.interval, why)
+            return found
         assert isinstance(found, IntervalConnector)  # noqa: S101 (_closed waits for it)
         self.log.info(
             "[%s|worker] Moves interval %s as connector %s, with its own offsets", self.connector, found.run.interval, found.name
@@ -114,7 +110,11 @@ class IntervalTask(ClaimedConnector):
 
     def _end_interval(self, topics: InternalTopics, name: str, moved: RunSummary) -> RunSummary:
         """Note that the temporary connector has moved its interval, delete it, and return what it has moved."""
-        entry = topics.intervals().end(name, moved.records)
+        with self._noting_failure(topics, name):
+            try:
+                entry = topics.intervals().end(name, moved.records)
+            except ConnectError as error:
+                raise AirflowException(str(error)) from error
         found = replace(moved, records=entry.records, interval=of_interval(entry))
         if entry.late:
             self.log.warning("[%s|worker] %d records of interval %s were late", self.connector, entry.late, entry.interval)
@@ -134,6 +134,11 @@ class IntervalTask(ClaimedConnector):
                 except ConnectError as second:
                     self.log.warning("[%s|worker] Cannot note in the ledger that the interval has failed: %s", name, second)
             raise
+
+
+def moved_before(found: MovedBefore) -> RunSummary:
+    """Return what a run has moved that has found its interval moved: nothing, unless its last try did."""
+    return RunSummary(found.entry.records if found.by_last_try else 0, 0.0, interval=of_interval(found.entry))
 
 
 def of_interval(entry: IntervalEntry) -> dict[str, Any]:

@@ -12,13 +12,15 @@ from itertools import pairwise
 import pytest
 from confluent_kafka import Producer
 
+from sluiceway.api import TopicPartition
 from sluiceway.config.intervals import Interval, IntervalSettings
 from sluiceway.config.worker import WorkerConfig
-from sluiceway.errors import KafkaClientError, NotFoundError
+from sluiceway.errors import ConnectError, KafkaClientError, NotFoundError
 from sluiceway.herder import Herder
 from sluiceway.kafka import reachability
 from sluiceway.kafka.admin import create_topic
 from sluiceway.kafka.clients import admin_client
+from sluiceway.kafka.group_offsets import ConsumerGroups
 from sluiceway.kafka.reachability import check_brokers
 from sluiceway.provider.driver.internal_topics import KafkaInternalTopics
 from sluiceway.provider.driver.interval_connector import (
@@ -176,6 +178,9 @@ def test_an_intervals_connector_starts_at_its_records_and_is_deleted_completely(
     with _herder(worker) as herder:
         assert [(entry.state, entry.error) for entry in herder.intervals(name)] == [(IntervalState.FAILED, "why")]
     assert topics.intervals().begin(wanted) == made, "another retry"
+    with pytest.raises(ConnectError, match="is committed up to offset 1 of 3"):
+        topics.intervals().end(made.name, None)
+    ConsumerGroups(worker).alter(f"connect-{made.name}", {TopicPartition(topic, 0): 3, TopicPartition(topic, 1): 0})
     with open_stores(worker, brief=True) as stores:
         stores.status.put_topic(made.name, 0, topic)
     assert topics.intervals().end(made.name, None).state is IntervalState.DONE

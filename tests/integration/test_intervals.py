@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta
@@ -18,11 +19,13 @@ from confluent_kafka import TopicPartition as TopicPartitionOffset
 
 from sluiceway.config.intervals import Interval
 from sluiceway.config.worker import WorkerConfig
-from sluiceway.errors import BadRequestError
+from sluiceway.errors import BadRequestError, ConnectError
+from sluiceway.herder import Herder
 from sluiceway.provider.driver.interval_connector import IntervalConnector
+from sluiceway.storage.factory import open_stores
 from sluiceway.storage.intervals import IntervalState
 from support.database import DatabaseForTest
-from support.eventually import LIMIT
+from support.eventually import LIMIT, eventually
 from support.intervals import CONVERTERS, IntervalMover, Machine, belongings, fill, hours, json_of
 from support.kafka import Kafka, worker_for
 from support.table_sink import Lake
@@ -216,6 +219,107 @@ def test_records_that_come_while_an_interval_is_moved_are_not_its_own(
     third = mover.move(_HOURS[2], "next")
     assert third is not None
     assert (third.records, third.late) == (1, 1)
+
+
+@pytest.fixture
+def own_topic(kafka: Kafka, unique: Callable[[str], str]) -> str:
+    """A topic with three records in the first hour."""
+    topic = kafka.create(unique("topic"), retention_ms="-1", message_timestamp_after_max_ms=str(2**62))
+    _produce(kafka, topic, "first", _HOURS[0])
+    return topic
+
+
+def _produce(kafka: Kafka, topic: str, name: str, hour: Interval, count: int = 3) -> None:
+    for number in range(count):
+        kafka.produce(topic, json_of(f"{name}-{number}"), timestamp=hour.start + 1000 * number)
+
+
+def test_a_run_whose_last_commit_fails_is_not_done(
+    kafka: Kafka, own_topic: str, worker: WorkerConfig, unique: Callable[[str], str], tmp_path: Path
+) -> None:
+    target = ParquetFiles(tmp_path)
+    mover = _mover(worker, unique("sink"), own_topic, target, **{"flush.size": "1000"})
+    in_the_way = tmp_path / "topics" / own_topic
+    in_the_way.parent.mkdir()
+    in_the_way.touch()
+    with pytest.raises(ConnectError, match=r"is committed up to offset 0 of 3\. The next try continues there"):
+        mover.move(_HOURS[0], "run")
+    assert mover.ledger().entries[_HOURS[0].start].state is IntervalState.RUNNING
+    in_the_way.unlink()
+    again = mover.move(_HOURS[0], "run")
+    assert again is not None
+    assert (again.attempt, again.at_least, len(target.written())) == (1, True, 3), "the files' log was ahead of Kafka's offsets"
+
+
+def test_a_record_from_the_future_closes_nothing(
+    kafka: Kafka, own_topic: str, worker: WorkerConfig, unique: Callable[[str], str], tmp_path: Path
+) -> None:
+    target = ParquetFiles(tmp_path)
+    ten_years = Interval(int(time.time() * 1000) + 315_000_000_000, 0)
+    _produce(kafka, own_topic, "future", ten_years, 1)
+    for number, hour in enumerate(_HOURS[:3]):
+        _produce(kafka, own_topic, f"hour-{number}", hour)
+    mover = _mover(worker, unique("sink"), own_topic, target)
+    moved = [mover.move(hour, str(hour)) for hour in _HOURS[:3]]
+    assert [entry.records for entry in moved if entry] == [6, 3, 3]
+
+
+def test_late_records_of_a_topic_that_comes_later_are_moved_by_the_next_run(
+    kafka: Kafka, worker: WorkerConfig, unique: Callable[[str], str], tmp_path: Path
+) -> None:
+    topic, target = unique("topic"), ParquetFiles(tmp_path)
+    mover = _mover(worker, unique("sink"), topic, target)
+    begun = mover.begin(_HOURS[0], "without a topic")
+    assert isinstance(begun, IntervalConnector)
+    assert mover.runs.end(begun.name, None).records == 0
+    kafka.create(topic, retention_ms="-1")
+    _produce(kafka, topic, "late", _HOURS[0])
+    _produce(kafka, topic, "in-time", _HOURS[1])
+    entry = mover.move(_HOURS[1], "next")
+    assert entry is not None
+    assert (entry.records, entry.late) == (6, 3)
+
+
+def test_the_closings_of_a_deleted_topic_do_not_hold_for_one_of_its_name(
+    kafka: Kafka, own_topic: str, worker: WorkerConfig, unique: Callable[[str], str], tmp_path: Path
+) -> None:
+    target = ParquetFiles(tmp_path)
+    mover = _mover(worker, unique("sink"), own_topic, target)
+    assert mover.move(_HOURS[0], "run") is not None
+    before = target.written()
+    kafka.admin.delete_topics([own_topic])[own_topic].result(LIMIT)
+    eventually(lambda: own_topic not in kafka.admin.list_topics(timeout=10).topics, what="the end of the topic")
+    eventually(lambda: kafka.create(own_topic, retention_ms="-1"), what="a topic of the same name")
+    kafka.produce(own_topic, json_of("again"), timestamp=_HOURS[1].start)
+    entry = mover.move(_HOURS[1], "next")
+    assert entry is not None
+    assert entry.records == 1
+    with pytest.raises(BadRequestError, match="cannot be moved again"):
+        mover.move(_HOURS[0], "run")
+    assert set(before) < set(target.written())
+
+
+def test_a_try_continues_whatever_has_become_of_its_connector(
+    kafka: Kafka, own_topic: str, worker: WorkerConfig, unique: Callable[[str], str], tmp_path: Path
+) -> None:
+    target = ParquetFiles(tmp_path)
+    latest = {"consumer.override.auto.offset.reset": "latest"}
+    mover = _mover(worker, unique("sink"), own_topic, target, **latest)
+    begun = mover.begin(_HOURS[0], "run")
+    assert isinstance(begun, IntervalConnector)
+    group = f"connect-{begun.name}"
+    assert kafka.committed(group) == {(own_topic, 0): 0}
+    kafka.admin.delete_consumer_groups([group])[group].result(LIMIT)  # as Kafka does with old ones
+    mover.config["flush.size"] = "77"
+    assert isinstance(mover.begin(_HOURS[0], "run"), IntervalConnector)
+    assert kafka.committed(group) == {(own_topic, 0): 0}
+    with open_stores(worker, brief=True) as stores:
+        herder = Herder(worker, stores.config, stores.status, stores.offsets)
+        assert herder.info(begun.name).config["flush.size"] == "77", "what was wrong may have been mended"
+        kafka.set_offsets(group, {(own_topic, 0): 2})
+        herder.stop(begun.name)
+    assert isinstance(mover.begin(_HOURS[0], "run"), IntervalConnector)
+    assert kafka.committed(group) == {(own_topic, 0): 2}, "somebody has stopped it, after it had moved two records"
 
 
 @pytest.mark.parametrize("sequence", range(_SEQUENCES))

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from sluiceway.config.intervals import Interval
+from sluiceway.errors import ConnectError
 from sluiceway.provider.driver.interval_connector import IntervalConnector, Outcome, WantedInterval
-from sluiceway.storage.intervals import IntervalEntry, IntervalState, begun
+from sluiceway.storage.intervals import IntervalEntry, IntervalState, Ledger, begun
 
 
 class FakeIntervals:
@@ -15,16 +16,21 @@ class FakeIntervals:
         self.wanted: list[WantedInterval] = []
         self.outcomes: list[Outcome] = []
         self.late = 0
+        self.incomplete = ""
 
     def begin(self, wanted: WantedInterval) -> Outcome:
         self.wanted.append(wanted)
         if self.outcomes:
             return self.outcomes.pop(0)
-        made = IntervalConnector.plan(wanted, begun(None, wanted.given(None, None), wanted.run_id, 0), {})
+        interval = wanted.given(Ledger())
+        assert isinstance(interval, Interval)
+        made = IntervalConnector.plan(wanted, begun(None, interval, wanted.run_id, 0), {})
         self.calls.append(("begin", made.name))
         return made
 
     def end(self, name: str, records: int | None) -> IntervalEntry:
+        if self.incomplete:
+            raise ConnectError(self.incomplete)
         self.calls.append(("end", name))
         return IntervalEntry(Interval(0, 1), IntervalState.DONE, runs=("r1",), records=records, late=self.late)
 

@@ -161,6 +161,7 @@ class SourceConnector(Connector):
 
         A run of ``airflow.interval=exact`` gives a connector that can an interval in its config
         (``sluiceway.config.intervals.interval_of``): tasks read the records whose time is in it, and end (``SourceTask.ended``).
+        Called with references that are not resolved.
         """
         return f"{cls.__name__} has no time by which it could read an interval"
 
@@ -213,7 +214,10 @@ class SinkConnector(Connector):
 
     @classmethod
     def interval_repeat(cls, config: Mapping[str, str]) -> IntervalRepeat:
-        """Return what it does to the target when the records of an interval are moved again, into the same tables or files."""
+        """Return what it does to the target when the records of an interval are moved again, into the same tables or files.
+
+        Called with references that are not resolved; must read nothing.
+        """
         return IntervalRepeat.ADDS
 
     def alter_offsets(self, config: Mapping[str, str], offsets: Mapping[TopicPartition, int | None]) -> bool:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from sluiceway.api import Connector, DataFrameSinkTask, SinkConnector, SourceConnector
-from sluiceway.config.intervals import EXACT, INTERVAL, MAX_ACTIVE_RUNS, IntervalSettings
-from sluiceway.config.schedules import LONG_RUNNING, MICRO_BATCH, MODE
+from sluiceway.config.intervals import AVAILABLE, DLQ, EXACT, INTERVAL, LATE, MAX_ACTIVE_RUNS, IntervalSettings
+from sluiceway.config.schedules import CONTINUOUS, LONG_RUNNING, MICRO_BATCH, MODE, SCHEDULE
+from sluiceway.config.sink_keys import DLQ_TOPIC
 from sluiceway.config.variables import references
 from sluiceway.errors import ConfigError
 
@@ -14,29 +15,54 @@ _RUN = "run"
 """The path of references to the DAG run, as in ``${airflow:run:ds}``."""
 
 
-def interval_refusal(connector: type[Connector], config: Mapping[str, str]) -> str:
+def interval_refusal(connector: type[Connector], config: Mapping[str, str], *, by_references: bool = True) -> str:
     """Return why a connector cannot move the records of an interval only; empty if it can.
 
-    A source that has no time can if its config refers to the DAG run: its author bounds what it reads.
+    A source that has no time can, with ``by_references``, if its config refers to the DAG run: its author bounds what it reads.
     """
     if issubclass(connector, SinkConnector) and issubclass(connector.task_class, DataFrameSinkTask):
         return "Spark reads its topics, and knows no intervals"
-    if not issubclass(connector, SourceConnector) or any(each.path == _RUN for each in references(config)):
+    if not issubclass(connector, SourceConnector):
+        return ""
+    if by_references and any(each.path == _RUN for each in references(config)):
         return ""
     return connector.interval_refusal(config)
 
 
 def check_interval(connector: type[Connector], config: Mapping[str, str]) -> None:
-    """Raise ConfigError if the config asks for exact intervals that the connector cannot have.
+    """Raise ConfigError for keys of intervals that the connector cannot have.
 
     An invalid value of a key is an error of that key alone.
     """
-    if config.get(INTERVAL) != EXACT:
-        if config.get(MAX_ACTIVE_RUNS, "1").strip() != "1" and not IntervalSettings.of(config).is_exact:
-            why = f"runs side by side would take records from each other: set {INTERVAL}={EXACT}"
-            raise ConfigError(MAX_ACTIVE_RUNS, config[MAX_ACTIVE_RUNS], why)
-        return
+    if config.get(LATE) == DLQ:
+        _check_late(connector, config)
+    if config.get(INTERVAL) == EXACT:
+        _check_exact(connector, config)
+    if config.get(MAX_ACTIVE_RUNS, "1").strip() != "1":
+        _check_side_by_side(connector, config)
+
+
+def _check_late(connector: type[Connector], config: Mapping[str, str]) -> None:
+    if issubclass(connector, SourceConnector):
+        raise ConfigError(LATE, DLQ, "only sinks have late records: a source reads by time")
+    if not config.get(DLQ_TOPIC) or config.get("errors.tolerance", "").strip().lower() != "all":
+        raise ConfigError(LATE, DLQ, f"needs errors.tolerance=all and {DLQ_TOPIC}, or late records would be lost")
+
+
+def _check_exact(connector: type[Connector], config: Mapping[str, str]) -> None:
+    schedule = config.get(SCHEDULE) or ""
     if config.get(MODE, LONG_RUNNING) != MICRO_BATCH:
         raise ConfigError(INTERVAL, EXACT, f"only connectors with {MODE}={MICRO_BATCH} run by intervals")
+    if schedule.startswith("lag:"):
+        raise ConfigError(INTERVAL, EXACT, f"does not go with {SCHEDULE}={schedule}, which has no times: set {AVAILABLE}")
     if why := interval_refusal(connector, config):
         raise ConfigError(INTERVAL, EXACT, f"not possible: {why}")
+
+
+def _check_side_by_side(connector: type[Connector], config: Mapping[str, str]) -> None:
+    more, settings = config[MAX_ACTIVE_RUNS], IntervalSettings.of(config)
+    if config.get(SCHEDULE) == CONTINUOUS:
+        raise ConfigError(MAX_ACTIVE_RUNS, more, f"{SCHEDULE}={CONTINUOUS} has one run at a time")
+    refused = interval_refusal(connector, config, by_references=settings.choice == EXACT)
+    if not settings.is_exact or refused:
+        raise ConfigError(MAX_ACTIVE_RUNS, more, f"runs side by side would take records from each other: set {INTERVAL}={EXACT}")

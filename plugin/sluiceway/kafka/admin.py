@@ -7,6 +7,7 @@ takes 0.4 s for each partition. An admin client gets those of all partitions in 
 from __future__ import annotations
 
 import logging
+import math
 import time
 from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import Future
@@ -185,12 +186,14 @@ def end_offsets(
     return _offsets(admin, partitions, OffsetSpec.latest(), read_committed=read_committed)
 
 
-def offsets_at(admin: AdminClient, partitions: Collection[TopicPartition], milliseconds: int) -> dict[TopicPartition, int]:
+def offsets_at(
+    admin: AdminClient, partitions: Collection[TopicPartition], milliseconds: int, *, latest: float = math.inf
+) -> dict[TopicPartition, int]:
     """Return the offset of the first record at or after a time (milliseconds since the epoch), by partition.
 
-    The offset is -1 if there is no such record. Raises as ``end_offsets`` does.
+    The offset is -1 if there is no such record, and if its time is after ``latest``. Raises as ``end_offsets`` does.
     """
-    return _offsets(admin, partitions, OffsetSpec.for_timestamp(milliseconds), read_committed=False)
+    return _offsets(admin, partitions, OffsetSpec.for_timestamp(milliseconds), read_committed=False, latest=latest)
 
 
 def group_offsets(admin: AdminClient, group: str) -> dict[TopicPartition, int]:
@@ -232,7 +235,12 @@ def _answer(futures: Mapping[Any, Future[Any]], doing: str) -> Any:
 
 
 def _offsets(
-    admin: AdminClient, partitions: Collection[TopicPartition], spec: OffsetSpec, *, read_committed: bool
+    admin: AdminClient,
+    partitions: Collection[TopicPartition],
+    spec: OffsetSpec,
+    *,
+    read_committed: bool,
+    latest: float = math.inf,
 ) -> dict[TopicPartition, int]:
     isolation = IsolationLevel.READ_COMMITTED if read_committed else IsolationLevel.READ_UNCOMMITTED
     started = time.monotonic()
@@ -244,7 +252,8 @@ def _offsets(
         for asked, future in futures.items():
             partition = TopicPartition(asked.topic, asked.partition)
             if (error := refusal(future)) is None:
-                offsets[partition] = future.result().offset
+                found = future.result()
+                offsets[partition] = found.offset if found.timestamp <= latest else -1
             else:
                 refusals[partition] = error
         if refusals:

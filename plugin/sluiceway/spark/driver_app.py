@@ -85,7 +85,11 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--parent-pid", type=int, help="drain when this process has ended")
     parser.add_argument("--times", type=json.loads, default={}, help="times of the start so far, as a JSON object")
     parser.add_argument("--owner", type=lambda text: LeaseOwner(*json.loads(text)), help="the Airflow task, as a JSON array")
-    parser.add_argument("--report", type=Path, help="write the number of moved records to this local file at the end, as JSON")
+    parser.add_argument(
+        "--report",
+        type=Path,
+        help="write the number of moved records and whether batches ended to this local file, as JSON",
+    )
     return parser
 
 
@@ -146,7 +150,7 @@ def _run(options: argparse.Namespace) -> int:
             if not watch:
                 watch.close()
             if options.report is not None:
-                write_atomically(options.report, json.dumps({"records": runners.records}))
+                write_atomically(options.report, json.dumps({"records": runners.records, "ended": runners.batches_ended}))
     if os.getppid() == jvm and not shutdown:  # otherwise the JVM has ended or is shutting down
         context.stop()
     if Outcome.FENCED in outcomes and options.connector is not None:
@@ -212,6 +216,11 @@ class _Runners:
     @property
     def records(self) -> int:
         return sum(runner.records for runner in self.created)
+
+    @property
+    def batches_ended(self) -> bool:
+        """Whether all micro-batches have moved what there was, rather than ended because they were told to."""
+        return bool(self.created) and all(runner.batch_ended for runner in self.created)
 
 
 def _started_at() -> float:

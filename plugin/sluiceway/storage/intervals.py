@@ -29,6 +29,7 @@ Update = tuple[Partition, "Offset | None"]
 MOST_INTERVALS = 10_000
 """The intervals that a ledger keeps: those of a year and more, if they are hours. Each run reads all of them."""
 
+_ASKED = -1  # as a partition: the topic was looked for
 _SUFFIX = "\x1fintervals"
 _START, _CLOSED = "start", "closed"
 
@@ -179,20 +180,46 @@ def closings(after: Positions, ends: Positions, *, is_over: bool) -> dict[TopicP
         ends: the partitions' ends.
         is_over: whether that time is over.
     """
-    if not is_over and any(after[partition] < 0 for partition in ends):
+    if not is_over and (not ends or any(after[partition] < 0 for partition in ends)):
         return None
     return {partition: after[partition] if after[partition] >= 0 else end for partition, end in ends.items()}
+
+
+def asked_for(topics: Iterable[str], *, is_pattern: bool) -> dict[TopicPartition, int]:
+    """Return what the closings of a boundary hold of the topics that were looked for, whether they were there or not."""
+    return {TopicPartition(topic, _ASKED): 0 for topic in ([""] if is_pattern else topics)}
 
 
 def with_new_partitions(known: Positions, found: Positions) -> dict[TopicPartition, int]:
     """Return the closings of a boundary with those of partitions that were not there, or not read, when it closed.
 
-    All records of a new partition of a known topic came after it. A topic that is read since then has its own closing, as it is
-    found now, so that its past is not late.
+    All records of a new partition came after it if its topic was looked for then. A topic that is read since then has its own
+    closing, as it is found now, so that its past is not late.
     """
     topics = {partition.topic for partition in known}
-    new = {each: 0 if each.topic in topics else offset for each, offset in found.items() if each not in known}
+    looked = topics.__contains__ if "" not in topics else lambda _topic: True
+    new = {each: 0 if looked(each.topic) else offset for each, offset in found.items() if each not in known}
     return {**known, **new}
+
+
+def of_same_topics(known: Positions, ends: Positions) -> dict[TopicPartition, int]:
+    """Return the closings without those of topics that were created again: their partitions are shorter now."""
+    again = {each.topic for each, offset in known.items() if offset > ends.get(each, offset)}
+    return {each: offset for each, offset in known.items() if each.topic not in again}
+
+
+def in_order(boundary: int, found: Positions, known: Mapping[int, Positions]) -> dict[TopicPartition, int]:
+    """Return the closings of a boundary, not before those of earlier boundaries and not after those of later ones.
+
+    Boundaries may close in another order than that of their times, and with another lateness.
+    """
+    limited = dict(found)
+    for other in sorted(known):
+        for partition, offset in known[other].items():
+            if partition in limited:
+                pick = max if other < boundary else min
+                limited[partition] = pick(limited[partition], offset)
+    return limited
 
 
 def windows(

@@ -47,7 +47,7 @@ EXAMPLES = {
     "airflow.config.task": "load",
     "airflow.interval": "exact",
     "airflow.interval.lateness": "10m",
-    "airflow.interval.late": "dlq",
+    "airflow.interval.late": "next",
     "airflow.interval.again": "append",
     "airflow.max.active.runs": "1",
     "airflow.interval.start.ms": "0",

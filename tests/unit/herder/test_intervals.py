@@ -8,12 +8,12 @@ from sluiceway.config.intervals import INTERVAL, IntervalSettings, milliseconds
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import ConfigError
 from sluiceway.herder.validation import validate_config
-from sluiceway.provider.dag_bundle.dag_keys import DagKeys
 
 _WORKER = WorkerConfig.of({})
 _BATCH = {"name": "c", "airflow.mode": "micro-batch", "airflow.interval": "exact"}
 _SINK = {"connector.class": "FileStreamSink", "topics": "t", "file": "/f"}
 _SOURCE = {"connector.class": "FileStreamSource", "topic": "t", "file": "/f"}
+_CATCHUP = {"airflow.catchup": "true", "airflow.schedule": "@hourly", "airflow.start.date": "2026-01-01"}
 _JDBC = {
     "connector.class": "JdbcSource",
     "connection.url": "jdbc:sqlite::memory:",
@@ -39,6 +39,7 @@ def _errors(config: dict[str, str]) -> list[str]:
         ({**_SOURCE, "file": "/f-${airflow:variable:ds}"}, "has no time"),
         ({**_JDBC, "mode": "timestamp+incrementing", "timestamp.column.name": "at"}, None),
         ({**_JDBC, "mode": "incrementing"}, "mode=incrementing reads no timestamps: set mode=timestamp"),
+        ({**_SINK, "airflow.schedule": "lag:5"}, "does not go with airflow.schedule=lag:5, which has no times"),
         ({**_SINK, "airflow.mode": "long-running"}, "only connectors with airflow.mode=micro-batch run by intervals"),
     ],
 )
@@ -69,9 +70,11 @@ def test_catching_up_makes_runs_exact() -> None:
     ("config", "is_valid"),
     [
         ({"airflow.interval": "exact"}, True),
-        ({"airflow.catchup": "true", "airflow.schedule": "@hourly", "airflow.start.date": "2026-01-01"}, True),
+        (_CATCHUP, True),
         ({"airflow.interval": "available"}, False),
         ({}, False),
+        ({**_CATCHUP, "connector.class": "SparkSink", "path": "/f"}, False),
+        ({**_CATCHUP, **_SOURCE, "file": "/f-${airflow:run:ds}"}, False),
     ],
 )
 def test_runs_side_by_side_need_exact_intervals(config: dict[str, str], is_valid: bool) -> None:
@@ -80,4 +83,28 @@ def test_runs_side_by_side_need_exact_intervals(config: dict[str, str], is_valid
     found = validate_config(given, _WORKER, offline=True).configs
     [value] = [info.value for info in found if info.value and info.value.name == key]
     assert [INTERVAL in error for error in value.errors] == ([] if is_valid else [True])
-    assert DagKeys.parse(given).max_active_runs == (8 if is_valid else 1)
+
+
+def test_a_dag_that_always_runs_has_one_run_at_a_time() -> None:
+    key = "airflow.max.active.runs"
+    given = {**_BATCH, **_SINK, "airflow.schedule": "@continuous", key: "2"}
+    found = validate_config(given, _WORKER, offline=True).configs
+    [value] = [info.value for info in found if info.value and info.value.name == key]
+    assert "has one run at a time" in value.errors[0]
+
+
+@pytest.mark.parametrize(
+    ("config", "why"),
+    [
+        (_SINK, "needs errors.tolerance=all and errors.deadletterqueue.topic.name"),
+        ({**_SINK, "errors.tolerance": "all"}, "needs errors.tolerance=all"),
+        ({**_SINK, "errors.deadletterqueue.topic.name": "dlq"}, "needs errors.tolerance=all"),
+        ({**_SINK, "errors.tolerance": "all", "errors.deadletterqueue.topic.name": "dlq"}, None),
+        ({**_JDBC, "mode": "timestamp", "timestamp.column.name": "at"}, "only sinks have late records"),
+    ],
+)
+def test_late_records_need_a_dead_letter_queue_to_go_to(config: dict[str, str], why: str | None) -> None:
+    key = "airflow.interval.late"
+    found = validate_config({**_BATCH, **config, key: "dlq"}, _WORKER, offline=True).configs
+    [value] = [info.value for info in found if info.value and info.value.name == key]
+    assert [str(why) in error for error in value.errors] == ([True] if why else [])

@@ -929,13 +929,29 @@ def test_an_interval_that_was_moved_before_is_not_moved_into_a_target_that_keeps
     assert kafka.interval_runs.calls == []
 
 
+def test_what_the_last_try_has_moved_is_told_by_this_one() -> None:
+    kafka = Kafka({**SINK, "airflow.interval": "exact"})
+    done = IntervalEntry(Interval(0, 1), IntervalState.DONE, 1, runs=("r",), records=5)
+    kafka.interval_runs.outcomes = [MovedBefore(done, by_last_try=True)]
+    assert _exact(kafka)["records"] == 5
+
+
+def test_an_interval_that_is_not_complete_fails_the_task() -> None:
+    kafka = Kafka({**SINK, "airflow.interval": "exact"})
+    kafka.interval_runs.incomplete = "t-0 is committed up to offset 3 of 5"
+    with pytest.raises(AirflowException, match="up to offset 3 of 5") as raised:
+        _exact(kafka)
+    assert not isinstance(raised.value, AirflowFailException), "the next try continues"
+    assert kafka.interval_runs.calls == [("begin", _NAME), ("fail", _NAME)]
+
+
 def test_a_run_waits_until_no_more_records_of_its_interval_may_come() -> None:
     kafka = Kafka({**SINK, "airflow.interval": "exact"})
     soon, late = time.time() + 0.2, time.time() + 3600
     kafka.interval_runs.outcomes = [NotClosed(Interval(0, 1), int(soon * 1000)), NotClosed(Interval(0, 1), int(late * 1000))]
     with pytest.raises(AirflowRescheduleException) as raised:
         _exact(kafka)
-    assert time.time() >= soon, "it waits in its slot for seconds, and gives the slot up for hours"
+    assert int(time.time() * 1000) >= int(soon * 1000), "it waits in its slot for seconds, and gives the slot up for hours"
     assert raised.value.reschedule_date.timestamp() == pytest.approx(late, abs=1)
     assert [wanted.run_id for wanted in kafka.interval_runs.wanted] == ["r", "r"]
 

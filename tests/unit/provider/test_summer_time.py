@@ -15,6 +15,7 @@ from pendulum import instance
 from sluiceway.config.intervals import Interval
 from sluiceway.provider.driver.interval_connector import WantedInterval
 from sluiceway.provider.driver.run_variables import run_variables
+from sluiceway.storage.intervals import Ledger
 
 _BERLIN = ZoneInfo("Europe/Berlin")
 _HOUR = 3_600_000
@@ -35,7 +36,9 @@ def _intervals(cron: str, first: datetime, last: datetime) -> list[Interval]:
         assert own is not None
         run = SimpleNamespace(data_interval_start=own.start, data_interval_end=own.end, run_id="r", logical_date=own.start)
         wanted = WantedInterval.of("c", {"topics": "t"}, run_variables({"dag_run": run}))
-        found.append(wanted.given(None, None))
+        interval = wanted.given(Ledger())
+        assert isinstance(interval, Interval)
+        found.append(interval)
 
 
 @pytest.mark.parametrize(

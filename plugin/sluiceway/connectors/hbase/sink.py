@@ -521,7 +521,8 @@ class HBaseSinkConnector(HBaseConnector, SinkConnector):
 
     @classmethod
     def interval_repeat(cls, config: Mapping[str, str]) -> IntervalRepeat:
-        return IntervalRepeat.ADDS if sink_options(config).times is Times.SERVER else IntervalRepeat.MERGES
+        adds = config.get(TIMESTAMP, "").strip().lower() == Times.SERVER.value
+        return IntervalRepeat.ADDS if adds else IntervalRepeat.MERGES
 
     def task_configs(self, max_tasks: int) -> Sequence[Mapping[str, str]]:
         return [self._config] * max_tasks

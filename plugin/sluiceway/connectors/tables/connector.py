@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import closing
 
 from sluiceway.api import IntervalRepeat, SinkConnector, TopicPartition
+from sluiceway.connectors.tables.config import UPSERT
 from sluiceway.connectors.tables.validation import WritingConnector
 from sluiceway.errors import ConnectError
 
@@ -15,7 +16,8 @@ class TableSinkConnector(WritingConnector, SinkConnector):
 
     @classmethod
     def interval_repeat(cls, config: Mapping[str, str]) -> IntervalRepeat:
-        return IntervalRepeat.MERGES if cls.options_of(config).upsert else IntervalRepeat.ADDS
+        merges = config.get(cls.prefix + UPSERT, "").strip().lower() == "true"
+        return IntervalRepeat.MERGES if merges else IntervalRepeat.ADDS
 
     def start(self, config: Mapping[str, str]) -> None:
         self.options_of(config)

@@ -6,6 +6,7 @@ the live connector's state unchanged, and several intervals run side by side.
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
@@ -20,7 +21,9 @@ from sluiceway.errors import ConfigError
 from sluiceway.herder.intervals import interval_refusal
 from sluiceway.provider.dag_bundle.dag_keys import is_sink_config
 from sluiceway.provider.driver.run_variables import RUN
-from sluiceway.storage.intervals import IntervalEntry, Window, encode_windows
+from sluiceway.storage.intervals import IntervalEntry, Ledger, Window, encode_windows
+
+_LONGEST_NAME = 180
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,24 +57,30 @@ class WantedInterval:
         """Whether the connector is a sink."""
         return is_sink_config(self.config)
 
-    def given(self, last: IntervalEntry | None, own: IntervalEntry | None) -> Interval:
-        """Return the interval to move.
+    def given(self, known: Ledger) -> Interval | IntervalEntry:
+        """Return the interval to move, or the ledger's entry of one that has all of it already.
 
-        Args:
-            last: the interval in the ledger that ends last.
-            own: the one that an earlier try of the run has begun.
+        An earlier try's interval is continued. What others have moved of a data interval is left out, so that no record is in two
+        intervals.
         """
-        if self.start < self.end:
-            return Interval(self.start, self.end)
+        own = next((entry for entry in known.entries.values() if self.run_id in entry.runs), None)
         if own is not None:
             return own.interval
-        since = 0 if last is None else last.interval.end
-        if since >= self.end:
-            raise ConfigError(
-                f"Connector {self.connector}: run {self.run_id} has no data interval, and what came before its time is moved "
-                f"already: the last interval is {last.interval if last else None}."
-            )
-        return Interval(since, self.end)
+        last = known.last
+        if self.start >= self.end:
+            since = 0 if last is None else last.interval.end
+            return last if last is not None and since >= self.end else Interval(since, self.end)
+        if (same := known.entries.get(self.start)) is not None and same.interval.end == self.end:
+            return same.interval
+        start, end = self.start, self.end
+        for entry in sorted(known.entries.values(), key=lambda entry: entry.interval):
+            if entry.interval.start <= start < entry.interval.end:
+                start = entry.interval.end
+                if start >= end:
+                    return entry
+            elif start < entry.interval.start < end:
+                end = entry.interval.start
+        return Interval(start, end)
 
     @property
     def repeats(self) -> bool:
@@ -136,9 +145,13 @@ class NotClosed:
 
 @dataclass(frozen=True, slots=True)
 class MovedBefore:
-    """An interval that was moved before, and must not be moved again."""
+    """An interval that was moved before, and is not moved again.
+
+    ``by_last_try``: the last try of the same run has moved it, and died before it could say so.
+    """
 
     entry: IntervalEntry
+    by_last_try: bool = False
 
 
 Outcome = IntervalConnector | NotClosed | MovedBefore
@@ -146,7 +159,9 @@ Outcome = IntervalConnector | NotClosed | MovedBefore
 
 
 def connector_name(connector: str, entry: IntervalEntry) -> str:
-    """Return the name of the temporary connector of a ledger's entry."""
+    """Return the name of the temporary connector of a ledger's entry, whose file names and group must not become too long."""
+    if len(connector) > _LONGEST_NAME:
+        connector = f"{connector[:_LONGEST_NAME]}-{zlib.crc32(connector.encode()):08x}"
     return f"{connector}.interval.{entry.interval.start}" + (f".{entry.attempt}" if entry.attempt > 1 else "")
 
 
@@ -167,8 +182,10 @@ def is_exact(config: Mapping[str, str], choice: str | None, *, backfill: bool, c
     chosen = choice or IntervalSettings.of(config).choice
     if not backfill and (chosen == AVAILABLE or (chosen is None and not catches_up)):
         return False
-    why = interval_refusal(connector_class(config[CONNECTOR_CLASS], config.get(CONNECTOR_VERSION)), config)
-    if why and (backfill or chosen == EXACT):
+    asked = backfill or chosen == EXACT
+    connector = connector_class(config[CONNECTOR_CLASS], config.get(CONNECTOR_VERSION))
+    why = interval_refusal(connector, config, by_references=asked)
+    if why and asked:
         raise ConfigError(
             f"{INTERVAL}={EXACT} is not possible: {why}. Or limit what it reads with ${{airflow:{RUN}:data_interval_start}} and "
             f"${{airflow:{RUN}:data_interval_end}} in its config."

@@ -16,7 +16,7 @@ from sluiceway.api import TopicPartition
 from sluiceway.backoff import Backoff
 from sluiceway.config.connector import TOPICS_REGEX, overrides, sink_topics
 from sluiceway.config.consumer_group import sink_group
-from sluiceway.config.intervals import Interval, IntervalRun
+from sluiceway.config.intervals import POSITIONS, Interval, IntervalRun
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import BadRequestError, ConnectError, NotFoundError
 from sluiceway.herder import Herder
@@ -36,6 +36,7 @@ from sluiceway.provider.driver.interval_connector import (
 )
 from sluiceway.provider.driver.warm_batch import forget
 from sluiceway.provider.progress.probe_request import resolve_client_keys
+from sluiceway.runtime.sink.subscription import INTERNAL_TOPICS
 from sluiceway.storage.factory import Stores, open_stores
 from sluiceway.storage.interval_ledger import IntervalLedger
 from sluiceway.storage.intervals import (
@@ -46,10 +47,14 @@ from sluiceway.storage.intervals import (
     Positions,
     Update,
     Window,
+    asked_for,
     begun,
     closing_update,
     closings,
+    decode_windows,
     forgotten,
+    in_order,
+    of_same_topics,
     windows,
     with_new_partitions,
 )
@@ -90,6 +95,8 @@ class IntervalRuns:
         """
         with self._run_of(name) as (run, config, stores, herder, ledger):
             is_sink = is_sink_config(config)
+            if is_sink:
+                self._check_complete(name, run, config)
             counts = self._counts(name, config) if is_sink else Counts(records or 0)
             known = records is not None or is_sink
 
@@ -128,13 +135,14 @@ class IntervalRuns:
 
     def _decided(self, wanted: WantedInterval, known: Ledger, herder: Herder, stores: Stores) -> tuple[Outcome, Sequence[Update]]:
         """Return what to do, by the newest state of the ledger, and what to write to the ledger."""
-        own = next((entry for entry in known.entries.values() if wanted.run_id in entry.runs), None)
-        interval = wanted.given(known.last, own)
+        interval = wanted.given(known)
+        if isinstance(interval, IntervalEntry):
+            return MovedBefore(interval), ()
         entry = known.entries.get(interval.start)
         if entry is not None and entry.state is IntervalState.DONE:
             leftover = stores.config.snapshot().entry(connector_name(wanted.connector, entry)) is not None
-            if leftover or not wanted.repeats:  # a try that died after the ledger's change, or one that would write twice
-                return MovedBefore(entry), ()
+            if leftover or not wanted.repeats:
+                return MovedBefore(entry, by_last_try=leftover), ()
         over_at = interval.end + wanted.settings.lateness
         read: Mapping[TopicPartition, Window] = {}
         changes: list[Update] = []
@@ -159,41 +167,66 @@ class IntervalRuns:
         """
         config = resolve_client_keys(self._worker, wanted.config)
         admin = admin_client(self._worker, overrides(config, "admin"))
-        partitions = _partitions(admin, config, herder.topics(wanted.connector))
-        ends = end_offsets(admin, partitions, read_committed=False)
-        first = offsets_at(admin, partitions, interval.start)
+        topics, partitions = _partitions(admin, config, herder.topics(wanted.connector))
+        asked = asked_for(topics, is_pattern=bool(config.get(TOPICS_REGEX)))
+        now, ends = _now(), end_offsets(admin, partitions, read_committed=False)
+        known_closings = {boundary: of_same_topics(found, ends) for boundary, found in known.closings.items()}
         decided: list[Positions] = []
         changes: list[Update] = []
         for boundary in (interval.start, interval.end):
-            before = known.closings.get(boundary, {})
-            positions: Positions = before
-            if any(partition not in before for partition in partitions):
+            positions: Positions | None = known_closings.get(boundary)
+            if positions is None or any(partition not in positions for partition in partitions):
                 over_at = boundary + wanted.settings.lateness
-                found = closings(offsets_at(admin, partitions, over_at), ends, is_over=_now() >= over_at)
+                # A record from the future says nothing about those before it.
+                after = offsets_at(admin, partitions, over_at, latest=now)
+                found = closings(after, ends, is_over=now >= over_at)
                 if found is None:
                     return None
-                positions = with_new_partitions(before, found)
+                positions = in_order(boundary, {**asked, **with_new_partitions(positions or {}, found)}, known_closings)
+                known_closings[boundary] = dict(positions)
                 changes.append(closing_update(boundary, positions))
             decided.append({partition: positions[partition] for partition in partitions})
         start, end = decided
-        read = windows(first, start, end, entry.starts if entry else None)
+        earlier = of_same_topics(entry.starts, ends) if entry else None
+        read = windows(offsets_at(admin, partitions, interval.start), start, end, earlier)
         begins = beginning_offsets(admin, partitions)
-        deleted = [each for each in partitions if read[each].start < min(begins[each], read[each].end)]
+        gone = entry.ends if entry else {}  # with the topic, if it was created again
+        deleted = [
+            each for each in partitions if gone.get(each, 0) > ends[each] or read[each].start < min(begins[each], read[each].end)
+        ]
         return read, changes, deleted
 
     def _start(self, connector: IntervalConnector, stores: Stores, herder: Herder) -> None:
         entry = stores.config.snapshot().entry(connector.name)
-        if entry is not None and entry.target_state is not TargetState.STOPPED:
-            herder.resume(connector.name)
-            return
         if entry is None:
             herder.create(connector.name, connector.config, TargetState.STOPPED)
-        # A stopped connector is left from a try that ended before it had set the first offsets.
+        else:
+            # What it reads was decided by its first try; what was wrong in its config may have been mended since.
+            kept = {key: value for key, value in (entry.config or {}).items() if key == POSITIONS}
+            if (wanted := {**connector.config, **kept}) != dict(entry.config or {}):
+                herder.put_config(connector.name, wanted)
         if connector.starts:  # empty for a source, and while none of its topics exists
             config = resolve_client_keys(self._worker, connector.config)
             groups = ConsumerGroups(self._worker, overrides(config, "admin"))
-            groups.alter(sink_group(self._worker, connector.name, config), connector.starts)
+            group = sink_group(self._worker, connector.name, config)
+            # None is committed yet, or Kafka has forgotten the group since the last try.
+            missing = {place: start for place, start in connector.starts.items() if place not in groups.offsets(group)}
+            if missing:
+                groups.alter(group, missing)
         herder.resume(connector.name)
+
+    def _check_complete(self, name: str, run: IntervalRun, config: Mapping[str, str]) -> None:
+        """Raise ConnectError unless a sink has committed all of its interval: a run also ends if its driver is told to."""
+        client = resolve_client_keys(self._worker, config)
+        committed = ConsumerGroups(self._worker, overrides(client, "admin")).offsets(sink_group(self._worker, name, client))
+        for (topic, partition), window in decode_windows(config.get(POSITIONS, "{}")).items():
+            done = committed.get(TopicPartition(topic, partition), -1)
+            if window.start < window.end and done < window.end:
+                place = f"{topic}-{partition}"
+                raise ConnectError(
+                    f"Connector {name} has ended before the end of interval {run.interval}: {place} is committed up to offset "
+                    f"{done} of {window.end}. The next try continues there."
+                )
 
     def _counts(self, name: str, config: Mapping[str, str]) -> Counts:
         """Return what a sink's tasks have counted."""
@@ -238,16 +271,18 @@ class IntervalRuns:
             yield run, config, stores, herder, IntervalLedger(self._worker, run.connector, stores.offsets)
 
 
-def _partitions(admin: AdminClient, config: Mapping[str, str], used: Collection[str]) -> list[TopicPartition]:
-    """Return the partitions of a sink's topics that exist."""
+def _partitions(
+    admin: AdminClient, config: Mapping[str, str], used: Collection[str]
+) -> tuple[Collection[str], list[TopicPartition]]:
+    """Return a sink's topics, and the partitions of those that exist."""
     counts = partition_counts(admin)
     pattern = config.get(TOPICS_REGEX, "").strip()
     if pattern:
         matches = compile_java(pattern).matches
-        topics: Collection[str] = [topic for topic in counts if matches(topic)]
+        topics: Collection[str] = [topic for topic in counts if topic not in INTERNAL_TOPICS and matches(topic)]
     else:
         topics = sink_topics(config, used)
-    return [TopicPartition(topic, number) for topic in topics for number in range(counts.get(topic, 0))]
+    return topics, [TopicPartition(topic, number) for topic in topics for number in range(counts.get(topic, 0))]
 
 
 def _say_deleted(connector: str, interval: Interval, deleted: Sequence[TopicPartition], *, again: bool) -> None:

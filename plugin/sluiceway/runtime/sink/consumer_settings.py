@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from sluiceway.config.connector import overrides
 from sluiceway.config.consumer_group import sink_group
+from sluiceway.config.intervals import POSITIONS
 from sluiceway.kafka.clients import consumer_config, java_consumer_config
 from sluiceway.runtime.task import TaskSpec
 
@@ -31,6 +32,8 @@ def sink_consumer(spec: TaskSpec, *, columns: bool = False) -> tuple[dict[str, s
     settings = consumer_config(spec.worker, f"connector-consumer-{spec.id}", group, {**defaults, **own}, defaults=idle)
     if settings.get("group.protocol", "").strip().lower() != "consumer":  # with it, the brokers set the timeout
         settings.setdefault("session.timeout.ms", str(_session_ms(settings)))
+    if POSITIONS in spec.config:  # what retention has deleted of an interval must not skip the rest
+        settings["auto.offset.reset"] = "earliest"
     if settings["auto.offset.reset"] == "none":
         settings["auto.offset.reset"] = "error"  # librdkafka's name for it
     return settings, most

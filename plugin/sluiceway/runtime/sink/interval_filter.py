@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from sluiceway.api import TopicPartition
 from sluiceway.config.intervals import DLQ, LATE, POSITIONS, interval_of
 from sluiceway.kafka.clients import ConsumedMessage
+from sluiceway.runtime.sink.polled import partition_of
 from sluiceway.storage.intervals import Counts, Window, decode_windows
 
 _NO_TIME = -1
@@ -126,6 +127,16 @@ class IntervalFilter:
             kept.append(message)
         return kept
 
+    def reached(self, at_end: Mapping[TopicPartition, int]) -> None:
+        """Note the ends of partitions that were reached, after ``take``: the offset of the next record, by partition.
+
+        What is left before the end of the interval then are gaps, such as the marks of transactions.
+        """
+        for partition, offset in at_end.items():
+            window = self._windows.get(partition)
+            if window is not None and offset >= window.end:
+                self._read.setdefault(partition, _Read(window)).next = window.end
+
     def sought(self, offsets: Mapping[TopicPartition, int]) -> None:
         """Note that these partitions are read again from these offsets on."""
         for partition, offset in offsets.items():
@@ -133,6 +144,7 @@ class IntervalFilter:
             if read is not None:
                 read.back_to(offset)
                 read.next = min(read.next, offset)
+        self._late = [each for each in self._late if each.offset() < offsets.get(partition_of(each), each.offset() + 1)]
 
     def take_late(self) -> Sequence[ConsumedMessage]:
         """Return and forget the late messages that are refused."""

@@ -21,7 +21,7 @@ log = logging.getLogger(__name__)
 _REFRESH_SECONDS = 60.0
 _REFRESH_SECONDS_WITHOUT_TOPICS = 2.0
 _MISSING_SECONDS = 10.0
-_INTERNAL = {"__consumer_offsets", "__transaction_state", "__share_group_state"}
+INTERNAL_TOPICS = {"__consumer_offsets", "__transaction_state", "__share_group_state"}
 
 
 class TopicList(Protocol):
@@ -97,7 +97,7 @@ class Subscription:
         self._waiting(f"{names} not exist.{question}", _MISSING_SECONDS)
 
     def _matching(self, consumer: TopicList) -> list[str]:
-        found = sorted(topic for topic in consumer.topics() if topic not in _INTERNAL and self._pattern.matches(topic))
+        found = sorted(topic for topic in consumer.topics() if topic not in INTERNAL_TOPICS and self._pattern.matches(topic))
         self._next_refresh = time.monotonic() + (_REFRESH_SECONDS if found else _REFRESH_SECONDS_WITHOUT_TOPICS)
         if found:
             self._waiting()

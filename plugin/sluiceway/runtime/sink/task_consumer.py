@@ -145,6 +145,8 @@ class TaskConsumer:
         """Return the messages of the interval; read no more of partitions that have no more of them."""
         finished = interval.finished(self.assignment)
         kept = interval.take(messages)
+        interval.reached(self.at_end)
+        self.at_end.clear()
         if done := interval.finished(self.assignment) - finished:
             self._reader.pause(done)
         return kept

@@ -225,7 +225,7 @@ class WorkerSinkTask(WorkerTask):
         """Return True once every assigned partition was read to the end offset it had at the start, or its interval has.
 
         Without an interval, the end that the consumer reaches is enough: an open transaction may hold back what comes before the
-        end offset.
+        end offset. With one, its filter says what was passed.
         """
         at_end, current = self._consumer.at_end, self._offsets.current_offsets
         if not self._subscription.topics:
@@ -233,7 +233,7 @@ class WorkerSinkTask(WorkerTask):
 
         def read(partition: TopicPartition) -> bool:
             end, moved = self._end_offsets.get(partition, 0), current.get(partition, 0)
-            return max(moved, at_end.get(partition, 0)) >= end if self._interval else partition in at_end or moved >= end
+            return moved >= end or (self._interval is None and partition in at_end)
 
         return self._consumer.joined and all(map(read, self._consumer.assignment))
 

@@ -10,10 +10,9 @@ import pytest
 from sluiceway.api import TopicPartition
 from sluiceway.config.intervals import Interval, IntervalRun
 from sluiceway.config.worker import WorkerConfig
-from sluiceway.errors import ConfigError
-from sluiceway.provider.driver.interval_connector import IntervalConnector, WantedInterval
+from sluiceway.provider.driver.interval_connector import IntervalConnector, WantedInterval, connector_name
 from sluiceway.provider.driver.run_variables import run_variables
-from sluiceway.storage.intervals import IntervalEntry, IntervalState, Window, begun
+from sluiceway.storage.intervals import IntervalEntry, IntervalState, Ledger, Window, begun
 
 START, END = datetime(2024, 5, 1, tzinfo=timezone.utc), datetime(2024, 5, 2, tzinfo=timezone.utc)
 _MS = (1714521600000, 1714608000000)
@@ -66,16 +65,50 @@ def test_a_sinks_connector_has_its_own_group_even_if_the_worker_sets_one() -> No
     assert "airflow.interval.positions" not in source.config
 
 
+def _known(*intervals: tuple[int, int], run: str = "other") -> Ledger:
+    entries = [IntervalEntry(Interval(*each), IntervalState.DONE, runs=(run,)) for each in intervals]
+    return Ledger({entry.interval.start: entry for entry in entries})
+
+
 def test_a_run_without_an_interval_moves_what_came_since_the_last_one() -> None:
     wanted = _wanted({"topics": "t"}, END, END)
-    assert wanted.given(None, None) == Interval(0, _MS[1])
-    last = IntervalEntry(Interval(5, _MS[0]), IntervalState.DONE)
-    assert wanted.given(last, None) == DAY
-    own = IntervalEntry(Interval(9, 10), IntervalState.RUNNING)
-    assert wanted.given(last, own) == own.interval, "a retry continues its own"
-    with pytest.raises(ConfigError, match="moved already"):
-        wanted.given(IntervalEntry(DAY, IntervalState.DONE), None)
-    assert _wanted({"topics": "t"}).given(last, own) == DAY, "a run with an interval moves that"
+    assert wanted.given(Ledger()) == Interval(0, _MS[1])
+    assert wanted.given(_known((5, _MS[0]))) == DAY
+    assert wanted.given(_known((5, _MS[0]), (9, 10))) == DAY
+    assert wanted.given(_known((9, 10), run="r")) == Interval(9, 10), "a retry continues its own"
+    later = _known((_MS[0], _MS[1] + 1))
+    assert wanted.given(later) == later.last, "a later run has moved all of it"
+
+
+@pytest.mark.parametrize(
+    ("known", "expected"),
+    [
+        ([], _MS),
+        ([_MS], _MS),
+        ([(0, _MS[0]), (_MS[1], _MS[1] + 5)], _MS),
+        ([(0, _MS[0] + 100)], (_MS[0] + 100, _MS[1])),
+        ([(_MS[0], _MS[0] + 100)], (_MS[0] + 100, _MS[1])),
+        ([(_MS[0], _MS[0] + 100), (_MS[0] + 100, _MS[0] + 300)], (_MS[0] + 300, _MS[1])),
+        ([(_MS[1] - 100, _MS[1] + 100)], (_MS[0], _MS[1] - 100)),
+        ([(0, _MS[0] + 100), (_MS[1] - 100, _MS[1])], (_MS[0] + 100, _MS[1] - 100)),
+    ],
+)
+def test_what_other_runs_have_moved_of_an_interval_is_left_out(known: list[tuple[int, int]], expected: tuple[int, int]) -> None:
+    assert _wanted({"topics": "t"}).given(_known(*known)) == Interval(*expected)
+
+
+def test_an_interval_that_others_have_moved_is_not_moved() -> None:
+    known = _known((0, _MS[1] + 5))
+    assert _wanted({"topics": "t"}).given(known) == known.last
+
+
+@pytest.mark.parametrize("length", [1, 180, 181, 400])
+def test_the_name_stays_short_and_tells_connectors_apart(length: int) -> None:
+    entry = IntervalEntry(DAY, IntervalState.RUNNING, 12)
+    name = connector_name("c" * length, entry)
+    assert len(name) <= 220
+    assert name.endswith(f".interval.{DAY.start}.12")
+    assert name != connector_name("c" * (length - 1) + "d", entry)
 
 
 @pytest.mark.parametrize(
@@ -88,6 +121,8 @@ def test_a_run_without_an_interval_moves_what_came_since_the_last_one() -> None:
         ({"connector.class": "ParquetSink"}, True),
         ({"connector.class": "JdbcSink", "connection.url": "jdbc:sqlite:/d", "insert.mode": "insert"}, False),
         ({"connector.class": "JdbcSink", "connection.url": "jdbc:sqlite:/d", "insert.mode": "upsert"}, True),
+        ({"connector.class": "JdbcSink", "connection.url": "${airflow:connection:db}", "insert.mode": "upsert"}, True),
+        ({"connector.class": "OpenSearchSink", "connection.url": "${env:SEARCH}"}, True),
         ({"connector.class": "DeltaSink", "delta.path": "/d", "delta.tables": "t"}, False),
         ({"connector.class": "DeltaSink", "delta.path": "/d", "delta.tables": "t", **_UPSERT}, True),
         ({"connector.class": "OpenSearchSink", "connection.url": "http://h:9200"}, True),

@@ -17,9 +17,12 @@ from sluiceway.runtime.sink.interval_filter import IntervalFilter
 from sluiceway.storage.intervals import (
     Counts,
     Window,
+    asked_for,
     closings,
     decode_windows,
     encode_windows,
+    in_order,
+    of_same_topics,
     windows,
     with_new_partitions,
 )
@@ -121,6 +124,34 @@ def test_all_records_of_a_new_partition_came_after_a_closing_but_not_the_past_of
     assert with_new_partitions({}, found) == found
 
 
+@pytest.mark.parametrize("is_pattern", [False, True])
+def test_all_records_of_a_topic_that_was_not_there_yet_came_after_a_closing(is_pattern: bool) -> None:
+    known = asked_for(["t"], is_pattern=is_pattern)
+    assert with_new_partitions(known, {TopicPartition("t", 0): 9}) == {**known, TopicPartition("t", 0): 0}
+    other = TopicPartition("other", 0)
+    assert with_new_partitions(known, {other: 9})[other] == (0 if is_pattern else 9)
+
+
+def test_without_topics_nothing_closes_before_its_time() -> None:
+    assert closings({}, {}, is_over=False) is None
+    assert closings({}, {}, is_over=True) == {}
+
+
+def test_the_closings_of_a_topic_that_was_created_again_do_not_count() -> None:
+    one, two, other = TopicPartition("t", 0), TopicPartition("t", 1), TopicPartition("other", 0)
+    known = {one: 5, two: 50, other: 7, **asked_for(["t"], is_pattern=False)}
+    assert of_same_topics(known, {one: 9, two: 9, other: 7}) == {other: 7}
+    assert of_same_topics(known, {one: 9, two: 50, other: 7}) == known
+
+
+def test_boundaries_close_in_the_order_of_their_times() -> None:
+    one, two = TopicPartition("t", 0), TopicPartition("t", 1)
+    known = {10: {one: 5, two: 5}, 30: {one: 8}}
+    assert in_order(20, {one: 9, two: 9}, known) == {one: 8, two: 9}
+    assert in_order(20, {one: 2, two: 2}, known) == {one: 5, two: 5}
+    assert in_order(20, {one: 6, two: 6}, known) == {one: 6, two: 6}
+
+
 def test_windows_are_read_back_from_a_config() -> None:
     of = {TopicPartition("a.b", 1): Window(1, 2, 3), TopicPartition("a.b", 10): Window(0, 0, 0)}
     assert decode_windows(encode_windows(of)) == of
@@ -205,3 +236,22 @@ def test_a_partition_that_the_interval_does_not_know_is_left_to_the_next_one() -
 def test_a_record_without_a_time_is_a_late_one_by_its_position() -> None:
     found = _ten()
     assert [message.offset() for message in found.take(_log(_PLACE, [-1, -1, -1]))] == [2]
+
+
+def test_the_end_of_a_partition_is_enough_if_only_gaps_are_left() -> None:
+    found = _ten()
+    found.take(_MESSAGES[:3])
+    found.reached({_PLACE: 5})
+    assert found.finished([_PLACE]) == frozenset(), "an open transaction holds back what comes before the end"
+    found.reached({_PLACE: 6, TopicPartition("t", 1): 9})
+    assert found.passed([_PLACE]) == {_PLACE: 6}
+    found.sought({_PLACE: 2})
+    assert found.finished([_PLACE]) == frozenset(), "what is read again is not passed"
+
+
+def test_late_messages_that_are_read_again_are_refused_once() -> None:
+    found = _ten(**{LATE: "dlq"})
+    found.take(_MESSAGES)
+    found.sought({_PLACE: 2})
+    found.take(_MESSAGES[2:])
+    assert [message.offset() for message in found.take_late()] == [2]

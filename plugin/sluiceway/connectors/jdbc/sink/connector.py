@@ -9,7 +9,7 @@ from sluiceway.api import IntervalRepeat, SinkConnector, SinkRecord, TopicPartit
 from sluiceway.config.definition import ConfigDef, ValidatedValue
 from sluiceway.connectors.jdbc.connection_keys import CONNECTION_PASSWORD, CONNECTION_USER
 from sluiceway.connectors.jdbc.dialects import dialect_class
-from sluiceway.connectors.jdbc.sink.config import SINK, InsertMode, SinkOptions, add_conflicts
+from sluiceway.connectors.jdbc.sink.config import INSERT_MODE, SINK, InsertMode, SinkOptions, add_conflicts
 from sluiceway.connectors.jdbc.sink.session import Session
 from sluiceway.connectors.jdbc.sink.task import JdbcSinkTask
 from sluiceway.connectors.jdbc.url import CONNECTION_URL
@@ -55,7 +55,7 @@ class JdbcSinkConnector(SinkConnector):
 
     @classmethod
     def interval_repeat(cls, config: Mapping[str, str]) -> IntervalRepeat:
-        merges = SinkOptions.of(config).insert_mode in (InsertMode.UPSERT, InsertMode.UPDATE)
+        merges = config.get(INSERT_MODE, "").strip().lower() in (InsertMode.UPSERT.value, InsertMode.UPDATE.value)
         return IntervalRepeat.MERGES if merges else IntervalRepeat.ADDS
 
     def start(self, config: Mapping[str, str]) -> None:

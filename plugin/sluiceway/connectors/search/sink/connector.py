@@ -10,7 +10,9 @@ from sluiceway.config.definition import ConfigDef, ConfigValue
 from sluiceway.connectors.search.connection import Server
 from sluiceway.connectors.search.sink.config import (
     AIVEN,
+    AUTO_IDS,
     CONFLUENT,
+    ID_STRATEGY,
     aiven_conflicts,
     aiven_options,
     confluent_conflicts,
@@ -68,8 +70,8 @@ class SearchSinkConnector(SearchConnector, SinkConnector):
 
     @classmethod
     def interval_repeat(cls, config: Mapping[str, str]) -> IntervalRepeat:
-        options = cls.options(config)
-        adds = Ids.NONE in (options.ids, options.ids_of_ignored_keys)
+        automatic = config.get(AUTO_IDS, "").strip().lower() == "true"
+        adds = automatic or config.get(ID_STRATEGY, "").strip().lower() == Ids.NONE.value
         return IntervalRepeat.ADDS if adds else IntervalRepeat.MERGES
 
     def start(self, config: Mapping[str, str]) -> None:
