@@ -367,9 +367,15 @@ class Herder:
         return self._recording(name, offsets, lambda: offsets.alter(edits))
 
     def reset_offsets(self, name: str) -> str:
-        """Remove the offsets of a stopped connector. Return the message for the user. Raises as ``alter_offsets`` does."""
+        """Remove the offsets of a stopped connector, and the ledger of its intervals: it begins again.
+
+        Return the message for the user. Raises as ``alter_offsets`` does.
+        """
         offsets = self._stopped_offsets(name)
-        return self._recording(name, offsets, offsets.reset)
+        message = self._recording(name, offsets, offsets.reset)
+        if self._offsets is not None and (ledger := self._offsets.all(ledger_name(name))):
+            self._offsets.put(ledger_name(name), [(key, None) for key, _ in ledger])
+        return message
 
     def reset_topics(self, name: str) -> None:
         """Remove the record of the topics that a connector has used."""

@@ -28,3 +28,7 @@ def test_intervals_are_listed_with_the_latest_first() -> None:
     }
     assert connect.http.get("/connectors/k/offsets").json() == {"offsets": []}, "the ledger is not among its offsets"
     assert connect.http.get("/connectors/none/intervals").status_code == 404
+    connect.http.put("/connectors/k/stop")
+    connect.herder.report_at_rest("k")
+    assert connect.http.delete("/connectors/k/offsets").status_code == 200
+    assert connect.http.get("/connectors/k/intervals").json() == {"name": "k", "intervals": []}
