@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pendulum
 
-from sluiceway.config.intervals import AVAILABLE, EXACT, INTERVAL
+from sluiceway.config.intervals import AVAILABLE, EXACT, INTERVAL, IntervalSettings
 from sluiceway.errors import BadRequestError, ConfigError, ConnectError
 from sluiceway.operators.claims import ClaimedConnector
 from sluiceway.operators.driver_operator import DAG_PAUSED, PausedFlag, paused_flag
@@ -62,7 +62,7 @@ class IntervalTask(ClaimedConnector):
         catches_up = bool(getattr(context.get("dag"), "catchup", False))
         try:
             if not backfill and mode != MICRO_BATCH:
-                if self.interval == EXACT:
+                if (self.interval or IntervalSettings.of(config).choice) == EXACT:
                     raise ConfigError(INTERVAL, EXACT, "a connector that runs all the time has no intervals")
                 return None
             if not is_exact(config, self.interval, backfill=backfill, catches_up=catches_up):

@@ -963,6 +963,8 @@ def test_a_source_without_a_time_cannot_be_exact_and_moves_what_is_available_whe
         _exact(Kafka({**BATCH, "airflow.interval": "exact"}), kind=SourceConnectorOperator)
     with pytest.raises(AirflowFailException, match="runs all the time has no intervals"):
         _exact(Kafka(SOURCE), kind=SourceConnectorOperator, interval="exact")
+    with pytest.raises(AirflowFailException, match="runs all the time has no intervals"):
+        _exact(Kafka({**SINK, "airflow.interval": "exact"}), mode="long-running")
     with pytest.raises(ValueError, match="interval must be"):
         SinkConnectorOperator(task_id="run", connector="c", interval="hourly")
 
