@@ -69,15 +69,15 @@ MUTANTS = (
     Mutant(
         "state-resume-paused-by-task",
         "runtime/sink/task_consumer.py",
-        "self._reader.resume(self.assignment - self._paused_by_task)",
-        "self._reader.resume(self.assignment)",
+        "self._reader.resume(self.assignment - self._paused_by_task - self._finished())",
+        "self._reader.resume(self.assignment - self._finished())",
         "A resumed sink reads partitions that its task has paused.",
     ),
     Mutant(
         "state-pause-new-partitions",
         "runtime/sink/task_consumer.py",
-        "        if not self._paused:\n            self._reader.resume(partitions)",
-        "        self._reader.resume(partitions)",
+        "        if not self._paused:\n            self._reader.resume(partitions - self._finished())",
+        "        self._reader.resume(partitions - self._finished())",
         "A paused sink reads again when its task resumes partitions.",
     ),
 )

@@ -59,7 +59,7 @@ class Client:
                 self._refused -= 1
                 future.set_exception(KafkaException(KafkaError(KafkaError.NOT_LEADER_FOR_PARTITION)))
             else:
-                future.set_result(SimpleNamespace(offset=7))
+                future.set_result(SimpleNamespace(offset=7, timestamp=-1))
         return futures
 
     def describe_topics(self, _topics: Any, **_: Any) -> dict[str, Future[Any]]:
