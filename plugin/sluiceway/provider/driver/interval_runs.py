@@ -209,8 +209,8 @@ class IntervalRuns:
             config = resolve_client_keys(self._worker, connector.config)
             groups = ConsumerGroups(self._worker, overrides(config, "admin"))
             group = sink_group(self._worker, connector.name, config)
-            # None is committed yet, or Kafka has forgotten the group since the last try.
-            missing = {place: start for place, start in connector.starts.items() if place not in groups.offsets(group)}
+            known = groups.offsets(group)  # none yet, or Kafka has forgotten the group since the last try
+            missing = {place: start for place, start in connector.starts.items() if place not in known}
             if missing:
                 groups.alter(group, missing)
         herder.resume(connector.name)
