@@ -13,6 +13,7 @@ import pytest
 from confluent_kafka import Producer
 
 from support.eventually import LIMIT, eventually
+from support.kafka import Kafka
 from support.stack import RunningStack
 
 pytestmark = pytest.mark.airflow
@@ -110,6 +111,7 @@ def test_a_backfill_copies_its_window_with_its_own_offsets(stack: RunningStack, 
         "transforms.day.header": "day",
         "transforms.day.value.literal": "${airflow:run:ds}",
     }
+    Kafka(stack.addresses.bootstrap).create("years", retention_ms="-1")  # the usual retention deletes a record so old
     _produce(stack, "old", timestamp=MIDDLE_OF_2024, topic="years")
     _produce(stack, "one", "two", topic="years")
     stack.connect.create("room-again", config)

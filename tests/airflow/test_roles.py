@@ -63,6 +63,7 @@ TABLE = {
     ("PUT", f"{CONNECTOR}/config"): "edit",
     ("PATCH", f"{CONNECTOR}/config"): "edit",
     ("GET", f"{CONNECTOR}/history"): "see",
+    ("GET", f"{CONNECTOR}/intervals"): "see",
     ("POST", f"{CONNECTOR}/rollback"): "edit",
     ("GET", f"{CONNECTOR}/status"): "see",
     ("GET", f"{CONNECTOR}/application"): "see",
