@@ -25,7 +25,7 @@ class ConnectorTransactionBoundaries(enum.Enum):
 
 
 class IntervalRepeat(enum.Enum):
-    """What it does to a sink's target when a run moves an interval that was moved before."""
+    """The effect on a sink's target if a run moves an interval that was moved before."""
 
     ADDS = "adds"
     """The records are there twice."""

@@ -163,7 +163,7 @@ KEYS = ConfigDef(
             default=NEXT,
             importance=Importance.LOW,
             validator=OneOf((NEXT, DLQ)),
-            doc="What happens to records that come after their interval was closed. next: the next run moves and counts them. "
+            doc="Treatment of records that come after their interval was closed. next: the next run moves and counts them. "
             "dlq: the next run sends them to the dead letter queue.",
         ),
         ConfigKey(

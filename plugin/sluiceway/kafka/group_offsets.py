@@ -51,9 +51,9 @@ class ConsumerGroups:
         """Return a group's committed offsets, empty if there is no such group."""
         return group_offsets(self._admin, group)
 
-    def metadata(self, group: str) -> dict[TopicPartition, str]:
-        """Return the metadata of a group's committed offsets."""
-        return {partition: metadata for partition, (_, metadata) in committed(self._admin, group).items()}
+    def committed(self, group: str) -> dict[TopicPartition, tuple[int, str]]:
+        """Return a group's committed offsets with their metadata."""
+        return committed(self._admin, group)
 
     def missing(self, partitions: Collection[TopicPartition]) -> list[TopicPartition]:
         """Return the partitions that do not exist."""

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import enum
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -40,7 +40,7 @@ def ledger_name(connector: str) -> str:
 
 
 class IntervalState(enum.Enum):
-    """How far an interval has been moved."""
+    """The states of an interval in the ledger."""
 
     RUNNING = "running"
     """A run moves it, or died while it did: the next try continues."""
@@ -50,7 +50,7 @@ class IntervalState(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class IntervalEntry:
-    """What the ledger says of one interval.
+    """The ledger's entry of one interval.
 
     Attributes:
         interval: its times.
@@ -244,20 +244,12 @@ def windows(
 
 def encode_windows(of: Mapping[TopicPartition, Window]) -> str:
     """Return windows as the value of a config key."""
-    nested: dict[str, dict[str, list[int]]] = {}
-    for (topic, partition), window in sorted(of.items()):
-        nested.setdefault(topic, {})[str(partition)] = [window.start, window.closed, window.end]
-    return json.dumps(nested, separators=(",", ":"))
+    return _text({partition: [window.start, window.closed, window.end] for partition, window in of.items()})
 
 
 def decode_windows(text: str) -> dict[TopicPartition, Window]:
     """Return the windows of ``encode_windows``."""
-    nested: Mapping[str, Mapping[str, Sequence[int]]] = json.loads(text)
-    return {
-        TopicPartition(topic, int(number)): Window(*offsets)
-        for topic, partitions in nested.items()
-        for number, offsets in partitions.items()
-    }
+    return {partition: Window(*offsets) for partition, offsets in _by_partition(text)}
 
 
 def forgotten(known: Ledger, most: int = MOST_INTERVALS) -> list[Update]:
@@ -292,20 +284,23 @@ def begun(
     return IntervalEntry(interval, IntervalState.RUNNING, known.attempt + 1, starts, ends, runs, updated=now)
 
 
-def _text(positions: Positions) -> str:
-    nested: dict[str, dict[str, int]] = {}
-    for (topic, partition), offset in sorted(positions.items()):
-        nested.setdefault(topic, {})[str(partition)] = offset
+def _text(values: Mapping[TopicPartition, int | list[int]]) -> str:
+    """Return values by topic and partition as JSON."""
+    nested: dict[str, dict[str, int | list[int]]] = {}
+    for (topic, partition), value in sorted(values.items()):
+        nested.setdefault(topic, {})[str(partition)] = value
     return json.dumps(nested, separators=(",", ":"))
 
 
+def _by_partition(text: str) -> Iterator[tuple[TopicPartition, Any]]:
+    """Yield the values of ``_text``."""
+    for topic, partitions in json.loads(text).items():
+        for number, value in partitions.items():
+            yield TopicPartition(topic, int(number)), value
+
+
 def _positions(text: str) -> dict[TopicPartition, int]:
-    nested: Mapping[str, Mapping[str, int]] = json.loads(text)
-    return {
-        TopicPartition(topic, int(number)): int(offset)
-        for topic, partitions in nested.items()
-        for number, offset in partitions.items()
-    }
+    return {partition: int(offset) for partition, offset in _by_partition(text)}
 
 
 def _entry(key: Partition, value: Offset) -> IntervalEntry:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 
 import pytest
@@ -16,3 +17,13 @@ def api(monkeypatch: pytest.MonkeyPatch) -> Iterator[PretendClient]:
     monkeypatch.setattr("sluiceway.rest.client.ConnectClient", lambda *_, **__: client)
     monkeypatch.setenv(common.SERVER_VARIABLE, "http://s")
     return client
+
+
+@pytest.fixture
+def in_utc() -> Iterator[None]:
+    """The local time of the test is UTC."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TZ", "UTC")
+        time.tzset()
+        yield
+    time.tzset()

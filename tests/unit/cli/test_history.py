@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
-from collections.abc import Iterator
 
 import pytest
 
@@ -13,14 +11,7 @@ from sluiceway.cli.main import main
 from sluiceway.rest.client import RestError
 from unit.cli.pretend_client import HISTORY, PretendClient, out
 
-
-@pytest.fixture(autouse=True)
-def _in_utc() -> Iterator[None]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("TZ", "UTC")
-        time.tzset()
-        yield
-    time.tzset()
+pytestmark = pytest.mark.usefixtures("in_utc")
 
 
 def test_the_newest_change_comes_first(api: PretendClient, capsys: pytest.CaptureFixture[str]) -> None:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
-from collections.abc import Iterator
 
 import pytest
 
@@ -12,14 +10,7 @@ from sluiceway.cli import intervals
 from sluiceway.cli.main import main
 from unit.cli.pretend_client import INTERVALS, PretendClient, out
 
-
-@pytest.fixture(autouse=True)
-def _in_utc() -> Iterator[None]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("TZ", "UTC")
-        time.tzset()
-        yield
-    time.tzset()
+pytestmark = pytest.mark.usefixtures("in_utc")
 
 
 def test_the_latest_interval_comes_first(api: PretendClient, capsys: pytest.CaptureFixture[str]) -> None:

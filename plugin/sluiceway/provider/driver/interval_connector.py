@@ -155,7 +155,7 @@ class MovedBefore:
 
 
 Outcome = IntervalConnector | NotClosed | MovedBefore
-"""What comes of a run's wish to move an interval."""
+"""The answer to a run that wants to move an interval."""
 
 
 def connector_name(connector: str, entry: IntervalEntry) -> str:

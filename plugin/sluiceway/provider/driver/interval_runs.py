@@ -95,9 +95,7 @@ class IntervalRuns:
         """
         with self._run_of(name) as (run, config, stores, herder, ledger):
             is_sink = is_sink_config(config)
-            if is_sink:
-                self._check_complete(name, run, config)
-            counts = self._counts(name, config) if is_sink else Counts(records or 0)
+            counts = self._moved(name, run, config) if is_sink else Counts(records or 0)
             known = records is not None or is_sink
 
             def decide(state: Ledger) -> tuple[IntervalEntry, Sequence[Update]]:
@@ -206,35 +204,36 @@ class IntervalRuns:
             if (wanted := {**connector.config, **kept}) != dict(entry.config or {}):
                 herder.put_config(connector.name, wanted)
         if connector.starts:  # empty for a source, and while none of its topics exists
-            config = resolve_client_keys(self._worker, connector.config)
-            groups = ConsumerGroups(self._worker, overrides(config, "admin"))
-            group = sink_group(self._worker, connector.name, config)
+            groups, group = self._group(connector.name, connector.config)
             known = groups.offsets(group)  # none yet, or Kafka has forgotten the group since the last try
             missing = {place: start for place, start in connector.starts.items() if place not in known}
             if missing:
                 groups.alter(group, missing)
         herder.resume(connector.name)
 
-    def _check_complete(self, name: str, run: IntervalRun, config: Mapping[str, str]) -> None:
-        """Raise ConnectError unless a sink has committed all of its interval: a run also ends if its driver is told to."""
+    def _group(self, name: str, config: Mapping[str, str]) -> tuple[ConsumerGroups, str]:
+        """Return the consumer groups of a sink's cluster, and the sink's own one."""
         client = resolve_client_keys(self._worker, config)
-        committed = ConsumerGroups(self._worker, overrides(client, "admin")).offsets(sink_group(self._worker, name, client))
+        return ConsumerGroups(self._worker, overrides(client, "admin")), sink_group(self._worker, name, client)
+
+    def _moved(self, name: str, run: IntervalRun, config: Mapping[str, str]) -> Counts:
+        """Return what a sink's tasks have counted.
+
+        Raises ConnectError unless they have committed all of the interval: a run also ends if its driver is told to.
+        """
+        groups, group = self._group(name, config)
+        committed = groups.committed(group)
         for (topic, partition), window in decode_windows(config.get(POSITIONS, "{}")).items():
-            done = committed.get(TopicPartition(topic, partition), -1)
+            done, _ = committed.get(TopicPartition(topic, partition), (-1, ""))
             if window.start < window.end and done < window.end:
                 place = f"{topic}-{partition}"
                 raise ConnectError(
                     f"Connector {name} has ended before the end of interval {run.interval}: {place} is committed up to offset "
                     f"{done} of {window.end}. The next try continues there."
                 )
-
-    def _counts(self, name: str, config: Mapping[str, str]) -> Counts:
-        """Return what a sink's tasks have counted."""
-        client = resolve_client_keys(self._worker, config)
-        metadata = ConsumerGroups(self._worker, overrides(client, "admin")).metadata(sink_group(self._worker, name, client))
         total = Counts()
-        for each in metadata.values():
-            total = total.plus(Counts.of(each))
+        for _, metadata in committed.values():
+            total = total.plus(Counts.of(metadata))
         return total
 
     def _delete(self, name: str, stores: Stores, herder: Herder) -> None:

@@ -22,7 +22,7 @@ _NO_TIME = -1
 
 @dataclass(slots=True)
 class _Read:
-    """What was read of a partition: ``before`` are the counts before offset ``base``, the arrays hold offsets from there on."""
+    """A partition's records so far: ``before`` are the counts before offset ``base``, the arrays hold offsets from there on."""
 
     window: Window
     before: Counts = field(default_factory=Counts)
