@@ -26,11 +26,12 @@ demo-hdfs: $(VENV)/.ready  ## log lines through Kafka into hourly Parquet folder
 down: $(VENV)/.ready  ## end every process that the demos or `sluiceway up` started; data is kept
 	@$(BIN)/sluiceway down
 
-lint: style types imports  ## ruff, mypy and import-linter
+lint: style types imports  ## ruff, mypy, import-linter, and that the generated pages are up to date
 
 style: $(VENV)/.ready
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/python tools/make_docs.py --check
 
 types: $(VENV)/.ready
 	$(BIN)/mypy plugin tests tools

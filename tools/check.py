@@ -1,4 +1,4 @@
-"""Checks a change in at most 90 seconds: style, types, import directions, and the unit tests that reach the changed modules.
+"""Checks a change in at most 90 seconds: style, types, imports, generated pages, and the unit tests that reach changed modules.
 
 Run: ``make check``, or ``make check SINCE=main``. The change is what differs from the commit SINCE, by default the last one;
 uncommitted and new files belong to it.
@@ -46,6 +46,7 @@ def main() -> int:
         _start("ruff", "format", "--check", "."),
         _start("mypy", *MYPY),
         _start("lint-imports", "--config", "setup.cfg"),
+        _start("python", "tools/make_docs.py", "--check"),
     ]
     tests = _start("pytest", "-q", "-n", "2", "--dist", "loadfile", "-m", "not long", *chosen) if chosen else None
     failed = [name for name, process in [*checks, *([tests] if tests else [])] if not _ended(name, process)]
