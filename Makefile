@@ -196,8 +196,9 @@ bench-metrics: $(VENV)/.ready  ## lines per second with metrics and with traces 
 bench-frames: $(VENV)/.ready  ## file and table sinks beside Kafka Connect's FileStreamSink and Iceberg's own sink (RECORDS=800000 ROUNDS=3)
 	$(BIN)/python tests/benchmarks/bench_frames.py --records $${RECORDS:-800000} --rounds $${ROUNDS:-3}
 
-bench-folder: $(VENV)/.ready  ## FolderSource beside FileStreamSource (lines) and SparkSource (CSV): rates and CPU seconds (RECORDS=1000000 ROUNDS=3)
+bench-folder: $(VENV)/.ready  ## FolderSource beside FileStreamSource (lines) and SparkSource (CSV): rates and CPU seconds; latency, and many files (RECORDS=1000000 ROUNDS=3)
 	$(BIN)/python tests/benchmarks/bench_folder_source.py --records $${RECORDS:-1000000} --rounds $${ROUNDS:-3}
+	$(BIN)/python tests/benchmarks/bench_folder_tail.py
 
 bench-plugins: $(VENV)/.ready  ## Java plugins here beside the same in Kafka Connect, and the twelve checks (RECORDS=2000000 ROUNDS=3)
 	$(BIN)/python tests/benchmarks/bench_plugins.py --records $${RECORDS:-2000000} --rounds $${ROUNDS:-3} --checks

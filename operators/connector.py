@@ -149,7 +149,7 @@ class ConnectorOperator(MaskedConfig, LineageMixin, IntervalTask):
         name, used_config = (interval.name, dict(interval.config)) if interval else (self.connector, config)
         bounded = mode == MICRO_BATCH or interval is not None
         application = entry.application if interval is None else (topics.entry(name) or entry).application
-        with self._noting_failure(topics, name):
+        with self._noting_failure(topics, name, is_interval=interval is not None):
             if batch := self._warm_batch(settings, name, application, used_config, MICRO_BATCH if bounded else mode):
                 self._run_batch(context, settings, topics, batch)
                 return self._after_batch(context, settings, topics, batch, None)
@@ -204,13 +204,13 @@ class ConnectorOperator(MaskedConfig, LineageMixin, IntervalTask):
         if hosted and entry is not None and entry.application is None:  # its config was changed: it needs a driver of its own
             return self.execute(context)
         hosted = bool(entry and entry.application) and (self.mode or DagKeys.parse(config).mode) == LONG_RUNNING
-        is_interval = name != self.connector
+        is_interval = not hosted and self._moves_interval(context, topics, name, config)
         bounded = is_interval or (bool(entry) and not hosted and (self.mode or DagKeys.parse(config).mode) == MICRO_BATCH)
         end = DriverEnd(0, None, False) if hosted or entry is None else self._end_in_cluster(topics.driver(name), detached)
         self._restarts.number = detached.restarts if detached else 0
         # No driver of this task has died if an application runs the connector: the wait ended because of a pause.
         since = 0 if hosted else (detached.since if detached else None)
-        with self._noting_failure(topics, name):
+        with self._noting_failure(topics, name, is_interval=is_interval):
             if self._after_end(context, settings, topics, name, end, bounded=bounded, since=since):
                 self._forget_driver(context)
                 return self.execute(context)
@@ -318,7 +318,9 @@ class ConnectorOperator(MaskedConfig, LineageMixin, IntervalTask):
     ) -> dict[str, Any] | None:
         """Return the task's XCom after the wait for a micro-batch; None to request another. ``failure`` as in ``_batch_end``."""
         name = batch.connector
-        with self._noting_failure(topics, name):
+        entry = topics.entry(name)
+        is_interval = self._moves_interval(context, topics, name, dict((entry.config if entry else None) or {}))
+        with self._noting_failure(topics, name, is_interval=is_interval):
             moved = self._batch_end(topics, batch, failure)
         if isinstance(moved, DriverEnd):
             entry = topics.entry(name)
@@ -326,7 +328,7 @@ class ConnectorOperator(MaskedConfig, LineageMixin, IntervalTask):
                 return None  # it was resumed meanwhile
             self._after_end(context, settings, topics, name, moved, bounded=True)
             moved = RunSummary(None, 0.0)
-        if name != self.connector:
+        if is_interval:
             moved = self._end_interval(topics, name, moved)
         worker = self._worker(context, settings)
         entry = topics.entry(self.connector)

@@ -1,4 +1,4 @@
-"""The part of the connector operators that moves the records of a run's interval, by a temporary connector of its own."""
+"""The part of the connector operators that moves the records of a run's interval."""
 
 from __future__ import annotations
 
@@ -10,8 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import pendulum
 
+from sluiceway.config.connector import CONNECTOR_CLASS
 from sluiceway.config.intervals import AVAILABLE, EXACT, INTERVAL, IntervalSettings
+from sluiceway.config.schedules import MODE
 from sluiceway.errors import BadRequestError, ConfigError, ConnectError
+from sluiceway.herder.intervals import reads_in_order
 from sluiceway.operators.claims import ClaimedConnector
 from sluiceway.operators.driver_operator import DAG_PAUSED, PausedFlag, paused_flag
 from sluiceway.provider.compat import AirflowException, AirflowRescheduleException
@@ -54,7 +57,7 @@ class IntervalTask(ClaimedConnector):
     def _begin_interval(
         self, context: Context, settings: Settings, topics: InternalTopics, config: Mapping[str, str], mode: str
     ) -> IntervalConnector | MovedBefore | None:
-        """Create the temporary connector of the run's interval; return None for a run that moves what is available.
+        """Return the connector that moves the run's interval; None for a run that moves what is available.
 
         Waits until no more records of the interval may come, and reschedules the task if that takes long.
         """
@@ -65,21 +68,25 @@ class IntervalTask(ClaimedConnector):
                 if (self.interval or IntervalSettings.of(config).choice) == EXACT:
                     raise ConfigError(INTERVAL, EXACT, "a connector that runs all the time has no intervals")
                 return None
+            if backfill and mode != MICRO_BATCH and reads_in_order(config):
+                raise ConfigError(MODE, mode, "a log is read once: a connector that runs all the time has moved its intervals")
             if not is_exact(config, self.interval, backfill=backfill, catches_up=catches_up):
+                if reads_in_order(config):
+                    topics.intervals().leave(self.connector)
                 return None
             wanted = WantedInterval.of(self.connector, config, run_variables(context))
             found = self._closed(context, settings, topics, wanted)
         except (BadRequestError, ConfigError) as error:
             raise task_error(f"Connector {self.connector}", error) from error
         if isinstance(found, MovedBefore):
-            why = "by the last try" if found.by_last_try else "so nothing is moved again: the target would keep both"
+            once = "its log is read once" if wanted.in_order else "the target would keep both"
+            why = "by the last try" if found.by_last_try else f"so nothing is moved again: {once}"
             run = found.entry.runs[-1] if found.entry.runs else None
             self.log.info("[%s|worker] Run %s has moved interval %s, %s", self.connector, run, found.entry.interval, why)
             return found
         assert isinstance(found, IntervalConnector)  # noqa: S101 (_closed waits for it)
-        self.log.info(
-            "[%s|worker] Moves interval %s as connector %s, with its own offsets", self.connector, found.run.interval, found.name
-        )
+        how = f"as connector {found.name}, with its own offsets" if found.is_temporary else "from the connector's offsets on"
+        self.log.info("[%s|worker] Moves interval %s %s", self.connector, found.run.interval, how)
         return found
 
     def _closed(self, context: Context, settings: Settings, topics: InternalTopics, wanted: WantedInterval) -> Outcome:
@@ -87,13 +94,11 @@ class IntervalTask(ClaimedConnector):
         is_paused, deadline = paused_flag(context), time.time() + _WAIT_IN_SLOT_SECONDS
         while isinstance(found := topics.intervals().begin(wanted), NotClosed):
             until = found.until / 1000
+            why = f"Run {found.by} has begun another interval" if found.by else f"Records of interval {found.interval} may come"
             self.log.info(
-                "[%s|worker] Records of interval %s may come until %s: waiting",
-                self.connector,
-                found.interval,
-                pendulum.from_timestamp(until).to_iso8601_string(),
+                "[%s|worker] %s: waiting until %s", self.connector, why, pendulum.from_timestamp(until).to_iso8601_string()
             )
-            if until > deadline:
+            if until > deadline or found.by:  # then its lease tells whether it lives
                 self._reschedule_at(until, settings)
             self._sleep_until(until, context, settings, is_paused)
         return found
@@ -109,8 +114,8 @@ class IntervalTask(ClaimedConnector):
             time.sleep(min(left, _POLL_SECONDS))
 
     def _end_interval(self, topics: InternalTopics, name: str, moved: RunSummary) -> RunSummary:
-        """Note that the temporary connector has moved its interval, delete it, and return what it has moved."""
-        with self._noting_failure(topics, name):
+        """Note that the connector has moved its interval, delete a temporary one, and return what it has moved."""
+        with self._noting_failure(topics, name, is_interval=True):
             try:
                 entry = topics.intervals().end(name, moved.records)
             except ConnectError as error:
@@ -120,15 +125,21 @@ class IntervalTask(ClaimedConnector):
             self.log.warning("[%s|worker] %d records of interval %s were late", self.connector, entry.late, entry.interval)
         return found
 
+    def _moves_interval(self, context: Context, topics: InternalTopics, name: str, config: Mapping[str, str]) -> bool:
+        """Return whether the run moves an interval with this connector, after a wait in the triggerer."""
+        if name != self.connector:
+            return True
+        return CONNECTOR_CLASS in config and reads_in_order(config) and topics.intervals().moves(name, context["dag_run"].run_id)
+
     @contextmanager
-    def _noting_failure(self, topics: InternalTopics, name: str) -> Iterator[None]:
+    def _noting_failure(self, topics: InternalTopics, name: str, *, is_interval: bool) -> Iterator[None]:
         """Note in the ledger if the task fails while it moves an interval."""
         try:
             yield
         except AirflowRescheduleException:
             raise
         except AirflowException as error:
-            if name != self.connector:
+            if is_interval:
                 try:
                     topics.intervals().fail(name, str(error).partition("\n")[0])
                 except ConnectError as second:

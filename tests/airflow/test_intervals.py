@@ -6,6 +6,8 @@ import json
 import time
 from collections import Counter
 from collections.abc import Mapping
+from datetime import datetime, timezone
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +16,9 @@ import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
+from cdc.captured import captured_postgres
 from support.eventually import LIMIT, eventually
+from support.postgres import PostgresServer
 from support.stack import RunningStack
 
 pytestmark = pytest.mark.airflow
@@ -98,6 +102,63 @@ def test_hours_that_are_caught_up_move_their_own_records(stack: RunningStack, fo
     assert (moved_again["records"], moved_again["interval"]["late"]) == (10, 1)
     assert [each for each in stack.connect.connectors() if each.startswith(f"{name}.interval.")] == []
     stack.connect.delete(name)
+
+
+@pytest.mark.long
+def test_changes_of_a_database_are_moved_in_the_interval_of_their_commit(
+    stack: RunningStack, postgresql_server: PostgresServer
+) -> None:
+    name = "log-by-seconds"
+    with captured_postgres(postgresql_server, name) as source:
+        source.execute(
+            "create table t (id int primary key, v int)",
+            "create publication dbz_publication for all tables",
+            f"select pg_create_logical_replication_slot('{source.config['slot.name']}', 'pgoutput')",
+        )
+        moments = [int(time.time() * 1000)]
+        for number in range(3):
+            source.execute(*(f"insert into t values ({3 * number + each}, 0)" for each in range(3)))  # noqa: S608 (numbers)
+            time.sleep(1)  # the commits are in one interval, and the next ones in another
+            moments.append(int(time.time() * 1000))
+        config = {
+            **source.config,
+            "connector.class": "io.debezium.connector.postgresql.PostgresConnector",
+            "topic.prefix": name,
+            "snapshot.mode": "no_data",
+            "airflow.mode": "micro-batch",
+            "airflow.interval": "exact",
+            "airflow.interval.lateness": "0s",
+        }
+        stack.connect.create(name, config)
+        for number, (start, end) in enumerate(pairwise(moments)):
+            _trigger(stack, name, start, end)
+            if end == moments[1]:
+                _trigger(stack, name, start, end)  # as somebody does who does not know that it was moved
+            found = _intervals(stack, name)[start]
+            assert (found["state"], found["records"], found["attempt"]) == ("done", 3, 1), (number, found)
+        assert len(_intervals(stack, name)) == 3
+        stack.connect.delete(name)
+
+
+def _trigger(stack: RunningStack, dag: str, start: int, end: int) -> None:
+    """Run a DAG for an interval, to its end."""
+    now = _exactly(time.time() * 1000)
+    times = {"data_interval_start": _exactly(start), "data_interval_end": _exactly(end), "logical_date": now}
+    eventually(lambda: stack.airflow.get(f"/dags/{dag}").status_code == 200, within=2 * LIMIT, what="the DAG")
+    answer = stack.airflow.post(f"/dags/{dag}/dagRuns", json=times)
+    assert answer.status_code == 200, answer.text
+    run = answer.json()["dag_run_id"]
+
+    def ended() -> bool:
+        state = stack.airflow.get(f"/dags/{dag}/dagRuns/{run}").json()["state"]
+        assert state != "failed"
+        return bool(state == "success")
+
+    eventually(ended, within=2 * LIMIT, what="the end of the run")
+
+
+def _exactly(moment: float) -> str:
+    return datetime.fromtimestamp(moment / 1000, timezone.utc).isoformat()
 
 
 def _text(moment: int) -> str:

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from bench_spark_source import CpuTimes
-from confluent_kafka import Consumer, TopicPartition
+from confluent_kafka import Consumer, KafkaException, TopicPartition
 from pyspark import SparkContext
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
@@ -101,23 +101,29 @@ def _run(context: SparkContext, bootstrap: str, kind: str, config: dict[str, str
         app = Application(name, worker, stores, context)
         app.start({**config, **creation, "topic": name, "key.converter": "org.apache.kafka.connect.storage.StringConverter"})
         started, cpu = time.perf_counter(), CpuTimes()
-        while _end(consumer, name) < records:
+        while end_of(consumer, name) < records:
             assert app.states() == ["RUNNING"], app.traces()
             assert time.perf_counter() - started < GIVE_UP_SECONDS
             time.sleep(POLL_SECONDS)
             cpu.sample()
         run = Run(time.perf_counter() - started, sum(cpu.used()))
         app.leave()
-        if _end(consumer, name) != records:
-            raise SystemExit(f"{name} has {_end(consumer, name)} records instead of {records}")
+        if end_of(consumer, name) != records:
+            raise SystemExit(f"{name} has {end_of(consumer, name)} records instead of {records}")
     print(f"  {kind}: {records} records in {run.seconds:.1f} s, {run.cpu:.1f} CPU s", flush=True)
     return run
 
 
-def _end(consumer: Consumer, topic: str) -> int:
+def end_of(consumer: Consumer, topic: str) -> int:
+    """Return the number of records of a topic; 0 while it is being created."""
     if topic not in consumer.list_topics(timeout=30).topics:
         return 0
-    return consumer.get_watermark_offsets(TopicPartition(topic, 0), timeout=30)[1]
+    try:
+        return consumer.get_watermark_offsets(TopicPartition(topic, 0), timeout=30)[1]
+    except KafkaException as error:
+        if not error.args[0].retriable():
+            raise
+        return 0
 
 
 def _report(found: dict[str, list[Run]], records: int) -> None:

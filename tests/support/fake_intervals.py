@@ -24,9 +24,15 @@ class FakeIntervals:
             return self.outcomes.pop(0)
         interval = wanted.given(Ledger())
         assert isinstance(interval, Interval)
-        made = IntervalConnector.plan(wanted, begun(None, interval, wanted.run_id, 0), {})
+        made = IntervalConnector.plan(wanted, begun(None, interval, wanted.run_id, 0, {}), {})
         self.calls.append(("begin", made.name))
         return made
+
+    def moves(self, name: str, run_id: str) -> bool:
+        return ("begin", name) in self.calls
+
+    def leave(self, name: str) -> None:
+        self.calls.append(("leave", name))
 
     def end(self, name: str, records: int | None) -> IntervalEntry:
         if self.incomplete:

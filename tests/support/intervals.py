@@ -17,6 +17,7 @@ from sluiceway.api import TopicPartition
 from sluiceway.config.intervals import Interval, IntervalSettings
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.discovery import connector_class
+from sluiceway.herder.intervals import reads_in_order
 from sluiceway.provider.driver.interval_connector import IntervalConnector, MovedBefore, Outcome, WantedInterval
 from sluiceway.provider.driver.interval_runs import IntervalRuns
 from sluiceway.storage.factory import open_source_offsets, open_stores
@@ -110,7 +111,8 @@ class IntervalMover:
 
     def wanted(self, interval: Interval, run: str) -> WantedInterval:
         settings = IntervalSettings.of(self.config)
-        return WantedInterval(self.name, self.config, run, interval.start, interval.end, settings)
+        in_order = reads_in_order(self.config)
+        return WantedInterval(self.name, self.config, run, interval.start, interval.end, settings, in_order)
 
     def begin(self, interval: Interval, run: str) -> Outcome:
         return self.runs.begin(self.wanted(interval, run))
@@ -127,7 +129,8 @@ class IntervalMover:
         connector = connector_class(begun.config["connector.class"])()
         connector.initialize(MemoryConnectorContext())
         connector.start(begun.config)
-        configs = connector.task_configs(self.tasks)
+        keys = {} if begun.is_temporary else begun.run.keys()  # which the driver finds in the ledger
+        configs = [{**config, **keys} for config in connector.task_configs(self.tasks)]
         context = fresh_processes()
         with ExitStack() as stack:
             stack.callback(connector.stop)

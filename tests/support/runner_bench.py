@@ -147,6 +147,7 @@ class Channel:
         self.fenced: type[FencedError] | None = None
         self.broken = False
         self.heard: dict[int, Status] = {}
+        self.offsets = Offsets()
         self.generations: dict[int, int] = {}
 
     def raise_generation(self) -> int:
@@ -226,7 +227,7 @@ class Channel:
                 self._tasks.end(task)
 
     def source_offsets(self, config: Mapping[str, str]) -> AbstractContextManager[Offsets]:
-        return nullcontext(Offsets())
+        return nullcontext(self.offsets)
 
     def services(self, task: object) -> None:
         return None

@@ -126,6 +126,9 @@ class SourceConnector(Connector):
 
     task_class: ClassVar[type[SourceTask]]
 
+    interval_in_order: ClassVar[bool] = False
+    """Whether the intervals of runs with ``airflow.interval=exact`` are pieces of one log. See ``interval_refusal``."""
+
     context: SourceConnectorContext
 
     @classmethod
@@ -159,9 +162,11 @@ class SourceConnector(Connector):
     def interval_refusal(cls, config: Mapping[str, str]) -> str:
         """Return why a connector with this config cannot read the records of a time interval only; empty if it can.
 
-        A run of ``airflow.interval=exact`` gives a connector that can an interval in its config
-        (``sluiceway.config.intervals.interval_of``): tasks read the records whose time is in it, and end (``SourceTask.ended``).
-        Called with references that are not resolved.
+        A run of ``airflow.interval=exact`` gives the tasks of a connector that can an interval in their config
+        (``sluiceway.config.intervals.interval_of``): they read the records whose time is in it, and end (``SourceTask.ended``).
+        Each run has offsets of its own, unless the connector is ``interval_in_order``: then runs follow one another with the
+        connector's offsets, and a task reads from its offset up to the first record whose time is at or after the interval's
+        end. Called with references that are not resolved.
         """
         return f"{cls.__name__} has no time by which it could read an interval"
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from sluiceway.api import Connector, DataFrameSinkTask, SinkConnector, SourceConnector
-from sluiceway.config.intervals import AVAILABLE, DLQ, EXACT, INTERVAL, LATE, MAX_ACTIVE_RUNS, IntervalSettings
+from sluiceway.config.connector import CONNECTOR_CLASS, CONNECTOR_VERSION
+from sluiceway.config.intervals import AGAIN, APPEND, AVAILABLE, DLQ, EXACT, INTERVAL, LATE, MAX_ACTIVE_RUNS, IntervalSettings
 from sluiceway.config.schedules import CONTINUOUS, LONG_RUNNING, MICRO_BATCH, MODE, SCHEDULE
 from sluiceway.config.sink_keys import DLQ_TOPIC
 from sluiceway.config.variables import references
-from sluiceway.errors import ConfigError
+from sluiceway.discovery import connector_class
+from sluiceway.errors import ConfigError, ConnectError
 
 _RUN = "run"
 """The path of references to the DAG run, as in ``${airflow:run:ds}``."""
@@ -29,11 +31,28 @@ def interval_refusal(connector: type[Connector], config: Mapping[str, str], *, b
     return connector.interval_refusal(config)
 
 
+def reads_in_order(config: Mapping[str, str]) -> bool:
+    """Return whether the intervals of a connector are pieces of one log, which runs read in its order.
+
+    False for a connector whose class is not known here: its driver says so.
+    """
+    try:
+        connector = connector_class(config.get(CONNECTOR_CLASS, ""), config.get(CONNECTOR_VERSION))
+    except ConnectError:
+        return False
+    return issubclass(connector, SourceConnector) and connector.interval_in_order
+
+
 def check_interval(connector: type[Connector], config: Mapping[str, str]) -> None:
     """Raise ConfigError for keys of intervals that the connector cannot have.
 
     An invalid value of a key is an error of that key alone.
     """
+    in_order = issubclass(connector, SourceConnector) and connector.interval_in_order
+    if in_order and config.get(AGAIN) == APPEND:
+        raise ConfigError(
+            AGAIN, APPEND, "the connector reads a log, from its offset on: to read a part of it again, set its offset"
+        )
     if config.get(LATE) == DLQ:
         _check_late(connector, config)
     if config.get(INTERVAL) == EXACT:
@@ -61,6 +80,8 @@ def _check_exact(connector: type[Connector], config: Mapping[str, str]) -> None:
 
 def _check_side_by_side(connector: type[Connector], config: Mapping[str, str]) -> None:
     more, settings = config[MAX_ACTIVE_RUNS], IntervalSettings.of(config)
+    if issubclass(connector, SourceConnector) and connector.interval_in_order:
+        raise ConfigError(MAX_ACTIVE_RUNS, more, "the connector reads a log, whose intervals follow one another")
     if config.get(SCHEDULE) == CONTINUOUS:
         raise ConfigError(MAX_ACTIVE_RUNS, more, f"{SCHEDULE}={CONTINUOUS} has one run at a time")
     refused = interval_refusal(connector, config, by_references=settings.choice == EXACT)

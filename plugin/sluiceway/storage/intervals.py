@@ -61,7 +61,8 @@ class IntervalEntry:
         runs: the DAG runs that have moved it, the newest last.
         records: how many records were moved by the newest attempt; None if unknown.
         late: how many of these were late.
-        at_least: whether there may have been more, because a task was killed between two commits.
+        at_least: whether there may have been more: a task was killed between two commits, or an earlier try of a source has moved
+            some.
         error: why it failed.
         updated: when this was written, in milliseconds since the epoch.
     """
@@ -122,6 +123,12 @@ class Ledger:
     def last(self) -> IntervalEntry | None:
         """The interval that ends last."""
         return max(self.entries.values(), key=lambda entry: entry.interval.end, default=None)
+
+    @property
+    def running(self) -> IntervalEntry | None:
+        """The interval that a run moves now, or moved when it died: the one that a run began last."""
+        running = (entry for entry in self.entries.values() if entry.state is IntervalState.RUNNING)
+        return max(running, key=lambda entry: entry.updated, default=None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,11 +270,11 @@ def forgotten(known: Ledger, most: int = MOST_INTERVALS) -> list[Update]:
 
 
 def begun(
-    known: IntervalEntry | None, interval: Interval, run: str, now: int, read: Mapping[TopicPartition, Window] | None = None
+    known: IntervalEntry | None, interval: Interval, run: str, now: int, read: Mapping[TopicPartition, Window] | None
 ) -> IntervalEntry:
     """Return the entry with which a run begins to move an interval: it continues what was not finished, or begins it again.
 
-    ``read`` is what a sink reads.
+    ``read`` is what a sink reads; None for a source. A sink's counts are committed, so that those of earlier tries are known.
     """
     starts = {partition: window.start for partition, window in (read or {}).items()}
     ends = {partition: window.end for partition, window in (read or {}).items()}
@@ -280,7 +287,7 @@ def begun(
         )
     runs = (*(each for each in known.runs if each != run), run)
     if known.state is not IntervalState.DONE:
-        return replace(known, state=IntervalState.RUNNING, runs=runs, error=None, updated=now)
+        return replace(known, state=IntervalState.RUNNING, runs=runs, error=None, at_least=read is None, updated=now)
     return IntervalEntry(interval, IntervalState.RUNNING, known.attempt + 1, starts, ends, runs, updated=now)
 
 

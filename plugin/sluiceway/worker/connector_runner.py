@@ -16,15 +16,18 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 
 from sluiceway.config.connector import without_marks
+from sluiceway.config.intervals import IntervalRun
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.discovery import connector_class, is_sink
 from sluiceway.errors import ConnectError, FencedError, trace_of
+from sluiceway.herder.intervals import reads_in_order
 from sluiceway.herder.moved import needs_driver
 from sluiceway.herder.restart_plan import plan_restart
 from sluiceway.herder.restart_policy import RestartPolicy
 from sluiceway.herder.task_plan import plan_tasks
 from sluiceway.runtime.task import TaskSpec
 from sluiceway.storage.interfaces import ConfigBackingStore
+from sluiceway.storage.interval_ledger import read_ledger
 from sluiceway.storage.model import ConnectorEntry, RestartRequest, State, TargetState, TaskId
 from sluiceway.telemetry.tracing import CONNECTOR, span
 from sluiceway.worker.connect_workers import RunByConnectError
@@ -97,6 +100,7 @@ class ConnectorRunner:
         self._heartbeat = StatusHeartbeat(channel, worker.duration("sluiceway.heartbeat.interval.ms").total_seconds())
         self._connector = WorkerConnector(name, worker, channel.source_offsets, self.notify, self._wait_until)
         self._earlier_records, self._tasks = 0, self._table({})
+        self._interval: Mapping[str, str] = {}
         self._log = logging.LoggerAdapter(logging.getLogger(__name__), {"connector": name})
         self._thread = threading.Thread(target=self._run, name=f"connector-{name}", daemon=True)
 
@@ -221,12 +225,21 @@ class ConnectorRunner:
         self._heartbeat.version = None
         try:
             self._earlier_records, self._tasks = self.records, self._table(config)
+            self._interval = self._interval_keys(config) if self.bounded else {}
         except ConnectError as error:
             self._heartbeat.set(State.FAILED, trace_of(error))
             return
         self._tasks.paused = paused
         self._heartbeat.set(State.UNASSIGNED)
         self._connector.start(config)
+
+    def _interval_keys(self, config: Mapping[str, str]) -> dict[str, str]:
+        """Return the keys of the interval that this batch moves with the connector's own offsets; none if it moves none."""
+        if not reads_in_order(config):
+            return {}
+        with self._channel.source_offsets({}) as store:
+            running = read_ledger(store, self.connector_name).running
+        return {} if running is None else IntervalRun(self.connector_name, running.interval, running.attempt).keys()
 
     def _retarget(self, before: TargetState, entry: ConnectorEntry) -> None:
         self._log.info("Connector %s: target state is now %s", self.connector_name, entry.target_state.value)
@@ -290,7 +303,7 @@ class ConnectorRunner:
         if not up_to_date or [dict(each) for each in entry.task_configs] != configs:
             self._config_store.put_task_configs(self.connector_name, configs)
         connector = dict(entry.config or {})
-        wanted = [{**connector, **config} for config in configs]
+        wanted = [{**connector, **self._interval, **config} for config in configs]
         plan = plan_tasks(self._tasks.configs, wanted, keep_unchanged=not self._must_fence())
         self._tasks.stop([*plan.gone, *plan.changed])
         for number in {*plan.gone, *self._channel.known_tasks()}:

@@ -3,6 +3,7 @@
 from mutants.mutant import Mutant
 
 _MOVED = ("tests/integration/test_intervals.py",)
+_LOGS = ("tests/cdc/test_intervals.py",)
 
 MUTANTS = (
     Mutant(
@@ -98,5 +99,41 @@ MUTANTS = (
         '    connector = f"{zlib.crc32(run.connector.encode()):08x}"\n',
         '    connector = "0"\n',
         "A cleared run deletes the files of another connector.",
+    ),
+    Mutant(
+        "interval-log-end",
+        "connectors/cdc/catch_up.py",
+        "self._end <= micros <= self._now",
+        "self._end < micros <= self._now",
+        "A run takes the transaction that was committed at the end of its interval.",
+    ),
+    Mutant(
+        "interval-log-future",
+        "connectors/cdc/catch_up.py",
+        "self._end <= micros <= self._now",
+        "self._end <= micros",
+        "A session with a timestamp in the future ends every interval until then.",
+    ),
+    Mutant(
+        "interval-log-order",
+        "provider/driver/interval_connector.py",
+        "if self.in_order and (moved := _moved_behind(known, self.end)):",
+        "if self.in_order and (moved := None):",
+        "A run of an hour whose changes later runs have moved takes the newest ones.",
+    ),
+    Mutant(
+        "interval-log-driver",
+        "worker/connector_runner.py",
+        "wanted = [{**connector, **self._interval, **config} for config in configs]",
+        "wanted = [{**connector, **config} for config in configs]",
+        "A run of a log's interval moves what is available.",
+    ),
+    Mutant(
+        "interval-log-left",
+        "provider/driver/interval_runs.py",
+        '            changes += _failed(others, "the run has ended before it had moved the interval")\n',
+        "",
+        "The driver of a run moves the interval of a run that died.",
+        _LOGS,
     ),
 )

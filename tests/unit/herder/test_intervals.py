@@ -7,6 +7,7 @@ import pytest
 from sluiceway.config.intervals import INTERVAL, IntervalSettings, milliseconds
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import ConfigError
+from sluiceway.herder.intervals import reads_in_order
 from sluiceway.herder.validation import validate_config
 
 _WORKER = WorkerConfig.of({})
@@ -47,6 +48,27 @@ def test_exact_intervals_are_refused_where_they_are_not_possible(config: dict[st
     errors = _errors({**_BATCH, **config})
     assert [str(why) in error for error in errors] == ([True] if why else []), errors
     assert _errors({**_BATCH, **config, "airflow.interval": "available"}) == []
+
+
+@pytest.mark.parametrize("connector", ["postgresql.PostgresConnector", "mysql.MySqlConnector", "mariadb.MariaDbConnector"])
+@pytest.mark.parametrize(
+    ("more", "key", "why"),
+    [
+        ({}, "", ""),
+        ({"snapshot.mode": "initial_only"}, "airflow.interval", "snapshot.mode=initial_only reads no changes"),
+        ({"airflow.interval.again": "append"}, "airflow.interval.again", "the connector reads a log"),
+        ({"airflow.max.active.runs": "2"}, "airflow.max.active.runs", "whose intervals follow one another"),
+        ({"airflow.interval.late": "dlq"}, "airflow.interval.late", "only sinks have late records"),
+    ],
+)
+def test_a_log_has_intervals_that_follow_one_another(connector: str, more: dict[str, str], key: str, why: str) -> None:
+    config = {**_BATCH, "connector.class": f"io.debezium.connector.{connector}", **more}
+    assert reads_in_order(config)
+    found = validate_config(config, _WORKER, offline=True)
+    errors = {info.value.name: error for info in found.configs if info.value for error in info.value.errors}
+    mine = {name: error for name, error in errors.items() if name.startswith("airflow.")}
+    assert list(mine) == ([key] if key else []), mine
+    assert why in "".join(mine.values())
 
 
 @pytest.mark.parametrize(("text", "expected"), [("500ms", 500), ("30s", 30_000), ("10 m", 600_000), ("2h", 7_200_000), ("0s", 0)])

@@ -956,6 +956,47 @@ def test_a_run_waits_until_no_more_records_of_its_interval_may_come() -> None:
     assert [wanted.run_id for wanted in kafka.interval_runs.wanted] == ["r", "r"]
 
 
+LOG = {
+    "name": "c",
+    "connector.class": "io.debezium.connector.postgresql.PostgresConnector",
+    "airflow.mode": "micro-batch",
+    "airflow.interval": "exact",
+}
+
+
+def test_the_live_connector_moves_the_intervals_of_a_log() -> None:
+    kafka = Kafka(LOG)
+    assert _exact(kafka, kind=SourceConnectorOperator)["interval"]["attempt"] == 1
+    assert kafka.interval_runs.calls == [("begin", "c"), ("end", "c")]
+    failing = Kafka(LOG)
+    failing.interval_runs.incomplete = "why"
+    with pytest.raises(AirflowException, match="why"):
+        _exact(failing, kind=SourceConnectorOperator)
+    assert failing.interval_runs.calls == [("begin", "c"), ("fail", "c")]
+
+
+def test_a_run_of_a_log_that_is_not_exact_leaves_the_interval_of_a_dead_run() -> None:
+    kafka = Kafka({**LOG, "airflow.interval": "available"})
+    assert "interval" not in _exact(kafka, kind=SourceConnectorOperator)
+    assert kafka.interval_runs.calls == [("leave", "c")], "its driver would end there"
+
+
+def test_a_run_of_a_log_gives_up_its_slot_while_another_one_begins() -> None:
+    kafka = Kafka(LOG)
+    soon = int(time.time() * 1000) + 500
+    kafka.interval_runs.outcomes = [NotClosed(Interval(0, 1), soon, by="another")]
+    with pytest.raises(AirflowRescheduleException):
+        _exact(kafka, kind=SourceConnectorOperator)
+    assert kafka.interval_runs.calls == [], "its next start sees whether the other's driver lives"
+
+
+def test_a_backfill_of_a_log_that_is_read_all_the_time_is_refused() -> None:
+    stage = Stage(Kafka({**LOG, "airflow.mode": "long-running"}), kind=SourceConnectorOperator)
+    run = SimpleNamespace(**(_HOUR | {"run_type": "backfill"}))
+    with pytest.raises(AirflowFailException, match="a log is read once"):
+        stage.operator.execute(stage.airflow.context() | {"dag_run": run, "outlet_events": Events()})
+
+
 def test_a_source_without_a_time_cannot_be_exact_and_moves_what_is_available_where_the_dag_catches_up() -> None:
     kafka = Kafka(BATCH)
     assert "interval" not in _exact(kafka, catchup=True, kind=SourceConnectorOperator)

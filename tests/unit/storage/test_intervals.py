@@ -66,7 +66,7 @@ def test_a_record_that_cannot_be_read_is_an_error(update: tuple[Any, Any]) -> No
 
 def test_two_intervals_that_start_at_the_same_time_are_refused() -> None:
     with pytest.raises(DataError, match="starts at the same time"):
-        begun(_entry(0), Interval(0, 20), "r", 1)
+        begun(_entry(0), Interval(0, 20), "r", 1, {})
 
 
 def test_old_intervals_are_forgotten_with_their_closings() -> None:

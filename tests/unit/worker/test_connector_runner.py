@@ -11,16 +11,18 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
+from sluiceway.config.intervals import Interval, IntervalRun
 from sluiceway.config.providers import ConfigData, ConfigProvider
 from sluiceway.errors import ConnectError, FencedError
 from sluiceway.herder.restart_policy import RestartPolicy
+from sluiceway.storage.intervals import IntervalEntry, IntervalState, ledger_name
 from sluiceway.storage.model import State, Status, TargetState
 from sluiceway.telemetry.tracing import using
 from sluiceway.worker import connector_runner, connector_thread, task_table, task_watch, worker_connector
 from sluiceway.worker.connect_workers import RunByConnectError
 from sluiceway.worker.connector_runner import Outcome
 from sluiceway.worker.task_watch import Slot
-from support.runner_bench import NAME, WATCHED, RunnerBench, Script
+from support.runner_bench import NAME, WATCHED, RunnerBench, Script, WatchedConnector
 
 Make = Callable[..., RunnerBench]
 
@@ -679,6 +681,22 @@ def test_a_micro_batch_ends_with_its_tasks(make: Make) -> None:
     bench.ended()
     assert (bench.runner.outcome, bench.channel.states["connector"]) == (Outcome.DONE, State.UNASSIGNED)
     assert (bench.runner.batch_ended, bench.runner.records) == (True, 6)
+
+
+@pytest.mark.parametrize(("bounded", "in_order"), [(True, True), (True, False), (False, True)])
+def test_a_micro_batch_of_a_log_moves_the_interval_that_runs(
+    make: Make, monkeypatch: pytest.MonkeyPatch, bounded: bool, in_order: bool
+) -> None:
+    monkeypatch.setattr(WatchedConnector, "interval_in_order", in_order)
+    bench = make(bounded=bounded)
+    states = [(0, IntervalState.DONE), (10, IntervalState.RUNNING), (20, IntervalState.FAILED)]
+    entries = [IntervalEntry(Interval(start, start + 10), state, attempt=3, updated=start) for start, state in states]
+    bench.channel.offsets.put(ledger_name(NAME), [entry.update() for entry in entries])
+    bench.start()
+    bench.eventually_running()
+    expected = IntervalRun(NAME, Interval(10, 20), 3) if bounded and in_order else None
+    assert [IntervalRun.of(each.spec.config) for each in bench.tasks.assignments.values()] == [expected, expected]
+    assert IntervalRun.of(commits(bench)[0]) is None, "a task config that each run changes would be one more record in Kafka"
 
 
 def test_a_micro_batch_that_drains_has_not_ended(make: Make) -> None:

@@ -1,12 +1,14 @@
-"""Ends a micro-batch at the end that the log had when the batch started, not at the first pause of the log."""
+"""Ends a micro-batch at the end that the log had when the batch started, or at the end of the run's interval."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping
 from typing import TypeVar
 
 from sluiceway.api import SourceTaskContext
 from sluiceway.config.connector import MICRO_BATCH, MODE
+from sluiceway.config.intervals import interval_of
 
 Records = TypeVar("Records")
 
@@ -22,11 +24,26 @@ class CatchUp:
     """
 
     def __init__(self, config: Mapping[str, str], context: SourceTaskContext, reached: Callable[[], bool]) -> None:
-        self.wanted = config.get(MODE) == MICRO_BATCH
+        interval = interval_of(config)
+        self.wanted = interval is not None or config.get(MODE) == MICRO_BATCH
+        self.has_interval = interval is not None
+        self.passed = False
+        """Whether the log was read up to the first transaction behind the interval of the run."""
+        self._end = 0 if interval is None else interval.end * 1000
+        self._now = time.time_ns() // 1000
         self._context = context
         self._reached = reached
         self.done = False
         """Whether the end is reached."""
+
+    def passes(self, micros: int) -> bool:
+        """Return whether a transaction that was committed at this time is behind the interval of the run, if it has one.
+
+        The first such transaction ends the interval: what the log has behind it belongs to the next one. One from the future,
+        of a session with a timestamp of its own or a clock that was wrong, ends nothing.
+        """
+        self.passed = self.passed or (self.has_interval and self._end <= micros <= self._now)
+        return self.passed
 
     def poll(self, poll: Callable[[], Records]) -> Records | None:
         """Return the records of a poll; none behind the end. Wait for records before it, even while the log pauses."""
@@ -41,3 +58,9 @@ class CatchUp:
                 return records
             self._context.wait(_WAIT_SECONDS)
         return None
+
+
+def interval_refusal(config: Mapping[str, str]) -> str:
+    """Return why a connector cannot read the changes of an interval; empty if it can."""
+    mode = config.get("snapshot.mode", "").strip()
+    return "snapshot.mode=initial_only reads no changes" if mode == "initial_only" else ""

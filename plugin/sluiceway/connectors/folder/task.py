@@ -402,6 +402,8 @@ class FolderSourceTask(SourceTask):
         if not records and not self._unstored and not self._handling.waiting:
             # While a rotated log is waited for, or a file that may be complete, only time tells.
             self.context.wait(_RETRY_SECONDS if self._turns else max(0.0, min(_WAIT_SECONDS, self._scan_due - time.monotonic())))
+            if not self._is_away:
+                records = self._take(columnar=columnar)  # else the runtime waits, and has no wake-up to come
         return records or None
 
     def _take(self, *, columnar: bool) -> SourceColumns | list[SourceRecord]:

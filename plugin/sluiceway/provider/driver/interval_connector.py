@@ -1,7 +1,8 @@
-"""Plans the temporary connector that moves the records of one interval, for an exact run or a backfill's. No I/O.
+"""Plans the connector that moves the records of one interval, for an exact run or a backfill's. No I/O.
 
-Kafka stores lease, statuses, source offsets and consumer group under the connector's name. A connector with its own name leaves
-the live connector's state unchanged, and several intervals run side by side.
+Kafka stores lease, statuses, source offsets and consumer group under the connector's name. A temporary connector with its own
+name leaves the live connector's state unchanged, and several intervals run side by side. A database's log is read once, in its
+order: the live connector moves its intervals, one after the other.
 """
 
 from __future__ import annotations
@@ -18,10 +19,10 @@ from sluiceway.config.schedules import DAG, MICRO_BATCH, MODE
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.discovery import connector_class
 from sluiceway.errors import ConfigError
-from sluiceway.herder.intervals import interval_refusal
+from sluiceway.herder.intervals import interval_refusal, reads_in_order
 from sluiceway.provider.dag_bundle.dag_keys import is_sink_config
 from sluiceway.provider.driver.run_variables import RUN
-from sluiceway.storage.intervals import IntervalEntry, Ledger, Window, encode_windows
+from sluiceway.storage.intervals import IntervalEntry, IntervalState, Ledger, Window, encode_windows
 
 _LONGEST_NAME = 180
 
@@ -37,6 +38,7 @@ class WantedInterval:
         start: the start of the run's data interval, in milliseconds since the epoch.
         end: its end. The same as ``start`` if the run has no interval: it moves what came since the last one.
         settings: the keys of the config that concern intervals.
+        in_order: whether the intervals are pieces of one log, which runs read one after the other with the live connector.
     """
 
     connector: str
@@ -45,12 +47,13 @@ class WantedInterval:
     start: int
     end: int
     settings: IntervalSettings
+    in_order: bool = False
 
     @classmethod
     def of(cls, connector: str, config: Mapping[str, str], run: Mapping[str, str]) -> WantedInterval:
         """Return the interval of a run, given its variables (``run_variables``). Raises ConfigError."""
         times = int(run["data_interval_start_ms"]), int(run["data_interval_end_ms"])
-        return cls(connector, config, run["run_id"], *times, IntervalSettings.of(config))
+        return cls(connector, config, run["run_id"], *times, IntervalSettings.of(config), reads_in_order(config))
 
     @property
     def sink(self) -> bool:
@@ -67,6 +70,8 @@ class WantedInterval:
         if own is not None:
             return own.interval
         last = known.last
+        if self.in_order and (moved := _moved_behind(known, self.end)):
+            return moved  # the log was read further
         if self.start >= self.end:
             since = 0 if last is None else last.interval.end
             return last if last is not None and since >= self.end else Interval(since, self.end)
@@ -85,15 +90,22 @@ class WantedInterval:
     @property
     def repeats(self) -> bool:
         """Whether an interval that was moved before can be moved again."""
+        if self.in_order:
+            return False
         if self.settings.again == APPEND:
             return True
         connector = connector_class(self.config[CONNECTOR_CLASS], self.config.get(CONNECTOR_VERSION))
         return issubclass(connector, SinkConnector) and connector.interval_repeat(self.config) is not IntervalRepeat.ADDS
 
 
+def _moved_behind(known: Ledger, end: int) -> IntervalEntry | None:
+    """Return an interval that was moved and does not end before this time."""
+    return next((each for each in known.entries.values() if each.state is IntervalState.DONE and each.interval.end >= end), None)
+
+
 @dataclass(frozen=True, slots=True)
 class IntervalConnector:
-    """The temporary connector."""
+    """The connector that moves an interval: a temporary one, or the live one if that reads a log in its order."""
 
     name: str
     run: IntervalRun
@@ -107,6 +119,11 @@ class IntervalConnector:
         """The live connector's name."""
         return self.run.connector
 
+    @property
+    def is_temporary(self) -> bool:
+        """Whether the run creates it, and deletes it at its end."""
+        return self.name != self.of
+
     @classmethod
     def plan(cls, wanted: WantedInterval, entry: IntervalEntry, windows: Mapping[TopicPartition, Window]) -> IntervalConnector:
         """Return the connector that moves an interval.
@@ -117,6 +134,8 @@ class IntervalConnector:
             windows: what a sink reads.
         """
         run = IntervalRun(wanted.connector, entry.interval, entry.attempt)
+        if wanted.in_order:
+            return cls(wanted.connector, run, sink=False, config=wanted.config)
         name = connector_name(wanted.connector, entry)
         # It has a consumer group of its own, and each run creates it.
         own = {key: value for key, value in wanted.config.items() if key not in (GROUP, CONFIG_TASK)}
@@ -137,10 +156,17 @@ class IntervalConnector:
 
 @dataclass(frozen=True, slots=True)
 class NotClosed:
-    """An interval whose records may still come. ``until`` is when they may no more, in milliseconds since the epoch."""
+    """An interval that cannot be moved yet.
+
+    Attributes:
+        interval: the interval.
+        until: when it can be moved, in milliseconds since the epoch.
+        by: the run that has begun to move another interval of the same log; None if records of this one may still come.
+    """
 
     interval: Interval
     until: int
+    by: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

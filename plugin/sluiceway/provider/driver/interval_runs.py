@@ -1,14 +1,15 @@
 """Begins and ends the runs of a connector's intervals: ledger, closings, and the temporary connector. Runs in Airflow tasks.
 
 A run that dies anywhere in between is continued by its next try: the ledger says which attempt it was, and that attempt's
-connector has its own offsets. ``storage.intervals`` has the rule for what belongs to an interval.
+connector has its own offsets. ``storage.intervals`` has the rule for what belongs to an interval. The driver of a connector that
+reads a log in its order finds the interval in the ledger: it is the one that is running.
 """
 
 from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
@@ -38,7 +39,7 @@ from sluiceway.provider.driver.warm_batch import forget
 from sluiceway.provider.progress.probe_request import resolve_client_keys
 from sluiceway.runtime.sink.subscription import INTERNAL_TOPICS
 from sluiceway.storage.factory import Stores, open_stores
-from sluiceway.storage.interval_ledger import IntervalLedger
+from sluiceway.storage.interval_ledger import IntervalLedger, read_ledger
 from sluiceway.storage.intervals import (
     Counts,
     IntervalEntry,
@@ -64,6 +65,7 @@ from sluiceway.storage.offset_backing_store import KafkaOffsetBackingStore
 log = logging.getLogger(__name__)
 
 _MEMBER_SECONDS = 60.0
+_DRIVER_MS = 60_000  # from the begin of a run until its driver has the connector's lease
 
 
 class IntervalRuns:
@@ -86,11 +88,26 @@ class IntervalRuns:
                 self._delete(connector_name(wanted.connector, decided.entry), stores, herder)
             return decided
 
+    def moves(self, name: str, run_id: str) -> bool:
+        """Return whether a DAG run moves an interval now with a connector that reads a log."""
+        with open_stores(self._worker, brief=True) as stores:
+            running = read_ledger(stores.offsets, name).running
+        return running is not None and run_id in running.runs
+
+    def leave(self, name: str) -> None:
+        """Note that a connector which reads a log is not run for an interval that a run has left behind.
+
+        Its driver would end there.
+        """
+        with self._opened(name) as (_stores, _herder, ledger):
+            if ledger.read().running is not None:
+                ledger.change(lambda known: (None, _failed(known.entries.values(), "a later run has moved what was available")))
+
     def end(self, name: str, records: int | None) -> IntervalEntry:
-        """Note in the ledger that a temporary connector has moved its interval, and delete it; return the ledger's entry.
+        """Note in the ledger that a connector has moved its interval, and delete it if it is temporary; return the entry.
 
         Args:
-            name: the temporary connector's name.
+            name: the name of the connector that has moved it.
             records: how many records a source has moved; a sink's tasks have counted them.
         """
         with self._run_of(name) as (run, config, stores, herder, ledger):
@@ -107,16 +124,17 @@ class IntervalRuns:
                     state=IntervalState.DONE,
                     records=counts.records if known else None,
                     late=counts.late if is_sink else None,
-                    at_least=counts.at_least,
+                    at_least=counts.at_least or (entry.at_least and not is_sink),
                     error=None,
                     updated=_now(),
                 )
                 return done, [done.update()]
 
             done = ledger.change(decide)
-            for topic in stores.status.topics(name):
-                stores.status.put_topic(run.connector, 0, topic)
-            self._delete(name, stores, herder)
+            if name != run.connector:
+                for topic in stores.status.topics(name):
+                    stores.status.put_topic(run.connector, 0, topic)
+                self._delete(name, stores, herder)
             return done
 
     def fail(self, name: str, error: str) -> None:
@@ -125,9 +143,7 @@ class IntervalRuns:
 
             def decide(state: Ledger) -> tuple[None, Sequence[Update]]:
                 entry = state.entries.get(run.interval.start)
-                if entry is None or entry.state is not IntervalState.RUNNING:
-                    return None, []
-                return None, [replace(entry, state=IntervalState.FAILED, error=error, updated=_now()).update()]
+                return None, _failed([entry] if entry else [], error)
 
             ledger.change(decide)
 
@@ -141,8 +157,10 @@ class IntervalRuns:
             leftover = stores.config.snapshot().entry(connector_name(wanted.connector, entry)) is not None
             if leftover or not wanted.repeats:
                 return MovedBefore(entry, by_last_try=leftover), ()
+        if wanted.in_order and (busy := _begun_by_another(wanted, interval, known)) is not None:
+            return busy, ()
         over_at = interval.end + wanted.settings.lateness
-        read: Mapping[TopicPartition, Window] = {}
+        read: Mapping[TopicPartition, Window] | None = None
         changes: list[Update] = []
         if wanted.sink:
             with_closings = self._closed(wanted, interval, known, herder, entry)
@@ -153,8 +171,11 @@ class IntervalRuns:
                 _say_deleted(wanted.connector, interval, deleted, again=entry is not None and entry.state is IntervalState.DONE)
         elif _now() < over_at:
             return NotClosed(interval, over_at), ()
+        if wanted.in_order:  # the driver moves the one interval that is running
+            others = (each for each in known.entries.values() if each is not entry)
+            changes += _failed(others, "the run has ended before it had moved the interval")
         new = begun(entry, interval, wanted.run_id, _now(), read)
-        return IntervalConnector.plan(wanted, new, read), [*changes, new.update(), *forgotten(known)]
+        return IntervalConnector.plan(wanted, new, read or {}), [*changes, new.update(), *forgotten(known)]
 
     def _closed(
         self, wanted: WantedInterval, interval: Interval, known: Ledger, herder: Herder, entry: IntervalEntry | None
@@ -195,6 +216,8 @@ class IntervalRuns:
         return read, changes, deleted
 
     def _start(self, connector: IntervalConnector, stores: Stores, herder: Herder) -> None:
+        if not connector.is_temporary:
+            return
         entry = stores.config.snapshot().entry(connector.name)
         if entry is None:
             herder.create(connector.name, connector.config, TargetState.STOPPED)
@@ -258,11 +281,13 @@ class IntervalRuns:
 
     @contextmanager
     def _run_of(self, name: str) -> Iterator[tuple[IntervalRun, Mapping[str, str], Stores, Herder, IntervalLedger]]:
-        """Open the stores for the run of a temporary connector. Raises NotFoundError if it does not exist."""
+        """Open the stores for the run that a connector moves an interval for. Raises NotFoundError if there is none."""
         with open_stores(self._worker, brief=True) as stores:
             entry = stores.config.snapshot().entry(name)
             config = (entry.config if entry else None) or {}
             run = IntervalRun.of(config)
+            if run is None and (running := read_ledger(stores.offsets, name).running) is not None:
+                run = IntervalRun(name, running.interval, running.attempt)
             if run is None:
                 raise NotFoundError(f"Connector {name}, which moves an interval, not found")
             assert isinstance(stores.offsets, KafkaOffsetBackingStore)  # noqa: S101 (distributed mode)
@@ -282,6 +307,20 @@ def _partitions(
     else:
         topics = sink_topics(config, used)
     return topics, [TopicPartition(topic, number) for topic in topics for number in range(counts.get(topic, 0))]
+
+
+def _begun_by_another(wanted: WantedInterval, interval: Interval, known: Ledger) -> NotClosed | None:
+    """Return until when to wait for the driver of a run that has begun another interval: its lease tells whether it lives."""
+    other = known.running
+    if other is None or wanted.run_id in other.runs or _now() >= other.updated + _DRIVER_MS:
+        return None
+    return NotClosed(interval, other.updated + _DRIVER_MS, other.runs[-1] if other.runs else None)
+
+
+def _failed(entries: Iterable[IntervalEntry], error: str) -> list[Update]:
+    """Return the records of those of these intervals as failed that no run moves any more."""
+    running = (each for each in entries if each.state is IntervalState.RUNNING)
+    return [replace(each, state=IntervalState.FAILED, error=error, updated=_now()).update() for each in running]
 
 
 def _say_deleted(connector: str, interval: Interval, deleted: Sequence[TopicPartition], *, again: bool) -> None:

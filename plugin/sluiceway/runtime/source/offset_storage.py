@@ -30,9 +30,9 @@ class OffsetStorageWriter:
     def __init__(self, store: OffsetBackingStore, connector: str) -> None:
         self._store = store
         self.connector = connector
-        self._pending: dict[bytes, tuple[Partition, Offset | None]] = {}
+        self._pending: dict[str, tuple[Partition, Offset | None]] = {}
         self._partition: object = None
-        self._key = b""
+        self._key = ""
 
     @property
     def pending(self) -> bool:
@@ -54,7 +54,7 @@ class OffsetStorageWriter:
         if partition is None:
             return
         if self._partition is not partition:
-            self._key = orjson.dumps(dict(partition))
+            self._key = orjson.dumps(dict(partition)).decode()  # a copy: orjson's own result holds 4 KB, however short it is
             self._partition = partition
         self._pending[self._key] = (partition, offset)
 

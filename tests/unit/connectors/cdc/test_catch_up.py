@@ -1,9 +1,17 @@
-"""Micro-batches that end at the end of the log."""
+"""Micro-batches that end at the end of the log, or of the interval of their run."""
 
 from __future__ import annotations
 
+import time
+
+import pytest
+
+from sluiceway.config.intervals import Interval, IntervalRun
 from sluiceway.connectors.cdc.catch_up import CatchUp
 from sluiceway.testing import MemorySourceContext
+
+_RUN = IntervalRun("c", Interval(1000, 2000), 1).keys()
+_MICROS = 2_000_000
 
 
 class _Log:
@@ -39,3 +47,24 @@ def test_a_micro_batch_outlasts_pauses_and_ends_at_the_first_end() -> None:
 
 def test_a_long_running_task_polls_as_it_is_asked() -> None:
     assert _poll(_Log(3), "long-running") == []
+
+
+def _catch_up(config: dict[str, str]) -> CatchUp:
+    return CatchUp(config, MemorySourceContext({}), lambda: False)
+
+
+@pytest.mark.parametrize(
+    ("micros", "passes"),
+    [(0, False), (_MICROS - 1, False), (_MICROS, True), (_MICROS + 1, True), (time.time_ns() // 1000 + 3_600_000_000, False)],
+)
+def test_the_first_transaction_behind_the_interval_ends_it_unless_it_is_of_the_future(micros: int, passes: bool) -> None:
+    catch_up = _catch_up(_RUN)
+    assert (catch_up.wanted, catch_up.has_interval) == (True, True)
+    assert catch_up.passes(micros) is passes
+    assert catch_up.passed is passes
+    assert catch_up.passes(0) is passes, "what is behind it is behind the interval too, whatever its time is"
+
+
+def test_a_run_without_an_interval_passes_nothing() -> None:
+    assert not _catch_up({"airflow.mode": "micro-batch"}).passes(_MICROS)
+    assert not _catch_up({}).wanted

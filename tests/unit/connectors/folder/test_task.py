@@ -24,6 +24,7 @@ from sluiceway.connectors.folder import after_read, finished
 from sluiceway.connectors.folder.connector import FolderSourceConnector
 from sluiceway.connectors.folder.local_files import LocalStorage
 from sluiceway.errors import ConnectError
+from support.eventually import LIMIT
 from support.folder_task import FolderTask
 
 LONG_AGO = 1_600_000_000
@@ -650,3 +651,23 @@ def test_a_bad_log_is_reported_once(tmp_path: Path) -> None:
     for _ in range(3):
         assert run.run() == []
     assert len(run.context.reported) == 1
+
+
+def test_a_line_that_comes_while_a_poll_waits_is_returned_by_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The runtime waits after an empty poll, and nothing would wake it: each line would be a tenth of a second late."""
+    log = tmp_path / "a.log"
+    log.write_text("first\n")
+    run = FolderTask(mode="logs", paths=str(log))
+    assert run.run() == ["first"]
+    waits, wait = [], run.context.wait
+
+    def write_and_wait(seconds: float) -> None:
+        waits.append(seconds)
+        with log.open("a") as out:
+            out.write("next\n")
+        wait(LIMIT)
+
+    monkeypatch.setattr(run.context, "wait", write_and_wait)
+    assert [record.value for record in run.poll()] == ["next"]
+    assert len(waits) == 1
+    run.stop()

@@ -102,6 +102,41 @@ def test_an_interval_that_others_have_moved_is_not_moved() -> None:
     assert _wanted({"topics": "t"}).given(known) == known.last
 
 
+_LOG = {"connector.class": "io.debezium.connector.postgresql.PostgresConnector"}
+
+
+@pytest.mark.parametrize(
+    ("known", "expected"),
+    [
+        ([], _MS),
+        ([(0, _MS[0])], _MS),
+        ([(0, _MS[0] + 100)], (_MS[0] + 100, _MS[1])),
+        ([(0, _MS[0] - 100)], _MS),
+    ],
+)
+def test_an_interval_of_a_log_begins_behind_what_was_moved(known: list[tuple[int, int]], expected: tuple[int, int]) -> None:
+    wanted = _wanted(_LOG)
+    assert wanted.in_order
+    assert wanted.given(_known(*known)) == Interval(*expected)
+
+
+@pytest.mark.parametrize("later", [(_MS[1], _MS[1] + 5), (_MS[0], _MS[1]), (_MS[1] + 50, _MS[1] + 60)])
+def test_an_interval_before_one_of_a_log_that_was_moved_has_nothing_left(later: tuple[int, int]) -> None:
+    known = _known(later)
+    given = _wanted(_LOG).given(known)
+    assert given in (known.last, Interval(*later)), "its entry, or the same interval, which is done"
+    assert not _wanted(_LOG).repeats
+    failed = IntervalEntry(Interval(*later), IntervalState.FAILED)
+    assert isinstance(_wanted(_LOG).given(Ledger({later[0]: failed})), Interval), "it may have moved nothing"
+
+
+def test_the_live_connector_moves_the_intervals_of_a_log() -> None:
+    made = _plan(_LOG)
+    assert (made.name, made.is_temporary) == (made.of, False)
+    assert "airflow.interval.end.ms" not in made.config, "the ledger tells the driver"
+    assert _plan({"topics": "t"}).is_temporary
+
+
 @pytest.mark.parametrize("length", [1, 180, 181, 400])
 def test_the_name_stays_short_and_tells_connectors_apart(length: int) -> None:
     entry = IntervalEntry(DAY, IntervalState.RUNNING, 12)
@@ -137,9 +172,10 @@ def test_an_interval_is_moved_again_where_the_target_does_not_keep_both(config: 
 
 
 def test_an_attempt_continues_until_it_is_done() -> None:
-    first = begun(None, DAY, "r1", 1)
+    first = begun(None, DAY, "r1", 1, {})
     assert (first.state, first.attempt, first.runs) == (IntervalState.RUNNING, 1, ("r1",))
     failed = IntervalEntry(DAY, IntervalState.FAILED, runs=("r1",), error="why")
-    assert begun(failed, DAY, "r1", 2) == IntervalEntry(DAY, IntervalState.RUNNING, runs=("r1",), updated=2)
+    assert begun(failed, DAY, "r1", 2, {}) == IntervalEntry(DAY, IntervalState.RUNNING, runs=("r1",), updated=2)
+    assert begun(failed, DAY, "r1", 2, None).at_least, "a source does not tell how many records the first try has moved"
     done = IntervalEntry(DAY, IntervalState.DONE, runs=("r1", "r2"), records=5)
-    assert begun(done, DAY, "r1", 3) == IntervalEntry(DAY, IntervalState.RUNNING, 2, runs=("r2", "r1"), updated=3)
+    assert begun(done, DAY, "r1", 3, {}) == IntervalEntry(DAY, IntervalState.RUNNING, 2, runs=("r2", "r1"), updated=3)

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from sluiceway.api import ExactlyOnceSupport, Offset, Partition, SourceConnector
 from sluiceway.config.definition import ConfigDef, ValidatedValue
+from sluiceway.connectors.cdc.catch_up import interval_refusal
 from sluiceway.connectors.cdc.ignored_options import warn_of_ignored
 from sluiceway.connectors.cdc.mysql.config import DEFINITION, source_config
 from sluiceway.connectors.cdc.mysql.connection import Server
@@ -23,6 +24,8 @@ _EXCLUSIVE = (
 
 class BinlogConnector(SourceConnector):
     """Reads one server with one task, regardless of ``tasks.max``."""
+
+    interval_in_order = True
 
     @classmethod
     def config_def(cls) -> ConfigDef:
@@ -55,6 +58,10 @@ class BinlogConnector(SourceConnector):
     @classmethod
     def start_effects(cls, config: Mapping[str, str]) -> str:
         return "it writes the schema history topic, locks tables for its snapshot, and registers as a replica of the server"
+
+    @classmethod
+    def interval_refusal(cls, config: Mapping[str, str]) -> str:
+        return interval_refusal(config)
 
     def start(self, config: Mapping[str, str]) -> None:
         source_config(config)

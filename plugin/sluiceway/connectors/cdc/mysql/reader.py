@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from sluiceway.api import SourceRecord
 from sluiceway.connectors.cdc.emitter import Emitter
+from sluiceway.connectors.cdc.mysql.binlog.events import GTIDS, Header
 from sluiceway.connectors.cdc.mysql.binlog.stream import BinlogStream, ServerError, StartPosition
 from sluiceway.connectors.cdc.mysql.binlog.temporal import Calendar
 from sluiceway.connectors.cdc.mysql.buffer import RecordBuffer, StoppedError
@@ -90,6 +91,7 @@ class DatabaseReader:
         self._running_snapshot: Snapshot | None = None
         self.connected = False  # whether the log is being received
         self.catches_up = False  # whether the reader is asked for ``caught_up``
+        self.passes: Callable[[int], bool] | None = None  # whether a time, in microseconds, ends the interval of the run
         self._log_end: tuple[int, int] | None = None
         self._wanted: list[BlockingRequest] = []
         self.signals = BinlogSignals(
@@ -299,6 +301,15 @@ class DatabaseReader:
         self._new_snapshot(self._open_server(), self._buffer).run(data=data)
         self._close_server()
 
+    def _ends_before(self, header: Header) -> bool:
+        """Return whether an event begins the first transaction behind the interval of the run.
+
+        A snapshot beside the log needs what follows, to know which rows have changed since.
+        """
+        if self.passes is None or header.type not in GTIDS or self.signals.incremental.running or self._wanted:
+            return False
+        return self.passes(header.timestamp * 1_000_000)
+
     def _after_event(self) -> list[SourceRecord]:
         """Return the records of incremental snapshots; read tables while the log waits, for blocking ones."""
         records = self.signals.after_event()
@@ -387,7 +398,7 @@ class DatabaseReader:
             stream.start(start)
             self.connected = True
             self._retries.healed()
-            streaming.run(stream.packets(), stream.is_idle)
+            streaming.run(stream.packets(), stream.is_idle, self._ends_before if self.passes else None)
         except ServerError as error:
             if error.code == _LOG_GONE_CODE:
                 raise ConnectError(lost_message(start, f"The server says: {error}")) from error

@@ -95,10 +95,23 @@ class Streaming:
         parts = self._parts
         return MappedTables(parts.config, parts.tables, parts.catalog, parts.charsets, parts.calendar, parts.read_table)
 
-    def run(self, packets: Iterable[memoryview], is_idle: Callable[[], bool] = lambda: True) -> None:
-        """Handle events until the stream is closed. ``is_idle`` tells whether no other packet has arrived."""
+    def run(
+        self,
+        packets: Iterable[memoryview],
+        is_idle: Callable[[], bool] = lambda: True,
+        ends_before: Callable[[Header], bool] | None = None,
+    ) -> None:
+        """Handle events until the stream is closed.
+
+        Args:
+            packets: the events.
+            is_idle: tells whether no other packet has arrived.
+            ends_before: tells whether to end before an event; None for never.
+        """
         try:
             for packet in self._whole.packets(packets) if self._parts.config.looks_ahead else packets:
+                if ends_before is not None and ends_before(read_header(packet)):
+                    return
                 self.handle(packet)
                 if self._after_event is not None:
                     self._put(self._after_event(), 0)

@@ -53,6 +53,7 @@ class BinlogSourceTask(SourceTask):
         self._reader = DatabaseReader(self.connector, settings, self._emitter, self._buffer, stored)
         self._catch_up = CatchUp(config, self.context, self._reader.caught_up)
         self._reader.catches_up = self._catch_up.wanted
+        self._reader.passes = self._catch_up.passes if self._catch_up.has_interval else None
         self._reader.start()
 
     def poll(self) -> Sequence[SourceRecord] | None:

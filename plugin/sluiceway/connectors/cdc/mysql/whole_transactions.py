@@ -13,6 +13,7 @@ from enum import Enum, auto
 
 from sluiceway.connectors.cdc.mysql.binlog.events import (
     CHECKSUM_BYTES,
+    GTIDS,
     HEADER_BYTES,
     EventType,
     FormatDescription,
@@ -32,8 +33,7 @@ MEMORY_BYTES = 8 << 20
 """The size of a transaction from which on a temporary file holds it."""
 
 _LENGTH_BYTES = 4
-_ANNOUNCED = frozenset({EventType.GTID, EventType.GTID_TAGGED, EventType.ANONYMOUS_GTID})
-_GTIDS = _ANNOUNCED | {EventType.MARIADB_GTID}
+_ANNOUNCED = GTIDS - {EventType.MARIADB_GTID}
 _ENDS = frozenset({EventType.XID, EventType.XA_PREPARE, EventType.INCIDENT})
 _NEW_FILE = frozenset({EventType.FORMAT_DESCRIPTION, EventType.ROTATE})
 _BEGINS = ("BEGIN", "XA START", "XA BEGIN")
@@ -77,7 +77,7 @@ class WholeTransactions:
                 header = read_header(packet)
                 if header.type in _NEW_FILE:
                     self._see_new_file(header, packet)
-                elif header.type in _GTIDS and self._held is not None:  # the end of the one before was not recognized
+                elif header.type in GTIDS and self._held is not None:  # the end of the one before was not recognized
                     yield from self._release(self._held)
                 self._follow(header, packet)
                 if self._state is _State.OUTSIDE:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from sluiceway.api import ExactlyOnceSupport, Offset, Partition, SourceConnector, SourceRecord, SourceTaskContext
 from sluiceway.config.definition import ConfigDef, ValidatedValue
+from sluiceway.connectors.cdc.catch_up import interval_refusal
 from sluiceway.connectors.cdc.ignored_options import warn_of_ignored
 from sluiceway.connectors.cdc.postgres.config import postgres_config
 from sluiceway.connectors.cdc.postgres.keys import CONFIG
@@ -22,6 +23,7 @@ class PostgresConnector(SourceConnector):
     """
 
     task_class = PostgresTask
+    interval_in_order = True
     java_class = "io.debezium.connector.postgresql.PostgresConnector"
     java_task_class = "io.debezium.connector.postgresql.PostgresConnectorTask"
 
@@ -51,6 +53,10 @@ class PostgresConnector(SourceConnector):
     @classmethod
     def start_effects(cls, config: Mapping[str, str]) -> str:
         return "it creates and advances a replication slot on the server, and may create a publication"
+
+    @classmethod
+    def interval_refusal(cls, config: Mapping[str, str]) -> str:
+        return interval_refusal(config)
 
     @classmethod
     def preview(cls, context: SourceTaskContext, most: int) -> Sequence[SourceRecord]:

@@ -86,6 +86,8 @@ class Other(NamedTuple):
 
 Decoded = Begin | Commit | Relation | Insert | Update | Delete | Truncate | Message | Origin | Other
 
+BEGIN = b"B"
+"""The first byte of the message with which a transaction begins."""
 _BEGIN = struct.Struct(">qqI")
 _COMMIT = struct.Struct(">BQQq")
 _COLUMN = struct.Struct(">Ii")
@@ -97,6 +99,11 @@ def decode(data: bytes) -> Decoded:
     """Decode one message."""
     handler = _HANDLERS.get(data[:1])
     return Other(data[:1]) if handler is None else handler(data)
+
+
+def commit_micros(begin: bytes) -> int:
+    """Return when the transaction of a BEGIN message was committed, in microseconds since the epoch."""
+    return _begin(begin).micros
 
 
 def _text(data: bytes, at: int) -> tuple[str, int]:
@@ -165,7 +172,7 @@ def _origin(data: bytes) -> Origin:
 
 
 _HANDLERS: dict[bytes, Callable[[bytes], Decoded]] = {
-    b"B": _begin,
+    BEGIN: _begin,
     b"C": _commit,
     b"R": _relation,
     b"I": _insert,

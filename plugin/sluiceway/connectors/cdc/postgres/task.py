@@ -16,6 +16,7 @@ from sluiceway.connectors.cdc.notifications import Notifications
 from sluiceway.connectors.cdc.postgres.catalog import Catalog
 from sluiceway.connectors.cdc.postgres.config import postgres_config
 from sluiceway.connectors.cdc.postgres.connection import connect, connect_replication, current_lsn, driver, is_transient
+from sluiceway.connectors.cdc.postgres.pgoutput import BEGIN, commit_micros
 from sluiceway.connectors.cdc.postgres.receiver import Received, Receiver, SlotBusyError
 from sluiceway.connectors.cdc.postgres.replication import (
     ServerIdentity,
@@ -81,6 +82,7 @@ class PostgresTask(SourceTask):
         self._pending: list[SourceRecord] = []
         self._encoded: EncodedRecords | None = None  # the records that the next poll returns
         self._taken: list[Received] = []  # from the receiver, but not read
+        self._behind: list[Received] = []  # likewise, and behind the interval of the run
         self._position: Position | None = None
         self._offset: dict[str, Any] = {}  # behind all records that poll has returned, and behind what a commit stores
         self._read_offset: dict[str, Any] = {}
@@ -113,7 +115,7 @@ class PostgresTask(SourceTask):
         reader, signals = self._reader, self._signals
         if reader.in_transaction or signals.blocking or signals.incremental.running:
             return False
-        return max(reader.position.lsn, reader.safe_lsn) >= self._log_end
+        return self._catch_up.passed or max(reader.position.lsn, reader.safe_lsn) >= self._log_end
 
     def _poll_once(self) -> EncodedRecords | Sequence[SourceRecord] | None:
         pause, self._pause = self._pause, 0.0
@@ -259,6 +261,7 @@ class PostgresTask(SourceTask):
         connection = self._session
         if self._catch_up.wanted and not self._log_end:
             self._log_end = current_lsn(connection)
+        self._catch_up.passed = False  # the log is received again from the last offset on
         self._signals = PostgresSignals(self._config, connection, self._types, self._emitter, self._notifications)
         self._signals.load(offset)
         self._reader = StreamReader(self._config, Catalog(connection), self._types, self._emitter, position, self._signals)
@@ -307,7 +310,8 @@ class PostgresTask(SourceTask):
         while len(records) < common.batch_size and (reader.in_transaction or not signals.blocking):
             if not self._taken:
                 try:
-                    self._taken = receiver.take(1 if common.signals.table else common.batch_size - len(records), left)
+                    most = 1 if common.signals.table else common.batch_size - len(records)
+                    self._taken = self._next_messages(receiver, most, left)
                 except RetriableError:
                     if records:
                         break  # the next poll raises it again
@@ -329,6 +333,24 @@ class PostgresTask(SourceTask):
             if left <= 0:
                 break
         return records, None
+
+    def _next_messages(self, receiver: Receiver, most: int, most_bytes: int) -> list[Received]:
+        """Return the next messages of the log: none behind the interval of the run, which then is passed.
+
+        A snapshot beside the log needs what follows, to know which rows have changed since.
+        """
+        catch_up = self._catch_up
+        whole = not catch_up.has_interval or self._signals.incremental.running
+        if whole:
+            catch_up.passed = False
+        elif catch_up.passed:
+            return []
+        messages, self._behind = self._behind or receiver.take(most, most_bytes), []
+        for number, message in enumerate(() if whole else messages):
+            if message.data[:1] == BEGIN and catch_up.passes(commit_micros(message.data)):
+                self._behind = messages[number:]
+                return messages[:number]
+        return messages
 
     def _heartbeat(self, reader: StreamReader) -> list[SourceRecord]:
         if not self._heartbeats.due():
@@ -404,7 +426,7 @@ class PostgresTask(SourceTask):
         """Close everything; the next poll begins again at the last position."""
         if self._snapshot is not None:
             self._snapshot_reader.close()
-        self._started, self._snapshot, self._reader, self._taken = False, None, None, []
+        self._started, self._snapshot, self._reader, self._taken, self._behind = False, None, None, [], []
         receiver, self._receiver = self._receiver, None
         connection, self._connection = self._connection, None
         if receiver is not None:

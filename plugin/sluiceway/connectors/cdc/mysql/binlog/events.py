@@ -68,6 +68,10 @@ class EventType(enum.IntEnum):
     DELETE_ROWS_COMPRESSED = 171
 
 
+GTIDS = frozenset({EventType.GTID, EventType.GTID_TAGGED, EventType.ANONYMOUS_GTID, EventType.MARIADB_GTID})
+"""The events with which a transaction, or a statement outside of one, begins."""
+
+
 WITHOUT_ROWS = frozenset(
     {
         EventType.START_V3,
