@@ -6,7 +6,18 @@ from sluiceway.provider.requirements import require_airflow
 
 require_airflow()
 
-from sluiceway.sensors.progress import ConnectorLagSensor, ConnectorOffsetsSensor, TopicRecordsSensor  # noqa: E402
+from sluiceway.sensors.progress import (  # noqa: E402
+    ConnectorIntervalSensor,
+    ConnectorLagSensor,
+    ConnectorOffsetsSensor,
+    TopicRecordsSensor,
+)
 from sluiceway.sensors.state import ConnectorStateSensor  # noqa: E402
 
-__all__ = ["ConnectorLagSensor", "ConnectorOffsetsSensor", "ConnectorStateSensor", "TopicRecordsSensor"]
+__all__ = [
+    "ConnectorIntervalSensor",
+    "ConnectorLagSensor",
+    "ConnectorOffsetsSensor",
+    "ConnectorStateSensor",
+    "TopicRecordsSensor",
+]

@@ -10,12 +10,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from prometheus_client import CollectorRegistry, Gauge
 from redis import Redis
 
 from sluiceway.connectors.hbase.client import Put
 from support.eventually import eventually
 from support.hbase.server import HBaseServer
 from support.kafka import Kafka
+from support.metric_targets import exposing
 from support.redis_server import RedisServer
 from support.search import SearchServer
 from support.stack import START, RunningStack
@@ -172,6 +174,20 @@ def test_the_newest_entries_of_a_stream_are_hashes(examples: Examples) -> None:
         hashes = {key: redis.hgetall(key) for key in redis.scan_iter("customer:*")}
         assert hashes == {"customer:7": {"customer": "7", "total": "3"}, "customer:8": {"customer": "8", "total": "2"}}
     assert len(Kafka(examples.stack.addresses.bootstrap).values("example-redis", 3)) == 3
+
+
+def test_metrics_are_scraped_until_the_dag_is_paused(examples: Examples) -> None:
+    dag, topic = "example_application_metrics", "example-app-metrics"
+    registry = CollectorRegistry()
+    Gauge("stock_level", "pieces", registry=registry).set(7)
+    with exposing(registry) as target:
+        examples.add(dag, targets=target, metrics_topic=topic)
+        scraped = Kafka(examples.stack.addresses.bootstrap).values(topic, 2)
+        values = [value["value"] for value in map(json.loads, scraped) if value["name"] == "stock_level"]
+        assert set(values) == {7.0}
+        examples.stack.set_paused(dag, True)
+        eventually(lambda: examples.stack.driver("example-application-metrics") is None, within=START, what="the driver's end")
+        assert examples.stack.connect.status("example-application-metrics")["connector"]["state"] == "PAUSED"
 
 
 def test_the_sensor_succeeds_when_the_topic_has_new_records_and_takes_no_slot_before(examples: Examples, folder: Path) -> None:

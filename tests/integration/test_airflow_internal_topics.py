@@ -152,6 +152,8 @@ def test_records_are_counted_from_a_timestamp(worker: WorkerConfig, topic: str) 
         assert view.records_since(topic, midnight - 5 * _DAY) == 3
         assert view.records_since(topic, midnight - _DAY) == 2
         assert view.records_since(topic, midnight + 1) == 0
+        assert view.records_since(topic, midnight - 5 * _DAY, midnight - _DAY) == 1
+        assert view.records_since(topic, midnight - 5 * _DAY, midnight + 1) == 3, "there is no record at or after the end"
         assert view.records_since("not-there", 0) is None
 
 

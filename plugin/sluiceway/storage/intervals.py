@@ -124,6 +124,20 @@ class Ledger:
         """The interval that ends last."""
         return max(self.entries.values(), key=lambda entry: entry.interval.end, default=None)
 
+    def first_left(self, wanted: Interval) -> Interval | None:
+        """Return the first part of an interval that no run has moved; None if all of it was moved."""
+        start = wanted.start
+        done = (entry.interval for entry in self.entries.values() if entry.state is IntervalState.DONE)
+        for moved in sorted(done):
+            if moved.start <= start < moved.end:
+                start = moved.end
+        return Interval(start, wanted.end) if start < wanted.end else None
+
+    def moved_behind(self, end: int) -> IntervalEntry | None:
+        """Return an interval that was moved and does not end before this time: of a log, everything before was read, too."""
+        done = (entry for entry in self.entries.values() if entry.state is IntervalState.DONE and entry.interval.end >= end)
+        return next(done, None)
+
     @property
     def running(self) -> IntervalEntry | None:
         """The interval that a run moves now, or moved when it died: the one that a run began last."""

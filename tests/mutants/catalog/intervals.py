@@ -117,7 +117,7 @@ MUTANTS = (
     Mutant(
         "interval-log-order",
         "provider/driver/interval_connector.py",
-        "if self.in_order and (moved := _moved_behind(known, self.end)):",
+        "if self.in_order and (moved := known.moved_behind(self.end)):",
         "if self.in_order and (moved := None):",
         "A run of an hour whose changes later runs have moved takes the newest ones.",
     ),

@@ -22,7 +22,7 @@ from sluiceway.errors import ConfigError
 from sluiceway.herder.intervals import interval_refusal, reads_in_order
 from sluiceway.provider.dag_bundle.dag_keys import is_sink_config
 from sluiceway.provider.driver.run_variables import RUN
-from sluiceway.storage.intervals import IntervalEntry, IntervalState, Ledger, Window, encode_windows
+from sluiceway.storage.intervals import IntervalEntry, Ledger, Window, encode_windows
 
 _LONGEST_NAME = 180
 
@@ -70,7 +70,7 @@ class WantedInterval:
         if own is not None:
             return own.interval
         last = known.last
-        if self.in_order and (moved := _moved_behind(known, self.end)):
+        if self.in_order and (moved := known.moved_behind(self.end)):
             return moved  # the log was read further
         if self.start >= self.end:
             since = 0 if last is None else last.interval.end
@@ -96,11 +96,6 @@ class WantedInterval:
             return True
         connector = connector_class(self.config[CONNECTOR_CLASS], self.config.get(CONNECTOR_VERSION))
         return issubclass(connector, SinkConnector) and connector.interval_repeat(self.config) is not IntervalRepeat.ADDS
-
-
-def _moved_behind(known: Ledger, end: int) -> IntervalEntry | None:
-    """Return an interval that was moved and does not end before this time."""
-    return next((each for each in known.entries.values() if each.state is IntervalState.DONE and each.interval.end >= end), None)
 
 
 @dataclass(frozen=True, slots=True)

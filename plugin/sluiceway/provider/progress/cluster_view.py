@@ -27,6 +27,8 @@ from sluiceway.provider.progress.probe import KafkaProbe
 from sluiceway.provider.progress.probe_request import ProbeRequest, probe_request, resolve_client_keys
 from sluiceway.storage.factory import Stores, open_stores
 from sluiceway.storage.interfaces import StatusBackingStore
+from sluiceway.storage.interval_ledger import read_ledger
+from sluiceway.storage.intervals import Ledger
 from sluiceway.storage.model import ConnectorEntry, LeaseOwner, State
 from sluiceway.worker.batch_messages import BatchMessages, BatchReport
 
@@ -156,14 +158,15 @@ class ClusterView:
                 watched.progress = found if sink else replace(found, offsets=self._herder.offsets(name))
             return watched.progress
 
-    def records_since(self, topic: str, milliseconds: int) -> int | None:
-        """Return the number of records in a topic from a time on (milliseconds since the epoch); None if it does not exist.
-
-        The number is a difference of offsets: compacted records and transaction markers are included.
-        """
+    def records_since(self, topic: str, milliseconds: int, until: int | None = None) -> int | None:
+        """Return the number of records in a topic, as ``KafkaProbe.records_since`` does."""
         with self._lock:
             probe = self._probe({})
-        return probe.records_since(topic, milliseconds)
+        return probe.records_since(topic, milliseconds, until)
+
+    def intervals(self, name: str) -> Ledger:
+        """Return the intervals that runs of a connector have moved."""
+        return read_ledger(self._stores.offsets, name)
 
     def _watch(self, name: str) -> _Watched:
         entry = self.entry(name)

@@ -85,10 +85,11 @@ class KafkaProbe:
             return replace(found, count=found.count or 0)
         return replace(found, offsets=as_edits(found.positions or {}), lag=found.lag or 0)
 
-    def records_since(self, topic: str, milliseconds: int) -> int | None:
+    def records_since(self, topic: str, milliseconds: int, until: int | None = None) -> int | None:
         """Return the number of records in a topic from a time on (milliseconds since the epoch); None if it does not exist.
 
-        The number is a difference of offsets: compacted records and transaction markers are included.
+        The number is a difference of offsets: compacted records and transaction markers are included. It ends before the first
+        record of the time ``until``, if that is given.
         """
         from sluiceway.kafka.admin import end_offsets, offsets_at, partition_count
 
@@ -97,6 +98,8 @@ class KafkaProbe:
             return None
         partitions = partitions_of([topic], {topic: count})
         starts, ends = offsets_at(self._admin, partitions, milliseconds), end_offsets(self._admin, partitions)
+        if until is not None:
+            ends |= {each: offset for each, offset in offsets_at(self._admin, partitions, until).items() if offset >= 0}
         return sum(max(0, ends[each] - starts[each]) for each in partitions if starts[each] >= 0)
 
     def offsets_at(self, topics: Collection[str], milliseconds: int) -> dict[TopicPartition, int]:

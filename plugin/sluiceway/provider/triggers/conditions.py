@@ -11,10 +11,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar, Protocol
 
+from sluiceway.config.intervals import Interval
 from sluiceway.errors import NotFoundError
+from sluiceway.herder.intervals import reads_in_order
 from sluiceway.herder.moved import is_moving
 from sluiceway.provider.progress.cluster_view import ConnectorStates, DriverSeen
 from sluiceway.provider.progress.connector_progress import ConnectorProgress
+from sluiceway.storage.intervals import Ledger
 from sluiceway.storage.model import ConnectorEntry, State, TargetState
 from sluiceway.worker.batch_messages import BatchReport, BatchState
 
@@ -35,7 +38,9 @@ class View(Protocol):
 
     def progress(self, name: str) -> ConnectorProgress: ...
 
-    def records_since(self, topic: str, milliseconds: int) -> int | None: ...
+    def records_since(self, topic: str, milliseconds: int, until: int | None = None) -> int | None: ...
+
+    def intervals(self, name: str) -> Ledger: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,19 +141,43 @@ class OffsetsCondition:
 
 @dataclass(frozen=True)
 class RecordsCondition:
-    """A topic has at least ``count`` records with a timestamp of ``since`` (milliseconds since the epoch) or later."""
+    """A topic has at least ``count`` records of the times from ``since`` to before ``until`` (milliseconds since the epoch)."""
 
     kind: ClassVar[str] = "records"
     topic: str
     since: int
     count: int = 1
+    until: int | None = None
 
     def check(self, view: View) -> ConditionResult:
-        found = view.records_since(self.topic, self.since)
+        found = view.records_since(self.topic, self.since, self.until)
         if found is None:
             return ConditionResult(False, f"topic {self.topic} does not exist yet")
-        seen = f"topic {self.topic} has {found} record(s) since then, waiting for at least {self.count}"
+        when = "since then" if self.until is None else f"of {Interval(self.since, self.until)}"
+        seen = f"topic {self.topic} has {found} record(s) {when}, waiting for at least {self.count}"
         return ConditionResult(found >= self.count, seen)
+
+
+@dataclass(frozen=True)
+class IntervalCondition:
+    """Runs of a connector have moved all records of the times from ``start`` to before ``end`` (milliseconds since the epoch)."""
+
+    kind: ClassVar[str] = "interval"
+    connector: str
+    start: int
+    end: int
+
+    def check(self, view: View) -> ConditionResult:
+        entry = view.entry(self.connector)
+        if entry is None:
+            return ConditionResult(False, _NOT_CREATED)
+        known, wanted = view.intervals(self.connector), Interval(self.start, self.end)
+        left = None if reads_in_order(entry.config or {}) and known.moved_behind(self.end) else known.first_left(wanted)
+        if left is None:
+            return ConditionResult(True, f"interval {wanted} was moved")
+        begun = [each for each in known.entries.values() if each.interval.start < left.end and each.interval.end > left.start]
+        states = ", ".join(sorted({each.state.value for each in begun})) or "no run has begun it"
+        return ConditionResult(False, f"{left} was not moved yet ({states})")
 
 
 @dataclass(frozen=True)
@@ -254,6 +283,7 @@ _CONDITIONS = (
     LagCondition,
     OffsetsCondition,
     RecordsCondition,
+    IntervalCondition,
     DriverEndedCondition,
     BatchEndedCondition,
 )

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from sluiceway.config.intervals import Interval
 from sluiceway.errors import NotFoundError
 from sluiceway.provider.progress.cluster_view import DriverSeen
 from sluiceway.provider.progress.connector_progress import ConnectorProgress
@@ -18,6 +19,7 @@ from sluiceway.provider.triggers.conditions import (
     Condition,
     CreatedCondition,
     DriverEndedCondition,
+    IntervalCondition,
     LagCondition,
     OffsetsCondition,
     RecordsCondition,
@@ -26,6 +28,7 @@ from sluiceway.provider.triggers.conditions import (
     to_dict,
 )
 from sluiceway.provider.triggers.lag_trigger import LagGate
+from sluiceway.storage.intervals import IntervalEntry, IntervalState, Ledger
 from sluiceway.storage.model import ConnectorEntry, TargetState
 from sluiceway.worker.batch_messages import BatchReport, BatchState
 
@@ -55,6 +58,7 @@ class View:
         self._driver = driver or DriverSeen(False)
         self._target = target
         self.messages: tuple[str | None, BatchReport | None] = (None, None)
+        self.ledger = Ledger()
 
     def batch(self, name: str) -> tuple[str | None, BatchReport | None]:
         return self.messages
@@ -74,8 +78,11 @@ class View:
             raise NotFoundError("Connector c not found")
         return self._position
 
-    def records_since(self, topic: str, milliseconds: int) -> int | None:
-        return {"t": 5 if milliseconds < 1000 else 0}.get(topic)
+    def records_since(self, topic: str, milliseconds: int, until: int | None = None) -> int | None:
+        return {"t": 5 if milliseconds < 1000 and until in (None, 2000) else 0}.get(topic)
+
+    def intervals(self, name: str) -> Ledger:
+        return self.ledger
 
 
 def _met(condition: Condition, view: View) -> bool:
@@ -126,6 +133,38 @@ def test_records_count_from_a_timestamp() -> None:
     assert not _met(RecordsCondition("t", 999, 6), View())
     assert not _met(RecordsCondition("t", 1000), View())
     assert not _met(RecordsCondition("not there", 0), View())
+    assert _met(RecordsCondition("t", 999, 5, until=2000), View())
+    assert not _met(RecordsCondition("t", 999, 5, until=1000), View())
+
+
+_DONE, _RUNNING, _FAILED = IntervalState.DONE, IntervalState.RUNNING, IntervalState.FAILED
+
+
+@pytest.mark.parametrize(
+    ("moved", "is_met", "is_met_by_a_log"),
+    [
+        ([(10, 20, _DONE)], True, True),
+        ([(10, 15, _DONE), (15, 20, _DONE)], True, True),
+        ([(0, 30, _DONE)], True, True),
+        ([(5, 12, _DONE), (12, 25, _DONE)], True, True),
+        ([(10, 20, _RUNNING)], False, False),
+        ([(10, 20, _FAILED)], False, False),
+        ([(10, 15, _DONE)], False, False),
+        ([(10, 15, _DONE), (16, 20, _DONE)], False, True),
+        ([(20, 30, _DONE)], False, True),
+        ([], False, False),
+    ],
+)
+def test_an_interval_is_moved_if_runs_have_moved_all_of_it(
+    moved: list[tuple[int, int, IntervalState]], is_met: bool, is_met_by_a_log: bool
+) -> None:
+    condition = IntervalCondition("c", 10, 20)
+    log = {"connector.class": "io.debezium.connector.postgresql.PostgresConnector"}
+    for config, expected in ({"connector.class": "FileStreamSink"}, is_met), (log, is_met_by_a_log):
+        view = View(config=config)
+        view.ledger = Ledger({start: IntervalEntry(Interval(start, end), state) for start, end, state in moved})
+        assert _met(condition, view) is expected, config
+    assert not _met(condition, View(target=None)), "the connector does not exist yet"
 
 
 @pytest.mark.parametrize(
