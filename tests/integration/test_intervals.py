@@ -7,7 +7,7 @@ import random
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from datetime import datetime, timedelta
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
@@ -35,6 +35,8 @@ pytestmark = pytest.mark.kafka
 _LATENESS = 600_000
 _HOURS = hours(1_767_225_600_000, 6)  # 2026-01-01
 _EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 (the column has no zone)
+_FIELDS = [{"field": each, "type": "string", "optional": False} for each in ("text", "at")]
+_WITH_TIME = {"type": "struct", "optional": False, "fields": _FIELDS}
 _SEQUENCES = int(os.environ.get("SEQUENCES", "1"))
 
 
@@ -232,6 +234,28 @@ def own_topic(kafka: Kafka, unique: Callable[[str], str]) -> str:
 def _produce(kafka: Kafka, topic: str, name: str, hour: Interval, count: int = 3) -> None:
     for number in range(count):
         kafka.produce(topic, json_of(f"{name}-{number}"), timestamp=hour.start + 1000 * number)
+
+
+def test_a_field_has_the_times_of_records(
+    kafka: Kafka, worker: WorkerConfig, unique: Callable[[str], str], tmp_path: Path
+) -> None:
+    topic, target = kafka.create(unique("topic"), retention_ms="-1"), ParquetFiles(tmp_path)
+    minutes = {"early": 5, "at the end": 58, "late": 30}
+    for number, hour in enumerate(_HOURS[:3]):
+        for name, minute in minutes.items():
+            comes = minute + (75 if name == "late" else 5)  # within the lateness, or not
+            at = {
+                "text": f"{number} {name}",
+                "at": datetime.fromtimestamp(hour.start / 1000 + 60 * minute, timezone.utc).isoformat(),
+            }
+            kafka.produce(topic, orjson.dumps({"schema": _WITH_TIME, "payload": at}), timestamp=hour.start + 60_000 * comes)
+    mover = _mover(worker, unique("sink"), topic, target, **{"airflow.interval.field": "at"})
+    entries = [mover.move(hour, str(hour)) for hour in reversed(_HOURS[:4])]
+    assert [(entry.records, entry.late) for entry in reversed(entries) if entry] == [(2, 0), (3, 1), (3, 1), (1, 1)]
+    for number, found in enumerate(target.by_interval()[f"20260101T{hour:02d}0000Z"] for hour in range(4)):
+        before = [f"{number - 1} late"] if number else []
+        own = [f"{number} at the end", f"{number} early"] if number < 3 else []
+        assert found == sorted([*before, *own])
 
 
 def test_a_run_whose_last_commit_fails_is_not_done(

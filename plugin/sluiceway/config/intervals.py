@@ -13,11 +13,12 @@ from datetime import datetime, timezone
 
 from sluiceway.config.definition import ConfigDef, ConfigKey, ConfigValue, Importance, Type
 from sluiceway.config.schedules import CATCHUP
-from sluiceway.config.validators import Check, OneOf, OrNull, Range
+from sluiceway.config.validators import Check, NonEmptyString, OneOf, OrNull, Range
 from sluiceway.errors import ConfigError
 
 INTERVAL = "airflow.interval"
 AVAILABLE, EXACT = "available", "exact"
+FIELD = "airflow.interval.field"
 LATENESS = "airflow.interval.lateness"
 LATE = "airflow.interval.late"
 NEXT, DLQ = "next", "dlq"
@@ -147,6 +148,16 @@ KEYS = ConfigDef(
             validator=OrNull(OneOf((AVAILABLE, EXACT))),
             doc="Records that a scheduled run moves. available: those that are there. exact: those of its data interval, each "
             "record in one interval. The default is exact with airflow.catchup=true, else available; a backfill is exact.",
+        ),
+        ConfigKey(
+            name=FIELD,
+            type=Type.STRING,
+            default=None,
+            importance=Importance.LOW,
+            validator=OrNull(NonEmptyString()),
+            doc="Field of a sink's record values with the time by which records belong to intervals: a Timestamp, milliseconds "
+            "since the epoch, or text in ISO 8601; dots lead into nested fields. Default is the record's timestamp, which also "
+            "stands in for a time that is missing or later. The field is read before transforms.",
         ),
         ConfigKey(
             name=LATENESS,

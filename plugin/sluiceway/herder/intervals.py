@@ -6,7 +6,18 @@ from collections.abc import Mapping
 
 from sluiceway.api import Connector, DataFrameSinkTask, SinkConnector, SourceConnector
 from sluiceway.config.connector import CONNECTOR_CLASS, CONNECTOR_VERSION
-from sluiceway.config.intervals import AGAIN, APPEND, AVAILABLE, DLQ, EXACT, INTERVAL, LATE, MAX_ACTIVE_RUNS, IntervalSettings
+from sluiceway.config.intervals import (
+    AGAIN,
+    APPEND,
+    AVAILABLE,
+    DLQ,
+    EXACT,
+    FIELD,
+    INTERVAL,
+    LATE,
+    MAX_ACTIVE_RUNS,
+    IntervalSettings,
+)
 from sluiceway.config.schedules import CONTINUOUS, LONG_RUNNING, MICRO_BATCH, MODE, SCHEDULE
 from sluiceway.config.sink_keys import DLQ_TOPIC
 from sluiceway.config.variables import references
@@ -53,6 +64,8 @@ def check_interval(connector: type[Connector], config: Mapping[str, str]) -> Non
         raise ConfigError(
             AGAIN, APPEND, "the connector reads a log, from its offset on: to read a part of it again, set its offset"
         )
+    if config.get(FIELD) and issubclass(connector, SourceConnector):
+        raise ConfigError(FIELD, config[FIELD], "only sinks read the time of a record from a field")
     if config.get(LATE) == DLQ:
         _check_late(connector, config)
     if config.get(INTERVAL) == EXACT:

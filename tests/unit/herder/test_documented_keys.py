@@ -46,6 +46,7 @@ EXAMPLES = {
     "airflow.dag": "mine",
     "airflow.config.task": "load",
     "airflow.interval": "exact",
+    "airflow.interval.field": "order.at",
     "airflow.interval.lateness": "10m",
     "airflow.interval.late": "next",
     "airflow.interval.again": "append",

@@ -50,6 +50,17 @@ def test_exact_intervals_are_refused_where_they_are_not_possible(config: dict[st
     assert _errors({**_BATCH, **config, "airflow.interval": "available"}) == []
 
 
+def test_only_sinks_read_the_time_of_a_record_from_a_field() -> None:
+    field = {"airflow.interval.field": "at"}
+    for config, expected in (
+        ({**_BATCH, **_SINK, **field}, 0),
+        ({**_BATCH, **_SOURCE, "file": "/f-${airflow:run:ds}", **field}, 1),
+    ):
+        found = validate_config(config, _WORKER, offline=True)
+        [value] = [info.value for info in found.configs if info.value and info.value.name == "airflow.interval.field"]
+        assert len(value.errors) == expected, value.errors
+
+
 @pytest.mark.parametrize("connector", ["postgresql.PostgresConnector", "mysql.MySqlConnector", "mariadb.MariaDbConnector"])
 @pytest.mark.parametrize(
     ("more", "key", "why"),

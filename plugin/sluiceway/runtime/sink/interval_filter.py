@@ -15,9 +15,8 @@ from sluiceway.api import TopicPartition
 from sluiceway.config.intervals import DLQ, LATE, POSITIONS, interval_of
 from sluiceway.kafka.clients import ConsumedMessage
 from sluiceway.runtime.sink.polled import partition_of
+from sluiceway.runtime.sink.record_time import TimeOf, kafka_time
 from sluiceway.storage.intervals import Counts, Window, decode_windows
-
-_NO_TIME = -1
 
 
 @dataclass(slots=True)
@@ -53,21 +52,18 @@ class IntervalFilter:
 
     Args:
         config: the connector's config, with an interval's keys.
+        time_of: returns a message's time.
     """
 
-    def __init__(self, config: Mapping[str, str]) -> None:
+    def __init__(self, config: Mapping[str, str], time_of: TimeOf = kafka_time) -> None:
         interval = interval_of(config)
         assert interval is not None  # noqa: S101 (made for such a config)
         self._start, self._end = interval.start, interval.end
         self._windows = decode_windows(config[POSITIONS])
+        self._time_of = time_of
         self._refuses_late = config.get(LATE) == DLQ
         self._read: dict[tuple[str, int], _Read] = {}
         self._late: list[ConsumedMessage] = []
-
-    @classmethod
-    def of(cls, config: Mapping[str, str]) -> IntervalFilter | None:
-        """Return the filter of a sink's config; None if it is not that of an interval."""
-        return cls(config) if POSITIONS in config else None
 
     @property
     def ends(self) -> Mapping[TopicPartition, int]:
@@ -97,7 +93,7 @@ class IntervalFilter:
     def take(self, messages: Sequence[ConsumedMessage]) -> Sequence[ConsumedMessage]:
         """Return the messages that belong to the interval."""
         kept = []
-        start, end = self._start, self._end
+        start, end, time_of = self._start, self._end, self._time_of
         for message in messages:
             place = (message.topic(), message.partition())
             read = self._read.get(place)
@@ -111,9 +107,7 @@ class IntervalFilter:
                 read.next = window.end
                 continue
             read.next = offset + 1
-            kind, time = message.timestamp()
-            if not kind:
-                time = _NO_TIME
+            time = time_of(message)
             if time >= end:
                 continue
             if time < start:

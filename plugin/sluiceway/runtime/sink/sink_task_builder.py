@@ -12,6 +12,8 @@ from typing import NoReturn
 from sluiceway import discovery
 from sluiceway.api import Refusal, RowFormReason, SinkRecord, SinkTask
 from sluiceway.config.connector import CONNECTOR_CLASS, CONNECTOR_VERSION, JAVA_OPTS
+from sluiceway.config.intervals import FIELD, POSITIONS
+from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import ConfigError
 from sluiceway.java_plugins.hosts import task_host
 from sluiceway.java_plugins.sink_task import JavaSinkTask
@@ -29,6 +31,7 @@ from sluiceway.runtime.sink.interval_filter import IntervalFilter
 from sluiceway.runtime.sink.java_batches import JavaSinkBatches
 from sluiceway.runtime.sink.offset_commits import SinkOffsetCommitter
 from sluiceway.runtime.sink.rebalance_listener import SinkRebalanceListener
+from sluiceway.runtime.sink.record_time import field_time
 from sluiceway.runtime.sink.sink_batches import SinkBatches
 from sluiceway.runtime.sink.sink_task_context import WorkerSinkTaskContext
 from sluiceway.runtime.sink.subscription import Subscription
@@ -109,7 +112,7 @@ def build_sink_task(spec: TaskSpec, services: TaskServices, resources: ExitStack
         task.prepare(in_java, reads, functools.partial(_must_stop, control), shutdown_seconds, _interrupted)
     metrics = services.metrics
     java = task if isinstance(task, JavaSinkTask) and task.reads else None
-    interval = IntervalFilter.of(config)
+    interval = _interval(config, worker, resources)
     consumer = _consumer(spec, settings, most, services, java, interval)
     resources.callback(log_errors, "Leaving the consumer group", consumer.close, shutdown_seconds)
     wait = SinkTaskWait(control, consumer)
@@ -153,6 +156,17 @@ def build_sink_task(spec: TaskSpec, services: TaskServices, resources: ExitStack
         batch_size=BatchSize(most, put_seconds),
         interval=interval,
     )
+
+
+def _interval(config: Mapping[str, str], worker: WorkerConfig, resources: ExitStack) -> IntervalFilter | None:
+    """Return what picks the messages of an interval; None for a task that is not run for one."""
+    if POSITIONS not in config:
+        return None
+    if (field := config.get(FIELD)) is None:
+        return IntervalFilter(config)
+    converters = task_converters(config, worker)  # of its own: those of the task may be Java's
+    resources.callback(log_errors, "Closing the converters", converters.close)
+    return IntervalFilter(config, field_time(field, converters.value))
 
 
 def _new_task(config: Mapping[str, str]) -> SinkTask:

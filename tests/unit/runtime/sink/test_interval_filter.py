@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sluiceway.api import TopicPartition
+from sluiceway.api import SchemaAndValue, TopicPartition
 from sluiceway.config.intervals import LATE, POSITIONS, Interval, IntervalRun
+from sluiceway.converters.json_converter import JsonConverter
 from sluiceway.kafka.clients import ConsumedMessage
 from sluiceway.runtime.sink.interval_filter import IntervalFilter
+from sluiceway.runtime.sink.record_time import TimeOf, field_time, kafka_time
 from sluiceway.storage.intervals import (
     Counts,
     Window,
@@ -48,6 +51,9 @@ class Message:
     def offset(self) -> int:
         return self.at
 
+    def value(self) -> Any:
+        return self.place, self.at
+
     def timestamp(self) -> tuple[int, int]:
         return (0, -1) if self.time < 0 else (1, self.time)
 
@@ -61,16 +67,31 @@ def _first_at(times: Sequence[int], moment: int) -> int:
     return next((offset for offset, time in enumerate(times) if time >= moment), -1)
 
 
-def _filter(interval: Interval, of: Mapping[TopicPartition, Window], **more: str) -> IntervalFilter:
-    return IntervalFilter({**IntervalRun("live", interval, 1).keys(), POSITIONS: encode_windows(of), **more})
+def _filter(interval: Interval, of: Mapping[TopicPartition, Window], time_of: TimeOf = kafka_time, **more: str) -> IntervalFilter:
+    return IntervalFilter({**IntervalRun("live", interval, 1).keys(), POSITIONS: encode_windows(of), **more}, time_of)
 
 
 _TIMES = st.lists(st.integers(-1, 6 * _HOUR), max_size=40)
+_OWN = st.one_of(st.integers(-50, 7 * _HOUR), st.none(), st.just("no time"), st.booleans())
+"""What a record has in a field."""
 
 
+class _Times(JsonConverter):
+    """Reads the times that messages have in a field, by partition and offset, which ``Message`` has as its value."""
+
+    def __init__(self, times: Mapping[tuple[TopicPartition, int], Any]) -> None:
+        self._times = times
+
+    def to_connect_data(self, topic: str, data: Any) -> SchemaAndValue:
+        return SchemaAndValue(None, {"a": {"at": self._times[data]}})
+
+
+@pytest.mark.parametrize("is_field", [False, True])
 @given(st.lists(_TIMES, min_size=1, max_size=3), st.data())
-def test_each_record_belongs_to_one_interval(logs: list[list[int]], data: st.DataObject) -> None:
+def test_each_record_belongs_to_one_interval(is_field: bool, logs: list[list[int]], data: st.DataObject) -> None:
     places = [TopicPartition("t", number) for number in range(len(logs))]
+    converter = _Times({(each, offset): data.draw(_OWN) for each in places for offset in range(len(logs[each.partition]))})
+    time_of = field_time("a.at", converter) if is_field else kafka_time
     boundaries = range(0, 6 * _HOUR, _HOUR)
     # A boundary closes when only so many records had come. Runs come in any order, but later boundaries see no fewer records.
     seen = dict.fromkeys(places, 0)
@@ -86,11 +107,11 @@ def test_each_record_belongs_to_one_interval(logs: list[list[int]], data: st.Dat
     for start, end in data.draw(st.permutations(list(pairwise(boundaries)))):
         first = {each: _first_at(logs[each.partition], start) for each in places}
         read = windows(first, closed[start], closed[end])
-        found_filter = _filter(Interval(start, end), read)
+        found_filter = _filter(Interval(start, end), read, time_of)
         for each in places:
             messages = _log(each, logs[each.partition])
             for message in found_filter.take(messages[read[each].start :]):
-                time = message.timestamp()[1]
+                time = time_of(message)
                 late = time < start
                 assert time < end
                 assert message.offset() < closed[end][each]
@@ -99,7 +120,7 @@ def test_each_record_belongs_to_one_interval(logs: list[list[int]], data: st.Dat
     assert len(taken) == len(set(taken)), "no record is in two intervals"
     last = boundaries[-1]
     for each in places:
-        for offset, time in enumerate(logs[each.partition]):
+        for offset, time in enumerate(map(time_of, _log(each, logs[each.partition]))):
             before_first = time < boundaries[0] and offset < closed[boundaries[0]][each]
             comes_later = time >= last or offset >= closed[last][each]
             assert ((each, offset) in taken) != (before_first or comes_later), (each, offset, time)
@@ -163,7 +184,7 @@ _TEN = Interval(100, 200)
 
 def _ten(**more: str) -> IntervalFilter:
     """The filter of an interval whose records are before offset 6; those from offset 2 on are late if they are older."""
-    return _filter(_TEN, {_PLACE: Window(0, 2, 6)}, **more)
+    return _filter(_TEN, {_PLACE: Window(0, 2, 6)}, kafka_time, **more)
 
 
 _MESSAGES = _log(_PLACE, [50, 150, 60, 250, 199, 100, 150])

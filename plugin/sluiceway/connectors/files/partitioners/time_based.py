@@ -19,7 +19,7 @@ from sluiceway.connectors.files.partitioners.base import (
 )
 from sluiceway.connectors.files.partitioners.path_format import path_formatter
 from sluiceway.data import Type
-from sluiceway.data.instant import MOMENT_TYPES, millis_of
+from sluiceway.data.field_time import millis_in, parsed_millis
 from sluiceway.data.logical import TIMESTAMP
 from sluiceway.errors import DataError
 from sluiceway.java.dates.calendar_fields import offset_of_local, offset_of_utc
@@ -92,7 +92,7 @@ class TimeBasedPartitioner(Partitioner):
             if record.timestamp is None:
                 raise DataError("The record has no timestamp, by which files are partitioned. Use another timestamp.extractor.")
             return record.timestamp
-        return _millis(nested_value(struct_or_map(record), self._field, self._replace_nulls), self._field)
+        return millis_in(nested_value(struct_or_map(record), self._field, self._replace_nulls), self._field)
 
     def times_of(self, batch: ColumnBatch, now: int) -> np.ndarray[Any, Any] | None:
         if self._extractor is TimestampExtractor.WALLCLOCK:
@@ -114,27 +114,6 @@ class TimeBasedPartitioner(Partitioner):
         return self._formatter.format(start - offset_of_local(self._zone, start))
 
 
-def _millis(value: Any, field: str) -> int:
-    """Return the time in a field: a Timestamp, milliseconds, or text in ISO 8601."""
-    if isinstance(value, bool):
-        raise DataError(f"The field {field} is a boolean, not a time.")
-    if isinstance(value, (int, float)):
-        return int(value)
-    if isinstance(value, MOMENT_TYPES):
-        return millis_of(value)
-    if isinstance(value, str):
-        return _parsed(value, field)
-    raise DataError(f"The field {field} with the value {value!r} is not a time. Use a Timestamp, milliseconds, or ISO 8601.")
-
-
-def _parsed(text: str, field: str) -> int:
-    try:
-        moment = dt.datetime.fromisoformat(text.replace("Z", "+00:00") if text.endswith("Z") else text)
-    except ValueError as error:
-        raise DataError(f"The field {field} with the value {text!r} is not a time in ISO 8601.") from error
-    return millis_of(moment if moment.tzinfo is not None else moment.replace(tzinfo=dt.timezone.utc))
-
-
 def _field_times(batch: ColumnBatch, field: str) -> np.ndarray[Any, Any]:
     import numpy as np
     import pyarrow as pa
@@ -146,7 +125,7 @@ def _field_times(batch: ColumnBatch, field: str) -> np.ndarray[Any, Any]:
     if schema.type is Type.STRING:
         encoded = array.dictionary_encode()
         try:
-            parsed = [_parsed(str(text), field) for text in encoded.dictionary.to_pylist()]
+            parsed = [parsed_millis(str(text), field) for text in encoded.dictionary.to_pylist()]
         except DataError as error:
             raise NotColumnar(str(error), RowFormReason.ERROR, field=field) from error
         times: np.ndarray[Any, Any] = np.array(parsed, dtype=np.int64)[encoded.indices.to_numpy(zero_copy_only=False)]
