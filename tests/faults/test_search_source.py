@@ -13,10 +13,11 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing
 from urllib.error import URLError
 
 import pytest
+from confluent_kafka import OFFSET_BEGINNING, Consumer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from sluiceway.connectors.search.source import OpenSearchSourceConnector
@@ -25,7 +26,6 @@ from support.exactly_once import exactly_once_worker
 from support.faults.rows import NewRow
 from support.search import SearchServer
 from support.source_process import SourceProcess, task_config
-from support.transactions import seen
 
 pytestmark = pytest.mark.kafka
 
@@ -74,25 +74,35 @@ class Writers:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def stop(self) -> None:
+        """Stop writing, and wait until all threads have."""
         self._stopping.set()
         for thread in self._threads:
             thread.join(LIMIT)
 
 
-def documents_of(bootstrap: str, topic: str) -> list[str]:
-    return [json.loads(message.value() or b"")["id"] for message in seen(bootstrap, topic)]
+class Documents:
+    """The documents in a topic as they come: how many records each has. To be closed."""
 
+    def __init__(self, bootstrap: str, topic: str) -> None:
+        settings = {"bootstrap.servers": bootstrap, "group.id": "unused", "isolation.level": "read_committed"}
+        self._consumer = Consumer({**settings, "enable.auto.commit": "false"})
+        self._consumer.assign([TopicPartition(topic, 0, OFFSET_BEGINNING)])
+        self.counts: Counter[str] = Counter()
+        self.close = self._consumer.close
 
-@contextmanager
-def growing(bootstrap: str, topic: str, task: SourceProcess) -> Iterator[Callable[[], bool]]:
-    """Yield a function that tells whether the topic has more records than at the start."""
-    before = len(documents_of(bootstrap, topic))
+    def read(self) -> int:
+        """Read more of the topic; return the number of records so far."""
+        messages = self._consumer.consume(100_000, 0.5)
+        self.counts.update(json.loads(message.value() or b"")["id"] for message in messages if message.error() is None)
+        return self.counts.total()
 
-    def grown() -> bool:
-        assert task.alive
-        return len(documents_of(bootstrap, topic)) > before
-
-    yield grown
+    def have(self, ids: set[str]) -> bool:
+        """Read more; tell whether all of these are there."""
+        self.read()
+        return ids <= self.counts.keys()
 
 
 @pytest.mark.timeout(3600)
@@ -123,22 +133,24 @@ def test_killed_many_times_each_document_is_in_the_topic_once(
             **MODES[mode],
         },
     )
-    with Writers(server, index) as writers:
+    documents = Documents(kafka_bootstrap, index)
+    with closing(documents), Writers(server, index) as writers:
         for number in range(KILLS):
-            started = time.monotonic()
+            started, before = time.monotonic(), documents.counts.total()
             with SourceProcess(config, worker) as task:
-                with growing(kafka_bootstrap, index, task) as grown:
-                    eventually(grown, what="new records")
+                eventually(lambda before=before: documents.read() > before, what="new records")
                 made.recovered(time.monotonic() - started)
                 time.sleep(chance.uniform(0, LONGEST))  # where to kill
                 if number % 4 == 0:
                     server.kill()
                     server.start()
                     assert task.alive
-    taken = set().union(*writers.acknowledged)
-    with SourceProcess(config, worker) as task:
-        eventually(lambda: taken <= set(documents_of(kafka_bootstrap, index)), what="the last document")
-    found = Counter(documents_of(kafka_bootstrap, index))
+        writers.stop()
+        taken = set().union(*writers.acknowledged)
+        with SourceProcess(config, worker) as task:
+            eventually(lambda: documents.have(taken), within=4 * LIMIT, what="the last document")
+        eventually(lambda: documents.counts.total() == documents.read(), what="the end of the topic")
+    found = documents.counts
     made.seen = f"{found.total()} records of {len(taken)} acknowledged documents"
     made.lost, made.duplicated = len(taken - set(found)), found.total() - len(found)
     assert set(found) == set(server.documents(index))
