@@ -63,7 +63,7 @@ def search_server() -> Iterator[None]:
 
 def test_the_first_connector(tmp_path: Path, search_server: None) -> None:
     """First, because the page starts a broker on the port that the stack of the others would have."""
-    shell = Shell(tmp_path, tmp_path / "home", "acme-orders/acme_orders", make_environment(tmp_path / "environment"))
+    shell = Shell(tmp_path, tmp_path / "home", "acme-orders", make_environment(tmp_path / "environment"))
     guard = Guard(end_processes, tmp_path)
     try:
         run_page("tutorial/first-connector.md", shell)

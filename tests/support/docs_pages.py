@@ -81,7 +81,7 @@ BLOCK = re.compile(r"(?:^ *<!-- not run: ([^>]+) -->\n\n?)?^ *```(sh|console|pyt
 _PROMPT = re.compile(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", re.MULTILINE)
 #: How the output of a command begins that must fail.
 _ERROR = "sluiceway: "
-_FILE = re.compile(r"# (\w+\.py)\n")
+_FILE = re.compile(r"# ([\w/]+\.py)\n")
 #: Commands that make the checkout's environment and the stack, which all tests of a folder share.
 _STACK = re.compile(r"^(make .*|\. \.venv/bin/activate)$", re.MULTILINE)
 

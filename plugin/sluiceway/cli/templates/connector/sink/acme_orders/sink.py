@@ -83,13 +83,17 @@ class AcmeOrdersSinkTask(BatchSinkTask[Write]):
         return item.id
 
     def write(self, items: Sequence[Write]) -> Sequence[WriteResult]:
-        if self._client is None:
-            raise ConnectError("The sink task has not been started. Call start() first.")
-        answers = self._client.call("POST", self._path, content=f"[{','.join(item.body for item in items)}]")
+        answers = self._send(f"[{','.join(item.body for item in items)}]")
         try:
             return [_result(answer) for answer in answers]
         except (AttributeError, TypeError) as error:
             raise RefusedError("The service did not answer with an outcome for each record.") from error
+
+    def _send(self, content: str, path: str = "") -> Any:
+        """Send a request to the collection, or to a path below it; return the answer."""
+        if self._client is None:
+            raise ConnectError("The sink task has not been started. Call start() first.")
+        return self._client.call("POST", self._path + path, content=content)
 
     def stop(self) -> None:
         if self._client is not None:
