@@ -386,6 +386,38 @@ def test_rows_are_moved_to_a_topic_in_their_interval_and_once(
     print(f"sequence {sequence}: {machine.kills} kills, {machine.clears} clears")
 
 
+@pytest.mark.parametrize("sequence", range(_SEQUENCES))
+def test_files_are_moved_to_a_topic_in_the_interval_of_their_modification_and_once(
+    kafka: Kafka, unique: Callable[[str], str], chance: random.Random, tmp_path: Path, sequence: int
+) -> None:
+    topic, expected = kafka.create(unique("files")), []
+    for hour in _HOURS:
+        for number in range(10):
+            file = tmp_path / str(number % 3) / f"{hour.start}-{number}.txt"
+            file.parent.mkdir(exist_ok=True)
+            lines = [f"{file.name}-{line}" for line in range(chance.randrange(200))]
+            file.write_text("".join(f"{line}\n" for line in lines))
+            moment = chance.choice((hour.start, hour.end - 1, chance.randrange(hour.start, hour.end)))
+            os.utime(file, ns=(moment * 1_000_000, moment * 1_000_000))
+            expected += lines
+    worker = worker_for(kafka.bootstrap, unique, **{"exactly.once.source.support": "enabled"})
+    config = {
+        "name": unique("source"),
+        "connector.class": "FolderSource",
+        "paths": f"{tmp_path}/*/*.txt",
+        "mode": "files",
+        "topic": topic,
+        "batch.size": "20",
+        "key.converter": "StringConverter",
+        "value.converter": "StringConverter",
+    }
+    machine = Machine(IntervalMover(worker, config, tasks=2), _HOURS, chance)
+    machine.run(5)
+    values = [(message.value() or b"").decode() for message in kafka.read_committed(topic)]
+    assert sorted(values) == sorted(expected)
+    print(f"sequence {sequence}: {machine.kills} kills, {machine.clears} clears")
+
+
 def _fill_table(database: DatabaseForTest, chance: random.Random) -> dict[Interval, list[str]]:
     """Create a table of rows with times to the microsecond, at the very borders too; return what belongs to each hour."""
     database.execute("create table moments (id serial primary key, text text, at timestamp(6) not null)")

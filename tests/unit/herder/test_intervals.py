@@ -36,6 +36,11 @@ def _errors(config: dict[str, str]) -> list[str]:
         (_SINK, None),
         ({**_SINK, "connector.class": "SparkSink", "path": "/f"}, "Spark reads its topics, and knows no intervals"),
         (_SOURCE, "FileStreamSourceConnector has no time by which it could read an interval"),
+        ({"connector.class": "FolderSource", "topic": "t", "paths": "/d", "mode": "files"}, None),
+        (
+            {"connector.class": "FolderSource", "topic": "t", "paths": "/d", "mode": "logs"},
+            "logs are followed, and have no intervals",
+        ),
         ({**_SOURCE, "file": "/f-${airflow:run:ds}"}, None),
         ({**_SOURCE, "file": "/f-${airflow:variable:ds}"}, "has no time"),
         ({**_JDBC, "mode": "timestamp+incrementing", "timestamp.column.name": "at"}, None),

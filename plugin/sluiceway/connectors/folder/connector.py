@@ -48,6 +48,12 @@ class FolderSourceConnector(SourceConnector):
         return found
 
     @classmethod
+    def interval_refusal(cls, config: Mapping[str, str]) -> str:
+        if config.get(keys.MODE) == keys.FILES:
+            return ""
+        return f"logs are followed, and have no intervals: set {keys.MODE}={keys.FILES} for files that are read once"
+
+    @classmethod
     def start_effects(cls, config: Mapping[str, str]) -> str:
         if config.get(NOTIFICATIONS_QUEUE_URL):
             return "it deletes the messages of its queue"

@@ -7,15 +7,17 @@ import functools
 import glob
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
+from sluiceway.config.intervals import Interval
 from sluiceway.connectors.folder.identity import FileStatus
 from sluiceway.connectors.folder.local_files import LocalStorage
 from sluiceway.connectors.folder.storage import Storage, root_of_storage
 
 MAGIC = re.compile(r"[*?\[]")
 _LOCAL = LocalStorage()
+_NANOSECONDS = 1_000_000  # of a millisecond
 
 
 class Found(NamedTuple):
@@ -47,6 +49,11 @@ class Scan:
     folders: Collection[str] = ()
     is_whole: bool = True
     is_late: Callable[[str], bool] = lambda _path: False
+
+    def modified_in(self, interval: Interval) -> Scan:
+        """Return the files that were modified in an interval."""
+        start, end = interval.start * _NANOSECONDS, interval.end * _NANOSECONDS
+        return replace(self, found={path: status for path, status in self.found.items() if start <= status.modified < end})
 
 
 class Listing:

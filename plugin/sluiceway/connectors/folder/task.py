@@ -20,6 +20,7 @@ from sluiceway.api import (
     SourceTask,
     SourceTaskContext,
 )
+from sluiceway.config.intervals import interval_of
 from sluiceway.connectors.folder import config as keys
 from sluiceway.connectors.folder.batches import Batches, Taken, offset_of
 from sluiceway.connectors.folder.content import BrokenFileError, is_compressed
@@ -93,6 +94,7 @@ class FolderSourceTask(SourceTask):
 
     def start(self, config: Mapping[str, str]) -> None:
         self._options = keys.options(config)
+        self._interval = interval_of(config)
         self._task, self._tasks = int(config.get(TASK, "0")), int(config.get(TASKS, "1"))
         self._storage = self._options.storage()
         self._listing = self._options.listing(self._storage)
@@ -106,7 +108,7 @@ class FolderSourceTask(SourceTask):
                 if offset is not None:
                     self._finished.load(bucket, offset)
         self._scan()
-        if self._options.queue_url and self._options.store is not None:
+        if self._options.queue_url and self._options.store is not None and self._interval is None:
             url, store = self._options.queue_url, self._options.store
             self._hints = Hints(url, lambda: queue_client(url, store.options), self._share, self.context.wake)
 
@@ -120,6 +122,8 @@ class FolderSourceTask(SourceTask):
         began = time.time_ns()
         try:
             scan = self._listing.scan(self._refused)
+            if self._interval is not None:
+                scan = scan.modified_in(self._interval)
         except OSError as error:  # the storage does not answer, which says nothing about its files
             self._scan_due = time.monotonic() + self._options.scan_seconds
             self._say_once(self._options.paths[0], error)
