@@ -14,6 +14,7 @@ _WORKER = WorkerConfig.of({})
 _BATCH = {"name": "c", "airflow.mode": "micro-batch", "airflow.interval": "exact"}
 _SINK = {"connector.class": "FileStreamSink", "topics": "t", "file": "/f"}
 _SOURCE = {"connector.class": "FileStreamSource", "topic": "t", "file": "/f"}
+_FOLDER = {"connector.class": "FolderSource", "topic": "t", "paths": "/d"}
 _CATCHUP = {"airflow.catchup": "true", "airflow.schedule": "@hourly", "airflow.start.date": "2026-01-01"}
 _JDBC = {
     "connector.class": "JdbcSource",
@@ -36,11 +37,8 @@ def _errors(config: dict[str, str]) -> list[str]:
         (_SINK, None),
         ({**_SINK, "connector.class": "SparkSink", "path": "/f"}, "Spark reads its topics, and knows no intervals"),
         (_SOURCE, "FileStreamSourceConnector has no time by which it could read an interval"),
-        ({"connector.class": "FolderSource", "topic": "t", "paths": "/d", "mode": "files"}, None),
-        (
-            {"connector.class": "FolderSource", "topic": "t", "paths": "/d", "mode": "logs"},
-            "logs are followed, and have no intervals",
-        ),
+        ({**_FOLDER, "mode": "files"}, None),
+        ({**_FOLDER, "mode": "logs"}, "logs are followed, and have no intervals"),
         ({**_SOURCE, "file": "/f-${airflow:run:ds}"}, None),
         ({**_SOURCE, "file": "/f-${airflow:variable:ds}"}, "has no time"),
         ({**_JDBC, "mode": "timestamp+incrementing", "timestamp.column.name": "at"}, None),

@@ -654,11 +654,13 @@ def test_a_bad_log_is_reported_once(tmp_path: Path) -> None:
     assert len(run.context.reported) == 1
 
 
-_HOUR_MS, _LINES = 3_600_000, 20_000
+_HOUR_MS, _LINES = 3_600_000, 30_000
 _HOURS = [Interval(1_767_225_600_000 + each * _HOUR_MS, 1_767_225_600_000 + (each + 1) * _HOUR_MS) for each in range(3)]
 
 
-@pytest.mark.parametrize("more", [{}, {"complete.when": "renamed"}, {"part.bytes": "262144"}, {"after.read": "delete"}])
+@pytest.mark.parametrize(
+    "more", [{}, {"complete.when": "renamed"}, {"part.bytes": "262144", "complete.when": "renamed"}, {"after.read": "delete"}]
+)
 def test_a_run_of_an_interval_reads_the_files_that_were_modified_in_it(tmp_path: Path, more: dict[str, str]) -> None:
     borders = [offset for hour in _HOURS for offset in (hour.start, hour.start + 1, hour.end - 1)]
     for moment in [_HOURS[0].start - 1, *borders, _HOURS[-1].end]:
