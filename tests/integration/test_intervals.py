@@ -12,8 +12,11 @@ from pathlib import Path
 from typing import NamedTuple, Protocol
 
 import orjson
+import pendulum
 import pyarrow.parquet as pq
 import pytest
+from airflow.timetables.base import TimeRestriction
+from airflow.timetables.interval import CronDataIntervalTimetable
 from confluent_kafka import Producer
 from confluent_kafka import TopicPartition as TopicPartitionOffset
 
@@ -149,6 +152,41 @@ def test_in_any_sequence_of_runs_clears_and_kills_each_record_is_moved_once(
     assert {entry.state for entry in entries} == {IntervalState.DONE}
     assert sum(entry.records or 0 for entry in entries if not entry.at_least) <= len(target.written())
     print(f"sequence {sequence}: {machine.kills} kills, {machine.clears} clears")
+
+
+@pytest.mark.parametrize("day", ["2026-03-29", "2026-10-25"], ids=["an hour is missing", "an hour is there twice"])
+@pytest.mark.parametrize(
+    "cron", ["0 * * * *", *(pytest.param(each, marks=pytest.mark.long) for each in ("30 2 * * *", "0 */6 * * *"))]
+)
+def test_records_over_a_change_of_summer_time_are_moved_once(
+    kafka: Kafka, worker: WorkerConfig, unique: Callable[[str], str], tmp_path: Path, cron: str, day: str
+) -> None:
+    noon = pendulum.parse(f"{day}T12:00:00", tz="Europe/Berlin")
+    assert isinstance(noon, pendulum.DateTime)
+    of_day = _intervals_of(cron, noon.subtract(hours=36), noon.add(hours=36))
+    assert [each.end for each in of_day[:-1]] == [each.start for each in of_day[1:]], "no gap, and no time twice"
+    if cron == "0 * * * *":
+        assert {each.end - each.start for each in of_day} == {3_600_000}
+    near = [each for each in of_day if abs(each.start - noon.int_timestamp * 1000) < 16 * 3_600_000][:8]
+    topic, target = kafka.create(unique("topic"), 2, retention_ms="-1"), ParquetFiles(tmp_path)
+    sent = fill(kafka.bootstrap, topic, 2, near, 10, _LATENESS, random.Random(7))  # noqa: S311 (test data)
+    mover = _mover(worker, unique("sink"), topic, target)
+    entries = [mover.move(each, str(each)) for each in near]
+    expected = belongings(sent, near, _LATENESS)
+    assert [entry.records for entry in entries if entry] == [len(expected[each]) for each in near]
+    assert target.written() == sorted(value for values in expected.values() for value in values)
+
+
+def _intervals_of(cron: str, first: pendulum.DateTime, last: pendulum.DateTime) -> list[Interval]:
+    """Return the data intervals that Airflow makes of a cron expression in the time zone of Berlin."""
+    timetable = CronDataIntervalTimetable(cron, timezone="Europe/Berlin")
+    found: list[Interval] = []
+    restriction, before = TimeRestriction(earliest=first, latest=last, catchup=True), None
+    while info := timetable.next_dagrun_info(last_automated_data_interval=before, restriction=restriction):
+        before = info.data_interval
+        assert before is not None
+        found.append(Interval(before.start.int_timestamp * 1000, before.end.int_timestamp * 1000))
+    return found
 
 
 def test_late_records_go_to_the_dead_letter_queue_if_asked(

@@ -136,4 +136,25 @@ MUTANTS = (
         "The driver of a run moves the interval of a run that died.",
         _LOGS,
     ),
+    Mutant(
+        "interval-field-ahead",
+        "runtime/sink/record_time.py",
+        "        return min(own, at)\n",
+        "        return own\n",
+        "A record whose field is ahead of its timestamp is in no interval.",
+    ),
+    Mutant(
+        "interval-file-end",
+        "connectors/folder/listing.py",
+        "if start <= status.modified < end}",
+        "if start <= status.modified <= end}",
+        "A file that was modified at the end of an interval is read twice.",
+    ),
+    Mutant(
+        "interval-sensor-gap",
+        "storage/intervals.py",
+        "            if moved.start <= start < moved.end:\n",
+        "            if start < moved.end:\n",
+        "A sensor takes an interval for moved that has a gap.",
+    ),
 )
