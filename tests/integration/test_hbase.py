@@ -291,7 +291,7 @@ def test_records_that_hbase_refuses_are_reported_and_the_others_written(server: 
     assert list(server.rows(table)) == [b"a", b"d"]
     said = "\n".join(sink.refused)
     assert len(sink.refused) == 7
-    for reason in ("no column family nope", "0 bytes", "40000 bytes", "before 1970", "no key", "has no fields"):
+    for reason in ("no column family nope, only cf, d", "0 bytes", "40000 bytes", "before 1970", "no key", "has no fields"):
         assert reason in said
     assert "hbase.client.keyvalue.maxsize" in said
     assert "55555" not in said
@@ -671,6 +671,7 @@ def test_validation_names_what_is_wrong(server: HBaseServer, table: str, kind: A
     assert "is no host and port" in errors(hbase_thrift_servers="http://x")["hbase.thrift.servers"]
     key, value = ("hbase.columns", "nope:a") if kind is HBaseSourceConnector else ("hbase.family", "nope")
     assert "which has cf, d" in errors(**{key: value})[key]
+    assert errors(hbase_table=server.create(f"{table}-other", "d", "e")) == {}, "fields may name their families"
 
 
 def test_rows_go_through_kafka_exactly_once(

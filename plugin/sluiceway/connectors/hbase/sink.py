@@ -49,6 +49,7 @@ from sluiceway.errors import ConfigError, ConnectError, DataError
 log = logging.getLogger(__name__)
 
 FAMILY, QUALIFIER, AUTO_CREATE = "hbase.family", "hbase.qualifier", "hbase.auto.create"
+_FAMILY = "cf"
 KEY_FIELDS, SEPARATOR = "hbase.rowkey.fields", "hbase.rowkey.separator"
 TIMESTAMP, NULLS, TOMBSTONES = "hbase.timestamp", "hbase.null.fields", "behavior.on.null.values"
 BATCH, BYTES = "batch.size", "batch.bytes"
@@ -98,7 +99,7 @@ CONFIG = ConfigDef(
         ),
         text(
             name=FAMILY,
-            default="cf",
+            default=_FAMILY,
             validator=Check(_check_family, "the name of a column family"),
             importance=Importance.HIGH,
             group=_WRITES,
@@ -380,7 +381,8 @@ class HBaseSinkTask(BatchSinkTask[Write]):
         self._families[item.table] = self._opened().families(item.table)
         if missing <= set(self._families[item.table]):
             return None
-        return f"table {item.table} has no column family {names}"
+        known = ", ".join(sorted(each.decode() for each in self._families[item.table]))
+        return f"table {item.table} has no column family {names}, only {known}. {FAMILY} is that of fields that name none"
 
     def _visible(self, item: Write) -> Write:
         """Return a write that an earlier deletion of its row in the same millisecond does not hide: it gets 1 ms more than that.
@@ -511,7 +513,8 @@ class HBaseSinkConnector(HBaseConnector, SinkConnector):
                 )
             return
         family = str(found[FAMILY].value)
-        if family.encode() not in families:
+        # Records may name the families of all their fields, so that the default is never needed.
+        if family != _FAMILY and family.encode() not in families:
             known = ", ".join(sorted(each.decode() for each in families))
             found[FAMILY].errors.append(
                 str(ConfigError(FAMILY, family, f"is no column family of table {table}, which has {known}"))
