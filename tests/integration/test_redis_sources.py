@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import signal
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -18,11 +19,13 @@ from sluiceway.connectors.redis.streams import Entry
 from sluiceway.errors import BadRequestError, ConnectError
 from sluiceway.runtime.memory import MemoryOffsets, MemorySourceContext
 from sluiceway.runtime.task import TaskCommand
+from sluiceway.storage.intervals import IntervalState
 from sluiceway.storage.model import State
 from sluiceway.testing import SourceConnectorContract
 from support.engine import Offsets, RunningTask
 from support.eventually import LIMIT, eventually
-from support.kafka import Kafka
+from support.intervals import IntervalMover, Machine, hours
+from support.kafka import Kafka, worker_for
 from support.redis_server import RedisServer
 
 pytestmark = pytest.mark.kafka
@@ -579,3 +582,25 @@ def test_a_run_does_not_end_before_the_server_has_answered(kind: type[SourceConn
         assert task.result is None
         own.start()
         assert not task.join().failed
+
+
+def test_entries_are_moved_to_a_topic_in_the_interval_of_their_ids_and_once(
+    kafka: Kafka, server: RedisServer, client: Redis, unique: Callable[[str], str], chance: random.Random
+) -> None:
+    of_hours = hours(1_767_225_600_000, 4)
+    streams, topic = [unique("stream") for _ in range(2)], kafka.create(unique("topic"), 2)
+    ids = {f"{of_hours[0].start - 1}-7", f"{of_hours[-1].end}-0"}
+    for hour in of_hours:
+        ids |= {f"{hour.start}-0", f"{hour.start}-1", f"{hour.end - 1}-9"}
+        ids |= {f"{chance.randrange(hour.start, hour.end)}-{number}" for number in range(50)}
+    for stream in streams:
+        for number, id_ in enumerate(sorted(ids, key=Entry.parse)):
+            client.xadd(stream, {"n": number}, id_)
+    worker = worker_for(kafka.bootstrap, unique, **{"exactly.once.source.support": "enabled"})
+    config = config_of(RedisStreamSourceConnector, server, ",".join(streams), topic=topic, batch_size="10", name=unique("c"))
+    machine = Machine(IntervalMover(worker, config, tasks=2), of_hours, chance)
+    machine.run(4)
+    found = [json.loads(message.value() or b"")["body"]["n"] for message in kafka.read_committed(topic)]
+    assert sorted(map(int, found)) == sorted(2 * list(range(1, len(ids) - 1))), "all but the first and the last one"
+    entries = machine.mover.ledger().entries.values()
+    assert {entry.state for entry in entries} == {IntervalState.DONE}

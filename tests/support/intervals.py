@@ -171,7 +171,7 @@ class Machine:
     """Random sequences of runs, clears, and kills of a connector's intervals, one after the other and side by side."""
 
     def __init__(self, mover: IntervalMover, intervals: Sequence[Interval], chance: random.Random, longest: float = 0.6) -> None:
-        self._mover = mover
+        self.mover = mover
         self._intervals = intervals
         self._chance = chance
         self._longest = longest
@@ -188,10 +188,10 @@ class Machine:
             done = (done - set(some)) | {interval for interval, is_moved in moved.items() if is_moved}
         for interval in self._intervals:
             if interval not in done:
-                assert self._mover.move(interval, f"run-{interval.start}") is not None
+                assert self.mover.move(interval, f"run-{interval.start}") is not None
 
     def _move(self, interval: Interval) -> bool:
         kill_after = self._chance.uniform(0, self._longest) if self._chance.random() < 0.5 else None
-        entry = self._mover.move(interval, f"run-{interval.start}", kill_after)
+        entry = self.mover.move(interval, f"run-{interval.start}", kill_after)
         self.kills += entry is None
         return entry is not None

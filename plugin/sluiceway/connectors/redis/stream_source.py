@@ -18,6 +18,7 @@ from sluiceway.api import (
     SourceTask,
 )
 from sluiceway.config.definition import ConfigDef
+from sluiceway.config.intervals import interval_of
 from sluiceway.connectors.redis.connection import UnreachableError, opened, redis_errors
 from sluiceway.connectors.redis.streams import (
     BEGINNING,
@@ -66,6 +67,9 @@ class RedisStreamSourceTask(SourceTask):
         self._records = Records(options)
         self._partitions: dict[str, Partition] = {name: {STREAM: name} for name in options.streams}
         stored = self.context.offset_storage_reader.offsets(list(self._partitions.values()))
+        interval = interval_of(config)
+        self._limit = None if interval is None else last_before(interval.end)
+        self._passed: set[str] = set()  # streams that were read to the end of the interval
         self._positions: dict[str, Entry] = {}
         self._counts: dict[str, int] = {}  # of the entries that the stream had up to the position, where that is known
         for name, offset in zip(options.streams, stored, strict=True):
@@ -74,6 +78,8 @@ class RedisStreamSourceTask(SourceTask):
                 self._positions[name] = Entry.parse(str(offset[ID]))
                 if ENTRIES in offset:
                     self._counts[name] = int(str(offset[ENTRIES]))
+            elif interval is not None:
+                self._positions[name] = last_before(interval.start)
             elif options.begin != END:
                 self._positions[name] = Entry.parse(options.begin)
                 if options.begin == BEGINNING:
@@ -92,34 +98,46 @@ class RedisStreamSourceTask(SourceTask):
         try:
             with redis_errors(self._options.server):
                 self._find_ends(client)
-                if time.monotonic() >= self._next_check:
+                if self._limit is None and time.monotonic() >= self._next_check:
                     self._check(client)
                 if self._unstored and not self._asks:
                     self._asks = True
                     return None
-                found = self._read(client)
+                found = [(name.decode(), self._in_interval(name.decode(), entries)) for name, entries in self._read(client)]
         except UnreachableError as error:
             self._next_check = 0.0
             raise RetriableError(str(error)) from error
-        self._empty = not found
+        self._empty = not any(entries for _, entries in found)
         records: list[SourceRecord] = []
-        for name, entries in found:
-            stream = name.decode()
+        for stream, entries in found:
             for id_, fields in entries:
                 if record := self._record(stream, id_.decode(), fields):
                     records.append(record)
-            self._positions[stream] = self._seen[stream] = Entry.parse(entries[-1][0].decode())
+            if entries:
+                self._positions[stream] = self._seen[stream] = Entry.parse(entries[-1][0].decode())
         return records or None
+
+    def _in_interval(self, stream: str, entries: Sequence[Any]) -> Sequence[Any]:
+        """Return the entries of the run's interval, all if it has none: the milliseconds of an id are Redis's time."""
+        if self._limit is None:
+            return entries
+        kept = [entry for entry in entries if Entry.parse(entry[0].decode()) <= self._limit]
+        if len(kept) < len(entries):
+            self._passed.add(stream)
+        return kept
 
     @property
     def ended(self) -> bool | None:
         """True once a read has found nothing, or all streams are read up to the ends that they had at first."""
         ends, positions = self._ends, self._positions
-        return self._empty or all(name in ends and ends[name] <= positions[name] for name in self._options.streams)
+        left = [name for name in self._options.streams if name not in self._passed]
+        return self._empty or all(name in ends and ends[name] <= positions[name] for name in left)
 
     def _read(self, client: Redis) -> Sequence[Any]:
         # A stream's name is bytes in the answer. Redis waits for the first entry of any stream.
-        positions: dict[Any, Any] = {name: str(entry) for name, entry in self._positions.items()}
+        positions: dict[Any, Any] = {name: str(entry) for name, entry in self._positions.items() if name not in self._passed}
+        if not positions:
+            return ()
         found: Any = client.xread(positions, count=self._options.most, block=_BLOCK_MS)
         return found or ()
 
@@ -205,6 +223,11 @@ class RedisStreamSourceTask(SourceTask):
         return self._client
 
 
+def last_before(milliseconds: int) -> Entry:
+    """Return the last id that a stream can have before a time."""
+    return Entry((max(milliseconds - 1, 0), _LAST_NUMBER))
+
+
 def check_offset(offset: Offset) -> None:
     """Raise ConnectError for what is no offset of a stream."""
     count = offset.get(ENTRIES, 0)
@@ -224,6 +247,10 @@ class RedisStreamSourceConnector(StreamSourceConnector):
     @classmethod
     def config_def(cls) -> ConfigDef:
         return CONFIG
+
+    @classmethod
+    def interval_refusal(cls, config: Mapping[str, str]) -> str:
+        return ""
 
     def task_configs(self, max_tasks: int) -> Sequence[Mapping[str, str]]:
         streams = options_of(self._config).streams
@@ -251,7 +278,7 @@ class RedisStreamSourceConnector(StreamSourceConnector):
             return [({STREAM: name}, {ID: BEGINNING}) for name in options.streams]
         if target.kind is OffsetTargetKind.SHIFT:
             raise BadRequestError("Entries of streams are not numbered. Set a time, the beginning, or the end.")
-        most = Entry((max(target.number - 1, 0) if target.kind is OffsetTargetKind.TIMESTAMP else _LAST_NUMBER, _LAST_NUMBER))
+        most = last_before(target.number if target.kind is OffsetTargetKind.TIMESTAMP else _LAST_NUMBER)
         with closing(opened(options.server)) as client, redis_errors(options.server):
             found = {name: stream_info(client, name) for name in options.streams}
         return [({STREAM: name}, {ID: str(min(most, last_entry(about)))}) for name, about in found.items() if about is not None]
