@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from sluiceway.api import SinkRecord, SourceRecord
+from sluiceway.config.intervals import IntervalRun
 from sluiceway.connectors.hbase import HBaseSinkConnector, HBaseSourceConnector
 from sluiceway.connectors.hbase.client import Delete, Put, UnreachableError
 from sluiceway.connectors.hbase.sink import HBaseSinkTask
@@ -26,6 +27,7 @@ from support.engine import RunningTask
 from support.eventually import eventually
 from support.exactly_once import exactly_once_worker
 from support.hbase.server import HBaseServer
+from support.intervals import hours
 from support.kafka import Kafka
 from support.sink_tasks import put_until_taken
 
@@ -654,6 +656,22 @@ def test_a_connection_that_was_idle_is_opened_again(server: HBaseServer, table: 
         monkeypatch.setattr(client, "_used", time.monotonic() - 3600)
         assert client.table_exists(table)
         assert client._client is not first
+
+
+def test_a_run_of_an_interval_reads_the_rows_that_were_written_in_it(server: HBaseServer, unique: Callable[[str], str]) -> None:
+    table = server.create(unique("hours"), "cf", "d", splits=[b"r5"])
+    of_hours = hours(1_767_225_600_000, 3)
+    moments = [of_hours[0].start - 1, *(at for each in of_hours for at in (each.start, each.end - 1)), of_hours[-1].end]
+    for at in moments:
+        fill(server, table, [f"r{number}-{at}" for number in range(10)], at=at)
+    for hour in of_hours:
+        keys = {"hbase.horizon.ms": "60000", **IntervalRun("c", hour, 1).keys()}
+        offsets = MemoryOffsets()
+        with source(server, table, offsets, 2, batch_max_rows="3", **keys) as reading:
+            found = keys_of(reading.read(most=7))  # and dies
+        with source(server, table, offsets, 2, batch_max_rows="3", **keys) as reading:
+            found += keys_of(reading.read())
+        assert sorted(found) == sorted(f"r{number}-{at}" for number in range(10) for at in (hour.start, hour.end - 1))
 
 
 @pytest.mark.parametrize("kind", [HBaseSourceConnector, HBaseSinkConnector])

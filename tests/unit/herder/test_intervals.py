@@ -38,6 +38,7 @@ def _errors(config: dict[str, str]) -> list[str]:
         ({**_SINK, "connector.class": "SparkSink", "path": "/f"}, "Spark reads its topics, and knows no intervals"),
         (_SOURCE, "FileStreamSourceConnector has no time by which it could read an interval"),
         ({**_FOLDER, "mode": "files"}, None),
+        ({"connector.class": "HBaseSource", "hbase.thrift.servers": "h:1", "hbase.table": "t", "topic": "t"}, None),
         ({"connector.class": "RedisStreamSource", "redis.uri": "redis://h", "redis.stream.name": "s", "topic": "t"}, None),
         ({**_FOLDER, "mode": "logs"}, "logs are followed, and have no intervals"),
         ({**_SOURCE, "file": "/f-${airflow:run:ds}"}, None),

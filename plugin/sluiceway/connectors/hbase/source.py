@@ -22,6 +22,7 @@ from sluiceway.api import (
     SourceTask,
 )
 from sluiceway.config.definition import ConfigDef, ConfigKey, Importance, Type, ValidatedValue
+from sluiceway.config.intervals import interval_of
 from sluiceway.config.validators import Check, EnumText, NonEmptyString
 from sluiceway.connectors.groups import Groups
 from sluiceway.connectors.hbase.client import (
@@ -317,6 +318,9 @@ class HBaseSourceTask(SourceTask):
 
     def start(self, config: Mapping[str, str]) -> None:
         self._options = options = source_options(config)
+        interval = interval_of(config)
+        self._limit = None if interval is None else interval.end
+        begin = interval.start if interval is not None else self._now() - options.horizon if options.from_now else 0
         self._records = Records(options)
         plan = Plan.of({STARTS: config[TASK_PLAN], PARENTS: config[TASK_PARENTS]})
         own = keys_of(config[TASK_STARTS])
@@ -334,7 +338,7 @@ class HBaseSourceTask(SourceTask):
             elif start in plan.parents:
                 positions[start] = positions[plan.parents[start]]
             else:
-                positions[start] = Position(self._now() - options.horizon if options.from_now else 0)
+                positions[start] = Position(begin)
         self._ranges = [_Range(start, plan.end(start), partitions[start], positions[start]) for start in own]
         self._first: list[list[tuple[Partition, Offset]]] = []  # to store before rows are read, one after another
         new = [start for start, offset in zip(own, found, strict=True) if offset is None]
@@ -392,7 +396,9 @@ class HBaseSourceTask(SourceTask):
 
     @property
     def ended(self) -> bool:
-        """True once each range was read in a pass that began after the start of the task."""
+        """True once each range was read in a pass that began after the start of the task, or to the end of the run's interval."""
+        if self._limit is not None and any(each.position.since < self._limit for each in self._ranges):
+            return False
         return not self._first and all(each.passes for each in self._ranges)
 
     def source_lag(self) -> SourceLag:
@@ -410,7 +416,7 @@ class HBaseSourceTask(SourceTask):
         for number in range(count):
             each = self._ranges[(self._next + number) % count]
             if each.position.until is None:
-                until = now - self._options.horizon
+                until = min(now - self._options.horizon, now if self._limit is None else self._limit)
                 if now < each.due:
                     continue
                 each.due = now + self._options.interval
@@ -511,6 +517,10 @@ class HBaseSourceConnector(HBaseConnector, SourceConnector):
     @classmethod
     def config_def(cls) -> ConfigDef:
         return CONFIG
+
+    @classmethod
+    def interval_refusal(cls, config: Mapping[str, str]) -> str:
+        return ""
 
     @classmethod
     def try_table(cls, client: HBaseClient, found: Mapping[str, ValidatedValue]) -> None:
