@@ -11,12 +11,14 @@ import orjson
 import pytest
 
 from sluiceway.api import SourceRecord
+from sluiceway.config.intervals import IntervalRun
 from sluiceway.connectors.search.source import ElasticsearchSourceConnector, OpenSearchSourceConnector
 from sluiceway.connectors.search.source.connector import SearchSourceConnector
 from sluiceway.errors import ConnectError, RetriableError
 from sluiceway.runtime.memory import MemoryConnectorContext, MemoryOffsets, MemorySourceContext
 from sluiceway.testing import SourceConnectorContract
 from support.eventually import LIMIT, eventually
+from support.intervals import hours
 from support.search import SearchServer
 
 KINDS = [ElasticsearchSourceConnector, OpenSearchSourceConnector]
@@ -198,6 +200,24 @@ def test_a_young_document_is_not_read_before_the_delay(server: SearchServer, ind
         lag = source.tasks[0].source_lag().seconds
         assert lag is not None
         assert lag >= 600
+
+
+@pytest.mark.parametrize("kind", ["date", "date_nanos"])
+def test_a_run_of_an_interval_reads_its_documents_before_they_can_be_searched(
+    server: SearchServer, index: str, kind: str
+) -> None:
+    create(server, index, shards=2, refresh="-1", t=kind)
+    of_hours = hours(BASE // 3_600_000 * 3_600_000, 3)
+    times = [of_hours[0].start - 1, *(at for each in of_hours for at in (each.start, each.end - 1)), of_hours[-1].end]
+    lines = [part for at in times for each in range(20) for part in ({"create": {"_id": f"{at}-{each}"}}, {"t": at})]
+    assert not server.send(f"/{index}/_bulk", b"".join(orjson.dumps(each) + b"\n" for each in lines))["errors"]
+    for hour in of_hours:
+        keys = {"timestamp.delay.ms": "600000", "batch.max.rows": "7", **IntervalRun("c", hour, 1).keys()}
+        with reading(server, index, mode="timestamp", timestamp_field="t", **keys) as source:
+            source.read(10)
+            source.restart()
+            source.drain()
+            assert sorted(source.ids) == sorted(f"{at}-{each}" for at in (hour.start, hour.end - 1) for each in range(20))
 
 
 def test_a_query_fields_and_headers_choose_what_a_record_has(server: SearchServer, index: str) -> None:

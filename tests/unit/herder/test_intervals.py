@@ -15,6 +15,7 @@ _BATCH = {"name": "c", "airflow.mode": "micro-batch", "airflow.interval": "exact
 _SINK = {"connector.class": "FileStreamSink", "topics": "t", "file": "/f"}
 _SOURCE = {"connector.class": "FileStreamSource", "topic": "t", "file": "/f"}
 _FOLDER = {"connector.class": "FolderSource", "topic": "t", "paths": "/d"}
+_SEARCH = {"connector.class": "OpenSearchSource", "connection.url": "http://h:9200", "index": "i"}
 _CATCHUP = {"airflow.catchup": "true", "airflow.schedule": "@hourly", "airflow.start.date": "2026-01-01"}
 _JDBC = {
     "connector.class": "JdbcSource",
@@ -38,6 +39,8 @@ def _errors(config: dict[str, str]) -> list[str]:
         ({**_SINK, "connector.class": "SparkSink", "path": "/f"}, "Spark reads its topics, and knows no intervals"),
         (_SOURCE, "FileStreamSourceConnector has no time by which it could read an interval"),
         ({**_FOLDER, "mode": "files"}, None),
+        (_SEARCH, "only mode=timestamp reads by time"),
+        ({**_SEARCH, "mode": "timestamp", "timestamp.field": "at"}, None),
         ({"connector.class": "HBaseSource", "hbase.thrift.servers": "h:1", "hbase.table": "t", "topic": "t"}, None),
         ({"connector.class": "RedisStreamSource", "redis.uri": "redis://h", "redis.stream.name": "s", "topic": "t"}, None),
         ({**_FOLDER, "mode": "logs"}, "logs are followed, and have no intervals"),

@@ -14,6 +14,7 @@ import orjson
 
 from sluiceway.api.outage import UNREACHABLE_MS
 from sluiceway.config.definition import ConfigDef, ConfigKey, ConfigValue, Importance, Type
+from sluiceway.config.intervals import interval_of
 from sluiceway.config.validators import Check, EnumText, NonEmptyList, Range
 from sluiceway.connectors.search.connection import (
     UNREACHABLE,
@@ -198,6 +199,8 @@ class SourceOptions:
     delay: float = 0.0
     initial: int | None = None
     """Milliseconds since the epoch."""
+    before: int | None = None
+    """The end of the run's interval, in milliseconds since the epoch; None if it has none."""
     query: Mapping[str, Any] | None = None
     include: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
@@ -234,13 +237,15 @@ def source_options(definition: ConfigDef, config: Mapping[str, str]) -> SourceOp
     raise_first(conflicts(values, config), values)
     mode, initial, unreachable = Mode(str(values[MODE]).lower()), values[TIMESTAMP_INITIAL], number(values, UNREACHABLE_MS)
     fields = {Mode.TIMESTAMP: TIMESTAMP_FIELD, Mode.INCREMENTING: INCREMENTING_FIELD}
+    interval = interval_of(config)
     return SourceOptions(
         server=server_of(values),
         patterns=tuple(items(values[INDEX])),
         mode=mode,
         field=str(values[fields[mode]]) if mode in fields else SEQ_NO,
         delay=number(values, TIMESTAMP_DELAY) / 1000,
-        initial=initial if isinstance(initial, int) else None,
+        initial=interval.start if interval else initial if isinstance(initial, int) else None,
+        before=interval.end if interval else None,
         query=_query_of(values[QUERY]),
         include=tuple(items(values[INCLUDE])),
         exclude=tuple(items(values[EXCLUDE])),

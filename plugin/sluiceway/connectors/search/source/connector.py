@@ -21,6 +21,7 @@ from sluiceway.connectors.search.source.config import (
     CONFLUENT,
     INCREMENTING_FIELD,
     INDEX,
+    MODE,
     SEQ_NO,
     TIMESTAMP_DELAY,
     TIMESTAMP_FIELD,
@@ -48,6 +49,11 @@ class SearchSourceConnector(SearchConnector, SourceConnector):
 
     _client: SourceClient | None = None
     _monitor: Periodic | None = None
+
+    @classmethod
+    def interval_refusal(cls, config: Mapping[str, str]) -> str:
+        mode = config.get(MODE, "").strip().lower()
+        return "" if mode == Mode.TIMESTAMP.value else f"only {MODE}={Mode.TIMESTAMP.value} reads by time"
 
     @classmethod
     def server(cls, config: Mapping[str, str]) -> Server:

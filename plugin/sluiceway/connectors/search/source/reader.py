@@ -121,7 +121,10 @@ class ShardReader:
         self._bounds = bounds = Bounds()
         if not self._checked and not self._check_field():
             return False
-        if self._options.mode is Mode.TIMESTAMP:
+        if self._options.before is not None:
+            bounds = Bounds(before=self._options.before)
+            self._client.refresh(self.shard.index)  # the run has waited for what comes late, but not until it can be searched
+        elif self._options.mode is Mode.TIMESTAMP:
             bounds = Bounds(before=int((self._clock() - self._options.delay) * 1000))
         elif self._options.follows_writes:
             written = self._written()
