@@ -5,7 +5,7 @@ application with ``--cores`` slots. The time is that from RUNNING to the last re
 warms up JVM and Python and does not count. CPU seconds are those of the JVM and all Python processes, without the broker.
 Rounds alternate the order; ratios are the medians of the rounds' own ratios.
 
-Run: python tests/benchmarks/bench_folder_source.py [--records N] [--rounds N] [--cores N]
+Run: python tests/benchmarks/bench_folder_source.py [--records N] [--rounds N] [--cores N] [--only lines]
 """
 
 from __future__ import annotations
@@ -58,12 +58,14 @@ def main() -> None:
         stack.callback(context.stop)
         for records in (1000, options.records):
             _write(folder / str(records), records)
-        for kind, config in _sources(folder / "1000").items():
-            _run(context, bootstrap, kind, config, 1000)
+        kinds = {"lines": (FOLDER_LINES, FILE_STREAM), "csv": (FOLDER_CSV, SPARK_CSV)}
+        chosen = kinds[options.only] if options.only else (*kinds["lines"], *kinds["csv"])
+        for kind in chosen:
+            _run(context, bootstrap, kind, _sources(folder / "1000")[kind], 1000)
         found: dict[str, list[Run]] = {}
         sources = _sources(folder / str(options.records))
         for number in range(options.rounds):
-            for kind in sources if number % 2 == 0 else reversed(sources):
+            for kind in chosen if number % 2 == 0 else reversed(chosen):
                 found.setdefault(kind, []).append(_run(context, bootstrap, kind, sources[kind], options.records))
         _report(found, options.records)
 
@@ -145,6 +147,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--records", type=int, default=1_000_000)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--cores", type=int, default=2)
+    parser.add_argument("--only", choices=("lines", "csv"), help="measure these only")
     return parser
 
 
