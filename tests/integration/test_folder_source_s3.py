@@ -108,7 +108,7 @@ class Tagging:
         return dict(self.prefix.fs.get_tags(f"{self.prefix.url}/{path}"))
 
 
-def test_objects_are_tagged_when_all_of_their_records_are_stored(prefix: Prefix) -> None:
+def test_objects_are_tagged_when_all_of_their_records_are_stored(prefix: Prefix, server: S3Server) -> None:
     for name in ("in/a b+ü.txt", "in/b.txt"):
         prefix.write(name, b"one\ntwo\n")
     prefix.write("in/empty.txt", b"")
@@ -123,6 +123,11 @@ def test_objects_are_tagged_when_all_of_their_records_are_stored(prefix: Prefix)
     assert [record.value for record in found.task.records] == ["one", "two"] * 2
     assert found.tags("in/a b+ü.txt") == found.tags("in/empty.txt") == {"state": "all read"}
     assert found.tags("in/b.txt") == {"owner": "shop", "state": "all read"}
+    assert found.task.run() == []  # stores that they have their tags
+    before = len(server.requests())
+    found.task.restart()
+    assert found.task.run() == []
+    assert not [each for each in server.requests()[before:] if "tagging" in each]
     found.task.stop()
 
 
@@ -232,6 +237,8 @@ def test_a_scan_of_finished_objects_with_growing_keys_is_one_request(
     (request,) = found.requests_of_a_scan()
     assert "list-type" in request
     assert "start-after" in request
+    prefix.write("in/2026/11/99/no.csv", b"no\n")
+    assert found.task.run() == []
     for number in range(9):
         prefix.write(f"in/2026/11/09/{number}.txt", f"{number}\n".encode())
     assert found.task.run() == [str(number) for number in range(9)]
