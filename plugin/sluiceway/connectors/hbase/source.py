@@ -416,7 +416,9 @@ class HBaseSourceTask(SourceTask):
         for number in range(count):
             each = self._ranges[(self._next + number) % count]
             if each.position.until is None:
-                until = min(now - self._options.horizon, now if self._limit is None else self._limit)
+                until = now - self._options.horizon
+                if self._limit is not None:
+                    until = min(until, self._limit)
                 if now < each.due:
                     continue
                 each.due = now + self._options.interval
