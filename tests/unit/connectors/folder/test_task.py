@@ -654,25 +654,31 @@ def test_a_bad_log_is_reported_once(tmp_path: Path) -> None:
     assert len(run.context.reported) == 1
 
 
-_HOUR_MS, _LINES = 3_600_000, 30_000
+_HOUR_MS = 3_600_000
 _HOURS = [Interval(1_767_225_600_000 + each * _HOUR_MS, 1_767_225_600_000 + (each + 1) * _HOUR_MS) for each in range(3)]
 
 
 @pytest.mark.parametrize(
-    "more", [{}, {"complete.when": "renamed"}, {"part.bytes": "262144", "complete.when": "renamed"}, {"after.read": "delete"}]
+    ("lines", "more"),
+    [
+        (10, {}),
+        (10, {"complete.when": "renamed"}),
+        (20_000, {"complete.when": "renamed", "part.bytes": "262144"}),
+        (10, {"after.read": "delete"}),
+    ],
 )
-def test_a_run_of_an_interval_reads_the_files_that_were_modified_in_it(tmp_path: Path, more: dict[str, str]) -> None:
+def test_a_run_of_an_interval_reads_the_files_that_were_modified_in_it(tmp_path: Path, lines: int, more: dict[str, str]) -> None:
     borders = [offset for hour in _HOURS for offset in (hour.start, hour.start + 1, hour.end - 1)]
     for moment in [_HOURS[0].start - 1, *borders, _HOURS[-1].end]:
         path = tmp_path / f"{moment}.txt"
-        path.write_text(f"{moment}\n" * _LINES)
+        path.write_text(f"{moment}\n" * lines)
         os.utime(path, ns=(moment * 1_000_000, moment * 1_000_000))
     nearly = tmp_path / "nearly.txt"
     nearly.write_text("nearly\n")
     os.utime(nearly, ns=(_HOURS[1].start * 1_000_000 - 1, _HOURS[1].start * 1_000_000 - 1))
     for number, hour in enumerate(_HOURS):
         run = Runner(paths=str(tmp_path), **more, **IntervalRun("c", hour, 1).keys())
-        own = [str(moment) for moment in (hour.start, hour.start + 1, hour.end - 1) for _ in range(_LINES)]
+        own = [str(moment) for moment in (hour.start, hour.start + 1, hour.end - 1) for _ in range(lines)]
         assert sorted(run.run()) == sorted([*own, *(["nearly"] if number == 0 else [])])
         run.stop()
     left = sorted(each.stem for each in tmp_path.iterdir())
