@@ -7,6 +7,7 @@ between a request and Kafka's commit.
 from __future__ import annotations
 
 import json
+import os
 import random
 from collections.abc import Callable, Iterator
 
@@ -22,8 +23,8 @@ from support.search import SearchServer
 
 pytestmark = pytest.mark.kafka
 
-KILLS = 20
-RECORDS = 1500  # for each kill
+KILLS = int(os.environ.get("KILLS", "20"))
+RECORDS = int(os.environ.get("RECORDS", "1500"))  # for each kill
 PARTITIONS = 2
 KEYS = 300
 LONGEST = 0.5  # seconds from the first document to the kill
