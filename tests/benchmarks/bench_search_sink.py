@@ -1,6 +1,6 @@
 """Records per second of one task of OpenSearchSink, beside the rate of the bulk requests alone.
 
-The peer sends the same documents, already as text, over one connection and in requests of the same size, without Kafka and without
+The peer sends the same documents, already as text, over one connection and in requests of the same size, without Kafka or
 conversion. Both write to a new index of one shard on the same node, in turn; ratios are the medians of the rounds.
 
 Run: python tests/benchmarks/bench_search_sink.py [--records N] [--rounds N]
