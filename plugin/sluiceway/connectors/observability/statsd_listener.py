@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from sluiceway.connectors.observability.buffer import Batch, Buffer, Losses
 from sluiceway.connectors.observability.listening import bound_socket
 from sluiceway.connectors.observability.statsd_config import PORT, TCP, UDP, StatsdOptions
+from sluiceway.errors import ConnectError
 
 log = logging.getLogger(__name__)
 
@@ -22,6 +23,7 @@ MOST_LINE_BYTES = 65_535
 _PACKETS_AT_ONCE = 100
 _READ_BYTES = 65_536
 _STOP_SECONDS = 5.0
+_ATTEMPTS = 20  # to find a port that is free for all protocols
 _SO_RXQ_OVFL = 40  # Linux's: a packet tells how many before it the system has dropped. The socket module has no name for it.
 _DROPS = struct.Struct("@I")
 
@@ -57,16 +59,25 @@ class StatsdListener:
         self._ready = threading.Event()
         self._thread = threading.Thread(target=self._run, name="statsd-listener", daemon=True)
         self._sockets: dict[str, socket.socket] = {}
-        try:
-            for protocol in options.protocols:
-                self._bind(protocol)
-        except BaseException:
-            self._close()
-            raise
+        self._bind_all()
 
     @property
     def port(self) -> int:
         return int(next(iter(self._sockets.values())).getsockname()[1])
+
+    def _bind_all(self) -> None:
+        """Bind all protocols to one port. A port that the system chose for the first one may be in use for the second one."""
+        for left in reversed(range(1 if self._options.listening.port else _ATTEMPTS)):
+            try:
+                for protocol in self._options.protocols:
+                    self._bind(protocol)
+            except BaseException as error:
+                self._close()
+                self._sockets.clear()
+                if not left or not isinstance(error, ConnectError):
+                    raise
+            else:
+                return
 
     def _bind(self, protocol: str) -> None:
         own = self._options.listening

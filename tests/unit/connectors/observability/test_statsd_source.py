@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from sluiceway.api import ExactlyOnceSupport
-from sluiceway.connectors.observability import StatsdSourceConnector
+from sluiceway.connectors.observability import StatsdSourceConnector, statsd_listener
 from sluiceway.connectors.observability import statsd as module
 from sluiceway.connectors.observability.statsd import StatsdSourceTask
 from sluiceway.connectors.observability.statsd_listener import Lines, StatsdListener
@@ -289,6 +289,22 @@ def test_the_end_closes_connections_and_the_thread(caplog: pytest.LogCaptureFixt
     assert [each.getMessage() for each in caplog.records if "lost" in each.getMessage()] == [
         "2 lines are lost: they were received, and the task has ended before they were records"
     ]
+
+
+def test_a_port_that_only_one_protocol_can_have_is_not_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
+    bind, taken = statsd_listener.bound_socket, list[int]()
+
+    def bind_once(host: str, port: int, kind: socket.SocketKind, key: str) -> socket.socket:
+        if port and not taken:
+            taken.append(port)
+            raise ConnectError("Address already in use")
+        return bind(host, port, kind, key)
+
+    monkeypatch.setattr(statsd_listener, "bound_socket", bind_once)
+    with statsd(protocol="both") as source, connected(source) as client:
+        client.sendall(b"a:1|c\n")
+        eventually(source.poll)
+    assert taken
 
 
 @pytest.mark.parametrize("protocol", ["udp", "tcp"])
