@@ -318,8 +318,9 @@ class ConnectorOperator(MaskedConfig, LineageMixin, IntervalTask):
     ) -> dict[str, Any] | None:
         """Return the task's XCom after the wait for a micro-batch; None to request another. ``failure`` as in ``_batch_end``."""
         name = batch.connector
-        entry = topics.entry(name)
-        is_interval = self._moves_interval(context, topics, name, dict((entry.config if entry else None) or {}))
+        live = topics.entry(self.connector)
+        config = dict((live.config if live else None) or {})
+        is_interval = self._moves_interval(context, topics, name, config)
         with self._noting_failure(topics, name, is_interval=is_interval):
             moved = self._batch_end(topics, batch, failure)
         if isinstance(moved, DriverEnd):
@@ -330,9 +331,7 @@ class ConnectorOperator(MaskedConfig, LineageMixin, IntervalTask):
             moved = RunSummary(None, 0.0)
         if is_interval:
             moved = self._end_interval(topics, name, moved)
-        worker = self._worker(context, settings)
-        entry = topics.entry(self.connector)
-        return self._result(context, worker, topics, dict((entry.config if entry else None) or {}), moved, bounded=True)
+        return self._result(context, self._worker(context, settings), topics, config, moved, bounded=True)
 
     def _await_restart(self, context: Context, topics: InternalTopics, name: str, end: DriverEnd) -> None:
         """Wait before the restart of a driver that ended by itself, or until the connector is changed or must restart."""

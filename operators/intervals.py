@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 import pendulum
 
-from sluiceway.config.connector import CONNECTOR_CLASS
 from sluiceway.config.intervals import AVAILABLE, EXACT, INTERVAL, IntervalSettings
 from sluiceway.config.schedules import MODE
 from sluiceway.errors import BadRequestError, ConfigError, ConnectError
@@ -129,7 +128,7 @@ class IntervalTask(ClaimedConnector):
         """Return whether the run moves an interval with this connector, after a wait in the triggerer."""
         if name != self.connector:
             return True
-        return CONNECTOR_CLASS in config and reads_in_order(config) and topics.intervals().moves(name, context["dag_run"].run_id)
+        return reads_in_order(config) and topics.intervals().moves(name, context["dag_run"].run_id)
 
     @contextmanager
     def _noting_failure(self, topics: InternalTopics, name: str, *, is_interval: bool) -> Iterator[None]:

@@ -1,4 +1,4 @@
-"""How soon FolderSource sends the lines of logs, and what the files cost that it has read.
+"""Latency of the lines of logs in FolderSource, and the cost of files that it has read.
 
 * Lines: the time from a line's write until a consumer has it, for one log and for 100 logs of one task, while another process
   writes a fixed number of lines a second.

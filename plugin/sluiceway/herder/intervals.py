@@ -51,6 +51,10 @@ def reads_in_order(config: Mapping[str, str]) -> bool:
         connector = connector_class(config.get(CONNECTOR_CLASS, ""), config.get(CONNECTOR_VERSION))
     except ConnectError:
         return False
+    return _is_in_order(connector)
+
+
+def _is_in_order(connector: type[Connector]) -> bool:
     return issubclass(connector, SourceConnector) and connector.interval_in_order
 
 
@@ -59,8 +63,7 @@ def check_interval(connector: type[Connector], config: Mapping[str, str]) -> Non
 
     An invalid value of a key is an error of that key alone.
     """
-    in_order = issubclass(connector, SourceConnector) and connector.interval_in_order
-    if in_order and config.get(AGAIN) == APPEND:
+    if _is_in_order(connector) and config.get(AGAIN) == APPEND:
         raise ConfigError(
             AGAIN, APPEND, "the connector reads a log, from its offset on: to read a part of it again, set its offset"
         )
@@ -93,7 +96,7 @@ def _check_exact(connector: type[Connector], config: Mapping[str, str]) -> None:
 
 def _check_side_by_side(connector: type[Connector], config: Mapping[str, str]) -> None:
     more, settings = config[MAX_ACTIVE_RUNS], IntervalSettings.of(config)
-    if issubclass(connector, SourceConnector) and connector.interval_in_order:
+    if _is_in_order(connector):
         raise ConfigError(MAX_ACTIVE_RUNS, more, "the connector reads a log, whose intervals follow one another")
     if config.get(SCHEDULE) == CONTINUOUS:
         raise ConfigError(MAX_ACTIVE_RUNS, more, f"{SCHEDULE}={CONTINUOUS} has one run at a time")

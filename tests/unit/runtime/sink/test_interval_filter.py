@@ -73,7 +73,7 @@ def _filter(interval: Interval, of: Mapping[TopicPartition, Window], time_of: Ti
 
 _TIMES = st.lists(st.integers(-1, 6 * _HOUR), max_size=40)
 _OWN = st.one_of(st.integers(-50, 7 * _HOUR), st.none(), st.just("no time"), st.booleans())
-"""What a record has in a field."""
+"""The content of a record's field: a time, or none."""
 
 
 class _Times(JsonConverter):
