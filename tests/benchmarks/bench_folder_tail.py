@@ -40,7 +40,10 @@ from support.kafka import worker_for
 from support.spark_application import Application
 
 LOGS = {1: 200, 100: 10}  # the number of logs, and the lines a second of each
-LINGER_MS = 5, 0  # for more records, before the producer sends: the client's default, and none
+LINGER: tuple[dict[str, str], ...] = (
+    {},
+    {"producer.override.linger.ms": "5"},
+)  # how long the producer waits for more records: the default, and Kafka's
 _WARM_SECONDS = 5.0
 _SETTLED_SECONDS = 10.0  # from the last file to the measurement
 _IN_A_FOLDER = 1000
@@ -55,8 +58,8 @@ def main() -> None:
         stack.callback(broker.stop)
         context = spark_context("bench-folder-tail", local_conf(), master="local[1]")
         stack.callback(context.stop)
-        for linger, (logs, rate) in product(LINGER_MS, LOGS.items()):
-            lines(context, bootstrap, folder / f"logs-{linger}-{logs}", logs, rate, linger, options.seconds)
+        for linger, (logs, rate) in product(LINGER, LOGS.items()):
+            lines(context, bootstrap, folder / f"logs-{len(linger)}-{logs}", logs, rate, linger, options.seconds)
         for files in (1, *options.files):
             idle(context, bootstrap, folder / f"files-{files}", files, options.seconds)
 
@@ -77,10 +80,12 @@ def _running(context: SparkContext, bootstrap: str, config: dict[str, str]) -> I
         app.leave()
 
 
-def lines(context: SparkContext, bootstrap: str, folder: Path, logs: int, rate: int, linger: int, seconds: float) -> None:
+def lines(
+    context: SparkContext, bootstrap: str, folder: Path, logs: int, rate: int, linger: dict[str, str], seconds: float
+) -> None:
     """Print how soon lines are with a consumer."""
     folder.mkdir()
-    config = {"mode": "logs", "paths": str(folder / "*.log"), "producer.override.linger.ms": str(linger)}
+    config = {"mode": "logs", "paths": str(folder / "*.log"), **linger}
     writer = multiprocessing.get_context("spawn").Process(
         target=_write, args=(folder, logs, rate, _WARM_SECONDS + seconds), daemon=True
     )
@@ -99,7 +104,7 @@ def lines(context: SparkContext, bootstrap: str, folder: Path, logs: int, rate: 
     warm = min(written for written, _ in found) + round(_WARM_SECONDS * 1e9)
     delays = sorted((arrived - written) / 1e6 for written, arrived in found if written > warm)
     p50, p99 = statistics.median(delays), delays[int(len(delays) * 0.99)]
-    kind = f"{logs} logs, {logs * rate} lines/s, linger.ms={linger}"
+    kind = f"{logs} logs, {logs * rate} lines/s, {linger or 'default linger'}"
     seen = f"p50 {p50:.1f} ms, p99 {p99:.1f} ms, longest {delays[-1]:.1f} ms"
     print(f"{kind}: {seen}, {expected - len(found)} of {expected} lost, {memory} MB", flush=True)
 

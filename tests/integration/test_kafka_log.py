@@ -56,6 +56,17 @@ def test_a_writer_that_is_fenced_between_two_records_is_told_so(worker: WorkerCo
     new.close()
 
 
+def test_more_records_than_the_clients_buffer_has_are_written_at_once(worker: WorkerConfig, unique: Callable[[str], str]) -> None:
+    topic, count = unique("many"), 100_001  # queue.buffering.max.messages is 100,000
+    create_topic(admin_client(worker), topic, 1, 1)
+    writer, fenced = TopicWriter(worker, topic), FencedWriter(worker, topic, topic)
+    assert writer.write([(topic, b"a", None)] * count) == {TopicPartition(topic, 0): count}
+    fenced.fence()
+    assert fenced.write([(topic, b"a", None)] * count) == {TopicPartition(topic, 0): 2 * count}
+    writer.close()
+    fenced.close()
+
+
 def test_a_tail_starts_at_given_offsets_and_follows_several_topics(worker: WorkerConfig, unique: Callable[[str], str]) -> None:
     admin = admin_client(worker)
     topics = [unique("tail") for _ in range(2)]

@@ -17,6 +17,7 @@ from sluiceway.kafka.admin import beginning_offsets, end_offsets, group_offsets,
 from sluiceway.kafka.clients import ConsumedMessage, admin_client, consumer, consumer_config, producer, producer_config
 from sluiceway.kafka.dead_letter_headers import DeadLetterRecord
 from sluiceway.kafka.errors import mapped_errors, to_connect_error
+from sluiceway.kafka.topic_writer import produce
 
 _BATCH = 500
 _POLL_SECONDS = 1.0
@@ -233,7 +234,8 @@ class _Sender:
             options["partition"] = int(partition)
         headers: list[tuple[str, str | bytes | None]] = [*record.replay_headers(keep_context=keep_headers)]
         with mapped_errors(f"write to topic {topic}"):
-            self._producer.produce(topic, record.value, record.key, headers=headers, on_delivery=self._delivered, **options)
+            more = {"headers": headers, "on_delivery": self._delivered, **options}
+            produce(self._producer, topic, value=record.value, key=record.key, **more)
         self.unconfirmed += 1
 
     def confirm(self) -> None:

@@ -22,6 +22,7 @@ from sluiceway.errors import ConnectError, InternalTopicError, KafkaClientError
 from sluiceway.kafka.admin import beginning_offsets, end_offsets, topic_id
 from sluiceway.kafka.clients import ConsumedMessage, admin_client, consumer, internal_consumer_config
 from sluiceway.kafka.errors import MISSING_TOPIC, mapped_errors
+from sluiceway.kafka.native_memory import release_free_memory
 
 log = logging.getLogger(__name__)
 
@@ -30,6 +31,7 @@ _MIN_WAIT_SECONDS = 0.001  # librdkafka waits whole milliseconds
 _POLL_SECONDS = 0.1  # the longest that stop() waits for the thread; costs ten wake-ups a second
 _BRIEF_SECONDS = 0.01  # the same, and the longest wait of a fetch, for a log that is read once
 _RESTART_SECONDS = 1.0
+_MANY_RECORDS = 20_000  # whose buffers are worth being returned
 
 SHORT_FETCH_MS = 100
 """For a topic with transactions: the consumer skips a marker, and so reaches the end, only when the next fetch returns."""
@@ -106,6 +108,7 @@ class KafkaBasedLog:
         """
         self._id = topic_id(self._admin, self._topic)
         self._positions = beginning_offsets(self._admin, self._partitions)
+        skipped = sum(self._positions.values())
         if self._id is None:  # the broker has just learned of the topic, which is new
             self._id = topic_id(self._admin, self._topic)
         reader = consumer({**self._config, "error_cb": self._client_error})
@@ -115,6 +118,8 @@ class KafkaBasedLog:
         self._thread = threading.Thread(target=self._run, args=(reader,), name=f"log-{self._topic}", daemon=True)
         self._thread.start()
         self._read_to_end(timeout, read_committed=True)
+        if sum(self.positions.values()) - skipped >= _MANY_RECORDS:
+            release_free_memory()
 
     def read_to_end(self, timeout: float = 30.0) -> None:
         """Wait until all records have been read that were committed before this call. Raises as ``start`` does.

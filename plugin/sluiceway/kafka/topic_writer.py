@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import cast
+from typing import Any, cast
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
@@ -19,6 +19,18 @@ ProducerRecord = tuple[str, "bytes | None", "bytes | None"]
 
 Headers = Sequence[tuple[str, bytes]]
 """Record headers: names and values."""
+
+_SLICE_SECONDS = 0.1
+
+
+def produce(client: Producer, topic: str, **record: Any) -> None:
+    """Pass a record to a producer, waiting while its buffer is full: at most until what is in it times out."""
+    while True:
+        try:
+            client.produce(topic, **record)
+            return
+        except BufferError:
+            client.poll(_SLICE_SECONDS)
 
 
 class DeliveryReports:
@@ -36,7 +48,7 @@ class DeliveryReports:
     def send(self, client: Producer, records: Sequence[ProducerRecord], headers: Headers = ()) -> None:
         """Pass records to the producer in order, each with these headers. Raises KafkaException."""
         for topic, key, value in records:
-            client.produce(topic, key=key, value=value, headers=[*headers], on_delivery=self._delivered)
+            produce(client, topic, key=key, value=value, headers=[*headers], on_delivery=self._delivered)
             self.pending += 1
 
     def _delivered(self, error: KafkaError | None, message: Message) -> None:

@@ -31,6 +31,7 @@ from sluiceway.errors import ConnectError
 from sluiceway.folders import write_atomically
 from sluiceway.herder.loggers import Loggers, follow_cluster_levels
 from sluiceway.herder.plugin_path import use_plugin_path
+from sluiceway.kafka.native_memory import limit_arenas
 from sluiceway.package_imports import import_packages_first
 from sluiceway.spark.application_watch import application_ended
 from sluiceway.spark.import_path import use_one_pyspark, without_numpy
@@ -51,7 +52,6 @@ from sluiceway.worker.driver_metrics import DriverMetrics
 from sluiceway.worker.end_requests import EndRequests
 from sluiceway.worker.kafka_channel import KafkaChannels
 from sluiceway.worker.log_context import log_to_stderr
-from sluiceway.worker.native_memory import limit_arenas
 from sluiceway.worker.start_times import StartTimes
 from sluiceway.worker.task_host.task_hosts import TaskHosts
 from sluiceway.worker.task_launcher import TaskLauncher

@@ -60,6 +60,8 @@ class KafkaOffsetBackingStore:
             brief=self._brief,
         )
         self._log.start(_READ_SECONDS)
+        with self._lock:  # a dictionary stays as large as it was before the tombstones
+            self._stored = dict(self._stored)
 
     def ensure_topic(self) -> None:
         """Check or create the topic as ``start`` does, without reading it."""

@@ -14,6 +14,7 @@ from contextlib import AbstractContextManager
 from sluiceway.api.task import TopicPartition
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import ConnectError
+from sluiceway.kafka.native_memory import release_free_memory
 from sluiceway.kafka.partitioner import partition_of
 from sluiceway.storage.factory import Stores, open_source_offsets
 from sluiceway.storage.interfaces import OffsetBackingStore
@@ -26,7 +27,6 @@ from sluiceway.worker.driver_heartbeat import DriverHeartbeat
 from sluiceway.worker.executor import ServicesFactory
 from sluiceway.worker.kafka_task_services import KafkaTaskServices
 from sluiceway.worker.lease import ConnectorLease
-from sluiceway.worker.native_memory import release_free_memory
 from sluiceway.worker.task_commands import command_keys, release_key
 
 _CONNECT_LEAVE_SECONDS = 12.0  # a killed Kafka Connect worker stays a group member until its session times out (10 s)

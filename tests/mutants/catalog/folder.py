@@ -81,7 +81,7 @@ MUTANTS = (
     Mutant(
         "folder-too-early",
         _HANDLING,
-        "                elif self._finished.has(path, status):  # otherwise there is more to read\n",
+        "                elif self._finished.has(key_of(path), status):  # otherwise there is more to read\n",
         "                elif True:\n",
         "A file is deleted that came meanwhile under the name of one that was read.",
         tests=_TASKS,

@@ -43,9 +43,8 @@ MUTANTS = (
     Mutant(
         "folder-keys-match",
         _LISTING,
-        "                if self._is_wanted(path) and is_match(path, patterns):\n                    found[path] = status\n",
-        "                last[prefix] = path\n                if self._is_wanted(path) and is_match(path, patterns):\n"
-        "                    found[path] = status\n",
+        "                if self._is_wanted(path) and is_match(path, patterns):\n",
+        "                last[prefix] = path\n                if self._is_wanted(path) and is_match(path, patterns):\n",
         "An object that does not match hides all new ones that sort before it.",
         tests=_S3,
     ),
@@ -68,8 +67,8 @@ MUTANTS = (
     Mutant(
         "folder-keys-forgotten",
         _TASK,
-        "            self._present.update(found)\n            self._drop",
-        "            self._present = found\n            self._drop",
+        "            self._present |= present\n",
+        "            self._present = present\n",
         "Objects that were not listed are forgotten, and read again.",
         tests=_S3,
     ),

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from types import SimpleNamespace
 from typing import Any
 
@@ -21,9 +22,15 @@ class Producer:
         self.error: KafkaError | None = None
         self.sent: list[tuple[str, Callable[..., None]]] = []
         self.written = 0
+        self.room = 100
 
     def produce(self, topic: str, *, key: bytes, value: bytes, headers: list[Any], on_delivery: Callable[..., None]) -> None:
+        if len(self.sent) >= self.room:
+            raise BufferError("Local: Queue full")
         self.sent.append((topic, on_delivery))
+
+    def poll(self, timeout: float) -> None:
+        self.flush(timeout)
 
     def flush(self, timeout: float) -> None:
         if self.error is not None and self.error.fatal():
@@ -52,6 +59,14 @@ def test_a_write_returns_the_end_offset_of_each_partition(made: list[Producer]) 
     records = TopicWriter(WorkerConfig.of({}), "c")
     assert records.write([("t", b"a", b"1"), ("t", b"b", None)]) == {TopicPartition("t", 0): 2}
     assert records.write([]) == {}
+
+
+@pytest.mark.parametrize("error", [None, KafkaError(KafkaError._MSG_TIMED_OUT)], ids=["written", "timed out"])
+def test_a_write_waits_for_room_in_the_producers_buffer(made: list[Producer], error: KafkaError | None) -> None:
+    records = TopicWriter(WorkerConfig.of({}), "c")
+    made[0].room, made[0].error = 2, error
+    with nullcontext() if error is None else pytest.raises(KafkaClientError, match="_MSG_TIMED_OUT"):
+        assert records.write([("t", b"a", b"1")] * 5) == {TopicPartition("t", 0): 5}
 
 
 def test_a_record_that_is_not_acknowledged_raises_an_error_and_the_next_write_works(made: list[Producer]) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Collection
 from sluiceway.api import Offset, OffsetStorageReader, Partition
 from sluiceway.connectors.folder import config as keys
 from sluiceway.connectors.folder.batches import DONE_FIELD
-from sluiceway.connectors.folder.finished import FinishedFiles
+from sluiceway.connectors.folder.finished import FinishedFiles, key_of
 from sluiceway.connectors.folder.identity import FileStatus
 from sluiceway.connectors.folder.listing import Listing
 from sluiceway.connectors.folder.parts import file_of, part_of, parts_of, source_partition
@@ -111,7 +111,7 @@ class Handling:
                 if status is None:
                     if part_of(path) is not None:  # another task has handled the file
                         self._end(path)
-                elif self._finished.has(path, status):  # otherwise there is more to read
+                elif self._finished.has(key_of(path), status):  # otherwise there is more to read
                     if self._is_whole(path, status):
                         self._handle(path)
                     else:

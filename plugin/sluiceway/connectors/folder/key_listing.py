@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from sluiceway.connectors.folder.identity import FileStatus
-from sluiceway.connectors.folder.listing import MAGIC, Listing, Names, Refused, Scan, is_match, names_of
+from sluiceway.connectors.folder.listing import MAGIC, Listing, Names, PassesOver, Refused, Scan, is_match, names_of
 from sluiceway.connectors.folder.remote_files import RemoteStorage
 
 _BUSY_SHARE = 20
@@ -43,7 +43,7 @@ class KeyListing(Listing):
             prefix = MAGIC.split(whole)[0]
             self._prefixes.setdefault(_Prefix(prefix, "/" in whole[len(prefix) :]), []).append(names_of(whole))
 
-    def scan(self, refused: Refused) -> Scan:
+    def scan(self, refused: Refused, passes_over: PassesOver) -> Scan:
         began = time.monotonic()
         is_whole = began >= self._whole_due
         found: dict[str, FileStatus] = {}
@@ -53,8 +53,9 @@ class KeyListing(Listing):
             for path, status in self._objects.objects(prefix.path, last[prefix], is_deep=prefix.is_deep):
                 # An object that does not match moves nothing on: one with a greater key than all that match would hide them.
                 if self._is_wanted(path) and is_match(path, patterns):
-                    found[path] = status
                     last[prefix] = path
+                    if not passes_over(path, status):
+                        found[path] = status
         before, self._last = self._last, last  # now that nothing has failed
         if is_whole:
             ended = time.monotonic()

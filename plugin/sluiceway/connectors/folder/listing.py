@@ -30,6 +30,9 @@ class Found(NamedTuple):
 Refused = Callable[[str, OSError], None]
 """Called with a folder that cannot be read."""
 
+PassesOver = Callable[[str, FileStatus], bool]
+"""Called with each file; true for one that need not be in the result, which has some hundred bytes for each."""
+
 Names = Sequence[str]
 """A pattern's names of folders, and that of the file."""
 
@@ -39,9 +42,9 @@ class Scan:
     """The result of a scan.
 
     Attributes:
-        found: the files, all of them or only new ones.
+        found: the files that were not passed over, of all or only of new ones.
         folders: the folders that were looked at.
-        is_whole: whether all files are found.
+        is_whole: whether all files were looked at.
         is_late: whether a scan for new files only would not have found a path.
     """
 
@@ -80,30 +83,28 @@ class Listing:
         """Return whether a path would be one of the files."""
         return self._is_wanted(path) and is_match(path, self._names)
 
-    def scan(self, refused: Refused) -> Scan:
+    def scan(self, refused: Refused, passes_over: PassesOver) -> Scan:
         """Return the files. Raises OSError."""
         folders = self.folders()
-        return Scan({each.path: each.status for each in self.files(folders, refused)}, folders)
+        files = self.files(folders, refused)
+        return Scan({path: status for path, status in files if not passes_over(path, status)}, folders)
 
     def files(self, folders: Mapping[str, Sequence[re.Pattern[str]]], refused: Refused) -> Iterator[Found]:
         """Yield each file of folders once; of a link, it is the file that it leads to."""
-        seen = set()
+        seen: dict[int, set[int]] = {}  # the inodes of each device
         for folder, names in folders.items():
             try:
-                entries = list(self._storage.files(folder))
+                for entry in self._storage.files(folder):
+                    inodes, inode = seen.setdefault(entry.status.device, set()), entry.status.inode
+                    if inode in inodes or self._is_excluded(entry.name) or not any(each.match(entry.name) for each in names):
+                        continue
+                    inodes.add(inode)
+                    if _is_text(entry.name):
+                        yield Found(f"{folder.rstrip('/')}/{entry.name}", entry.status)
+                    else:
+                        refused(f"{folder}/{entry.name!a}", OSError("its name is not UTF-8"))
             except OSError as error:
                 refused(folder, error)
-                continue
-            for entry in sorted(entries, key=lambda each: (len(each.name), each.name)):  # a log before links to its generations
-                identity = entry.status[:2]
-                if identity in seen or self._is_excluded(entry.name):
-                    continue
-                if any(each.match(entry.name) for each in names):
-                    seen.add(identity)
-                    if not _is_text(entry.name):
-                        refused(f"{folder}/{entry.name!a}", OSError("its name is not UTF-8"))
-                        continue
-                    yield Found(f"{folder.rstrip('/')}/{entry.name}", entry.status)
 
     def folders(self) -> dict[str, list[re.Pattern[str]]]:
         """Return each folder that may have files of the patterns, with the patterns of their names, in order."""

@@ -13,7 +13,7 @@ from typing import BinaryIO
 from sluiceway.connectors.folder import after_read
 from sluiceway.connectors.folder.content import DecompressedFile, File, is_compressed
 from sluiceway.connectors.folder.identity import FileStatus
-from sluiceway.connectors.folder.storage import Entry
+from sluiceway.connectors.folder.storage import Entry, by_length
 
 _GZIP_HEADER = struct.Struct("<4sI")
 
@@ -72,12 +72,18 @@ def written_at(path: str) -> int:
 
 
 def files_in(folder: str) -> Iterator[Entry]:
-    """Yield the regular files in a folder, none if there is no folder. Raises OSError."""
+    """Yield the regular files in a folder, those with short names first; none if there is no folder. Raises OSError."""
+    for name in sorted(_names_in(folder), key=by_length):  # of 100,000 files, names take little memory, statuses much
+        with contextlib.suppress(OSError):  # deleted, or a link to itself
+            yield Entry(name, _status(Path(folder, name).stat()))
+
+
+def _names_in(folder: str) -> Iterator[str]:
     with contextlib.suppress(FileNotFoundError, NotADirectoryError), os.scandir(folder) as entries:
         for entry in entries:
-            with contextlib.suppress(OSError):  # deleted, or a link to nothing or to itself
+            with contextlib.suppress(OSError):
                 if entry.is_file():
-                    yield Entry(entry.name, _status(entry.stat()))
+                    yield entry.name
 
 
 def _status(found: os.stat_result) -> FileStatus:

@@ -17,7 +17,7 @@ from sluiceway.connectors.files.filesystem import Entry as RemoteEntry
 from sluiceway.connectors.files.filesystem import RemoteFileSystem, StorageError
 from sluiceway.connectors.folder.content import DecompressedFile, File, is_compressed
 from sluiceway.connectors.folder.identity import Cursor, FileStatus
-from sluiceway.connectors.folder.storage import Entry
+from sluiceway.connectors.folder.storage import Entry, by_length
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
@@ -157,7 +157,7 @@ class RemoteStorage:
 
     def files(self, folder: str) -> Iterator[Entry]:
         entries = self._listed.pop(folder, None)
-        for each in self._entries(folder) if entries is None else entries:
+        for each in sorted(self._entries(folder) if entries is None else entries, key=lambda each: by_length(each.name)):
             if not each.is_folder:
                 yield Entry(each.name, _status(f"{folder}/{each.name}", each))
 

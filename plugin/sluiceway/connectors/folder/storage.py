@@ -19,6 +19,11 @@ class Entry(NamedTuple):
     status: FileStatus
 
 
+def by_length(name: str) -> tuple[int, str]:
+    """Return what the names in a folder are sorted by: a log comes before the links to its generations."""
+    return len(name), name
+
+
 class Storage(Protocol):
     """A file system or an object store. Paths begin with its root, ``""`` for the local one. Methods raise OSError."""
 
@@ -38,7 +43,7 @@ class Storage(Protocol):
         """Return whether a file was not there when it was asked for last. Asks nothing."""
 
     def files(self, folder: str) -> Iterator[Entry]:
-        """Yield the files in a folder, none if there is no folder."""
+        """Yield the files in a folder, those with short names first; none if there is no folder."""
 
     def is_folder(self, path: str) -> bool: ...
 

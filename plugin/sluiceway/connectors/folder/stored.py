@@ -12,6 +12,7 @@ from sluiceway.connectors.folder.identity import Identity
 from sluiceway.connectors.folder.parts import source_partition
 
 TAGGED_FIELD = "tagged"
+_AT_ONCE = 2000  # offsets
 
 
 class Stored(NamedTuple):
@@ -26,14 +27,15 @@ class Stored(NamedTuple):
 
 def stored_of(reader: OffsetStorageReader, paths: Sequence[str]) -> Iterator[Stored]:
     """Yield the offset of each path."""
-    partitions = [source_partition(path) for path in paths]
-    offsets = reader.offsets(partitions) if partitions else []
-    for path, partition, offset in zip(paths, partitions, offsets, strict=True):
-        if offset is None:
-            yield Stored(path)
-        else:
-            identity, done = Identity.from_offset(partition, offset), offset.get(DONE_FIELD) is True
-            yield Stored(path, identity, done, tagged=offset.get(TAGGED_FIELD) is True)
+    for start in range(0, len(paths), _AT_ONCE):
+        some = paths[start : start + _AT_ONCE]
+        partitions = [source_partition(path) for path in some]
+        for path, partition, offset in zip(some, partitions, reader.offsets(partitions), strict=True):
+            if offset is None:
+                yield Stored(path)
+            else:
+                identity, done = Identity.from_offset(partition, offset), offset.get(DONE_FIELD) is True
+                yield Stored(path, identity, done, tagged=offset.get(TAGGED_FIELD) is True)
 
 
 def stored_anywhere(reader: OffsetStorageReader, paths: Sequence[str]) -> Iterator[Stored]:

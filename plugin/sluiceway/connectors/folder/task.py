@@ -24,7 +24,7 @@ from sluiceway.config.intervals import interval_of
 from sluiceway.connectors.folder import config as keys
 from sluiceway.connectors.folder.batches import Batches, Taken, offset_of
 from sluiceway.connectors.folder.content import BrokenFileError, is_compressed
-from sluiceway.connectors.folder.finished import BUCKET_FIELD, BUCKETS, FinishedFiles, bucket_of
+from sluiceway.connectors.folder.finished import BUCKET_FIELD, BUCKETS, FinishedFiles, bucket_of, key_of
 from sluiceway.connectors.folder.handling import Handling
 from sluiceway.connectors.folder.identity import Cursor, FileStatus, Identity
 from sluiceway.connectors.folder.listing import Found, Scan
@@ -48,6 +48,7 @@ _WAIT_SECONDS = 0.5
 _RETRY_SECONDS = 0.05
 _DONE_SECONDS = 1.0
 _DONE_FILES = 1000
+_ASKED_AT_ONCE = 2000
 _OPEN_LOGS = 500
 _MOST_DROPPED = 10_000
 _MINUTE = 60.0
@@ -73,7 +74,7 @@ class FolderSourceTask(SourceTask):
         self._others: set[str] = set()  # files of other tasks
         self._unstored: dict[str, Cursor] = {}  # files that are finished, which no record's offset says
         self._absent: dict[str, float] = {}  # logs that are not there, and since when
-        self._gone: set[str] = set()  # files that were there, and are not any more
+        self._gone: set[int] = set()  # the keys of files that were there, and are not any more
         self._watched: dict[str, tuple[FileStatus, float]] = {}  # files that may be complete soon, and since when they look so
         self._dropped: dict[str, Identity] = {}  # logs, and files that were not finished, that are gone
         self._empty: set[str] = set()  # logs that were empty, of which an offset says so
@@ -81,7 +82,10 @@ class FolderSourceTask(SourceTask):
         self._scanned: int | None = None  # when the last scan was, in nanoseconds since the epoch
         self._unreadable: dict[str, FileStatus] = {}  # damaged files, as they were then
         self._has_scanned = False
-        self._present: dict[str, FileStatus] = {}  # the files that were there in the last scan
+        self._present: set[int] = set()  # the keys of files that were there in the last scan
+        self._passed_over: set[int] = set()  # those that this scan has passed over
+        self._to_ask: dict[str, FileStatus] = {}  # files whose stored offsets the first scan asks for
+        self._asked: dict[str, FileStatus] = {}  # those that a user has set
         self._unmarked: dict[str, FileStatus] = {}  # files of this task whose markers are not there
         self._divided: dict[str, bool] = {}  # large files, and whether tasks share them
         self._failed: dict[str, str] = {}  # files and folders that cannot be read, and why
@@ -101,16 +105,20 @@ class FolderSourceTask(SourceTask):
         self._batches = Batches(self._options, self.context)
         self._finished = FinishedFiles(self._options.forget_seconds)
         self._handling = Handling(self._options, self._storage, self._listing, self._finished, self.context.offset_storage_reader)
+        self._buckets: set[int] = set()  # of the finished files of this task
         if not self._options.follows:
-            buckets = [bucket for bucket in range(BUCKETS) if self._is_mine(str(bucket))]
-            stored = self.context.offset_storage_reader.offsets([{BUCKET_FIELD: bucket} for bucket in buckets])
-            for bucket, offset in zip(buckets, stored, strict=True):
-                if offset is not None:
-                    self._finished.load(bucket, offset)
+            self._buckets = {bucket for bucket in range(BUCKETS) if self._is_mine(str(bucket))}
+            self._load_finished()
         self._scan()
         if self._options.queue_url and self._options.store is not None and self._interval is None:
             url, store = self._options.queue_url, self._options.store
             self._hints = Hints(url, lambda: queue_client(url, store.options), self._share, self.context.wake)
+
+    def _load_finished(self) -> None:
+        stored = self.context.offset_storage_reader.offsets([{BUCKET_FIELD: bucket} for bucket in self._buckets])
+        for bucket, offset in zip(self._buckets, stored, strict=True):
+            if offset is not None:
+                self._finished.load(bucket, offset)
 
     # --- Files
 
@@ -120,8 +128,9 @@ class FolderSourceTask(SourceTask):
         if now < self._scan_due:
             return
         began = time.time_ns()
+        self._passed_over = set()
         try:
-            scan = self._listing.scan(self._refused)
+            scan = self._listing.scan(self._refused, self._passes_over)
             if self._interval is not None:
                 scan = scan.modified_in(self._interval)
         except OSError as error:  # the storage does not answer, which says nothing about its files
@@ -153,36 +162,67 @@ class FolderSourceTask(SourceTask):
         else:
             self.context.waiting(f"there is no file of {', '.join(self._options.paths)}")
 
+    def _passes_over(self, path: str, status: FileStatus) -> bool:
+        """Return whether nothing needs to be done about a file, which is finished or another task's, and note that it is there.
+
+        In the first scan, it may be that a user has set an offset since, or that a crash has left the file without its marker.
+        """
+        if self._options.follows or self._may_have_parts(path, status) or path in self._readers:
+            return False
+        if not self._has_scanned and (self._may_lack_marker or self._interval is not None):
+            return False
+        key = key_of(path)
+        if key % BUCKETS in self._buckets:
+            if not self._finished.has(key, status):
+                return False
+            if not self._has_scanned:
+                self._ask(path, status)
+        self._passed_over.add(key)
+        return True
+
+    @property
+    def _may_lack_marker(self) -> bool:
+        return self._options.complete_when == keys.MARKER and self._options.after_read != keys.KEEP
+
+    def _may_have_parts(self, path: str, status: FileStatus) -> bool:
+        return 0 < self._options.part_bytes < status.size and not is_compressed(path)
+
     def _with_parts(self, found: Mapping[str, FileStatus], *, is_whole: bool) -> dict[str, FileStatus]:
         """Return the files, and the parts of large ones. A file that was read as a whole before remains one."""
-        size = self._options.part_bytes
-        large = [path for path, status in found.items() if 0 < size < status.size and not is_compressed(path)]
+        large = [path for path, status in found.items() if self._may_have_parts(path, status)]
         new = [path for path in large if path not in self._divided]
         stored = stored_anywhere(self.context.offset_storage_reader, new) if new else ()
         self._divided.update((each.path, each.identity is None) for each in stored)
         if is_whole:
             self._divided = {path: self._divided[path] for path in large}
-        return with_parts(found, self._divided, size)
+        return with_parts(found, self._divided, self._options.part_bytes)
 
     def _look_at(self, scan: Scan) -> None:
         """Look for new files, and for those that are not there any more."""
         found = self._with_parts(scan.found, is_whole=scan.is_whole)
+        present = self._passed_over
+        present.update(map(key_of, found))
         if not self._has_scanned:
             self._has_scanned = True
             self._read_again(found)
-            self._handle_again(found)
+            found |= self._asked | self._read_again(self._to_ask)
+            self._asked, self._to_ask = {}, {}
+            if self._may_lack_marker:
+                self._handle_again(found)
         if scan.is_whole:
-            self._gone.update(path for path in self._present if path not in found)
+            self._gone |= self._present - present
             if len(self._gone) > _MOST_DROPPED:
                 self._gone.clear()
-            self._present = found
-            self._drop(found, [path for path in self._readers if path not in found])
+            self._present = present
+            self._drop([path for path in self._readers if path not in found])
+            self._unreadable = {path: status for path, status in self._unreadable.items() if found.get(path) == status}
             new = self._unread(found)
             if late := [each.path for each in new if scan.is_late(file_of(each.path)) and each.path not in self._unmarked]:
                 log.warning("%d files are found late, since they sort before the last one, such as %s", len(late), late[0])
         else:
-            self._present.update(found)
-            self._drop(self._present, [path for path in self._readers if self._storage.seems_gone(file_of(path))])
+            self._present |= present
+            self._drop([path for path in self._readers if self._storage.seems_gone(file_of(path))])
+            self._read_changed(found)
             new = self._unread({**self._unmarked, **found})
         self._unmarked = {}
         self._add_files([each for each in new if self._is_marked(each)])
@@ -198,10 +238,8 @@ class FolderSourceTask(SourceTask):
             return
         found = {path: status for path, status in statuses.items() if status is not None}
         found = self._with_parts(found, is_whole=False)
-        for path, status in found.items():
-            if self._unreadable.get(path) != status:
-                self._unreadable.pop(path, None)
-        self._present.update(found)
+        self._read_changed(found)
+        self._present.update(map(key_of, found))
         self._add_files([each for each in self._unread(found) if self._is_marked(each)])
         self._hints.done()
 
@@ -219,17 +257,23 @@ class FolderSourceTask(SourceTask):
     def _unread(self, found: Mapping[str, FileStatus]) -> list[Found]:
         return [Found(path, status) for path, status in found.items() if self._is_new(path, status)]
 
-    def _read_again(self, found: Collection[str]) -> None:
-        """Forget the finished files for which a user has set an offset."""
-        if len(self._finished):
-            for each in self._stored([path for path in found if self._finished.get(path) is not None]):
-                if each.done is False:
-                    self._finished.discard(each.path)
+    def _ask(self, path: str, status: FileStatus) -> None:
+        """Ask, with others, whether a user has set the offset of a finished file."""
+        self._to_ask[path] = status
+        if len(self._to_ask) >= _ASKED_AT_ONCE:
+            self._asked |= self._read_again(self._to_ask)
+            self._to_ask = {}
+
+    def _read_again(self, found: Mapping[str, FileStatus]) -> dict[str, FileStatus]:
+        """Forget the finished files for which a user has set an offset, and return them."""
+        finished = [path for path in found if self._finished.get(path) is not None]
+        again = [each.path for each in self._stored(finished) if each.done is False]
+        for path in again:
+            self._finished.discard(path)
+        return {path: found[path] for path in again}
 
     def _handle_again(self, found: Mapping[str, FileStatus]) -> None:
         """Find the files that a crash has left without their markers."""
-        if self._options.complete_when != keys.MARKER or self._options.after_read == keys.KEEP:
-            return
         mine = [path for path in found if self._is_mine(str(bucket_of(path)))]
         for each in self._stored(mine):
             self._is_finished(each, found[each.path])
@@ -245,7 +289,7 @@ class FolderSourceTask(SourceTask):
         return True
 
     def _is_new(self, path: str, status: FileStatus) -> bool:
-        if path in self._readers or path in self._others or path in self._unreadable or self._finished.has(path, status):
+        if path in self._readers or path in self._others or path in self._unreadable or self._finished.has(key_of(path), status):
             return False
         if self._options.complete_when == keys.MARKER and file_of(path).endswith(self._options.marker):
             return False
@@ -312,10 +356,10 @@ class FolderSourceTask(SourceTask):
                 continue
             identity, done, finished = each.identity, each.done, self._finished.get(path)
             known = finished or self._dropped.pop(path, None) or identity
-            delivered_again = path in self._gone or (not self._handling.stays and done is True)
+            delivered_again = key_of(path) in self._gone or (not self._handling.stays and done is True)
             if (finished is not None or done) and delivered_again and known is not None and status.size <= known.size:
                 known = None
-            self._gone.discard(path)
+            self._gone.discard(key_of(path))
             self._finished.read_again(path)
             is_table, is_part = isinstance(self._options.format, TableFormat), part_of(path) is not None
             reader_class = TableReader if is_table else PartReader if is_part else FileReader
@@ -352,14 +396,18 @@ class FolderSourceTask(SourceTask):
     def _stored(self, paths: Sequence[str]) -> Iterator[Stored]:
         return stored_of(self.context.offset_storage_reader, paths)
 
-    def _drop(self, found: Mapping[str, FileStatus], gone: Sequence[str]) -> None:
+    def _read_changed(self, found: Mapping[str, FileStatus]) -> None:
+        """Read damaged files again that have changed."""
+        for path, status in found.items():
+            if self._unreadable.get(path) != status:
+                self._unreadable.pop(path, None)
+
+    def _drop(self, gone: Sequence[str]) -> None:
         """Forget files that are not there any more."""
         for path, reader in [(path, self._readers[path]) for path in gone]:
             if not reader.is_open:
                 self._remove(reader)
                 self._remember(path, reader.cursor.identity())
-        for path in [path for path, status in self._unreadable.items() if found.get(path) != status]:
-            del self._unreadable[path]
 
     def _remember(self, path: str, identity: Identity | None) -> None:
         """Remember where a file that is gone was read to, so that its offset need not be stored yet when it is there again."""

@@ -36,6 +36,8 @@ from sluiceway.runtime.source.submitted_records import (
 from sluiceway.runtime.task_converters import Converters
 
 _SLICE_SECONDS = 0.1
+_SEND_SECONDS = 0.001  # the shortest that librdkafka waits
+_LINGER = ("linger.ms", "queue.buffering.max.ms")
 _ANY_PARTITION, _NOW = -1, 0
 """The defaults of ``Producer.produce`` for a partition and a timestamp."""
 _PURGED = ("_PURGE_QUEUE", "_PURGE_INFLIGHT")
@@ -79,6 +81,7 @@ class RecordSender:
         self._tolerance = tolerance
         self._interrupt = interrupt
         self._new_topic = new_topic
+        self._lingers = not any(each in config for each in _LINGER)
         self._acknowledge = acknowledge
         self._on_sent = on_sent
         self.sent = 0
@@ -247,6 +250,15 @@ class RecordSender:
             self._producer.poll(seconds)
         self._raise_failure()
         return True
+
+    def send_now(self) -> None:
+        """Send what the client holds back until there are more records, because there are none; unless the config says how long.
+
+        Waits for the acknowledgement, at most a millisecond. Never raises: the next call that does raises the error.
+        """
+        if self._lingers and len(self.client):
+            with suppress(ConnectError), self._recorded_errors():
+                self._producer.flush(_SEND_SECONDS)
 
     def await_failure(self, seconds: float) -> None:
         """Handle delivery reports until one of them is a ``failure``, at most so long. Never raises."""

@@ -66,8 +66,11 @@ def _fail(_record: SourceRecord, error: ConnectError) -> None:
     raise error
 
 
+def _nothing() -> None: ...
+
+
 class WorkerSourceTaskContext:
-    """Implements ``SourceTaskContext``. ``longest_wait`` is in seconds."""
+    """Implements ``SourceTaskContext``. ``longest_wait`` is in seconds. ``before_wait`` is called before each wait."""
 
     def __init__(
         self,
@@ -78,6 +81,7 @@ class WorkerSourceTaskContext:
         converters: TaskConverters | None = None,
         waits: Waits | None = None,
         report: Callable[[SourceRecord, ConnectError], None] = _fail,
+        before_wait: Callable[[], None] = _nothing,
     ) -> None:
         self.configs = configs
         self.report = report
@@ -86,9 +90,11 @@ class WorkerSourceTaskContext:
         self.transaction_context = transaction_context
         self.longest_wait = math.inf
         self._control = control
+        self._before_wait = before_wait
         self.waiting = (waits or Waits()).waiting
 
     def wait(self, seconds: float) -> None:
+        self._before_wait()
         self._control.wait(min(seconds, self.longest_wait))
 
     def wake(self) -> None:
@@ -152,7 +158,7 @@ def build_source_task(
         tolerance.execute_failed(f"poll() of {spec.id}", error, ProcessingContext(Stage.TASK_POLL, type(task), record))
 
     context = WorkerSourceTaskContext(
-        config, reader, services.control, transaction_context, data_converters, services.waits, report
+        config, reader, services.control, transaction_context, data_converters, services.waits, report, sender.send_now
     )
     refusal = None
     if slot is None and not has_columnar_form(type(task), "poll_columns", "poll"):

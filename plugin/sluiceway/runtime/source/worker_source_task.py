@@ -259,7 +259,7 @@ class WorkerSourceTask(WorkerTask):
         self._waits.succeeded("poll()")
         seconds = time.monotonic() - started
         if not records and seconds < _IDLE_SECONDS / 2 and not self._sender.await_acknowledgement(_IDLE_SECONDS):
-            self._control.wait(_IDLE_SECONDS)
+            self._context.wait(_IDLE_SECONDS)
         return _Poll(records, seconds)
 
     def _while_polling(self, seconds: float) -> None:

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from confluent_kafka import KafkaError
 
 from sluiceway.api import SourceRecord
 from sluiceway.config.worker import WorkerConfig
@@ -48,6 +49,18 @@ def sender(acknowledged: list[Any] | None = None, *, tolerant: bool = False) -> 
         acknowledge=None if acknowledged is None else lambda record, *place: acknowledged.append((record, *place)),
         tolerant=tolerant,
     )
+
+
+def test_an_error_of_sending_at_once_is_raised_by_the_next_call() -> None:
+    sending = sender()
+    client = FakeProducer.made[-1]
+    client.unresponsive, client.error = True, KafkaError(KafkaError.TOPIC_AUTHORIZATION_FAILED)
+    sending.send(SubmittedRecords.of([made(1, KINDS[0])]))
+    client.unresponsive = False
+    sending.send_now()
+    assert not client.waiting
+    with pytest.raises(ConnectError, match="write to topic t"):
+        sending.poll_deliveries()
 
 
 @pytest.mark.parametrize("wants", [False, True], ids=["no acknowledgements", "acknowledgements"])

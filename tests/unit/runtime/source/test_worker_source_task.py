@@ -412,6 +412,29 @@ def test_a_bounded_task_does_not_wait_long_for_records(monkeypatch: pytest.Monke
     assert set(waits) == {0.1}
 
 
+@pytest.mark.parametrize("linger", [None, "500"], ids=["default", "set"])
+def test_what_the_client_holds_back_is_sent_before_a_wait_unless_a_linger_is_set(
+    monkeypatch: pytest.MonkeyPatch, producers: list[FakeProducer], linger: str | None
+) -> None:
+    left: list[int] = []  # unsent records at the begin of a wait
+
+    def wait(_self: object, _seconds: float) -> None:
+        left.append(len(producers[-1].waiting))
+
+    polled = iter([[record("a", 1)], [record("b", 2)]])
+    monkeypatch.setattr(
+        "support.engine_connectors.ScriptedSourceTask.poll", lambda self: next(polled, None) or self.context.wait(1.0)
+    )
+    monkeypatch.setattr(FakeProducer, "poll", lambda _self, _timeout=0: 0)
+    monkeypatch.setattr(FakeProducer, "flush", lambda self, _timeout=-1: self.waiting.clear() or 0)
+    monkeypatch.setattr(Commands, "wait", wait)
+    more = {"producer_override_linger_ms": linger} if linger else {}
+    script("src")
+    with RunningTask(config(SOURCE, **more), worker(), bounded=True) as task:
+        task.join()
+    assert left[0] == (2 if linger else 0)
+
+
 def test_a_task_ends_its_own_wait(monkeypatch: pytest.MonkeyPatch) -> None:
     woken: list[bool] = []
     monkeypatch.setattr("support.engine_connectors.ScriptedSourceTask.poll", lambda self: self.context.wake())

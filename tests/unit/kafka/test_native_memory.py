@@ -6,7 +6,7 @@ import sys
 CODE = """
 import threading
 import psutil
-from sluiceway.worker.native_memory import limit_arenas, release_free_memory
+from sluiceway.kafka.native_memory import limit_arenas, release_free_memory
 limit_arenas()
 process = psutil.Process()
 kept = []
@@ -30,7 +30,7 @@ def test_memory_that_threads_have_freed_goes_back_to_the_system() -> None:
 def test_another_c_library_is_left_alone() -> None:
     code = (
         "import ctypes; ctypes.CDLL = lambda _: object()\n"
-        "from sluiceway.worker.native_memory import limit_arenas, release_free_memory\n"
+        "from sluiceway.kafka.native_memory import limit_arenas, release_free_memory\n"
         "limit_arenas(); release_free_memory()"
     )
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -1,6 +1,6 @@
 """Returns memory that librdkafka's clients have freed to the operating system.
 
-By default the C library keeps an arena for every few threads, each of which stays as large as it once was. Runs on the driver.
+By default the C library keeps an arena for every few threads, each of which stays as large as it once was. Runs in any process.
 """
 
 from __future__ import annotations
