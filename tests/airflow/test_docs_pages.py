@@ -13,6 +13,7 @@ import pytest
 from sluiceway.stack import demo, demo_shop
 from support import docker_stand_in
 from support.docs_pages import ON_THE_DEMO, Shell, end_processes, run_page
+from support.eventually import LIMIT
 from support.guard import Guard
 from support.mariadb import MariaDbServer
 from support.own_environment import make_environment
@@ -88,6 +89,10 @@ def test_the_lakehouse(shell: Shell) -> None:
 
 def test_the_changes_of_a_database(shell: Shell, databases: None) -> None:
     run_page("tutorial/changes-of-a-database.md", shell)
+
+
+def test_every_hour(shell: Shell, databases: None) -> None:
+    run_page("tutorial/every-hour-exactly-once.md", shell, within=2 * LIMIT)
 
 
 def test_the_recipes(shell: Shell, databases: None) -> None:

@@ -1,19 +1,44 @@
-"""Reading a consumer group's offsets from a cluster that has had no consumer group yet."""
+"""Reading consumer groups' offsets from a cluster that has had none yet, and from one whose broker dies."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
+import psutil
+
 from sluiceway.stack.broker import EmbeddedBroker
+from support.eventually import eventually
 
 _READ = """
 import sys
-from confluent_kafka.admin import AdminClient
-from sluiceway.kafka.admin import group_offsets
-admin = AdminClient({"bootstrap.servers": sys.argv[1]})
-print([group_offsets(admin, f"group-{number}") for number in range(10)])
+from sluiceway.config.worker import WorkerConfig
+from sluiceway.kafka.group_offsets import ConsumerGroups
+groups = ConsumerGroups(WorkerConfig.of({"bootstrap.servers": sys.argv[1]}))
+print([groups.offsets(f"group-{number}") for number in range(10)])
+"""
+
+_READ_ON = """
+import sys, threading, time
+from sluiceway.config.worker import WorkerConfig
+from sluiceway.errors import ConnectError
+from sluiceway.kafka.group_offsets import ConsumerGroups
+
+def read(number):
+    groups = ConsumerGroups(WorkerConfig.of({"bootstrap.servers": sys.argv[1]}))
+    while True:
+        try:
+            groups.offsets(f"group-{number}")
+            print(number, flush=True)
+        except ConnectError as error:
+            print(error, file=sys.stderr, flush=True)
+        time.sleep(0.05)
+
+for number in range(8):
+    threading.Thread(target=read, args=(number,), daemon=True).start()
+time.sleep(600)
 """
 
 
@@ -27,3 +52,33 @@ def test_a_new_cluster_without_a_group_coordinator_does_not_crash_the_process(tm
         broker.stop()
     assert [reader.returncode for reader in readers] == [0, 0, 0]
     assert outputs == [str([{}] * 10)] * 3
+
+
+def test_a_process_that_reads_offsets_outlives_the_death_of_a_broker_and_reads_on(tmp_path: Path) -> None:
+    broker = EmbeddedBroker(tmp_path)
+    address = broker.start()
+    reader = subprocess.Popen([sys.executable, "-c", _READ_ON, address], stdout=subprocess.PIPE, text=True)
+    numbers: list[str] = []
+
+    def follow() -> None:
+        assert reader.stdout is not None
+        for line in reader.stdout:
+            numbers.append(line)
+
+    follower = threading.Thread(target=follow)
+    follower.start()
+    try:
+        for _ in range(2):
+            eventually(lambda: len(set(numbers)) == 8, what="all threads have read")
+            process = psutil.Process(broker.status().pid)
+            process.kill()
+            process.wait()
+            assert broker.start() == address
+            numbers.clear()
+        eventually(lambda: len(set(numbers)) == 8, what="all threads have read again")
+        assert reader.poll() is None
+    finally:
+        reader.kill()
+        reader.wait()
+        follower.join()
+        broker.stop()

@@ -10,9 +10,10 @@ import pytest
 from sluiceway.api.task import TopicPartition
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import ConnectError, FencedError, InternalTopicError
-from sluiceway.kafka.admin import create_topic, end_offsets, group_offsets
+from sluiceway.kafka.admin import create_topic, end_offsets
 from sluiceway.kafka.clients import TopicPartitionOffset, admin_client, consumer, consumer_config
 from sluiceway.kafka.fenced_writer import FencedWriter
+from sluiceway.kafka.group_offsets import ConsumerGroups
 from sluiceway.kafka.kafka_based_log import LogRecord, TopicTail
 from sluiceway.kafka.topic_writer import TopicWriter
 from support.eventually import eventually
@@ -96,8 +97,9 @@ def test_a_tail_from_an_offset_out_of_range_is_an_error(worker: WorkerConfig, un
 def test_group_offsets_are_the_committed_ones(worker: WorkerConfig, unique: Callable[[str], str]) -> None:
     admin, topic, group = admin_client(worker), unique("groups"), unique("connect-sink")
     create_topic(admin, topic, 3, 1)
-    assert group_offsets(admin, group) == {}
+    groups = ConsumerGroups(worker)
+    assert groups.offsets(group) == {}
     member = consumer(consumer_config(worker, "c", group))
     member.commit(offsets=[TopicPartitionOffset(topic, 0, 5), TopicPartitionOffset(topic, 2, 7)], asynchronous=False)
     member.close()
-    assert group_offsets(admin, group) == {TopicPartition(topic, 0): 5, TopicPartition(topic, 2): 7}
+    assert groups.offsets(group) == {TopicPartition(topic, 0): 5, TopicPartition(topic, 2): 7}

@@ -48,6 +48,7 @@ RUN = (
     *ON_THE_DEMO,
     "how-to/recipes.md",
     "tutorial/changes-of-a-database.md",
+    "tutorial/every-hour-exactly-once.md",
     "tutorial/first-connector.md",
     "tutorial/first-pipeline.md",
     "tutorial/topic-to-lakehouse.md",

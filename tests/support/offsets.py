@@ -27,11 +27,12 @@ class OffsetsAdmin:
         self.clients.append(dict(own or {}))
         return object()
 
-    def group_offsets(self, _admin: object, group: str) -> dict[TopicPartition, int]:
+    def read(self, group: str, partitions: Collection[TopicPartition]) -> dict[TopicPartition, tuple[int, str]]:
+        """Stand for ``CommittedOffsets.read``."""
         self.requests.append("group")
         if group in self.hidden:
             raise KafkaClientError("Not authorized.", code="GROUP_AUTHORIZATION_FAILED")
-        return dict(self.groups.get(group, {}))
+        return {each: (offset, "") for each, offset in self.groups.get(group, {}).items() if each in partitions}
 
     def partition_counts(self, _admin: object) -> dict[str, int]:
         self.requests.append("topics")

@@ -170,6 +170,14 @@ class SourceConnector(Connector):
         """
         return f"{cls.__name__} has no time by which it could read an interval"
 
+    @classmethod
+    def position_time(cls, offset: Offset) -> int | None:
+        """Return the time up to which a log was read at a stored offset, in milliseconds since the epoch; None if it was not yet.
+
+        Of a connector that is ``interval_in_order``. So Airflow learns which partitions of ``airflow.partition`` are complete.
+        """
+        return None
+
     def exactly_once_support(self, config: Mapping[str, str]) -> ExactlyOnceSupport:
         """Return SUPPORTED if offsets fully describe the position: records and offsets in one transaction are exactly once."""
         return ExactlyOnceSupport.UNSUPPORTED

@@ -19,6 +19,7 @@ from sluiceway.config.common_keys import (
 )
 from sluiceway.config.definition import ConfigDef, ConfigKey, Importance, Type
 from sluiceway.config.intervals import KEYS as INTERVALS
+from sluiceway.config.live_assets import KEYS as LIVE_ASSETS
 from sluiceway.config.parsing import parse_list
 from sluiceway.config.restarts import RESTARTS
 from sluiceway.config.schedules import (
@@ -233,6 +234,7 @@ OWN = ConfigDef(
             doc="State that the connector gets at the end of its move. sluiceway migrate sets it during a move, and removes it.",
         ),
         *INTERVALS,
+        *LIVE_ASSETS,
         *RESTARTS,
         *UNKNOWN_KEYS,
     ]

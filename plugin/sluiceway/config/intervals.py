@@ -130,7 +130,7 @@ def milliseconds(key: str, text: str) -> int:
     return int(match[1]) * _UNITS[match[2]]
 
 
-def _is_duration(name: str, value: ConfigValue) -> None:
+def is_duration(name: str, value: ConfigValue) -> None:
     milliseconds(name, str(value))
 
 
@@ -164,7 +164,7 @@ KEYS = ConfigDef(
             type=Type.STRING,
             default=_DEFAULT_LATENESS,
             importance=Importance.LOW,
-            validator=Check(_is_duration, "a number with a unit (ms, s, m, h, d)"),
+            validator=Check(is_duration, "a number with a unit (ms, s, m, h, d)"),
             doc="Time that records may come later than their timestamps say. An exact run waits that long past the end of its "
             "interval.",
         ),

@@ -27,6 +27,7 @@ from sluiceway.config.connector import (
     TOPICS_REGEX,
 )
 from sluiceway.config.definition import ConfigDef, ConfigKey, Importance, Type, ValidatedValue, parse_value
+from sluiceway.config.live_assets import check_live_assets
 from sluiceway.config.password import HIDDEN
 from sluiceway.config.schedules import check_schedule
 from sluiceway.config.validators import OneOf
@@ -295,7 +296,9 @@ def _own_infos(config: Config, worker: WorkerConfig, connector: type[Connector])
     values = OWN.validate(config)
     try:
         check_schedule(config, is_sink=is_sink(connector))
-        check_interval(connector, {key: value for key, value in config.items() if value is not None})
+        given = {key: value for key, value in config.items() if value is not None}
+        check_interval(connector, given)
+        check_live_assets(given)
     except ConfigError as error:
         values[str(error.name)].errors.append(str(error))
     own = OWN.replace(_application_key(config, worker))

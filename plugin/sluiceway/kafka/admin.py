@@ -15,7 +15,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from confluent_kafka import (
-    ConsumerGroupTopicPartitions,
     IsolationLevel,
     KafkaError,
     TopicCollection,
@@ -196,29 +195,11 @@ def offsets_at(
     return _offsets(admin, partitions, OffsetSpec.for_timestamp(milliseconds), read_committed=False, latest=latest)
 
 
-def group_offsets(admin: AdminClient, group: str) -> dict[TopicPartition, int]:
-    """Return a consumer group's committed offsets, empty if it does not exist. Raises KafkaClientError."""
-    return {partition: offset for partition, (offset, _) in committed(admin, group).items()}
-
-
-def committed(admin: AdminClient, group: str) -> dict[TopicPartition, tuple[int, str]]:
-    """Return a consumer group's committed offsets with their metadata. Raises KafkaClientError."""
-    doing = f"read the offsets of consumer group '{group}'"
-    await_coordinator(admin, group, doing)
-    futures = admin.list_consumer_group_offsets([ConsumerGroupTopicPartitions(group)], request_timeout=_REQUEST_SECONDS)
-    found = _answer(futures, doing).topic_partitions or []
-    return {
-        TopicPartition(each.topic, each.partition): (each.offset, each.metadata or "")
-        for each in found
-        if each.offset >= 0 and each.error is None
-    }
-
-
 def await_coordinator(admin: AdminClient, group: str, doing: str) -> None:
     """Wait until the group's coordinator knows that it is that. Raises KafkaClientError.
 
-    A new cluster has none yet, and it may have moved. The answer to this request says so, while the same answer to the request
-    for offsets would end the whole process by a segmentation fault (librdkafka's issue 5040, open in 2.16).
+    A new cluster has none yet, and it may have moved. The answer to this request says so, while the same answer to a request
+    that changes offsets would end the whole process by a segmentation fault (librdkafka's issue 5040, open in 2.16).
     """
     until = time.monotonic() + _COORDINATOR_SECONDS
     while True:

@@ -262,6 +262,12 @@ def consumer(config: Mapping[str, Any]) -> Consumer:
         return Consumer(dict(config), logger=log)
 
 
+def group_reader_config(worker: WorkerConfig, group: str, overrides: Mapping[str, str]) -> dict[str, str]:
+    """Return the config of a consumer that only asks for the offsets of a group, with the settings of ``admin_client``."""
+    layers = worker.admin_client_keys, overrides
+    return {**_config(worker, f"{worker.group_id}-shared-admin", _INTERNAL, *layers, group=group), "enable.auto.commit": "false"}
+
+
 def admin_client(
     worker: WorkerConfig, overrides: Mapping[str, str] | None = None, *, client_id: str | None = None
 ) -> AdminClient:

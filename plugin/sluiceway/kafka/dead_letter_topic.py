@@ -13,8 +13,9 @@ from confluent_kafka import TopicPartition as TopicPartitionOffset
 from sluiceway.api.task import TopicPartition
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import BadRequestError, ConnectError, KafkaClientError, NotFoundError
-from sluiceway.kafka.admin import beginning_offsets, end_offsets, group_offsets, partition_count
+from sluiceway.kafka.admin import beginning_offsets, end_offsets, partition_count
 from sluiceway.kafka.clients import ConsumedMessage, admin_client, consumer, consumer_config, producer, producer_config
+from sluiceway.kafka.committed_offsets import CommittedOffsets
 from sluiceway.kafka.dead_letter_headers import DeadLetterRecord
 from sluiceway.kafka.errors import mapped_errors, to_connect_error
 from sluiceway.kafka.topic_writer import produce
@@ -176,9 +177,9 @@ class DeadLetterTopic:
         return self._connector is None or record.context("connector.name") in (None, self._connector)
 
     def _starts(self, group: str) -> dict[TopicPartition, int]:
-        committed = group_offsets(self._admin, group)
+        committed = CommittedOffsets(self._worker).read(group, self._beginnings)
         return {
-            partition: min(max(first, committed.get(partition, first)), self._ends[partition])
+            partition: min(max(first, committed.get(partition, (first, ""))[0]), self._ends[partition])
             for partition, first in self._beginnings.items()
         }
 

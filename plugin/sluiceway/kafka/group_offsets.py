@@ -14,17 +14,16 @@ from sluiceway.errors import ConflictError, KafkaClientError
 from sluiceway.kafka.admin import (
     await_coordinator,
     beginning_offsets,
-    committed,
     end_offsets,
-    group_offsets,
     offsets_at,
     partition_count,
     partition_counts,
 )
 from sluiceway.kafka.answers import answer
 from sluiceway.kafka.clients import admin_client
+from sluiceway.kafka.committed_offsets import CommittedOffsets
 from sluiceway.kafka.errors import to_connect_error
-from sluiceway.kafka.lag import PartitionBounds
+from sluiceway.kafka.lag import PartitionBounds, partitions_of
 
 log = logging.getLogger(__name__)
 
@@ -46,14 +45,16 @@ class ConsumerGroups:
 
     def __init__(self, worker: WorkerConfig, overrides: Mapping[str, str] | None = None) -> None:
         self._admin = admin_client(worker, overrides)
+        self._committed = CommittedOffsets(worker, overrides)
 
     def offsets(self, group: str) -> dict[TopicPartition, int]:
         """Return a group's committed offsets, empty if there is no such group."""
-        return group_offsets(self._admin, group)
+        return {partition: offset for partition, (offset, _) in self.committed(group).items()}
 
     def committed(self, group: str) -> dict[TopicPartition, tuple[int, str]]:
         """Return a group's committed offsets with their metadata."""
-        return committed(self._admin, group)
+        counts = self.counts()
+        return self._committed.read(group, partitions_of(counts, counts))
 
     def missing(self, partitions: Collection[TopicPartition]) -> list[TopicPartition]:
         """Return the partitions that do not exist."""

@@ -9,6 +9,7 @@ import pytest
 
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.kafka import dead_letter_topic
+from sluiceway.kafka.committed_offsets import CommittedOffsets
 from sluiceway.kafka.dead_letter_topic import DeadLetterTopic
 
 
@@ -28,7 +29,7 @@ def test_a_replay_reads_and_commits_offsets_in_the_same_group(
         made.append(config)
         return _Reader()
 
-    def offsets(_admin: object, group: str) -> dict[Any, int]:
+    def offsets(_self: object, group: str, _partitions: object) -> dict[Any, int]:
         asked.append(group)
         return {}
 
@@ -36,7 +37,7 @@ def test_a_replay_reads_and_commits_offsets_in_the_same_group(
     monkeypatch.setattr(dead_letter_topic, "partition_count", lambda _admin, _topic: 1)
     monkeypatch.setattr(dead_letter_topic, "beginning_offsets", lambda _admin, places: dict.fromkeys(places, 0))
     monkeypatch.setattr(dead_letter_topic, "end_offsets", lambda _admin, places: dict.fromkeys(places, 0))
-    monkeypatch.setattr(dead_letter_topic, "group_offsets", offsets)
+    monkeypatch.setattr(CommittedOffsets, "read", offsets)
     monkeypatch.setattr(dead_letter_topic, "consumer", reader)
     monkeypatch.setattr(dead_letter_topic, "producer", lambda _config: object())
     worker = WorkerConfig.of({"consumer.group.id": "shared"})

@@ -60,6 +60,14 @@ class CatchUp:
         return None
 
 
+def position_time(offset: Mapping[str, object]) -> int | None:
+    """Return the commit time of the last transaction that was read, in milliseconds since the epoch; None in a snapshot."""
+    if offset.get("snapshot") and not offset.get("snapshot_completed"):
+        return None
+    micros, seconds = offset.get("ts_usec"), offset.get("ts_sec")
+    return micros // 1000 if isinstance(micros, int) else seconds * 1000 if isinstance(seconds, int) else None
+
+
 def interval_refusal(config: Mapping[str, str]) -> str:
     """Return why a connector cannot read the changes of an interval; empty if it can."""
     mode = config.get("snapshot.mode", "").strip()

@@ -23,6 +23,8 @@ from sluiceway.herder.plugin_path import use_plugin_path
 from sluiceway.preview.isolated import isolated
 from sluiceway.provider.api.access import authorize, refuse_other_sites
 from sluiceway.provider.dag_bundle.taken_ids import refuse_taken_ids
+from sluiceway.provider.live_assets.kafka_cluster import KafkaCluster
+from sluiceway.provider.live_assets.live_assets import LiveAssets
 from sluiceway.provider.pause_sync.pause_sync import PauseSync
 from sluiceway.provider.progress.probe import KafkaProbe
 from sluiceway.provider.settings import Settings, read_settings
@@ -70,6 +72,9 @@ class _Connection:
                 sync = make_pause_sync(settings, worker, stores, herder, cluster_id)
                 sync.start()
                 resources.callback(sync.stop)
+                assets = make_live_assets(worker, stores, herder, dashboard, sync)
+                assets.start()
+                resources.callback(assets.stop)
             state = "on" if settings.mirror_enabled else "off"
             log.info("Serving the connectors of Connect cluster %s, pause sync %s", worker.group_id, state)
             return cls(herder, dashboard, cluster_id, resources.pop_all())
@@ -172,6 +177,14 @@ def make_pause_sync(settings: Settings, worker: WorkerConfig, stores: Stores, he
         cluster=cluster,
         interval=settings.mirror_interval,
     )
+
+
+def make_live_assets(worker: WorkerConfig, stores: Stores, herder: Herder, dashboard: Dashboard, sync: PauseSync) -> LiveAssets:
+    """Return what makes asset events of connectors that run all the time, not started yet."""
+    from sluiceway.provider.pause_sync.airflow_db import AirflowDatabase
+
+    cluster = KafkaCluster(worker, herder, lambda: dashboard.sampler.last.connectors)
+    return LiveAssets(worker, stores.config, cluster, AirflowDatabase(), lambda: sync.leads)
 
 
 def make_airflow_app() -> FastAPI:

@@ -6,9 +6,12 @@ The only user of Airflow's database models, which are private: they change with 
 from __future__ import annotations
 
 import json
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from typing import Any
 
+from airflow.assets.manager import asset_manager
+from airflow.models.asset import AssetEvent, AssetModel
 from airflow.models.dag import DagModel
 from airflow.models.dagbag import DagPriorityParsingRequest
 from airflow.models.dagrun import DagRun
@@ -187,6 +190,37 @@ class AirflowDatabase:
                     (ended if _end_run(session, number, why) else executing).append(dag_id)
         return EndedRuns(ended, executing)
 
+    def complete_until(self, uri: str) -> int | None:
+        """Return the field ``complete_until`` of an asset's newest event; None if it has none."""
+        with create_session(scoped=False) as session:
+            asset = session.scalars(select(AssetModel).where(AssetModel.name == uri, AssetModel.uri == uri)).first()
+            return None if asset is None else _complete_until(session, asset)
+
+    def add_asset_events(self, uris: Collection[str], extra: Mapping[str, Any], partition: str | None = None) -> bool:
+        """Add an event for each asset, for the assets of all names that a URI has, and have Airflow create the runs that wait.
+
+        Args:
+            uris: the assets; the first one's newest event says which partitions had their events.
+            extra: of each event.
+            partition: the key of the partition that is complete.
+
+        Returns:
+            Whether there are new events: a partition that had its own gets no other one.
+        """
+        with create_session(scoped=False) as session:
+            assets = [asset for uri in uris for asset in _assets(session, uri)]
+            if partition is not None:
+                session.scalars(with_row_locks(select(AssetModel).where(AssetModel.id == assets[0].id), session)).one()
+                known = _complete_until(session, assets[0])
+                if known is not None and known >= extra["complete_until"]:
+                    return False
+            keys: dict[str, Any] = {}  # before Airflow 3.2, only the extra has it
+            if partition is not None and hasattr(AssetEvent, "partition_key"):
+                keys["partition_key"] = partition
+            for asset in assets:
+                asset_manager.register_asset_change(asset=asset, extra=dict(extra), session=session, **keys)
+        return True
+
     def allow_runs(self, bundle: str) -> None:
         """Let Airflow create a run for each DAG of a bundle that has no unfinished one. The DAGs have one active run at most.
 
@@ -213,6 +247,22 @@ def team_names(dag_ids: Collection[str]) -> dict[str, str | None]:
     """Return the teams of DAGs, by DAG; without those that have none. Empty before Airflow 3.2, which has no teams of DAGs."""
     names = getattr(DagModel, "get_dag_id_to_team_name_mapping", None)
     return names(list(dag_ids)) if names is not None else {}
+
+
+def _assets(session: Session, uri: str) -> list[AssetModel]:
+    """Return the assets with a URI; the one whose name it is comes first, and is created if it is not there."""
+    found = list(session.scalars(select(AssetModel).where(AssetModel.uri == uri).order_by(AssetModel.id)))
+    if not any(each.name == uri for each in found):
+        found.append(AssetModel(name=uri, uri=uri, group="asset", extra={}))
+        session.add(found[-1])
+        session.flush()
+    return sorted(found, key=lambda each: each.name != uri)
+
+
+def _complete_until(session: Session, asset: AssetModel) -> int | None:
+    newest = select(AssetEvent.extra).where(AssetEvent.asset_id == asset.id).order_by(AssetEvent.id.desc()).limit(_MAX_ENTRIES)
+    found = (extra.get("complete_until") for extra in session.scalars(newest))
+    return next((each for each in found if isinstance(each, int)), None)
 
 
 def _run_facts(run: DagRun) -> RunFacts:

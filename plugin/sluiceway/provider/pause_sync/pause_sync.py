@@ -94,6 +94,8 @@ class PauseSync:
         self._cluster = cluster
         self._served_since: int | None = None
         self._interval = interval
+        self.leads = False
+        """Whether this process held the lock in the last step."""
         self._agreed: dict[str, bool] = {}
         self._generated: dict[str, Mapping[str, str]] | None = None
         self._allowed_at = float("-inf")
@@ -124,7 +126,7 @@ class PauseSync:
         taken = {dag for dag in wanted.keys() & flags.keys() if flags[dag].other_bundle(self._bundle)}
         if taken:
             dags = targets_by_dag(state, taken)
-        leads = self._leadership.held()
+        self.leads = leads = self._leadership.held()
         if self._served_since is None:
             self._served_since = self._database.served_since(self._cluster(), claim=leads)
         self._request_parsing(wanted, flags, leads)

@@ -19,6 +19,7 @@ from sluiceway.provider.progress.connector_progress import ConnectorProgress, Of
 from sluiceway.provider.progress.probe_request import ProbeRequest
 
 _PARALLEL_GROUPS = 8
+_MOST_ASKED = 50_000  # partitions of all groups
 
 
 class KafkaProbe:
@@ -32,8 +33,10 @@ class KafkaProbe:
         self, worker: WorkerConfig, admin_overrides: Mapping[str, str] | None = None, *, client_id: str | None = None
     ) -> None:
         from sluiceway.kafka.clients import admin_client
+        from sluiceway.kafka.committed_offsets import CommittedOffsets
 
         self._admin = admin_client(worker, admin_overrides, client_id=client_id)
+        self._offsets = CommittedOffsets(worker, admin_overrides)
 
     def snapshot(self, requests: Sequence[ProbeRequest], committed: Mapping[str, Offsets] | None = None) -> OffsetsSnapshot:
         """Read the offsets for all requests: one topic listing, one call each for begin and end offsets, one call per group.
@@ -45,9 +48,9 @@ class KafkaProbe:
 
         at = time.time()
         refused: dict[str, KafkaClientError] = {}
-        if committed is None:
-            committed, refused = self._committed({each.group for each in requests if each.group is not None})
         counts = partition_counts(self._admin)
+        if committed is None:
+            committed, refused = self._committed(requests, counts)
         dead_letters = set(partitions_of({each.dead_letter_topic for each in requests if each.dead_letter_topic}, counts))
         named = set(partitions_of({topic for each in requests for topic in each.topics}, counts))
         read = existing({partition for offsets in committed.values() for partition in offsets}, counts)
@@ -111,19 +114,29 @@ class KafkaProbe:
         ends, starts = end_offsets(self._admin, partitions), offsets_at(self._admin, partitions, milliseconds)
         return {each: starts[each] if starts[each] >= 0 else ends[each] for each in partitions}
 
-    def _committed(self, groups: Collection[str]) -> tuple[dict[str, Offsets], dict[str, KafkaClientError]]:
-        """Return the committed offsets by group, and the error of each group that may not be described."""
-        from sluiceway.kafka.admin import group_offsets
+    def _committed(
+        self, requests: Sequence[ProbeRequest], counts: Mapping[str, int]
+    ) -> tuple[dict[str, Offsets], dict[str, KafkaClientError]]:
+        """Return the committed offsets by group, and the error of each group that may not be described.
+
+        A group may have committed in topics that its connector does not read any more. In a large cluster, not all are asked for.
+        """
+        topics: dict[str, set[str]] = {}
+        for each in requests:
+            if each.group is not None:
+                topics.setdefault(each.group, set()).update(each.topics)
+        asks_all = len(topics) * sum(counts.values()) <= _MOST_ASKED
 
         def read(group: str) -> Offsets | KafkaClientError:
             try:
-                return group_offsets(self._admin, group)
+                found = self._offsets.read(group, partitions_of(counts if asks_all else topics[group], counts))
             except KafkaClientError as error:
                 if error.code != "GROUP_AUTHORIZATION_FAILED":
                     raise
                 return error
+            return {partition: offset for partition, (offset, _) in found.items()}
 
         with ThreadPoolExecutor(_PARALLEL_GROUPS, thread_name_prefix="sluiceway-groups") as pool:
-            answers = dict(zip(groups, pool.map(read, groups), strict=True))
+            answers = dict(zip(topics, pool.map(read, topics), strict=True))
         refused = {group: answer for group, answer in answers.items() if isinstance(answer, KafkaClientError)}
         return {group: answer for group, answer in answers.items() if not isinstance(answer, KafkaClientError)}, refused

@@ -95,6 +95,12 @@ class Sampler:
                 self._sampled.wait_for(lambda: self._samples > samples, timeout=wait)
             return self._latest
 
+    @property
+    def last(self) -> LatestProgress:
+        """The result of the last sample, which may be a minute old."""
+        with self._sampled:
+            return self._latest
+
     def series(self, name: str) -> Series | None:
         """Return a copy of a connector's last hour; None if it was never measured."""
         with self._sampled:

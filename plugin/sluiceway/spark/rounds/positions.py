@@ -8,8 +8,9 @@ from collections.abc import Collection, Mapping
 from sluiceway.api import TopicPartition
 from sluiceway.config.connector import overrides
 from sluiceway.errors import ConnectError
-from sluiceway.kafka.admin import beginning_offsets, end_offsets, group_offsets
+from sluiceway.kafka.admin import beginning_offsets, end_offsets
 from sluiceway.kafka.clients import admin_client
+from sluiceway.kafka.committed_offsets import CommittedOffsets
 from sluiceway.runtime.task import TaskSpec
 
 log = logging.getLogger(__name__)
@@ -26,6 +27,7 @@ class Positions:
     def __init__(self, spec: TaskSpec, settings: Mapping[str, str]) -> None:
         self.offsets: dict[TopicPartition, int] = {}
         self._admin = admin_client(spec.worker, overrides(spec.config, "admin"))
+        self._committed = CommittedOffsets(spec.worker, overrides(spec.config, "admin"))
         self._group = settings["group.id"]
         self._reset = settings["auto.offset.reset"]
         self._read_committed = settings["isolation.level"] == "read_committed"
@@ -37,9 +39,9 @@ class Positions:
         """
         if not partitions:
             return {}
-        committed = group_offsets(self._admin, self._group)
+        committed = self._committed.read(self._group, partitions)
         begins, ends = beginning_offsets(self._admin, partitions), self._ends(partitions)
-        starts = {each: self._start(each, committed.get(each), begins[each], ends[each]) for each in partitions}
+        starts = {each: self._start(each, committed.get(each, (None,))[0], begins[each], ends[each]) for each in partitions}
         self.offsets.update(starts)
         return starts
 

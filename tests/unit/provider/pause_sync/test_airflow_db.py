@@ -10,6 +10,7 @@ from types import SimpleNamespace
 
 import pytest
 from airflow.models import import_all_models
+from airflow.models.asset import AssetEvent, AssetModel
 from airflow.models.dag import DagModel
 from airflow.models.dag_version import DagVersion
 from airflow.models.dagbundle import DagBundleModel
@@ -251,3 +252,37 @@ def test_a_dag_without_an_unfinished_run_may_have_another(session: Session) -> N
     assert session.get_one(DagModel, "running").exceeds_max_non_backfill
     assert session.get_one(DagModel, "other").exceeds_max_non_backfill
     assert running.state == DagRunState.RUNNING
+
+
+URI = "sluiceway://connectors/c"
+
+
+def events(session: Session) -> list[tuple[str, object]]:
+    query = (
+        select(AssetModel.name, AssetEvent.extra).join(AssetEvent, AssetEvent.asset_id == AssetModel.id).order_by(AssetEvent.id)
+    )
+    return [(name, extra) for name, extra in session.execute(query.order_by(AssetEvent.id))]
+
+
+def test_events_are_of_all_assets_with_a_uri_and_of_new_ones(session: Session) -> None:
+    session.add(AssetModel(name="orders", uri="kafka://b:1/orders", group="asset", extra={}))
+    session.flush()
+    assert AirflowDatabase().add_asset_events([URI, "kafka://b:1/orders"], {"records": 5})
+    assert [name for name, _ in events(session)] == [URI, "kafka://b:1/orders", "orders"]
+    assert AirflowDatabase().add_asset_events([URI], {"records": 6})
+    assert [extra for name, extra in events(session) if name == URI] == [{"records": 5}, {"records": 6}]
+    assert session.scalars(select(AssetModel.name)).all().count(URI) == 1
+
+
+def test_a_partition_has_its_events_once(session: Session) -> None:
+    database = AirflowDatabase()
+    assert database.complete_until(URI) is None
+    assert database.add_asset_events([URI], {"complete_until": 20}, "ten")
+    assert database.add_asset_events([URI], {"records": 1})
+    assert database.complete_until(URI) == 20
+    assert not database.add_asset_events([URI], {"complete_until": 20}, "ten")
+    assert not database.add_asset_events([URI], {"complete_until": 10}, "zero")
+    assert database.add_asset_events([URI], {"complete_until": 30}, "twenty")
+    assert len(events(session)) == 3
+    if hasattr(AssetEvent, "partition_key"):
+        assert session.scalars(select(AssetEvent.partition_key).order_by(AssetEvent.id)).all() == ["ten", None, "twenty"]

@@ -13,7 +13,8 @@ def kafka(monkeypatch: pytest.MonkeyPatch) -> OffsetsAdmin:
     made = OffsetsAdmin()
     admin = "sluiceway.kafka.admin"
     monkeypatch.setattr("sluiceway.kafka.clients.admin_client", made.admin_client)
-    for name in ("group_offsets", "partition_count", "partition_counts", "offsets_at"):
+    monkeypatch.setattr("sluiceway.kafka.committed_offsets.CommittedOffsets", lambda *_: made)
+    for name in ("partition_count", "partition_counts", "offsets_at"):
         monkeypatch.setattr(f"{admin}.{name}", getattr(made, name))
     monkeypatch.setattr(f"{admin}.beginning_offsets", made.offsets("begins", made.begins))
     monkeypatch.setattr(f"{admin}.end_offsets", made.offsets("ends", made.ends))

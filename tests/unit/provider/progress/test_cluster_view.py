@@ -9,11 +9,11 @@ import pytest
 
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import InternalTopicError, NotFoundError
-from sluiceway.provider.progress import cluster_view
+from sluiceway.provider.progress import cluster_view, probe
 from sluiceway.provider.progress.cluster_view import ClusterView
 from sluiceway.provider.triggers.conditions import LagCondition
 from sluiceway.storage.memory import MemoryConfigBackingStore, MemoryStatusBackingStore
-from support.offsets import A0, A1, GONE, OffsetsAdmin
+from support.offsets import A0, A1, DEAD, GONE, OffsetsAdmin
 
 
 class Cluster:
@@ -137,7 +137,17 @@ def test_a_committed_topic_that_was_deleted_does_not_count(cluster: Cluster) -> 
     cluster.kafka.groups["connect-c"] = {A0: 70, A1: 50, GONE: 9}
     cluster.sink(topics="a")
     progress = cluster.view().progress("c")
-    assert (progress.lag, progress.count, len(progress.offsets)) == (30, 120, 3)
+    assert (progress.lag, progress.count, len(progress.offsets)) == (30, 120, 2)
+
+
+def test_in_a_large_cluster_a_group_is_asked_for_the_topics_of_its_connector(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster.kafka.groups["connect-c"] = {A0: 70, A1: 50, DEAD: 1}
+    cluster.sink(topics="a")
+    assert len(cluster.view().progress("c").offsets) == 3
+    monkeypatch.setattr(probe, "_MOST_ASKED", 2)
+    assert len(cluster.view().progress("c").offsets) == 2
 
 
 def test_a_sink_whose_topics_do_not_exist_yet_has_lag_zero(cluster: Cluster) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from sluiceway.api import ExactlyOnceSupport, Offset, Partition, SourceConnector
 from sluiceway.config.definition import ConfigDef, ValidatedValue
-from sluiceway.connectors.cdc.catch_up import interval_refusal
+from sluiceway.connectors.cdc.catch_up import interval_refusal, position_time
 from sluiceway.connectors.cdc.ignored_options import warn_of_ignored
 from sluiceway.connectors.cdc.mysql.config import DEFINITION, source_config
 from sluiceway.connectors.cdc.mysql.connection import Server
@@ -62,6 +62,10 @@ class BinlogConnector(SourceConnector):
     @classmethod
     def interval_refusal(cls, config: Mapping[str, str]) -> str:
         return interval_refusal(config)
+
+    @classmethod
+    def position_time(cls, offset: Offset) -> int | None:
+        return position_time(offset)
 
     def start(self, config: Mapping[str, str]) -> None:
         source_config(config)

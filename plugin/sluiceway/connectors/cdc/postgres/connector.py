@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from sluiceway.api import ExactlyOnceSupport, Offset, Partition, SourceConnector, SourceRecord, SourceTaskContext
 from sluiceway.config.definition import ConfigDef, ValidatedValue
-from sluiceway.connectors.cdc.catch_up import interval_refusal
+from sluiceway.connectors.cdc.catch_up import interval_refusal, position_time
 from sluiceway.connectors.cdc.ignored_options import warn_of_ignored
 from sluiceway.connectors.cdc.postgres.config import postgres_config
 from sluiceway.connectors.cdc.postgres.keys import CONFIG
@@ -57,6 +57,10 @@ class PostgresConnector(SourceConnector):
     @classmethod
     def interval_refusal(cls, config: Mapping[str, str]) -> str:
         return interval_refusal(config)
+
+    @classmethod
+    def position_time(cls, offset: Offset) -> int | None:
+        return position_time(offset)
 
     @classmethod
     def preview(cls, context: SourceTaskContext, most: int) -> Sequence[SourceRecord]:

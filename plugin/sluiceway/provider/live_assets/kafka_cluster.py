@@ -1,0 +1,79 @@
+"""Reads from Kafka what asset events of connectors need. Runs in the API server."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable, Collection, Mapping
+
+from sluiceway.api import SourceConnector
+from sluiceway.api.task import TopicPartition
+from sluiceway.config.connector import CONNECTOR_CLASS, CONNECTOR_VERSION
+from sluiceway.config.worker import WorkerConfig
+from sluiceway.discovery import connector_class
+from sluiceway.herder import Herder
+from sluiceway.kafka.clients import TopicPartitionOffset, consumer, internal_consumer_config
+from sluiceway.kafka.errors import mapped_errors
+from sluiceway.kafka.group_offsets import ConsumerGroups
+from sluiceway.kafka.lag import Offsets, PartitionBounds, partitions_of
+from sluiceway.provider.progress.connector_progress import ConnectorProgress
+from sluiceway.provider.progress.probe_request import ProbeRequest
+from sluiceway.storage.model import State
+
+_READ_SECONDS = 10.0
+
+
+class KafkaCluster:
+    """Implements ``live_assets.Cluster``. Each method raises KafkaClientError if Kafka does not answer.
+
+    ``progress`` returns the latest progress of all connectors without waiting.
+    """
+
+    def __init__(self, worker: WorkerConfig, herder: Herder, progress: Callable[[], Mapping[str, ConnectorProgress]]) -> None:
+        self._worker = worker
+        self._herder = herder
+        self._client_id = f"{worker.group_id}-live-assets"
+        self._groups = ConsumerGroups(worker)
+        self.progress = progress
+
+    def committed(self, request: ProbeRequest) -> Offsets:
+        """Return the committed offsets of a sink."""
+        return self._groups.offsets(request.group or "")
+
+    def bounds(self, topics: Collection[str], milliseconds: int) -> dict[TopicPartition, PartitionBounds]:
+        """Return the bounds of the partitions of topics, with the first offset at or after a time."""
+        partitions = partitions_of(topics, self._groups.counts())
+        return self._groups.bounds(partitions, milliseconds) if partitions else {}
+
+    def topics(self, name: str) -> Collection[str]:
+        """Return the active topics of a connector."""
+        return self._herder.topics(name)
+
+    def has_records(self, partition: TopicPartition, offset: int) -> bool:
+        """Return whether a partition has records from an offset on, by reading it; also True if it does not tell in time."""
+        deadline = time.monotonic() + _READ_SECONDS
+        config = internal_consumer_config(self._worker, self._client_id, **{"enable.partition.eof": "true"})
+        with contextlib.closing(consumer(config)) as reader, mapped_errors(f"read topic {partition.topic}"):
+            reader.assign([TopicPartitionOffset(*partition, offset)])
+            while time.monotonic() < deadline:
+                message = reader.poll(1.0)
+                if message is None:
+                    continue
+                error = message.error()
+                if error is None or error.name() == "_PARTITION_EOF":
+                    return error is None
+        return True
+
+    def is_running(self, name: str) -> bool:
+        """Return whether all tasks of a connector run."""
+        status = self._herder.status(name)
+        states = [status.connector.state, *(each.state for each in status.tasks.values())]
+        return bool(status.tasks) and all(each is State.RUNNING for each in states)
+
+    def log_times(self, name: str) -> list[int] | None:
+        """Return the commit times of the stored offsets of a connector that reads a database log; None for any other one."""
+        config = self._herder.info(name).config
+        found = connector_class(config.get(CONNECTOR_CLASS, ""), config.get(CONNECTOR_VERSION))
+        if not issubclass(found, SourceConnector) or not found.interval_in_order:
+            return None
+        return [found.position_time(offset) or 0 for _, offset in self._herder.offsets(name) if offset is not None]
