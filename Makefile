@@ -7,7 +7,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .PHONY: help demo demo-hdfs down test check proof lint style types imports site format docs test-airflow test-clusters build-kubernetes test-kubernetes
-.PHONY: faults bench bench-airflow bench-folder bench-frames bench-many bench-observability bench-scaling bench-search clean test-columns test-frames bench-rest bench-rest-versions bench-migrate
+.PHONY: faults bench bench-airflow bench-folder bench-frames bench-intervals bench-many bench-observability bench-scaling bench-search clean test-columns test-frames bench-rest bench-rest-versions bench-migrate
 .PHONY: test-docs test-executors test-preview test-security test-security-cases test-stores test-plugins test-plugins-cdc test-plugins-kills bench-plugins test-cdc test-page
 .PHONY: test-matrix test-airflow-versions test-own-airflow bench-metrics test-lineage test-metrics test-cdc-keys test-cdc-kills bench-cdc screenshots mutants mutants-map
 
@@ -195,6 +195,9 @@ bench-metrics: $(VENV)/.ready  ## lines per second with metrics and with traces 
 
 bench-frames: $(VENV)/.ready  ## file and table sinks beside Kafka Connect's FileStreamSink and Iceberg's own sink (RECORDS=800000 ROUNDS=3)
 	$(BIN)/python tests/benchmarks/bench_frames.py --records $${RECORDS:-800000} --rounds $${ROUNDS:-3}
+
+bench-intervals: $(VENV)/.ready  ## an exact run over an hour of a topic of 24 beside one of that hour alone (RECORDS=1000000 ROUNDS=3)
+	$(BIN)/python tests/benchmarks/bench_intervals.py --records $${RECORDS:-1000000} --rounds $${ROUNDS:-3}
 
 bench-search: $(VENV)/.ready  ## records per second of OpenSearchSink beside bulk requests alone, on a real node (RECORDS=200000 ROUNDS=3)
 	$(BIN)/python tests/benchmarks/bench_search_sink.py --records $${RECORDS:-200000} --rounds $${ROUNDS:-3}

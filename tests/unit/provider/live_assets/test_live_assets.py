@@ -220,6 +220,15 @@ def test_without_a_start_the_first_partition_is_the_one_that_ended_last() -> Non
     assert world.airflow.keys() == hours(-1, 0)
 
 
+def test_hours_that_end_while_no_process_lives_have_their_events_later() -> None:
+    world = World({**SINK, "airflow.partition": "hour"})
+    world.cluster.times, world.cluster.offsets = [START], {PARTITION: 1}
+    world.after(10 * MINUTE)
+    world.assets = world.process()
+    world.after(3 * HOUR)
+    assert world.airflow.keys() == hours(-1, 3)
+
+
 @pytest.mark.parametrize("running", [True, False])
 def test_a_sources_hour_is_complete_by_the_clock_while_it_runs(running: bool) -> None:
     world = World({**SOURCE, **PARTITIONED})
