@@ -158,10 +158,12 @@ class LiveAssets:
                 failing = True
 
     def _look_at(self, name: str, config: Mapping[str, str], seen: _Seen, progress: ConnectorProgress | None) -> None:
+        count = None if progress is None else progress.count
+        if PARTITION not in config and count in (None, seen.count):
+            return  # as of most connectors most of the time
         settings = LiveAssetSettings.of(config)
         if settings.partitions is not None:
             self._announce_partitions(name, config, seen, settings, settings.partitions)
-        count = None if progress is None else progress.count
         if progress is None or count is None:
             return
         if seen.count is None:
