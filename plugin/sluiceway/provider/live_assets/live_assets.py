@@ -169,8 +169,9 @@ class LiveAssets:
         if seen.count is None:
             seen.count = count  # what was moved before has had its event, or nobody to wait for it
         elif count != seen.count and self._clock() - seen.at >= settings.interval / 1000:
-            extra = {"records": max(0, count - seen.count), "positions": _positions(progress.positions or {})}
-            self._database.add_asset_events(self._uris(name, config), self._extra(name, seen, extra))
+            known = {} if seen.until is None else {COMPLETE_UNTIL: seen.until}
+            moved = {"records": max(0, count - seen.count), "positions": _positions(progress.positions or {})}
+            self._database.add_asset_events(self._uris(name, config), {"connector": name, **moved, **known})
             seen.count, seen.at = count, self._clock()
 
     def _announce_partitions(
@@ -188,14 +189,14 @@ class LiveAssets:
             topics = self._passed(name, config, seen, end + settings.lateness)
             if topics is None or self._stopping.is_set():
                 return
-            seen.until = end
             records = None
             if topics:
                 records = records_between(self._cluster.bounds(topics, start), self._cluster.bounds(topics, end))
-            extra = {"records": records, "partition_key": partition_key(start), "start": start, "end": end}
-            uris = self._uris(name, config)
-            if self._database.add_asset_events(uris, self._extra(name, seen, extra), partition_key(start)):
-                log.info("[%s|worker] Partition %s is complete: %s records", name, partition_key(start), records)
+            key = partition_key(start)
+            extra = {"connector": name, "records": records, "partition_key": key, "start": start, "end": end, COMPLETE_UNTIL: end}
+            if self._database.add_asset_events(self._uris(name, config), extra, key):
+                log.info("[%s|worker] Partition %s is complete: %s records", name, key, records)
+            seen.until = end
 
     def _passed(self, name: str, config: Mapping[str, str], seen: _Seen, moment: int) -> Collection[str] | None:
         """Return the topics of a connector that has passed a time; None if it has not.
@@ -222,10 +223,6 @@ class LiveAssets:
         sink = is_sink_config(config)
         topics = [] if sink else self._cluster.topics(name)
         return written_uris(name, config, sink=sink, bootstrap_servers=self._worker.bootstrap_servers, topics=topics)
-
-    def _extra(self, name: str, seen: _Seen, more: Mapping[str, Any]) -> dict[str, Any]:
-        known = {} if seen.until is None else {COMPLETE_UNTIL: seen.until}
-        return {"connector": name, **more, **known}
 
 
 def _is_live(entry: ConnectorEntry) -> bool:

@@ -70,12 +70,15 @@ class Airflow:
 
     def __init__(self) -> None:
         self.events: list[tuple[str, dict[str, Any], str | None]] = []
+        self.down = False
 
     def complete_until(self, uri: str) -> int | None:
         found = [extra["complete_until"] for each, extra, _ in self.events if each == uri and "complete_until" in extra]
         return found[-1] if found else None
 
     def add_asset_events(self, uris: Collection[str], extra: Mapping[str, Any], partition: str | None = None) -> bool:
+        if self.down:
+            raise ConnectionError("no database")
         known = self.complete_until(next(iter(uris)))
         if partition is not None and known is not None and known >= extra["complete_until"]:
             return False
@@ -210,6 +213,19 @@ def test_a_process_that_does_not_lead_makes_none_before_it_does() -> None:
     world.cluster.times, world.cluster.offsets = [START], {PARTITION: 1}
     world.after(0)
     assert world.airflow.keys() == hours(0, 1)
+
+
+def test_nothing_is_left_out_while_the_database_does_not_answer() -> None:
+    world = World({**SINK, **PARTITIONED})
+    world.cluster.times, world.cluster.offsets, world.cluster.counts = [START], {PARTITION: 1}, {"c": 1}
+    world.after(0)
+    world.airflow.down, world.cluster.counts = True, {"c": 2}
+    with pytest.raises(ConnectionError):
+        world.after(2 * HOUR)
+    world.airflow.down = False
+    world.after(0)
+    assert world.airflow.keys() == [*hours(0, 1), None]
+    assert world.airflow.events[-1][1]["records"] == 1
 
 
 def test_without_a_start_the_first_partition_is_the_one_that_ended_last() -> None:
