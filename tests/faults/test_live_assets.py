@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import psutil
 import pytest
 
 from sluiceway.stack.airflow import airflow_process
-from sluiceway.stack.broker import EmbeddedBroker
+from sluiceway.stack.broker import BrokerStatus, EmbeddedBroker
+from sluiceway.stack.process import ProcessStatus
 from support.airflow_home import isolate_airflow
 from support.eventually import LIMIT, eventually
-from support.faults.airflow_job import await_exit
 from support.faults.rows import NewRow
 from support.live_assets import SimulatedHours
 from support.stack import RunningStack
@@ -24,16 +24,21 @@ HOURS = 48
 _AT_A_TIME = 6
 
 
-def _component(name: str) -> Callable[[RunningStack], int | None]:
-    return lambda stack: airflow_process(name, stack.home).status().pid
+def _component(name: str) -> Callable[[RunningStack], ProcessStatus]:
+    return lambda stack: airflow_process(name, stack.home).status()
 
 
-def _broker(stack: RunningStack) -> int | None:
-    return EmbeddedBroker(stack.home / "broker").status().pid
+def _broker(stack: RunningStack) -> BrokerStatus:
+    return EmbeddedBroker(stack.home / "broker").status()
 
 
 #: What is killed after the records of so many hours were written, before the DAG has run for them.
-_VICTIMS = {12: _component("scheduler"), 18: _component("api-server"), 24: _broker, 36: _component("scheduler")}
+_VICTIMS: Mapping[int, Callable[[RunningStack], ProcessStatus | BrokerStatus]] = {
+    12: _component("scheduler"),
+    18: _component("api-server"),
+    24: _broker,
+    36: _component("scheduler"),
+}
 
 
 @pytest.mark.parametrize("postgres", [True, False], ids=["PostgreSQL", "SQLite"])
@@ -47,9 +52,8 @@ def test_a_dag_runs_once_for_each_of_48_hours(
             for written in range(_AT_A_TIME, HOURS + _AT_A_TIME, _AT_A_TIME):
                 hours.write(_AT_A_TIME + (written == HOURS))  # a record of the hour after completes the last one
                 if victim := _VICTIMS.get(written):
-                    process = psutil.Process(victim(stack))
-                    process.kill()
-                    await_exit(process)
+                    psutil.Process(victim(stack).pid).kill()
+                    eventually(lambda dead=victim: not dead(stack).running, what="the end of what was killed")
                     stack.up()
                 eventually(hours.each_hour_ran_once, within=6 * LIMIT, what=f"a run for each of {hours.complete}")
             assert len(hours.complete) == HOURS
