@@ -14,14 +14,13 @@ from sluiceway.stack.process import ProcessStatus
 from support.airflow_home import isolate_airflow
 from support.eventually import LIMIT, eventually
 from support.faults.rows import NewRow
-from support.live_assets import SimulatedHours
+from support.live_assets import LiveHours
 from support.stack import RunningStack
 
 isolate_airflow()
 pytestmark = [pytest.mark.airflow, pytest.mark.kafka, pytest.mark.timeout(1800)]
 
 HOURS = 48
-_AT_A_TIME = 6
 
 
 def _component(name: str) -> Callable[[RunningStack], ProcessStatus]:
@@ -32,12 +31,12 @@ def _broker(stack: RunningStack) -> BrokerStatus:
     return EmbeddedBroker(stack.home / "broker").status()
 
 
-#: What is killed after the records of so many hours were written, before the DAG has run for them.
+#: What is killed after the DAG has run for so many hours, while the next ones pass.
 _VICTIMS: Mapping[int, Callable[[RunningStack], ProcessStatus | BrokerStatus]] = {
-    12: _component("scheduler"),
-    18: _component("api-server"),
+    8: _component("scheduler"),
+    16: _component("api-server"),
     24: _broker,
-    36: _component("scheduler"),
+    32: _component("scheduler"),
 }
 
 
@@ -45,18 +44,19 @@ _VICTIMS: Mapping[int, Callable[[RunningStack], ProcessStatus | BrokerStatus]] =
 def test_a_dag_runs_once_for_each_of_48_hours(
     tmp_path_factory: pytest.TempPathFactory, tmp_path: Path, row: NewRow, postgres: bool
 ) -> None:
-    stack = RunningStack(tmp_path_factory.mktemp("stack"), postgres=postgres, settings={"API__WORKERS": "2"})
+    settings = {"API__WORKERS": "2"}
+    stack = RunningStack(tmp_path_factory.mktemp("stack"), postgres=postgres, settings=settings)
     made = row(f"2 schedulers, an API server, and the broker killed (-9), {HOURS} hours", "each hour's run once")
     try:
-        with SimulatedHours(stack, "live-hours", tmp_path) as hours:
-            for written in range(_AT_A_TIME, HOURS + _AT_A_TIME, _AT_A_TIME):
-                hours.write(_AT_A_TIME + (written == HOURS))  # a record of the hour after completes the last one
-                if victim := _VICTIMS.get(written):
-                    psutil.Process(victim(stack).pid).kill()
-                    eventually(lambda dead=victim: not dead(stack).running, what="the end of what was killed")
-                    stack.up()
-                eventually(hours.each_hour_ran_once, within=6 * LIMIT, what=f"a run for each of {hours.complete}")
-            assert len(hours.complete) == HOURS
-            made.seen = f"{HOURS} hours, one run each"
+        with LiveHours(stack, "live-hours", tmp_path) as hours:
+            for ran, victim in _VICTIMS.items():
+                eventually(lambda ran=ran: hours.done() >= ran, within=4 * LIMIT, what=f"runs for {ran} hours")
+                psutil.Process(victim(stack).pid).kill()
+                eventually(lambda dead=victim: not dead(stack).running, what="the end of what was killed")
+                stack.up()
+            eventually(lambda: hours.done() >= HOURS, within=4 * LIMIT, what=f"runs for {HOURS} hours")
+            hours.pause()
+            eventually(hours.each_hour_had_its_run, within=2 * LIMIT, what="a run for each hour that had an event")
+            made.seen = f"{hours.done()} hours, one run each"
     finally:
         stack.close()

@@ -17,10 +17,11 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 
-from sluiceway.api import SourceRecord
+from sluiceway.api import SourceRecord, TopicPartition
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.data import STRING_SCHEMA
-from sluiceway.errors import ConnectError
+from sluiceway.errors import ConnectError, KafkaClientError
+from sluiceway.kafka.committed_offsets import CommittedOffsets
 from sluiceway.kafka.producer_transactions import Check, ProducerTransactions
 from sluiceway.kafka.topic_writer import ProducerRecord
 from sluiceway.runtime.task import TaskCommand, TaskResult, TaskServices
@@ -188,3 +189,14 @@ def test_an_exactly_once_source_without_write_access_fails_and_names_topic_and_p
     said = exactly_once(guarded, unique, source(name, topic), group)
     assert f"topic {topic}" in said
     assert "needs WRITE on the topic" in said
+
+
+def test_the_offsets_of_a_group_that_may_not_be_described_are_refused_by_that_name(guarded: Guarded, unique: Names) -> None:
+    topic, group = guarded.topic(unique("topic")), unique("group")
+    guarded.allow(ResourceType.TOPIC, topic, AclOperation.DESCRIBE)
+    offsets, partitions = CommittedOffsets(WorkerConfig.of(guarded.worker)), [TopicPartition(topic, 0)]
+    with pytest.raises(KafkaClientError) as refused:
+        offsets.read(group, partitions)
+    assert refused.value.code == "GROUP_AUTHORIZATION_FAILED"
+    guarded.allow(ResourceType.GROUP, group, AclOperation.DESCRIBE)
+    assert offsets.read(group, partitions) == {}

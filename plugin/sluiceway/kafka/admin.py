@@ -186,13 +186,19 @@ def end_offsets(
 
 
 def offsets_at(
-    admin: AdminClient, partitions: Collection[TopicPartition], milliseconds: int, *, latest: float = math.inf
+    admin: AdminClient,
+    partitions: Collection[TopicPartition],
+    milliseconds: int,
+    *,
+    latest: float = math.inf,
+    read_committed: bool = False,
 ) -> dict[TopicPartition, int]:
     """Return the offset of the first record at or after a time (milliseconds since the epoch), by partition.
 
-    The offset is -1 if there is no such record, and if its time is after ``latest``. Raises as ``end_offsets`` does.
+    The offset is -1 if there is no such record, and if its time is after ``latest``; with ``read_committed``, also while a
+    transaction before it is open. Raises as ``end_offsets`` does.
     """
-    return _offsets(admin, partitions, OffsetSpec.for_timestamp(milliseconds), read_committed=False, latest=latest)
+    return _offsets(admin, partitions, OffsetSpec.for_timestamp(milliseconds), read_committed=read_committed, latest=latest)
 
 
 def await_coordinator(admin: AdminClient, group: str, doing: str) -> None:

@@ -7,8 +7,10 @@ while it is under way (librdkafka's issue 4605, open in 2.16.1).
 from __future__ import annotations
 
 import contextlib
+import time
 from collections.abc import Collection, Mapping
 
+from confluent_kafka import Consumer, KafkaError, KafkaException
 from confluent_kafka import TopicPartition as TopicPartitionOffset
 
 from sluiceway.api.task import TopicPartition
@@ -17,6 +19,7 @@ from sluiceway.kafka.clients import consumer, group_reader_config
 from sluiceway.kafka.errors import mapped_errors
 
 _SECONDS = 30.0
+_SLICE_SECONDS = 2.0
 
 
 class CommittedOffsets:
@@ -38,9 +41,24 @@ class CommittedOffsets:
             mapped_errors(f"read the offsets of consumer group '{group}'"),
             contextlib.closing(consumer(config)) as reader,
         ):
-            found = reader.committed([TopicPartitionOffset(*each) for each in partitions], timeout=_SECONDS)
+            found = _committed(reader, [TopicPartitionOffset(*each) for each in partitions])
         return {
             TopicPartition(each.topic, each.partition): (each.offset, each.metadata or "")
             for each in found
             if each.offset >= 0 and each.error is None
         }
+
+
+def _committed(reader: Consumer, asked: list[TopicPartitionOffset]) -> list[TopicPartitionOffset]:
+    """Wait for the answer. That the group may not be described is an event beside it, which the request would wait for."""
+    deadline = time.monotonic() + _SECONDS
+    while True:
+        try:
+            return reader.committed(asked, timeout=_SLICE_SECONDS)
+        except KafkaException:
+            event = reader.poll(0)
+            error = None if event is None else event.error()
+            if error is not None and error.code() == KafkaError.GROUP_AUTHORIZATION_FAILED:
+                raise KafkaException(error) from None
+            if time.monotonic() >= deadline:
+                raise

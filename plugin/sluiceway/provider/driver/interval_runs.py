@@ -300,13 +300,17 @@ def _partitions(
 ) -> tuple[Collection[str], list[TopicPartition]]:
     """Return a sink's topics, and the partitions of those that exist."""
     counts = partition_counts(admin)
-    pattern = config.get(TOPICS_REGEX, "").strip()
-    if pattern:
-        matches = compile_java(pattern).matches
-        topics: Collection[str] = [topic for topic in counts if topic not in INTERNAL_TOPICS and matches(topic)]
-    else:
-        topics = sink_topics(config, used)
+    topics = topics_read(config, used, counts)
     return topics, [TopicPartition(topic, number) for topic in topics for number in range(counts.get(topic, 0))]
+
+
+def topics_read(config: Mapping[str, str], used: Collection[str], known: Collection[str]) -> Collection[str]:
+    """Return the topics that a sink reads, also those that it has not used yet, given those that it has and the cluster's."""
+    pattern = config.get(TOPICS_REGEX, "").strip()
+    if not pattern:
+        return sink_topics(config, used)
+    matches = compile_java(pattern).matches
+    return [topic for topic in known if topic not in INTERNAL_TOPICS and matches(topic)]
 
 
 def _begun_by_another(wanted: WantedInterval, interval: Interval, known: Ledger) -> NotClosed | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
@@ -71,12 +71,20 @@ def emit(outlet_events: Any, alias: AssetAlias, uris: Collection[str], extra: Ma
         outlet_events: of the task's context.
         extra: the extra of every event, as JSON values.
     """
+    for asset in _assets(uris):
+        outlet_events[alias].add(asset, extra=dict(extra))
+
+
+def asset_uris(uris: Collection[str]) -> list[str]:
+    """Return URIs as Airflow stores them, without those that none of its assets can have."""
+    return [asset.uri for asset in _assets(uris)]
+
+
+def _assets(uris: Collection[str]) -> Iterator[Asset]:
     from airflow.sdk import Asset
 
     for each in uris:
         try:
-            asset = Asset(each)
+            yield Asset(each)
         except ValueError as error:  # a provider of Airflow's has rules of its own for a scheme
             log.warning("No event of asset %s: %s", each, error)
-        else:
-            outlet_events[alias].add(asset, extra=dict(extra))

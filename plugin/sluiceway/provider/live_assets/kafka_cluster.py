@@ -12,10 +12,13 @@ from sluiceway.config.connector import CONNECTOR_CLASS, CONNECTOR_VERSION
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.discovery import connector_class
 from sluiceway.herder import Herder
-from sluiceway.kafka.clients import TopicPartitionOffset, consumer, internal_consumer_config
+from sluiceway.kafka.admin import beginning_offsets, end_offsets, offsets_at, partition_count, partition_counts
+from sluiceway.kafka.clients import TopicPartitionOffset, admin_client, consumer, internal_consumer_config
 from sluiceway.kafka.errors import mapped_errors
 from sluiceway.kafka.group_offsets import ConsumerGroups
-from sluiceway.kafka.lag import Offsets, PartitionBounds, partitions_of
+from sluiceway.kafka.lag import Offsets, partitions_of
+from sluiceway.provider.driver.interval_runs import topics_read
+from sluiceway.provider.live_assets.completeness import PartitionPast, Past
 from sluiceway.provider.progress.connector_progress import ConnectorProgress
 from sluiceway.provider.progress.probe_request import ProbeRequest
 from sluiceway.storage.model import State
@@ -33,6 +36,7 @@ class KafkaCluster:
         self._worker = worker
         self._herder = herder
         self._client_id = f"{worker.group_id}-live-assets"
+        self._admin = admin_client(worker, client_id=self._client_id)
         self._groups = ConsumerGroups(worker)
         self.progress = progress
 
@@ -40,10 +44,18 @@ class KafkaCluster:
         """Return the committed offsets of a sink."""
         return self._groups.offsets(request.group or "")
 
-    def bounds(self, topics: Collection[str], milliseconds: int) -> dict[TopicPartition, PartitionBounds]:
-        """Return the bounds of the partitions of topics, with the first offset at or after a time."""
-        partitions = partitions_of(topics, self._groups.counts())
-        return self._groups.bounds(partitions, milliseconds) if partitions else {}
+    def past(self, topics: Collection[str], moment: int) -> Past:
+        """Return what says in the partitions of topics what came before a moment. Raises ConnectError for hidden topics."""
+        counts = {topic: partition_count(self._admin, topic) or 0 for topic in topics}
+        partitions, now = partitions_of(topics, counts), time.time() * 1000
+        begins = beginning_offsets(self._admin, partitions)
+        times = offsets_at(self._admin, partitions, moment, latest=now, read_committed=True)
+        stable, ends = (end_offsets(self._admin, partitions, read_committed=committed) for committed in (True, False))
+        return {each: PartitionPast(begins[each], ends[each], stable[each], times[each]) for each in partitions}
+
+    def sink_topics(self, name: str, config: Mapping[str, str]) -> Collection[str]:
+        """Return the topics that a sink reads, also those that it has not read yet."""
+        return topics_read(config, self._herder.topics(name), partition_counts(self._admin))
 
     def topics(self, name: str) -> Collection[str]:
         """Return the active topics of a connector."""

@@ -19,10 +19,11 @@ from sluiceway.config.live_assets import PARTITION, LiveAssetSettings, Partition
 from sluiceway.config.schedules import LONG_RUNNING, MODE
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import ConnectError
-from sluiceway.kafka.lag import Offsets, PartitionBounds
+from sluiceway.kafka.lag import Offsets
 from sluiceway.provider.dag_bundle.dag_keys import is_sink_config
-from sluiceway.provider.lineage.assets import connector_uri, written_uris
+from sluiceway.provider.lineage.assets import asset_uris, connector_uri, written_uris
 from sluiceway.provider.live_assets.completeness import (
+    Past,
     log_has_passed,
     records_between,
     sink_has_passed,
@@ -60,8 +61,11 @@ class Cluster(Protocol):
     def committed(self, request: ProbeRequest) -> Offsets:
         """Return the committed offsets of a sink."""
 
-    def bounds(self, topics: Collection[str], milliseconds: int) -> dict[TopicPartition, PartitionBounds]:
-        """Return the bounds of the partitions of topics, with the first offset at or after a time."""
+    def past(self, topics: Collection[str], moment: int) -> Past:
+        """Return what says in the partitions of topics what came before a moment. Raises ConnectError for hidden topics."""
+
+    def sink_topics(self, name: str, config: Mapping[str, str]) -> Collection[str]:
+        """Return the topics that a sink reads, also those that it has not read yet."""
 
     def topics(self, name: str) -> Collection[str]:
         """Return the active topics of a connector (KIP-558)."""
@@ -135,16 +139,17 @@ class LiveAssets:
         self._seen = {each.name: self._seen.get(each.name) or _Seen() for each in entries}
         progress = self._cluster.progress()
         for entry in entries:
+            if self._stopping.is_set() or not self._leads():
+                return
             seen = self._seen[entry.name]
             try:
                 self._look_at(entry.name, entry.config or {}, seen, progress.get(entry.name))
                 seen.problem = None
-            except ConnectError as error:
+            except Exception as error:  # whatever it is, the others have their events, and it is tried again
                 if seen.problem != str(error):
                     seen.problem = str(error)
-                    log.warning("[%s|worker] No asset events: %s", entry.name, error)
-            if self._stopping.is_set():
-                return
+                    unexpected = not isinstance(error, ConnectError)
+                    log.warning("[%s|worker] No asset events: %s", entry.name, error, exc_info=unexpected)
 
     def _run(self) -> None:
         failing = False
@@ -178,7 +183,8 @@ class LiveAssets:
         self, name: str, config: Mapping[str, str], seen: _Seen, settings: LiveAssetSettings, partitions: Partitions
     ) -> None:
         if not seen.is_asked:
-            seen.until, seen.is_asked = self._database.complete_until(connector_uri(name)), True
+            [uri] = asset_uris([connector_uri(name)])
+            seen.until, seen.is_asked = self._database.complete_until(uri), True
         if seen.until is None:
             # Without a date to begin with, the first partition is the one that has ended last.
             now = int(self._clock() * 1000)
@@ -186,12 +192,14 @@ class LiveAssets:
             seen.until = partitions.at_or_before(begin)
         for _ in range(_MOST_AT_ONCE):
             start, end = partitions.at_or_before(seen.until), partitions.after(seen.until)
+            if self._clock() * 1000 < end + settings.lateness:
+                return
             topics = self._passed(name, config, seen, end + settings.lateness)
             if topics is None or self._stopping.is_set():
                 return
             records = None
             if topics:
-                records = records_between(self._cluster.bounds(topics, start), self._cluster.bounds(topics, end))
+                records = records_between(self._cluster.past(topics, start), self._cluster.past(topics, end))
             key = partition_key(start)
             extra = {"connector": name, "records": records, "partition_key": key, "start": start, "end": end, COMPLETE_UNTIL: end}
             if self._database.add_asset_events(self._uris(name, config), extra, key):
@@ -199,30 +207,29 @@ class LiveAssets:
             seen.until = end
 
     def _passed(self, name: str, config: Mapping[str, str], seen: _Seen, moment: int) -> Collection[str] | None:
-        """Return the topics of a connector that has passed a time; None if it has not.
+        """Return the topics of a connector that has passed a moment that is over; None if it has not.
 
         Those of a database log, whose records have another time in Kafka, are left out.
         """
         request = probe_request(name, config, self._worker, self._cluster.topics(name))
-        is_over = self._clock() * 1000 >= moment
         if is_sink_config(config):
             if request.group is None:
                 raise ConnectError(f"{PARTITION} does not go with another cluster, or a consumer group that is a reference.")
             committed, before = self._cluster.committed(request), seen.committed
             seen.committed = committed
-            bounds = self._cluster.bounds(request.topics, moment)
+            topics = self._cluster.sink_topics(name, config)
             # A sink that still commits is not asked what it has left, since that reads from its topics.
             has_records = self._cluster.has_records if committed == before else _yes
-            return request.topics if sink_has_passed(bounds, committed, is_over=is_over, has_records=has_records) else None
+            return topics if sink_has_passed(self._cluster.past(topics, moment), committed, has_records) else None
         if (times := self._cluster.log_times(name)) is not None:
             return () if log_has_passed(times, moment) else None
-        bounds = self._cluster.bounds(request.topics, moment)
-        return request.topics if source_has_passed(bounds, is_over=is_over, is_running=self._cluster.is_running(name)) else None
+        past = self._cluster.past(request.topics, moment)
+        return request.topics if source_has_passed(past, is_running=self._cluster.is_running(name)) else None
 
     def _uris(self, name: str, config: Mapping[str, str]) -> list[str]:
         sink = is_sink_config(config)
         topics = [] if sink else self._cluster.topics(name)
-        return written_uris(name, config, sink=sink, bootstrap_servers=self._worker.bootstrap_servers, topics=topics)
+        return asset_uris(written_uris(name, config, sink=sink, bootstrap_servers=self._worker.bootstrap_servers, topics=topics))
 
 
 def _is_live(entry: ConnectorEntry) -> bool:

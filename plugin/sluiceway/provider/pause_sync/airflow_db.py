@@ -217,6 +217,8 @@ class AirflowDatabase:
             keys: dict[str, Any] = {}  # before Airflow 3.2, only the extra has it
             if partition is not None and hasattr(AssetEvent, "partition_key"):
                 keys["partition_key"] = partition
+            if partition is None:  # Airflow warns of each event without a key for DAGs that wait for partitions
+                assets = [each for each in assets if not _is_awaited_by_partitions(each)]
             for asset in assets:
                 asset_manager.register_asset_change(asset=asset, extra=dict(extra), session=session, **keys)
         return True
@@ -262,7 +264,11 @@ def _assets(session: Session, uri: str) -> list[AssetModel]:
 def _complete_until(session: Session, asset: AssetModel) -> int | None:
     newest = select(AssetEvent.extra).where(AssetEvent.asset_id == asset.id).order_by(AssetEvent.id.desc()).limit(_MAX_ENTRIES)
     found = (extra.get("complete_until") for extra in session.scalars(newest))
-    return next((each for each in found if isinstance(each, int)), None)
+    return max((each for each in found if isinstance(each, int)), default=None)
+
+
+def _is_awaited_by_partitions(asset: AssetModel) -> bool:
+    return any(getattr(each.dag, "timetable_partitioned", False) for each in asset.scheduled_dags)
 
 
 def _run_facts(run: DagRun) -> RunFacts:

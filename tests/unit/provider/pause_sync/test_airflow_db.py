@@ -282,7 +282,28 @@ def test_a_partition_has_its_events_once(session: Session) -> None:
     assert database.complete_until(URI) == 20
     assert not database.add_asset_events([URI], {"complete_until": 20}, "ten")
     assert not database.add_asset_events([URI], {"complete_until": 10}, "zero")
+    assert database.add_asset_events([URI], {"complete_until": 10, "records": 1})  # by a process that has not seen it
+    assert not database.add_asset_events([URI], {"complete_until": 20}, "ten")
     assert database.add_asset_events([URI], {"complete_until": 30}, "twenty")
-    assert len(events(session)) == 3
+    assert len(events(session)) == 4
     if hasattr(AssetEvent, "partition_key"):
-        assert session.scalars(select(AssetEvent.partition_key).order_by(AssetEvent.id)).all() == ["ten", None, "twenty"]
+        assert session.scalars(select(AssetEvent.partition_key).order_by(AssetEvent.id)).all() == ["ten", None, None, "twenty"]
+
+
+@pytest.mark.skipif(not hasattr(DagModel, "timetable_partitioned"), reason="before Airflow 3.2, no DAG waits for partitions")
+def test_an_asset_that_a_dag_of_partitions_waits_for_has_no_event_without_a_key(session: Session) -> None:
+    from airflow.models.asset import DagScheduleAssetReference
+
+    session.add(AssetModel(name=URI, uri=URI, group="asset", extra={}))
+    session.add(DagBundleModel(name="b"))
+    session.flush()
+    session.add(DagModel(dag_id="hours", bundle_name="b", timetable_partitioned=True, is_paused=True))
+    session.flush()
+    [asset] = session.scalars(select(AssetModel))
+    session.add(DagScheduleAssetReference(asset_id=asset.id, dag_id="hours"))
+    session.flush()
+    session.expire_all()
+    assert AirflowDatabase().add_asset_events([URI, "kafka://b:1/t"], {"records": 5})
+    assert [name for name, _ in events(session)] == ["kafka://b:1/t"]
+    assert AirflowDatabase().add_asset_events([URI], {"complete_until": 20}, "ten")
+    assert [name for name, _ in events(session)] == ["kafka://b:1/t", URI]
