@@ -58,10 +58,15 @@ def _partition(context: Mapping[str, Any], run: Any) -> tuple[datetime, datetime
 def _next_time(timetable: Any, date: datetime) -> datetime:
     """Return the first time of a cron expression after a date, as Airflow finds it: its zone may change to summer time."""
     import pendulum
+    from airflow.timetables.base import DataInterval, TimeRestriction
     from airflow.timetables.trigger import CronTriggerTimetable
 
-    found: datetime = CronTriggerTimetable(timetable.expression, timezone=timetable.timezone)._get_next(pendulum.instance(date))
-    return found
+    found = CronTriggerTimetable(timetable.expression, timezone=timetable.timezone).next_dagrun_info(
+        last_automated_data_interval=DataInterval.exact(pendulum.instance(date)),
+        restriction=TimeRestriction(earliest=None, latest=None, catchup=True),
+    )
+    assert found is not None  # noqa: S101 (there is no latest time)
+    return found.run_after
 
 
 def milliseconds(time: datetime) -> int:
