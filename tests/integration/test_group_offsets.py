@@ -9,6 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import psutil
+import pytest
 
 from sluiceway.errors import ConnectError
 from sluiceway.stack.broker import EmbeddedBroker
@@ -63,6 +64,7 @@ def started(broker: EmbeddedBroker) -> bool:
     return broker.status().running
 
 
+@pytest.mark.long  # alone, because a neighbor may take the dead broker's port, and keep it
 def test_a_process_that_reads_offsets_outlives_the_death_of_a_broker_and_reads_on(tmp_path: Path) -> None:
     broker = EmbeddedBroker(tmp_path, port=free_port())
     address = broker.start()
