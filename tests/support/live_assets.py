@@ -21,11 +21,13 @@ PARTITIONS = 3
 _HOUR = "* * * * * */5"  # five seconds stand for an hour: time passes as it does
 _LATENESS_SECONDS = 2
 _DAG = """
+from datetime import timedelta
+
 from airflow.sdk import DAG, Asset, PartitionedAssetTimetable, task
 
 with DAG({dag!r}, schedule=PartitionedAssetTimetable(assets=Asset({uri!r})), max_active_runs=4, is_paused_upon_creation=False):
 
-    @task
+    @task(retries=9, retry_delay=timedelta(seconds=1))  # a task dies with its scheduler
     def hour(dag_run=None):
         return dag_run.partition_key
 
