@@ -1,4 +1,4 @@
-"""What says in a real topic what came before a moment: transactions, markers, records from the future, and patterns of topics."""
+"""The past of real topics: transactions, markers, records from the future, and patterns of topics."""
 
 from __future__ import annotations
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Callable, Collection, Mapping
+from typing import cast
 
 from sluiceway.api import SourceConnector
 from sluiceway.api.task import TopicPartition
@@ -12,15 +13,16 @@ from sluiceway.config.connector import CONNECTOR_CLASS, CONNECTOR_VERSION
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.discovery import connector_class
 from sluiceway.herder import Herder
+from sluiceway.herder.intervals import reads_in_order
 from sluiceway.kafka.admin import beginning_offsets, end_offsets, offsets_at, partition_count, partition_counts
 from sluiceway.kafka.clients import TopicPartitionOffset, admin_client, consumer, internal_consumer_config
+from sluiceway.kafka.committed_offsets import CommittedOffsets
 from sluiceway.kafka.errors import mapped_errors
-from sluiceway.kafka.group_offsets import ConsumerGroups
 from sluiceway.kafka.lag import Offsets, partitions_of
 from sluiceway.provider.driver.interval_runs import topics_read
 from sluiceway.provider.live_assets.completeness import PartitionPast, Past
+from sluiceway.provider.progress.cluster_view import ConnectorStates
 from sluiceway.provider.progress.connector_progress import ConnectorProgress
-from sluiceway.provider.progress.probe_request import ProbeRequest
 from sluiceway.storage.model import State
 
 _READ_SECONDS = 10.0
@@ -37,12 +39,13 @@ class KafkaCluster:
         self._herder = herder
         self._client_id = f"{worker.group_id}-live-assets"
         self._admin = admin_client(worker, client_id=self._client_id)
-        self._groups = ConsumerGroups(worker)
+        self._offsets = CommittedOffsets(worker)
         self.progress = progress
 
-    def committed(self, request: ProbeRequest) -> Offsets:
-        """Return the committed offsets of a sink."""
-        return self._groups.offsets(request.group or "")
+    def committed(self, group: str, topics: Collection[str]) -> Offsets:
+        """Return the committed offsets of a sink's group in its topics."""
+        found = self._offsets.read(group, partitions_of(topics, partition_counts(self._admin)))
+        return {partition: offset for partition, (offset, _) in found.items()}
 
     def past(self, topics: Collection[str], moment: int) -> Past:
         """Return what says in the partitions of topics what came before a moment. Raises ConnectError for hidden topics."""
@@ -79,13 +82,13 @@ class KafkaCluster:
     def is_running(self, name: str) -> bool:
         """Return whether all tasks of a connector run."""
         status = self._herder.status(name)
-        states = [status.connector.state, *(each.state for each in status.tasks.values())]
-        return bool(status.tasks) and all(each is State.RUNNING for each in states)
+        tasks = {number: each.state for number, each in status.tasks.items()}
+        return ConnectorStates(status.connector.state, tasks).is_in({State.RUNNING}, tasks=True)
 
     def log_times(self, name: str) -> list[int] | None:
         """Return the commit times of the stored offsets of a connector that reads a database log; None for any other one."""
         config = self._herder.info(name).config
-        found = connector_class(config.get(CONNECTOR_CLASS, ""), config.get(CONNECTOR_VERSION))
-        if not issubclass(found, SourceConnector) or not found.interval_in_order:
+        if not reads_in_order(config):
             return None
+        found = cast("type[SourceConnector]", connector_class(config[CONNECTOR_CLASS], config.get(CONNECTOR_VERSION)))
         return [found.position_time(offset) or 0 for _, offset in self._herder.offsets(name) if offset is not None]

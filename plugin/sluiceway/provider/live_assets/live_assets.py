@@ -30,7 +30,7 @@ from sluiceway.provider.live_assets.completeness import (
     source_has_passed,
 )
 from sluiceway.provider.progress.connector_progress import ConnectorProgress
-from sluiceway.provider.progress.probe_request import ProbeRequest, probe_request
+from sluiceway.provider.progress.probe_request import probe_request
 from sluiceway.storage.interfaces import ConfigBackingStore
 from sluiceway.storage.model import ConnectorEntry, TargetState
 
@@ -53,13 +53,13 @@ class Database(Protocol):
 
 
 class Cluster(Protocol):
-    """What is known of connectors in Kafka."""
+    """Kafka's side: offsets, topics, and states of connectors (``KafkaCluster``)."""
 
     def progress(self) -> Mapping[str, ConnectorProgress]:
         """Return the latest progress of all connectors, which may be a minute old."""
 
-    def committed(self, request: ProbeRequest) -> Offsets:
-        """Return the committed offsets of a sink."""
+    def committed(self, group: str, topics: Collection[str]) -> Offsets:
+        """Return the committed offsets of a sink's group in its topics."""
 
     def past(self, topics: Collection[str], moment: int) -> Past:
         """Return what says in the partitions of topics what came before a moment. Raises ConnectError for hidden topics."""
@@ -82,7 +82,7 @@ class Cluster(Protocol):
 
 @dataclass
 class _Seen:
-    """What is known of a connector since this process leads."""
+    """A connector's past since this process leads."""
 
     count: int | None = None
     """The records that it had moved when it had its last event."""
@@ -215,9 +215,9 @@ class LiveAssets:
         if is_sink_config(config):
             if request.group is None:
                 raise ConnectError(f"{PARTITION} does not go with another cluster, or a consumer group that is a reference.")
-            committed, before = self._cluster.committed(request), seen.committed
-            seen.committed = committed
             topics = self._cluster.sink_topics(name, config)
+            committed, before = self._cluster.committed(request.group, topics), seen.committed
+            seen.committed = committed
             # A sink that still commits is not asked what it has left, since that reads from its topics.
             has_records = self._cluster.has_records if committed == before else _yes
             return topics if sink_has_passed(self._cluster.past(topics, moment), committed, has_records) else None

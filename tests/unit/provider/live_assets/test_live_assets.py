@@ -1,4 +1,4 @@
-"""Which events connectors that run all the time get, with Kafka and Airflow's database in memory."""
+"""Events of connectors that run all the time, with Kafka and Airflow's database in memory."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from sluiceway.kafka.lag import Offsets
 from sluiceway.provider.live_assets.completeness import PartitionPast
 from sluiceway.provider.live_assets.live_assets import LiveAssets
 from sluiceway.provider.progress.connector_progress import ConnectorProgress
-from sluiceway.provider.progress.probe_request import ProbeRequest
 from sluiceway.storage.memory import MemoryConfigBackingStore, MemoryStatusBackingStore
 
 HOUR, MINUTE = 3_600_000, 60_000
@@ -43,7 +42,7 @@ class Cluster:
     def progress(self) -> Mapping[str, ConnectorProgress]:
         return {name: ConnectorProgress(count=count, positions={PARTITION: count}) for name, count in self.counts.items()}
 
-    def committed(self, request: ProbeRequest) -> Offsets:
+    def committed(self, group: str, topics: Collection[str]) -> Offsets:
         if self.down:
             raise KafkaClientError("no broker", "_TRANSPORT")
         return dict(self.offsets)
