@@ -29,6 +29,7 @@ from sluiceway.provider.driver.interval_connector import (
 )
 from sluiceway.provider.driver.run_variables import is_backfill, run_variables
 from sluiceway.provider.mistakes import task_error
+from sluiceway.provider.progress.airflow_stats import report_late
 from sluiceway.provider.progress.run_summary import RunSummary
 from sluiceway.provider.settings import Settings
 from sluiceway.storage.intervals import IntervalEntry
@@ -121,7 +122,10 @@ class IntervalTask(ClaimedConnector):
                 raise AirflowException(str(error)) from error
         found = replace(moved, records=entry.records, interval=of_interval(entry))
         if entry.late:
-            self.log.warning("[%s|worker] %d records of interval %s were late", self.connector, entry.late, entry.interval)
+            self.log.warning(
+                "[%s|worker] %d records that interval %s has found were late", self.connector, entry.late, entry.interval
+            )
+            report_late(self.connector, entry.late)
         return found
 
     def _moves_interval(self, context: Context, topics: InternalTopics, name: str, config: Mapping[str, str]) -> bool:

@@ -1,11 +1,14 @@
-"""Exact runs on a real broker: each record in the one interval that it belongs to, also after kills, clears and side by side."""
+"""Exact runs on a real broker: each record in the one interval that it belongs to, also after kills, clears and side by side.
+
+SEQUENCES in the environment is the number of random sequences, each of which moves some hours of a day.
+"""
 
 from __future__ import annotations
 
 import os
 import random
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
@@ -36,7 +39,8 @@ from support.table_sink import Lake
 pytestmark = pytest.mark.kafka
 
 _LATENESS = 600_000
-_HOURS = hours(1_767_225_600_000, 6)  # 2026-01-01
+_DAY = hours(1_767_225_600_000, 24)  # 2026-01-01
+_HOURS = _DAY[:6]
 _EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 (the column has no zone)
 _FIELDS = [{"field": each, "type": "string", "optional": False} for each in ("text", "at")]
 _WITH_TIME = {"type": "struct", "optional": False, "fields": _FIELDS}
@@ -44,11 +48,22 @@ _SEQUENCES = int(os.environ.get("SEQUENCES", "1"))
 
 
 class Hours(NamedTuple):
-    """A topic, and the values that belong to each of its hours, the late ones among them apart, too."""
+    """A topic, the times of its values, and those that belong to each hour; the late ones among them apart, too."""
 
     topic: str
+    times: Mapping[str, int]
     of: Mapping[Interval, list[str]]
     late: Mapping[Interval, list[str]]
+
+    def values(self, hours: Sequence[Interval]) -> list[str]:
+        """Return the values that belong to hours, sorted."""
+        return sorted(value for hour in hours for value in self.of[hour])
+
+
+def _some_hours(chance: random.Random) -> list[Interval]:
+    """Return six successive hours of the day."""
+    first = chance.randrange(len(_DAY) - 5)
+    return _DAY[first : first + 6]
 
 
 class Target(Protocol):
@@ -98,13 +113,13 @@ class DatabaseTable:
 
 @pytest.fixture(scope="module")
 def filled(kafka: Kafka, unique: Callable[[str], str]) -> Hours:
-    """A topic of three partitions whose records are late and out of order."""
+    """A topic of three partitions with the records of a day, which are late and out of order."""
     topic = kafka.create(unique("topic"), 3, retention_ms="-1")
-    sent = fill(kafka.bootstrap, topic, 3, _HOURS, 50, _LATENESS, random.Random(7))  # noqa: S311 (test data)
+    sent = fill(kafka.bootstrap, topic, 3, _DAY, 50, _LATENESS, random.Random(7))  # noqa: S311 (test data)
     times = {each.value: each.time for each in sent}
-    of = belongings(sent, _HOURS, _LATENESS)
+    of = belongings(sent, _DAY, _LATENESS)
     late = {interval: [value for value in values if times[value] < interval.start] for interval, values in of.items()}
-    return Hours(topic, of, late)
+    return Hours(topic, times, of, late)
 
 
 @pytest.fixture(params=["parquet", "iceberg", "postgresql"])
@@ -125,7 +140,7 @@ def test_each_record_is_in_the_file_of_its_interval(
     target = ParquetFiles(tmp_path)
     mover = _mover(worker, unique("sink"), filled.topic, target)
     marks = {interval: f"20260101T{number:02d}0000Z" for number, interval in enumerate(_HOURS)}
-    expected = {marks[interval]: sorted(values) for interval, values in filled.of.items()}
+    expected = {mark: sorted(filled.of[interval]) for interval, mark in marks.items()}
     for interval in reversed(_HOURS):
         entry = mover.move(interval, marks[interval])
         assert entry is not None
@@ -145,12 +160,41 @@ def test_in_any_sequence_of_runs_clears_and_kills_each_record_is_moved_once(
     filled: Hours, worker: WorkerConfig, unique: Callable[[str], str], target: Target, chance: random.Random, sequence: int
 ) -> None:
     mover = _mover(worker, unique("sink"), filled.topic, target)
-    machine = Machine(mover, _HOURS, chance)
+    some = _some_hours(chance)
+    machine = Machine(mover, some, chance)
     machine.run(5)
-    assert target.written() == sorted(value for values in filled.of.values() for value in values)
+    assert target.written() == filled.values(some)
     entries = mover.ledger().entries.values()
     assert {entry.state for entry in entries} == {IntervalState.DONE}
     assert sum(entry.records or 0 for entry in entries if not entry.at_least) <= len(target.written())
+    print(f"sequence {sequence}: {machine.kills} kills, {machine.clears} clears")
+
+
+@pytest.mark.parametrize("sequence", range(_SEQUENCES))
+def test_late_records_are_moved_with_their_own_hour_if_its_run_is_cleared_for_them(
+    filled: Hours, worker: WorkerConfig, unique: Callable[[str], str], tmp_path: Path, chance: random.Random, sequence: int
+) -> None:
+    rerun = {"airflow.interval.late": "rerun"}
+    straight = ParquetFiles(tmp_path / "straight")
+    mover = _mover(worker, unique("sink"), filled.topic, straight, **rerun)
+    for interval in _HOURS:
+        assert mover.move(interval, str(interval)) is not None
+    entries = mover.ledger().entries
+    late = {interval.start: len(filled.late[interval]) for interval in _HOURS}
+    assert {start: entry.late for start, entry in entries.items()} == late
+    assert sum(entry.rerun for entry in entries.values()) > 1, "late records were left to their own hours"
+    reruns = mover.rerun()
+    assert reruns == sum(entry.rerun for entry in entries.values()), "once each"
+    expected: dict[str, list[str]] = {}
+    for value in filled.values(_HOURS):
+        hour = (filled.times[value] - _HOURS[0].start) // 3_600_000
+        expected.setdefault(f"20260101T{hour:02d}0000Z", []).append(value)
+    assert straight.by_interval() == expected
+    target = ParquetFiles(tmp_path / "random")
+    some = _some_hours(chance)
+    machine = Machine(_mover(worker, unique("sink"), filled.topic, target, **rerun), some, chance)
+    machine.run(5)
+    assert target.written() == filled.values(some)
     print(f"sequence {sequence}: {machine.kills} kills, {machine.clears} clears")
 
 
@@ -197,12 +241,11 @@ def test_late_records_go_to_the_dead_letter_queue_if_asked(
     replication = {"errors.deadletterqueue.topic.replication.factor": "1"}
     mover = _mover(worker, unique("sink"), filled.topic, target, **{"airflow.interval.late": "dlq"}, **tolerant, **replication)
     entries = [mover.move(interval, str(interval)) for interval in _HOURS]
-    late = sorted(value for values in filled.late.values() for value in values)
+    late = sorted(value for interval in _HOURS for value in filled.late[interval])
     assert late
     assert sorted(message.key().decode() for message in kafka.read_committed(dlq)) == late
     assert [entry.late for entry in entries if entry] == [len(filled.late[interval]) for interval in _HOURS]
-    everything = sorted(value for values in filled.of.values() for value in values)
-    assert sorted([*target.written(), *late]) == everything
+    assert sorted([*target.written(), *late]) == filled.values(_HOURS)
 
 
 def test_a_run_waits_for_the_records_of_an_open_transaction(
@@ -413,14 +456,15 @@ def test_rows_are_moved_to_a_topic_in_their_interval_and_once(
         "value.converter.schemas.enable": "false",
     }
     mover = IntervalMover(worker, config)
-    [first, *_] = _HOURS
+    some = _some_hours(chance)
+    first = some[0]
     assert mover.move(first, "first") is not None
     values = [orjson.loads(message.value()) for message in kafka.read_committed(f"{topic}moments")]
     assert sorted(value["text"] for value in values) == sorted(expected[first])
-    machine = Machine(mover, _HOURS, chance)
+    machine = Machine(mover, some, chance)
     machine.run(5)
     values = [orjson.loads(message.value()) for message in kafka.read_committed(f"{topic}moments")]
-    assert sorted(value["text"] for value in values) == sorted(text for texts in expected.values() for text in texts)
+    assert sorted(value["text"] for value in values) == sorted(text for hour in some for text in expected[hour])
     print(f"sequence {sequence}: {machine.kills} kills, {machine.clears} clears")
 
 
@@ -459,16 +503,16 @@ def test_files_are_moved_to_a_topic_in_the_interval_of_their_modification_and_on
 def _fill_table(database: DatabaseForTest, chance: random.Random) -> dict[Interval, list[str]]:
     """Create a table of rows with times to the microsecond, at the very borders too; return what belongs to each hour."""
     database.execute("create table moments (id serial primary key, text text, at timestamp(6) not null)")
-    found: dict[Interval, list[str]] = {interval: [] for interval in _HOURS}
+    found: dict[Interval, list[str]] = {interval: [] for interval in _DAY}
     rows = []
-    for interval in _HOURS:
+    for interval in _DAY:
         start, end = (_EPOCH + timedelta(milliseconds=moment) for moment in (interval.start, interval.end))
-        inside = [start + timedelta(microseconds=chance.randrange(3_600_000_000)) for _ in range(40)]
+        inside = [start + timedelta(microseconds=chance.randrange(3_600_000_000)) for _ in range(20)]
         for number, moment in enumerate([start, start, end - timedelta(microseconds=1), *inside]):
             found[interval].append(f"{interval.start}-{number}")
             rows.append((found[interval][-1], moment))
-    rows += [("before", _EPOCH + timedelta(milliseconds=_HOURS[0].start, microseconds=-1))]
-    rows += [("after", _EPOCH + timedelta(milliseconds=_HOURS[-1].end))]
+    rows += [("before", _EPOCH + timedelta(milliseconds=_DAY[0].start, microseconds=-1))]
+    rows += [("after", _EPOCH + timedelta(milliseconds=_DAY[-1].end))]
     chance.shuffle(rows)
     for text, moment in rows:
         database.execute(f"insert into moments (text, at) values ('{text}', '{moment.isoformat()}')")  # noqa: S608 (test data)

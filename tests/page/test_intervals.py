@@ -44,6 +44,7 @@ def connector(cluster: Cluster, name: str) -> str:
         entry(3, attempt=2, records=1, late=0),
         entry(4, records=1204, late=3, at_least=True),
         entry(5, records=0, late=0),
+        entry(6, records=9, late=0, rerun=True),
         entry(31 * 24, records=7, late=0),
     ]
     with open_stores(cluster.worker) as stores:
@@ -62,8 +63,11 @@ def test_intervals_are_shown_and_a_run_is_cleared(ui: Ui, connector: str) -> Non
     ui.go(f"#{connector}")
     ui.page.get_by_text("Intervals of its runs").click()
     cells = ui.page.locator(".calendar button.cell")
-    expect(cells).to_have_count(5)
+    expect(cells).to_have_count(6)
     kinds = {cell.get_attribute("data-kind"): cell for cell in cells.all()}
+    expect(cells.first).to_have_attribute(
+        "aria-label", re.compile("moved, 9 records, late records wait until it is moved again$")
+    )
     assert set(kinds) == {"running", "failed", "again", "late", "done"}
     expect(kinds["late"]).to_have_attribute("aria-label", re.compile("moved, at least 1,204 records, at least 3 late$"))
     expect(kinds["again"]).to_have_attribute("aria-label", re.compile("moved, 1 record, moved 2 times$"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from sluiceway.config.intervals import Interval
 from sluiceway.errors import ConnectError
 from sluiceway.provider.driver.interval_connector import IntervalConnector, Outcome, WantedInterval
-from sluiceway.storage.intervals import IntervalEntry, IntervalState, Ledger, begun
+from sluiceway.storage.intervals import IntervalEntry, IntervalState, Ledger, begun, introduced
 
 
 class FakeIntervals:
@@ -24,7 +24,8 @@ class FakeIntervals:
             return self.outcomes.pop(0)
         interval = wanted.given(Ledger())
         assert isinstance(interval, Interval)
-        made = IntervalConnector.plan(wanted, begun(None, interval, wanted.run_id, 0, {}), {})
+        entry = introduced(Ledger(), interval, wanted.rerun_within)
+        made = IntervalConnector.plan(wanted, begun(entry, interval, wanted.run_id, 0, {}), {})
         self.calls.append(("begin", made.name))
         return made
 

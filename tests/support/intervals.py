@@ -108,6 +108,8 @@ class IntervalMover:
         self.name = config["name"]
         self.runs = IntervalRuns(worker)
         self.tasks = tasks
+        self.seconds = 1.0
+        """How long the tasks of the last run took: where a kill may come depends on how busy the machine is."""
 
     def wanted(self, interval: Interval, run: str) -> WantedInterval:
         settings = IntervalSettings.of(self.config)
@@ -145,10 +147,21 @@ class IntervalMover:
                 time.sleep(kill_after)  # where to kill
                 if any(process.is_alive() for process in processes):
                     return None
+            started = time.monotonic()
             for process in processes:
                 process.join(LIMIT)
                 assert process.exitcode == 0, f"a task of {begun.name}: {process.exitcode}"
+            self.seconds = time.monotonic() - started
         return self.runs.end(begun.name, None)
+
+    def rerun(self) -> int:
+        """Move intervals again for which records came late, as their cleared runs do, until there are none; return how many."""
+        reruns = 0
+        while waiting := [entry for entry in self.ledger().entries.values() if entry.rerun]:
+            for entry in waiting:
+                assert self.move(entry.interval, entry.runs[-1]) is not None
+                reruns += 1
+        return reruns
 
     def ledger(self) -> Ledger:
         with open_stores(self.worker, brief=True) as stores:
@@ -170,11 +183,10 @@ def _run(config: dict[str, str], worker: dict[str, str], task: int) -> None:
 class Machine:
     """Random sequences of runs, clears, and kills of a connector's intervals, one after the other and side by side."""
 
-    def __init__(self, mover: IntervalMover, intervals: Sequence[Interval], chance: random.Random, longest: float = 0.6) -> None:
+    def __init__(self, mover: IntervalMover, intervals: Sequence[Interval], chance: random.Random) -> None:
         self.mover = mover
         self._intervals = intervals
         self._chance = chance
-        self._longest = longest
         self.kills = self.clears = 0
 
     def run(self, steps: int) -> None:
@@ -189,9 +201,10 @@ class Machine:
         for interval in self._intervals:
             if interval not in done:
                 assert self.mover.move(interval, f"run-{interval.start}") is not None
+        self.mover.rerun()
 
     def _move(self, interval: Interval) -> bool:
-        kill_after = self._chance.uniform(0, self._longest) if self._chance.random() < 0.5 else None
+        kill_after = self._chance.uniform(0, self.mover.seconds) if self._chance.random() < 0.5 else None
         entry = self.mover.move(interval, f"run-{interval.start}", kill_after)
         self.kills += entry is None
         return entry is not None

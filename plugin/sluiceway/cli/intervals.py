@@ -42,6 +42,8 @@ def _row(interval: Mapping[str, Any]) -> tuple[str, ...]:
     records, late = (("-" if interval[key] is None else f"{least}{interval[key]}") for key in ("records", "late"))
     runs = interval["runs"]
     state = f"{interval['state']}: {interval['error']}" if "error" in interval else interval["state"]
+    if interval["rerun"]:
+        state += ", to be moved again"
     times = _time(interval["start"]), _time(interval["end"])
     return (*times, state, records, late, str(interval["attempt"]), runs[-1] if runs else "-")
 

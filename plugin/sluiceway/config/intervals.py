@@ -21,7 +21,8 @@ AVAILABLE, EXACT = "available", "exact"
 FIELD = "airflow.interval.field"
 LATENESS = "airflow.interval.lateness"
 LATE = "airflow.interval.late"
-NEXT, DLQ = "next", "dlq"
+NEXT, DLQ, RERUN = "next", "dlq", "rerun"
+RERUN_WITHIN = "airflow.interval.rerun.within"
 AGAIN = "airflow.interval.again"
 MAX_ACTIVE_RUNS = "airflow.max.active.runs"
 SKIP, APPEND = "skip", "append"
@@ -30,7 +31,8 @@ END = "airflow.interval.end.ms"
 POSITIONS = "airflow.interval.positions"
 ATTEMPT = "airflow.interval.attempt"
 CONNECTOR = "airflow.interval.connector"
-_DEFAULT_LATENESS = "10s"
+RERUNS = "airflow.interval.reruns"
+_DEFAULT_LATENESS, _DEFAULT_WITHIN = "10s", "7d"
 _DURATION = re.compile(r"(\d+)\s*(ms|s|m|h|d)")
 _UNITS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 
@@ -54,7 +56,8 @@ class IntervalSettings:
         choice: ``available`` or ``exact``; None if the config leaves it open.
         catches_up: whether Airflow makes runs for intervals in the past.
         lateness: milliseconds that records may come later than their time.
-        late: what happens to records that come even later: ``next`` or ``dlq``.
+        late: what happens to records that come even later: ``next``, ``dlq``, or ``rerun``.
+        rerun_within: milliseconds before an interval from which the intervals of late records are moved again.
         again: what a run does whose interval was moved before, if the target keeps what was written: ``skip`` or ``append``.
         max_active_runs: how many runs of the generated DAG there may be at a time.
     """
@@ -63,6 +66,7 @@ class IntervalSettings:
     catches_up: bool
     lateness: int
     late: str
+    rerun_within: int
     again: str
     max_active_runs: int
 
@@ -76,6 +80,7 @@ class IntervalSettings:
             (config.get(CATCHUP) or "").strip().lower() == "true",
             milliseconds(LATENESS, str(values[LATENESS])),
             str(values[LATE]),
+            milliseconds(RERUN_WITHIN, str(values[RERUN_WITHIN])),
             str(values[AGAIN]),
             int(str(values[MAX_ACTIVE_RUNS])),
         )
@@ -173,9 +178,19 @@ KEYS = ConfigDef(
             type=Type.STRING,
             default=NEXT,
             importance=Importance.LOW,
-            validator=OneOf((NEXT, DLQ)),
+            validator=OneOf((NEXT, DLQ, RERUN)),
             doc="Treatment of records that come after their interval was closed. next: the next run moves and counts them. "
-            "dlq: the next run sends them to the dead letter queue.",
+            "dlq: the next run sends them to the dead letter queue. rerun: the next run counts them, and the run of their "
+            "interval is cleared, so that it replaces what it has written.",
+        ),
+        ConfigKey(
+            name=RERUN_WITHIN,
+            type=Type.STRING,
+            default=_DEFAULT_WITHIN,
+            importance=Importance.LOW,
+            validator=Check(is_duration, "a number with a unit (ms, s, m, h, d)"),
+            doc="With airflow.interval.late=rerun, the time before an interval in which the intervals start whose runs are "
+            "cleared. Records that are even later are moved by the next run.",
         ),
         ConfigKey(
             name=AGAIN,
@@ -200,6 +215,7 @@ KEYS = ConfigDef(
                 (START, Type.LONG, "The start of the interval, in milliseconds since the epoch."),
                 (END, Type.LONG, "The end of the interval, in milliseconds since the epoch."),
                 (POSITIONS, Type.STRING, "The offsets that a sink reads, by topic and partition."),
+                (RERUNS, Type.STRING, "The intervals whose runs are cleared for late records: where they start and end."),
                 (ATTEMPT, Type.INT, "How often the interval was moved from its start."),
                 (CONNECTOR, Type.STRING, "The connector whose interval it is."),
             )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from sluiceway.api import Connector, DataFrameSinkTask, SinkConnector, SourceConnector
+from sluiceway.api import Connector, DataFrameSinkTask, IntervalRepeat, SinkConnector, SourceConnector
 from sluiceway.config.connector import CONNECTOR_CLASS, CONNECTOR_VERSION
 from sluiceway.config.intervals import (
     AGAIN,
@@ -16,6 +16,8 @@ from sluiceway.config.intervals import (
     INTERVAL,
     LATE,
     MAX_ACTIVE_RUNS,
+    NEXT,
+    RERUN,
     IntervalSettings,
 )
 from sluiceway.config.schedules import CONTINUOUS, LONG_RUNNING, MICRO_BATCH, MODE, SCHEDULE
@@ -69,7 +71,7 @@ def check_interval(connector: type[Connector], config: Mapping[str, str]) -> Non
         )
     if config.get(FIELD) and issubclass(connector, SourceConnector):
         raise ConfigError(FIELD, config[FIELD], "only sinks read the time of a record from a field")
-    if config.get(LATE) == DLQ:
+    if config.get(LATE) in (DLQ, RERUN):
         _check_late(connector, config)
     if config.get(INTERVAL) == EXACT:
         _check_exact(connector, config)
@@ -78,8 +80,14 @@ def check_interval(connector: type[Connector], config: Mapping[str, str]) -> Non
 
 
 def _check_late(connector: type[Connector], config: Mapping[str, str]) -> None:
+    late = config[LATE]
     if issubclass(connector, SourceConnector):
-        raise ConfigError(LATE, DLQ, "only sinks have late records: a source reads by time")
+        raise ConfigError(LATE, late, "only sinks have late records: a source reads by time")
+    if late == RERUN:
+        is_sink = issubclass(connector, SinkConnector)
+        if not is_sink or connector.interval_repeat(config) is not IntervalRepeat.REPLACES:
+            raise ConfigError(LATE, RERUN, f"the target does not replace what an interval has written: set {NEXT} or {DLQ}")
+        return
     if not config.get(DLQ_TOPIC) or config.get("errors.tolerance", "").strip().lower() != "all":
         raise ConfigError(LATE, DLQ, f"needs errors.tolerance=all and {DLQ_TOPIC}, or late records would be lost")
 

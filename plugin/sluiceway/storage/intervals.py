@@ -6,6 +6,10 @@ once, and kept. A record belongs to the interval of its timestamp if its offset 
 A later one is late: it belongs to the first interval whose end closes after it. So each record belongs to one interval, in
 whatever order intervals are moved.
 
+With ``airflow.interval.late=rerun``, that interval leaves a late record to the one of its time, if the ledger had that one before
+and it started within ``airflow.interval.rerun.within``. What an interval leaves is kept in its entry, too, so that a run which
+moves the other one again knows of which offsets.
+
 The ledger is in the offsets topic: a record for each interval, and one for each boundary that has closed. Their key has the form
 of an offset's. The connector's name in it contains a control character, which no connector can have, so that Kafka Connect's
 workers read the records as offsets of a connector that they do not know.
@@ -15,7 +19,8 @@ from __future__ import annotations
 
 import enum
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -25,9 +30,14 @@ from sluiceway.errors import DataError
 
 Positions = Mapping[TopicPartition, int]
 Update = tuple[Partition, "Offset | None"]
+Span = tuple[int, int]
+"""Offsets from the first to before the second."""
 
 MOST_INTERVALS = 10_000
 """The intervals that a ledger keeps: those of a year and more, if they are hours. Each run reads all of them."""
+
+MOST_OFFSET = 2**63
+"""More than an offset can be."""
 
 _ASKED = -1  # as a partition: the topic was looked for
 _SUFFIX = "\x1fintervals"
@@ -65,6 +75,9 @@ class IntervalEntry:
             some.
         error: why it failed.
         updated: when this was written, in milliseconds since the epoch.
+        number: counts the ledger's intervals in the order in which they were begun for the first time.
+        leaves_from: the first start of earlier intervals that late records are left to; None if they are left to none.
+        rerun: whether late records were left to it since its newest attempt began, so that its run is to be cleared.
     """
 
     interval: Interval
@@ -78,6 +91,14 @@ class IntervalEntry:
     at_least: bool = False
     error: str | None = None
     updated: int = 0
+    number: int = 0
+    leaves_from: int | None = None
+    rerun: bool = False
+
+    def leaves_to(self, other: IntervalEntry) -> bool:
+        """Return whether late records of another interval are left to it rather than moved with this one."""
+        is_before = other.number < self.number and other.interval.end <= self.interval.start
+        return is_before and self.leaves_from is not None and self.leaves_from <= other.interval.start
 
     def update(self) -> Update:
         """Return the entry as a record of the offsets topic."""
@@ -93,6 +114,9 @@ class IntervalEntry:
             "atLeast": self.at_least,
             "error": self.error,
             "updated": self.updated,
+            "number": self.number,
+            "leavesFrom": self.leaves_from,
+            "rerun": self.rerun,
         }
         return {_START: self.interval.start}, value
 
@@ -138,6 +162,22 @@ class Ledger:
         done = (entry for entry in self.entries.values() if entry.state is IntervalState.DONE and entry.interval.end >= end)
         return next(done, None)
 
+    def left_by(self, entry: IntervalEntry) -> list[Interval]:
+        """Return the intervals that an interval leaves late records to, in their order."""
+        return sorted(other.interval for other in self.entries.values() if entry.leaves_to(other))
+
+    def left_to(self, entry: IntervalEntry) -> dict[TopicPartition, list[Span]]:
+        """Return the spans of offsets in which other intervals leave late records to an interval."""
+        found: dict[TopicPartition, list[Span]] = {}
+        for other in sorted(self.entries.values(), key=lambda each: each.interval):
+            if not other.leaves_to(entry):
+                continue
+            starts, ends = (self.closings.get(boundary, {}) for boundary in (other.interval.start, other.interval.end))
+            for partition, end in ends.items():
+                if (start := min(starts.get(partition, end), end)) < end:
+                    found.setdefault(partition, []).append((start, end))
+        return found
+
     @property
     def running(self) -> IntervalEntry | None:
         """The interval that a run moves now, or moved when it died: the one that a run began last."""
@@ -153,39 +193,58 @@ class Window:
         start: the first offset to read.
         closed: the closing of the interval's start: records from there on with times before the interval are late ones.
         end: the closing of the interval's end.
+        left: spans of offsets from there on with records of the interval that others have left to it.
     """
 
     start: int
     closed: int
     end: int
+    left: tuple[Span, ...] = ()
+
+    @property
+    def last(self) -> int:
+        """The offset before which the last record of the interval is."""
+        return self.left[-1][1] if self.left else self.end
+
+    def has_left(self, offset: int) -> bool:
+        """Return whether others have left a record of the interval at this offset to it."""
+        number = bisect_right(self.left, (offset, MOST_OFFSET))
+        return number > 0 and offset < self.left[number - 1][1]
 
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """Counts of a partition's records: those that were moved, and those of them that were late.
+    """Counts of a partition's records.
 
-    ``at_least``: there may be more, because a killed task had written records whose offsets were not committed.
+    Attributes:
+        records: how many were moved.
+        late: how many were late.
+        at_least: whether there may be more: a killed task had written records whose offsets were not committed.
+        left: the bits of the intervals that late records were left to, by their index among those that may be.
     """
 
     records: int = 0
     late: int = 0
     at_least: bool = False
+    left: int = 0
 
     def metadata(self) -> str:
         """Return the counts as the metadata of a commit."""
-        return json.dumps([self.records, self.late, int(self.at_least)], separators=(",", ":"))
+        left = [f"{self.left:x}"] if self.left else []  # Kafka takes 4,096 bytes
+        return json.dumps([self.records, self.late, int(self.at_least), *left], separators=(",", ":"))
 
     @classmethod
     def of(cls, metadata: str | None) -> Counts:
         """Return the counts of a commit; none for one without metadata."""
         if not metadata:
             return cls()
-        records, late, at_least = json.loads(metadata)
-        return cls(records, late, bool(at_least))
+        records, late, at_least, *left = json.loads(metadata)
+        return cls(records, late, bool(at_least), int(left[0], 16) if left else 0)
 
     def plus(self, other: Counts) -> Counts:
         """Return the counts of both."""
-        return Counts(self.records + other.records, self.late + other.late, self.at_least or other.at_least)
+        at_least = self.at_least or other.at_least
+        return Counts(self.records + other.records, self.late + other.late, at_least, self.left | other.left)
 
 
 def closing_update(boundary: int, positions: Positions) -> Update:
@@ -244,7 +303,11 @@ def in_order(boundary: int, found: Positions, known: Mapping[int, Positions]) ->
 
 
 def windows(
-    first: Positions, starts: Positions, ends: Positions, before: Positions | None = None
+    first: Positions,
+    starts: Positions,
+    ends: Positions,
+    before: Positions | None = None,
+    left: Mapping[TopicPartition, Sequence[Span]] | None = None,
 ) -> dict[TopicPartition, Window]:
     """Return what a run reads.
 
@@ -253,24 +316,30 @@ def windows(
         starts: the closings of the interval's start.
         ends: the closings of its end.
         before: the offsets at which an earlier attempt began: what has been deleted since then does not count for nothing.
+        left: the spans in which other intervals have left records of this one.
     """
     found = {}
     for partition, end in ends.items():
         earliest = first.get(partition, -1)
         closed = min(starts.get(partition, end), end)
         start = min(each for each in (earliest, closed, (before or {}).get(partition, closed)) if each >= 0)
-        found[partition] = Window(start, closed, end)
+        spans = (left or {}).get(partition, ())
+        found[partition] = Window(start, closed, end, tuple((max(first, end), last) for first, last in spans if last > end))
     return found
 
 
 def encode_windows(of: Mapping[TopicPartition, Window]) -> str:
     """Return windows as the value of a config key."""
-    return _text({partition: [window.start, window.closed, window.end] for partition, window in of.items()})
+    return _text({partition: [window.start, window.closed, window.end, *window.left] for partition, window in of.items()})
 
 
 def decode_windows(text: str) -> dict[TopicPartition, Window]:
     """Return the windows of ``encode_windows``."""
-    return {partition: Window(*offsets) for partition, offsets in _by_partition(text)}
+    decoded = _by_partition(text)
+    return {
+        partition: Window(start, closed, end, tuple((first, last) for first, last in left))
+        for partition, (start, closed, end, *left) in decoded
+    }
 
 
 def forgotten(known: Ledger, most: int = MOST_INTERVALS) -> list[Update]:
@@ -283,31 +352,50 @@ def forgotten(known: Ledger, most: int = MOST_INTERVALS) -> list[Update]:
     return old + [({_CLOSED: boundary}, None) for boundary in known.closings if boundary < first]
 
 
+def introduced(known: Ledger, interval: Interval, rerun_within: int | None) -> IntervalEntry:
+    """Return the ledger's entry of an interval, or one with which it is in the ledger for the first time.
+
+    Args:
+        known: the ledger.
+        interval: the interval.
+        rerun_within: how long before it the intervals start that it leaves late records to; None if it leaves none.
+    """
+    if (entry := known.entries.get(interval.start)) is not None:
+        return entry
+    number = 1 + max((each.number for each in known.entries.values()), default=0)
+    leaves_from = None if rerun_within is None else interval.start - rerun_within
+    return IntervalEntry(interval, IntervalState.RUNNING, 0, number=number, leaves_from=leaves_from)
+
+
 def begun(
-    known: IntervalEntry | None, interval: Interval, run: str, now: int, read: Mapping[TopicPartition, Window] | None
+    known: IntervalEntry, interval: Interval, run: str, now: int, read: Mapping[TopicPartition, Window] | None
 ) -> IntervalEntry:
     """Return the entry with which a run begins to move an interval: it continues what was not finished, or begins it again.
 
-    ``read`` is what a sink reads; None for a source. A sink's counts are committed, so that those of earlier tries are known.
+    Args:
+        known: the ledger's entry, or a new one (``introduced``).
+        interval: the interval.
+        run: the DAG run's id.
+        now: the time in milliseconds since the epoch.
+        read: what a sink reads; None for a source. A sink's counts are committed, so that those of earlier tries are known.
     """
     starts = {partition: window.start for partition, window in (read or {}).items()}
     ends = {partition: window.end for partition, window in (read or {}).items()}
-    if known is None:
-        return IntervalEntry(interval, IntervalState.RUNNING, 1, starts, ends, (run,), updated=now)
     if known.interval != interval:
         raise DataError(
             f"Interval {interval} cannot be moved: the ledger has {known.interval}, which starts at the same time. Runs of an "
             "earlier schedule have moved it."
         )
     runs = (*(each for each in known.runs if each != run), run)
-    if known.state is not IntervalState.DONE:
+    if known.attempt and known.state is not IntervalState.DONE:
         return replace(known, state=IntervalState.RUNNING, runs=runs, error=None, at_least=read is None, updated=now)
-    return IntervalEntry(interval, IntervalState.RUNNING, known.attempt + 1, starts, ends, runs, updated=now)
+    again = IntervalEntry(interval, IntervalState.RUNNING, known.attempt + 1, starts, ends, runs, updated=now)
+    return replace(again, number=known.number, leaves_from=known.leaves_from)
 
 
-def _text(values: Mapping[TopicPartition, int | list[int]]) -> str:
+def _text(values: Mapping[TopicPartition, int | list[int | Span]]) -> str:
     """Return values by topic and partition as JSON."""
-    nested: dict[str, dict[str, int | list[int]]] = {}
+    nested: dict[str, dict[str, int | list[int | Span]]] = {}
     for (topic, partition), value in sorted(values.items()):
         nested.setdefault(topic, {})[str(partition)] = value
     return json.dumps(nested, separators=(",", ":"))
@@ -337,4 +425,7 @@ def _entry(key: Partition, value: Offset) -> IntervalEntry:
         bool(value["atLeast"]),
         value["error"],
         int(value["updated"]),
+        int(value.get("number") or 0),
+        value.get("leavesFrom"),
+        bool(value.get("rerun")),
     )

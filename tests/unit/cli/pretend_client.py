@@ -70,10 +70,19 @@ HISTORY: list[dict[str, Any]] = [
 ]
 
 
-_HOUR = {"state": "done", "attempt": 1, "records": 12, "late": 0, "at_least": False, "runs": ["r1"], "updated": 1}
+_HOUR = {"state": "done", "attempt": 1, "records": 12, "late": 0, "at_least": False, "rerun": False, "runs": ["r1"], "updated": 1}
 INTERVALS = [
     {**_HOUR, "start": 7_200_000, "end": 10_800_000, "state": "failed", "records": None, "late": None, "error": "a mistake"},
-    {**_HOUR, "start": 3_600_000, "end": 7_200_000, "attempt": 2, "late": 3, "at_least": True, "runs": ["r1", "r2"]},
+    {
+        **_HOUR,
+        "start": 3_600_000,
+        "end": 7_200_000,
+        "attempt": 2,
+        "late": 3,
+        "at_least": True,
+        "runs": ["r1", "r2"],
+        "rerun": True,
+    },
     {**_HOUR, "start": 0, "end": 3_600_000},
 ]
 

@@ -19,7 +19,7 @@ def test_the_latest_interval_comes_first(api: PretendClient, capsys: pytest.Capt
     cells = [[cell.strip() for cell in line if cell.strip()] for line in lines]
     assert cells[0] == ["START", "END", "STATE", "RECORDS", "LATE", "ATTEMPT", "RUN"]
     assert cells[1][2:] == ["failed: a mistake", "-", "-", "1", "r1"]
-    assert cells[2][2:] == ["done", ">= 12", ">= 3", "2", "r2"]
+    assert cells[2][2:] == ["done, to be moved again", ">= 12", ">= 3", "2", "r2"]
     assert cells[3] == ["1970-01-01 00:00:00+00:00", "1970-01-01 01:00:00+00:00", "done", "12", "0", "1", "r1"]
 
 

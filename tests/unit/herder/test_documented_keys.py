@@ -49,6 +49,7 @@ EXAMPLES = {
     "airflow.interval.field": "order.at",
     "airflow.interval.lateness": "10m",
     "airflow.interval.late": "next",
+    "airflow.interval.rerun.within": "3d",
     "airflow.interval.again": "append",
     "airflow.max.active.runs": "1",
     "airflow.assets.interval": "1m",
@@ -56,6 +57,7 @@ EXAMPLES = {
     "airflow.interval.start.ms": "0",
     "airflow.interval.end.ms": "3600000",
     "airflow.interval.positions": '{"t":{"0":[0,0,5]}}',
+    "airflow.interval.reruns": "[[0,3600000]]",
     "airflow.interval.attempt": "1",
     "airflow.interval.connector": "c",
 }

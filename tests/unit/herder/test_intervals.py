@@ -149,3 +149,19 @@ def test_late_records_need_a_dead_letter_queue_to_go_to(config: dict[str, str], 
     found = validate_config({**_BATCH, **config, key: "dlq"}, _WORKER, offline=True).configs
     [value] = [info.value for info in found if info.value and info.value.name == key]
     assert [str(why) in error for error in value.errors] == ([True] if why else [])
+
+
+@pytest.mark.parametrize(
+    ("config", "why"),
+    [
+        ({"connector.class": "ParquetSink", "topics": "t", "path": "/p"}, None),
+        (_SINK, "the target does not replace what an interval has written: set next or dlq"),
+        ({"connector.class": "JdbcSink", "topics": "t", "insert.mode": "upsert", "pk.mode": "record_key"}, "does not replace"),
+        ({**_JDBC, "mode": "timestamp", "timestamp.column.name": "at"}, "only sinks have late records"),
+    ],
+)
+def test_late_records_have_their_run_cleared_only_where_it_replaces(config: dict[str, str], why: str | None) -> None:
+    key = "airflow.interval.late"
+    found = validate_config({**_BATCH, **config, key: "rerun"}, _WORKER, offline=True).configs
+    [value] = [info.value for info in found if info.value and info.value.name == key]
+    assert [str(why) in error for error in value.errors] == ([True] if why else [])

@@ -14,11 +14,22 @@ def test_intervals_are_listed_with_the_latest_first() -> None:
     connect = Connect(places=[PARTITION])
     connect.http.put("/connectors/k/config", json=_SINK)
     assert connect.http.get("/connectors/k/intervals").json() == {"name": "k", "intervals": []}
-    first = IntervalEntry(Interval(0, 10), IntervalState.DONE, 2, runs=("r1", "r2"), records=5, late=1, at_least=True, updated=30)
+    first = IntervalEntry(
+        Interval(0, 10), IntervalState.DONE, 2, runs=("r1", "r2"), records=5, late=1, at_least=True, updated=30, rerun=True
+    )
     second = IntervalEntry(Interval(10, 20), IntervalState.FAILED, runs=("r3",), error="why", updated=40)
     connect.offsets.put(ledger_name("k"), [first.update(), second.update()])
-    shown = {"start": 0, "end": 10, "state": "done", "attempt": 2, "records": 5, "late": 1, "at_least": True}
-    failed = {"start": 10, "end": 20, "state": "failed", "attempt": 1, "records": None, "late": None, "at_least": False}
+    shown = {"start": 0, "end": 10, "state": "done", "attempt": 2, "records": 5, "late": 1, "at_least": True, "rerun": True}
+    failed = {
+        "start": 10,
+        "end": 20,
+        "state": "failed",
+        "attempt": 1,
+        "records": None,
+        "late": None,
+        "at_least": False,
+        "rerun": False,
+    }
     assert connect.http.get("/connectors/k/intervals").json() == {
         "name": "k",
         "intervals": [

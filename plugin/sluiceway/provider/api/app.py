@@ -23,6 +23,8 @@ from sluiceway.herder.plugin_path import use_plugin_path
 from sluiceway.preview.isolated import isolated
 from sluiceway.provider.api.access import authorize, refuse_other_sites
 from sluiceway.provider.dag_bundle.taken_ids import refuse_taken_ids
+from sluiceway.provider.late_reruns import LateReruns
+from sluiceway.provider.leader_loop import LeaderLoop
 from sluiceway.provider.live_assets.kafka_cluster import KafkaCluster
 from sluiceway.provider.live_assets.live_assets import LiveAssets
 from sluiceway.provider.pause_sync.pause_sync import PauseSync
@@ -72,9 +74,9 @@ class _Connection:
                 sync = make_pause_sync(settings, worker, stores, herder, cluster_id)
                 sync.start()
                 resources.callback(sync.stop)
-                assets = make_live_assets(worker, stores, herder, dashboard, sync)
-                assets.start()
-                resources.callback(assets.stop)
+                for loop in leader_loops(worker, stores, herder, dashboard, sync):
+                    loop.start()
+                    resources.callback(loop.stop)
             state = "on" if settings.mirror_enabled else "off"
             log.info("Serving the connectors of Connect cluster %s, pause sync %s", worker.group_id, state)
             return cls(herder, dashboard, cluster_id, resources.pop_all())
@@ -179,12 +181,16 @@ def make_pause_sync(settings: Settings, worker: WorkerConfig, stores: Stores, he
     )
 
 
-def make_live_assets(worker: WorkerConfig, stores: Stores, herder: Herder, dashboard: Dashboard, sync: PauseSync) -> LiveAssets:
-    """Return what makes asset events of connectors that run all the time, not started yet."""
+def leader_loops(
+    worker: WorkerConfig, stores: Stores, herder: Herder, dashboard: Dashboard, sync: PauseSync
+) -> tuple[LeaderLoop, ...]:
+    """Return what the leader of the pause sync does beside it, not started yet: asset events, and runs for late records."""
     from sluiceway.provider.pause_sync.airflow_db import AirflowDatabase
 
     cluster = KafkaCluster(worker, herder, lambda: dashboard.sampler.last.connectors)
-    return LiveAssets(worker, stores.config, cluster, AirflowDatabase(), lambda: sync.leads)
+    assets = LiveAssets(worker, stores.config, cluster, AirflowDatabase(), lambda: sync.leads)
+    reruns = LateReruns(stores.config, herder.intervals, AirflowDatabase(), lambda: sync.leads)
+    return assets.loop, LeaderLoop("late-reruns", reruns.step, "Runs of late records cannot be cleared")
 
 
 def make_airflow_app() -> FastAPI:

@@ -7,14 +7,26 @@ order: the live connector moves its intervals, one after the other.
 
 from __future__ import annotations
 
+import json
 import zlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from sluiceway.api import IntervalRepeat, SinkConnector, TopicPartition
 from sluiceway.config.connector import CONFIG_TASK, CONNECTOR_CLASS, CONNECTOR_VERSION, NAME
 from sluiceway.config.consumer_group import GROUP, default_group, sink_group
-from sluiceway.config.intervals import APPEND, AVAILABLE, EXACT, INTERVAL, POSITIONS, Interval, IntervalRun, IntervalSettings
+from sluiceway.config.intervals import (
+    APPEND,
+    AVAILABLE,
+    EXACT,
+    INTERVAL,
+    POSITIONS,
+    RERUN,
+    RERUNS,
+    Interval,
+    IntervalRun,
+    IntervalSettings,
+)
 from sluiceway.config.schedules import DAG, MICRO_BATCH, MODE
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.discovery import connector_class
@@ -22,7 +34,7 @@ from sluiceway.errors import ConfigError
 from sluiceway.herder.intervals import interval_refusal, reads_in_order
 from sluiceway.provider.dag_bundle.dag_keys import is_sink_config
 from sluiceway.provider.driver.run_variables import RUN
-from sluiceway.storage.intervals import IntervalEntry, Ledger, Window, encode_windows
+from sluiceway.storage.intervals import IntervalEntry, IntervalState, Ledger, Window, encode_windows
 
 _LONGEST_NAME = 180
 
@@ -88,6 +100,11 @@ class WantedInterval:
         return Interval(start, end)
 
     @property
+    def rerun_within(self) -> int | None:
+        """How long before an interval those start that its late records are left to; None if they are left to none."""
+        return self.settings.rerun_within if self.sink and self.settings.late == RERUN else None
+
+    @property
     def repeats(self) -> bool:
         """Whether an interval that was moved before can be moved again."""
         if self.in_order:
@@ -120,13 +137,20 @@ class IntervalConnector:
         return self.name != self.of
 
     @classmethod
-    def plan(cls, wanted: WantedInterval, entry: IntervalEntry, windows: Mapping[TopicPartition, Window]) -> IntervalConnector:
+    def plan(
+        cls,
+        wanted: WantedInterval,
+        entry: IntervalEntry,
+        windows: Mapping[TopicPartition, Window],
+        left: Sequence[Interval] = (),
+    ) -> IntervalConnector:
         """Return the connector that moves an interval.
 
         Args:
             wanted: what the DAG run wants.
             entry: the ledger's entry with which the run begins.
             windows: what a sink reads.
+            left: the intervals that it leaves late records to.
         """
         run = IntervalRun(wanted.connector, entry.interval, entry.attempt)
         if wanted.in_order:
@@ -137,7 +161,15 @@ class IntervalConnector:
         own |= {NAME: name, DAG: f"{wanted.connector}.interval", MODE: MICRO_BATCH, **run.keys()}
         if wanted.sink:
             own[POSITIONS] = encode_windows(windows)
+        if left:
+            own[RERUNS] = json.dumps([(each.start, each.end) for each in left], separators=(",", ":"))
         return cls(name, run, wanted.sink, own, {partition: window.start for partition, window in windows.items()})
+
+    @property
+    def before(self) -> str | None:
+        """The name of the temporary connector of the attempt before; None if there was none."""
+        entry = IntervalEntry(self.run.interval, IntervalState.DONE, self.run.attempt - 1)
+        return connector_name(self.of, entry) if self.is_temporary and entry.attempt else None
 
     def for_worker(self, worker: WorkerConfig) -> IntervalConnector:
         """Return the connector with its own consumer group, even if the worker sets ``consumer.group.id``.

@@ -7,6 +7,7 @@ reads a log in its order finds the interval in the ledger: it is the one that is
 
 from __future__ import annotations
 
+import json
 import logging
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -17,7 +18,7 @@ from sluiceway.api import TopicPartition
 from sluiceway.backoff import Backoff
 from sluiceway.config.connector import TOPICS_REGEX, overrides, sink_topics
 from sluiceway.config.consumer_group import sink_group
-from sluiceway.config.intervals import POSITIONS, Interval, IntervalRun
+from sluiceway.config.intervals import POSITIONS, RERUNS, Interval, IntervalRun
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import BadRequestError, ConnectError, NotFoundError
 from sluiceway.herder import Herder
@@ -55,6 +56,7 @@ from sluiceway.storage.intervals import (
     decode_windows,
     forgotten,
     in_order,
+    introduced,
     of_same_topics,
     windows,
     with_new_partitions,
@@ -83,6 +85,8 @@ class IntervalRuns:
             decided = ledger.change(lambda known: self._decided(wanted, known, herder, stores))
             if isinstance(decided, IntervalConnector):
                 decided = decided.for_worker(self._worker)
+                if (before := decided.before) is not None:  # whose run may have died before it could delete it
+                    self._delete(before, stores, herder)
                 self._start(decided, stores, herder)
             elif isinstance(decided, MovedBefore):
                 self._delete(connector_name(wanted.connector, decided.entry), stores, herder)
@@ -115,6 +119,9 @@ class IntervalRuns:
             counts = self._moved(name, run, config) if is_sink else Counts(records or 0)
             known = records is not None or is_sink
 
+            # A later attempt finds the same late records again, which the other intervals have by then.
+            left = _left(config, counts.left) if run.attempt == 1 else ()
+
             def decide(state: Ledger) -> tuple[IntervalEntry, Sequence[Update]]:
                 entry = state.entries.get(run.interval.start) or IntervalEntry(run.interval, IntervalState.RUNNING, run.attempt)
                 if entry.attempt != run.attempt:
@@ -128,7 +135,8 @@ class IntervalRuns:
                     error=None,
                     updated=_now(),
                 )
-                return done, [done.update()]
+                others = (state.entries.get(start) for start in left)
+                return done, [done.update(), *(replace(each, rerun=True).update() for each in others if each is not None)]
 
             done = ledger.change(decide)
             if name != run.connector:
@@ -152,10 +160,10 @@ class IntervalRuns:
         interval = wanted.given(known)
         if isinstance(interval, IntervalEntry):
             return MovedBefore(interval), ()
-        entry = known.entries.get(interval.start)
-        if entry is not None and entry.state is IntervalState.DONE:
+        entry = introduced(known, interval, wanted.rerun_within)
+        if entry.state is IntervalState.DONE:
             leftover = stores.config.snapshot().entry(connector_name(wanted.connector, entry)) is not None
-            if leftover or not wanted.repeats:
+            if (leftover and not entry.rerun) or not wanted.repeats:
                 return MovedBefore(entry, by_last_try=leftover), ()
         if wanted.in_order and (busy := _begun_by_another(wanted, interval, known)) is not None:
             return busy, ()
@@ -168,17 +176,17 @@ class IntervalRuns:
                 return NotClosed(interval, over_at), ()
             read, changes, deleted = with_closings
             if deleted:
-                _say_deleted(wanted.connector, interval, deleted, again=entry is not None and entry.state is IntervalState.DONE)
+                _say_deleted(wanted.connector, interval, deleted, again=entry.state is IntervalState.DONE)
         elif _now() < over_at:
             return NotClosed(interval, over_at), ()
         if wanted.in_order:  # the driver moves the one interval that is running
             others = (each for each in known.entries.values() if each is not entry)
             changes += _failed(others, "the run has ended before it had moved the interval")
         new = begun(entry, interval, wanted.run_id, _now(), read)
-        return IntervalConnector.plan(wanted, new, read or {}), [*changes, new.update(), *forgotten(known)]
+        return IntervalConnector.plan(wanted, new, read or {}, known.left_by(new)), [*changes, new.update(), *forgotten(known)]
 
     def _closed(
-        self, wanted: WantedInterval, interval: Interval, known: Ledger, herder: Herder, entry: IntervalEntry | None
+        self, wanted: WantedInterval, interval: Interval, known: Ledger, herder: Herder, entry: IntervalEntry
     ) -> tuple[dict[TopicPartition, Window], list[Update], list[TopicPartition]] | None:
         """Return what a sink reads, new closings of the interval's ends, and the partitions that retention has deleted from.
 
@@ -206,10 +214,9 @@ class IntervalRuns:
                 changes.append(closing_update(boundary, positions))
             decided.append({partition: positions[partition] for partition in partitions})
         start, end = decided
-        earlier = of_same_topics(entry.starts, ends) if entry else None
-        read = windows(offsets_at(admin, partitions, interval.start), start, end, earlier)
-        begins = beginning_offsets(admin, partitions)
-        gone = entry.ends if entry else {}  # with the topic, if it was created again
+        earlier, left = of_same_topics(entry.starts, ends), Ledger(known.entries, known_closings).left_to(entry)
+        read = windows(offsets_at(admin, partitions, interval.start), start, end, earlier, left)
+        begins, gone = beginning_offsets(admin, partitions), entry.ends  # with the topic, if it was created again
         deleted = [
             each for each in partitions if gone.get(each, 0) > ends[each] or read[each].start < min(begins[each], read[each].end)
         ]
@@ -223,7 +230,7 @@ class IntervalRuns:
             herder.create(connector.name, connector.config, TargetState.STOPPED)
         else:
             # What it reads was decided by its first try; what was wrong in its config may have been mended since.
-            kept = {key: value for key, value in (entry.config or {}).items() if key == POSITIONS}
+            kept = {key: value for key, value in (entry.config or {}).items() if key in (POSITIONS, RERUNS)}
             if (wanted := {**connector.config, **kept}) != dict(entry.config or {}):
                 herder.put_config(connector.name, wanted)
         if connector.starts:  # empty for a source, and while none of its topics exists
@@ -248,11 +255,11 @@ class IntervalRuns:
         committed = groups.committed(group)
         for (topic, partition), window in decode_windows(config.get(POSITIONS, "{}")).items():
             done, _ = committed.get(TopicPartition(topic, partition), (-1, ""))
-            if window.start < window.end and done < window.end:
+            if window.start < window.last and done < window.last:
                 place = f"{topic}-{partition}"
                 raise ConnectError(
                     f"Connector {name} has ended before the end of interval {run.interval}: {place} is committed up to offset "
-                    f"{done} of {window.end}. The next try continues there."
+                    f"{done} of {window.last}. The next try continues there."
                 )
         total = Counts()
         for _, metadata in committed.values():
@@ -311,6 +318,11 @@ def topics_read(config: Mapping[str, str], used: Collection[str], known: Collect
         return sink_topics(config, used)
     matches = compile_java(pattern).matches
     return [topic for topic in known if topic not in INTERNAL_TOPICS and matches(topic)]
+
+
+def _left(config: Mapping[str, str], bits: int) -> list[int]:
+    """Return the starts of the intervals that late records were left to (``Counts.left``)."""
+    return [start for number, (start, _) in enumerate(json.loads(config.get(RERUNS, "[]"))) if bits >> number & 1]
 
 
 def _begun_by_another(wanted: WantedInterval, interval: Interval, known: Ledger) -> NotClosed | None:

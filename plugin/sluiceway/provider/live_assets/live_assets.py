@@ -8,7 +8,6 @@ partition has its event once.
 from __future__ import annotations
 
 import logging
-import threading
 import time
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
@@ -21,6 +20,7 @@ from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import ConnectError
 from sluiceway.kafka.lag import Offsets
 from sluiceway.provider.dag_bundle.dag_keys import is_sink_config
+from sluiceway.provider.leader_loop import LeaderLoop
 from sluiceway.provider.lineage.assets import asset_uris, connector_uri, written_uris
 from sluiceway.provider.live_assets.completeness import (
     Past,
@@ -39,7 +39,6 @@ log = logging.getLogger(__name__)
 COMPLETE_UNTIL = "complete_until"
 """The field of an event's extra with the end of the last complete partition, in milliseconds since the epoch."""
 
-_STEP_SECONDS = 5.0
 _MOST_AT_ONCE = 50  # partitions of a connector in one step
 _MOST_POSITIONS = 1000  # Airflow stores them in its database
 
@@ -118,17 +117,7 @@ class LiveAssets:
         self._leads = leads
         self._clock = clock
         self._seen: dict[str, _Seen] = {}
-        self._stopping = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="sluiceway-live-assets", daemon=True)
-
-    def start(self) -> None:
-        """Start the thread."""
-        self._thread.start()
-
-    def stop(self) -> None:
-        """Stop the thread."""
-        self._stopping.set()
-        self._thread.join(timeout=10)
+        self.loop = LeaderLoop("live-assets", self.step, "Asset events of connectors cannot be made")
 
     def step(self) -> None:
         """Make the events that are due. A connector that cannot be asked is tried again, and said once."""
@@ -139,7 +128,7 @@ class LiveAssets:
         self._seen = {each.name: self._seen.get(each.name) or _Seen() for each in entries}
         progress = self._cluster.progress()
         for entry in entries:
-            if self._stopping.is_set() or not self._leads():
+            if self.loop.stopping.is_set() or not self._leads():
                 return
             seen = self._seen[entry.name]
             try:
@@ -150,17 +139,6 @@ class LiveAssets:
                     seen.problem = str(error)
                     unexpected = not isinstance(error, ConnectError)
                     log.warning("[%s|worker] No asset events: %s", entry.name, error, exc_info=unexpected)
-
-    def _run(self) -> None:
-        failing = False
-        while not self._stopping.wait(_STEP_SECONDS):
-            try:
-                self.step()
-                failing = False
-            except Exception:  # the database or Kafka is unavailable; a later step sees what has happened meanwhile
-                if not failing:
-                    log.exception("Asset events of connectors cannot be made, trying again every %g s", _STEP_SECONDS)
-                failing = True
 
     def _look_at(self, name: str, config: Mapping[str, str], seen: _Seen, progress: ConnectorProgress | None) -> None:
         count = None if progress is None else progress.count
@@ -195,7 +173,7 @@ class LiveAssets:
             if self._clock() * 1000 < end + settings.lateness:
                 return
             topics = self._passed(name, config, seen, end + settings.lateness)
-            if topics is None or self._stopping.is_set():
+            if topics is None or self.loop.stopping.is_set():
                 return
             records = None
             if topics:

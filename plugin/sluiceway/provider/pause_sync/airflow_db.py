@@ -175,6 +175,23 @@ class AirflowDatabase:
                 session.add(Log(event="clear", owner=_OWNER, dag_id=dag_id, run_id=run.run_id, extra=extra))
             return [task.task_id for task in cleared]
 
+    def clear_run(self, dag_id: str, run_id: str, why: str) -> bool | None:
+        """Clear all tasks of a run that has ended; return whether it is there, None if it has not ended.
+
+        It is recorded in the audit log. Waits while the scheduler examines the run.
+        """
+        with create_session(scoped=False) as session:
+            wanted = select(DagRun).where(DagRun.dag_id == dag_id, DagRun.run_id == run_id)
+            run = session.scalars(with_row_locks(wanted, session, of=DagRun)).first()
+            if run is None:
+                return False
+            if run.state in _UNFINISHED_RUNS:
+                return None
+            tasks = select(TaskInstance).where(TaskInstance.dag_id == dag_id, TaskInstance.run_id == run_id)
+            clear_task_instances(list(session.scalars(tasks)), session)
+            session.add(Log(event="clear", owner=_OWNER, dag_id=dag_id, run_id=run_id, extra=json.dumps({"why": why})))
+            return True
+
     def end_runs(self, bundle: str, keep: Collection[str], why: str) -> EndedRuns:
         """End the unfinished runs of a bundle's DAGs with success, except those of DAGs in ``keep``.
 

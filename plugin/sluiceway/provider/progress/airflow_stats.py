@@ -33,6 +33,12 @@ def report_run(connector: str, moved: RunSummary) -> None:
     Stats.timing(name, moved.seconds * 1000, tags=tags)
 
 
+def report_late(connector: str, records: int) -> None:
+    """Report records that came after their interval was closed."""
+    name, tags = _name(connector, "late_records")
+    Stats.incr(name, records, tags=tags)
+
+
 def report_no_progress(connector: str) -> None:
     """Report that a connector counts as one without progress."""
     name, tags = _name(connector, "no_progress")

@@ -6,13 +6,14 @@ offset. ``storage.intervals`` has the rule by which messages belong to intervals
 
 from __future__ import annotations
 
+import json
 from array import array
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from sluiceway.api import TopicPartition
-from sluiceway.config.intervals import DLQ, LATE, POSITIONS, interval_of
+from sluiceway.config.intervals import DLQ, LATE, POSITIONS, RERUNS, Interval, interval_of
 from sluiceway.kafka.clients import ConsumedMessage
 from sluiceway.runtime.sink.polled import partition_of
 from sluiceway.runtime.sink.record_time import TimeOf, kafka_time
@@ -21,7 +22,10 @@ from sluiceway.storage.intervals import Counts, Window, decode_windows
 
 @dataclass(slots=True)
 class _Read:
-    """A partition's records so far: ``before`` are the counts before offset ``base``, the arrays hold offsets from there on."""
+    """A partition's records so far: ``before`` are the counts before offset ``base``, the arrays hold offsets from there on.
+
+    ``left`` has the bits of the intervals that late records were left to; also of records that were not committed yet.
+    """
 
     window: Window
     before: Counts = field(default_factory=Counts)
@@ -29,6 +33,7 @@ class _Read:
     next: int = -1
     taken: array[int] = field(default_factory=lambda: array("q"))
     late: array[int] = field(default_factory=lambda: array("q"))
+    left: int = 0
 
     def back_to(self, offset: int) -> None:
         """Forget what is read again."""
@@ -37,7 +42,7 @@ class _Read:
 
     def until(self, offset: int) -> Counts:
         """Return the counts of the records before an offset."""
-        since = Counts(bisect_left(self.taken, offset), bisect_left(self.late, offset))
+        since = Counts(bisect_left(self.taken, offset), bisect_left(self.late, offset), left=self.left)
         return self.before.plus(since)
 
     def committed(self, offset: int) -> None:
@@ -62,18 +67,19 @@ class IntervalFilter:
         self._windows = decode_windows(config[POSITIONS])
         self._time_of = time_of
         self._refuses_late = config.get(LATE) == DLQ
+        self._reruns = [Interval(*times) for times in json.loads(config.get(RERUNS, "[]"))]
         self._read: dict[tuple[str, int], _Read] = {}
         self._late: list[ConsumedMessage] = []
 
     @property
     def ends(self) -> Mapping[TopicPartition, int]:
         """The offsets before which the interval's records are."""
-        return {partition: window.end for partition, window in self._windows.items()}
+        return {partition: window.last for partition, window in self._windows.items()}
 
     def end(self, partition: TopicPartition) -> int:
         """Return the offset before which a partition's records of the interval are; 0 for a partition that has none."""
         window = self._windows.get(partition)
-        return 0 if window is None else window.end
+        return 0 if window is None else window.last
 
     def assigned(self, starts: Mapping[TopicPartition, int], committed: Mapping[TopicPartition, tuple[int, str]]) -> None:
         """Begin to read partitions.
@@ -103,17 +109,20 @@ class IntervalFilter:
                     continue  # a partition that is newer than the interval
                 read = self._read[place] = _Read(window)
             offset, window = message.offset(), read.window
-            if offset >= window.end:
-                read.next = window.end
+            if offset >= window.last:
+                read.next = window.last
                 continue
             read.next = offset + 1
             time = time_of(message)
-            if time >= end:
+            if time >= end or (offset >= window.end and (time < start or not window.has_left(offset))):
                 continue
             if time < start:
                 if offset < window.closed:
                     continue
                 read.late.append(offset)
+                if (left := self._left_to(time)) is not None:
+                    read.left |= 1 << left
+                    continue
                 if self._refuses_late:
                     self._late.append(message)
                     continue
@@ -128,8 +137,8 @@ class IntervalFilter:
         """
         for partition, offset in at_end.items():
             window = self._windows.get(partition)
-            if window is not None and offset >= window.end:
-                self._read.setdefault(partition, _Read(window)).next = window.end
+            if window is not None and offset >= window.last:
+                self._read.setdefault(partition, _Read(window)).next = window.last
 
     def sought(self, offsets: Mapping[TopicPartition, int]) -> None:
         """Note that these partitions are read again from these offsets on."""
@@ -153,7 +162,7 @@ class IntervalFilter:
     def finished(self, partitions: Collection[TopicPartition]) -> frozenset[TopicPartition]:
         """Return those of which the last message of the interval was read."""
         reads = ((partition, self._read.get(partition)) for partition in partitions)
-        return frozenset(partition for partition, read in reads if read is not None and read.next >= read.window.end)
+        return frozenset(partition for partition, read in reads if read is not None and read.next >= read.window.last)
 
     def metadata(self, partition: TopicPartition, offset: int) -> str:
         """Return the metadata of a commit."""
@@ -165,3 +174,8 @@ class IntervalFilter:
         read = self._read.get(partition)
         if read is not None and offset > read.base:
             read.committed(offset)
+
+    def _left_to(self, time: int) -> int | None:
+        """Return the index of the interval whose run is cleared for a late record; None if this one moves it."""
+        number = bisect_right(self._reruns, time, key=lambda interval: interval.start) - 1
+        return number if number >= 0 and time < self._reruns[number].end else None

@@ -12,7 +12,7 @@ from sluiceway.config.intervals import Interval, IntervalRun
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.provider.driver.interval_connector import IntervalConnector, WantedInterval, connector_name
 from sluiceway.provider.driver.run_variables import run_variables
-from sluiceway.storage.intervals import IntervalEntry, IntervalState, Ledger, Window, begun
+from sluiceway.storage.intervals import IntervalEntry, IntervalState, Ledger, Window, begun, introduced
 
 START, END = datetime(2024, 5, 1, tzinfo=timezone.utc), datetime(2024, 5, 2, tzinfo=timezone.utc)
 _MS = (1714521600000, 1714608000000)
@@ -172,10 +172,11 @@ def test_an_interval_is_moved_again_where_the_target_does_not_keep_both(config: 
 
 
 def test_an_attempt_continues_until_it_is_done() -> None:
-    first = begun(None, DAY, "r1", 1, {})
-    assert (first.state, first.attempt, first.runs) == (IntervalState.RUNNING, 1, ("r1",))
+    first = begun(introduced(Ledger(), DAY, None), DAY, "r1", 1, {})
+    assert (first.state, first.attempt, first.runs, first.number) == (IntervalState.RUNNING, 1, ("r1",), 1)
     failed = IntervalEntry(DAY, IntervalState.FAILED, runs=("r1",), error="why")
     assert begun(failed, DAY, "r1", 2, {}) == IntervalEntry(DAY, IntervalState.RUNNING, runs=("r1",), updated=2)
     assert begun(failed, DAY, "r1", 2, None).at_least, "a source does not tell how many records the first try has moved"
-    done = IntervalEntry(DAY, IntervalState.DONE, runs=("r1", "r2"), records=5)
-    assert begun(done, DAY, "r1", 3, {}) == IntervalEntry(DAY, IntervalState.RUNNING, 2, runs=("r2", "r1"), updated=3)
+    done = IntervalEntry(DAY, IntervalState.DONE, runs=("r1", "r2"), records=5, number=4, leaves_from=7, rerun=True)
+    again = IntervalEntry(DAY, IntervalState.RUNNING, 2, runs=("r2", "r1"), updated=3, number=4, leaves_from=7)
+    assert begun(done, DAY, "r1", 3, {}) == again

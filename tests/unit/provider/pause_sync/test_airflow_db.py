@@ -161,6 +161,24 @@ def test_a_restart_clears_the_task_of_its_connector_and_what_waited_for_it(
     assert changed == {cleared, 3}
 
 
+def test_a_run_is_cleared_as_a_whole_once_it_has_ended(session: Session) -> None:
+    made = run(session, "hourly", TaskInstanceState.SUCCESS, TaskInstanceState.SUCCESS)
+    made.created_dag_version_id = session.scalars(select(DagVersion.id).where(DagVersion.dag_id == "hourly")).one()
+    other = run(session, "hourly", TaskInstanceState.SUCCESS)
+    database, before = AirflowDatabase(), states(session, other)
+    made.state = DagRunState.RUNNING
+    session.flush()
+    assert database.clear_run("hourly", made.run_id, "late") is None
+    assert states(session, made)[1:] == [TaskInstanceState.SUCCESS] * 2
+    made.state = DagRunState.SUCCESS
+    session.flush()
+    assert database.clear_run("hourly", made.run_id, "late") is True
+    assert states(session, made) == [DagRunState.QUEUED, None, None]
+    assert states(session, other) == before
+    assert database.clear_run("hourly", "gone", "late") is False
+    assert database.clear_run("other", made.run_id, "late") is False
+
+
 def test_the_newest_run_that_has_ended_and_the_one_that_has_not_are_found_for_each_dag(session: Session) -> None:
     ended = [run(session, "busy") for _ in range(3)]
     for made, state, second in zip(ended, (DagRunState.SUCCESS, DagRunState.FAILED, DagRunState.SUCCESS), (1, 2, 3), strict=True):

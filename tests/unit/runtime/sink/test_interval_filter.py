@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any
 
@@ -12,19 +13,24 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sluiceway.api import SchemaAndValue, TopicPartition
-from sluiceway.config.intervals import LATE, POSITIONS, Interval, IntervalRun
+from sluiceway.config.intervals import LATE, POSITIONS, RERUNS, Interval, IntervalRun
 from sluiceway.converters.json_converter import JsonConverter
 from sluiceway.kafka.clients import ConsumedMessage
 from sluiceway.runtime.sink.interval_filter import IntervalFilter
 from sluiceway.runtime.sink.record_time import TimeOf, field_time, kafka_time
 from sluiceway.storage.intervals import (
     Counts,
+    IntervalEntry,
+    IntervalState,
+    Ledger,
     Window,
     asked_for,
+    begun,
     closings,
     decode_windows,
     encode_windows,
     in_order,
+    introduced,
     of_same_topics,
     windows,
     with_new_partitions,
@@ -126,6 +132,89 @@ def test_each_record_belongs_to_one_interval(is_field: bool, logs: list[list[int
             assert ((each, offset) in taken) != (before_first or comes_later), (each, offset, time)
 
 
+@dataclass
+class Reruns:
+    """Moves intervals of a log with ``airflow.interval.late=rerun``, and keeps the offsets that each has moved last."""
+
+    times: Mapping[TopicPartition, Sequence[int]]
+    closings: Mapping[int, Mapping[TopicPartition, int]]
+    entries: dict[int, IntervalEntry] = field(default_factory=dict)
+    moved: dict[int, set[tuple[TopicPartition, int]]] = field(default_factory=dict)
+
+    def move(self, interval: Interval, within: int | None) -> None:
+        known = {
+            each: self.closings[each] for entry in self.entries.values() for each in (entry.interval.start, entry.interval.end)
+        }
+        start, end = interval.start, interval.end
+        ledger = Ledger(self.entries, {**known, start: self.closings[start], end: self.closings[end]})
+        entry = introduced(ledger, interval, within)
+        first = {each: _first_at(times, start) for each, times in self.times.items()}
+        read = decode_windows(
+            encode_windows(windows(first, self.closings[start], self.closings[end], left=ledger.left_to(entry)))
+        )
+        new = begun(entry, interval, "r", 0, read)
+        left = ledger.left_by(new)
+        found = _filter(interval, read, **{RERUNS: json.dumps([(each.start, each.end) for each in left])})
+        self.moved[start] = set()
+        total = Counts()
+        for each, times in self.times.items():
+            taken = found.take(_log(each, times)[read[each].start :])
+            self.moved[start] |= {(each, message.offset()) for message in taken}
+            assert found.passed([each]).get(each, read[each].last) <= read[each].last
+            total = total.plus(Counts.of(found.metadata(each, read[each].last)))
+        assert total.records == len(self.moved[start])
+        self.entries[start] = replace(new, state=IntervalState.DONE)
+        for number, other in enumerate(left if new.attempt == 1 else ()):
+            if total.left >> number & 1:
+                self.entries[other.start] = replace(self.entries[other.start], rerun=True)
+
+    def rerun(self) -> None:
+        while waiting := [entry for entry in self.entries.values() if entry.rerun]:
+            self.move(waiting[0].interval, None)
+
+
+@given(st.lists(_TIMES, min_size=1, max_size=3), st.sampled_from([None, 0, _HOUR, 2 * _HOUR, 9 * _HOUR]), st.data())
+def test_late_records_are_moved_once_by_the_rerun_of_their_interval_or_by_the_next_one(
+    logs: list[list[int]], within: int | None, data: st.DataObject
+) -> None:
+    times = {TopicPartition("t", number): log for number, log in enumerate(logs)}
+    boundaries = range(0, 6 * _HOUR, _HOUR)
+    seen = dict.fromkeys(times, 0)
+    closed: dict[int, dict[TopicPartition, int]] = {}
+    for boundary in boundaries:
+        seen = {each: data.draw(st.integers(seen[each], len(log))) for each, log in times.items()}
+        closed[boundary] = dict(seen)
+    all_of = [Interval(*each) for each in pairwise(boundaries)]
+    order = [*data.draw(st.permutations(all_of)), *data.draw(st.lists(st.sampled_from(all_of), max_size=6))]
+    reruns = Reruns(times, closed)
+    known: list[Interval] = []
+    for interval in order:
+        reruns.move(interval, within)
+        if data.draw(st.booleans()):
+            reruns.rerun()
+        if interval not in known:
+            known.append(interval)
+    reruns.rerun()
+    taken = [each for moved in reruns.moved.values() for each in moved]
+    assert len(taken) == len(set(taken)), "no record is in two intervals"
+    last = boundaries[-1]
+    where = {each: start for start, moved in reruns.moved.items() for each in moved}
+    for partition, log in times.items():
+        for offset, time in enumerate(log):
+            before_first = time < boundaries[0] and offset < closed[boundaries[0]][partition]
+            comes_later = time >= last or offset >= closed[last][partition]
+            assert ((partition, offset) in where) != (before_first or comes_later), (partition, offset, time)
+            if (partition, offset) not in where or time < 0:
+                continue
+            own = next(each for each in all_of if each.start <= time < each.end)
+            found = next(each for each in all_of if each.start == where[partition, offset])
+            if found != own:  # it is with the interval that has found it
+                first = next(each for each in all_of if closed[each.end][partition] > offset and each.end > time)
+                assert found == first
+                is_known = known.index(own) < known.index(found)
+                assert not is_known or within is None or own.start < found.start - within
+
+
 def test_the_end_of_an_interval_closes_when_records_after_it_have_come_or_its_time_is_over() -> None:
     one, two = TopicPartition("t", 0), TopicPartition("t", 1)
     ends = {one: 5, two: 7}
@@ -174,7 +263,7 @@ def test_boundaries_close_in_the_order_of_their_times() -> None:
 
 
 def test_windows_are_read_back_from_a_config() -> None:
-    of = {TopicPartition("a.b", 1): Window(1, 2, 3), TopicPartition("a.b", 10): Window(0, 0, 0)}
+    of = {TopicPartition("a.b", 1): Window(1, 2, 3), TopicPartition("a.b", 10): Window(0, 0, 0, ((5, 7), (9, 10)))}
     assert decode_windows(encode_windows(of)) == of
 
 
@@ -276,3 +365,23 @@ def test_late_messages_that_are_read_again_are_refused_once() -> None:
     found.sought({_PLACE: 2})
     found.take(_MESSAGES[2:])
     assert [message.offset() for message in found.take_late()] == [2]
+
+
+def test_what_others_have_left_to_an_interval_is_taken_and_nothing_else_behind_its_end() -> None:
+    found = _filter(_TEN, {_PLACE: Window(0, 0, 2, ((3, 4), (6, 8)))})
+    assert [message.offset() for message in found.take(_log(_PLACE, [150] * 5))] == [0, 1, 3]
+    assert found.finished([_PLACE]) == frozenset()
+    assert found.end(_PLACE) == 8
+    messages = _log(_PLACE, [150, 150, 150, 150, 150, 150, 50, 150, 150])
+    assert [message.offset() for message in found.take(messages[5:])] == [7], "an older record is not its own"
+    assert found.finished([_PLACE]) == {_PLACE}
+    assert Counts.of(found.metadata(_PLACE, 8)) == Counts(4, 0)
+
+
+def test_late_records_of_an_interval_that_is_moved_again_are_left_to_it() -> None:
+    found = _ten(**{RERUNS: "[[0,40],[60,100]]"})
+    assert [message.offset() for message in found.take(_log(_PLACE, [50, 150, 60, 50, 0, 39, 150]))] == [1, 3]
+    assert Counts.of(found.metadata(_PLACE, 6)) == Counts(2, 4, left=0b11)
+    again = _ten(**{RERUNS: "[[0,40],[60,100]]"})
+    again.assigned({}, {_PLACE: (6, found.metadata(_PLACE, 6))})
+    assert Counts.of(again.metadata(_PLACE, 6)) == Counts(2, 4, left=0b11)

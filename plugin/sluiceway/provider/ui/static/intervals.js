@@ -22,19 +22,20 @@ export function calendar(intervals, now) {
   return [...days].map(([name, found]) => ({ day: name, intervals: found })).reverse();
 }
 
-/** Return what a cell shows: its state, "again" for one that was moved more than once, "late" for one with late records. */
-export function kind({ state, attempt, late }) {
+/** Return what a cell shows: its state, "again" for one that was moved more than once, "late" for one with late records, or that such wait for. */
+export function kind({ state, attempt, late, rerun }) {
   if (state !== "done") return state;
-  return late ? "late" : attempt > 1 ? "again" : "done";
+  return late || rerun ? "late" : attempt > 1 ? "again" : "done";
 }
 
 /** Return an interval in a line. */
-export function described({ start, end, state, attempt, records, late, at_least: atLeast }) {
+export function described({ start, end, state, attempt, records, late, at_least: atLeast, rerun }) {
   const least = atLeast ? "at least " : "";
   const parts = [`${time(start)} to ${time(end)}`, STATES[state]];
   if (records !== null) parts.push(`${least}${exact(records)} ${records === 1 ? "record" : "records"}`);
   if (late) parts.push(`${least}${exact(late)} late`);
   if (attempt > 1) parts.push(`moved ${exact(attempt)} times`);
+  if (rerun) parts.push("late records wait until it is moved again");
   return parts.join(", ");
 }
 
