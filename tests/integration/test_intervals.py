@@ -66,6 +66,9 @@ def _some_hours(chance: random.Random) -> list[Interval]:
     return _DAY[first : first + 6]
 
 
+_ADDED = {"airflow.interval.column": "hour"}  # each row's hour, so that a run that is cleared replaces it
+
+
 class Target(Protocol):
     """Where a sink writes."""
 
@@ -92,23 +95,38 @@ class ParquetFiles:
         return {mark: sorted(values) for mark, values in found.items()}
 
 
-class IcebergTable:
-    def __init__(self, folder: Path) -> None:
-        self._lake = Lake("iceberg", folder)
-        self.config = self._lake.config()
+class LakeTable:
+    """A table of Iceberg or Delta to which rows are added."""
+
+    def __init__(self, kind: str, folder: Path) -> None:
+        self._lake = Lake(kind, folder)
+        self.config = {**self._lake.config(), **_ADDED}
 
     def written(self) -> list[str]:
-        return sorted(map(str, self._lake.read(self.config).column("text").to_pylist()))
+        return sorted(text for text, _ in self.rows())
+
+    def rows(self) -> list[tuple[str, str]]:
+        found = self._lake.read(self.config)
+        return list(zip(found.column("text").to_pylist(), found.column("hour").to_pylist(), strict=True))
 
 
 class DatabaseTable:
     def __init__(self, database: DatabaseForTest) -> None:
         self._database = database
         mode = {"insert.mode": "insert", "pk.mode": "none", "auto.create": "true", "table.name.format": "moved"}
-        self.config = {"connector.class": "JdbcSink", **database.config, **mode, "consumer.override.max.poll.records": "20"}
+        self.config = {
+            "connector.class": "JdbcSink",
+            **database.config,
+            **mode,
+            "consumer.override.max.poll.records": "20",
+            **_ADDED,
+        }
 
     def written(self) -> list[str]:
-        return sorted(text for (text,) in self._database.execute("select text from moved"))
+        return sorted(text for text, _ in self.rows())
+
+    def rows(self) -> list[tuple[str, str]]:
+        return list(self._database.execute("select text, hour from moved"))
 
 
 @pytest.fixture(scope="module")
@@ -122,11 +140,23 @@ def filled(kafka: Kafka, unique: Callable[[str], str]) -> Hours:
     return Hours(topic, times, of, late)
 
 
-@pytest.fixture(params=["parquet", "iceberg", "postgresql"])
+_SERVERS = ["postgresql", pytest.param("mariadb", marks=pytest.mark.long)]
+
+
+@pytest.fixture(params=["parquet", "iceberg", pytest.param("delta", marks=pytest.mark.long), *_SERVERS])
 def target(request: pytest.FixtureRequest, tmp_path: Path) -> Target:
-    if request.param == "postgresql":
-        return DatabaseTable(request.getfixturevalue("postgresql"))
-    return ParquetFiles(tmp_path) if request.param == "parquet" else IcebergTable(tmp_path)
+    if request.param == "parquet":
+        return ParquetFiles(tmp_path)
+    if request.param in ("iceberg", "delta"):
+        return LakeTable(request.param, tmp_path)
+    return DatabaseTable(request.getfixturevalue(request.param))
+
+
+@pytest.fixture(params=["iceberg", "delta", *_SERVERS])
+def table(request: pytest.FixtureRequest, tmp_path: Path) -> LakeTable | DatabaseTable:
+    if request.param in ("iceberg", "delta"):
+        return LakeTable(request.param, tmp_path)
+    return DatabaseTable(request.getfixturevalue(request.param))
 
 
 def _mover(worker: WorkerConfig, name: str, topic: str, target: Target, **more: str) -> IntervalMover:
@@ -168,6 +198,38 @@ def test_in_any_sequence_of_runs_clears_and_kills_each_record_is_moved_once(
     assert {entry.state for entry in entries} == {IntervalState.DONE}
     assert sum(entry.records or 0 for entry in entries if not entry.at_least) <= len(target.written())
     print(f"sequence {sequence}: {machine.kills} kills, {machine.clears} clears")
+
+
+def test_rows_that_are_added_are_replaced_in_one_transaction(
+    kafka: Kafka, worker: WorkerConfig, unique: Callable[[str], str], table: LakeTable | DatabaseTable
+) -> None:
+    topic = kafka.create(unique("topic"), 2, retention_ms="-1")
+    fill(kafka.bootstrap, topic, 2, _HOURS[:3], 50, _LATENESS, random.Random(3))  # noqa: S311 (test data)
+    rerun = {"airflow.interval.late": "rerun", "airflow.interval.rerun.within": "1h", "tasks.max": "2"}
+    mover = _mover(worker, unique("sink"), topic, table, **rerun)
+    for hour in _HOURS[:3]:
+        assert mover.move(hour, str(hour)) is not None
+    assert mover.rerun() > 0, "late records of an hour are written with its others"
+    before = sorted(table.rows())
+    assert len({text for text, _ in before}) == len(before) > 250
+    seen: list[list[tuple[str, str]]] = []
+    begun = mover.begin(_HOURS[1], "again")
+    assert isinstance(begun, IntervalConnector)
+    with ThreadPoolExecutor(1) as pool:
+        moved = pool.submit(mover.finish, begun)
+        while not moved.done():
+            seen.append(sorted(table.rows()))
+    entry = moved.result()
+    assert entry is not None
+    assert entry.attempt >= 2
+    assert len(seen) > 1
+    assert all(each == before for each in seen), "a reader sees the rows of one attempt"
+    assert sorted(table.rows()) == before
+    with_filter = {"transforms": "none", "transforms.none.type": "org.apache.kafka.connect.transforms.Filter"}
+    mover.config |= with_filter
+    assert mover.move(_HOURS[2], "nothing is left") is not None
+    hour = datetime.fromtimestamp(_HOURS[2].start / 1000, timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+    assert sorted(table.rows()) == [row for row in before if row[1] != hour]
 
 
 @pytest.mark.parametrize("sequence", range(_SEQUENCES))

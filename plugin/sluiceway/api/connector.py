@@ -216,6 +216,9 @@ class SinkConnector(Connector):
 
     task_class: ClassVar[type[SinkTask]]
 
+    replaces_rows: ClassVar[bool] = False
+    """Whether it replaces the rows of an interval by ``airflow.interval.column``. See ``interval_repeat``."""
+
     @classmethod
     def preview(cls, config: Mapping[str, str], records: Sequence[SinkRecord]) -> Sequence[str] | None:
         """Return what tasks would write for these records, such as SQL statements or lines of files; None if not offered.

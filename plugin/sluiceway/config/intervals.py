@@ -24,6 +24,7 @@ LATE = "airflow.interval.late"
 NEXT, DLQ, RERUN = "next", "dlq", "rerun"
 RERUN_WITHIN = "airflow.interval.rerun.within"
 AGAIN = "airflow.interval.again"
+COLUMN = "airflow.interval.column"
 MAX_ACTIVE_RUNS = "airflow.max.active.runs"
 SKIP, APPEND = "skip", "append"
 START = "airflow.interval.start.ms"
@@ -59,6 +60,7 @@ class IntervalSettings:
         late: what happens to records that come even later: ``next``, ``dlq``, or ``rerun``.
         rerun_within: milliseconds before an interval from which the intervals of late records are moved again.
         again: what a run does whose interval was moved before, if the target keeps what was written: ``skip`` or ``append``.
+        column: the column by which a table's rows of an interval are replaced; None if they are not.
         max_active_runs: how many runs of the generated DAG there may be at a time.
     """
 
@@ -68,6 +70,7 @@ class IntervalSettings:
     late: str
     rerun_within: int
     again: str
+    column: str | None
     max_active_runs: int
 
     @classmethod
@@ -82,6 +85,7 @@ class IntervalSettings:
             str(values[LATE]),
             milliseconds(RERUN_WITHIN, str(values[RERUN_WITHIN])),
             str(values[AGAIN]),
+            None if values[COLUMN] is None else str(values[COLUMN]),
             int(str(values[MAX_ACTIVE_RUNS])),
         )
 
@@ -125,6 +129,11 @@ class IntervalRun:
 def interval_of(config: Mapping[str, str]) -> Interval | None:
     """Return the interval whose connector has this config; None for any other connector."""
     return Interval(int(config[START]), int(config[END])) if START in config and END in config else None
+
+
+def interval_text(interval: Interval) -> str:
+    """Return the start of an interval as rows have it in ``airflow.interval.column``."""
+    return _text(interval.start)
 
 
 def milliseconds(key: str, text: str) -> int:
@@ -200,6 +209,15 @@ KEYS = ConfigDef(
             validator=OneOf((SKIP, APPEND)),
             doc="What a run does whose interval was moved before, where the target keeps what was written, as a topic does. "
             "skip: nothing. append: it moves the records again. Targets that can replace or merge records need no choice.",
+        ),
+        ConfigKey(
+            name=COLUMN,
+            type=Type.STRING,
+            default=None,
+            importance=Importance.LOW,
+            validator=OrNull(NonEmptyString()),
+            doc="Column of tables to which an IcebergSink, DeltaSink, or JdbcSink adds rows, for the start of the interval that "
+            "a row belongs to, as a text such as 2026-01-31T10:00:00Z. A run that moves it again replaces its rows.",
         ),
         ConfigKey(
             name=MAX_ACTIVE_RUNS,

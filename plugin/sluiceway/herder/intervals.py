@@ -10,6 +10,7 @@ from sluiceway.config.intervals import (
     AGAIN,
     APPEND,
     AVAILABLE,
+    COLUMN,
     DLQ,
     EXACT,
     FIELD,
@@ -71,6 +72,8 @@ def check_interval(connector: type[Connector], config: Mapping[str, str]) -> Non
         )
     if config.get(FIELD) and issubclass(connector, SourceConnector):
         raise ConfigError(FIELD, config[FIELD], "only sinks read the time of a record from a field")
+    if config.get(COLUMN):
+        _check_column(connector, config)
     if config.get(LATE) in (DLQ, RERUN):
         _check_late(connector, config)
     if config.get(INTERVAL) == EXACT:
@@ -84,12 +87,19 @@ def _check_late(connector: type[Connector], config: Mapping[str, str]) -> None:
     if issubclass(connector, SourceConnector):
         raise ConfigError(LATE, late, "only sinks have late records: a source reads by time")
     if late == RERUN:
-        is_sink = issubclass(connector, SinkConnector)
-        if not is_sink or connector.interval_repeat(config) is not IntervalRepeat.REPLACES:
+        if not (issubclass(connector, SinkConnector) and connector.interval_repeat(config) is IntervalRepeat.REPLACES):
             raise ConfigError(LATE, RERUN, f"the target does not replace what an interval has written: set {NEXT} or {DLQ}")
         return
     if not config.get(DLQ_TOPIC) or config.get("errors.tolerance", "").strip().lower() != "all":
         raise ConfigError(LATE, DLQ, f"needs errors.tolerance=all and {DLQ_TOPIC}, or late records would be lost")
+
+
+def _check_column(connector: type[Connector], config: Mapping[str, str]) -> None:
+    column = config[COLUMN]
+    if not (issubclass(connector, SinkConnector) and connector.replaces_rows):
+        raise ConfigError(COLUMN, column, "only IcebergSink, DeltaSink, and JdbcSink replace rows by a column")
+    if connector.interval_repeat(config) is not IntervalRepeat.REPLACES:
+        raise ConfigError(COLUMN, column, "rows are replaced in the listed tables, to which rows are added, without updates")
 
 
 def _check_exact(connector: type[Connector], config: Mapping[str, str]) -> None:

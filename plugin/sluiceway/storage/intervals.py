@@ -78,6 +78,7 @@ class IntervalEntry:
         number: counts the ledger's intervals in the order in which they were begun for the first time.
         leaves_from: the first start of earlier intervals that late records are left to; None if they are left to none.
         rerun: whether late records were left to it since its newest attempt began, so that its run is to be cleared.
+        column: the column by which the rows of its newest attempt can be replaced; None if they cannot.
     """
 
     interval: Interval
@@ -94,6 +95,7 @@ class IntervalEntry:
     number: int = 0
     leaves_from: int | None = None
     rerun: bool = False
+    column: str | None = None
 
     def leaves_to(self, other: IntervalEntry) -> bool:
         """Return whether late records of another interval are left to it rather than moved with this one."""
@@ -117,6 +119,7 @@ class IntervalEntry:
             "number": self.number,
             "leavesFrom": self.leaves_from,
             "rerun": self.rerun,
+            "column": self.column,
         }
         return {_START: self.interval.start}, value
 
@@ -368,7 +371,12 @@ def introduced(known: Ledger, interval: Interval, rerun_within: int | None) -> I
 
 
 def begun(
-    known: IntervalEntry, interval: Interval, run: str, now: int, read: Mapping[TopicPartition, Window] | None
+    known: IntervalEntry,
+    interval: Interval,
+    run: str,
+    now: int,
+    read: Mapping[TopicPartition, Window] | None,
+    column: str | None = None,
 ) -> IntervalEntry:
     """Return the entry with which a run begins to move an interval: it continues what was not finished, or begins it again.
 
@@ -378,6 +386,7 @@ def begun(
         run: the DAG run's id.
         now: the time in milliseconds since the epoch.
         read: what a sink reads; None for a source. A sink's counts are committed, so that those of earlier tries are known.
+        column: the column by which the rows can be replaced later.
     """
     starts = {partition: window.start for partition, window in (read or {}).items()}
     ends = {partition: window.end for partition, window in (read or {}).items()}
@@ -390,7 +399,7 @@ def begun(
     if known.attempt and known.state is not IntervalState.DONE:
         return replace(known, state=IntervalState.RUNNING, runs=runs, error=None, at_least=read is None, updated=now)
     again = IntervalEntry(interval, IntervalState.RUNNING, known.attempt + 1, starts, ends, runs, updated=now)
-    return replace(again, number=known.number, leaves_from=known.leaves_from)
+    return replace(again, number=known.number, leaves_from=known.leaves_from, column=column)
 
 
 def _text(values: Mapping[TopicPartition, int | list[int | Span]]) -> str:
@@ -428,4 +437,5 @@ def _entry(key: Partition, value: Offset) -> IntervalEntry:
         int(value.get("number") or 0),
         value.get("leavesFrom"),
         bool(value.get("rerun")),
+        value.get("column"),
     )

@@ -51,6 +51,7 @@ EXAMPLES = {
     "airflow.interval.late": "next",
     "airflow.interval.rerun.within": "3d",
     "airflow.interval.again": "append",
+    "airflow.interval.column": "hour",
     "airflow.max.active.runs": "1",
     "airflow.assets.interval": "1m",
     "airflow.partition": "hour",

@@ -165,3 +165,28 @@ def test_late_records_have_their_run_cleared_only_where_it_replaces(config: dict
     found = validate_config({**_BATCH, **config, key: "rerun"}, _WORKER, offline=True).configs
     [value] = [info.value for info in found if info.value and info.value.name == key]
     assert [str(why) in error for error in value.errors] == ([True] if why else [])
+
+
+_LAKE = {"connector.class": "DeltaSink", "topics": "t", "delta.path": "/p", "delta.tables": "t"}
+_ROWS = {"connector.class": "JdbcSink", "topics": "t", "connection.url": "jdbc:postgresql://h/d"}
+
+
+@pytest.mark.parametrize(
+    ("config", "key", "why"),
+    [
+        (_LAKE, "", ""),
+        ({**_LAKE, "airflow.interval.late": "rerun"}, "", ""),
+        (_ROWS, "", ""),
+        ({**_ROWS, "airflow.interval.late": "rerun", "fields.whitelist": "a,hour"}, "", ""),
+        ({**_ROWS, "fields.whitelist": "a"}, "fields.whitelist", "must have hour, which airflow.interval.column names"),
+        ({**_ROWS, "insert.mode": "upsert", "pk.mode": "record_key"}, "airflow.interval.column", "without updates"),
+        ({**_ROWS, "pk.mode": "record_key", "delete.enabled": "true"}, "airflow.interval.column", "without updates"),
+        ({"connector.class": "ParquetSink", "topics": "t", "path": "/p"}, "airflow.interval.column", "only IcebergSink"),
+        ({**_JDBC, "mode": "timestamp", "timestamp.column.name": "at"}, "airflow.interval.column", "only IcebergSink"),
+    ],
+)
+def test_a_column_replaces_rows_of_tables_to_which_they_are_added(config: dict[str, str], key: str, why: str) -> None:
+    found = validate_config({**_BATCH, **config, "airflow.interval.column": "hour"}, _WORKER, offline=True)
+    errors = {info.value.name: error for info in found.configs if info.value for error in info.value.errors}
+    assert list(errors) == ([key] if key else []), errors
+    assert why in "".join(errors.values())

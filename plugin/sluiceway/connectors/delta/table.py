@@ -12,14 +12,15 @@ import math
 import time
 import uuid
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, unquote
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from deltalake import DeltaTable as DeltaRsTable
+from deltalake import write_deltalake
 from deltalake.exceptions import CommitFailedError
 from deltalake.fs import DeltaStorageHandler
 from deltalake.schema import Field, Schema
@@ -33,6 +34,9 @@ from sluiceway.connectors.delta.types import column_type
 from sluiceway.connectors.tables.evolution import Change, Kind
 from sluiceway.connectors.tables.store import ConflictingCommitError, Expected, Merge, Offsets, Staged, check_offsets
 from sluiceway.errors import ConnectError, DataError
+
+if TYPE_CHECKING:
+    from sluiceway.connectors.replacement import IntervalReplacement
 
 log = logging.getLogger(__name__)
 
@@ -161,6 +165,21 @@ class DeltaTable:
             ).when_matched_delete(f"s.{_DELETE}")
             merger = merger.when_matched_update(values)
             merger.when_not_matched_insert(values, predicate=f"not s.{_DELETE}").execute()
+
+    def replace(self, replacement: IntervalReplacement, rows: Iterable[pa.Table], expected: Expected, offsets: Offsets) -> None:
+        """Commit rows and offsets instead of the rows of the interval, with one overwrite."""
+        self.reload()
+        check_offsets(self, self._name, expected, offsets)
+        batches = (batch for each in rows for batch in each.to_batches())
+        value = replacement.value.replace("'", "''")
+        with committing(f"Committing to table {self._name}"):
+            write_deltalake(
+                self._table,
+                pa.RecordBatchReader.from_batches(self.schema, batches),
+                mode="overwrite",
+                predicate=f"{_name(replacement.column)} = '{value}'",
+                commit_properties=self._properties(offsets),
+            )
 
     def set_offsets(self, offsets: Mapping[TopicPartition, int | None]) -> None:
         """Set offsets in a commit without files, so that commits that are under way fail. A removed offset is stored as -1."""

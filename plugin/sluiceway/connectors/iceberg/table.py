@@ -44,6 +44,8 @@ if TYPE_CHECKING:
     from pyiceberg.table import Table as PyIcebergTable
     from pyiceberg.table.metadata import TableMetadata
 
+    from sluiceway.connectors.replacement import IntervalReplacement
+
 log = logging.getLogger(__name__)
 
 _ATTEMPTS = 10
@@ -161,6 +163,15 @@ class IcebergTable:
 
     def merge(self, merge: Merge, expected: Expected, offsets: Offsets) -> None:
         """Commit changes by key and offsets: data files with rows of these keys are rewritten without them."""
+        self._rewritten(merge, (merge.rows,), expected, offsets)
+
+    def replace(self, replacement: IntervalReplacement, rows: Iterable[pa.Table], expected: Expected, offsets: Offsets) -> None:
+        """Commit rows and offsets: data files with rows of the interval are rewritten without them."""
+        old = pa.table({replacement.column: [replacement.value]})
+        self._rewritten(Merge(old.slice(0, 0), old, (replacement.column,)), rows, expected, offsets)
+
+    def _rewritten(self, merge: Merge, rows: Iterable[pa.Table], expected: Expected, offsets: Offsets) -> None:
+        """Commit rows and offsets: data files with rows of the merge's keys are rewritten without them."""
         self.reload()
         check_offsets(self, self._name, expected, offsets)
         written: list[DataFile] = []
@@ -171,7 +182,8 @@ class IcebergTable:
                     files = list(self._written(remaining))
                     written += files
                     replaced.append(original)
-                written += self._written(merge.rows)
+                for each in rows:
+                    written += self._written(each)
             with committing(f"Committing to table {self._name}"):
                 self._replace(replaced, written, offsets)
         except (ConflictingCommitError, ConnectError) as error:

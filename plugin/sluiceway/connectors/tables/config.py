@@ -15,6 +15,7 @@ from sluiceway.api.outage import UNREACHABLE_MS
 from sluiceway.config.definition import ConfigDef, ConfigKey, ConfigValue, Importance, Type
 from sluiceway.config.validators import EnumText, Range
 from sluiceway.connectors.null_values import REPLACE_NULLS, replace_nulls
+from sluiceway.connectors.replacement import IntervalReplacement, interval_column
 from sluiceway.errors import ConfigError
 
 TABLES = "tables"
@@ -188,6 +189,8 @@ class TableOptions:
     flush_size: int
     unreachable: float | None
     orphan_age: float | None
+    interval_column: str | None
+    replacement: IntervalReplacement | None
     config: Mapping[str, str]
 
     @classmethod
@@ -216,6 +219,8 @@ class TableOptions:
             flush_size=_whole(values[FLUSH_SIZE]),
             unreachable=_seconds(values[UNREACHABLE_MS]),
             orphan_age=_seconds(values[ORPHAN_AGE_MS]),
+            interval_column=interval_column(config),
+            replacement=IntervalReplacement.of(config),
             config=dict(config),
         )
 

@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from contextlib import closing
 
 from sluiceway.api import IntervalRepeat, SinkConnector, TopicPartition
-from sluiceway.connectors.tables.config import UPSERT
+from sluiceway.config.intervals import COLUMN
+from sluiceway.connectors.tables.config import DYNAMIC, UPSERT
 from sluiceway.connectors.tables.validation import WritingConnector
 from sluiceway.errors import ConnectError
 
@@ -14,10 +15,15 @@ from sluiceway.errors import ConnectError
 class TableSinkConnector(WritingConnector, SinkConnector):
     """Starts tasks with the connector's config."""
 
+    replaces_rows = True
+
     @classmethod
     def interval_repeat(cls, config: Mapping[str, str]) -> IntervalRepeat:
-        merges = config.get(cls.prefix + UPSERT, "").strip().lower() == "true"
-        return IntervalRepeat.MERGES if merges else IntervalRepeat.ADDS
+        if config.get(cls.prefix + UPSERT, "").strip().lower() == "true":
+            return IntervalRepeat.MERGES
+        # Which tables had rows before is not known if records name them.
+        replaces = config.get(COLUMN) and config.get(cls.prefix + DYNAMIC, "").strip().lower() != "true"
+        return IntervalRepeat.REPLACES if replaces else IntervalRepeat.ADDS
 
     def start(self, config: Mapping[str, str]) -> None:
         self.options_of(config)

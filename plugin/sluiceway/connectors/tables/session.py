@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import groupby
 
 from sluiceway.api import SinkRecord, SinkTaskContext, TopicPartition
 from sluiceway.api.columns import ColumnBatch, NotColumnar, RowFormReason
 from sluiceway.api.outage import Outage
+from sluiceway.connectors.replacement import IntervalReplacement
 from sluiceway.connectors.tables.config import TableOptions
 from sluiceway.connectors.tables.positions import Positions
 from sluiceway.connectors.tables.routing import Router
@@ -88,8 +89,14 @@ class TableSession:
 
     def pre_commit(self, offsets: Mapping[TopicPartition, int]) -> Mapping[TopicPartition, int]:
         """Commit to the tables, and return the offsets that the tables have. A failure is raised by the next ``put``."""
+        replacement = self._options.replacement
+        if replacement is not None and not replacement.is_complete(offsets):
+            return {}
         try:
-            self._commit()
+            if replacement is None:
+                self._commit()
+            else:
+                self._replace(replacement)
         except Exception as error:  # noqa: BLE001 (raised by the next put; raised here, it would only be logged)
             log.warning("Offsets cannot be committed, because the commit to the table failed: %s", error)
             self._failure = error
@@ -114,7 +121,7 @@ class TableSession:
         try:
             if self._unclaimed:
                 self._claim(fetched=True)
-            if failure is not None:
+            if failure is not None and self._options.replacement is None:
                 self._commit()
         except RetriableError as error:
             self._failure = error
@@ -126,6 +133,8 @@ class TableSession:
 
     def _after(self) -> None:
         self._positions.rewound()
+        if self._options.replacement is not None:
+            return  # all in one commit
         full = self._count >= self._options.flush_size or sum(each.bytes for each in self._writers.values()) > _UPSERT_BYTES
         if self._positions.pending() and (full or time.monotonic() >= self._due):
             self.context.request_commit()
@@ -185,10 +194,26 @@ class TableSession:
         """Commit to each table with new rows. Rewinds if the outcome is unknown or another task has committed."""
         self._due = time.monotonic() + self._options.interval
         offsets = self._positions.pending()
-        try:
+
+        def commit() -> None:
             for writer in self._writers.values():
                 if writer.has_changes:
                     writer.commit(offsets)
+
+        self._committed(commit)
+
+    def _replace(self, replacement: IntervalReplacement) -> None:
+        """Replace the rows of the interval in each table, unless a killed task has."""
+
+        def replace() -> None:
+            for name in self._options.tables:
+                self._writer(name).replace(replacement)
+
+        self._committed(replace)
+
+    def _committed(self, commit: Callable[[], None]) -> None:
+        try:
+            commit()
         except UnknownOutcomeError as error:
             log.warning("A commit may or may not have taken effect; reading the table and the records again: %s", error)
             self._rewind(delete=False)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -12,6 +12,7 @@ from sluiceway.errors import ConnectError, RetriableError
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from sluiceway.connectors.replacement import IntervalReplacement
     from sluiceway.connectors.tables.evolution import Change
 
 Offsets = Mapping[TopicPartition, int]
@@ -85,6 +86,12 @@ class Table(Protocol):
 
     def merge(self, merge: Merge, expected: Expected, offsets: Offsets) -> None:
         """Commit changes by key and offsets as ``append`` does."""
+
+    def replace(self, replacement: IntervalReplacement, rows: Iterable[pa.Table], expected: Expected, offsets: Offsets) -> None:
+        """Commit rows, whose columns are those of ``schema``, instead of those that there are of an interval.
+
+        With the offsets, as ``append`` does.
+        """
 
     def set_offsets(self, offsets: Mapping[TopicPartition, int | None]) -> None:
         """Set or remove offsets such that commits that are under way fail."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import logging
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
@@ -10,14 +11,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sluiceway.api import TopicPartition
+from sluiceway.config.intervals import COLUMN
 from sluiceway.connectors.tables.changes import DELETED, keys_of, last_changes
 from sluiceway.connectors.tables.evolution import Change, Evolution, applied, column_schema
+from sluiceway.connectors.tables.spool import Spool
 from sluiceway.connectors.tables.store import ConflictingCommitError, Offsets, Staged, Table, TableStore
 from sluiceway.errors import ConnectError, DataError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from sluiceway.connectors.replacement import IntervalReplacement
     from sluiceway.connectors.tables.config import TableOptions
     from sluiceway.connectors.tables.rows import Rows
 
@@ -58,6 +62,7 @@ class TableWriter:
         self._buffer: list[pa.Table] = []
         self._bytes = 0
         self._staged: list[Staged] = []
+        self._spool = Spool()  # instead of data files, for what replaces an interval's rows
 
     @property
     def has_changes(self) -> bool:
@@ -95,7 +100,16 @@ class TableWriter:
         assert table is not None  # noqa: S101
         fitted = fit(table.schema)
         table.check_values(fitted)
-        if self._bytes > BUFFER_BYTES and not self._options.upsert:
+        column = self._options.interval_column
+        if column is not None and column not in fitted.column_names:
+            raise ConnectError(
+                f"Table {self.name} has no column {column} ({COLUMN}). Add it, as a text, or set "
+                f"{self._options.prefix}tables.evolve-schema-enabled=true to have it added."
+            )
+        if self._bytes > BUFFER_BYTES and self._options.replacement is not None:
+            self._spool.add(pa.concat_tables([self._evolution.fit(each, table.schema) for each in self._buffer]))
+            self._buffer, self._bytes = [], 0
+        elif self._bytes > BUFFER_BYTES and not self._options.upsert:
             self._stage(table)
         return fitted
 
@@ -132,6 +146,24 @@ class TableWriter:
         self._renewed.difference_update(offsets)
         self._clear()
 
+    def replace(self, replacement: IntervalReplacement) -> None:
+        """Commit what was added, and delete the rows of the interval that were there. Raises as ``Table.replace`` does."""
+        stored = {partition: self.stored(partition) for partition in replacement.ends}
+        table = self._table
+        if table is None or replacement.is_done(stored):
+            self._clear()
+            return
+
+        def replace() -> None:
+            rows = itertools.chain(self._spool.tables(), self._buffer)
+            fitting = (self._evolution.fit(each, table.schema) for each in rows)
+            table.replace(replacement, fitting, self._expected, replacement.ends)
+
+        self._attempt(replace, table)
+        log.info("Replaced the rows of interval %s in table %s", replacement.value, self.name)
+        self._expected.update(replacement.ends)
+        self._clear()
+
     def discard(self, *, delete: bool) -> None:
         """Forget what was added and what is known of the table; delete its files, unless a commit may have taken effect."""
         if delete and self._table is not None and self._staged:
@@ -141,6 +173,7 @@ class TableWriter:
 
     def _clear(self) -> None:
         self._buffer, self._staged, self._bytes = [], [], 0
+        self._spool.clear()
 
     def _count(self) -> int:
         return sum(each.rows for each in self._staged) + sum(map(len, self._buffer))

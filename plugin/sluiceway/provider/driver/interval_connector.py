@@ -13,7 +13,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from sluiceway.api import IntervalRepeat, SinkConnector, TopicPartition
-from sluiceway.config.connector import CONFIG_TASK, CONNECTOR_CLASS, CONNECTOR_VERSION, NAME
+from sluiceway.config.common_keys import TRANSFORMS
+from sluiceway.config.connector import CONFIG_TASK, CONNECTOR_CLASS, CONNECTOR_VERSION, NAME, TASKS_MAX
 from sluiceway.config.consumer_group import GROUP, default_group, sink_group
 from sluiceway.config.intervals import (
     APPEND,
@@ -26,6 +27,7 @@ from sluiceway.config.intervals import (
     Interval,
     IntervalRun,
     IntervalSettings,
+    interval_text,
 )
 from sluiceway.config.schedules import DAG, MICRO_BATCH, MODE
 from sluiceway.config.worker import WorkerConfig
@@ -37,6 +39,7 @@ from sluiceway.provider.driver.run_variables import RUN
 from sluiceway.storage.intervals import IntervalEntry, IntervalState, Ledger, Window, encode_windows
 
 _LONGEST_NAME = 180
+_COLUMN_TRANSFORM = "sluicewayIntervalColumn"
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,14 +108,24 @@ class WantedInterval:
         return self.settings.rerun_within if self.sink and self.settings.late == RERUN else None
 
     @property
-    def repeats(self) -> bool:
-        """Whether an interval that was moved before can be moved again."""
+    def column(self) -> str | None:
+        """The column by which rows of an interval are replaced; None if they are not."""
+        return self.settings.column if self._repeat() is IntervalRepeat.REPLACES else None
+
+    def repeats(self, entry: IntervalEntry) -> bool:
+        """Return whether an interval that was moved before can be moved again: its rows have the column to replace them by."""
         if self.in_order:
             return False
         if self.settings.again == APPEND:
             return True
+        repeat = self._repeat()
+        return repeat is not IntervalRepeat.ADDS and (repeat is IntervalRepeat.MERGES or entry.column == self.column)
+
+    def _repeat(self) -> IntervalRepeat:
+        if not self.sink:
+            return IntervalRepeat.ADDS
         connector = connector_class(self.config[CONNECTOR_CLASS], self.config.get(CONNECTOR_VERSION))
-        return issubclass(connector, SinkConnector) and connector.interval_repeat(self.config) is not IntervalRepeat.ADDS
+        return connector.interval_repeat(self.config) if issubclass(connector, SinkConnector) else IntervalRepeat.ADDS
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,6 +174,10 @@ class IntervalConnector:
         own |= {NAME: name, DAG: f"{wanted.connector}.interval", MODE: MICRO_BATCH, **run.keys()}
         if wanted.sink:
             own[POSITIONS] = encode_windows(windows)
+        if entry.column is not None:
+            own |= _with_column(own, entry.column, interval_text(entry.interval))
+            if entry.attempt > 1:  # what it writes is one transaction
+                own[TASKS_MAX] = "1"
         if left:
             own[RERUNS] = json.dumps([(each.start, each.end) for each in left], separators=(",", ":"))
         return cls(name, run, wanted.sink, own, {partition: window.start for partition, window in windows.items()})
@@ -209,6 +226,18 @@ class MovedBefore:
 
 Outcome = IntervalConnector | NotClosed | MovedBefore
 """The answer to a run that wants to move an interval."""
+
+
+def _with_column(config: Mapping[str, str], column: str, value: str) -> dict[str, str]:
+    """Return the keys of a transform, after those of a config, that gives each record's value a field with a text."""
+    chain = [each for each in (config.get(TRANSFORMS, "").strip(), _COLUMN_TRANSFORM) if each]
+    prefix = f"{TRANSFORMS}.{_COLUMN_TRANSFORM}."
+    return {
+        TRANSFORMS: ",".join(chain),
+        f"{prefix}type": "org.apache.kafka.connect.transforms.InsertField$Value",
+        f"{prefix}static.field": column,
+        f"{prefix}static.value": value,
+    }
 
 
 def connector_name(connector: str, entry: IntervalEntry) -> str:

@@ -163,7 +163,7 @@ class IntervalRuns:
         entry = introduced(known, interval, wanted.rerun_within)
         if entry.state is IntervalState.DONE:
             leftover = stores.config.snapshot().entry(connector_name(wanted.connector, entry)) is not None
-            if (leftover and not entry.rerun) or not wanted.repeats:
+            if (leftover and not entry.rerun) or not wanted.repeats(entry):
                 return MovedBefore(entry, by_last_try=leftover), ()
         if wanted.in_order and (busy := _begun_by_another(wanted, interval, known)) is not None:
             return busy, ()
@@ -182,7 +182,7 @@ class IntervalRuns:
         if wanted.in_order:  # the driver moves the one interval that is running
             others = (each for each in known.entries.values() if each is not entry)
             changes += _failed(others, "the run has ended before it had moved the interval")
-        new = begun(entry, interval, wanted.run_id, _now(), read)
+        new = begun(entry, interval, wanted.run_id, _now(), read, wanted.column)
         return IntervalConnector.plan(wanted, new, read or {}, known.left_by(new)), [*changes, new.update(), *forgotten(known)]
 
     def _closed(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime, timezone
 from types import SimpleNamespace
 
@@ -10,6 +11,7 @@ import pytest
 from sluiceway.api import TopicPartition
 from sluiceway.config.intervals import Interval, IntervalRun
 from sluiceway.config.worker import WorkerConfig
+from sluiceway.connectors.replacement import IntervalReplacement
 from sluiceway.provider.driver.interval_connector import IntervalConnector, WantedInterval, connector_name
 from sluiceway.provider.driver.run_variables import run_variables
 from sluiceway.storage.intervals import IntervalEntry, IntervalState, Ledger, Window, begun, introduced
@@ -17,6 +19,7 @@ from sluiceway.storage.intervals import IntervalEntry, IntervalState, Ledger, Wi
 START, END = datetime(2024, 5, 1, tzinfo=timezone.utc), datetime(2024, 5, 2, tzinfo=timezone.utc)
 _MS = (1714521600000, 1714608000000)
 DAY = Interval(*_MS)
+_DONE = IntervalEntry(DAY, IntervalState.DONE)
 _UPSERT = {"delta.tables.upsert-mode-enabled": "true", "delta.tables.default-id-columns": "id"}
 _NO_IDS = {"key.ignore.id.strategy": "none"}
 READ = {TopicPartition("t", 0): Window(5, 7, 9)}
@@ -125,7 +128,7 @@ def test_an_interval_before_one_of_a_log_that_was_moved_has_nothing_left(later: 
     known = _known(later)
     given = _wanted(_LOG).given(known)
     assert given in (known.last, Interval(*later)), "its entry, or the same interval, which is done"
-    assert not _wanted(_LOG).repeats
+    assert not _wanted(_LOG).repeats(_DONE)
     failed = IntervalEntry(Interval(*later), IntervalState.FAILED)
     assert isinstance(_wanted(_LOG).given(Ledger({later[0]: failed})), Interval), "it may have moved nothing"
 
@@ -168,7 +171,46 @@ def test_the_name_stays_short_and_tells_connectors_apart(length: int) -> None:
     ],
 )
 def test_an_interval_is_moved_again_where_the_target_does_not_keep_both(config: dict[str, str], repeats: bool) -> None:
-    assert _wanted({"topics": "t", "pk.mode": "record_key", **config}).repeats is repeats
+    assert _wanted({"topics": "t", "pk.mode": "record_key", **config}).repeats(_DONE) is repeats
+
+
+@pytest.mark.parametrize(
+    ("config", "replaces"),
+    [
+        ({"connector.class": "JdbcSink", "connection.url": "jdbc:postgresql://h/d"}, True),
+        ({"connector.class": "JdbcSink", "connection.url": "jdbc:postgresql://h/d", "delete.enabled": "true"}, False),
+        ({"connector.class": "DeltaSink", "delta.path": "/d", "delta.tables": "t"}, True),
+        ({"connector.class": "DeltaSink", "delta.path": "/d", "delta.tables.dynamic-enabled": "true"}, False),
+    ],
+)
+def test_rows_are_replaced_if_all_of_them_have_the_column(config: dict[str, str], replaces: bool) -> None:
+    wanted = _wanted({"topics": "t", **config, "airflow.interval.column": "hour"})
+    assert wanted.column == ("hour" if replaces else None)
+    assert not wanted.repeats(_DONE), "they were added before the column was set"
+    assert wanted.repeats(replace(_DONE, column="hour")) is replaces
+    assert not wanted.repeats(replace(_DONE, column="other"))
+
+
+def test_a_run_gives_each_row_the_start_of_its_interval_and_replaces_them_in_one_transaction() -> None:
+    config = {"connector.class": "JdbcSink", "connection.url": "jdbc:postgresql://h/d", "transforms": "a", "tasks.max": "3"}
+    wanted = _wanted({"topics": "t", **config, "airflow.interval.column": "day"})
+    first = begun(introduced(Ledger(), DAY, None), DAY, "r1", 1, {}, wanted.column)
+    made = IntervalConnector.plan(
+        wanted, first, {TopicPartition("t", 0): Window(0, 0, 5), TopicPartition("t", 1): Window(7, 7, 7)}
+    )
+    prefix = "transforms.sluicewayIntervalColumn."
+    assert made.config["transforms"] == "a,sluicewayIntervalColumn"
+    assert made.config[f"{prefix}static.field"] == "day"
+    assert (made.config["tasks.max"], IntervalReplacement.of(made.config)) == ("3", None)
+    again = begun(replace(first, state=IntervalState.DONE), DAY, "r1", 2, {}, wanted.column)
+    windows = {TopicPartition("t", 0): Window(0, 0, 5, ((6, 9),)), TopicPartition("t", 1): Window(7, 7, 7)}
+    made = IntervalConnector.plan(wanted, again, windows)
+    assert made.config["tasks.max"] == "1"
+    found = IntervalReplacement.of(made.config)
+    assert found == IntervalReplacement("day", made.config[f"{prefix}static.value"], {TopicPartition("t", 0): 9})
+    assert [found.is_complete({TopicPartition("t", 0): offset}) for offset in (8, 9)] == [False, True]
+    assert not found.is_complete({})
+    assert [found.is_done({TopicPartition("t", 0): offset}) for offset in (None, 8, 9)] == [False, False, True]
 
 
 def test_an_attempt_continues_until_it_is_done() -> None:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from sluiceway.api import ColumnBatch, NotColumnar, RowFormReason, SinkRecord
 from sluiceway.connectors.jdbc.dialects.base import Dialect
 from sluiceway.connectors.jdbc.dialects.sql import TableId
-from sluiceway.connectors.jdbc.dialects.writer import Row
+from sluiceway.connectors.jdbc.dialects.writer import Row, TargetTable
 from sluiceway.connectors.jdbc.sink.columns import BinderOf, Layout, layout_of
 from sluiceway.connectors.jdbc.sink.config import DELETE_ENABLED, SinkOptions
 from sluiceway.connectors.jdbc.sink.steps import Item, Target
@@ -94,6 +94,16 @@ class Planner:
         if not isinstance(target, Target):
             raise NotColumnar("records that cannot be written, or of a table that does not exist", RowFormReason.ERROR)
         return target, rows_of(target.layout, batch)
+
+    def by_column(self, name: TableId, column: str) -> TargetTable | None:
+        """Return a table with one of its columns as the key; None if it, or the column, does not exist."""
+        table = self._tables.find(name)
+        found = None if table is None else table.column(column)
+        return None if found is None else TargetTable(name, self._dialect.qualified(name), (found,), 1)
+
+    def table_of(self, topic: str) -> TableId:
+        """Return the table for a topic's records."""
+        return table_of(self._dialect, self._options.table_format, topic)
 
     def _target(self, kind: _RecordKind) -> Target | DataError | None:
         target = self._targets.get(kind)

@@ -7,13 +7,22 @@ from contextlib import closing
 
 from sluiceway.api import IntervalRepeat, SinkConnector, SinkRecord, TopicPartition
 from sluiceway.config.definition import ConfigDef, ValidatedValue
+from sluiceway.config.intervals import COLUMN
 from sluiceway.connectors.jdbc.connection_keys import CONNECTION_PASSWORD, CONNECTION_USER
 from sluiceway.connectors.jdbc.dialects import dialect_class
-from sluiceway.connectors.jdbc.sink.config import INSERT_MODE, SINK, InsertMode, SinkOptions, add_conflicts
+from sluiceway.connectors.jdbc.sink.config import (
+    DELETE_ENABLED,
+    FIELDS_WHITELIST,
+    INSERT_MODE,
+    SINK,
+    InsertMode,
+    SinkOptions,
+    add_conflicts,
+)
 from sluiceway.connectors.jdbc.sink.session import Session
 from sluiceway.connectors.jdbc.sink.task import JdbcSinkTask
 from sluiceway.connectors.jdbc.url import CONNECTION_URL
-from sluiceway.errors import ConnectError
+from sluiceway.errors import ConfigError, ConnectError
 
 
 class JdbcSinkConnector(SinkConnector):
@@ -23,6 +32,7 @@ class JdbcSinkConnector(SinkConnector):
     """
 
     task_class = JdbcSinkTask
+    replaces_rows = True
     java_class = "io.confluent.connect.jdbc.JdbcSinkConnector"
     java_task_class = "io.confluent.connect.jdbc.sink.JdbcSinkTask"
 
@@ -45,7 +55,11 @@ class JdbcSinkConnector(SinkConnector):
 
     @classmethod
     def check(cls, config: Mapping[str, str]) -> dict[str, ValidatedValue]:
-        return add_conflicts(SINK.validate(config))
+        found = add_conflicts(SINK.validate(config))
+        column, fields = config.get(COLUMN), found[FIELDS_WHITELIST]
+        if column and isinstance(fields.value, list) and fields.value and column not in fields.value:
+            fields.errors.append(str(ConfigError(FIELDS_WHITELIST, fields.value, f"must have {column}, which {COLUMN} names")))
+        return found
 
     @classmethod
     def preview(cls, config: Mapping[str, str], records: Sequence[SinkRecord]) -> Sequence[str]:
@@ -55,8 +69,10 @@ class JdbcSinkConnector(SinkConnector):
 
     @classmethod
     def interval_repeat(cls, config: Mapping[str, str]) -> IntervalRepeat:
-        merges = config.get(INSERT_MODE, "").strip().lower() in (InsertMode.UPSERT.value, InsertMode.UPDATE.value)
-        return IntervalRepeat.MERGES if merges else IntervalRepeat.ADDS
+        if config.get(INSERT_MODE, "").strip().lower() in (InsertMode.UPSERT.value, InsertMode.UPDATE.value):
+            return IntervalRepeat.MERGES
+        deletes = config.get(DELETE_ENABLED, "").strip().lower() == "true"
+        return IntervalRepeat.REPLACES if config.get(COLUMN) and not deletes else IntervalRepeat.ADDS
 
     def start(self, config: Mapping[str, str]) -> None:
         SinkOptions.of(config)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -17,6 +17,7 @@ from sluiceway.connectors.jdbc.sink.config import InsertMode, SinkOptions
 from sluiceway.connectors.jdbc.sink.offsets import OffsetTable
 from sluiceway.connectors.jdbc.sink.steps import Item, in_order, last_of_each_key, step_of, write_step
 from sluiceway.connectors.jdbc.sink.tables import Tables
+from sluiceway.connectors.replacement import IntervalReplacement
 from sluiceway.errors import ConnectError, RetriableError
 
 if TYPE_CHECKING:
@@ -100,6 +101,18 @@ class Session:
         """
         self._guarded("write a batch", lambda connected: self._write(connected, records, offsets, generations, refuse))
 
+    def replace(
+        self,
+        replacement: IntervalReplacement,
+        batches: Callable[[], Iterable[Sequence[SinkRecord]]],
+        generations: Mapping[TopicPartition, int],
+        refuse: Refuse,
+    ) -> None:
+        """Write the records of an interval instead of its rows, in one transaction with the next offsets. Raises as ``write``."""
+        self._guarded(
+            "replace an interval's rows", lambda connected: self._replace(connected, replacement, batches, generations, refuse)
+        )
+
     def write_columns(
         self, batch: ColumnBatch, offsets: Mapping[TopicPartition, int], generations: Mapping[TopicPartition, int]
     ) -> None:
@@ -174,6 +187,34 @@ class Session:
         for record, error in bad:
             refuse(record, error)
         self._commit(connected, offsets, generations)
+
+    def _replace(
+        self,
+        connected: Connected,
+        replacement: IntervalReplacement,
+        batches: Callable[[], Iterable[Sequence[SinkRecord]]],
+        generations: Mapping[TopicPartition, int],
+        refuse: Refuse,
+    ) -> None:
+        writer, planner = connected.writer, connected.planner
+        names = {item.target.table for batch in batches() for item in planner.plan(batch).items}
+        names |= {planner.table_of(partition.topic) for partition in replacement.ends}  # whose records may all be left out now
+        tables = [table for name in names if (table := planner.by_column(name, replacement.column)) is not None]
+        # From here on all tables are as they must be: to change one would end the transaction.
+        writer.begin()
+        for table in tables:
+            writer.delete(table, [(replacement.value,)])
+        writer.uses_savepoints = True
+        try:
+            for batch in batches():
+                plan = planner.plan(batch)
+                size = self._options.batch_size
+                parts = (plan.items[first : first + size] for first in range(0, len(plan.items), size))
+                for record, error in [*plan.refused, *(bad for part in parts for bad in self._search(writer, part))]:
+                    refuse(record, error)
+        finally:
+            writer.uses_savepoints = False
+        self._commit(connected, {each: end for each, end in replacement.ends.items() if each in generations}, generations)
 
     def _write_columns(
         self,

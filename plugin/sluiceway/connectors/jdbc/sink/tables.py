@@ -155,7 +155,7 @@ class Tables:
 
         Returns None if it does not exist and ``create`` is False. Raises ConnectError, and the database's errors.
         """
-        table = self._known.get(name) or self._read(name)
+        table = self.find(name)
         if table is None and not create:
             return None
         statements = changes(self._options, self._dialect, name, table, layout)
@@ -165,6 +165,10 @@ class Tables:
             raise ConnectError(f"Table {name} was dropped while it was being changed. Restart the task once it exists.")
         self._known[name] = table
         return table
+
+    def find(self, name: TableId) -> Table | None:
+        """Return a table as it is; None if it does not exist."""
+        return self._known.get(name) or self._read(name)
 
     def _change(self, name: TableId, layout: Layout, statements: Sequence[str]) -> Table | None:
         for number, sql in enumerate(statements):

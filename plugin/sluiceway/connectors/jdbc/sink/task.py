@@ -11,6 +11,8 @@ from sluiceway.api import ColumnBatch, NotColumnar, RowFormReason, SinkRecord, S
 from sluiceway.api.outage import Outage
 from sluiceway.connectors.jdbc.sink.config import MAX_RETRIES, SinkOptions
 from sluiceway.connectors.jdbc.sink.session import Session, WriteError
+from sluiceway.connectors.jdbc.sink.spool import RecordSpool
+from sluiceway.connectors.replacement import IntervalReplacement
 from sluiceway.errors import ConnectError, FencedError, RetriableError
 
 log = logging.getLogger(__name__)
@@ -23,12 +25,18 @@ class JdbcSinkTask(SinkTask):
 
     With exactly-once delivery the offsets in the database are authoritative: the task seeks to them whenever a partition is
     assigned, and ``pre_commit`` only reports them to Kafka.
+
+    A task that replaces the rows of an interval keeps its records in a file instead, and ``pre_commit`` writes all of them in one
+    transaction once the interval has been read.
     """
 
     takes_columns = True
 
     _options: SinkOptions
     _session: Session | None = None
+    _replacement: IntervalReplacement | None = None
+    _spool: RecordSpool | None = None
+    _replaced = False
 
     @classmethod
     def needs_schemas(cls, config: Mapping[str, str]) -> bool:
@@ -41,6 +49,8 @@ class JdbcSinkTask(SinkTask):
         self._generations: dict[TopicPartition, int] = {}
         self._rewinding: set[TopicPartition] = set()
         self._fenced = False
+        self._replacement = IntervalReplacement.of(config)
+        self._spool = None if self._replacement is None else RecordSpool()
         self._session = session = Session(options)
         session.open()
 
@@ -71,7 +81,10 @@ class JdbcSinkTask(SinkTask):
             if self._rewinding:  # these records were fetched from Kafka's offsets, before the seek
                 records = [record for record in records if record.original_topic_partition not in self._rewinding]
             if records:
-                self._write(session, records)
+                if self._spool is None:
+                    self._write(session, records)
+                else:
+                    self._spool.add(self.prepared(records))
         except WriteError as error:
             self._failed(error)
         except FencedError as error:
@@ -79,6 +92,8 @@ class JdbcSinkTask(SinkTask):
         self._rewinding.clear()  # the runtime seeks after put has returned
 
     def put_columns(self, batch: ColumnBatch) -> None:
+        if self._spool is not None:
+            raise NotColumnar("the records of an interval are written together", RowFormReason.TASK)
         if self._unclaimed or self._rewinding or batch.offsets is None:
             raise NotColumnar("partitions were assigned or read again just now", RowFormReason.TASK)
         next_offset = int(batch.offsets[-1].as_py()) + 1
@@ -95,12 +110,16 @@ class JdbcSinkTask(SinkTask):
         """Return the offsets of the partitions that this task still owns; everything put has been written."""
         if self._fenced:
             return {}
+        if self._replacement is not None and not self._replaced and not self._replace(self._replacement, offsets):
+            return {}
         pending = self._unclaimed | self._rewinding
         return {partition: offset for partition, offset in offsets.items() if TopicPartition._make(partition) not in pending}
 
     def stop(self) -> None:
         if self._session is not None:
             self._session.close()
+        if self._spool is not None:
+            self._spool.close()
 
     def _opened(self) -> Session:
         if self._session is None:
@@ -108,7 +127,10 @@ class JdbcSinkTask(SinkTask):
         return self._session
 
     def _claim(self, session: Session) -> None:
-        for partition, (offset, generation) in session.claim(self._unclaimed).items():
+        claimed = session.claim(self._unclaimed)
+        if self._replacement is not None and self._replacement.is_done({each: offset for each, (offset, _) in claimed.items()}):
+            self._replaced = True  # by a task that was killed before Kafka knew
+        for partition, (offset, generation) in claimed.items():
             self._generations[partition] = generation
             if offset is not None:
                 self._rewinding.add(partition)
@@ -121,6 +143,21 @@ class JdbcSinkTask(SinkTask):
             offsets[record.original_topic_partition] = record.original_kafka_offset + 1
         session.write(self.prepared(records), offsets, self._generations, self._refuse)
         self._retries.succeeded()
+
+    def _replace(self, replacement: IntervalReplacement, offsets: Mapping[TopicPartition, int]) -> bool:
+        """Write the interval's records instead of its rows once all of them have been read; return whether that is so.
+
+        After an error the runtime reads the records again from the last committed offsets.
+        """
+        assert self._spool is not None  # noqa: S101 (there with a replacement)
+        if not replacement.is_complete(offsets):
+            return False
+        try:
+            self._opened().replace(replacement, self._spool.batches, self._generations, self._refuse)
+        finally:
+            self._spool.clear()
+        self._replaced = True
+        return True
 
     def prepared(self, records: Sequence[SinkRecord]) -> Sequence[SinkRecord]:
         """Return the records to write for the records of a batch; subclasses may convert or drop some."""
