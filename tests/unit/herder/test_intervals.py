@@ -75,8 +75,8 @@ def test_only_sinks_read_the_time_of_a_record_from_a_field() -> None:
     [
         ({}, "", ""),
         ({"snapshot.mode": "initial_only"}, "airflow.interval", "snapshot.mode=initial_only reads no changes"),
-        ({"airflow.interval.again": "append"}, "airflow.interval.again", "the connector reads a log"),
-        ({"airflow.max.active.runs": "2"}, "airflow.max.active.runs", "whose intervals follow one another"),
+        ({"airflow.interval.again": "append"}, "airflow.interval.again", "the connector reads from its offset on"),
+        ({"airflow.max.active.runs": "2"}, "airflow.max.active.runs", "its intervals follow one another"),
         ({"airflow.interval.late": "dlq"}, "airflow.interval.late", "only sinks have late records"),
     ],
 )
