@@ -176,8 +176,8 @@ class SourceConnector(Connector):
         (``sluiceway.config.intervals.interval_of``): they read the records whose time is in it, and end (``SourceTask.ended``).
         Each run has offsets of its own, unless the connector is ``interval_in_order``: then runs follow one another with the
         connector's offsets, and a task reads from its offset up to the first record whose time is at or after the interval's
-        end. A connector that cannot may be read by its records' timestamps (``interval_by_timestamp``). Called with references
-        that are not resolved.
+        end. A connector that cannot may be read by its records' timestamps: with ``interval_by_timestamp = True`` in its class,
+        or ``airflow.interval.time=record`` in its config. Called with references that are not resolved.
         """
         return f"{cls.__name__} has no time by which it could read an interval"
 

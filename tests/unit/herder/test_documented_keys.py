@@ -19,6 +19,7 @@ from sluiceway.herder.validation import validate_config
 
 DOCS = Path(__file__).resolve().parents[3] / "docs"
 WORKER = WorkerConfig.of({"group.id": "g", "offset.storage.file.filename": "offsets"})
+SOURCE = {"name": "c", "connector.class": "support.engine_connectors.ScriptedSourceConnector", "tasks.max": "1"}
 SINK = {"name": "c", "connector.class": "VerifiableSink", "topics": "t", "tasks.max": "1"}
 MICRO_BATCH = {"airflow.mode": "micro-batch"}
 PREFIXES = (
@@ -47,6 +48,7 @@ EXAMPLES = {
     "airflow.config.task": "load",
     "airflow.interval": "exact",
     "airflow.interval.field": "order.at",
+    "airflow.interval.time": "record",
     "airflow.interval.lateness": "10m",
     "airflow.interval.late": "next",
     "airflow.interval.again": "append",
@@ -81,7 +83,8 @@ def test_the_pages_and_the_definition_have_the_same_keys() -> None:
 @pytest.mark.parametrize("key", sorted(EXAMPLES))
 def test_a_documented_key_is_accepted(key: str) -> None:
     mode = {} if key == "airflow.partition" else MICRO_BATCH
-    assert errors({**SINK, **mode, key: EXAMPLES[key]}) == {}
+    connector = SOURCE if key == "airflow.interval.time" else SINK
+    assert errors({**connector, **mode, key: EXAMPLES[key]}) == {}
 
 
 def printed(text: str) -> Iterator[str]:
