@@ -75,7 +75,7 @@ def test_a_run_ends_once_all_partitions_that_the_task_knows_have_passed_its_end(
         task.context.offset_storage_reader.offsets([{"file": "p"}])
         task.context.offset_storage_reader.offset({"file": "q"})
 
-    steps = batch("p", END), [], batch("q", 1, END), batch("r", 1)
+    steps: list[list[SourceRecord]] = [batch("p", END), [], batch("q", 1, END), batch("r", 1)]
     assert len(run(*steps, on_start=asks)[0].steps) == 1, "the partition that is read last has passed"
     assert sent() == ["q1@1"]
     run(*steps)
