@@ -69,7 +69,7 @@ class IntervalTask(ClaimedConnector):
                     raise ConfigError(INTERVAL, EXACT, "a connector that runs all the time has no intervals")
                 return None
             if backfill and mode != MICRO_BATCH and reads_in_order(config):
-                raise ConfigError(MODE, mode, "a log is read once: a connector that runs all the time has moved its intervals")
+                raise ConfigError(MODE, mode, "it reads once: a connector that runs all the time has moved its intervals")
             if not is_exact(config, self.interval, backfill=backfill, catches_up=catches_up):
                 if reads_in_order(config):
                     topics.intervals().leave(self.connector)
@@ -79,7 +79,7 @@ class IntervalTask(ClaimedConnector):
         except (BadRequestError, ConfigError) as error:
             raise task_error(f"Connector {self.connector}", error) from error
         if isinstance(found, MovedBefore):
-            once = "its log is read once" if wanted.in_order else "the target would keep both"
+            once = "the connector reads from its offset on" if wanted.in_order else "the target would keep both"
             why = "by the last try" if found.by_last_try else f"so nothing is moved again: {once}"
             run = found.entry.runs[-1] if found.entry.runs else None
             self.log.info("[%s|worker] Run %s has moved interval %s, %s", self.connector, run, found.entry.interval, why)

@@ -23,7 +23,7 @@ from airflow.timetables.interval import CronDataIntervalTimetable
 from confluent_kafka import Producer
 from confluent_kafka import TopicPartition as TopicPartitionOffset
 
-from sluiceway.config.intervals import Interval
+from sluiceway.config.intervals import Interval, interval_text
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import BadRequestError, ConnectError
 from sluiceway.herder import Herder
@@ -107,7 +107,8 @@ class LakeTable:
 
     def rows(self) -> list[tuple[str, str]]:
         found = self._lake.read(self.config)
-        return list(zip(found.column("text").to_pylist(), found.column("hour").to_pylist(), strict=True))
+        texts, hours_ = (map(str, found.column(name).to_pylist()) for name in ("text", "hour"))
+        return list(zip(texts, hours_, strict=True))
 
 
 class DatabaseTable:
@@ -228,8 +229,8 @@ def test_rows_that_are_added_are_replaced_in_one_transaction(
     with_filter = {"transforms": "none", "transforms.none.type": "org.apache.kafka.connect.transforms.Filter"}
     mover.config |= with_filter
     assert mover.move(_HOURS[2], "nothing is left") is not None
-    hour = datetime.fromtimestamp(_HOURS[2].start / 1000, timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
-    assert sorted(table.rows()) == [row for row in before if row[1] != hour]
+    third = interval_text(_HOURS[2])
+    assert sorted(table.rows()) == [row for row in before if row[1] != third]
 
 
 @pytest.mark.parametrize("sequence", range(_SEQUENCES))

@@ -18,6 +18,9 @@ from sluiceway.config.intervals import Interval, IntervalSettings
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.discovery import connector_class
 from sluiceway.herder.intervals import reads_in_order
+from sluiceway.herder.plugin_path import use_plugin_path
+from sluiceway.java_plugins.connector import JavaConnector
+from sluiceway.java_plugins.hosts import task_host
 from sluiceway.provider.driver.interval_connector import IntervalConnector, MovedBefore, Outcome, WantedInterval
 from sluiceway.provider.driver.interval_runs import IntervalRuns
 from sluiceway.storage.factory import open_source_offsets, open_stores
@@ -130,12 +133,14 @@ class IntervalMover:
     def finish(self, begun: IntervalConnector, kill_after: float | None = None) -> IntervalEntry | None:
         connector = connector_class(begun.config["connector.class"])()
         connector.initialize(MemoryConnectorContext())
-        connector.start(begun.config)
-        keys = {} if begun.is_temporary else begun.run.keys()  # which the driver finds in the ledger
-        configs = [{**config, **keys} for config in connector.task_configs(self.tasks)]
         context = fresh_processes()
         with ExitStack() as stack:
+            stack.enter_context(task_host("connector"))  # of a connector in Java
+            connector.start(begun.config)
             stack.callback(connector.stop)
+            own = {"task.class": connector.java_task_class} if isinstance(connector, JavaConnector) else {}
+            keys = {} if begun.is_temporary else begun.run.keys()  # which the driver finds in the ledger
+            configs = [{**config, **own, **keys} for config in connector.task_configs(self.tasks)]
             processes = []
             for number, config in enumerate(configs):
                 process = context.Process(target=_run, args=(dict(config), dict(self.worker.raw), number), daemon=True)
@@ -170,6 +175,8 @@ class IntervalMover:
 
 def _run(config: dict[str, str], worker: dict[str, str], task: int) -> None:
     """Run a task until it ends, in a process of its own."""
+    if "plugin.path" in worker:
+        use_plugin_path(worker)
     store = None
     if "topics" not in config:
         store = open_source_offsets(WorkerConfig.of(worker), config)

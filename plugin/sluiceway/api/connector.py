@@ -129,6 +129,16 @@ class SourceConnector(Connector):
     interval_in_order: ClassVar[bool] = False
     """Whether the intervals of runs with ``airflow.interval=exact`` are pieces of one log. See ``interval_refusal``."""
 
+    interval_by_timestamp: ClassVar[bool | None] = None
+    """Whether the runtime may find the intervals of a connector with an ``interval_refusal`` by its records' timestamps.
+
+    True: each record has a timestamp, a source partition, and a source offset, and timestamps do not decrease in a source
+    partition. Then runs follow one another with the connector's offsets. In each source partition a run ends before the first
+    record whose timestamp is at or after the interval's end: that one and those behind it are neither sent nor committed nor
+    acknowledged, and ``commit`` is not called any more. False: records have no such timestamps. None: users say so by
+    ``airflow.interval.time=record``.
+    """
+
     context: SourceConnectorContext
 
     @classmethod
@@ -166,7 +176,8 @@ class SourceConnector(Connector):
         (``sluiceway.config.intervals.interval_of``): they read the records whose time is in it, and end (``SourceTask.ended``).
         Each run has offsets of its own, unless the connector is ``interval_in_order``: then runs follow one another with the
         connector's offsets, and a task reads from its offset up to the first record whose time is at or after the interval's
-        end. Called with references that are not resolved.
+        end. A connector that cannot may be read by its records' timestamps: with ``interval_by_timestamp = True`` in its class,
+        or ``airflow.interval.time=record`` in its config. Called with references that are not resolved.
         """
         return f"{cls.__name__} has no time by which it could read an interval"
 

@@ -19,6 +19,8 @@ from sluiceway.errors import ConfigError
 INTERVAL = "airflow.interval"
 AVAILABLE, EXACT = "available", "exact"
 FIELD = "airflow.interval.field"
+TIME = "airflow.interval.time"
+RECORD = "record"
 LATENESS = "airflow.interval.lateness"
 LATE = "airflow.interval.late"
 NEXT, DLQ, RERUN = "next", "dlq", "rerun"
@@ -172,6 +174,15 @@ KEYS = ConfigDef(
             doc="Field of a sink's record values with the time by which records belong to intervals: a Timestamp, milliseconds "
             "since the epoch, or text in ISO 8601; dots lead into nested fields. Default is the record's timestamp, which also "
             "stands in for a time that is missing or later. The field is read before transforms.",
+        ),
+        ConfigKey(
+            name=TIME,
+            type=Type.STRING,
+            default=None,
+            importance=Importance.LOW,
+            validator=OrNull(OneOf((RECORD,))),
+            doc="Time by which records of a source belong to intervals, for connectors without one of their own, also in Java. "
+            "record: the timestamp that the task gives each record. In each source partition the timestamps must not decrease.",
         ),
         ConfigKey(
             name=LATENESS,

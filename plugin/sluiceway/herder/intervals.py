@@ -18,7 +18,9 @@ from sluiceway.config.intervals import (
     LATE,
     MAX_ACTIVE_RUNS,
     NEXT,
+    RECORD,
     RERUN,
+    TIME,
     IntervalSettings,
 )
 from sluiceway.config.schedules import CONTINUOUS, LONG_RUNNING, MICRO_BATCH, MODE, SCHEDULE
@@ -26,6 +28,7 @@ from sluiceway.config.sink_keys import DLQ_TOPIC
 from sluiceway.config.variables import references
 from sluiceway.discovery import connector_class
 from sluiceway.errors import ConfigError, ConnectError
+from sluiceway.runtime.source.record_times import by_record_time, has_own_intervals, record_time_refusal, wants_record_time
 
 _RUN = "run"
 """The path of references to the DAG run, as in ``${airflow:run:ds}``."""
@@ -34,31 +37,53 @@ _RUN = "run"
 def interval_refusal(connector: type[Connector], config: Mapping[str, str], *, by_references: bool = True) -> str:
     """Return why a connector cannot move the records of an interval only; empty if it can.
 
-    A source that has no time can, with ``by_references``, if its config refers to the DAG run: its author bounds what it reads.
+    A source that has no time can by its records' timestamps (``by_record_time``), or, with ``by_references``, if its config
+    refers to the DAG run: its author bounds what it reads.
     """
     if issubclass(connector, SinkConnector) and issubclass(connector.task_class, DataFrameSinkTask):
         return "Spark reads its topics, and knows no intervals"
     if not issubclass(connector, SourceConnector):
         return ""
+    if by_record_time(connector, config):
+        return ""
     if by_references and any(each.path == _RUN for each in references(config)):
         return ""
-    return connector.interval_refusal(config)
+    why = connector.interval_refusal(config)
+    if why and wants_record_time(connector, config):
+        return record_time_refusal(connector, config)
+    if why and connector.interval_by_timestamp is None and not record_time_refusal(connector, config):
+        return f"{why}. If its records have timestamps that do not decrease in a source partition, set {TIME}={RECORD}"
+    return why
 
 
 def reads_in_order(config: Mapping[str, str]) -> bool:
-    """Return whether the intervals of a connector are pieces of one log, which runs read in its order.
+    """Return whether the runs of a connector's intervals follow one another, each from the connector's offsets on.
 
-    False for a connector whose class is not known here: its driver says so.
+    So it is with a database's log, and with a source whose records' timestamps bound the runs. Where the connector's class is not
+    known, the key of its config decides: its driver knows the class.
     """
+    connector = _known_class(config)
+    return config.get(TIME) == RECORD if connector is None else _is_in_order(connector, config)
+
+
+def reads_log(config: Mapping[str, str]) -> bool:
+    """Return whether the stored offsets of a connector have times, as those of a database's log do."""
+    return (connector := _known_class(config)) is not None and _is_log(connector)
+
+
+def _known_class(config: Mapping[str, str]) -> type[Connector] | None:
     try:
-        connector = connector_class(config.get(CONNECTOR_CLASS, ""), config.get(CONNECTOR_VERSION))
+        return connector_class(config.get(CONNECTOR_CLASS, ""), config.get(CONNECTOR_VERSION))
     except ConnectError:
-        return False
-    return _is_in_order(connector)
+        return None
 
 
-def _is_in_order(connector: type[Connector]) -> bool:
+def _is_log(connector: type[Connector]) -> bool:
     return issubclass(connector, SourceConnector) and connector.interval_in_order
+
+
+def _is_in_order(connector: type[Connector], config: Mapping[str, str]) -> bool:
+    return _is_log(connector) or by_record_time(connector, config)
 
 
 def check_interval(connector: type[Connector], config: Mapping[str, str]) -> None:
@@ -66,10 +91,10 @@ def check_interval(connector: type[Connector], config: Mapping[str, str]) -> Non
 
     An invalid value of a key is an error of that key alone.
     """
-    if _is_in_order(connector) and config.get(AGAIN) == APPEND:
-        raise ConfigError(
-            AGAIN, APPEND, "the connector reads a log, from its offset on: to read a part of it again, set its offset"
-        )
+    if config.get(TIME) == RECORD:
+        _check_time(connector, config)
+    if _is_in_order(connector, config) and config.get(AGAIN) == APPEND:
+        raise ConfigError(AGAIN, APPEND, "the connector reads from its offset on: to read a part again, set its offset")
     if config.get(FIELD) and issubclass(connector, SourceConnector):
         raise ConfigError(FIELD, config[FIELD], "only sinks read the time of a record from a field")
     if config.get(COLUMN):
@@ -80,6 +105,15 @@ def check_interval(connector: type[Connector], config: Mapping[str, str]) -> Non
         _check_exact(connector, config)
     if config.get(MAX_ACTIVE_RUNS, "1").strip() != "1":
         _check_side_by_side(connector, config)
+
+
+def _check_time(connector: type[Connector], config: Mapping[str, str]) -> None:
+    if not issubclass(connector, SourceConnector):
+        raise ConfigError(TIME, RECORD, "only sources need it: sinks read by the timestamps of their records in any case")
+    if has_own_intervals(connector, config):
+        raise ConfigError(TIME, RECORD, "the connector reads intervals by a time of its own: remove the key")
+    if why := record_time_refusal(connector, config):
+        raise ConfigError(TIME, RECORD, f"not possible: {why}")
 
 
 def _check_late(connector: type[Connector], config: Mapping[str, str]) -> None:
@@ -114,8 +148,8 @@ def _check_exact(connector: type[Connector], config: Mapping[str, str]) -> None:
 
 def _check_side_by_side(connector: type[Connector], config: Mapping[str, str]) -> None:
     more, settings = config[MAX_ACTIVE_RUNS], IntervalSettings.of(config)
-    if _is_in_order(connector):
-        raise ConfigError(MAX_ACTIVE_RUNS, more, "the connector reads a log, whose intervals follow one another")
+    if _is_in_order(connector, config):
+        raise ConfigError(MAX_ACTIVE_RUNS, more, "the connector reads from its offset on: its intervals follow one another")
     if config.get(SCHEDULE) == CONTINUOUS:
         raise ConfigError(MAX_ACTIVE_RUNS, more, f"{SCHEDULE}={CONTINUOUS} has one run at a time")
     refused = interval_refusal(connector, config, by_references=settings.choice == EXACT)

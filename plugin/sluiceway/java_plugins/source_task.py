@@ -49,6 +49,12 @@ class JavaSourceTask(SourceTask):
     polls_ahead = False
     """True if the task was asked for a batch that ``poll`` has not returned."""
 
+    interval: Mapping[str, int] | None = None
+    """The end of the run's interval and the most skew of clocks, for ``IntervalBound.java``; None to send all that is polled."""
+
+    told: Callable[[Mapping[str, Any] | None], None] = staticmethod(lambda _found: None)
+    """Called after each poll with what ``IntervalBound.java`` held back; with None if it returned nothing."""
+
     _object: JavaObject | None = None
     _stopping: StopWatch | None = None
 
@@ -64,7 +70,7 @@ class JavaSourceTask(SourceTask):
         stopping = self._stopping = StopWatch(must_stop, stop_seconds)
         self._values = None if chain else Values()
         slot = current_slot()
-        arguments = {"plugin": reference(self.plugin, config["task.class"]), "chain": chain}
+        arguments = {"plugin": reference(self.plugin, config["task.class"]), "chain": chain, "interval": self.interval}
         self._object = slot.host().new(
             "source", arguments, context=slot.context, handler=self._serve, watch=lambda task: stopping(task, "The constructor")
         )
@@ -152,6 +158,8 @@ class JavaSourceTask(SourceTask):
 
     def _batch_call(self, method: str, attend: Watch = lambda _seconds: None) -> tuple[Any, bytes]:
         header, body = self._call(method, attend=attend)
+        if method == "poll":
+            self.told(None if header is None else header.get("interval"))
         if header is None:
             return header, body
         if action := header.get("batchAction"):

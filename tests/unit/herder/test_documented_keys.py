@@ -19,7 +19,9 @@ from sluiceway.herder.validation import validate_config
 
 DOCS = Path(__file__).resolve().parents[3] / "docs"
 WORKER = WorkerConfig.of({"group.id": "g", "offset.storage.file.filename": "offsets"})
+SOURCE = {"name": "c", "connector.class": "support.engine_connectors.ScriptedSourceConnector", "tasks.max": "1"}
 SINK = {"name": "c", "connector.class": "VerifiableSink", "topics": "t", "tasks.max": "1"}
+TABLES = {"name": "c", "connector.class": "DeltaSink", "topics": "t", "delta.path": "/p", "delta.tables": "t"}
 MICRO_BATCH = {"airflow.mode": "micro-batch"}
 PREFIXES = (
     "labels.",
@@ -47,6 +49,7 @@ EXAMPLES = {
     "airflow.config.task": "load",
     "airflow.interval": "exact",
     "airflow.interval.field": "order.at",
+    "airflow.interval.time": "record",
     "airflow.interval.lateness": "10m",
     "airflow.interval.late": "next",
     "airflow.interval.rerun.within": "3d",
@@ -84,7 +87,8 @@ def test_the_pages_and_the_definition_have_the_same_keys() -> None:
 @pytest.mark.parametrize("key", sorted(EXAMPLES))
 def test_a_documented_key_is_accepted(key: str) -> None:
     mode = {} if key == "airflow.partition" else MICRO_BATCH
-    assert errors({**SINK, **mode, key: EXAMPLES[key]}) == {}
+    connector = {"airflow.interval.time": SOURCE, "airflow.interval.column": TABLES}.get(key, SINK)
+    assert errors({**connector, **mode, key: EXAMPLES[key]}) == {}
 
 
 def printed(text: str) -> Iterator[str]:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import pytest
 
-from sluiceway.config.intervals import INTERVAL, IntervalSettings, milliseconds
+from sluiceway.config.intervals import INTERVAL, TIME, IntervalSettings, milliseconds
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import ConfigError
-from sluiceway.herder.intervals import reads_in_order
+from sluiceway.herder.intervals import reads_in_order, reads_log
 from sluiceway.herder.validation import validate_config
+from support.engine_connectors import ScriptedSourceConnector
 
 _WORKER = WorkerConfig.of({})
 _BATCH = {"name": "c", "airflow.mode": "micro-batch", "airflow.interval": "exact"}
@@ -75,19 +78,85 @@ def test_only_sinks_read_the_time_of_a_record_from_a_field() -> None:
     [
         ({}, "", ""),
         ({"snapshot.mode": "initial_only"}, "airflow.interval", "snapshot.mode=initial_only reads no changes"),
-        ({"airflow.interval.again": "append"}, "airflow.interval.again", "the connector reads a log"),
-        ({"airflow.max.active.runs": "2"}, "airflow.max.active.runs", "whose intervals follow one another"),
+        ({"airflow.interval.again": "append"}, "airflow.interval.again", "the connector reads from its offset on"),
+        ({"airflow.max.active.runs": "2"}, "airflow.max.active.runs", "its intervals follow one another"),
         ({"airflow.interval.late": "dlq"}, "airflow.interval.late", "only sinks have late records"),
     ],
 )
 def test_a_log_has_intervals_that_follow_one_another(connector: str, more: dict[str, str], key: str, why: str) -> None:
     config = {**_BATCH, "connector.class": f"io.debezium.connector.{connector}", **more}
     assert reads_in_order(config)
+    assert reads_log(config)
     found = validate_config(config, _WORKER, offline=True)
     errors = {info.value.name: error for info in found.configs if info.value for error in info.value.errors}
     mine = {name: error for name, error in errors.items() if name.startswith("airflow.")}
     assert list(mine) == ([key] if key else []), mine
     assert why in "".join(mine.values())
+
+
+class Plugin(ScriptedSourceConnector):
+    """A plugin that does not say whether its records have timestamps."""
+
+
+class DeclaredPlugin(ScriptedSourceConnector):
+    interval_by_timestamp = True
+
+
+class QueuePlugin(ScriptedSourceConnector):
+    @classmethod
+    def position_elsewhere(cls, config: Mapping[str, str]) -> str:
+        return "The queue has it."
+
+
+_PLUGIN = {"connector.class": f"{__name__}.Plugin"}
+_DECLARED = {"connector.class": f"{__name__}.DeclaredPlugin"}
+_BY_RECORD = {"airflow.interval.time": "record"}
+
+
+@pytest.mark.parametrize(
+    ("config", "in_order", "key", "why"),
+    [
+        (_PLUGIN, False, INTERVAL, "do not decrease in a source partition, set airflow.interval.time=record"),
+        ({**_PLUGIN, **_BY_RECORD}, True, "", ""),
+        (_DECLARED, True, "", ""),
+        ({**_DECLARED, **_BY_RECORD}, True, "", ""),
+        ({**_DECLARED, "transaction.boundary": "connector"}, False, INTERVAL, "set transaction.boundary=poll"),
+        ({**_PLUGIN, **_BY_RECORD, "topic": "${airflow:run:ds}"}, True, "", ""),
+        ({**_PLUGIN, "topic": "${airflow:run:ds}"}, False, "", ""),
+        ({**_SOURCE, **_BY_RECORD}, False, TIME, "records of FileStreamSourceConnector have no timestamps"),
+        ({**_JDBC, "mode": "incrementing", **_BY_RECORD}, False, TIME, "records of JdbcSourceConnector have no timestamps"),
+        (
+            {**_JDBC, "mode": "timestamp", "timestamp.column.name": "at", **_BY_RECORD},
+            False,
+            TIME,
+            "a time of its own: remove the key",
+        ),
+        ({**_SINK, **_BY_RECORD}, False, TIME, "only sources need it"),
+        ({"connector.class": f"{__name__}.QueuePlugin"}, False, INTERVAL, "QueuePlugin has no time by which"),
+        ({"connector.class": f"{__name__}.QueuePlugin", **_BY_RECORD}, False, TIME, "is not in Kafka's offsets"),
+        ({"connector.class": "SparkSource", **_BY_RECORD}, False, TIME, "tasks of SparkSourceConnector return DataFrames"),
+        ({**_PLUGIN, **_BY_RECORD, "airflow.interval.again": "append"}, True, "airflow.interval.again", "from its offset on"),
+        ({**_PLUGIN, **_BY_RECORD, "airflow.max.active.runs": "2"}, True, "airflow.max.active.runs", "follow one another"),
+        ({**_PLUGIN, "airflow.interval.time": "field"}, False, TIME, "Invalid value field"),
+    ],
+)
+def test_timestamps_of_records_bound_the_runs_where_they_can(config: dict[str, str], in_order: bool, key: str, why: str) -> None:
+    assert reads_in_order(config) is in_order
+    assert not reads_log(config), "its offsets have no times"
+    found = validate_config({**_BATCH, **config}, _WORKER, offline=True)
+    mine = {
+        info.value.name: error
+        for info in found.configs
+        if info.value and info.value.name.startswith("airflow.")
+        for error in info.value.errors
+    }
+    assert key in mine if key else not mine, mine
+    assert why in mine.get(key, "")
+
+
+def test_a_class_that_is_not_installed_here_is_in_order_if_its_config_says_so() -> None:
+    assert reads_in_order({"connector.class": "com.example.Orders", **_BY_RECORD})
+    assert not reads_in_order({"connector.class": "com.example.Orders"})
 
 
 @pytest.mark.parametrize(("text", "expected"), [("500ms", 500), ("30s", 30_000), ("10 m", 600_000), ("2h", 7_200_000), ("0s", 0)])
@@ -182,7 +251,11 @@ _ROWS = {"connector.class": "JdbcSink", "topics": "t", "connection.url": "jdbc:p
         ({**_ROWS, "insert.mode": "upsert", "pk.mode": "record_key"}, "airflow.interval.column", "without updates"),
         ({**_ROWS, "pk.mode": "record_key", "delete.enabled": "true"}, "airflow.interval.column", "without updates"),
         ({"connector.class": "ParquetSink", "topics": "t", "path": "/p"}, "airflow.interval.column", "only IcebergSink"),
-        ({**_JDBC, "mode": "timestamp", "timestamp.column.name": "at"}, "airflow.interval.column", "only IcebergSink"),
+        (
+            {"connector.class": "RedisStreamSource", "redis.uri": "redis://h", "redis.stream.name": "s", "topic": "t"},
+            "airflow.interval.column",
+            "only IcebergSink",
+        ),
     ],
 )
 def test_a_column_replaces_rows_of_tables_to_which_they_are_added(config: dict[str, str], key: str, why: str) -> None:

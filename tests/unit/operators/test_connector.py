@@ -993,7 +993,7 @@ def test_a_run_of_a_log_gives_up_its_slot_while_another_one_begins() -> None:
 def test_a_backfill_of_a_log_that_is_read_all_the_time_is_refused() -> None:
     stage = Stage(Kafka({**LOG, "airflow.mode": "long-running"}), kind=SourceConnectorOperator)
     run = SimpleNamespace(**(_HOUR | {"run_type": "backfill"}))
-    with pytest.raises(AirflowFailException, match="a log is read once"):
+    with pytest.raises(AirflowFailException, match="it reads once"):
         stage.operator.execute(stage.airflow.context() | {"dag_run": run, "outlet_events": Events()})
 
 

@@ -683,11 +683,12 @@ def test_a_micro_batch_ends_with_its_tasks(make: Make) -> None:
     assert (bench.runner.batch_ended, bench.runner.records) == (True, 6)
 
 
+@pytest.mark.parametrize("trait", ["interval_in_order", "interval_by_timestamp"])
 @pytest.mark.parametrize(("bounded", "in_order"), [(True, True), (True, False), (False, True)])
 def test_a_micro_batch_of_a_log_moves_the_interval_that_runs(
-    make: Make, monkeypatch: pytest.MonkeyPatch, bounded: bool, in_order: bool
+    make: Make, monkeypatch: pytest.MonkeyPatch, bounded: bool, in_order: bool, trait: str
 ) -> None:
-    monkeypatch.setattr(WatchedConnector, "interval_in_order", in_order)
+    monkeypatch.setattr(WatchedConnector, trait, in_order)
     bench = make(bounded=bounded)
     states = [(0, IntervalState.DONE), (10, IntervalState.RUNNING), (20, IntervalState.FAILED)]
     entries = [IntervalEntry(Interval(start, start + 10), state, attempt=3, updated=start) for start, state in states]

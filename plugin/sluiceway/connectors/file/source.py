@@ -161,6 +161,7 @@ class FileStreamSourceConnector(SourceConnector):
     task_class = FileStreamSourceTask
     java_class = "org.apache.kafka.connect.file.FileStreamSourceConnector"
     java_task_class = "org.apache.kafka.connect.file.FileStreamSourceTask"
+    interval_by_timestamp = False
 
     @classmethod
     def config_def(cls) -> ConfigDef:

@@ -24,6 +24,7 @@ class FolderSourceConnector(SourceConnector):
     """
 
     task_class = FolderSourceTask
+    interval_by_timestamp = False
 
     @classmethod
     def config_def(cls) -> ConfigDef:

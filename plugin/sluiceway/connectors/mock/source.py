@@ -66,6 +66,7 @@ class MockSourceConnector(MockConnector, SourceConnector):
     task_class = MockSourceTask
     java_class = "org.apache.kafka.connect.tools.MockSourceConnector"
     java_task_class = "org.apache.kafka.connect.tools.MockSourceTask"
+    interval_by_timestamp = False
 
     @classmethod
     def config_def(cls) -> ConfigDef:

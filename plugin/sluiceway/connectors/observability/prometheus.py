@@ -235,6 +235,7 @@ class PrometheusSourceConnector(SourceConnector):
     """
 
     task_class = PrometheusSourceTask
+    interval_by_timestamp = False  # a scrape has what is there now
 
     @classmethod
     def config_def(cls) -> ConfigDef:

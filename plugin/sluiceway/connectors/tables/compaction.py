@@ -67,6 +67,8 @@ COMPACTION = ConfigDef(
 class CompactionConnector(WritingConnector, SourceConnector):
     """Starts one task for all tables."""
 
+    interval_by_timestamp = False
+
     @classmethod
     def check(cls, config: Mapping[str, str]) -> dict[str, ValidatedValue]:
         found = super().check(config)

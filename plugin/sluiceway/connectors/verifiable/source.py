@@ -166,6 +166,7 @@ class VerifiableSourceConnector(SourceConnector):
     task_class = VerifiableSourceTask
     java_class = "org.apache.kafka.connect.tools.VerifiableSourceConnector"
     java_task_class = "org.apache.kafka.connect.tools.VerifiableSourceTask"
+    interval_by_timestamp = False
 
     @classmethod
     def config_def(cls) -> ConfigDef:

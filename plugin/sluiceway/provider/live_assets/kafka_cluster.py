@@ -13,7 +13,7 @@ from sluiceway.config.connector import CONNECTOR_CLASS, CONNECTOR_VERSION
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.discovery import connector_class
 from sluiceway.herder import Herder
-from sluiceway.herder.intervals import reads_in_order
+from sluiceway.herder.intervals import reads_log
 from sluiceway.kafka.admin import beginning_offsets, end_offsets, offsets_at, partition_count, partition_counts
 from sluiceway.kafka.clients import TopicPartitionOffset, admin_client, consumer, internal_consumer_config
 from sluiceway.kafka.committed_offsets import CommittedOffsets
@@ -88,7 +88,7 @@ class KafkaCluster:
     def log_times(self, name: str) -> list[int] | None:
         """Return the commit times of the stored offsets of a connector that reads a database log; None for any other one."""
         config = self._herder.info(name).config
-        if not reads_in_order(config):
+        if not reads_log(config):
             return None
         found = cast("type[SourceConnector]", connector_class(config[CONNECTOR_CLASS], config.get(CONNECTOR_VERSION)))
         return [found.position_time(offset) or 0 for _, offset in self._herder.offsets(name) if offset is not None]

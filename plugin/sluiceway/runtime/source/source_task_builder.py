@@ -11,6 +11,7 @@ from typing import Any
 
 from sluiceway import discovery
 from sluiceway.api import (
+    Connector,
     OffsetStorageReader,
     Refusal,
     RowFormReason,
@@ -44,6 +45,7 @@ from sluiceway.runtime.source.exactly_once import (
     transactional_id,
 )
 from sluiceway.runtime.source.exactly_once_delivery import ExactlyOnceDelivery, deferred
+from sluiceway.runtime.source.interval_bound import MOST_SKEW_MS, IntervalBound
 from sluiceway.runtime.source.offset_storage import OffsetStorageReaderImpl, OffsetStorageWriter
 from sluiceway.runtime.source.record_sender import RecordSender
 from sluiceway.runtime.source.submitted_records import Acknowledge
@@ -118,6 +120,8 @@ class SourceTaskParts:
     encode_columns: SourceColumnEncoder | None
     """Encodes the task's columns; None if ``poll_columns`` must not be called."""
     forms: BatchForms
+    bound: IntervalBound | None = None
+    """Holds back the records of later intervals; None if the task finds those of its run itself."""
 
 
 def build_source_task(
@@ -141,8 +145,9 @@ def build_source_task(
     resources.callback(log_errors, "Closing the converters", converters.close)
     tolerance = retry_with_tolerance_operator(spec, interruptible_wait(services.control), services.waits)
     resources.callback(tolerance.close)
+    bound = IntervalBound.of(_connector_class(config), config)
     if isinstance(task, JavaSourceTask):
-        _prepare(task, spec, services, in_java)
+        _prepare(task, spec, services, in_java, bound)
     builder = _DeliveryBuilder(spec, services, store, task, converters, tolerance, slot)
     sender, delivery, transaction_context = builder.build()
     metrics = services.metrics
@@ -150,38 +155,50 @@ def build_source_task(
     metrics.count_errors_of(tolerance.counts)
     metrics.add_those_of_task(task.metrics)
     metrics.count_buffered_by(lambda: len(sender.client))
-    reader = OffsetStorageReaderImpl(store, spec.id.connector)
+    reader: OffsetStorageReader = OffsetStorageReaderImpl(store, spec.id.connector)
     only_converted = not chain.stages and not tolerance.settings.tolerant
     data_converters = TaskConverters(converters.key, converters.value) if only_converted else None
 
     def report(record: SourceRecord, error: ConnectError) -> None:
         tolerance.execute_failed(f"poll() of {spec.id}", error, ProcessingContext(Stage.TASK_POLL, type(task), record))
 
+    unreadable: Callable[[SourceRecord, ConnectError], None] = report
+    if bound is not None:
+        reader, unreadable = bound.reader(reader), bound.reporter(report)
     context = WorkerSourceTaskContext(
-        config, reader, services.control, transaction_context, data_converters, services.waits, report, sender.send_now
+        config, reader, services.control, transaction_context, data_converters, services.waits, unreadable, sender.send_now
     )
     refusal = None
     if slot is None and not has_columnar_form(type(task), "poll_columns", "poll"):
         refusal = Refusal(RowFormReason.TASK, f"{type(task).__name__} has no columnar form")
-    elif transaction_context is not None or not sender.takes_columns:
-        # An acknowledgement, a rejected record and a transaction that the task ends need single records.
-        refusal = Refusal(RowFormReason.TASK, "transactions, acknowledgements, or tolerated errors need single records")
+    elif bound is not None or transaction_context is not None or not sender.takes_columns:
+        # An acknowledgement, a rejected record, a transaction that the task ends, and the end of an interval need single records.
+        refusal = Refusal(RowFormReason.TASK, "transactions, acknowledgements, tolerated errors or intervals need single records")
     elif not columns_available():
         refusal = NO_ARROW
     forms = BatchForms(spec.id, metrics, refusal)
     encode_columns = SourceColumnEncoder(converters, chain) if refusal is None else None
-    return SourceTaskParts(task, context, chain, tolerance, sender, delivery, builder.offsets, encode_columns, forms)
+    return SourceTaskParts(task, context, chain, tolerance, sender, delivery, builder.offsets, encode_columns, forms, bound)
 
 
-def _prepare(task: JavaSourceTask, spec: TaskSpec, services: TaskServices, chain: Mapping[str, object] | None) -> None:
+def _prepare(
+    task: JavaSourceTask,
+    spec: TaskSpec,
+    services: TaskServices,
+    chain: Mapping[str, object] | None,
+    bound: IntervalBound | None,
+) -> None:
     """Create the Java task; ABANDON ends its calls at once, STOP as ``StopWatch`` does."""
 
     def must_stop() -> bool:
         check_abandoned(services.control)
         return services.control.command() is TaskCommand.STOP
 
+    if bound is not None:
+        task.interval, task.told = {"end": bound.end, "skew": MOST_SKEW_MS}, bound.told
     task.prepare(spec.config, chain, must_stop, stop_seconds(spec.worker))
-    task.may_poll_ahead = lambda: services.control.command() is TaskCommand.RUN
+    # The run may end with the next batch once some records are held back.
+    task.may_poll_ahead = lambda: services.control.command() is TaskCommand.RUN and not (bound is not None and bound.holds)
 
 
 def stop_seconds(worker: WorkerConfig) -> float:
@@ -189,8 +206,12 @@ def stop_seconds(worker: WorkerConfig) -> float:
     return worker.number("task.shutdown.graceful.timeout.ms") / 1000
 
 
+def _connector_class(config: Mapping[str, str]) -> type[Connector]:
+    return discovery.connector_class(config[CONNECTOR_CLASS], config.get(CONNECTOR_VERSION))
+
+
 def _new_task(config: Mapping[str, str]) -> SourceTask:
-    task_class = discovery.connector_class(config[CONNECTOR_CLASS], config.get(CONNECTOR_VERSION)).task_class
+    task_class = _connector_class(config).task_class
     if not issubclass(task_class, SourceTask):
         raise ConfigError(CONNECTOR_CLASS, config[CONNECTOR_CLASS], "is not a source connector")
     return task_class()

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
 from typing import NamedTuple
 
-from sluiceway.api import EncodedRecords, NotColumnar, RowRecords, SourceColumns, SourceRecord
+from sluiceway.api import EncodedRecords, NotColumnar, Offset, Partition, RowRecords, SourceColumns, SourceRecord
 from sluiceway.backoff import Backoff
 from sluiceway.errors import FencedError, RetriableError, trace_of
 from sluiceway.java_plugins.packed import PackedPart
@@ -73,6 +73,7 @@ class WorkerSourceTask(WorkerTask):
         self._sender = parts.sender
         self._delivery = parts.delivery
         self._offsets = parts.offsets
+        self._bound = parts.bound
         self._let_others_start = services.let_others_start
         self._sent_before = 0
         self._packed: PackedBatches | None = None
@@ -140,9 +141,8 @@ class WorkerSourceTask(WorkerTask):
             self._send_polled(poll.records, poll.seconds)
         else:
             self._sender.poll_deliveries()
-            self._empty += not poll.retry
-            moved = () if poll.retry else self._task.idle_offsets()
-            for partition, offset in moved:
+            self._empty = 0 if self._bound is not None and self._bound.is_behind else self._empty + (not poll.retry)
+            for partition, offset in () if poll.retry else self._idle_offsets():
                 self._offsets.add(partition, offset)
             awaited = self._task.commit_is_awaited
         action = CommitAction.CONTINUE if poll.records is None else self._delivery.after_batch(poll.seconds)
@@ -155,12 +155,16 @@ class WorkerSourceTask(WorkerTask):
             self._metrics.caught_up()
         self._ended = self._spec.bounded and self._at_end()
 
+    def _idle_offsets(self) -> Sequence[tuple[Partition, Offset | None]]:
+        moved = self._task.idle_offsets()
+        return moved if self._bound is None else self._bound.of_open_partitions(moved)
+
     def _drain(self) -> None:
         """Send what the task has received and its source cannot send again, within the time to stop."""
         if self._partly_sent:
             return
         started = time.monotonic()
-        records = self._task.drain()
+        records = self._of_this_run(self._task.drain())
         if records:
             with suppress(Interrupted):
                 self._send_polled(records, time.monotonic() - started)
@@ -176,7 +180,9 @@ class WorkerSourceTask(WorkerTask):
         self._tolerance.poll_deliveries()
 
     def _at_end(self) -> bool:
-        """Return whether the source of a bounded task has no more records now."""
+        """Return whether the source of a bounded task has no more records now, or of the run's interval."""
+        if self._bound is not None and self._bound.reached:
+            return True
         ended = self._task.ended
         return self._empty >= _EMPTY_POLLS_AT_THE_END if ended is None else ended
 
@@ -248,7 +254,7 @@ class WorkerSourceTask(WorkerTask):
         started = time.monotonic()
         try:
             columns = self._encode_columns is not None and self._forms.next()
-            records = self._task.poll_columns() if columns else self._task.poll()
+            polled = self._task.poll_columns() if columns else self._task.poll()
         except RetriableError as error:
             pause = self._backoff.next()
             log.warning("poll() failed; retrying in %.1f s: %s", pause, error)
@@ -258,9 +264,17 @@ class WorkerSourceTask(WorkerTask):
         self._backoff.reset()
         self._waits.succeeded("poll()")
         seconds = time.monotonic() - started
-        if not records and seconds < _IDLE_SECONDS / 2 and not self._sender.await_acknowledgement(_IDLE_SECONDS):
+        records = self._of_this_run(polled)
+        idle = not records and (self._bound is None or not self._bound.held_back)
+        if idle and seconds < _IDLE_SECONDS / 2 and not self._sender.await_acknowledgement(_IDLE_SECONDS):
             self._context.wait(_IDLE_SECONDS)
         return _Poll(records, seconds)
+
+    def _of_this_run(self, records: _Polled | None) -> _Polled | None:
+        """Return the records that the run may send: all, unless it ends by their timestamps. Those of Java are chosen there."""
+        if self._bound is None or self._java is not None or isinstance(records, PackedPart):
+            return records
+        return self._bound.kept(records)
 
     def _while_polling(self, seconds: float) -> None:
         """Do for a Java task whose ``poll`` lasts what follows an empty poll. Connect has threads of its own for that."""
@@ -280,8 +294,11 @@ class WorkerSourceTask(WorkerTask):
             log_errors("The task's resumed()", self._task.resumed)
 
     def _notify_commit(self, committed: bool) -> None:
-        """Call the task's ``commit`` after a commit. Its failure must not undo the commit, so it is only logged."""
-        if committed and self._started:
+        """Call the task's ``commit`` after a commit. Its failure must not undo the commit, so it is only logged.
+
+        It says that all records polled before are in Kafka, so it is not called once some were held back.
+        """
+        if committed and self._started and not (self._bound is not None and self._bound.holds):
             log_errors("The task's commit()", self._task.commit)
 
     def _commit_last(self, commit: Callable[[], bool]) -> None:

@@ -154,7 +154,7 @@ class Reruns:
         )
         new = begun(entry, interval, "r", 0, read)
         left = ledger.left_by(new)
-        found = _filter(interval, read, **{RERUNS: json.dumps([(each.start, each.end) for each in left])})
+        found = _filter(interval, read, kafka_time, **{RERUNS: json.dumps([(each.start, each.end) for each in left])})
         self.moved[start] = set()
         total = Counts()
         for each, times in self.times.items():

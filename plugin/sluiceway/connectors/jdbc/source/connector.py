@@ -46,6 +46,7 @@ class JdbcSourceConnector(SourceConnector):
     task_class = JdbcSourceTask
     java_class = "io.confluent.connect.jdbc.JdbcSourceConnector"
     java_task_class = "io.confluent.connect.jdbc.source.JdbcSourceTask"
+    interval_by_timestamp = False
 
     _database: Database | None = None
     _table_monitor: Periodic | None = None

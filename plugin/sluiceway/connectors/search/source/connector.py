@@ -46,6 +46,7 @@ class SearchSourceConnector(SearchConnector, SourceConnector):
     """Base of both connectors, which differ in the keys of their connections."""
 
     task_class: ClassVar[type[SearchSourceTask]]
+    interval_by_timestamp = False
 
     _client: SourceClient | None = None
     _monitor: Periodic | None = None

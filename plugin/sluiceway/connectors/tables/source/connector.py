@@ -17,6 +17,8 @@ from sluiceway.connectors.tables.validation import TableConnector
 class TableSourceConnector(SourceFormat, TableConnector[SourceOptions, SourceStore], SourceConnector):
     """Gives each task a part of the tables."""
 
+    interval_by_timestamp = False
+
     @classmethod
     def conflicts(cls, values: Mapping[str, ConfigValue], config: Mapping[str, str]) -> Mapping[str, str]:
         return conflicts(values)

@@ -27,6 +27,7 @@ import org.apache.kafka.connect.storage.OffsetStorageReader;
  * A task that skips such records only describes them.
  * {@code ahead} polls and packs the batch that the next {@code poll} returns while Python produces the last one, so that both processes
  * work. Python requests it where the task cannot notice: see {@code traits}.
+ * In the run of an interval that ends by the records' timestamps, a batch is what {@code IntervalBound} leaves of it.
  */
 final class SourceObject implements Hosted {
     private static final int MOST_BYTES = 4 << 20;
@@ -35,6 +36,7 @@ final class SourceObject implements Hosted {
     private final SourceTask task;
     private final Chain<SourceRecord> chain;
     private final boolean skips;
+    private final IntervalBound bound; // null unless the run ends by the records' timestamps
     private final boolean acknowledged;
     private final SentRecords sent;
     private final ClassLoader loader;
@@ -52,6 +54,7 @@ final class SourceObject implements Hosted {
         task = Loaders.create(args.get("plugin"), SourceTask.class);
         chain = args.hasNonNull("chain") ? new Chain<>(args.get("chain")) : null;
         skips = args.path("chain").path("skips").asBoolean();
+        bound = args.hasNonNull("interval") ? new IntervalBound(args.get("interval")) : null;
         loader = Thread.currentThread().getContextClassLoader();
         acknowledged = overrides("commitRecord", SourceRecord.class, RecordMetadata.class);
         sent = new SentRecords(task);
@@ -146,7 +149,7 @@ final class SourceObject implements Hosted {
         if (polled == null) return Answer.NONE;
         if (polled.stream().anyMatch(Objects::isNull)) throw new ConnectException(task.getClass().getName() + ".poll() returned a null record");
         previous = batch;
-        batch = polled;
+        batch = bound == null ? polled : bound.kept(polled);
         next = 0;
         batches++;
         if (acknowledged && !batch.isEmpty()) sent.add(batches, batch);
@@ -170,6 +173,7 @@ final class SourceObject implements Hosted {
         described.put("end", next);
         described.put("positioned", positioned());
         described.put("actions", actions);
+        if (bound != null) described.put("interval", bound.described());
         if (transactions != null) described.put("batchAction", afterBatch());
         return new Answer(described, values.end());
     }
@@ -214,6 +218,7 @@ final class SourceObject implements Hosted {
         part.put("offsets", offsets(batch, next));
         part.put("action", action);
         part.put("skipped", skipped);
+        if (bound != null) part.put("interval", bound.described());
         return new Answer(part, packer.pack());
     }
 
