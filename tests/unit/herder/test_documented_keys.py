@@ -154,6 +154,7 @@ def definitions(config: dict[str, str]) -> tuple[ConfigDef, ...]:
         ({"airflow.on.failure.callback": "notify"}, "airflow.on.failure.callback", "with its module"),
         ({"airflow.nothing": "x"}, "airflow.nothing", "Unknown configuration"),
         ({"connector.class": "VerifiableSource", "topic": "t", "airflow.schedule": "lag:5"}, "airflow.schedule", "only a sink"),
+        ({"airflow.schedule": "on-change"}, "airflow.schedule", "only sources are watched"),
     ],
     ids=str,
 )
