@@ -42,7 +42,7 @@ class _Folder:
         """Wait for a run that is new, and for the end of all runs. Return the first new one."""
         new = eventually(lambda: [each for each in self.runs() if each["dag_run_id"] not in self._runs], what="a run")
         self.await_end()
-        return new[0]
+        return next(each for each in self.runs() if each["dag_run_id"] == new[0]["dag_run_id"])
 
     def await_end(self) -> None:
         eventually(lambda: self.runs() and all(each["state"] == "success" for each in self.runs()), what="the end of the runs")
@@ -68,8 +68,8 @@ def test_a_file_starts_the_run_that_reads_it(stack: RunningStack, folder: Path, 
         "airflow.schedule": "on-change",
     }
     stack.connect.create(_NAME, config)
-    watched.await_run()  # nobody knows what had happened before
-    for number in range(1, 4):
+    eventually(lambda: stack.is_paused(_NAME) is False, what="the DAG")
+    for number in range(1, 5):
         appeared = watched.write(f"{number}.txt")
         run = watched.await_run()
         assert (run["run_type"], run["triggered_by"]) == ("asset_triggered", "asset")
@@ -79,12 +79,12 @@ def test_a_file_starts_the_run_that_reads_it(stack: RunningStack, folder: Path, 
         assert watched.records() == 10 * number
     count = len(watched.runs())
     stack.set_paused(_NAME, True)
-    watched.write("4.txt")
+    watched.write("5.txt")
     eventually(lambda: stack.states(_NAME)[:1] == ("PAUSED",), what="the connector paused")
     assert len(watched.runs()) == count
     stack.set_paused(_NAME, False)
     watched.await_run()
-    assert watched.records() == 40
+    assert watched.records() == 50
     eventually(lambda: not list(path.iterdir()), within=LIMIT, what="an empty folder")
     print(f"{len(watched.runs())} runs")
     stack.connect.delete(_NAME)

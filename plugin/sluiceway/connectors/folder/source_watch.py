@@ -32,14 +32,16 @@ class FileChanges:
         self._changes = 0
         self._due = 0.0
 
-    def mark(self) -> int:
-        """Return the number of changes since the first call. Raises RetriableError if the storage does not answer."""
+    def mark(self) -> int | None:
+        """Return the number of changes since the first call; None while there is no file. Raises RetriableError if the storage
+        does not answer.
+        """
         try:
             if time.monotonic() >= self._due or not self._saw_announced():
                 self._scan()
         except OSError as error:
             raise RetriableError(f"{self._options.paths[0]} cannot be listed: {error.strerror or error}") from error
-        return self._changes
+        return self._changes if self._seen else None
 
     def _saw_announced(self) -> bool:
         """Look at the files whose changes were announced. Return False if all must be looked at."""

@@ -22,6 +22,7 @@ from sluiceway.api import (
     SourceTaskContext,
 )
 from sluiceway.config.intervals import interval_of
+from sluiceway.config.schedules import ON_CHANGE, SCHEDULE
 from sluiceway.connectors.folder import config as keys
 from sluiceway.connectors.folder.batches import Batches, Taken, offset_of
 from sluiceway.connectors.folder.content import BrokenFileError, is_compressed
@@ -102,6 +103,7 @@ class FolderSourceTask(SourceTask):
     def start(self, config: Mapping[str, str]) -> None:
         self._options = keys.options(config)
         self._interval = interval_of(config)
+        self._is_watched = config.get(SCHEDULE) == ON_CHANGE  # another run may have read and moved all files
         self._task, self._tasks = int(config.get(TASK, "0")), int(config.get(TASKS, "1"))
         self._storage = self._options.storage()
         self._listing = self._options.listing(self._storage)
@@ -160,7 +162,7 @@ class FolderSourceTask(SourceTask):
         is_rare = scan.is_whole and self._options.whole_seconds is not None  # the next one is for new files only
         rest = 0.0 if is_rare else 20 * (time.monotonic() - now)
         self._scan_due = time.monotonic() + max(self._options.scan_seconds, rest)
-        if self._readers or found or self._present:
+        if self._readers or found or self._present or self._is_watched:
             self.context.waiting()
         else:
             self.context.waiting(f"there is no file of {', '.join(self._options.paths)}")

@@ -46,3 +46,11 @@ def test_a_file_that_cannot_be_read_ends_the_batch_some_time(tmp_path: Path) -> 
     (tmp_path / "a.txt").mkdir()
     (tmp_path / "b.txt").symlink_to("b.txt")
     assert batch(FolderTask(paths=f"{tmp_path}/*.txt", mode="files", **{"stable.ms": "0"})) == 0
+
+
+@pytest.mark.parametrize(("schedule", "waits"), [("on-change", False), ("@hourly", True)])
+def test_an_empty_folder_is_no_failure_of_a_run_that_a_change_has_started(tmp_path: Path, schedule: str, waits: bool) -> None:
+    """The run before may have read the file that has started this one, and moved it."""
+    task = FolderTask(paths=str(tmp_path), mode="files", **{"airflow.schedule": schedule})
+    assert batch(task) == 0
+    assert any(task.context.waits_for) is waits
