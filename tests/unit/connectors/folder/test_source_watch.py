@@ -114,3 +114,15 @@ def test_a_folder_that_a_run_has_emptied_has_no_mark(tmp_path: Path) -> None:
         assert watch.mark() == 0
         (tmp_path / "new.csv").unlink()
         eventually(lambda: watch.mark() is None, what="the empty folder")
+
+
+def test_a_file_that_is_gone_is_no_change(tmp_path: Path) -> None:
+    """A run that deletes what it has read must not start the next one."""
+    for name in ("one.csv", "two.csv"):
+        (tmp_path / name).write_text("1")
+    with closing(watched(tmp_path, scan_interval_ms="60000")) as watch:
+        assert watch.mark() == 0
+        (tmp_path / "one.csv").unlink()
+        for _ in range(2):
+            watch._due = 0.0
+            assert watch.mark() == 0

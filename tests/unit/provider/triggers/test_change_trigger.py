@@ -6,7 +6,7 @@ import asyncio
 import json
 import logging
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from pkgutil import resolve_name
@@ -39,7 +39,7 @@ class FakeWatch(SourceWatch):
         if isinstance(found, Exception):
             raise found
         if callable(found):
-            return found()  # type: ignore[no-any-return]
+            return found()
         return found
 
     def close(self) -> None:
@@ -105,7 +105,7 @@ class Views(SharedViews):
 
 
 @pytest.fixture
-def views(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Views]:
+def views(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Views:
     made = Views(tmp_path)
     monkeypatch.setattr(cluster_polling, "_VIEWS", made)
     monkeypatch.setattr(ChangeTrigger, "log", logging.getLogger("trigger"))  # Airflow's goes to the standard output
@@ -167,7 +167,7 @@ def test_a_change_fires_once_and_in_a_thread_of_its_own(views: Views) -> None:
 
 def test_a_system_that_hangs_delays_neither_the_loop_nor_its_end(views: Views) -> None:
     hangs = threading.Event()
-    System.mark = staticmethod(lambda: hangs.wait(LIMIT))  # type: ignore[assignment]
+    System.mark = staticmethod(lambda: hangs.wait(LIMIT))
     with Running(trigger()) as running:
         views.wait(50)
         assert running.events == []
