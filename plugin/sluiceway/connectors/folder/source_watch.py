@@ -11,7 +11,7 @@ from sluiceway.connectors.folder.listing import Listing
 from sluiceway.connectors.folder.watch import FolderWatch
 from sluiceway.errors import RetriableError
 
-_REST = 20  # times the duration of a scan: of 100,000 files it takes half a second
+_REST = 20  # times the duration of a scan: of 100,000 files it takes seconds
 
 
 class FileChanges:
