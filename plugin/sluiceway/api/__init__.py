@@ -33,6 +33,7 @@ from sluiceway.api.offset_target import OffsetTarget, OffsetTargetKind
 from sluiceway.api.pump import Pump
 from sluiceway.api.queue_source import Message, QueueLimits, QueueSourceTask
 from sluiceway.api.records import ENCODED, Offset, Partition, SinkRecord, SourceRecord, TopicPartition
+from sluiceway.api.source_watch import Mark, SourceWatch
 from sluiceway.api.task import (
     ErrantRecordReporter,
     OffsetStorageReader,
@@ -74,6 +75,7 @@ __all__ = [
     "IntervalRepeat",
     "JsonLayout",
     "KeyOrValueTransform",
+    "Mark",
     "Message",
     "NotColumnar",
     "Offset",
@@ -103,6 +105,7 @@ __all__ = [
     "SourceRecord",
     "SourceTask",
     "SourceTaskContext",
+    "SourceWatch",
     "Split",
     "Task",
     "TaskConverters",

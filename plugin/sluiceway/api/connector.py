@@ -9,9 +9,10 @@ from typing import ClassVar, Protocol
 
 from sluiceway.api.offset_target import OffsetTarget
 from sluiceway.api.records import Offset, Partition, SinkRecord, SourceRecord
+from sluiceway.api.source_watch import SourceWatch
 from sluiceway.api.task import OffsetStorageReader, SinkTask, SourceTask, SourceTaskContext, Task, TopicPartition
 from sluiceway.config.definition import ConfigDef, ValidatedValue
-from sluiceway.errors import BadRequestError
+from sluiceway.errors import BadRequestError, ConnectError
 
 
 class ExactlyOnceSupport(enum.Enum):
@@ -180,6 +181,23 @@ class SourceConnector(Connector):
         or ``airflow.interval.time=record`` in its config. Called with references that are not resolved.
         """
         return f"{cls.__name__} has no time by which it could read an interval"
+
+    @classmethod
+    def watch_refusal(cls, config: Mapping[str, str]) -> str:
+        """Return why a connector with this config cannot be watched for changes; empty if it can.
+
+        ``airflow.schedule=on-change`` needs it. Called with references that are not resolved; must read nothing.
+        """
+        return f"{cls.__name__} cannot tell whether its system has something new"
+
+    @classmethod
+    def watch(cls, config: Mapping[str, str]) -> SourceWatch:
+        """Return a watch that tells when the other system has something new for the connector's tasks to read.
+
+        Runs in Airflow's triggerer, on a thread of its own, where no connector and no task is started. ``config`` has its
+        references resolved. Need not connect: ``SourceWatch.mark`` does. Raises ConnectError.
+        """
+        raise ConnectError(f"{cls.watch_refusal(config)}.")
 
     @classmethod
     def position_time(cls, offset: Offset) -> int | None:

@@ -109,7 +109,8 @@ OWN = ConfigDef(
             default=None,
             importance=Importance.MEDIUM,
             doc="Schedule of a connector in micro-batch mode: a cron expression, a preset of Airflow such as @hourly, "
-            "@continuous, asset:<uri>,<uri> (all), asset:<uri>|<uri> (any), or lag:<n> (a sink that has n records left).",
+            "@continuous, asset:<uri>,<uri> (all), asset:<uri>|<uri> (any), lag:<n> (a sink that has n records left), "
+            "or on-change (a source whose system has something new).",
         ),
         ConfigKey(
             name=CATCHUP,

@@ -23,14 +23,16 @@ CONFIG_TASK = "airflow.config.task"
 
 CONTINUOUS = "@continuous"
 NO_CRON = (CONTINUOUS, "@once")
+ON_CHANGE = "on-change"
+"""The schedule of a source whose system is watched: a run starts when there is something new."""
 _PRESETS = ("@hourly", "@daily", "@weekly", "@monthly", "@quarterly", "@yearly")
 _ASSET, _LAG = "asset:", "lag:"
 _LONGEST_URI = 1500  # Airflow's
 
 
 def is_event(schedule: str) -> bool:
-    """Return whether a schedule is that of assets or of a lag, and not one of times."""
-    return schedule.startswith((_ASSET, _LAG))
+    """Return whether a schedule is that of assets, of a lag, or of changes, and not one of times."""
+    return schedule == ON_CHANGE or schedule.startswith((_ASSET, _LAG))
 
 
 def assets_of(schedule: str | None) -> tuple[tuple[str, ...], bool]:
@@ -72,6 +74,13 @@ def lag_of(schedule: str | None, *, is_sink: bool) -> int | None:
     if not is_sink:
         raise ConfigError(SCHEDULE, schedule, "only a sink has a lag: Kafka does not know how much a source has left")
     return number
+
+
+def is_on_change(schedule: str | None, *, is_sink: bool) -> bool:
+    """Return whether a schedule is ``on-change``. Raises ConfigError for that of a sink."""
+    if schedule == ON_CHANGE and is_sink:
+        raise ConfigError(SCHEDULE, schedule, f"only sources are watched: a sink runs when it has records left, with {_LAG}<n>")
+    return schedule == ON_CHANGE
 
 
 def check_times(schedule: str | None) -> None:
@@ -127,6 +136,7 @@ def check_schedule(config: Mapping[str, str | None], *, is_sink: bool) -> None:
         schedule = CONTINUOUS
     assets_of(schedule)
     lag_of(schedule, is_sink=is_sink)
+    is_on_change(schedule, is_sink=is_sink)
     has_times = schedule is not None and not is_event(schedule)
     if has_times:
         check_times(schedule)

@@ -23,7 +23,7 @@ from sluiceway.config.intervals import (
     TIME,
     IntervalSettings,
 )
-from sluiceway.config.schedules import CONTINUOUS, LONG_RUNNING, MICRO_BATCH, MODE, SCHEDULE
+from sluiceway.config.schedules import CONTINUOUS, LONG_RUNNING, MICRO_BATCH, MODE, ON_CHANGE, SCHEDULE
 from sluiceway.config.sink_keys import DLQ_TOPIC
 from sluiceway.config.variables import references
 from sluiceway.discovery import connector_class
@@ -140,7 +140,7 @@ def _check_exact(connector: type[Connector], config: Mapping[str, str]) -> None:
     schedule = config.get(SCHEDULE) or ""
     if config.get(MODE, LONG_RUNNING) != MICRO_BATCH:
         raise ConfigError(INTERVAL, EXACT, f"only connectors with {MODE}={MICRO_BATCH} run by intervals")
-    if schedule.startswith("lag:"):
+    if schedule == ON_CHANGE or schedule.startswith("lag:"):
         raise ConfigError(INTERVAL, EXACT, f"does not go with {SCHEDULE}={schedule}, which has no times: set {AVAILABLE}")
     if why := interval_refusal(connector, config):
         raise ConfigError(INTERVAL, EXACT, f"not possible: {why}")

@@ -45,6 +45,7 @@ from sluiceway.herder.override_policy import OverridePolicy
 from sluiceway.herder.plugin_classes import installed_classes, is_a, plugin_class, used_languages, version_mismatch
 from sluiceway.herder.references import References
 from sluiceway.herder.unknown_keys import refused_keys
+from sluiceway.herder.watches import check_watch
 from sluiceway.java.blanks import trim
 from sluiceway.java.hash_map import copied_table_size, hash_map_order, in_buckets
 from sluiceway.java.regex import compile_java
@@ -299,6 +300,7 @@ def _own_infos(config: Config, worker: WorkerConfig, connector: type[Connector])
         given = {key: value for key, value in config.items() if value is not None}
         check_interval(connector, given)
         check_live_assets(given)
+        check_watch(connector, given)
     except ConfigError as error:
         values[str(error.name)].errors.append(str(error))
     own = OWN.replace(_application_key(config, worker))

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from mutants.catalog import (
     airflow,
     cdc,
+    changes,
     cli,
     commits,
     conversions,
@@ -61,6 +62,7 @@ CATALOG: Mapping[str, tuple[Mutant, ...]] = {
     "hbase": hbase.MUTANTS,
     "intervals": intervals.MUTANTS,
     "live-assets": live_assets.MUTANTS,
+    "changes": changes.MUTANTS,
     "queues": queues.MUTANTS,
     "cdc": cdc.MUTANTS,
     "cli": cli.MUTANTS,

@@ -30,7 +30,7 @@ MUTANTS = (
     Mutant(
         "interval-open-transaction",
         "runtime/sink/interval_filter.py",
-        "            if window is not None and offset >= window.end:\n",
+        "            if window is not None and offset >= window.last:\n",
         "            if window is not None:\n",
         "A run does not wait for the records of an open transaction.",
     ),
@@ -58,8 +58,8 @@ MUTANTS = (
     Mutant(
         "interval-attempt",
         "storage/intervals.py",
-        "    if known.state is not IntervalState.DONE:\n",
-        "    if True:\n",
+        "    if known.attempt and known.state is not IntervalState.DONE:\n",
+        "    if known.attempt:\n",
         "A cleared run continues the one that is done, and moves nothing.",
     ),
     Mutant(

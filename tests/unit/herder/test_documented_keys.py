@@ -21,7 +21,14 @@ DOCS = Path(__file__).resolve().parents[3] / "docs"
 WORKER = WorkerConfig.of({"group.id": "g", "offset.storage.file.filename": "offsets"})
 SOURCE = {"name": "c", "connector.class": "support.engine_connectors.ScriptedSourceConnector", "tasks.max": "1"}
 SINK = {"name": "c", "connector.class": "VerifiableSink", "topics": "t", "tasks.max": "1"}
-TABLES = {"name": "c", "connector.class": "DeltaSink", "topics": "t", "delta.path": "/p", "delta.tables": "t"}
+TABLES = {
+    "name": "c",
+    "connector.class": "DeltaSink",
+    "topics": "t",
+    "delta.path": "/p",
+    "delta.tables": "t",
+    "delta.tables.auto-create-enabled": "true",
+}
 MICRO_BATCH = {"airflow.mode": "micro-batch"}
 PREFIXES = (
     "labels.",
@@ -161,6 +168,7 @@ def definitions(config: dict[str, str]) -> tuple[ConfigDef, ...]:
         ({"airflow.on.failure.callback": "notify"}, "airflow.on.failure.callback", "with its module"),
         ({"airflow.nothing": "x"}, "airflow.nothing", "Unknown configuration"),
         ({"connector.class": "VerifiableSource", "topic": "t", "airflow.schedule": "lag:5"}, "airflow.schedule", "only a sink"),
+        ({"airflow.schedule": "on-change"}, "airflow.schedule", "only sources are watched"),
     ],
     ids=str,
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 from urllib.parse import urlsplit
 
@@ -322,6 +322,10 @@ class FolderOptions:
         if self.store.scheme == "abfs":
             return RemoteStorage(self.store.remote(), f"{root}/{prefix}", bucket)
         return RemoteStorage(self.store.remote(), root if self.store.login else f"{root}/", "")
+
+    def with_markers(self) -> FolderOptions:
+        """Return the options with the markers among the files."""
+        return replace(self, paths=(*self.paths, *(f"{path.rstrip('/')}{self.marker}" for path in self.paths)))
 
     def listing(self, storage: Storage) -> Listing:
         """Return the listing of the files in a storage."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from sluiceway.api import ExactlyOnceSupport, Offset, Partition, SourceConnector
+from sluiceway.api import ExactlyOnceSupport, Offset, Partition, SourceConnector, SourceWatch
 from sluiceway.config.definition import ConfigDef, ValidatedValue
 from sluiceway.connectors.files.store_check import refusals
 from sluiceway.connectors.folder import config as keys
@@ -13,6 +13,7 @@ from sluiceway.connectors.folder.identity import Identity
 from sluiceway.connectors.folder.notifications import queue_refusals
 from sluiceway.connectors.folder.parts import FILE_FIELD
 from sluiceway.connectors.folder.s3_config import NOTIFICATIONS_QUEUE_URL
+from sluiceway.connectors.folder.source_watch import FileChanges
 from sluiceway.connectors.folder.task import TASK, TASKS, FolderSourceTask
 from sluiceway.errors import ConnectError
 
@@ -53,6 +54,14 @@ class FolderSourceConnector(SourceConnector):
         if config.get(keys.MODE) == keys.FILES:
             return ""
         return f"logs are followed, and have no intervals: set {keys.MODE}={keys.FILES} for files that are read once"
+
+    @classmethod
+    def watch_refusal(cls, config: Mapping[str, str]) -> str:
+        return ""
+
+    @classmethod
+    def watch(cls, config: Mapping[str, str]) -> SourceWatch:
+        return FileChanges(keys.options(config))
 
     @classmethod
     def start_effects(cls, config: Mapping[str, str]) -> str:

@@ -7,6 +7,7 @@ import errno
 import functools
 import itertools
 import logging
+import math
 import time
 from collections import deque
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -21,6 +22,7 @@ from sluiceway.api import (
     SourceTaskContext,
 )
 from sluiceway.config.intervals import interval_of
+from sluiceway.config.schedules import ON_CHANGE, SCHEDULE
 from sluiceway.connectors.folder import config as keys
 from sluiceway.connectors.folder.batches import Batches, Taken, offset_of
 from sluiceway.connectors.folder.content import BrokenFileError, is_compressed
@@ -53,6 +55,7 @@ _OPEN_LOGS = 500
 _MOST_DROPPED = 10_000
 _MINUTE = 60.0
 _ABSENT_SECONDS = 600.0
+_LEEWAY_SECONDS = 2.0  # that a storage may take to tell that nothing has changed
 _TRUSTED_SECONDS = 60.0  # an age of a file that no wrong clock explains
 
 
@@ -89,6 +92,7 @@ class FolderSourceTask(SourceTask):
         self._unmarked: dict[str, FileStatus] = {}  # files of this task whose markers are not there
         self._divided: dict[str, bool] = {}  # large files, and whether tasks share them
         self._failed: dict[str, str] = {}  # files and folders that cannot be read, and why
+        self._moved_at = time.monotonic()  # when a poll last returned records
         self._is_away = False  # whether the storage has not answered in this poll
         self._counts = {"generations-lost": 0, "files-finished": 0}
         self._scan_due = self._done_due = 0.0
@@ -99,6 +103,7 @@ class FolderSourceTask(SourceTask):
     def start(self, config: Mapping[str, str]) -> None:
         self._options = keys.options(config)
         self._interval = interval_of(config)
+        self._is_watched = config.get(SCHEDULE) == ON_CHANGE  # another run may have read and moved all files
         self._task, self._tasks = int(config.get(TASK, "0")), int(config.get(TASKS, "1"))
         self._storage = self._options.storage()
         self._listing = self._options.listing(self._storage)
@@ -157,7 +162,7 @@ class FolderSourceTask(SourceTask):
         is_rare = scan.is_whole and self._options.whole_seconds is not None  # the next one is for new files only
         rest = 0.0 if is_rare else 20 * (time.monotonic() - now)
         self._scan_due = time.monotonic() + max(self._options.scan_seconds, rest)
-        if self._readers or found or self._present:
+        if self._readers or found or self._present or self._is_watched:
             self.context.waiting()
         else:
             self.context.waiting(f"there is no file of {', '.join(self._options.paths)}")
@@ -451,12 +456,22 @@ class FolderSourceTask(SourceTask):
             self._done_due = time.monotonic() + _DONE_SECONDS
             return None  # so that the offsets of files that are done are stored, although others have records
         records = self._take(columnar=columnar)
+        if records:
+            self._moved_at = time.monotonic()
         if not records and not self._unstored and not self._handling.waiting:
             # While a rotated log is waited for, or a file that may be complete, only time tells.
             self.context.wait(_RETRY_SECONDS if self._turns else max(0.0, min(_WAIT_SECONDS, self._scan_due - time.monotonic())))
             if not self._is_away:
                 records = self._take(columnar=columnar)  # else the runtime waits, and has no wake-up to come
         return records or None
+
+    @property
+    def ended(self) -> bool | None:
+        """False while only time tells whether files are complete, so that a micro-batch reads them to their end; then None."""
+        limits = self._options.limits
+        longest = max(limits.quiet_seconds, limits.flush_seconds if math.isfinite(limits.flush_seconds) else 0.0)
+        waits = bool(self._turns) and time.monotonic() - self._moved_at < longest + _LEEWAY_SECONDS
+        return False if waits else None
 
     def _take(self, *, columnar: bool) -> SourceColumns | list[SourceRecord]:
         """Give each file a turn until there are enough records."""

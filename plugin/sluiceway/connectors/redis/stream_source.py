@@ -16,10 +16,12 @@ from sluiceway.api import (
     Partition,
     SourceRecord,
     SourceTask,
+    SourceWatch,
 )
 from sluiceway.config.definition import ConfigDef
 from sluiceway.config.intervals import interval_of
 from sluiceway.connectors.redis.connection import UnreachableError, opened, redis_errors
+from sluiceway.connectors.redis.stream_watch import LastEntries
 from sluiceway.connectors.redis.streams import (
     BEGINNING,
     END,
@@ -251,6 +253,14 @@ class RedisStreamSourceConnector(StreamSourceConnector):
     @classmethod
     def interval_refusal(cls, config: Mapping[str, str]) -> str:
         return ""
+
+    @classmethod
+    def watch_refusal(cls, config: Mapping[str, str]) -> str:
+        return ""
+
+    @classmethod
+    def watch(cls, config: Mapping[str, str]) -> SourceWatch:
+        return LastEntries(options_of(config))
 
     def task_configs(self, max_tasks: int) -> Sequence[Mapping[str, str]]:
         streams = options_of(self._config).streams

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pendulum
 from airflow.sdk import DAG, Asset, AssetAll, AssetAny, AssetWatcher
-from airflow.triggers.base import StartTriggerArgs
+from airflow.triggers.base import BaseEventTrigger, StartTriggerArgs
 
 from sluiceway.config.connector import CONNECTOR_CLASS, TOPICS, TOPICS_REGEX
 from sluiceway.config.schedules import CONTINUOUS, LONG_RUNNING, NO_CRON, SCHEDULE
@@ -22,7 +22,7 @@ from sluiceway.provider.dag_bundle.dag_ids import application_dag_id, dag_id
 from sluiceway.provider.dag_bundle.dag_keys import DagKeys, is_sink_config
 from sluiceway.provider.lineage.assets import connector_alias
 from sluiceway.provider.settings import read_settings
-from sluiceway.provider.triggers import ConditionTrigger, LagTrigger
+from sluiceway.provider.triggers import ChangeTrigger, ConditionTrigger, LagTrigger
 from sluiceway.provider.triggers.conditions import DriverEndedCondition
 
 if TYPE_CHECKING:
@@ -150,9 +150,16 @@ def _schedule(name: str, keys: DagKeys) -> Any:
         return AssetAny(*assets) if keys.any_asset else AssetAll(*assets)
     if keys.lag is not None:
         settings = read_settings()
-        trigger = LagTrigger(name, keys.lag, str(settings.worker_file()), settings.sensor_interval)
-        return [Asset(f"sluiceway://lag/{dag_id(name)}", watchers=[AssetWatcher(name=f"lag-{dag_id(name)}", trigger=trigger)])]
+        return _watched("lag", name, LagTrigger(name, keys.lag, str(settings.worker_file()), settings.sensor_interval))
+    if keys.on_change:
+        return _watched("change", name, ChangeTrigger(name, str(read_settings().worker_file())))
     if keys.schedule is None or keys.schedule in NO_CRON:
         return keys.schedule
     # A plain cron expression gives an empty data interval, but ${airflow:run:...} and backfills need its length.
     return CronDataIntervalTimetable(keys.schedule, timezone="UTC")
+
+
+def _watched(kind: str, name: str, trigger: BaseEventTrigger) -> list[Asset]:
+    """Return the asset whose events a trigger makes in the triggerer."""
+    watcher = AssetWatcher(name=f"{kind}-{dag_id(name)}", trigger=trigger)
+    return [Asset(f"sluiceway://{kind}/{dag_id(name)}", watchers=[watcher])]

@@ -45,6 +45,8 @@ def _schedule(keys: DagKeys, application: str | None) -> str:
         when = f"when {'one' if keys.any_asset else 'all'} of {', '.join(f'`{each}`' for each in keys.assets)} changed"
     elif keys.lag is not None:
         when = f"when its lag reaches {keys.lag} records"
+    elif keys.on_change:
+        when = "when its system has something new"
     else:
         when = f"`{keys.schedule}`" if keys.schedule else "when it is triggered"
     return f"moves the available records at each run ({when})"

@@ -22,6 +22,7 @@ from sluiceway.config.schedules import (
     assets_of,
     check_schedule,
     is_event,
+    is_on_change,
     lag_of,
     moment,
 )
@@ -45,7 +46,7 @@ class DagKeys:
 
     mode: str = LONG_RUNNING
     schedule: str | None = CONTINUOUS
-    """A cron expression or preset; None if the DAG runs only when triggered, by assets or by lag."""
+    """A cron expression or preset; None if the DAG runs only when triggered, by assets, by lag, or by changes."""
     retries: int | None = None
     """None for the operator's default."""
     owner: str = "airflow"
@@ -56,6 +57,8 @@ class DagKeys:
     """Whether an event of any one asset triggers a run, rather than events of all."""
     lag: int | None = None
     """The number of available records at which a sink's run starts."""
+    on_change: bool = False
+    """Whether a source's run starts when its system has something new."""
     catchup: bool = False
     max_active_runs: int = 1
     start_date: datetime | None = None
@@ -82,6 +85,7 @@ class DagKeys:
             assets=assets,
             any_asset=any_asset,
             lag=lag_of(text, is_sink=is_sink_config(config)),
+            on_change=is_on_change(text, is_sink=is_sink_config(config)),
             catchup=_boolean(CATCHUP, config.get(CATCHUP)),
             max_active_runs=intervals.max_active_runs if intervals.is_exact else 1,
             start_date=moment(START_DATE, config.get(START_DATE)),

@@ -129,6 +129,11 @@ class ClusterView:
         self._probes: dict[frozenset[tuple[str, str]], KafkaProbe] = {}
         self._watched: dict[str, _Watched] = {}
 
+    @property
+    def worker(self) -> WorkerConfig:
+        """The cluster's worker config, by whose config providers references are resolved."""
+        return self._worker
+
     def entry(self, name: str) -> ConnectorEntry | None:
         """Return a connector's entry in the config topic; None if it does not exist."""
         return self._stores.config.snapshot().entry(name)

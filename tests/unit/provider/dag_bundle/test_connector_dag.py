@@ -94,6 +94,18 @@ def test_a_lag_schedule_has_an_asset_watcher() -> None:
     assert (watcher.trigger.connector, watcher.trigger.at_least, watcher.trigger.worker_file) == ("c", 100, "/w.properties")
 
 
+def test_a_source_that_is_watched_has_an_asset_watcher_without_its_config() -> None:
+    dag = _dag({**SOURCE, **BATCH, "airflow.schedule": "on-change"})
+    [asset] = dag.timetable.asset_condition.objects
+    [watcher] = asset.watchers
+    assert (asset.uri, watcher.name) == ("sluiceway://change/c", "change-c")
+    fields = {"connector": "c", "worker_file": "/w.properties", "interval": 0.5, "patience": 600.0}
+    assert watcher.trigger.serialize() == ("sluiceway.provider.triggers.ChangeTrigger", fields)
+    assert "when its system has something new" in str(dag.doc_md)
+    with pytest.raises(ConfigError, match="only sources are watched"):
+        _dag({**SINK, **BATCH, "airflow.schedule": "on-change"})
+
+
 def test_catch_up_starts_at_the_start_date_and_requires_a_schedule() -> None:
     late = {**SOURCE, **BATCH, "airflow.catchup": "true", "airflow.start.date": "2024-05-01"}
     dag = _dag({**late, "airflow.schedule": "@daily"})

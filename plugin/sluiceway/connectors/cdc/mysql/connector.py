@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from sluiceway.api import ExactlyOnceSupport, Offset, Partition, SourceConnector
+from sluiceway.api import ExactlyOnceSupport, Offset, Partition, SourceConnector, SourceWatch
 from sluiceway.config.definition import ConfigDef, ValidatedValue
 from sluiceway.connectors.cdc.catch_up import interval_refusal, position_time
 from sluiceway.connectors.cdc.ignored_options import warn_of_ignored
+from sluiceway.connectors.cdc.log_watches import watch_refusal
 from sluiceway.connectors.cdc.mysql.config import DEFINITION, source_config
 from sluiceway.connectors.cdc.mysql.connection import Server
 from sluiceway.connectors.cdc.mysql.converters import converters
+from sluiceway.connectors.cdc.mysql.source_watch import LogEnd
 from sluiceway.connectors.cdc.mysql.task import MariaDbSourceTask, MySqlSourceTask
 from sluiceway.connectors.cdc.option_checks import add_problems
 from sluiceway.errors import ConfigError, ConnectError, RetriableError, TemporaryProblem
@@ -62,6 +64,14 @@ class BinlogConnector(SourceConnector):
     @classmethod
     def interval_refusal(cls, config: Mapping[str, str]) -> str:
         return interval_refusal(config)
+
+    @classmethod
+    def watch_refusal(cls, config: Mapping[str, str]) -> str:
+        return watch_refusal(config)
+
+    @classmethod
+    def watch(cls, config: Mapping[str, str]) -> SourceWatch:
+        return LogEnd(source_config(config).connection)
 
     @classmethod
     def position_time(cls, offset: Offset) -> int | None:

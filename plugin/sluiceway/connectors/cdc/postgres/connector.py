@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from sluiceway.api import ExactlyOnceSupport, Offset, Partition, SourceConnector, SourceRecord, SourceTaskContext
+from sluiceway.api import ExactlyOnceSupport, Offset, Partition, SourceConnector, SourceRecord, SourceTaskContext, SourceWatch
 from sluiceway.config.definition import ConfigDef, ValidatedValue
 from sluiceway.connectors.cdc.catch_up import interval_refusal, position_time
 from sluiceway.connectors.cdc.ignored_options import warn_of_ignored
+from sluiceway.connectors.cdc.log_watches import watch_refusal
 from sluiceway.connectors.cdc.postgres.config import postgres_config
 from sluiceway.connectors.cdc.postgres.keys import CONFIG
+from sluiceway.connectors.cdc.postgres.log_watch import EndedTransactions
 from sluiceway.connectors.cdc.postgres.source import VERSION
 from sluiceway.connectors.cdc.postgres.task import PostgresTask
 from sluiceway.errors import ConnectError
@@ -57,6 +59,14 @@ class PostgresConnector(SourceConnector):
     @classmethod
     def interval_refusal(cls, config: Mapping[str, str]) -> str:
         return interval_refusal(config)
+
+    @classmethod
+    def watch_refusal(cls, config: Mapping[str, str]) -> str:
+        return watch_refusal(config)
+
+    @classmethod
+    def watch(cls, config: Mapping[str, str]) -> SourceWatch:
+        return EndedTransactions(postgres_config(config).address)
 
     @classmethod
     def position_time(cls, offset: Offset) -> int | None:

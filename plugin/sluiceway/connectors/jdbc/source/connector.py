@@ -6,7 +6,7 @@ import json
 import logging
 from collections.abc import Mapping, Sequence
 
-from sluiceway.api import ExactlyOnceSupport, Offset, OffsetTarget, Partition, SourceConnector
+from sluiceway.api import ExactlyOnceSupport, Offset, OffsetTarget, Partition, SourceConnector, SourceWatch
 from sluiceway.config.definition import ConfigDef, ValidatedValue
 from sluiceway.connectors.groups import Groups
 from sluiceway.connectors.jdbc.connection import Database
@@ -18,6 +18,7 @@ from sluiceway.connectors.jdbc.source.keys import (
     CONFIG,
     INCREMENTING,
     MODE,
+    QUERY,
     RANGE,
     RANGE_PLAN,
     TABLES,
@@ -68,6 +69,16 @@ class JdbcSourceConnector(SourceConnector):
     @classmethod
     def interval_refusal(cls, config: Mapping[str, str]) -> str:
         return interval_refusal(config)
+
+    @classmethod
+    def watch_refusal(cls, config: Mapping[str, str]) -> str:
+        return "the newest row of a query can only be found by running it: name tables instead" if config.get(QUERY) else ""
+
+    @classmethod
+    def watch(cls, config: Mapping[str, str]) -> SourceWatch:
+        from sluiceway.connectors.jdbc.source.watch import NewestRows
+
+        return NewestRows(source_config(config))
 
     def start(self, config: Mapping[str, str]) -> None:
         self._properties = dict(config)

@@ -130,6 +130,11 @@ class SelectBuilder:
         """Return the statement for the earliest and the latest effective timestamp."""
         return self._statement(f"select min({self._timestamp}), max({self._timestamp}) from {self._source}", [])
 
+    def latest_before(self, moment: dt.datetime) -> Statement:
+        """Return the statement for the latest effective timestamp before a time."""
+        where = f" where {self._timestamp} < {self._dialect.timestamp_mark}"
+        return self._statement(f"select max({self._timestamp}) from {self._source}{where}", [self._parameter(moment)])
+
     def highest_since(self, moment: dt.datetime) -> Statement:
         """Return the statement for the highest number of the rows from a timestamp on."""
         where = f" where {self._timestamp} >= {self._dialect.timestamp_mark}"
