@@ -72,7 +72,7 @@ MUTANTS = (
     Mutant(
         "interval-complete",
         "provider/driver/interval_runs.py",
-        "            if window.start < window.end and done < window.end:\n",
+        "            if window.start < window.last and done < window.last:\n",
         "            if False:\n",
         "A run is done whose last commit has failed.",
         _MOVED,
