@@ -63,26 +63,28 @@ def _xcom(stack: RunningStack, dag: str, run: str) -> Mapping[str, Any]:
 
 
 def test_hours_that_are_caught_up_move_their_own_records(stack: RunningStack, folder: Path) -> None:
-    name, hours = "hourly", 3
+    name, reruns, hours = "hourly", "hourly-reruns", 3
     first = int(time.time() * 1000) // _HOUR * _HOUR - hours * _HOUR
     _fill(stack, first, hours)
-    stack.connect.create(
-        name,
-        {
-            "connector.class": "ParquetSink",
-            "topics": _TOPIC,
-            "path": str(folder / name),
-            "airflow.mode": "micro-batch",
-            "airflow.schedule": "@hourly",
-            "airflow.catchup": "true",
-            "airflow.start.date": _text(first),
-            "airflow.interval.lateness": "1s",
-        },
-    )
+    for each, late in ((name, "next"), (reruns, "rerun")):
+        stack.connect.create(
+            each,
+            {
+                "connector.class": "ParquetSink",
+                "topics": _TOPIC,
+                "path": str(folder / each),
+                "airflow.mode": "micro-batch",
+                "airflow.schedule": "@hourly",
+                "airflow.catchup": "true",
+                "airflow.start.date": _text(first),
+                "airflow.interval.lateness": "1s",
+                "airflow.interval.late": late,
+            },
+        )
     starts = [first + number * _HOUR for number in range(hours)]
 
-    def moved(*attempts: int) -> bool:
-        found = _intervals(stack, name)
+    def moved(*attempts: int, by: str = name) -> bool:
+        found = _intervals(stack, by)
         return [(found[start]["state"], found[start]["attempt"]) for start in starts if start in found] == [
             ("done", attempt) for attempt in attempts
         ]
@@ -101,7 +103,18 @@ def test_hours_that_are_caught_up_move_their_own_records(stack: RunningStack, fo
     moved_again = _xcom(stack, name, run)
     assert (moved_again["records"], moved_again["interval"]["late"]) == (10, 1)
     assert [each for each in stack.connect.connectors() if each.startswith(f"{name}.interval.")] == []
+    # The second hour has found the late record, and the run of the first one was cleared for it.
+    eventually(lambda: moved(2, 1, 1, by=reruns), within=2 * LIMIT, what="the first hour, moved again")
+    own = {_mark(start): {number: 11 if number == 0 else 9 if number == 1 else 10} for number, start in enumerate(starts)}
+    assert {mark: dict(found) for mark, found in _written(folder / reruns).items() if mark in own} == own
+    found = _intervals(stack, reruns)
+    assert [(found[start]["records"], found[start]["late"], found[start]["rerun"]) for start in starts] == [
+        (11, 0, False),
+        (9, 1, False),
+        (10, 0, False),
+    ]
     stack.connect.delete(name)
+    stack.connect.delete(reruns)
 
 
 @pytest.mark.long

@@ -10,13 +10,12 @@ import random
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from datetime import datetime, timedelta, timezone
+from datetime import datetime, timezone
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import orjson
 import pendulum
-import pyarrow.parquet as pq
 import pytest
 from airflow.timetables.base import TimeRestriction
 from airflow.timetables.interval import CronDataIntervalTimetable
@@ -32,16 +31,15 @@ from sluiceway.storage.factory import open_stores
 from sluiceway.storage.intervals import IntervalState
 from support.database import DatabaseForTest
 from support.eventually import LIMIT, eventually
+from support.interval_targets import DatabaseTable, LakeTable, ParquetFiles, Target, fill_table
 from support.intervals import CONVERTERS, IntervalMover, Machine, belongings, fill, hours, json_of
 from support.kafka import Kafka, worker_for
-from support.table_sink import Lake
 
 pytestmark = pytest.mark.kafka
 
 _LATENESS = 600_000
 _DAY = hours(1_767_225_600_000, 24)  # 2026-01-01
 _HOURS = _DAY[:6]
-_EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 (the column has no zone)
 _FIELDS = [{"field": each, "type": "string", "optional": False} for each in ("text", "at")]
 _WITH_TIME = {"type": "struct", "optional": False, "fields": _FIELDS}
 _SEQUENCES = int(os.environ.get("SEQUENCES", "1"))
@@ -64,70 +62,6 @@ def _some_hours(chance: random.Random) -> list[Interval]:
     """Return six successive hours of the day."""
     first = chance.randrange(len(_DAY) - 5)
     return _DAY[first : first + 6]
-
-
-_ADDED = {"airflow.interval.column": "hour"}  # each row's hour, so that a run that is cleared replaces it
-
-
-class Target(Protocol):
-    """Where a sink writes."""
-
-    config: dict[str, str]
-
-    def written(self) -> list[str]:
-        """Return the values that are there, sorted."""
-
-
-class ParquetFiles:
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self.config = {"connector.class": "ParquetSink", "path": str(folder), "flush.size": "20"}
-
-    def written(self) -> list[str]:
-        return sorted(value for values in self.by_interval().values() for value in values)
-
-    def by_interval(self) -> dict[str, list[str]]:
-        """Return the values by the interval in the files' names."""
-        found: dict[str, list[str]] = {}
-        for file in self._folder.glob("topics/**/*.parquet"):
-            mark = next(part for part in file.name.split(".") if "Z-" in part).partition("-")[0]
-            found.setdefault(mark, []).extend(map(str, pq.read_table(file).column("text").to_pylist()))
-        return {mark: sorted(values) for mark, values in found.items()}
-
-
-class LakeTable:
-    """A table of Iceberg or Delta to which rows are added."""
-
-    def __init__(self, kind: str, folder: Path) -> None:
-        self._lake = Lake(kind, folder)
-        self.config = {**self._lake.config(), **_ADDED}
-
-    def written(self) -> list[str]:
-        return sorted(text for text, _ in self.rows())
-
-    def rows(self) -> list[tuple[str, str]]:
-        found = self._lake.read(self.config)
-        texts, hours_ = (map(str, found.column(name).to_pylist()) for name in ("text", "hour"))
-        return list(zip(texts, hours_, strict=True))
-
-
-class DatabaseTable:
-    def __init__(self, database: DatabaseForTest) -> None:
-        self._database = database
-        mode = {"insert.mode": "insert", "pk.mode": "none", "auto.create": "true", "table.name.format": "moved"}
-        self.config = {
-            "connector.class": "JdbcSink",
-            **database.config,
-            **mode,
-            "consumer.override.max.poll.records": "20",
-            **_ADDED,
-        }
-
-    def written(self) -> list[str]:
-        return sorted(text for text, _ in self.rows())
-
-    def rows(self) -> list[tuple[str, str]]:
-        return list(self._database.execute("select text, hour from moved"))
 
 
 @pytest.fixture(scope="module")
@@ -501,7 +435,7 @@ def test_rows_are_moved_to_a_topic_in_their_interval_and_once(
 ) -> None:
     topic = unique("rows-")
     kafka.create(f"{topic}moments")
-    expected = _fill_table(postgresql, chance)
+    expected = fill_table(postgresql, _DAY, chance)
     worker = worker_for(kafka_bootstrap, unique, **{"exactly.once.source.support": "enabled"})
     config = {
         "name": unique("source"),
@@ -561,22 +495,3 @@ def test_files_are_moved_to_a_topic_in_the_interval_of_their_modification_and_on
     values = [(message.value() or b"").decode() for message in kafka.read_committed(topic)]
     assert sorted(values) == sorted(expected)
     print(f"sequence {sequence}: {machine.kills} kills, {machine.clears} clears")
-
-
-def _fill_table(database: DatabaseForTest, chance: random.Random) -> dict[Interval, list[str]]:
-    """Create a table of rows with times to the microsecond, at the very borders too; return what belongs to each hour."""
-    database.execute("create table moments (id serial primary key, text text, at timestamp(6) not null)")
-    found: dict[Interval, list[str]] = {interval: [] for interval in _DAY}
-    rows = []
-    for interval in _DAY:
-        start, end = (_EPOCH + timedelta(milliseconds=moment) for moment in (interval.start, interval.end))
-        inside = [start + timedelta(microseconds=chance.randrange(3_600_000_000)) for _ in range(20)]
-        for number, moment in enumerate([start, start, end - timedelta(microseconds=1), *inside]):
-            found[interval].append(f"{interval.start}-{number}")
-            rows.append((found[interval][-1], moment))
-    rows += [("before", _EPOCH + timedelta(milliseconds=_DAY[0].start, microseconds=-1))]
-    rows += [("after", _EPOCH + timedelta(milliseconds=_DAY[-1].end))]
-    chance.shuffle(rows)
-    for text, moment in rows:
-        database.execute(f"insert into moments (text, at) values ('{text}', '{moment.isoformat()}')")  # noqa: S608 (test data)
-    return found
