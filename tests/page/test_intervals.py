@@ -44,7 +44,7 @@ def connector(cluster: Cluster, name: str) -> str:
         entry(3, attempt=2, records=1, late=0),
         entry(4, records=1204, late=3, at_least=True),
         entry(5, records=0, late=0),
-        entry(6, records=9, late=0, rerun=True),
+        entry(6, records=9, late=0, rerun=1),
         entry(31 * 24, records=7, late=0),
     ]
     with open_stores(cluster.worker) as stores:

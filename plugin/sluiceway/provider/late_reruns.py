@@ -46,7 +46,7 @@ class LateReruns:
         self._intervals = intervals
         self._database = database
         self._leads = leads
-        self._done: set[tuple[str, int, int]] = set()
+        self._done: set[tuple[str, int, int, int]] = set()
         self._problems: dict[str, str] = {}
 
     def step(self) -> None:
@@ -70,7 +70,7 @@ class LateReruns:
                     log.warning("[%s|worker] Runs of late records cannot be cleared: %s", name, error, exc_info=unexpected)
 
     def _clear(self, name: str, dag: str, entry: IntervalEntry) -> None:
-        attempt = (name, entry.interval.start, entry.attempt)
+        attempt = (name, entry.interval.start, entry.attempt, entry.rerun)
         if attempt in self._done:
             return
         run = entry.runs[-1]

@@ -109,7 +109,7 @@ def _interval_json(entry: IntervalEntry) -> dict[str, Any]:
         "records": entry.records,
         "late": entry.late,
         "at_least": entry.at_least,
-        "rerun": entry.rerun,
+        "rerun": entry.rerun > 0,
         "runs": list(entry.runs),
         "updated": entry.updated,
     }

@@ -77,7 +77,7 @@ class IntervalEntry:
         updated: when this was written, in milliseconds since the epoch.
         number: counts the ledger's intervals in the order in which they were begun for the first time.
         leaves_from: the first start of earlier intervals that late records are left to; None if they are left to none.
-        rerun: whether late records were left to it since its newest attempt began, so that its run is to be cleared.
+        rerun: how many intervals have left late records to it since its newest attempt began, so that its run is to be cleared.
         column: the column by which the rows of its newest attempt can be replaced; None if they cannot.
     """
 
@@ -94,7 +94,7 @@ class IntervalEntry:
     updated: int = 0
     number: int = 0
     leaves_from: int | None = None
-    rerun: bool = False
+    rerun: int = 0
     column: str | None = None
 
     def leaves_to(self, other: IntervalEntry) -> bool:
@@ -355,18 +355,23 @@ def forgotten(known: Ledger, most: int = MOST_INTERVALS) -> list[Update]:
     return old + [({_CLOSED: boundary}, None) for boundary in known.closings if boundary < first]
 
 
-def introduced(known: Ledger, interval: Interval, rerun_within: int | None) -> IntervalEntry:
+def introduced(known: Ledger, interval: Interval, rerun_within: int | None, column: str | None = None) -> IntervalEntry:
     """Return the ledger's entry of an interval, or one with which it is in the ledger for the first time.
 
     Args:
         known: the ledger.
         interval: the interval.
         rerun_within: how long before it the intervals start that it leaves late records to; None if it leaves none.
+        column: the column by which rows are replaced: intervals without it, and those before them, cannot be moved again.
     """
     if (entry := known.entries.get(interval.start)) is not None:
         return entry
     number = 1 + max((each.number for each in known.entries.values()), default=0)
-    leaves_from = None if rerun_within is None else interval.start - rerun_within
+    leaves_from = None
+    if rerun_within is not None:
+        earlier = (each for each in known.entries.values() if each.interval.end <= interval.start)
+        leaves_from = max((each.interval.end for each in earlier if each.column != column), default=interval.start - rerun_within)
+        leaves_from = max(leaves_from, interval.start - rerun_within)
     return IntervalEntry(interval, IntervalState.RUNNING, 0, number=number, leaves_from=leaves_from)
 
 
@@ -436,6 +441,6 @@ def _entry(key: Partition, value: Offset) -> IntervalEntry:
         int(value["updated"]),
         int(value.get("number") or 0),
         value.get("leavesFrom"),
-        bool(value.get("rerun")),
+        int(value.get("rerun") or 0),
         value.get("column"),
     )

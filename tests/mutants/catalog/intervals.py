@@ -146,8 +146,8 @@ MUTANTS = (
     Mutant(
         "interval-file-end",
         "connectors/folder/listing.py",
-        "if start <= status.modified < end}",
-        "if start <= status.modified <= end}",
+        "if start <= time_of(path, status) < end}",
+        "if start <= time_of(path, status) <= end}",
         "A file that was modified at the end of an interval is read twice.",
     ),
     Mutant(

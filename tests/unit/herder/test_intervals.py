@@ -20,6 +20,7 @@ _SOURCE = {"connector.class": "FileStreamSource", "topic": "t", "file": "/f"}
 _FOLDER = {"connector.class": "FolderSource", "topic": "t", "paths": "/d"}
 _SEARCH = {"connector.class": "OpenSearchSource", "connection.url": "http://h:9200", "index": "i"}
 _CATCHUP = {"airflow.catchup": "true", "airflow.schedule": "@hourly", "airflow.start.date": "2026-01-01"}
+_SPARK = {"connector.class": "SparkSource", "format": "parquet", "path": "/p", "topic": "t"}
 _JDBC = {
     "connector.class": "JdbcSource",
     "connection.url": "jdbc:sqlite::memory:",
@@ -47,6 +48,8 @@ def _errors(config: dict[str, str]) -> list[str]:
         ({"connector.class": "HBaseSource", "hbase.thrift.servers": "h:1", "hbase.table": "t", "topic": "t"}, None),
         ({"connector.class": "RedisStreamSource", "redis.uri": "redis://h", "redis.stream.name": "s", "topic": "t"}, None),
         ({**_FOLDER, "mode": "logs"}, "logs are followed, and have no intervals"),
+        ({**_SPARK, "timestamp.column.name": "at"}, None),
+        ({**_SPARK, "incrementing.column.name": "id"}, "it reads by no time: set timestamp.column.name"),
         ({**_SOURCE, "file": "/f-${airflow:run:ds}"}, None),
         ({**_SOURCE, "file": "/f-${airflow:variable:ds}"}, "has no time"),
         ({**_JDBC, "mode": "timestamp+incrementing", "timestamp.column.name": "at"}, None),

@@ -17,7 +17,7 @@ from sluiceway.storage.intervals import IntervalEntry, IntervalState
 from sluiceway.storage.memory import MemoryConfigBackingStore, MemoryStatusBackingStore
 
 _HOUR = Interval(0, 3_600_000)
-_LATE = IntervalEntry(_HOUR, IntervalState.DONE, 1, runs=("r0", "r1"), rerun=True)
+_LATE = IntervalEntry(_HOUR, IntervalState.DONE, 1, runs=("r0", "r1"), rerun=1)
 _SINK = {"connector.class": "ParquetSink", "topics": "t", "path": "/p", "airflow.interval.late": "rerun"}
 
 
@@ -58,14 +58,18 @@ def test_the_newest_run_of_an_interval_is_cleared_once_for_each_attempt() -> Non
     world.reruns.step()
     assert world.cleared == [("hourly", "r1")]
     assert set(world.asked) == {"hourly"}
-    world.ledger = [replace(_LATE, attempt=2)]
+    world.ledger = [replace(_LATE, rerun=2)]  # another one has left late records to it, and the run was marked as failed
+    world.reruns.step()
     world.reruns.step()
     assert len(world.cleared) == 2
+    world.ledger = [replace(_LATE, attempt=2)]
+    world.reruns.step()
+    assert len(world.cleared) == 3
 
 
 @pytest.mark.parametrize(
     "entry",
-    [replace(_LATE, rerun=False), replace(_LATE, runs=()), replace(_LATE, state=IntervalState.RUNNING)],
+    [replace(_LATE, rerun=0), replace(_LATE, runs=()), replace(_LATE, state=IntervalState.RUNNING)],
     ids=["nothing is late", "no run", "running"],
 )
 def test_nothing_else_is_cleared(entry: IntervalEntry) -> None:

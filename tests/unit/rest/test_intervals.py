@@ -15,7 +15,7 @@ def test_intervals_are_listed_with_the_latest_first() -> None:
     connect.http.put("/connectors/k/config", json=_SINK)
     assert connect.http.get("/connectors/k/intervals").json() == {"name": "k", "intervals": []}
     first = IntervalEntry(
-        Interval(0, 10), IntervalState.DONE, 2, runs=("r1", "r2"), records=5, late=1, at_least=True, updated=30, rerun=True
+        Interval(0, 10), IntervalState.DONE, 2, runs=("r1", "r2"), records=5, late=1, at_least=True, updated=30, rerun=1
     )
     second = IntervalEntry(Interval(10, 20), IntervalState.FAILED, runs=("r3",), error="why", updated=40)
     connect.offsets.put(ledger_name("k"), [first.update(), second.update()])

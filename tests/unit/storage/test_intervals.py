@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -17,6 +18,7 @@ from sluiceway.storage.intervals import (
     begun,
     closing_update,
     forgotten,
+    introduced,
     ledger_name,
 )
 
@@ -75,3 +77,18 @@ def test_old_intervals_are_forgotten_with_their_closings() -> None:
     assert forgotten(known, 4) == []
     gone = forgotten(known, 2)
     assert gone == [({"start": 0}, None), ({"start": 10}, None), ({"closed": 0}, None), ({"closed": 10}, None)]
+
+
+def test_late_records_are_left_only_to_intervals_that_can_be_moved_again() -> None:
+    def entry(start: int, number: int, column: str | None) -> IntervalEntry:
+        return replace(_entry(start), number=number, column=column)
+
+    known = Ledger({0: entry(0, 1, "hour"), 10: entry(10, 2, None), 20: entry(20, 3, "hour"), 30: entry(30, 4, "hour")})
+    assert introduced(known, Interval(40, 50), 100, "hour").leaves_from == 20, "interval 10 has no column to replace its rows by"
+    new = introduced(known, Interval(40, 50), 15, "hour")
+    assert (new.number, new.leaves_from) == (5, 25)
+    assert Ledger(known.entries).left_by(new) == [Interval(30, 40)]
+    assert introduced(known, Interval(40, 50), 100, "other").leaves_from == 40
+    assert introduced(known, Interval(40, 50), None, "hour").leaves_from is None
+    assert introduced(Ledger({}), Interval(40, 50), 100).leaves_from == -60
+    assert introduced(known, Interval(20, 30), 5, "hour") == known.entries[20]

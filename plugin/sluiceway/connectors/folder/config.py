@@ -46,6 +46,7 @@ from sluiceway.connectors.folder.formats import Format
 from sluiceway.connectors.folder.key_listing import KeyListing
 from sluiceway.connectors.folder.listing import MAGIC, Listing
 from sluiceway.connectors.folder.local_files import LocalStorage
+from sluiceway.connectors.folder.path_time import is_format
 from sluiceway.connectors.folder.readers import CHUNK_BYTES, ReadLimits
 from sluiceway.connectors.folder.remote_files import RemoteStorage
 from sluiceway.connectors.folder.s3_config import (
@@ -79,6 +80,7 @@ KEEP, MOVE, DELETE, TAG = "keep", "move", "delete", "tag"
 AFTER_READ_FOLDER = "after.read.folder"
 FORGET_AFTER_MS = "forget.after.ms"
 SCAN_INTERVAL_MS = "scan.interval.ms"
+PATH_TIME = "path.time.format"
 PART_BYTES = "part.bytes"
 
 _TABLES = (PARQUET, ORC, AVRO)
@@ -153,6 +155,16 @@ DEFINITION = ConfigDef(
             doc="Whether the files are logs, which programs append to and rotate, or files that are complete at some time. A "
             "log is "
             "followed through its rotations; the last line of a file needs no end.",
+        ),
+        ConfigKey(
+            name=PATH_TIME,
+            type=Type.STRING,
+            default=None,
+            validator=OrNull(Check(is_format, "a format with a day, such as dt=%Y-%m-%d/hour=%H")),
+            importance=LOW,
+            group=_FILES,
+            doc="Format of the time in a file's path, in UTC, such as dt=%Y-%m-%d/hour=%H, by which files belong to intervals of "
+            "runs with airflow.interval=exact. Default is when a file was modified.",
         ),
         ConfigKey(
             name=SCAN_INTERVAL_MS,
@@ -256,7 +268,17 @@ DEFINITION = ConfigDef(
 
 _ONLY_LOGS = (ROTATED_CLOSE_MS,)
 _OF_S3 = tuple(key.name for key in S3_READING)
-_ONLY_FILES = (COMPLETE_WHEN, STABLE_MS, MARKER_SUFFIX, AFTER_READ, AFTER_READ_FOLDER, FORGET_AFTER_MS, PART_BYTES, *_OF_S3)
+_ONLY_FILES = (
+    COMPLETE_WHEN,
+    STABLE_MS,
+    MARKER_SUFFIX,
+    AFTER_READ,
+    AFTER_READ_FOLDER,
+    FORGET_AFTER_MS,
+    PART_BYTES,
+    PATH_TIME,
+    *_OF_S3,
+)
 _OF_STORAGE = {
     ("hdfs", "viewfs"): HDFS_LOGIN,
     ("sftp",): SFTP_LOGIN,
@@ -290,6 +312,7 @@ class FolderOptions:
         store: the remote storage with the files, None if they are local.
         whole_seconds: the time between two whole listings, None if each is one.
         queue_url: the queue with notifications, "" for none.
+        path_time: the format of the time in paths; None if files belong to intervals by when they were modified.
     """
 
     paths: tuple[str, ...]
@@ -311,6 +334,7 @@ class FolderOptions:
     store: Store | None = None
     whole_seconds: float | None = None
     queue_url: str = ""
+    path_time: str | None = None
 
     def storage(self) -> Storage:
         """Return the storage with the files. Raises StorageError, and MissingToolError if a package is missing."""
@@ -453,6 +477,7 @@ def options(config: Mapping[str, str]) -> FolderOptions:
         folder=str(values[AFTER_READ_FOLDER]).rstrip("/"),
         tag=tag_of(values[AFTER_READ_TAG]),
         forget_seconds=number(values[FORGET_AFTER_MS]) / 1000,
+        path_time=None if values[PATH_TIME] is None else str(values[PATH_TIME]),
         scan_seconds=number(values[SCAN_INTERVAL_MS] or (1000 if store is None else 10_000)) / 1000,
         part_bytes=_part_bytes(values),
         store=store,

@@ -53,10 +53,14 @@ class Scan:
     is_whole: bool = True
     is_late: Callable[[str], bool] = lambda _path: False
 
-    def modified_in(self, interval: Interval) -> Scan:
-        """Return the files that were modified in an interval."""
+    def of_interval(self, interval: Interval, path_time: Callable[[str], int] | None) -> Scan:
+        """Return the files that were modified in an interval, or that have a time of it in their path, in nanoseconds."""
         start, end = interval.start * _NANOSECONDS, interval.end * _NANOSECONDS
-        return replace(self, found={path: status for path, status in self.found.items() if start <= status.modified < end})
+
+        def time_of(path: str, status: FileStatus) -> int:
+            return status.modified if path_time is None else path_time(path)
+
+        return replace(self, found={path: status for path, status in self.found.items() if start <= time_of(path, status) < end})
 
 
 class Listing:

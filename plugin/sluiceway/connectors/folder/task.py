@@ -33,6 +33,7 @@ from sluiceway.connectors.folder.listing import Found, Scan
 from sluiceway.connectors.folder.local_files import LocalStorage
 from sluiceway.connectors.folder.notifications import Hints, Share, queue_client
 from sluiceway.connectors.folder.parts import file_of, part_of, previous, source_partition, with_parts
+from sluiceway.connectors.folder.path_time import path_time
 from sluiceway.connectors.folder.readers import BadFileError, Block, FileReader, LogReader, PartReader
 from sluiceway.connectors.folder.rotation import is_likely_rotated, possible_logs, root_of
 from sluiceway.connectors.folder.storage import Storage
@@ -92,7 +93,7 @@ class FolderSourceTask(SourceTask):
         self._unmarked: dict[str, FileStatus] = {}  # files of this task whose markers are not there
         self._divided: dict[str, bool] = {}  # large files, and whether tasks share them
         self._failed: dict[str, str] = {}  # files and folders that cannot be read, and why
-        self._moved_at = time.monotonic()  # when a poll last returned records
+        self._scanned_at = math.inf  # when the first scan was done
         self._is_away = False  # whether the storage has not answered in this poll
         self._counts = {"generations-lost": 0, "files-finished": 0}
         self._scan_due = self._done_due = 0.0
@@ -103,6 +104,8 @@ class FolderSourceTask(SourceTask):
     def start(self, config: Mapping[str, str]) -> None:
         self._options = keys.options(config)
         self._interval = interval_of(config)
+        text = self._options.path_time
+        self._path_time = None if text is None else path_time(keys.PATH_TIME, text)
         self._is_watched = config.get(SCHEDULE) == ON_CHANGE  # another run may have read and moved all files
         self._task, self._tasks = int(config.get(TASK, "0")), int(config.get(TASKS, "1"))
         self._storage = self._options.storage()
@@ -137,7 +140,7 @@ class FolderSourceTask(SourceTask):
         try:
             scan = self._listing.scan(self._refused, self._passes_over)
             if self._interval is not None:
-                scan = scan.modified_in(self._interval)
+                scan = scan.of_interval(self._interval, self._path_time)
         except OSError as error:  # the storage does not answer, which says nothing about its files
             self._scan_due = time.monotonic() + self._options.scan_seconds
             self._say_once(self._options.paths[0], error)
@@ -208,7 +211,7 @@ class FolderSourceTask(SourceTask):
         present = self._passed_over
         present.update(map(key_of, found))
         if not self._has_scanned:
-            self._has_scanned = True
+            self._has_scanned, self._scanned_at = True, time.monotonic()
             self._read_again(found)
             found |= self._asked | self._read_again(self._to_ask)
             self._asked, self._to_ask = {}, {}
@@ -456,8 +459,6 @@ class FolderSourceTask(SourceTask):
             self._done_due = time.monotonic() + _DONE_SECONDS
             return None  # so that the offsets of files that are done are stored, although others have records
         records = self._take(columnar=columnar)
-        if records:
-            self._moved_at = time.monotonic()
         if not records and not self._unstored and not self._handling.waiting:
             # While a rotated log is waited for, or a file that may be complete, only time tells.
             self.context.wait(_RETRY_SECONDS if self._turns else max(0.0, min(_WAIT_SECONDS, self._scan_due - time.monotonic())))
@@ -467,10 +468,10 @@ class FolderSourceTask(SourceTask):
 
     @property
     def ended(self) -> bool | None:
-        """False while only time tells whether files are complete, so that a micro-batch reads them to their end; then None."""
+        """False while only time tells whether files of the first scan are complete, for a micro-batch to read them; then None."""
         limits = self._options.limits
         longest = max(limits.quiet_seconds, limits.flush_seconds if math.isfinite(limits.flush_seconds) else 0.0)
-        waits = bool(self._turns) and time.monotonic() - self._moved_at < longest + _LEEWAY_SECONDS
+        waits = bool(self._turns) and time.monotonic() - self._scanned_at < longest + _LEEWAY_SECONDS
         return False if waits else None
 
     def _take(self, *, columnar: bool) -> SourceColumns | list[SourceRecord]:

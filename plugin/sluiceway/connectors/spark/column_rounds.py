@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from sluiceway.api import Offset, OffsetStorageReader
 from sluiceway.api.data_frames import Round, Split, SplitReader
+from sluiceway.config.intervals import Interval
 from sluiceway.connectors.spark.jdbc_reader import JdbcReaders
 from sluiceway.connectors.spark.parquet_reader import parquet_reader
 from sluiceway.connectors.spark.ranges import (
@@ -40,7 +41,11 @@ _TIMESTAMPS = ("timestamp", "timestamp_ntz", "date")
 class ColumnRounds:
     """The rounds of one table, query or folder."""
 
-    def __init__(self, spark: SparkSession, config: SourceConfig, offsets: OffsetStorageReader) -> None:
+    def __init__(
+        self, spark: SparkSession, config: SourceConfig, offsets: OffsetStorageReader, interval: Interval | None = None
+    ) -> None:
+        """``interval``: read only rows whose timestamps are in it."""
+        self._interval = None if interval is None else (interval.start * 1000, interval.end * 1000 - 1)
         self._spark = spark
         self._config = config
         self._offsets = offsets
@@ -99,12 +104,17 @@ class ColumnRounds:
 
     def _window_after(self, frame: DataFrame, position: int | None) -> Window | None:
         """Return the rows after a position. They are counted once, and again when all of them have been read."""
+        if self._interval is not None:
+            first = self._interval[0] - 1
+            position = first if position is None else max(position, first)
         if self._window is not None and position == self._window.low - 1:
             return self._window
         by_query = self._config.is_jdbc and not self._config.by_timestamp
         low, high, count = self._bounds_by_query(position) if by_query else self._bounds(frame, position)
         if self._config.delay and high is not None:
             high = min(high, int((time.time() - self._config.delay) * 1_000_000))
+        if self._interval is not None and high is not None:
+            high = min(high, self._interval[1])
         return Window(low, high, count) if low is not None and high is not None and count and low <= high else None
 
     def _bounds(self, frame: DataFrame, position: int | None) -> tuple[int | None, int | None, int]:
@@ -113,6 +123,8 @@ class ColumnRounds:
         check_names(self._config)
         value = self._number(frame)
         rows = frame if position is None else frame.where(self._after(frame, position))
+        if self._interval is not None:
+            rows = rows.where(frame[self._config.column] <= self._literal(self._interval[1]))
         [(low, high, count)] = rows.agg(functions.min(value), functions.max(value), functions.count(value)).collect()
         return (None if low is None else int(low)), (None if high is None else int(high)), int(count)
 

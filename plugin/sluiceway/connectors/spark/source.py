@@ -37,6 +37,10 @@ class SparkSourceConnector(SourceConnector):
             found[keys.TIMESTAMP].errors.append(f"Set either {keys.INCREMENTING} or {keys.TIMESTAMP}.")
         return found
 
+    @classmethod
+    def interval_refusal(cls, config: Mapping[str, str]) -> str:
+        return "" if config.get(keys.TIMESTAMP) else f"it reads by no time: set {keys.TIMESTAMP}"
+
     def start(self, config: Mapping[str, str]) -> None:
         SourceConfig.of(config)
         self._config = dict(config)

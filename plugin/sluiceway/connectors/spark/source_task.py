@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from sluiceway.api.data_frames import DataFrameSourceTask, Round, Split
+from sluiceway.config.intervals import interval_of
 from sluiceway.connectors.spark.column_rounds import ColumnRounds
 from sluiceway.connectors.spark.file_rounds import FileRounds
 from sluiceway.connectors.spark.reading import check_names, load
@@ -19,7 +20,7 @@ class SparkSourceTask(DataFrameSourceTask):
         offsets = self.context.offset_storage_reader
         self._rounds: ColumnRounds | FileRounds | None = None
         if settings.column:
-            self._rounds = ColumnRounds(self.spark, settings, offsets)
+            self._rounds = ColumnRounds(self.spark, settings, offsets, interval_of(config))
         elif settings.by_file:
             self._rounds = FileRounds(self.spark, settings, offsets)
 

@@ -46,6 +46,11 @@ class Positions:
         """Note that the records up to offset ``last`` were taken."""
         self._of[partition].next = last + 1
 
+    def taken(self, partition: TopicPartition) -> int | None:
+        """Return the next offset after what was taken of a partition; None if nothing was."""
+        position = self._of.get(partition)
+        return None if position is None else position.next
+
     def pending(self) -> dict[TopicPartition, int]:
         """Return the next offsets of the partitions with records that are taken but not durable."""
         return {

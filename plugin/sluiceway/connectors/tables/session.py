@@ -7,6 +7,9 @@ import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import groupby
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from sluiceway.api import SinkRecord, SinkTaskContext, TopicPartition
 from sluiceway.api.columns import ColumnBatch, NotColumnar, RowFormReason
 from sluiceway.api.outage import Outage
@@ -170,6 +173,10 @@ class TableSession:
         if not self._positions.accepts(partition, first):
             return
         rows = rows_of(batch, self._options)
+        if self._options.replacement is not None and (taken := self._positions.taken(partition)) is not None and first < taken:
+            if last < taken:
+                return  # put again, as after a rebalance, and not committed yet
+            rows = None if rows is None else rows.filter(pc.greater_equal(rows.offsets, pa.scalar(taken, pa.int64())))
         prepared = []
         try:
             routes = [] if rows is None else [(self._writer(name), routed) for name, routed in self._router.routed(rows)]

@@ -19,6 +19,7 @@ from sluiceway.config.consumer_group import GROUP, default_group, sink_group
 from sluiceway.config.intervals import (
     APPEND,
     AVAILABLE,
+    COLUMN,
     EXACT,
     INTERVAL,
     POSITIONS,
@@ -174,7 +175,9 @@ class IntervalConnector:
         own |= {NAME: name, DAG: f"{wanted.connector}.interval", MODE: MICRO_BATCH, **run.keys()}
         if wanted.sink:
             own[POSITIONS] = encode_windows(windows)
+        own.pop(COLUMN, None)  # what the interval's first try has decided holds
         if entry.column is not None:
+            own[COLUMN] = entry.column
             own |= _with_column(own, entry.column, interval_text(entry.interval))
             if entry.attempt > 1:  # what it writes is one transaction
                 own[TASKS_MAX] = "1"

@@ -18,7 +18,7 @@ from sluiceway.api import TopicPartition
 from sluiceway.backoff import Backoff
 from sluiceway.config.connector import TOPICS_REGEX, overrides, sink_topics
 from sluiceway.config.consumer_group import sink_group
-from sluiceway.config.intervals import POSITIONS, RERUNS, Interval, IntervalRun
+from sluiceway.config.intervals import COLUMN, POSITIONS, RERUNS, Interval, IntervalRun
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import BadRequestError, ConnectError, NotFoundError
 from sluiceway.herder import Herder
@@ -136,7 +136,10 @@ class IntervalRuns:
                     updated=_now(),
                 )
                 others = (state.entries.get(start) for start in left)
-                return done, [done.update(), *(replace(each, rerun=True).update() for each in others if each is not None)]
+                return done, [
+                    done.update(),
+                    *(replace(each, rerun=each.rerun + 1).update() for each in others if each is not None),
+                ]
 
             done = ledger.change(decide)
             if name != run.connector:
@@ -160,11 +163,9 @@ class IntervalRuns:
         interval = wanted.given(known)
         if isinstance(interval, IntervalEntry):
             return MovedBefore(interval), ()
-        entry = introduced(known, interval, wanted.rerun_within)
-        if entry.state is IntervalState.DONE:
-            leftover = stores.config.snapshot().entry(connector_name(wanted.connector, entry)) is not None
-            if (leftover and not entry.rerun) or not wanted.repeats(entry):
-                return MovedBefore(entry, by_last_try=leftover), ()
+        entry = introduced(known, interval, wanted.rerun_within, wanted.column)
+        if entry.state is IntervalState.DONE and (before := _moved_before(wanted, entry, stores)) is not None:
+            return before, ()
         if wanted.in_order and (busy := _begun_by_another(wanted, interval, known)) is not None:
             return busy, ()
         over_at = interval.end + wanted.settings.lateness
@@ -259,7 +260,7 @@ class IntervalRuns:
                 place = f"{topic}-{partition}"
                 raise ConnectError(
                     f"Connector {name} has ended before the end of interval {run.interval}: {place} is committed up to offset "
-                    f"{done} of {window.last}. The next try continues there."
+                    f"{done} of {window.last}. The next try continues there. If nobody has ended it, its log says why."
                 )
         total = Counts()
         for _, metadata in committed.values():
@@ -323,6 +324,18 @@ def topics_read(config: Mapping[str, str], used: Collection[str], known: Collect
 def _left(config: Mapping[str, str], bits: int) -> list[int]:
     """Return the starts of the intervals that late records were left to (``Counts.left``)."""
     return [start for number, (start, _) in enumerate(json.loads(config.get(RERUNS, "[]"))) if bits >> number & 1]
+
+
+def _moved_before(wanted: WantedInterval, entry: IntervalEntry, stores: Stores) -> MovedBefore | None:
+    """Return that a run does not move an interval again; None if it does. Raises BadRequestError if it should, and cannot."""
+    repeats = wanted.repeats(entry)
+    if entry.rerun and not repeats:
+        raise BadRequestError(
+            f"Late records wait until interval {entry.interval} of connector {wanted.connector} is moved again, and its config does "
+            f"not allow that any more. Set {COLUMN} as it was when the interval was moved: {entry.column}."
+        )
+    leftover = stores.config.snapshot().entry(connector_name(wanted.connector, entry)) is not None
+    return MovedBefore(entry, by_last_try=leftover) if (leftover and not entry.rerun) or not repeats else None
 
 
 def _begun_by_another(wanted: WantedInterval, interval: Interval, known: Ledger) -> NotClosed | None:

@@ -152,7 +152,8 @@ class WatchThread:
         cls = connector_class(resolved.get(CONNECTOR_CLASS, ""), resolved.get(CONNECTOR_VERSION))
         if not issubclass(cls, SourceConnector):
             raise ConfigError(f"{cls.__name__} is no source, and only sources are watched")
-        self._resolved, self._watch = resolved, cls.watch(resolved)
+        self._resolved = resolved  # before the watch is made: what is logged of an error hides these values
+        self._watch = cls.watch(resolved)
         self._builds += 1
 
     def _close_watch(self) -> None:

@@ -93,7 +93,8 @@ class IntervalFilter:
                 continue
             before = Counts.of(metadata)
             if starts.get(partition, offset) > offset:
-                before = before.plus(Counts(at_least=True))
+                # What a killed task has left to other intervals there is not known.
+                before = before.plus(Counts(at_least=True, left=(1 << len(self._reruns)) - 1))
             self._read[partition] = _Read(self._windows[partition], before, offset)
 
     def take(self, messages: Sequence[ConsumedMessage]) -> Sequence[ConsumedMessage]:

@@ -686,6 +686,22 @@ def test_a_run_of_an_interval_reads_the_files_that_were_modified_in_it(tmp_path:
         assert left == [str(_HOURS[0].start - 1), str(_HOURS[-1].end)], "other files are not touched"
 
 
+def test_a_run_of_an_interval_reads_the_files_with_a_time_of_it_in_their_path(tmp_path: Path) -> None:
+    for hour in range(4):
+        folder = tmp_path / "dt=2026-03-29" / f"hour={hour:02d}"
+        folder.mkdir(parents=True)
+        (folder / "a.txt").write_text(f"{hour}\n")  # modified now
+    first, by = 1_774_742_400_000, {"path.time.format": "dt=%Y-%m-%d/hour=%H"}  # 2026-03-29
+    spans = [Interval(first + hour * 3_600_000, first + (hour + 1) * 3_600_000) for hour in range(4)]
+    for hour, span in enumerate(spans):
+        run = Runner(paths=f"{tmp_path}/**", **by, **IntervalRun("c", span, 1).keys())
+        assert run.run() == [str(hour)]
+        run.stop()
+    (tmp_path / "other.txt").write_text("x\n")
+    with pytest.raises(ConnectError, match=r"other\.txt has no time in its path .* belongs to no interval"):
+        Runner(paths=f"{tmp_path}/**", **by, **IntervalRun("c", spans[0], 1).keys())
+
+
 def test_a_line_that_comes_while_a_poll_waits_is_returned_by_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The runtime waits after an empty poll, and nothing would wake it: each line would be a tenth of a second late."""
     log = tmp_path / "a.log"

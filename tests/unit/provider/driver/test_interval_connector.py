@@ -219,6 +219,6 @@ def test_an_attempt_continues_until_it_is_done() -> None:
     failed = IntervalEntry(DAY, IntervalState.FAILED, runs=("r1",), error="why")
     assert begun(failed, DAY, "r1", 2, {}) == IntervalEntry(DAY, IntervalState.RUNNING, runs=("r1",), updated=2)
     assert begun(failed, DAY, "r1", 2, None).at_least, "a source does not tell how many records the first try has moved"
-    done = IntervalEntry(DAY, IntervalState.DONE, runs=("r1", "r2"), records=5, number=4, leaves_from=7, rerun=True)
+    done = IntervalEntry(DAY, IntervalState.DONE, runs=("r1", "r2"), records=5, number=4, leaves_from=7, rerun=1)
     again = IntervalEntry(DAY, IntervalState.RUNNING, 2, runs=("r2", "r1"), updated=3, number=4, leaves_from=7)
     assert begun(done, DAY, "r1", 3, {}) == again

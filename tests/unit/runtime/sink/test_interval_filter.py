@@ -166,7 +166,7 @@ class Reruns:
         self.entries[start] = replace(new, state=IntervalState.DONE)
         for number, other in enumerate(left if new.attempt == 1 else ()):
             if total.left >> number & 1:
-                self.entries[other.start] = replace(self.entries[other.start], rerun=True)
+                self.entries[other.start] = replace(self.entries[other.start], rerun=1)
 
     def rerun(self) -> None:
         while waiting := [entry for entry in self.entries.values() if entry.rerun]:
@@ -385,3 +385,9 @@ def test_late_records_of_an_interval_that_is_moved_again_are_left_to_it() -> Non
     again = _ten(**{RERUNS: "[[0,40],[60,100]]"})
     again.assigned({}, {_PLACE: (6, found.metadata(_PLACE, 6))})
     assert Counts.of(again.metadata(_PLACE, 6)) == Counts(2, 4, left=0b11)
+
+
+def test_after_a_kill_between_two_commits_every_interval_may_have_been_left_late_records() -> None:
+    found = _ten(**{RERUNS: "[[0,40],[60,100]]"})
+    found.assigned({_PLACE: 4}, {_PLACE: (2, Counts(1, 0).metadata())})
+    assert Counts.of(found.metadata(_PLACE, 6)) == Counts(1, 0, at_least=True, left=0b11)

@@ -267,6 +267,7 @@ class DebeziumJdbcSinkConnector(JdbcSinkConnector):
     changes tables and stores offsets like JdbcSink.
     """
 
+    replaces_rows = False  # the column would be a field of the envelope
     task_class = DebeziumJdbcSinkTask
     java_class = "io.debezium.connector.jdbc.JdbcSinkConnector"
     java_task_class = "io.debezium.connector.jdbc.JdbcSinkConnectorTask"

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from sluiceway.api import ColumnBatch, NotColumnar, RowFormReason, SinkRecord
+from sluiceway.config.intervals import COLUMN
 from sluiceway.connectors.jdbc.dialects.base import Dialect
 from sluiceway.connectors.jdbc.dialects.sql import TableId
 from sluiceway.connectors.jdbc.dialects.writer import Row, TargetTable
@@ -141,6 +142,12 @@ class Planner:
             raise ConnectError(
                 f"Two of the fields {', '.join(layout.names)} belong to the same column of table {name}, which has "
                 f"{', '.join(table.columns)}. Rename one with ReplaceField, or leave it out with fields.whitelist."
+            )
+        column = self._options.interval_column
+        if column is not None and not tombstone and column.casefold() not in {each.casefold() for each in columns}:
+            raise ConnectError(
+                f"Rows for table {name} have no column {column} ({COLUMN}), by which those of an interval are replaced. Transforms "
+                "or fields.whitelist may leave it out."
             )
         keys = frozenset(columns[: layout.keys])
         return Target(

@@ -18,6 +18,7 @@ from sluiceway.config.validators import EnumText, NonEmptyString, Range
 from sluiceway.connectors import own_tables
 from sluiceway.connectors.jdbc.connection_keys import CONNECTION, DB_TIMEZONE_KEY, QUOTE_SQL_IDENTIFIERS_KEY, ConnectionSettings
 from sluiceway.connectors.null_values import REPLACE_NULLS, replace_nulls
+from sluiceway.connectors.replacement import interval_column
 from sluiceway.errors import ConfigError
 
 INSERT_MODE = "insert.mode"
@@ -220,6 +221,7 @@ class SinkOptions:
     unreachable: float | None
     exactly_once: bool
     offsets_table: str
+    interval_column: str | None = None
 
     @classmethod
     def of(cls, config: Mapping[str, str]) -> SinkOptions:
@@ -252,6 +254,7 @@ class SinkOptions:
             _seconds(_whole(values, UNREACHABLE_MS)),
             bool(values[EXACTLY_ONCE]),
             str(values[OFFSETS_TABLE]),
+            interval_column(config),
         )
 
 

@@ -7,18 +7,25 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 
-from sluiceway.api import SinkRecord
+from sluiceway.api import SinkRecord, TopicPartition
 
 
 class RecordSpool:
     """Batches of records in a file without a name, which ends with its process."""
 
     def __init__(self) -> None:
+        self._next: dict[TopicPartition, int] = {}  # the offset behind a partition's last record
         self._file = tempfile.TemporaryFile(prefix="sluiceway-spool-")  # noqa: SIM115 (closed by ``close``)
 
     def add(self, records: Sequence[SinkRecord]) -> None:
-        """Keep a batch."""
-        pickle.dump(list(records), self._file, pickle.HIGHEST_PROTOCOL)
+        """Keep a batch, without records that are put again, as after a rebalance."""
+        new = []
+        for record in records:
+            partition = record.original_topic_partition
+            if record.original_kafka_offset >= self._next.get(partition, 0):
+                self._next[partition] = record.original_kafka_offset + 1
+                new.append(record)
+        pickle.dump(new, self._file, pickle.HIGHEST_PROTOCOL)
 
     def batches(self) -> Iterator[list[SinkRecord]]:
         """Yield the batches in their order."""
@@ -29,6 +36,7 @@ class RecordSpool:
 
     def clear(self) -> None:
         """Forget the batches."""
+        self._next.clear()
         self._file.seek(0)
         self._file.truncate()
 

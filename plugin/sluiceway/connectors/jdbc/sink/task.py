@@ -84,7 +84,7 @@ class JdbcSinkTask(SinkTask):
                 if self._spool is None:
                     self._write(session, records)
                 else:
-                    self._spool.add(self.prepared(records))
+                    self._spool.add(records)
         except WriteError as error:
             self._failed(error)
         except FencedError as error:
@@ -147,16 +147,24 @@ class JdbcSinkTask(SinkTask):
     def _replace(self, replacement: IntervalReplacement, offsets: Mapping[TopicPartition, int]) -> bool:
         """Write the interval's records instead of its rows once all of them have been read; return whether that is so.
 
-        After an error the runtime reads the records again from the last committed offsets.
+        Repeats what may succeed later as ``put`` is repeated. After any other error the runtime reads the records again.
         """
-        assert self._spool is not None  # noqa: S101 (there with a replacement)
+        spool, session = self._spool, self._opened()
+        assert spool is not None  # noqa: S101 (there with a replacement)
         if not replacement.is_complete(offsets):
             return False
         try:
-            self._opened().replace(replacement, self._spool.batches, self._generations, self._refuse)
+            while not self._replaced:
+                try:
+                    batches = lambda: (self.prepared(each) for each in spool.batches())  # noqa: E731
+                    session.replace(replacement, batches, self._generations, self._refuse)
+                    self._replaced = True
+                except WriteError as error:
+                    self._retries.failed(error)
+                    log.warning("The rows of interval %s are not replaced yet: %s", replacement.value, error)
+                    time.sleep(self._options.backoff)
         finally:
-            self._spool.clear()
-        self._replaced = True
+            spool.clear()
         return True
 
     def prepared(self, records: Sequence[SinkRecord]) -> Sequence[SinkRecord]:

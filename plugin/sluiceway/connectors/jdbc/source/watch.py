@@ -124,7 +124,10 @@ class _Table:
         raw.rollback()
         safe = safe_time(now, since, fraction=fraction, coarse=horizon.coarse, delay=config.timestamp_delay)
         [(latest,)] = run(raw, select.latest_before(safe))
-        return latest
+        if not config.uses_incrementing:
+            return latest
+        [(_, highest)] = run(raw, select.highest(column))  # of rows with the same time
+        return latest, highest
 
 
 def _select(
