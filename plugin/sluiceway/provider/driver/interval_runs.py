@@ -331,8 +331,8 @@ def _moved_before(wanted: WantedInterval, entry: IntervalEntry, stores: Stores) 
     repeats = wanted.repeats(entry)
     if entry.rerun and not repeats:
         raise BadRequestError(
-            f"Late records wait until interval {entry.interval} of connector {wanted.connector} is moved again, and its config does "
-            f"not allow that any more. Set {COLUMN} as it was when the interval was moved: {entry.column}."
+            f"Late records wait until interval {entry.interval} of connector {wanted.connector} is moved again, which its config "
+            f"does not allow any more. Set {COLUMN} as it was when the interval was moved: {entry.column}."
         )
     leftover = stores.config.snapshot().entry(connector_name(wanted.connector, entry)) is not None
     return MovedBefore(entry, by_last_try=leftover) if (leftover and not entry.rerun) or not repeats else None

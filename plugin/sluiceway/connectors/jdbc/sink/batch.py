@@ -146,8 +146,8 @@ class Planner:
         column = self._options.interval_column
         if column is not None and not tombstone and column.casefold() not in {each.casefold() for each in columns}:
             raise ConnectError(
-                f"Rows for table {name} have no column {column} ({COLUMN}), by which those of an interval are replaced. Transforms "
-                "or fields.whitelist may leave it out."
+                f"Rows for table {name} have no column {column} ({COLUMN}), by which those of an interval are replaced. A "
+                "transform or fields.whitelist may leave it out."
             )
         keys = frozenset(columns[: layout.keys])
         return Target(
