@@ -179,9 +179,9 @@ def test_late_records_are_moved_with_their_own_hour_if_its_run_is_cleared_for_th
     entries = mover.ledger().entries
     late = {interval.start: len(filled.late[interval]) for interval in _HOURS}
     assert {start: entry.late for start, entry in entries.items()} == late
-    assert sum(entry.rerun for entry in entries.values()) > 1, "late records were left to their own hours"
-    reruns = mover.rerun()
-    assert reruns == sum(entry.rerun for entry in entries.values()), "once each"
+    waiting = [entry for entry in entries.values() if entry.rerun]
+    assert len(waiting) > 1, "late records were left to their own hours"
+    assert mover.rerun() == len(waiting), "once each"
     expected: dict[str, list[str]] = {}
     for value in filled.values(_HOURS):
         hour = (filled.times[value] - _HOURS[0].start) // 3_600_000

@@ -50,7 +50,7 @@ class LateReruns:
         self._problems: dict[str, str] = {}
 
     def step(self) -> None:
-        """Clear the runs that are to be cleared. A connector whose ledger cannot be read is tried again, and said once."""
+        """Clear the runs for which late records wait. A connector whose ledger cannot be read is tried again, and said once."""
         if not self._leads():
             self._done.clear()
             return

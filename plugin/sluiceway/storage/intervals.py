@@ -77,7 +77,7 @@ class IntervalEntry:
         updated: when this was written, in milliseconds since the epoch.
         number: counts the ledger's intervals in the order in which they were begun for the first time.
         leaves_from: the first start of earlier intervals that late records are left to; None if they are left to none.
-        rerun: how many intervals have left late records to it since its newest attempt began, so that its run is to be cleared.
+        rerun: how many intervals have left late records to it since its newest attempt began; its run is cleared for them.
         column: the column by which the rows of its newest attempt can be replaced; None if they cannot.
     """
 

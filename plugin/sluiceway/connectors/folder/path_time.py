@@ -18,7 +18,7 @@ def path_time(key: str, text: str) -> Callable[[str], int]:
 
     Args:
         key: the key, for errors.
-        text: a format such as ``dt=%Y-%m-%d/hour=%H``, as of ``strftime``, in UTC. Its last place in the path counts.
+        text: a format such as ``dt=%Y-%m-%d/hour=%H``, as of ``strftime``, in UTC. If a path has several, the last one counts.
 
     Raises ConfigError for a format without a day. What it returns raises ConnectError for a path without such a time.
     """

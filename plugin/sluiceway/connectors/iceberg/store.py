@@ -9,7 +9,13 @@ from typing import TYPE_CHECKING, cast
 
 import pyarrow as pa
 from pyiceberg.catalog import load_catalog
-from pyiceberg.exceptions import NamespaceAlreadyExistsError, NoSuchNamespaceError, NoSuchTableError, TableAlreadyExistsError
+from pyiceberg.exceptions import (
+    CommitFailedException,
+    NamespaceAlreadyExistsError,
+    NoSuchNamespaceError,
+    NoSuchTableError,
+    TableAlreadyExistsError,
+)
 from pyiceberg.utils.config import Config
 
 from sluiceway.connectors.iceberg.catalog import catalog_properties
@@ -138,6 +144,9 @@ class IcebergStore:
                             update.set_identifier_fields(*id_columns)
             except TableAlreadyExistsError:
                 pass
+            except CommitFailedException:  # another task has created it since the transaction began
+                if not catalog.table_exists(name):
+                    raise
         table = self.table(name)
         if table is None:
             raise ConnectError(f"Table {name} was dropped while it was created. Restart the task.")

@@ -118,7 +118,7 @@ def test_no_change_is_lost_and_no_run_is_queued_twice(steps: list[tuple[str, boo
 
 
 class _World:
-    """A source whose runs read what there is when they begin."""
+    """A source whose runs read everything that is there when they begin."""
 
     def __init__(self) -> None:
         self.changes = self.generation = 0
