@@ -15,10 +15,14 @@ from support.table_sink import Lake
 _COLUMNS = pa.schema([pa.field("id", pa.int64())])
 
 
+def _store(lake: Lake, name: str) -> Any:
+    return lake.connector.store_of(lake.connector.options_of(lake.config(name)))
+
+
 def test_a_table_that_another_task_creates_meanwhile_is_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     lake = Lake("iceberg", tmp_path)
-    first, second = (lake.connector.store_of(lake.connector.options_of(lake.config(name))) for name in ("first", "second"))
-    catalog: Any = first.catalog
+    first, second = (_store(lake, name) for name in ("first", "second"))
+    catalog = first.catalog
     begin = catalog.create_table_transaction
 
     def begin_before_the_other(*arguments: Any, **options: Any) -> Any:
@@ -35,7 +39,7 @@ def test_a_table_that_another_task_creates_meanwhile_is_used(tmp_path: Path, mon
 
 def test_a_table_that_cannot_be_created_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     lake = Lake("iceberg", tmp_path)
-    store = lake.connector.store_of(lake.connector.options_of(lake.config()))
+    store = _store(lake, "sink")
 
     def refuse(*_arguments: Any, **_options: Any) -> Any:
         raise CommitFailedException("not allowed")
