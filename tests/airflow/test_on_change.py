@@ -12,7 +12,7 @@ from support.eventually import LIMIT, eventually
 from support.kafka import Kafka
 from support.stack import RunningStack
 
-pytestmark = pytest.mark.airflow
+pytestmark = [pytest.mark.airflow, pytest.mark.long]
 
 _NAME = "on-change"
 _VARIABLE = "folder_of_changes"

@@ -312,7 +312,10 @@ def http(herder: Herder) -> TestClient:
 
 @pytest.fixture(scope="module", autouse=True)
 def others(kafka_bootstrap: str) -> frozenset[str]:
-    return frozenset(Kafka(kafka_bootstrap).admin.list_topics(timeout=30).topics)
+    """The topics and groups of earlier tests, of which some end only now."""
+    admin = Kafka(kafka_bootstrap).admin
+    groups = admin.list_consumer_groups().result(LIMIT).valid
+    return frozenset((*admin.list_topics(timeout=30).topics, *(each.group_id for each in groups)))
 
 
 @pytest.fixture
@@ -341,7 +344,8 @@ def state(lab: Lab) -> dict[str, Any]:
         }
     finally:
         reader.close()
-    groups = sorted(each.group_id for each in lab.kafka.admin.list_consumer_groups().result(LIMIT).valid)
+    listed = lab.kafka.admin.list_consumer_groups().result(LIMIT).valid
+    groups = sorted(each.group_id for each in listed if each.group_id not in lab.others)
     files = {str(each): hashlib.sha256(each.read_bytes()).hexdigest() for each in lab.folder.rglob("*") if each.is_file()}
     return {"ends": ends, "groups": groups, "files": files, "databases": [_contents(each) for each in lab.servers]}
 

@@ -147,7 +147,8 @@ class JdbcSinkTask(SinkTask):
     def _replace(self, replacement: IntervalReplacement, offsets: Mapping[TopicPartition, int]) -> bool:
         """Write the interval's records instead of its rows once all of them have been read; return whether that is so.
 
-        Repeats what may succeed later as ``put`` is repeated. After any other error the runtime reads the records again.
+        Repeats a transaction that was rolled back, as ``put`` is repeated. After any other error the runtime reads the records
+        again.
         """
         spool, session = self._spool, self._opened()
         assert spool is not None  # noqa: S101 (there with a replacement)
@@ -160,6 +161,8 @@ class JdbcSinkTask(SinkTask):
                     session.replace(replacement, batches, self._generations, self._refuse)
                     self._replaced = True
                 except WriteError as error:
+                    if error.unreachable:  # it may last, and the task must poll meanwhile
+                        raise
                     self._retries.failed(error)
                     log.warning("The rows of interval %s are not replaced yet: %s", replacement.value, error)
                     time.sleep(self._options.backoff)
