@@ -9,6 +9,7 @@ import json
 import os
 from collections.abc import Callable, Iterator, Mapping
 from decimal import Decimal
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 from sluiceway.api.data_frames import Offsets
+from sluiceway.config.intervals import Interval, IntervalRun
 from sluiceway.connectors.spark.source_task import SparkSourceTask
 from sluiceway.converters.json_converter import JsonConverter
 from sluiceway.data import (
@@ -169,6 +171,26 @@ def test_a_source_reads_each_file_of_a_folder_once(
     write_rows(folder, 101, 110)
     eventually(lambda: committed_ids(kafka, topic) == list(range(1, 111)), what="the new file's rows")
     assert len(app.offsets()) == 3
+
+
+@pytest.mark.parametrize("kind", ["parquet", "orc"])
+def test_a_run_reads_the_rows_whose_timestamps_are_in_its_interval(context: SparkContext, tmp_path: Path, kind: str) -> None:
+    spark, hour, first = SparkSession(context), 3_600_000_000, 1_767_225_600_000_000  # microseconds
+    starts = [first + number * hour for number in range(4)]
+    moments = [moment for start in starts[:3] for moment in (start - 1, start, start + hour // 2)]
+    rows = spark.createDataFrame(list(enumerate(moments)), "id long, micros long")
+    rows.selectExpr("id", "timestamp_micros(micros) as at").write.format(kind).save(f"{tmp_path}/rows")
+    config = {"format": kind, "path": f"{tmp_path}/rows", "topic": "t", "timestamp.column.name": "at"}
+    for (start, end), expected in zip(pairwise(starts), ([1, 2, 3], [4, 5, 6], [7, 8]), strict=True):
+        task = SparkSourceTask()
+        task.spark = spark
+        task.initialize(MemorySourceContext())
+        task.start({**config, **IntervalRun("live", Interval(start // 1000, end // 1000), 1).keys()})
+        made = task.next_round()
+        assert made is not None
+        assert sorted(row["id"] for split in made.splits for row in split.frame.collect()) == expected
+    task.start({**config, **IntervalRun("live", Interval(0, 3_600_000), 1).keys()})
+    assert task.next_round() is None, "an hour without rows"
 
 
 @pytest.mark.parametrize("way", [{"format": "csv"}, {"format": "csv", "timestamp.column.name": "at"}, {"format": "image"}])

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
 _INTEGERS = ("byte", "short", "integer", "long", "decimal")
 _UNCOUNTED_SPLITS = 100  # the most splits that are planned without a count of rows
+_MILLISECOND = 1000  # in microseconds
 _TIMESTAMPS = ("timestamp", "timestamp_ntz", "date")
 
 
@@ -124,7 +125,7 @@ class ColumnRounds:
         value = self._number(frame)
         rows = frame if position is None else frame.where(self._after(frame, position))
         if self._interval is not None:
-            rows = rows.where(frame[self._config.column] <= self._literal(self._interval[1]))
+            rows = rows.where(self._until(frame, self._interval[1]))
         [(low, high, count)] = rows.agg(functions.min(value), functions.max(value), functions.count(value)).collect()
         return (None if low is None else int(low)), (None if high is None else int(high)), int(count)
 
@@ -158,12 +159,20 @@ class ColumnRounds:
         return functions.unix_micros(column.cast("timestamp")) if self._config.by_timestamp else column
 
     def _after(self, frame: DataFrame, position: int) -> Column:
-        later: Column = frame[self._config.column] > self._literal(position)
-        return later
+        column, config = frame[self._config.column], self._config
+        if not config.by_timestamp:
+            return column > self._literal(position)
+        # ORC's statistics round to milliseconds, and Spark skips rows by them: what it pushes down is wider than what counts.
+        return (column >= self._literal((position // _MILLISECOND - 1) * _MILLISECOND)) & (self._number(frame) > position)
+
+    def _until(self, frame: DataFrame, position: int) -> Column:
+        column, config = frame[self._config.column], self._config
+        if not config.by_timestamp:
+            return column <= self._literal(position)
+        return (column <= self._literal((position // _MILLISECOND + 2) * _MILLISECOND)) & (self._number(frame) <= position)
 
     def _between(self, frame: DataFrame, low: int, high: int) -> Column:
-        both: Column = self._after(frame, low) & (frame[self._config.column] <= self._literal(high))
-        return both
+        return self._after(frame, low) & self._until(frame, high)
 
     def _literal(self, position: int) -> Column:
         """Return a position as a constant that formats can use to skip rows (predicate push-down)."""
