@@ -22,6 +22,7 @@ from sluiceway.kafka.admin import create_topic
 from sluiceway.kafka.clients import admin_client
 from sluiceway.kafka.group_offsets import ConsumerGroups
 from sluiceway.kafka.reachability import check_brokers
+from sluiceway.kafka.windows import decode_windows
 from sluiceway.provider.driver.internal_topics import KafkaInternalTopics
 from sluiceway.provider.driver.interval_connector import (
     IntervalConnector,
@@ -33,7 +34,7 @@ from sluiceway.provider.driver.interval_connector import (
 from sluiceway.provider.progress.cluster_view import open_view
 from sluiceway.storage.factory import open_stores
 from sluiceway.storage.interval_ledger import read_ledger
-from sluiceway.storage.intervals import IntervalState, Ledger, decode_windows
+from sluiceway.storage.intervals import IntervalState, Ledger
 from sluiceway.storage.model import LeaseOwner, State, Status, TargetState, TaskId
 from sluiceway.worker.kafka_channel import KafkaChannels, KafkaControlChannel
 from support.eventually import eventually

@@ -1,4 +1,4 @@
-"""What sinks write to, and tables that sources read, in tests of exact intervals."""
+"""Targets of sinks, and tables that sources read, in tests of exact intervals."""
 
 from __future__ import annotations
 

@@ -112,7 +112,7 @@ class IntervalMover:
         self.runs = IntervalRuns(worker)
         self.tasks = tasks
         self.seconds = 1.0
-        """How long the tasks of the last run took: where a kill may come depends on how busy the machine is."""
+        """The time that the tasks of the last run took: where a kill may come depends on how busy the machine is."""
 
     def wanted(self, interval: Interval, run: str) -> WantedInterval:
         settings = IntervalSettings.of(self.config)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Protocol
 
 Mark = str | int | None
-"""What a watch compares. None if it cannot say, or if there is nothing at all: then no run starts."""
+"""A value that a watch compares. None if it cannot say, or if there is nothing at all: then no run starts."""
 
 
 class SourceWatch(Protocol):

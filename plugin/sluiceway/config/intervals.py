@@ -6,8 +6,9 @@ each record belongs to one interval. ``storage.intervals`` has the rule for Kafk
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timezone
 
@@ -131,6 +132,16 @@ class IntervalRun:
 def interval_of(config: Mapping[str, str]) -> Interval | None:
     """Return the interval whose connector has this config; None for any other connector."""
     return Interval(int(config[START]), int(config[END])) if START in config and END in config else None
+
+
+def text_of_reruns(intervals: Iterable[Interval]) -> str:
+    """Return the intervals whose runs are cleared for late records, as a run has them in its config."""
+    return json.dumps([(each.start, each.end) for each in intervals], separators=(",", ":"))
+
+
+def reruns_of(config: Mapping[str, str]) -> list[Interval]:
+    """Return the intervals of ``text_of_reruns`` that a config has."""
+    return [Interval(*times) for times in json.loads(config.get(RERUNS, "[]"))]
 
 
 def interval_text(interval: Interval) -> str:

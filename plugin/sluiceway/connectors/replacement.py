@@ -6,12 +6,12 @@ the interval, and then writes them in the transaction that deletes those of earl
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from sluiceway.api import TopicPartition
 from sluiceway.config.intervals import COLUMN, POSITIONS, IntervalRun, interval_text
+from sluiceway.kafka.windows import decode_windows
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,12 +34,8 @@ class IntervalReplacement:
         run, column = IntervalRun.of(config), config.get(COLUMN)
         if run is None or not column or run.attempt == 1:
             return None
-        ends = {}
-        for topic, partitions in json.loads(config.get(POSITIONS, "{}")).items():
-            for number, (start, _, end, *left) in partitions.items():
-                last = left[-1][1] if left else end
-                if start < last:
-                    ends[TopicPartition(topic, int(number))] = last
+        read = decode_windows(config.get(POSITIONS, "{}"))
+        ends = {partition: window.last for partition, window in read.items() if window.start < window.last}
         return cls(column, interval_text(run.interval), ends)
 
     def is_complete(self, offsets: Mapping[TopicPartition, int]) -> bool:

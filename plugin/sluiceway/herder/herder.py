@@ -166,6 +166,11 @@ class Herder:
             return []
         return sorted(Ledger.of(store.all(ledger_name(name))).entries.values(), key=lambda entry: -entry.interval.start)
 
+    def waiting_intervals(self, name: str) -> list[IntervalEntry]:
+        """Return the intervals that late records wait for (``airflow.interval.late=rerun``). Raises as ``intervals``."""
+        self._existing(name)
+        return [] if self._offsets is None else Ledger.waiting(self._offsets.all(ledger_name(name)))
+
     def config_of_version(self, name: str, version: int) -> dict[str, str]:
         """Return the config of a version in a connector's history, with the current secrets, without the task that set it.
 

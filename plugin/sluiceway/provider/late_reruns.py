@@ -30,7 +30,7 @@ class LateReruns:
 
     Args:
         config: the connectors.
-        intervals: returns the intervals of a connector's ledger. Raises ConnectError.
+        waiting: returns the intervals of a connector that late records wait for. Raises ConnectError.
         database: Airflow's database.
         leads: tells whether this process may act.
     """
@@ -38,12 +38,12 @@ class LateReruns:
     def __init__(
         self,
         config: ConfigBackingStore,
-        intervals: Callable[[str], Iterable[IntervalEntry]],
+        waiting: Callable[[str], Iterable[IntervalEntry]],
         database: Database,
         leads: Callable[[], bool],
     ) -> None:
         self._config = config
-        self._intervals = intervals
+        self._waiting = waiting
         self._database = database
         self._leads = leads
         self._done: set[tuple[str, int, int, int]] = set()
@@ -59,7 +59,7 @@ class LateReruns:
             if config.get(LATE) != RERUN or interval_of(config) is not None:
                 continue
             try:
-                for entry in self._intervals(name):
+                for entry in self._waiting(name):
                     if entry.rerun and entry.state is IntervalState.DONE and entry.runs:
                         self._clear(name, dag_of(name, config), entry)
                 self._problems.pop(name, None)

@@ -19,25 +19,20 @@ from __future__ import annotations
 
 import enum
 import json
-from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from sluiceway.api.records import Offset, Partition, TopicPartition
 from sluiceway.config.intervals import Interval
 from sluiceway.errors import DataError
+from sluiceway.kafka.windows import Span, Window, by_partition, text_of
 
 Positions = Mapping[TopicPartition, int]
 Update = tuple[Partition, "Offset | None"]
-Span = tuple[int, int]
-"""Offsets from the first to before the second."""
 
 MOST_INTERVALS = 10_000
 """The intervals that a ledger keeps: those of a year and more, if they are hours. Each run reads all of them."""
-
-MOST_OFFSET = 2**63
-"""More than an offset can be."""
 
 _ASKED = -1  # as a partition: the topic was looked for
 _SUFFIX = "\x1fintervals"
@@ -108,8 +103,8 @@ class IntervalEntry:
             "end": self.interval.end,
             "state": self.state.value,
             "attempt": self.attempt,
-            "starts": _text(self.starts),
-            "ends": _text(self.ends),
+            "starts": text_of(self.starts),
+            "ends": text_of(self.ends),
             "runs": json.dumps(self.runs, separators=(",", ":")),
             "records": self.records,
             "late": self.late,
@@ -145,6 +140,11 @@ class Ledger:
             except (KeyError, TypeError, ValueError, AttributeError) as error:
                 raise DataError(f"The ledger's record {dict(key)} cannot be read: {error!r}.") from error
         return cls(entries, closings)
+
+    @staticmethod
+    def waiting(stored: Iterable[tuple[Partition, Offset]]) -> list[IntervalEntry]:
+        """Return the intervals that late records wait for, without reading all of a ledger. Raises DataError."""
+        return list(Ledger.of((key, value) for key, value in stored if value.get("rerun")).entries.values())
 
     @property
     def last(self) -> IntervalEntry | None:
@@ -189,33 +189,6 @@ class Ledger:
 
 
 @dataclass(frozen=True, slots=True)
-class Window:
-    """The offsets of one partition that a run reads.
-
-    Attributes:
-        start: the first offset to read.
-        closed: the closing of the interval's start: records from there on with times before the interval are late ones.
-        end: the closing of the interval's end.
-        left: spans of offsets from there on with records of the interval that others have left to it.
-    """
-
-    start: int
-    closed: int
-    end: int
-    left: tuple[Span, ...] = ()
-
-    @property
-    def last(self) -> int:
-        """The offset before which the last record of the interval is."""
-        return self.left[-1][1] if self.left else self.end
-
-    def has_left(self, offset: int) -> bool:
-        """Return whether others have left a record of the interval at this offset to it."""
-        number = bisect_right(self.left, (offset, MOST_OFFSET))
-        return number > 0 and offset < self.left[number - 1][1]
-
-
-@dataclass(frozen=True, slots=True)
 class Counts:
     """Counts of a partition's records.
 
@@ -252,7 +225,7 @@ class Counts:
 
 def closing_update(boundary: int, positions: Positions) -> Update:
     """Return the closing of a boundary as a record of the offsets topic."""
-    return {_CLOSED: boundary}, {"positions": _text(positions)}
+    return {_CLOSED: boundary}, {"positions": text_of(positions)}
 
 
 def closings(after: Positions, ends: Positions, *, is_over: bool) -> dict[TopicPartition, int] | None:
@@ -331,20 +304,6 @@ def windows(
     return found
 
 
-def encode_windows(of: Mapping[TopicPartition, Window]) -> str:
-    """Return windows as the value of a config key."""
-    return _text({partition: [window.start, window.closed, window.end, *window.left] for partition, window in of.items()})
-
-
-def decode_windows(text: str) -> dict[TopicPartition, Window]:
-    """Return the windows of ``encode_windows``."""
-    decoded = _by_partition(text)
-    return {
-        partition: Window(start, closed, end, tuple((first, last) for first, last in left))
-        for partition, (start, closed, end, *left) in decoded
-    }
-
-
 def forgotten(known: Ledger, most: int = MOST_INTERVALS) -> list[Update]:
     """Return the removal of what is older than the newest ``most`` intervals."""
     starts = sorted(known.entries)
@@ -407,23 +366,8 @@ def begun(
     return replace(again, number=known.number, leaves_from=known.leaves_from, column=column)
 
 
-def _text(values: Mapping[TopicPartition, int | list[int | Span]]) -> str:
-    """Return values by topic and partition as JSON."""
-    nested: dict[str, dict[str, int | list[int | Span]]] = {}
-    for (topic, partition), value in sorted(values.items()):
-        nested.setdefault(topic, {})[str(partition)] = value
-    return json.dumps(nested, separators=(",", ":"))
-
-
-def _by_partition(text: str) -> Iterator[tuple[TopicPartition, Any]]:
-    """Yield the values of ``_text``."""
-    for topic, partitions in json.loads(text).items():
-        for number, value in partitions.items():
-            yield TopicPartition(topic, int(number)), value
-
-
 def _positions(text: str) -> dict[TopicPartition, int]:
-    return {partition: int(offset) for partition, offset in _by_partition(text)}
+    return {partition: int(offset) for partition, offset in by_partition(text)}
 
 
 def _entry(key: Partition, value: Offset) -> IntervalEntry:

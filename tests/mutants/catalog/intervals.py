@@ -168,7 +168,7 @@ MUTANTS = (
     ),
     Mutant(
         "interval-rerun-span",
-        "storage/intervals.py",
+        "kafka/windows.py",
         "        return number > 0 and offset < self.left[number - 1][1]\n",
         "        return number > 0\n",
         "An interval that is moved again takes late records that others have moved.",

@@ -1,4 +1,4 @@
-"""What a run replaces that moves an interval again."""
+"""Rows that a run replaces which moves an interval again."""
 
 from __future__ import annotations
 

@@ -92,3 +92,9 @@ def test_late_records_are_left_only_to_intervals_that_can_be_moved_again() -> No
     assert introduced(known, Interval(40, 50), None, "hour").leaves_from is None
     assert introduced(Ledger({}), Interval(40, 50), 100).leaves_from == -60
     assert introduced(known, Interval(20, 30), 5, "hour") == known.entries[20]
+
+
+def test_only_intervals_that_late_records_wait_for_are_read_from_a_ledger_if_asked() -> None:
+    late = replace(_entry(10), rerun=2)
+    stored = [_entry(0).update(), late.update(), closing_update(0, {}), ({"start": 20}, {"end": "not read"})]
+    assert Ledger.waiting((key, value) for key, value in stored if value is not None) == [late]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 from urllib.parse import urlsplit
@@ -46,7 +46,7 @@ from sluiceway.connectors.folder.formats import Format
 from sluiceway.connectors.folder.key_listing import KeyListing
 from sluiceway.connectors.folder.listing import MAGIC, Listing
 from sluiceway.connectors.folder.local_files import LocalStorage
-from sluiceway.connectors.folder.path_time import is_format
+from sluiceway.connectors.folder.path_time import is_format, path_time
 from sluiceway.connectors.folder.readers import CHUNK_BYTES, ReadLimits
 from sluiceway.connectors.folder.remote_files import RemoteStorage
 from sluiceway.connectors.folder.s3_config import (
@@ -312,7 +312,7 @@ class FolderOptions:
         store: the remote storage with the files, None if they are local.
         whole_seconds: the time between two whole listings, None if each is one.
         queue_url: the queue with notifications, "" for none.
-        path_time: the format of the time in paths; None if files belong to intervals by when they were modified.
+        path_time: finds the time in a path, in nanoseconds; None if files belong to intervals by when they were modified.
     """
 
     paths: tuple[str, ...]
@@ -334,7 +334,7 @@ class FolderOptions:
     store: Store | None = None
     whole_seconds: float | None = None
     queue_url: str = ""
-    path_time: str | None = None
+    path_time: Callable[[str], int] | None = None
 
     def storage(self) -> Storage:
         """Return the storage with the files. Raises StorageError, and MissingToolError if a package is missing."""
@@ -477,7 +477,7 @@ def options(config: Mapping[str, str]) -> FolderOptions:
         folder=str(values[AFTER_READ_FOLDER]).rstrip("/"),
         tag=tag_of(values[AFTER_READ_TAG]),
         forget_seconds=number(values[FORGET_AFTER_MS]) / 1000,
-        path_time=None if values[PATH_TIME] is None else str(values[PATH_TIME]),
+        path_time=None if values[PATH_TIME] is None else path_time(PATH_TIME, str(values[PATH_TIME])),
         scan_seconds=number(values[SCAN_INTERVAL_MS] or (1000 if store is None else 10_000)) / 1000,
         part_bytes=_part_bytes(values),
         store=store,

@@ -33,7 +33,6 @@ from sluiceway.connectors.folder.listing import Found, Scan
 from sluiceway.connectors.folder.local_files import LocalStorage
 from sluiceway.connectors.folder.notifications import Hints, Share, queue_client
 from sluiceway.connectors.folder.parts import file_of, part_of, previous, source_partition, with_parts
-from sluiceway.connectors.folder.path_time import path_time
 from sluiceway.connectors.folder.readers import BadFileError, Block, FileReader, LogReader, PartReader
 from sluiceway.connectors.folder.rotation import is_likely_rotated, possible_logs, root_of
 from sluiceway.connectors.folder.storage import Storage
@@ -104,8 +103,6 @@ class FolderSourceTask(SourceTask):
     def start(self, config: Mapping[str, str]) -> None:
         self._options = keys.options(config)
         self._interval = interval_of(config)
-        text = self._options.path_time
-        self._path_time = None if text is None else path_time(keys.PATH_TIME, text)
         self._is_watched = config.get(SCHEDULE) == ON_CHANGE  # another run may have read and moved all files
         self._task, self._tasks = int(config.get(TASK, "0")), int(config.get(TASKS, "1"))
         self._storage = self._options.storage()
@@ -140,7 +137,7 @@ class FolderSourceTask(SourceTask):
         try:
             scan = self._listing.scan(self._refused, self._passes_over)
             if self._interval is not None:
-                scan = scan.of_interval(self._interval, self._path_time)
+                scan = scan.of_interval(self._interval, self._options.path_time)
         except OSError as error:  # the storage does not answer, which says nothing about its files
             self._scan_due = time.monotonic() + self._options.scan_seconds
             self._say_once(self._options.paths[0], error)

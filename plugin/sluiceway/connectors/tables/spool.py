@@ -16,9 +16,6 @@ class Spool:
         self._folder: tempfile.TemporaryDirectory[str] | None = None
         self._files: list[Path] = []
 
-    def __bool__(self) -> bool:
-        return bool(self._files)
-
     def add(self, rows: pa.Table) -> None:
         """Write rows to a file."""
         if self._folder is None:

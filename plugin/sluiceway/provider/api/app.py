@@ -189,7 +189,7 @@ def leader_loops(
 
     cluster = KafkaCluster(worker, herder, lambda: dashboard.sampler.last.connectors)
     assets = LiveAssets(worker, stores.config, cluster, AirflowDatabase(), lambda: sync.leads)
-    reruns = LateReruns(stores.config, herder.intervals, AirflowDatabase(), lambda: sync.leads)
+    reruns = LateReruns(stores.config, herder.waiting_intervals, AirflowDatabase(), lambda: sync.leads)
     return assets.loop, LeaderLoop("late-reruns", reruns.step, "Runs of late records cannot be cleared")
 
 

@@ -7,7 +7,6 @@ order: the live connector moves its intervals, one after the other.
 
 from __future__ import annotations
 
-import json
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -29,15 +28,17 @@ from sluiceway.config.intervals import (
     IntervalRun,
     IntervalSettings,
     interval_text,
+    text_of_reruns,
 )
 from sluiceway.config.schedules import DAG, MICRO_BATCH, MODE
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.discovery import connector_class
 from sluiceway.errors import ConfigError
 from sluiceway.herder.intervals import interval_refusal, reads_in_order
+from sluiceway.kafka.windows import Window, encode_windows
 from sluiceway.provider.dag_bundle.dag_keys import is_sink_config
 from sluiceway.provider.driver.run_variables import RUN
-from sluiceway.storage.intervals import IntervalEntry, IntervalState, Ledger, Window, encode_windows
+from sluiceway.storage.intervals import IntervalEntry, IntervalState, Ledger
 
 _LONGEST_NAME = 180
 _COLUMN_TRANSFORM = "sluicewayIntervalColumn"
@@ -105,7 +106,7 @@ class WantedInterval:
 
     @property
     def rerun_within(self) -> int | None:
-        """How long before an interval those start that its late records are left to; None if they are left to none."""
+        """The time before an interval in which those start that its late records are left to; None if they are left to none."""
         return self.settings.rerun_within if self.sink and self.settings.late == RERUN else None
 
     @property
@@ -182,7 +183,7 @@ class IntervalConnector:
             if entry.attempt > 1:  # what it writes is one transaction
                 own[TASKS_MAX] = "1"
         if left:
-            own[RERUNS] = json.dumps([(each.start, each.end) for each in left], separators=(",", ":"))
+            own[RERUNS] = text_of_reruns(left)
         return cls(name, run, wanted.sink, own, {partition: window.start for partition, window in windows.items()})
 
     @property

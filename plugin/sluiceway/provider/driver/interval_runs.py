@@ -7,7 +7,6 @@ reads a log in its order finds the interval in the ledger: it is the one that is
 
 from __future__ import annotations
 
-import json
 import logging
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -18,7 +17,7 @@ from sluiceway.api import TopicPartition
 from sluiceway.backoff import Backoff
 from sluiceway.config.connector import TOPICS_REGEX, overrides, sink_topics
 from sluiceway.config.consumer_group import sink_group
-from sluiceway.config.intervals import COLUMN, POSITIONS, RERUNS, Interval, IntervalRun
+from sluiceway.config.intervals import COLUMN, POSITIONS, RERUNS, Interval, IntervalRun, reruns_of
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import BadRequestError, ConnectError, NotFoundError
 from sluiceway.herder import Herder
@@ -26,6 +25,7 @@ from sluiceway.java.regex import compile_java
 from sluiceway.kafka.admin import beginning_offsets, end_offsets, offsets_at, partition_counts
 from sluiceway.kafka.clients import AdminClient, admin_client
 from sluiceway.kafka.group_offsets import ConsumerGroups
+from sluiceway.kafka.windows import Window, decode_windows
 from sluiceway.provider.dag_bundle.dag_keys import is_sink_config
 from sluiceway.provider.driver.interval_connector import (
     IntervalConnector,
@@ -48,12 +48,10 @@ from sluiceway.storage.intervals import (
     Ledger,
     Positions,
     Update,
-    Window,
     asked_for,
     begun,
     closing_update,
     closings,
-    decode_windows,
     forgotten,
     in_order,
     introduced,
@@ -323,7 +321,7 @@ def topics_read(config: Mapping[str, str], used: Collection[str], known: Collect
 
 def _left(config: Mapping[str, str], bits: int) -> list[int]:
     """Return the starts of the intervals that late records were left to (``Counts.left``)."""
-    return [start for number, (start, _) in enumerate(json.loads(config.get(RERUNS, "[]"))) if bits >> number & 1]
+    return [interval.start for number, interval in enumerate(reruns_of(config)) if bits >> number & 1]
 
 
 def _moved_before(wanted: WantedInterval, entry: IntervalEntry, stores: Stores) -> MovedBefore | None:

@@ -30,7 +30,7 @@ Config = Mapping[str, str]
 
 
 class Seen(NamedTuple):
-    """What the watch has seen. ``build`` is the number of the watch: marks of different ones are not comparable."""
+    """A mark that the watch has seen. ``build`` is the number of the watch: marks of different ones are not comparable."""
 
     build: int
     mark: Mark
@@ -93,7 +93,7 @@ class WatchThread:
 
     @property
     def seen(self) -> Seen | None:
-        """What was seen last of the source that is wanted; None before that, and while its system does not answer."""
+        """The last mark of the source that is wanted; None before that, and while its system does not answer."""
         return self._seen
 
     # The thread.

@@ -6,18 +6,18 @@ offset. ``storage.intervals`` has the rule by which messages belong to intervals
 
 from __future__ import annotations
 
-import json
 from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from sluiceway.api import TopicPartition
-from sluiceway.config.intervals import DLQ, LATE, POSITIONS, RERUNS, Interval, interval_of
+from sluiceway.config.intervals import DLQ, LATE, POSITIONS, interval_of, reruns_of
 from sluiceway.kafka.clients import ConsumedMessage
+from sluiceway.kafka.windows import Window, decode_windows
 from sluiceway.runtime.sink.polled import partition_of
 from sluiceway.runtime.sink.record_time import TimeOf, kafka_time
-from sluiceway.storage.intervals import Counts, Window, decode_windows
+from sluiceway.storage.intervals import Counts
 
 
 @dataclass(slots=True)
@@ -67,7 +67,7 @@ class IntervalFilter:
         self._windows = decode_windows(config[POSITIONS])
         self._time_of = time_of
         self._refuses_late = config.get(LATE) == DLQ
-        self._reruns = [Interval(*times) for times in json.loads(config.get(RERUNS, "[]"))]
+        self._reruns = reruns_of(config)
         self._read: dict[tuple[str, int], _Read] = {}
         self._late: list[ConsumedMessage] = []
 

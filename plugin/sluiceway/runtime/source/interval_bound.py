@@ -18,7 +18,7 @@ from sluiceway.errors import ConnectError
 from sluiceway.runtime.source.record_times import by_record_time
 
 MOST_SKEW_MS = 60_000
-"""How far the clock of a source may be ahead of this machine's. A timestamp beyond that is from the future: it ends nothing."""
+"""The most that a source's clock may be ahead of this machine's. A timestamp beyond that is from the future: it ends nothing."""
 
 _Polled = Sequence[SourceRecord] | SourceColumns | EncodedRecords | None
 _Report = Callable[[SourceRecord, ConnectError], None]

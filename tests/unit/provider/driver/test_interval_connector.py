@@ -12,9 +12,10 @@ from sluiceway.api import TopicPartition
 from sluiceway.config.intervals import Interval, IntervalRun
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.connectors.replacement import IntervalReplacement
+from sluiceway.kafka.windows import Window
 from sluiceway.provider.driver.interval_connector import IntervalConnector, WantedInterval, connector_name
 from sluiceway.provider.driver.run_variables import run_variables
-from sluiceway.storage.intervals import IntervalEntry, IntervalState, Ledger, Window, begun, introduced
+from sluiceway.storage.intervals import IntervalEntry, IntervalState, Ledger, begun, introduced
 
 START, END = datetime(2024, 5, 1, tzinfo=timezone.utc), datetime(2024, 5, 2, tzinfo=timezone.utc)
 _MS = (1714521600000, 1714608000000)

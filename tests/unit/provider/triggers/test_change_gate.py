@@ -15,7 +15,7 @@ PATIENCE = 600.0
 
 
 class Poll(NamedTuple):
-    """What one poll sees, a second after the one before, and whether the gate opens."""
+    """The findings of one poll, a second after the one before, and whether the gate opens."""
 
     mark: object
     opens: bool

@@ -16,6 +16,7 @@ from sluiceway.api import SchemaAndValue, TopicPartition
 from sluiceway.config.intervals import LATE, POSITIONS, RERUNS, Interval, IntervalRun
 from sluiceway.converters.json_converter import JsonConverter
 from sluiceway.kafka.clients import ConsumedMessage
+from sluiceway.kafka.windows import Window, decode_windows, encode_windows
 from sluiceway.runtime.sink.interval_filter import IntervalFilter
 from sluiceway.runtime.sink.record_time import TimeOf, field_time, kafka_time
 from sluiceway.storage.intervals import (
@@ -23,12 +24,9 @@ from sluiceway.storage.intervals import (
     IntervalEntry,
     IntervalState,
     Ledger,
-    Window,
     asked_for,
     begun,
     closings,
-    decode_windows,
-    encode_windows,
     in_order,
     introduced,
     of_same_topics,
