@@ -5,6 +5,7 @@ SEQUENCES in the environment is the number of random sequences.
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import time
@@ -130,6 +131,52 @@ def test_in_any_sequence_of_runs_clears_and_kills_each_record_is_in_the_topic_on
     mover = IntervalMover(worker, _config(TIMED_SOURCE, unique("source"), topic, folder, **required), tasks=2)
     print(f"sequence {sequence}:", _in_any_sequence(mover, chance, _LONGEST[TIMED_SOURCE], 8))
     assert sorted(_values(kafka, topic)) == sorted(line for wanted in expected.values() for line in wanted)
+
+
+@pytest.mark.parametrize("mode", ["files", "logs"])
+@pytest.mark.parametrize("sequence", range(_SEQUENCES))
+def test_in_any_sequence_each_record_of_a_file_is_in_the_topic_once_by_the_time_in_its_field(
+    kafka: Kafka,
+    unique: Callable[[str], str],
+    chance: random.Random,
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    mode: str,
+    sequence: int,
+) -> None:
+    monkeypatch.setattr(interval_runs, "_DRIVER_MS", 0)
+    topic, expected = kafka.create(unique("timed")), fill(folder, 5, _HOURS, _EACH, chance)
+    for file in folder.iterdir():
+        file.write_text(file.read_text().replace(" ", "\t"))
+    worker = worker_for(kafka.bootstrap, unique, **{"exactly.once.source.support": "enabled"})
+    config = {
+        "name": unique("source"),
+        "connector.class": "FolderSource",
+        "paths": f"{folder}/*.txt",
+        "mode": mode,
+        "topic": topic,
+        "batch.size": "7",
+        "format": "csv",
+        "csv.delimiter": "\\t",
+        "csv.columns": "at,text",
+        "csv.types": "at:int64",
+        "airflow.interval.time": "record",
+        "airflow.interval.field": "at",
+        "exactly.once.support": "required",
+        "key.converter": _STRINGS,
+        "value.converter": "JsonConverter",
+        "value.converter.schemas.enable": "false",
+    }
+    mover = IntervalMover(worker, config, tasks=2)
+    first = next(iter(expected))
+    assert mover.move(first, "first") is not None
+    assert sorted(_lines(kafka, topic)) == sorted(expected[first])
+    print(f"sequence {sequence}:", _in_any_sequence(mover, chance, _LONGEST[TIMED_SOURCE], 8))
+    assert sorted(_lines(kafka, topic)) == sorted(line for wanted in expected.values() for line in wanted)
+
+
+def _lines(kafka: Kafka, topic: str) -> list[str]:
+    return [f"{value['at']} {value['text']}" for value in map(json.loads, _values(kafka, topic))]
 
 
 @pytest.mark.parametrize("chain", [{}, pytest.param(_PYTHON_STAGE, marks=pytest.mark.long)], ids=["in Java", "in Python"])

@@ -182,9 +182,10 @@ KEYS = ConfigDef(
             default=None,
             importance=Importance.LOW,
             validator=OrNull(NonEmptyString()),
-            doc="Field of a sink's record values with the time by which records belong to intervals: a Timestamp, milliseconds "
-            "since the epoch, or text in ISO 8601; dots lead into nested fields. Default is the record's timestamp, which also "
-            "stands in for a time that is missing or later. The field is read before transforms.",
+            doc="Field of record values with the time by which records belong to intervals: a Timestamp, milliseconds since the "
+            "epoch, or text in ISO 8601; dots lead into nested fields. Default is the record's timestamp, which for sinks also "
+            "stands in for a time that is missing or later. A source in Python needs airflow.interval.time=record, too. The "
+            "field is read before transforms.",
         ),
         ConfigKey(
             name=TIME,
@@ -193,7 +194,8 @@ KEYS = ConfigDef(
             importance=Importance.LOW,
             validator=OrNull(OneOf((RECORD,))),
             doc="Time by which records of a source belong to intervals, for connectors without one of their own, also in Java. "
-            "record: the timestamp that the task gives each record. In each source partition the timestamps must not decrease.",
+            "record: the timestamp that the task gives each record, or the time in airflow.interval.field. In each source "
+            "partition the times must not decrease.",
         ),
         ConfigKey(
             name=LATENESS,

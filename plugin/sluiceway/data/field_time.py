@@ -1,12 +1,24 @@
-"""Reads the time in a field of a record. No I/O."""
+"""Reads the time in a field of a record's value. No I/O."""
 
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Mapping
 from typing import Any
 
 from sluiceway.data.instant import MOMENT_TYPES, millis_of
 from sluiceway.errors import DataError
+
+
+def millis_at(value: Any, field: str) -> int:
+    """Return the time that a field of a value holds, as ``millis_in``; dots lead into nested structs and maps.
+
+    Raises DataError, also for a value without the field.
+    """
+    found = value
+    for name in field.split("."):
+        found = found.get(name) if isinstance(found, Mapping) else None
+    return millis_in(found, field)
 
 
 def millis_in(value: Any, field: str) -> int:

@@ -23,10 +23,11 @@ from sluiceway.config.intervals import (
     TIME,
     IntervalSettings,
 )
+from sluiceway.config.plugin_keys import IN_JAVA
 from sluiceway.config.schedules import CONTINUOUS, LONG_RUNNING, MICRO_BATCH, MODE, ON_CHANGE, SCHEDULE
 from sluiceway.config.sink_keys import DLQ_TOPIC
 from sluiceway.config.variables import references
-from sluiceway.discovery import connector_class
+from sluiceway.discovery import connector_class, language_of
 from sluiceway.errors import ConfigError, ConnectError
 from sluiceway.runtime.source.record_times import by_record_time, has_own_intervals, record_time_refusal, wants_record_time
 
@@ -96,7 +97,7 @@ def check_interval(connector: type[Connector], config: Mapping[str, str]) -> Non
     if _is_in_order(connector, config) and config.get(AGAIN) == APPEND:
         raise ConfigError(AGAIN, APPEND, "the connector reads from its offset on: to read a part again, set its offset")
     if config.get(FIELD) and issubclass(connector, SourceConnector):
-        raise ConfigError(FIELD, config[FIELD], "only sinks read the time of a record from a field")
+        _check_field(connector, config)
     if config.get(COLUMN):
         _check_column(connector, config)
     if config.get(LATE) in (DLQ, RERUN):
@@ -114,6 +115,13 @@ def _check_time(connector: type[Connector], config: Mapping[str, str]) -> None:
         raise ConfigError(TIME, RECORD, "the connector reads intervals by a time of its own: remove the key")
     if why := record_time_refusal(connector, config):
         raise ConfigError(TIME, RECORD, f"not possible: {why}")
+
+
+def _check_field(connector: type[SourceConnector], config: Mapping[str, str]) -> None:
+    if config.get(TIME) != RECORD:
+        raise ConfigError(FIELD, config[FIELD], f"a source needs {TIME}={RECORD}, too")
+    if language_of(connector) == IN_JAVA:
+        raise ConfigError(FIELD, config[FIELD], "the times of a Java plugin's records are their timestamps: remove the key")
 
 
 def _check_late(connector: type[Connector], config: Mapping[str, str]) -> None:

@@ -9,6 +9,7 @@ from pathlib import PurePosixPath
 from urllib.parse import urlsplit
 
 from sluiceway.config.definition import ConfigDef, ConfigKey, ConfigValue, Type, ValidatedValue
+from sluiceway.config.intervals import FIELD
 from sluiceway.config.validators import Check, NonEmptyString, OneOf, OrNull, Range
 from sluiceway.connectors.files.store import Store, store_of
 from sluiceway.connectors.files.store_config import AZURE_LOGIN, GCS_LOGIN, HDFS_LOGIN, S3_LOGIN, SFTP_LOGIN, scheme_of
@@ -266,6 +267,7 @@ DEFINITION = ConfigDef(
     ]
 )
 
+_WITHOUT_FIELDS = (LINES, MULTILINE, WHOLE)
 _ONLY_LOGS = (ROTATED_CLOSE_MS,)
 _OF_S3 = tuple(key.name for key in S3_READING)
 _ONLY_FILES = (
@@ -372,6 +374,7 @@ def check(config: Mapping[str, str]) -> dict[str, ValidatedValue]:
 def _conflicts(values: Mapping[str, ConfigValue], config: Mapping[str, str]) -> list[tuple[str, str]]:
     """Return the keys to change, and why."""
     found = [*_without_effect(values, config), *format_conflicts(values), *_storage_conflicts(values, config)]
+    found += _field_conflicts(values) if config.get(FIELD) else []
     mode, format_, folder = values[MODE], str(values[FORMAT]), str(values[AFTER_READ_FOLDER]).rstrip("/")
     if format_ in NOT_OF_LOGS and mode == LOGS:
         found.append((FORMAT, f"a log is never complete: use {MODE}={FILES}"))
@@ -385,6 +388,18 @@ def _conflicts(values: Mapping[str, ConfigValue], config: Mapping[str, str]) -> 
         found.append((AFTER_READ_FOLDER, "must be another folder than that of the files, and none above it"))
     if ".." in PurePosixPath(folder).parts:
         found.append((AFTER_READ_FOLDER, "must not have '..'"))
+    return found
+
+
+def _field_conflicts(values: Mapping[str, ConfigValue]) -> list[tuple[str, str]]:
+    """Return the keys to change where a field of the records has their times, and why."""
+    found = []
+    if values[AFTER_READ] != KEEP:
+        found.append((AFTER_READ, f"must be {KEEP} with {FIELD}: a file may have records of the next runs"))
+    if values[FORMAT] in _WITHOUT_FIELDS:
+        found.append((FORMAT, f"has no fields, as {FIELD} needs"))
+    if values[PATH_TIME] is not None:
+        found.append((PATH_TIME, f"does not go with {FIELD}: a record has one time"))
     return found
 
 

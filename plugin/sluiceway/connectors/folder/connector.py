@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from sluiceway.api import ExactlyOnceSupport, Offset, Partition, SourceConnector, SourceWatch
 from sluiceway.config.definition import ConfigDef, ValidatedValue
+from sluiceway.config.intervals import FIELD
 from sluiceway.connectors.files.store_check import refusals
 from sluiceway.connectors.folder import config as keys
 from sluiceway.connectors.folder.finished import BUCKET_FIELD
@@ -51,6 +52,8 @@ class FolderSourceConnector(SourceConnector):
 
     @classmethod
     def interval_refusal(cls, config: Mapping[str, str]) -> str:
+        if config.get(FIELD):
+            return f"records belong to intervals by their field {config[FIELD]}"
         if config.get(keys.MODE) == keys.FILES:
             return ""
         return f"logs are followed, and have no intervals: set {keys.MODE}={keys.FILES} for files that are read once"

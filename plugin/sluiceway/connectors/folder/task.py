@@ -21,7 +21,7 @@ from sluiceway.api import (
     SourceTask,
     SourceTaskContext,
 )
-from sluiceway.config.intervals import interval_of
+from sluiceway.config.intervals import FIELD, interval_of
 from sluiceway.config.schedules import ON_CHANGE, SCHEDULE
 from sluiceway.connectors.folder import config as keys
 from sluiceway.connectors.folder.batches import Batches, Taken, offset_of
@@ -92,6 +92,7 @@ class FolderSourceTask(SourceTask):
         self._unmarked: dict[str, FileStatus] = {}  # files of this task whose markers are not there
         self._divided: dict[str, bool] = {}  # large files, and whether tasks share them
         self._failed: dict[str, str] = {}  # files and folders that cannot be read, and why
+        self._maybe_held: set[str] = set()  # files that this run has read, the last records of which it may not send
         self._scanned_at = math.inf  # when the first scan was done
         self._is_away = False  # whether the storage has not answered in this poll
         self._counts = {"generations-lost": 0, "files-finished": 0}
@@ -102,7 +103,9 @@ class FolderSourceTask(SourceTask):
 
     def start(self, config: Mapping[str, str]) -> None:
         self._options = keys.options(config)
-        self._interval = interval_of(config)
+        run = interval_of(config)
+        self._holds_back = run is not None and FIELD in config  # the runtime does, which knows the records' times
+        self._interval = None if self._holds_back else run
         self._is_watched = config.get(SCHEDULE) == ON_CHANGE  # another run may have read and moved all files
         self._task, self._tasks = int(config.get(TASK, "0")), int(config.get(TASKS, "1"))
         self._storage = self._options.storage()
@@ -115,7 +118,7 @@ class FolderSourceTask(SourceTask):
             self._buckets = {bucket for bucket in range(BUCKETS) if self._is_mine(str(bucket))}
             self._load_finished()
         self._scan()
-        if self._options.queue_url and self._options.store is not None and self._interval is None:
+        if self._options.queue_url and self._options.store is not None and self._interval is None and not self._holds_back:
             url, store = self._options.queue_url, self._options.store
             self._hints = Hints(url, lambda: queue_client(url, store.options), self._share, self.context.wake)
 
@@ -565,6 +568,8 @@ class FolderSourceTask(SourceTask):
         """Note that all of a file was read, with its last block."""
         self._remove(reader)
         self._finished.add(reader.path, reader.cursor.identity())
+        if self._holds_back:
+            self._maybe_held.add(reader.path)
         if block is None:
             self._unstored[reader.path] = reader.cursor
             self._done(reader.path)
@@ -617,7 +622,7 @@ class FolderSourceTask(SourceTask):
         self._unstored.clear()
         if stored or self._options.follows or not self._handling.stays:
             return stored  # an offset of a file to be moved or deleted is removed when that is done
-        return self._finished.folded(self._present, self._handling.unhandled)
+        return self._finished.folded(self._present, {*self._handling.unhandled, *self._maybe_held})
 
     @property
     def commit_is_awaited(self) -> bool:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable
 
 from sluiceway.api import Converter
-from sluiceway.data.field_time import millis_in
+from sluiceway.data.field_time import millis_at
 from sluiceway.errors import DataError
 from sluiceway.kafka.clients import ConsumedMessage
 
@@ -28,15 +27,11 @@ def field_time(field: str, converter: Converter) -> TimeOf:
     The timestamp stands in for a time that is missing, or cannot be read, and for one that is later: reading an interval begins
     with the first message that has one of its timestamps, which would miss what is dated ahead.
     """
-    names = field.split(".")
 
     def time_of(message: ConsumedMessage) -> int:
         at = kafka_time(message)
         try:
-            found: Any = converter.to_connect_data(message.topic() or "", message.value()).value
-            for name in names:
-                found = found.get(name) if isinstance(found, Mapping) else None
-            own = millis_in(found, field)
+            own = millis_at(converter.to_connect_data(message.topic() or "", message.value()).value, field)
         except DataError:  # with a value that cannot be converted, errors.tolerance decides what becomes of it
             return at
         return min(own, at)

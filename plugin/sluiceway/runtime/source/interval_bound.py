@@ -1,4 +1,4 @@
-"""Holds back the records of later intervals, by their timestamps (``airflow.interval.time=record``). Runs on executors.
+"""Holds back the records of later intervals, by their times (``airflow.interval.time=record``). Runs on executors.
 
 ``IntervalBound.java`` applies the same rule to the batches of Java tasks, whose records cross as bytes, and tells the result.
 """
@@ -13,8 +13,9 @@ import orjson
 
 from sluiceway.api import Connector, EncodedRecords, Offset, OffsetStorageReader, Partition, SourceColumns, SourceRecord
 from sluiceway.config.connector import NAME
-from sluiceway.config.intervals import EXACT, INTERVAL, RECORD, TIME, interval_of
-from sluiceway.errors import ConnectError
+from sluiceway.config.intervals import EXACT, FIELD, INTERVAL, RECORD, TIME, interval_of
+from sluiceway.data.field_time import millis_at
+from sluiceway.errors import ConnectError, DataError
 from sluiceway.runtime.source.record_times import by_record_time
 
 MOST_SKEW_MS = 60_000
@@ -27,7 +28,7 @@ _Report = Callable[[SourceRecord, ConnectError], None]
 class IntervalBound:
     """The end of a run's interval in what one task polls. Not thread-safe.
 
-    A source partition has passed the end with its first record whose timestamp is at or after it. This record and those behind it
+    A source partition has passed the end with its first record whose time is at or after it. This record and those behind it
     are held back: they are not sent, and their offsets are not stored, so that the next run reads them again. Records that are
     older than the interval, and those from the future, are sent.
 
@@ -37,12 +38,14 @@ class IntervalBound:
     Args:
         connector: the connector's name, for errors.
         end: the end of the interval, in milliseconds since the epoch.
+        field: the field of the records' values that has their times; None if these are their timestamps.
         clock: the time in seconds since the epoch.
     """
 
-    def __init__(self, connector: str, end: int, clock: Callable[[], float] = time.time) -> None:
+    def __init__(self, connector: str, end: int, field: str | None = None, clock: Callable[[], float] = time.time) -> None:
         self._connector = connector
         self.end = end
+        self._field = field
         self._clock = clock
         self._begun = clock() * 1000
         self._open: set[bytes] = set()  # source partitions that the task knows and that have not passed the end
@@ -61,7 +64,8 @@ class IntervalBound:
     def of(cls, connector: type[Connector], config: Mapping[str, str]) -> IntervalBound | None:
         """Return the bound of a task, given its connector's class and its config; None if it has none or finds it itself."""
         interval = interval_of(config)
-        return cls(config[NAME], interval.end) if interval is not None and by_record_time(connector, config) else None
+        is_bound = interval is not None and by_record_time(connector, config)
+        return cls(config[NAME], interval.end, config.get(FIELD)) if interval is not None and is_bound else None
 
     @property
     def holds(self) -> bool:
@@ -83,9 +87,9 @@ class IntervalBound:
         kept: list[SourceRecord] = []
         last, key, latest = None, b"", self._clock() * 1000 + MOST_SKEW_MS
         for record in records or ():
-            partition, time_ = record.source_partition, record.timestamp
+            partition, time_ = record.source_partition, self._time(record)
             if partition is None or record.source_offset is None or time_ is None:
-                self._refuse(_lacks(record), record.topic, partition, record.source_offset)
+                self._refuse(self._lacks(record), record.topic, partition, record.source_offset)
             if partition is not last:
                 last, key = partition, _key(partition)
                 self._see(key)
@@ -150,11 +154,28 @@ class IntervalBound:
         self.held_back += records
         self.is_behind = self.is_behind or oldest < self._begun
 
+    def _time(self, record: SourceRecord) -> int | None:
+        if self._field is None:
+            return record.timestamp
+        try:
+            return millis_at(record.value, self._field)
+        except DataError:
+            return None
+
+    @property
+    def _needed(self) -> str:
+        return "a timestamp" if self._field is None else f"a time in its field {self._field}"
+
+    def _lacks(self, record: SourceRecord) -> str:
+        is_whole = record.source_partition is not None and record.source_offset is not None
+        missing = "a source partition" if record.source_partition is None else "a source offset"
+        return f"a record without {self._needed if is_whole else missing}"
+
     def _refuse(self, what: str, topic: str | None, partition: Partition | None, offset: Offset | None) -> NoReturn:
         self._refused = True
         raise ConnectError(
             f"Connector {self._connector}: poll() returned {what} (topic {topic}, source partition {_text(partition)}, "
-            f"source offset {_text(offset)}). With {INTERVAL}={EXACT} and {TIME}={RECORD}, each record needs a timestamp, "
+            f"source offset {_text(offset)}). With {INTERVAL}={EXACT} and {TIME}={RECORD}, each record needs {self._needed}, "
             "a source partition, and a source offset. Nothing of this poll was sent. "
             f"Set {INTERVAL}=available without {TIME}, or change the connector."
         )
@@ -182,10 +203,3 @@ def _key(partition: Partition) -> bytes:
 def _text(values: Mapping[str, Any] | str | None) -> str:
     """Return a partition or offset as JSON; a Java task tells it as such."""
     return values if isinstance(values, str) else orjson.dumps(None if values is None else dict(values)).decode()
-
-
-def _lacks(record: SourceRecord) -> str:
-    missing = (
-        "timestamp" if record.timestamp is None else "source partition" if record.source_partition is None else "source offset"
-    )
-    return f"a record without a {missing}"

@@ -1,16 +1,16 @@
-"""Decides whether the records' timestamps bound the runs of a source connector (``airflow.interval.time``). No I/O."""
+"""Decides whether the records' times bound the runs of a source connector (``airflow.interval.time``). No I/O."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
 from sluiceway.api import Connector, DataFrameSourceTask, SourceConnector
-from sluiceway.config.intervals import RECORD, TIME
+from sluiceway.config.intervals import FIELD, RECORD, TIME
 from sluiceway.runtime.source.exactly_once import BOUNDARY
 
 
 def by_record_time(connector: type[Connector], config: Mapping[str, str]) -> bool:
-    """Return whether a run of an exact interval ends in each source partition by the timestamps of the records.
+    """Return whether a run of an exact interval ends in each source partition by the timestamps of the records, or a field.
 
     False for a connector that reads intervals by itself.
     """
@@ -21,7 +21,7 @@ def wants_record_time(connector: type[Connector], config: Mapping[str, str]) -> 
     """Return whether the connector's class or the config asks for that, possible or not."""
     if not issubclass(connector, SourceConnector) or has_own_intervals(connector, config):
         return False
-    if connector.interval_by_timestamp is None:
+    if connector.interval_by_timestamp is None or config.get(FIELD):
         return config.get(TIME) == RECORD
     return connector.interval_by_timestamp
 
@@ -33,7 +33,7 @@ def has_own_intervals(connector: type[SourceConnector], config: Mapping[str, str
 
 def record_time_refusal(connector: type[Connector], config: Mapping[str, str]) -> str:
     """Return why a run must not hold back records of a source, to be read again by the next run; empty if it may."""
-    if not issubclass(connector, SourceConnector) or connector.interval_by_timestamp is False:
+    if not issubclass(connector, SourceConnector) or (connector.interval_by_timestamp is False and not config.get(FIELD)):
         return f"records of {connector.__name__} have no timestamps by which a run could end"
     if issubclass(connector.task_class, DataFrameSourceTask):
         return f"tasks of {connector.__name__} return DataFrames, which are sent as a whole"

@@ -53,6 +53,23 @@ def test_a_bad_value_is_refused_by_the_key_to_change(key: str, value: str) -> No
         options({**GOOD, key: value})
 
 
+_BY_FIELD = {**GOOD, "format": "json", "airflow.interval.time": "record", "airflow.interval.field": "at"}
+
+
+@pytest.mark.parametrize(
+    ("more", "wrong"),
+    [
+        ({}, []),
+        ({"after.read": "delete"}, ["after.read"]),
+        ({"path.time.format": "%Y-%m-%d"}, ["path.time.format"]),
+        *(({"format": each}, ["format"]) for each in ("lines", "multiline", "whole")),
+    ],
+)
+def test_records_with_a_field_for_their_times_are_of_files_that_stay(more: dict[str, str], wrong: list[str]) -> None:
+    found = FolderSourceConnector.check({**_BY_FIELD, **more})
+    assert [name for name, each in found.items() if each.errors and "airflow.interval.field" in each.errors[0]] == wrong
+
+
 @pytest.mark.parametrize(
     ("more", "is_good"),
     [

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from sluiceway.config.intervals import Interval, IntervalRun
 from support.folder_task import FolderTask
 
 
@@ -54,3 +55,21 @@ def test_an_empty_folder_is_no_failure_of_a_run_that_a_change_has_started(tmp_pa
     task = FolderTask(paths=str(tmp_path), mode="files", **{"airflow.schedule": schedule})
     assert batch(task) == 0
     assert any(task.context.waits_for) is waits
+
+
+@pytest.mark.parametrize("by_field", [False, True])
+def test_a_file_whose_last_records_may_be_held_back_is_not_among_many_finished_ones(tmp_path: Path, by_field: bool) -> None:
+    """The offsets of many finished files become one, which would skip what the run has not sent of them."""
+    for number in range(1500):
+        (tmp_path / f"{number}.json").write_text(f'{{"at": {number}}}\n')
+    by = {**IntervalRun("c", Interval(0, 1000), 1).keys(), "airflow.interval.field": "at"} if by_field else {}
+    task = FolderTask(paths=str(tmp_path), mode="files", format="json", **{"complete.when": "renamed", **by})
+    assert len(task.run()) == 1500
+    assert _many(task) is not by_field
+    task.restart()
+    assert task.run() == []
+    assert _many(task), "the records of the run before are in Kafka"
+
+
+def _many(task: FolderTask) -> bool:
+    return any("finished" in partition for partition in task.offsets)

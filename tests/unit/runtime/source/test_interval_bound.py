@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from sluiceway.api import EncodedRecords, SourceRecord
 from sluiceway.config.intervals import Interval, IntervalRun
-from sluiceway.data import STRING_SCHEMA
+from sluiceway.data import INT64_SCHEMA, STRING_SCHEMA, SchemaBuilder, Struct
 from sluiceway.errors import ConnectError
 from sluiceway.runtime.source.interval_bound import MOST_SKEW_MS, IntervalBound
 from support.engine import Offsets, RunningTask
@@ -29,12 +29,15 @@ from unit.runtime.fake_clients import FakeProducer
 HOUR = 1000
 """An interval's length, in milliseconds."""
 END = 5 * HOUR
+_NESTED = SchemaBuilder.struct().field("at", INT64_SCHEMA).build()
+_TIMED = SchemaBuilder.struct().field("nested", _NESTED).build()
 WORKER = dict.fromkeys(("key.converter", "value.converter"), "StringConverter")
 
 
 def record(at: int | None, partition: str = "p", number: int = 1, **more: Any) -> SourceRecord:
-    more = {"source_partition": {"file": partition}, "source_offset": {"position": number}, **more}
-    return SourceRecord(topic="t", value=f"{partition}{number}@{at}", value_schema=STRING_SCHEMA, timestamp=at, **more)
+    place = {"source_partition": {"file": partition}, "source_offset": {"position": number}}
+    value = {"value": f"{partition}{number}@{at}", "value_schema": STRING_SCHEMA} if "value" not in more else {}
+    return SourceRecord(topic="t", timestamp=at, **{**place, **value, **more})
 
 
 def batch(partition: str, *times: int, first: int = 1) -> list[SourceRecord]:
@@ -132,6 +135,24 @@ def test_a_record_without_a_time_or_a_place_fails_the_task_and_nothing_of_its_po
     assert sent() == ["q1@1", "q2@2"]
     assert stored(task, "q") == 2
     assert "commit" not in made.names(), "it would say that all records are in Kafka"
+
+
+@pytest.mark.parametrize(
+    "make", [lambda at: {"nested": {"at": at}}, lambda at: Struct(_TIMED, {"nested": Struct(_NESTED, {"at": at})})]
+)
+def test_a_field_has_the_times_of_records_whatever_their_timestamps_are(make: Any) -> None:
+    bound = IntervalBound("src", END, "nested.at")
+    values = [make(at) for at in (END - 1, END, END - 2)]
+    polled = [record(END + number, number=number, value=value) for number, value in enumerate(values, 1)]
+    assert [each.value for each in bound.kept(polled)] == values[:1]
+    assert (bound.held_back, bound.holds) == (2, True)
+
+
+@pytest.mark.parametrize("value", [None, "text", {}, {"nested": None}, {"nested": {"at": None}}, {"nested": {"at": "soon"}}])
+def test_a_record_without_a_time_in_its_field_fails_the_task(value: Any) -> None:
+    bound = IntervalBound("src", END, "nested.at")
+    with pytest.raises(ConnectError, match=r"a record without a time in its field nested\.at \(topic t"):
+        bound.kept([record(1, value=value)])
 
 
 @pytest.mark.parametrize("connector", [SOURCE, ACKNOWLEDGED_SOURCE])
