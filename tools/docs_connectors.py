@@ -204,6 +204,18 @@ EXAMPLES: dict[str, dict[str, str]] = {
         "scrape.interval.ms": "15000",
         "labels.env": "production",
     },
+    "MqttSink": {
+        "connector.class": "MqttSink",
+        "topics": "states",
+        "mqtt.server.uri": "tcp://mqtt:1883",
+        "mqtt.topic": "plant/${key}/state",
+    },
+    "MqttSource": {
+        "connector.class": "MqttSource",
+        "mqtt.server.uri": "tcp://mqtt:1883",
+        "mqtt.topics": "plant/+/temperature",
+        "kafka.topic": "plant",
+    },
     "RedisGroupSource": {
         "connector.class": "RedisGroupSource",
         "redis.uri": "redis://redis:6379/0",

@@ -80,6 +80,8 @@ _BUILT_IN = {
         "IcebergSource": "sluiceway.connectors.iceberg:IcebergSourceConnector",
         "OtlpSink": "sluiceway.connectors.observability:OtlpSinkConnector",
         "OtlpSource": "sluiceway.connectors.observability:OtlpSourceConnector",
+        "MqttSink": "sluiceway.connectors.mqtt:MqttSinkConnector",
+        "MqttSource": "sluiceway.connectors.mqtt:MqttSourceConnector",
         "RedisGroupSource": "sluiceway.connectors.redis:RedisGroupSourceConnector",
         "RedisSink": "sluiceway.connectors.redis:RedisSinkConnector",
         "RedisStreamSource": "sluiceway.connectors.redis:RedisStreamSourceConnector",

@@ -29,6 +29,7 @@ NAMED = {
     **{"MariaDb": "MariaDB", "MySql": "MySQL", "Postgres": "PostgreSQL", "Mirror": "MirrorSource", "Spark": "Spark"},
     **{"Prometheus": "Prometheus", "Otlp": "OTLP", "Statsd": "StatsD", "HBase": "HBase"},
     **dict.fromkeys(("Redis", "RedisGroup", "RedisStream"), "Redis"),
+    "Mqtt": "MQTT",
 }
 """A word of README's table for each connector, by its alias without Source, Sink, or Connector at the end."""
 FOR_TESTS_AND_CARE = ("Mock", "Verifiable", "Compaction")

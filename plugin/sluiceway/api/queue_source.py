@@ -356,7 +356,8 @@ class _Receiver(Generic[Handle]):
         seconds = min(_SHORT_SECONDS, self._limits.wait) if held else self._limits.wait
         messages = self._task.receive(min(self._limits.held - held, self._limits.messages), seconds)
         with self._lock:
-            self._dry = not messages
+            # What is held may keep the system from sending more, and then the wait was a short one.
+            self._dry = not messages and not held
             self._ready.extend(_Held(message, self._connection) for message in messages)
             self._counts["messages-received"] += len(messages)
         self._context.wake()

@@ -37,6 +37,7 @@ _SYSTEMS = {
     "Mock": _TEST_DATA,
     "Mongo": "MongoDB",
     "MongoDb": "MongoDB",
+    "Mqtt": "MQTT",
     "MySql": "MySQL",
     "OpenSearch": _SEARCH,
     "Opensearch": _SEARCH,
