@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+SINGER_FILE = "singer.json"
+"""The file of a location with a Singer plugin, which has no plugins in Java."""
+
 _ARCHIVES = (".jar", ".zip")
 
 
@@ -24,7 +27,7 @@ def plugin_locations(folders: Iterable[Path]) -> dict[Path, tuple[Path, ...]]:
 
 
 def _visible(folder: Path) -> list[Path]:
-    return sorted(each for each in folder.iterdir() if not each.name.startswith("."))
+    return sorted(each for each in folder.iterdir() if not each.name.startswith(".") and not (each / SINGER_FILE).exists())
 
 
 def _jars(path: Path, visited: set[Path]) -> Iterator[Path]:
