@@ -3,7 +3,7 @@
 
 Config: ``streams`` by name, each ``{"schema", "key_properties", "rows"}``, or ``rows`` as a number, of which it makes
 ``{"id": 0}`` and so on; ``state_every`` rows a STATE with the last id; ``script``: lines to print as they are; ``exit``: the exit code;
-``sleep`` seconds after each STATE; ``final``: whether a STATE is the last line.
+``sleep`` seconds after each STATE; ``final``: whether a STATE is the last line; ``cut``: what follows it, without a newline.
 """
 
 import json
@@ -32,7 +32,7 @@ def main() -> int:
             read(name, streams[name], config, bookmarks)
     if config.get("final") and bookmarks:
         print(json.dumps({"type": "STATE", "value": {"bookmarks": bookmarks}}))
-    sys.stdout.flush()
+    print(config.get("cut", ""), end="", flush=True)
     return config.get("exit", 0)
 
 

@@ -26,6 +26,11 @@ def plugin_locations(folders: Iterable[Path]) -> dict[Path, tuple[Path, ...]]:
     return found
 
 
+def singer_locations(folder: Path) -> list[Path]:
+    """Return the locations of Singer plugins in a folder of ``plugin.path``."""
+    return sorted(each.parent for each in folder.glob(f"*/{SINGER_FILE}") if not each.parent.name.startswith("."))
+
+
 def _visible(folder: Path) -> list[Path]:
     return sorted(each for each in folder.iterdir() if not each.name.startswith(".") and not (each / SINGER_FILE).exists())
 

@@ -259,7 +259,8 @@ def _number_text(data: bytes) -> str:
 def exact_decimal(value: Decimal, scale: int) -> Decimal:
     """Return a decimal with a scale. Raises ValueError if it has more digits."""
     try:
-        return value.quantize(Decimal(1).scaleb(-scale), context=_EXACT)
+        exact = value.quantize(Decimal(1).scaleb(-scale), context=_EXACT)
+        return exact or exact.copy_abs()  # Arrow has no negative zero
     except (Inexact, InvalidOperation):
         raise ValueError(f"a number that has more than {scale} digits after the point, or more than {_MOST_DIGITS}") from None
 
@@ -271,8 +272,10 @@ def _decimal(data: bytes, scale: int) -> Decimal:
             value = Decimal(value)
         except InvalidOperation:
             raise ValueError("a string that is no number") from None
-    if not isinstance(value, Decimal) or not value.is_finite():
-        raise ValueError(f"{_json_type(value)} in place of a number")
+    if isinstance(value, float) or (isinstance(value, Decimal) and not value.is_finite()):
+        raise ValueError("NaN or an infinity in place of a number")
+    if not isinstance(value, Decimal):
+        raise ValueError(f"{_json_type(value)} in place of a number")  # noqa: TRY004 (the value is bad, not the program)
     return exact_decimal(value, scale)
 
 

@@ -47,7 +47,7 @@ def _message(line: bytes) -> Message:
     except msgspec.MsgspecError as error:
         problem = str(error)
     try:  # Python's json module writes NaN and Infinity, which are no JSON
-        found = json.loads(line)
+        found = dict(json.loads(line))
         fields = {name: found[name] for name in ("record", "value", "schema") if name in found}
         rest = msgspec.convert({name: each for name, each in found.items() if name not in fields}, Message)
     except (ValueError, TypeError, msgspec.MsgspecError):

@@ -78,11 +78,16 @@ class Reader:
     def read(self, chunks: Iterator[bytes]) -> Iterator[Batch | Progress]:
         """Yield the batches of the complete lines of a run's output. Raises ConnectError for what is no message."""
         for chunk in chunks:
-            yield from self._of(self._lines.complete(chunk))
+            yield from self._counted(self._lines.complete(chunk))
 
     def last(self) -> Iterator[Batch | Progress]:
         """Yield what follows the last newline, after a run that has not been cut off. Raises ConnectError."""
-        yield from self._of(self._lines.last())
+        yield from self._counted(self._lines.last())
+
+    def _counted(self, data: bytes) -> Iterator[Batch | Progress]:
+        for each in self._of(data):
+            self.records += len(each.lines) if isinstance(each, Batch) else 0
+            yield each
 
     def _of(self, data: bytes) -> Iterator[Batch | Progress]:
         """Yield the batches of complete lines. Their last record has the last state of the lines."""
@@ -121,7 +126,6 @@ class Reader:
             else:
                 raise ConnectError(f"The tap has sent a message of the unknown type {kind[:50]!r}.")
         made += [Batch(self._tables[name], group, before, before) for name, group in groups.items()]
-        self.records += sum(len(each.lines) for each in made)
         if made:
             made[-1] = replace(made[-1], after=self.state)
             yield from made
@@ -191,10 +195,8 @@ class Reader:
                 if each.strip():
                     lines.append(Line(each.strip()))
                 if len(lines) >= _FILE_LINES:
-                    self.records += len(lines)
                     yield Batch(table, lines, state, state)
                     lines = []
-        self.records += len(lines)
         yield Batch(table, lines, state, state, path)
 
 

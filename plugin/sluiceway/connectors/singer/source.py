@@ -127,7 +127,8 @@ class SingerSourceTask(SourceTask):
         """Return the next lines; None if there are none now."""
         from sluiceway.connectors.singer.run import Progress
 
-        assert self._pump is not None  # noqa: S101 (start() has made it)
+        if self._pump is None:
+            raise ConnectError("The task has not been started. Call start() first.")
         for item in self._pump.take(1, _WAIT_SECONDS):
             if isinstance(item, Progress):
                 self._safe = item.state
