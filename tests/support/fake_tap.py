@@ -3,10 +3,11 @@
 
 Config: ``streams`` by name, each ``{"schema", "key_properties", "rows"}``, or ``rows`` as a number, of which it makes
 ``{"id": 0}`` and so on; ``state_every`` rows a STATE with the last id; ``script``: lines to print as they are; ``exit``: the exit code;
-``sleep`` seconds after each STATE; ``final``: whether a STATE is the last line; ``cut``: what follows it, without a newline.
+``pids``: a file for process ids; ``sleep`` seconds after each STATE; ``final``: whether a STATE is the last line; ``cut``: what follows it, without a newline.
 """
 
 import json
+import os
 import sys
 import time
 
@@ -22,6 +23,9 @@ def main() -> int:
         return config.get("discover_exit", 0)
     state = json.load(open(given["--state"])) if "--state" in given else {}
     catalog = json.load(open(given.get("--catalog") or given["--properties"])) if len(given) > 1 else {"streams": []}
+    if "pids" in config:
+        with open(config["pids"], "a") as file:
+            file.write(f"{os.getpid()}\n")
     print("INFO starts with state", json.dumps(state), file=sys.stderr, flush=True)
     for line in config.get("script", ()):
         print(line)

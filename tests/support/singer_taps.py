@@ -10,7 +10,10 @@ from typing import Any
 
 from sluiceway.connectors.singer import SingerSourceConnector
 from sluiceway.connectors.singer.source import SingerSourceTask
+from sluiceway.folders import cache_home
+from sluiceway.java_plugins.installed import LOCK_NAME, PluginFolder, folder_name
 from sluiceway.runtime.memory import MemoryOffsets, MemorySourceContext
+from sluiceway.stack.plugin_install import install
 
 FAKE_TAP = Path(__file__).with_name("fake_tap.py")
 PARTITION = {"tap": FAKE_TAP.name}
@@ -56,3 +59,14 @@ def is_running(pid: int) -> bool:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
     except (FileNotFoundError, ProcessLookupError):
         return False
+
+
+def installed(requirement: str) -> Path:
+    """Return a folder of ``plugin.path`` with this tap from the package index, which the machine's cache keeps.
+
+    Takes minutes the first time.
+    """
+    folder = cache_home() / "test-taps" / folder_name(requirement)
+    if not (folder / LOCK_NAME).exists():
+        install(PluginFolder(folder), f"singer:{requirement}", print)
+    return folder

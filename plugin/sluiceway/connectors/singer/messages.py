@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import msgspec
@@ -32,13 +31,17 @@ class Message(msgspec.Struct, gc=False):
 _decoder = msgspec.json.Decoder(Message)
 
 
-def decode(data: bytes) -> Iterator[Message]:
-    """Yield the messages of complete lines. Raises ConnectError, without data, for a line that is none."""
+def decode(data: bytes) -> list[Message]:
+    """Return the messages of complete lines. Raises ConnectError, without data, for a line that is none."""
     try:
-        found = _decoder.decode_lines(data)
+        return _decoder.decode_lines(data)
     except msgspec.MsgspecError:
-        found = [_message(line) for line in data.split(b"\n") if line.strip()]
-    yield from found
+        return [_message(line) for line in data.split(b"\n") if line.strip()]
+
+
+def record_message(stream: str, record: bytes) -> Message:
+    """Return the message of a record."""
+    return Message(RECORD, stream, msgspec.Raw(record))
 
 
 def _message(line: bytes) -> Message:

@@ -24,13 +24,13 @@ from sluiceway.connectors.singer.messages import (
     Message,
     decode,
     is_empty,
+    record_message,
 )
-from sluiceway.connectors.singer.tables import Line, Table
+from sluiceway.connectors.singer.tables import Table
 from sluiceway.errors import ConnectError
 
 log = logging.getLogger(__name__)
 
-MOST_LINES = 10_000
 _FILE_LINES = 5000
 
 
@@ -43,7 +43,7 @@ class Batch:
     """
 
     table: Table
-    lines: Sequence[Line]
+    lines: Sequence[Message]
     before: str | None
     after: str | None
     file: Path | None = None
@@ -95,23 +95,21 @@ class Reader:
             return
         before = self.state
         made: list[Batch] = []
-        groups: dict[str, list[Line]] = {}
+        groups: dict[str, list[Message]] = {}
         for message in decode(data):
-            kind = message.type
+            kind, stream = message.type, message.stream
             if kind == RECORD:
-                group = groups.get(message.stream)
-                if group is None:
+                try:
+                    groups[stream].append(message)
+                except KeyError:
                     self._table(message)
-                    group = groups[message.stream] = []
-                group.append(Line(bytes(message.record), *_metadata(message)))
-                if len(group) >= MOST_LINES:
-                    made.append(Batch(self._tables[message.stream], groups.pop(message.stream), before, before))
+                    groups[stream] = [message]
             elif kind == STATE:
                 self._note(message)
             elif kind == SCHEMA:
                 if self._is_new(message):
-                    if message.stream in groups:
-                        made.append(Batch(self._tables[message.stream], groups.pop(message.stream), before, before))
+                    if stream in groups:
+                        made.append(Batch(self._tables[stream], groups.pop(stream), before, before))
                     self._add(message)
             elif kind == BATCH:
                 yield from made
@@ -189,20 +187,15 @@ class Reader:
                 raise ConnectError(f"The tap's BATCH file {path} cannot be read: {error}.") from error
 
     def _file(self, table: Table, path: Path, state: str | None, *, compressed: bool) -> Iterator[Batch]:
-        lines: list[Line] = []
+        lines: list[Message] = []
         with gzip.open(path, "rb") if compressed else path.open("rb") as file:
             for each in file:
                 if each.strip():
-                    lines.append(Line(each.strip()))
+                    lines.append(record_message(table.layout.stream, each.strip()))
                 if len(lines) >= _FILE_LINES:
                     yield Batch(table, lines, state, state)
                     lines = []
         yield Batch(table, lines, state, state, path)
-
-
-def _metadata(message: Message) -> tuple[str | None, int | None]:
-    extracted, version = message.time_extracted, message.version
-    return extracted if isinstance(extracted, str) else None, version if isinstance(version, int) else None
 
 
 def _local(name: str) -> Path:

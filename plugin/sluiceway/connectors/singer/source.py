@@ -157,7 +157,7 @@ class SingerSourceTask(SourceTask):
             try:
                 value, key = table.row(line)
             except DataError as error:
-                raw = SourceRecord(partition, offset, table.topic, line.record, OPTIONAL_BYTES_SCHEMA)
+                raw = SourceRecord(partition, offset, table.topic, bytes(line.record), OPTIONAL_BYTES_SCHEMA)
                 self.context.report(raw, error)
                 good = False
             else:

@@ -23,6 +23,7 @@ from sluiceway.connectors.singer.fields import (
     read_value,
     to_millis,
 )
+from sluiceway.connectors.singer.messages import Message
 from sluiceway.data import Schema, Struct
 from sluiceway.errors import DataError
 
@@ -53,14 +54,6 @@ _TYPES: Mapping[Kind, Any] = {
 _fields_of = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 
 
-class Line(NamedTuple):
-    """A record's JSON text, when it was extracted, and the version of its table."""
-
-    record: bytes
-    extracted_at: str | None = None
-    version: int | None = None
-
-
 class NoColumnsError(Exception):
     """Lines have no columnar form: they are read one by one, which finds the bad one and says what is wrong."""
 
@@ -74,7 +67,7 @@ class Table:
         self._decoder = _decoder(layout.fields, strict=True)
         self._cut: set[str] = set()  # fields about whose lost microseconds the log has a line
 
-    def columns(self, lines: Sequence[Line]) -> ColumnBatch:
+    def columns(self, lines: Sequence[Message]) -> ColumnBatch:
         """Return a batch of records. Raises NoColumnsError. Loads Arrow."""
         import pyarrow as pa
 
@@ -103,14 +96,14 @@ class Table:
             raise NoColumnsError
         return ColumnBatch(topic=self.topic, partition=None, key=key, value=value, count=len(lines))
 
-    def row(self, line: Line) -> tuple[Struct, Struct | None]:
+    def row(self, line: Message) -> tuple[Struct, Struct | None]:
         """Return the value and the key of a line. Raises DataError, without data of the record."""
         layout = self.layout
-        found = self._fields(line.record)
+        found = self._fields(bytes(line.record))
         try:
             values = [read_value(field, found.get(field.name)) for field in layout.fields]
             for field in layout.extra:
-                values.append(line.version if field.name != EXTRACTED_AT else _extracted(field, line.extracted_at))
+                values.append(_version(line) if field.name != EXTRACTED_AT else _extracted(field, line))
             for name in found.keys() - {field.name for field in layout.fields}:
                 self._leave_out(name)
             key = self._key(values)
@@ -207,12 +200,12 @@ class Table:
             self._note_cut(field.name)
         return millis.cast(pa.timestamp("ms", tz="UTC"))
 
-    def _extra(self, field: Field, lines: Sequence[Line]) -> AnyArray:
+    def _extra(self, field: Field, lines: Sequence[Message]) -> AnyArray:
         import pyarrow as pa
 
         if field.name != EXTRACTED_AT:
-            return pa.array([line.version for line in lines], pa.int64())
-        texts = pa.array([line.extracted_at for line in lines], pa.utf8())
+            return pa.array(list(map(_version, lines)), pa.int64())
+        texts = pa.array(list(map(_extracted_at, lines)), pa.utf8())
         return texts if field.form.kind is Kind.STRING else self._timestamps(field, texts)
 
     # --- microseconds that Connect's Timestamp cannot hold ---
@@ -238,8 +231,17 @@ def _schemas(schema: Schema) -> list[Schema]:
     return [field.schema for field in schema.fields]
 
 
-def _extracted(field: Field, text: str | None) -> Any:
+def _version(line: Message) -> int | None:
+    return line.version if isinstance(line.version, int) and not isinstance(line.version, bool) else None
+
+
+def _extracted_at(line: Message) -> str | None:
+    return line.time_extracted if isinstance(line.time_extracted, str) else None
+
+
+def _extracted(field: Field, line: Message) -> Any:
     """Return the value of the metadata field of the time of extraction."""
+    text = _extracted_at(line)
     if text is None or field.form.kind is Kind.STRING:
         return text
     try:

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from sluiceway.columns.arrays import to_array
 from sluiceway.columns.rows import column_values
 from sluiceway.connectors.singer.fields import CONNECT, DOUBLE, MICROSECONDS, TEXT, Forms, Layout
-from sluiceway.connectors.singer.tables import Line, NoColumnsError, Table
+from sluiceway.connectors.singer.messages import Message, record_message
+from sluiceway.connectors.singer.tables import NoColumnsError, Table
 from sluiceway.errors import DataError
 from support.column_forms import many
 
@@ -70,17 +71,19 @@ EXTRACTED = st.one_of(st.none(), TIMES)
 
 
 @st.composite
-def lines(draw: st.DrawFn, values: Any) -> Line:
+def lines(draw: st.DrawFn, values: Any) -> Message:
     fields = draw(st.lists(st.sampled_from(sorted(SCHEMAS)), unique=True))
     record = "{" + ", ".join(f'"{name}": {draw(values(name))}' for name in fields) + "}"
-    return Line(record.encode(), draw(EXTRACTED), draw(st.one_of(st.none(), st.integers(0, 10**13))))
+    message = record_message("orders", record.encode())
+    message.time_extracted, message.version = draw(EXTRACTED), draw(st.one_of(st.none(), st.integers(0, 10**13)))
+    return message
 
 
 def table_of(forms: Forms = Forms(), keys: tuple[str, ...] = (), **schemas: Any) -> Table:
     return Table(Layout("orders", {"properties": schemas or SCHEMAS}, keys, forms, metadata=not schemas), "topic")
 
 
-def compare(table: Table, given_lines: list[Line]) -> bool:
+def compare(table: Table, given_lines: list[Message]) -> bool:
     """Assert that the columnar form holds what the row form returns, and return whether there is one."""
     try:
         batch = table.columns(given_lines)
@@ -99,18 +102,22 @@ def compare(table: Table, given_lines: list[Line]) -> bool:
 
 @many
 @given(st.lists(lines(lambda _name: JSON_VALUES), min_size=1, max_size=3), FORMS)
-def test_columns_of_any_values_hold_the_same_records(given_lines: list[Line], forms: Forms) -> None:
+def test_columns_of_any_values_hold_the_same_records(given_lines: list[Message], forms: Forms) -> None:
     compare(table_of(forms), given_lines)
 
 
 @many
 @given(st.lists(lines(GOOD.__getitem__), min_size=1, max_size=4), FORMS)
-def test_columns_of_values_of_the_schema_hold_the_same_records(given_lines: list[Line], forms: Forms) -> None:
+def test_columns_of_values_of_the_schema_hold_the_same_records(given_lines: list[Message], forms: Forms) -> None:
     compare(table_of(forms), given_lines)
 
 
-def record(**values: Any) -> Line:
-    return Line(json.dumps(values).encode())
+def line_of(record: bytes) -> Message:
+    return record_message("orders", record)
+
+
+def record(**values: Any) -> Message:
+    return line_of(json.dumps(values).encode())
 
 
 def test_usual_lines_have_columns() -> None:
@@ -131,7 +138,7 @@ def test_usual_lines_have_columns() -> None:
 
 def test_a_decimal_is_exact() -> None:
     table = table_of(money=SCHEMAS["money"])
-    exact = [Line(b'{"money": 12345678901234567.89}'), Line(b'{"money": 5}'), Line(b'{"money": "0.5"}')]
+    exact = [line_of(b'{"money": 12345678901234567.89}'), line_of(b'{"money": 5}'), line_of(b'{"money": "0.5"}')]
     assert compare(table, exact)
     assert [table.row(line)[0]["money"] for line in exact] == [Decimal("12345678901234567.89"), Decimal("5.00"), Decimal("0.50")]
 
@@ -154,7 +161,7 @@ def test_a_decimal_is_exact() -> None:
     ],
 )
 def test_a_bad_value_is_named_without_its_data(field: str, value: str, reason: str) -> None:
-    table, line = table_of(**{field: SCHEMAS[field]}), Line(f'{{"{field}": {value}}}'.encode())
+    table, line = table_of(**{field: SCHEMAS[field]}), line_of(f'{{"{field}": {value}}}'.encode())
     with pytest.raises(NoColumnsError):
         table.columns([line])
     with pytest.raises(DataError, match=reason) as found:
@@ -166,9 +173,9 @@ def test_a_bad_value_is_named_without_its_data(field: str, value: str, reason: s
 @pytest.mark.parametrize("line", [b"[1]", b"7", b"null", b"{"])
 def test_a_record_that_is_no_object_is_bad(line: bytes) -> None:
     with pytest.raises(NoColumnsError):
-        table_of(text=SCHEMAS["text"]).columns([Line(line)])
+        table_of(text=SCHEMAS["text"]).columns([line_of(line)])
     with pytest.raises(DataError, match="no JSON object"):
-        table_of(text=SCHEMAS["text"]).row(Line(line))
+        table_of(text=SCHEMAS["text"]).row(line_of(line))
 
 
 def test_a_key_that_may_not_be_null_is_required() -> None:
