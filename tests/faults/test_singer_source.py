@@ -110,7 +110,6 @@ TAPS: dict[str, Make] = {
 @pytest.fixture(scope="module")
 def postgres() -> Iterator[PostgresServer]:
     with PostgresServer() as server:
-        server.start()
         server.execute("create table items as select id, 'n' || id as name, now() as at from generate_series(0, %d) id" % (ROWS - 1))
         server.execute("alter table items add primary key (id)")
         yield server
@@ -119,7 +118,6 @@ def postgres() -> Iterator[PostgresServer]:
 @pytest.fixture(scope="module")
 def mariadb() -> Iterator[MariaDbServer]:
     with MariaDbServer() as server:
-        server.start()
         server.execute("create database lab")
         server.execute("create table lab.items (id int primary key, name varchar(20), at datetime(6))")
         server.execute(f"insert into lab.items select seq, concat('n', seq), now(6) from lab.seq_0_to_{ROWS - 1}")
