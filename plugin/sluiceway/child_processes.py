@@ -12,8 +12,8 @@ PIPE_BYTES = 1 << 20
 """The size of a pipe that Linux allows a user without privileges."""
 
 # Lets the kernel kill the process with the thread that started it, also if another process holds its pipes open. A process
-# that sets this in `preexec_fn` would fork while it has threads, so a short-lived Python process does it before the program starts.
-# The parent may have ended before that: then another process is the parent now.
+# that sets this in `preexec_fn` would fork while it has threads, so a short-lived Python process does it first. The parent
+# may have ended before that: then another process is the parent now.
 _DIE_WITH_PARENT = (
     "import ctypes, os, sys; ctypes.CDLL(None).prctl(1, 9); os.getppid() == int(sys.argv[1]) or os._exit(1); "
     "os.execv(sys.argv[2], sys.argv[2:])"

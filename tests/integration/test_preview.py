@@ -29,6 +29,7 @@ from support.preview_connectors import SINK
 from support.redis_server import RedisServer
 from support.s3_server import s3_server
 from support.search import SearchServer
+from support.singer_taps import fake_config
 from support.table_source import SourceLake, numbers
 
 pytestmark = pytest.mark.kafka
@@ -265,6 +266,7 @@ CASES: Mapping[str, Case] = {
     "RedisSink": Case(redis_sink),
     "RedisStreamSource": Case(redis_stream),
     "S3Sink": Case(S3, target='{"id":1,"name":"n1"}'),
+    "SingerSource": Case(lambda _lab: {**fake_config({"streams": {"orders": {"rows": 20}}}), "topic.prefix": "p."}),
     "SparkSink": Case(lambda lab: {"format": "parquet", "path": str(lab.folder / "out")}),
     "SparkSource": Case(lambda lab: {"format": "parquet", "path": str(lab.folder), "topic": "t"}, 0, not_started="Spark driver"),
     "StatsdSource": Case(lambda _lab: {"topic": "t"}, 0, not_started="it listens on a port", long=False),

@@ -1,4 +1,4 @@
-"""Finds plugins in the folders of ``plugin.path``: Python packages, by adding the folders to ``sys.path``, Java and Singer plugins."""
+"""Finds plugins in the folders of ``plugin.path``: Python packages, by extending ``sys.path``, and Java and Singer plugins."""
 
 from __future__ import annotations
 

@@ -32,9 +32,9 @@ class InstalledPlugin:
     name: str
     """That of its folder."""
     source: str
-    """Its Maven coordinates with the version, its URL, the path of its archive, jar or folder, or a Singer plugin's requirements."""
+    """Its Maven coordinates with the version, its URL, the path of its archive, jar or folder, or ``singer:REQUIREMENTS``."""
     sha256: Mapping[str, str]
-    """The SHA-256 of what was installed: of each jar by its Maven coordinates, of each file by its name, or of each Python package."""
+    """The SHA-256 of what was installed: of each jar by its Maven coordinates, each file by its name, each Python package."""
     python: str = ""
     """The minor version of Python that a Singer plugin was installed for, such as 3.11."""
 

@@ -26,7 +26,7 @@ PREFIX = "singer:"
 _TAIL_LINES = 12
 _NAME = re.compile(r"\s*([A-Za-z0-9][A-Za-z0-9._-]*)")
 # Older plugins import pkg_resources, which virtual environments had without asking for it, and setuptools has not for ever.
-_OLD_NEED = "setuptools<81"
+_OLD_NEEDS = ("setuptools<81",)
 
 Progress = Callable[[str], None]
 
@@ -66,18 +66,25 @@ def fetch_singer(
     executable, version = _python(python or (locked.python if locked is not None else None))
     report = Path(tempfile.mkdtemp(dir=work)) / "report.json"
     progress(f"Installing {' '.join(requirements)} for Python {version} ...")
-    wanted = [*requirements, _OLD_NEED] if locked is None else _locked_file(locked, report.parent)
+    wanted = [*requirements, *_OLD_NEEDS] if locked is None else _locked_file(locked, report.parent)
     _pip(executable, content / PACKAGES, report, wanted)
-    own = _description(requirements, _hashes(report), version) if locked is None else locked
+    own = _description(requirements, report, version) if locked is None else locked
     plugin = SingerPlugin(content, _programs(content, own.name, requirements[0]), version, executable)
     plugin.write(content)
     return own
 
 
-def newest(source: str) -> str:
-    """Return a source without the versions that it asks for."""
-    names = [_NAME.match(each) for each in source.removeprefix(PREFIX).split()]
-    return PREFIX + " ".join(each[1] for each in names if each is not None)
+def newest(source: str) -> str | None:
+    """Return a source without the versions that it asks for; None for one that is a path or a URL."""
+    requirements = source.removeprefix(PREFIX).split()
+    names = [_NAME.match(each) for each in requirements]
+    found = [each[1] for each in names if each is not None]
+    return None if _is_place(requirements[0]) or len(found) < len(requirements) else PREFIX + " ".join(found)
+
+
+def _is_place(requirement: str) -> bool:
+    """Return whether a requirement is a path or a URL."""
+    return "/" in requirement
 
 
 def _python(wanted: str | None) -> tuple[str, str]:
@@ -108,40 +115,45 @@ def _pip(python: str, target: Path, report: Path, arguments: Sequence[str]) -> N
         raise ConnectError(f"pip could not install {' '.join(arguments)}:\n{tail}\nNothing was installed.")
 
 
-def _hashes(report: Path) -> dict[str, str]:
-    """Return the SHA-256 of each installed archive by ``name==version``, empty for what was no archive."""
+def _description(requirements: Sequence[str], report: Path, version: str) -> InstalledPlugin:
+    """Return what pip's report says: the plugin, and the SHA-256 of each archive by ``name==version``, empty for folders."""
     document: Mapping[str, Any] = json.loads(report.read_text(encoding="utf-8"))
-    found = {}
+    hashes, requested = {}, []
     for each in document["install"]:
-        about = each["metadata"]
-        archive = each["download_info"].get("archive_info", {})
-        found[f"{_normalized(about['name'])}=={about['version']}"] = str(archive.get("hashes", {}).get("sha256", ""))
-    return dict(sorted(found.items()))
-
-
-def _description(requirements: Sequence[str], hashes: Mapping[str, str], version: str) -> InstalledPlugin:
-    requirement = requirements[0]
-    stated = _NAME.match(requirement)
-    wanted = _normalized(stated[1]) if stated is not None else ""
-    own = next((each for each in hashes if each.startswith(f"{wanted}==")), None)
-    if own is None:
-        raise ConnectError(f"{requirement} is no requirement that names a package. Nothing was installed.")
+        key = f"{_normalized(each['metadata']['name'])}=={each['metadata']['version']}"
+        hashes[key] = str(each["download_info"].get("archive_info", {}).get("hashes", {}).get("sha256", ""))
+        requested += [key] if each["requested"] else []
+    first = requirements[0]
+    stated = None if _is_place(first) else _NAME.match(first)
+    if stated is not None:
+        requested = [each for each in requested if each.startswith(f"{_normalized(stated[1])}==")]
+    if not requested:
+        raise ConnectError(f"{first} is no requirement that names a package. Nothing was installed.")
+    own = requested[0]
+    source = " ".join([first if stated is None else own, *requirements[1:]])
     name, _, number = own.partition("==")
-    return InstalledPlugin(folder_name(f"{name}-{number}"), f"{PREFIX}{' '.join([own, *requirements[1:]])}", hashes, version)
+    return InstalledPlugin(folder_name(f"{name}-{number}"), f"{PREFIX}{source}", dict(sorted(hashes.items())), version)
 
 
 def _locked_file(locked: InstalledPlugin, folder: Path) -> list[str]:
     """Return pip's arguments for exactly what was locked."""
     lines = []
+    place = locked.source.removeprefix(PREFIX).split()[0]
     for each, digest in locked.sha256.items():
         if not digest:
             raise ConnectError(
                 f"{each} of {locked.name} was installed from a folder, so it cannot be repeated. Build a wheel of it."
             )
-        lines.append(f"{each} --hash=sha256:{digest}")
+        name, _, version = each.partition("==")
+        is_own = _is_place(place) and folder_name(f"{name}-{version}") == locked.name
+        lines.append(f"{name + ' @ ' + _url(place) if is_own else each} --hash=sha256:{digest}")
     file = folder / "requirements.txt"
     file.write_text("\n".join(lines) + "\n", encoding="utf-8")
     return ["--require-hashes", "--no-deps", "--requirement", str(file)]
+
+
+def _url(place: str) -> str:
+    return place if "://" in place else Path(place).expanduser().absolute().as_uri()
 
 
 def _programs(content: Path, name: str, requirement: str) -> tuple[str, ...]:

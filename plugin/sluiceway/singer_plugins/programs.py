@@ -22,7 +22,8 @@ PACKAGES = "packages"
 # No packages but the plugin's own, not even those of the Python that runs it. The program is found by its entry point: its
 # script has the path of a Python, which need not be there on another machine.
 _RUN = (
-    "import sys, site; sys.path.insert(0, sys.argv[1]); site.addsitedir(sys.argv[1]); from importlib.metadata import entry_points; "
+    "import sys, site; sys.path.insert(0, sys.argv[1]); site.addsitedir(sys.argv[1]); "
+    "from importlib.metadata import entry_points; "
     "name = sys.argv[2]; sys.argv[:3] = [name]; "
     "sys.exit(next(p for p in entry_points(group='console_scripts') if p.name == name).load()())"
 )

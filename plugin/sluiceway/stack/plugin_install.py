@@ -49,9 +49,10 @@ def upgrade(folder: PluginFolder, name: str, progress: Progress) -> InstalledPlu
     """
     with folder.changing() as work:
         found = folder.plugin(name)
-        match = COORDINATES.fullmatch(found.source)
-        if is_singer(found.source):
-            upgraded = _install(folder, newest(found.source), progress, work, python=found.python)
+        match = None if is_singer(found.source) else COORDINATES.fullmatch(found.source)
+        source = newest(found.source) if is_singer(found.source) else None
+        if source is not None:
+            upgraded = _install(folder, source, progress, work, python=found.python)
         elif match is not None:
             upgraded = _install(folder, f"{match[1]}:{match[2]}", progress, work)
         else:

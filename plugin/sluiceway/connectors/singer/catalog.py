@@ -94,7 +94,8 @@ def _select(stream: dict[str, Any], selection: Selection, *, old_form: bool) -> 
         if path not in by_path:
             by_path[path] = {}
             metadata.append({"breadcrumb": list(path), "metadata": by_path[path]})
-        return by_path[path]
+        found: dict[str, Any] = by_path[path]
+        return found
 
     root = of(())
     chosen = selection.has(name) and root.get("inclusion") != "unsupported"

@@ -56,15 +56,15 @@ DEFINITION = ConfigDef(
             importance=Importance.HIGH,
             validator=NonEmptyString(),
             group=_TAP,
-            doc="The tap's program: a name that 'sluiceway plugins install singer:REQUIREMENT' has printed, such as tap-postgres, or "
-            "the path of a program. Executors run it.",
+            doc="The tap's program: a name that 'sluiceway plugins install singer:REQUIREMENT' prints, such as tap-postgres; "
+            "or the path of a program. Executors run it.",
         ),
         text(
             name=REQUIREMENTS,
             default=None,
             group=_TAP,
-            doc="pip's requirements of the tap, such as meltanolabs-tap-postgres==0.10.0. The machine that runs the task installs "
-            "them in its cache folder, unless it has them. Without it, the tap must be installed there.",
+            doc="pip's requirements of the tap, such as meltanolabs-tap-postgres==0.10.0. The machine that runs the task "
+            "installs them in its cache folder, unless it has them. Without it, the tap must be installed there.",
         ),
         text(
             name=PYTHON,
@@ -90,8 +90,8 @@ DEFINITION = ConfigDef(
             validator=ListRule(),
             importance=Importance.HIGH,
             group=_STREAMS,
-            doc="What to read, by Meltano's rules: orders.*, orders.id, !orders.secret; * stands for any characters. By default all "
-            "streams with all fields.",
+            doc="What to read, by Meltano's rules: orders.*, orders.id, !orders.secret; * stands for any characters. By default "
+            "all streams with all fields.",
         ),
         text(
             name=METADATA,
@@ -106,8 +106,8 @@ DEFINITION = ConfigDef(
             default=None,
             validator=_OBJECT,
             group=_STREAMS,
-            doc="The catalog: a JSON object, or the path of a file on the executors. By default the tap is asked for it before each "
-            "run, with --discover.",
+            doc="The catalog: a JSON object, or the path of a file on the executors. By default the tap is asked for it before "
+            "each run, with --discover.",
         ),
         text(
             name=CATALOG_OPTION,
@@ -147,15 +147,15 @@ DEFINITION = ConfigDef(
             default=DOUBLE,
             validator=OneOf((DOUBLE, TEXT)),
             group=_RECORDS,
-            doc="The form of numbers whose schema has no multipleOf: double, or string, which keeps every digit. With multipleOf, such "
-            "as 0.01, they are decimals of that scale.",
+            doc="The form of numbers whose schema has no multipleOf: double, or string, which keeps every digit. With "
+            "multipleOf, such as 0.01, they are decimals of that scale.",
         ),
         flag(
             name=RECORD_METADATA,
             default=False,
             group=_RECORDS,
-            doc="Whether to add the fields _sdc_extracted_at, when the tap has read the record, and _sdc_table_version, by which the "
-            "records of one full reading of a table are told from those of others.",
+            doc="Whether to add the fields _sdc_extracted_at, when the tap has read the record, and _sdc_table_version, by which "
+            "the records of one full reading of a table are told from those of others.",
         ),
     ]
 )

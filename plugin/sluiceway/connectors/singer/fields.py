@@ -222,7 +222,7 @@ def _nullable(schema: Any) -> bool:
 def _text(data: bytes) -> str:
     value = json.loads(data)
     if not isinstance(value, str):
-        raise ValueError(f"{_json_type(value)} in place of a string")  # noqa: TRY004 (the value is bad, not the program)
+        raise ValueError(f"{_json_type(value)} in place of a string")
     return value
 
 
@@ -247,7 +247,7 @@ def _double(data: bytes) -> float:
 def _boolean(data: bytes) -> bool:
     value = json.loads(data)
     if not isinstance(value, bool):
-        raise ValueError(f"{_json_type(value)} in place of a boolean")  # noqa: TRY004
+        raise ValueError(f"{_json_type(value)} in place of a boolean")
     return value
 
 
@@ -275,7 +275,7 @@ def _decimal(data: bytes, scale: int) -> Decimal:
     if isinstance(value, float) or (isinstance(value, Decimal) and not value.is_finite()):
         raise ValueError("NaN or an infinity in place of a number")
     if not isinstance(value, Decimal):
-        raise ValueError(f"{_json_type(value)} in place of a number")  # noqa: TRY004 (the value is bad, not the program)
+        raise ValueError(f"{_json_type(value)} in place of a number")
     return exact_decimal(value, scale)
 
 
@@ -354,4 +354,4 @@ def read_value(field: Field, data: bytes | None) -> Any:
 
 def _json_type(value: object) -> str:
     names = ((bool, "a boolean"), ((int, float, Decimal), "a number"), (str, "a string"), (list, "an array"), (dict, "an object"))
-    return next((name for kind, name in names if isinstance(value, kind)), "null")  # type: ignore[arg-type]
+    return next((name for kind, name in names if isinstance(value, kind)), "null")

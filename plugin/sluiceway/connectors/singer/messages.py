@@ -55,8 +55,8 @@ def _message(line: bytes) -> Message:
         rest = msgspec.convert({name: each for name, each in found.items() if name not in fields}, Message)
     except (ValueError, TypeError, msgspec.MsgspecError):
         raise ConnectError(
-            f"The tap has printed a line of {len(line)} bytes that is no Singer message ({problem}). Standard output is for messages "
-            "only: a program that prints anything else there is no tap, or has a fault."
+            f"The tap has printed a line of {len(line)} bytes that is no Singer message ({problem}). Standard output is for "
+            "messages only: a program that prints anything else there is no tap, or has a fault."
         ) from None
     return msgspec.structs.replace(rest, **{name: msgspec.Raw(json.dumps(each)) for name, each in fields.items()})
 

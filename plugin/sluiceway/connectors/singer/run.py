@@ -57,6 +57,24 @@ class Progress:
     ended: bool = False
 
 
+class _Groups:
+    """Groups the records of some lines by their table, in the order of the tables' first ones. All have one state."""
+
+    def __init__(self, state: str | None) -> None:
+        self._state = state
+        self._groups: dict[Table, list[Message]] = {}
+
+    def add(self, table: Table, message: Message) -> None:
+        try:
+            self._groups[table].append(message)
+        except KeyError:
+            self._groups[table] = [message]
+
+    def take(self) -> list[Batch]:
+        groups, self._groups = self._groups, {}
+        return [Batch(table, lines, self._state, self._state) for table, lines in groups.items()]
+
+
 class Reader:
     """Reads the messages of runs of one tap. ``state`` is the last one that it has sent, or that it was started with."""
 
@@ -66,6 +84,7 @@ class Reader:
         self._tables: dict[str, Table] = {}
         self._schemas: dict[str, tuple[bytes, list[str]]] = {}
         self._topics: dict[str, str] = {}
+        self._told: set[tuple[str, str]] = set()
         self._lines = Lines()
         self.versions = 0
         self.records = 0
@@ -91,31 +110,18 @@ class Reader:
 
     def _of(self, data: bytes) -> Iterator[Batch | Progress]:
         """Yield the batches of complete lines. Their last record has the last state of the lines."""
-        if not data:
-            return
-        before = self.state
-        made: list[Batch] = []
-        groups: dict[str, list[Message]] = {}
-        for message in decode(data):
-            kind, stream = message.type, message.stream
+        before, groups = self.state, _Groups(self.state)
+        for message in decode(data) if data else ():
+            kind = message.type
             if kind == RECORD:
-                try:
-                    groups[stream].append(message)
-                except KeyError:
-                    self._table(message)
-                    groups[stream] = [message]
+                groups.add(self._table(message), message)
             elif kind == STATE:
                 self._note(message)
-            elif kind == SCHEMA:
-                if self._is_new(message):
-                    if stream in groups:
-                        made.append(Batch(self._tables[stream], groups.pop(stream), before, before))
-                    self._add(message)
             elif kind == BATCH:
-                yield from made
-                yield from (Batch(self._tables[name], group, before, before) for name, group in groups.items())
-                made, groups = [], {}
+                yield from groups.take()
                 yield from self._files(message, before)
+            elif kind == SCHEMA:
+                self._add(message)
             elif kind == ACTIVATE_VERSION:
                 self.versions += 1
                 log.info(
@@ -123,7 +129,7 @@ class Reader:
                 )
             else:
                 raise ConnectError(f"The tap has sent a message of the unknown type {kind[:50]!r}.")
-        made += [Batch(self._tables[name], group, before, before) for name, group in groups.items()]
+        made = groups.take()
         if made:
             made[-1] = replace(made[-1], after=self.state)
             yield from made
@@ -146,19 +152,18 @@ class Reader:
             raise ConnectError(f"The tap has sent a {message.type} of stream {message.stream} before its SCHEMA.")
         return table
 
-    def _is_new(self, message: Message) -> bool:
-        """Return whether a schema differs from the last one of its stream: taps repeat them."""
-        return self._schemas.get(message.stream) != (bytes(message.schema), message.key_properties or [])
-
     def _add(self, message: Message) -> None:
+        """Use a schema from now on, unless it is the last one of its stream again: taps repeat them."""
         stream, keys = message.stream, message.key_properties or []
+        if self._schemas.get(stream) == (bytes(message.schema), keys):
+            return
         try:
             schema = parse_schema(bytes(message.schema))
         except ValueError:
             raise ConnectError(f"The tap has sent a SCHEMA of stream {stream} that is no JSON.") from None
         layout = Layout(stream, schema, keys, self._options.forms, metadata=self._options.record_metadata)
         self._schemas[stream] = (bytes(message.schema), keys)
-        self._tables[stream] = Table(layout, self._topic(stream))
+        self._tables[stream] = Table(layout, self._topic(stream), self._told)
 
     def _topic(self, stream: str) -> str:
         """Return the topic of a stream. Raises ConnectError if another stream has it."""
@@ -166,7 +171,8 @@ class Reader:
         other = self._topics.setdefault(topic, stream)
         if other != stream:
             raise ConnectError(
-                f"The streams {other} and {stream} would both go to the topic {topic}. Read them with two connectors, by singer.select."
+                f"The streams {other} and {stream} would both go to the topic {topic}. Read them with two connectors, by "
+                "singer.select."
             )
         return topic
 

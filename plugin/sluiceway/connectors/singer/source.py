@@ -209,8 +209,8 @@ def new_reader(options: Options, state: str | None) -> Reader:
         from sluiceway.connectors.singer.run import Reader
     except ImportError as error:
         raise MissingToolError(
-            f"SingerSource needs a Python package that is not installed ({error}). Run: {install_command('singer')} in the Python "
-            "environment of the tasks."
+            f"SingerSource needs a Python package that is not installed ({error}). Run: {install_command('singer')} in the "
+            "Python environment of the tasks."
         ) from error
     return Reader(options, state)
 
@@ -225,7 +225,7 @@ def state_of(offset: Offset) -> str:
     text = offset.get(STATE_FIELD)
     try:
         if set(offset) != {STATE_FIELD} or not isinstance(text, str) or not isinstance(json.loads(text), dict):
-            raise ValueError  # noqa: TRY301 (the same message)
+            raise ValueError
     except ValueError:
         raise ConnectError(
             f'{dict(offset)} is no offset of a tap: it is {{"{STATE_FIELD}": "TEXT"}}, where TEXT is a state as a JSON object.'

@@ -24,7 +24,7 @@ from sluiceway.connectors.singer.fields import (
     to_millis,
 )
 from sluiceway.connectors.singer.messages import Message
-from sluiceway.data import Schema, Struct
+from sluiceway.data import Struct
 from sluiceway.errors import DataError
 
 if TYPE_CHECKING:
@@ -59,13 +59,13 @@ class NoColumnsError(Exception):
 
 
 class Table:
-    """The lines of a stream with one schema, as records of a topic."""
+    """The lines of a stream with one schema, as records of a topic. Tables that share ``told`` say each thing once."""
 
-    def __init__(self, layout: Layout, topic: str) -> None:
+    def __init__(self, layout: Layout, topic: str, told: set[tuple[str, str]] | None = None) -> None:
         self.layout = layout
         self.topic = topic
         self._decoder = _decoder(layout.fields, strict=True)
-        self._cut: set[str] = set()  # fields about whose lost microseconds the log has a line
+        self._told = set() if told is None else told  # what the log has a line about, by stream and field
 
     def columns(self, lines: Sequence[Message]) -> ColumnBatch:
         """Return a batch of records. Raises NoColumnsError. Loads Arrow."""
@@ -86,7 +86,8 @@ class Table:
             key = Column(None, None)
             if layout.key_schema is not None:
                 keys = [arrays[number] for number in layout.keys]
-                if any(array.null_count and not schema.optional for array, schema in zip(keys, _schemas(layout.key_schema))):
+                required = [not field.schema.optional for field in layout.key_schema.fields]
+                if any(array.null_count and needed for array, needed in zip(keys, required, strict=True)):
                     raise NoColumnsError
                 key = Column(layout.key_schema, struct_array(layout.key_schema, keys))
             value = Column(layout.schema, struct_array(layout.schema, arrays)) if arrays else None
@@ -153,11 +154,12 @@ class Table:
             raise NoColumnsError from error
 
     def _leave_out(self, name: str) -> None:
-        """Say that records have a field that the schema does not, once for each schema, and read such records from now on."""
+        """Say once that records have a field that the schema does not, and read such records from now on."""
         if self._decoder.strict_fields:
             self._decoder = _decoder(self.layout.fields, strict=False)
+        if self._is_new(name):
             log.warning(
-                "Records of stream %s have the field %s, which its schema does not have: such fields are left out",
+                "Records of stream %s have the field %s, which its schema does not have: it is left out",
                 *(self.layout.stream, name),
             )
 
@@ -187,6 +189,7 @@ class Table:
         import pyarrow.compute as pc
 
         found: Any
+        millis: AnyArray
         try:
             _require(texts, _ZONED)
             found = texts.cast(pa.timestamp("us", tz="UTC"))
@@ -194,7 +197,8 @@ class Table:
             _require(texts, _NAIVE)
             found = texts.cast(pa.timestamp("us")).view(pa.timestamp("us", tz="UTC"))
         if field.form.kind is Kind.MICRO_TIMESTAMP:
-            return found.view(pa.int64())
+            whole: AnyArray = found.view(pa.int64())
+            return whole
         millis = pc.floor_temporal(found, 1, unit="millisecond")
         if not millis.equals(found):
             self._note_cut(field.name)
@@ -212,23 +216,23 @@ class Table:
 
     def _warn_of_cut(self, values: Sequence[Any], found: Mapping[str, bytes]) -> None:
         for field, value in zip(self.layout.fields, values, strict=False):
-            if field.form.kind is Kind.TIMESTAMP and value is not None and field.name not in self._cut:
+            if field.form.kind is Kind.TIMESTAMP and value is not None and (self.layout.stream, field.name) not in self._told:
                 text = json.loads(found[field.name])
                 if parse_timestamp(text) != value:
                     self._note_cut(field.name)
 
+    def _is_new(self, field: str) -> bool:
+        known = (self.layout.stream, field) in self._told
+        self._told.add((self.layout.stream, field))
+        return not known
+
     def _note_cut(self, name: str) -> None:
-        if name not in self._cut and name != EXTRACTED_AT:
-            self._cut.add(name)
+        if name != EXTRACTED_AT and self._is_new(name):
             log.warning(
-                "Field %s of stream %s has timestamps with parts of milliseconds, which Connect's Timestamp cannot hold: they are "
-                "cut. Set singer.timestamps=microseconds to keep them.",
+                "Field %s of stream %s has timestamps with parts of milliseconds, which Connect's Timestamp cannot hold: they "
+                "are cut. Set singer.timestamps=microseconds to keep them.",
                 *(name, self.layout.stream),
             )
-
-
-def _schemas(schema: Schema) -> list[Schema]:
-    return [field.schema for field in schema.fields]
 
 
 def _version(line: Message) -> int | None:

@@ -22,7 +22,13 @@ SCHEMA = {
 def catalog(*names: str, metadata: list[dict[str, Any]] | None = None) -> dict[str, Any]:
     return {
         "streams": [
-            {"tap_stream_id": name, "stream": name, "schema": deepcopy(SCHEMA), "metadata": metadata or [], "key_properties": ["id"]}
+            {
+                "tap_stream_id": name,
+                "stream": name,
+                "schema": deepcopy(SCHEMA),
+                "metadata": metadata or [],
+                "key_properties": ["id"],
+            }
             for name in names
         ]
     }
@@ -81,7 +87,9 @@ def test_metadata_of_a_name_counts_more_than_that_of_a_pattern() -> None:
     method, key = "replication-method", "replication-key"
     rules = {"a": {method: "FULL_TABLE"}, "*": {method: "INCREMENTAL", key: "id"}}
     made = Selection(metadata=rules).apply(catalog("a", "b"))
-    found = [(stream["replication_method"], stream["replication_key"], stream["metadata"][0]["metadata"]) for stream in made["streams"]]
+    found = [
+        (stream["replication_method"], stream["replication_key"], stream["metadata"][0]["metadata"]) for stream in made["streams"]
+    ]
     assert found == [
         ("FULL_TABLE", "id", {"selected": True, method: "FULL_TABLE", key: "id"}),
         ("INCREMENTAL", "id", {"selected": True, method: "INCREMENTAL", key: "id"}),
@@ -93,7 +101,11 @@ def test_older_taps_find_the_selection_in_the_schema() -> None:
     made = Selection(("a.*", "!a.secret")).apply(original, old_form=True)
     first, second = (stream["schema"] for stream in made["streams"])
     assert (first["selected"], second["selected"]) == (True, False)
-    assert {name: each["selected"] for name, each in first["properties"].items()} == {"id": True, "secret": False, "address": True}
+    assert {name: each["selected"] for name, each in first["properties"].items()} == {
+        "id": True,
+        "secret": False,
+        "address": True,
+    }
     assert original == catalog("a", "b")
     assert "selected" not in Selection(("a.*",)).apply(original)["streams"][0]["schema"]
 
@@ -111,4 +123,6 @@ def test_what_is_no_catalog_is_refused(found: Any) -> None:
 
 def test_a_stream_without_metadata_and_schema_is_selected() -> None:
     made = Selection().apply({"streams": [{"stream": "a"}]})
-    assert made == {"streams": [{"stream": "a", "selected": True, "metadata": [{"breadcrumb": [], "metadata": {"selected": True}}]}]}
+    assert made == {
+        "streams": [{"stream": "a", "selected": True, "metadata": [{"breadcrumb": [], "metadata": {"selected": True}}]}]
+    }

@@ -187,7 +187,8 @@ def test_batch_files_are_read_in_their_place(tmp_path: Path, compression: str | 
 
 
 MESSAGES = st.lists(
-    st.one_of(st.just("record a"), st.just("record b"), st.just("state"), st.just("schema a"), st.just("other schema b")), max_size=40
+    st.one_of(st.just("record a"), st.just("record b"), st.just("state"), st.just("schema a"), st.just("other schema b")),
+    max_size=40,
 )
 
 
@@ -204,7 +205,7 @@ def test_no_state_is_ahead_of_a_record_however_the_output_is_cut(kinds: list[str
         elif kind == "state":
             messages.append(state(count))
         else:
-            messages.append(schema(kind[-1], **({"n": {"type": "integer"}, "m": {}} if kind.startswith("other") else {})))
+            messages.append(schema(kind[-1], n={"type": "integer"}, m={}) if kind.startswith("other") else schema(kind[-1]))
     data = chunk(*messages)
     cuts = sorted(dice.randrange(len(data) + 1) for _ in range(dice.randrange(6)))
     pieces = [data[start:end] for start, end in zip([0, *cuts], [*cuts, len(data)], strict=True)]

@@ -52,7 +52,9 @@ TEXTS = st.one_of(
     st.dates().map(str),
     st.sampled_from(["2026-02-30", "2026-01-01T24:00:00Z", "2026-1-1", "0000-00-00", "1.5", "2026-01-01T10:00:60Z", "NaN"]),
 )
-JSON_VALUES = st.one_of(st.just("null"), NUMBERS, TEXTS.map(json.dumps), st.sampled_from(["true", "false", "[1, 2.50]", '{"a": null}']))
+JSON_VALUES = st.one_of(
+    st.just("null"), NUMBERS, TEXTS.map(json.dumps), st.sampled_from(["true", "false", "[1, 2.50]", '{"a": null}'])
+)
 GOOD = {
     "text": st.text().map(json.dumps),
     "whole": st.integers(-(2**63), 2**63 - 1).map(str),
@@ -66,6 +68,7 @@ GOOD = {
     "nested": st.just('{"a": [1.10, null]}'),
     "several": st.sampled_from(['"a"', "1"]),
 }
+USUAL = Forms()
 FORMS = st.builds(Forms, st.sampled_from([CONNECT, MICROSECONDS, TEXT]), st.sampled_from([DOUBLE, TEXT]))
 EXTRACTED = st.one_of(st.none(), TIMES)
 
@@ -79,7 +82,7 @@ def lines(draw: st.DrawFn, values: Any) -> Message:
     return message
 
 
-def table_of(forms: Forms = Forms(), keys: tuple[str, ...] = (), **schemas: Any) -> Table:
+def table_of(forms: Forms = USUAL, keys: tuple[str, ...] = (), **schemas: Any) -> Table:
     return Table(Layout("orders", {"properties": schemas or SCHEMAS}, keys, forms, metadata=not schemas), "topic")
 
 
@@ -193,7 +196,7 @@ def test_fields_that_the_schema_lacks_are_left_out_with_a_warning(caplog: pytest
     given_lines = [record(whole=1), record(whole=2, other=3), record(whole=4, other=5)]
     assert compare(table, given_lines)
     assert [each.getMessage() for each in caplog.records] == [
-        "Records of stream orders have the field other, which its schema does not have: such fields are left out"
+        "Records of stream orders have the field other, which its schema does not have: it is left out"
     ]
     assert [row["whole"] for row, _ in map(table.row, given_lines)] == [1, 2, 4]
 
