@@ -85,6 +85,7 @@ _BUILT_IN = {
         "RedisGroupSource": "sluiceway.connectors.redis:RedisGroupSourceConnector",
         "RedisSink": "sluiceway.connectors.redis:RedisSinkConnector",
         "RedisStreamSource": "sluiceway.connectors.redis:RedisStreamSourceConnector",
+        "SingerSource": "sluiceway.connectors.singer:SingerSourceConnector",
         "PrometheusSource": "sluiceway.connectors.observability:PrometheusSourceConnector",
         "StatsdSource": "sluiceway.connectors.observability:StatsdSourceConnector",
         "PostgresConnector": "sluiceway.connectors.cdc.postgres.connector:PostgresConnector",

@@ -29,6 +29,7 @@ from support.preview_connectors import SINK
 from support.redis_server import RedisServer
 from support.s3_server import s3_server
 from support.search import SearchServer
+from support.singer_taps import fake_config
 from support.table_source import SourceLake, numbers
 
 pytestmark = pytest.mark.kafka
@@ -186,6 +187,11 @@ def redis_stream(lab: Lab) -> Config:
     return {"redis.uri": uri, "redis.stream.name": stream}
 
 
+def singer(_lab: Lab) -> Config:
+    config = fake_config({"streams": {"orders": {"rows": 20}}})
+    return {key: config[key] for key in ("singer.tap", "singer.config")}
+
+
 def redis_sink(lab: Lab) -> Config:
     return {"redis.uri": lab.request.getfixturevalue("redis")}
 
@@ -265,6 +271,7 @@ CASES: Mapping[str, Case] = {
     "RedisSink": Case(redis_sink),
     "RedisStreamSource": Case(redis_stream),
     "S3Sink": Case(S3, target='{"id":1,"name":"n1"}'),
+    "SingerSource": Case(singer),
     "SparkSink": Case(lambda lab: {"format": "parquet", "path": str(lab.folder / "out")}),
     "SparkSource": Case(lambda lab: {"format": "parquet", "path": str(lab.folder), "topic": "t"}, 0, not_started="Spark driver"),
     "StatsdSource": Case(lambda _lab: {"topic": "t"}, 0, not_started="it listens on a port", long=False),

@@ -57,6 +57,7 @@ _CLUSTER = "needs a cluster of several machines"
 #: Other pages with commands, and why no test runs them.
 NOT_RUN = {
     "how-to/bring-your-plugins.md": "needs jars of other projects; `make test-plugins` runs such plugins",
+    "how-to/connect-singer.md": "installs packages from the network; tests/integration/test_singer_taps.py runs the tap",
     "how-to/install-in-airflow.md": "needs another Airflow; tests/airflow/test_wheel.py runs its commands in one",
     "how-to/install.md": "installs packages from the network; tools/check-release does so",
     "how-to/move-from-debezium.md": "needs Debezium; tests/cdc runs a real one",

@@ -77,5 +77,10 @@ class SourceProcess:
         self._process.join()
 
     @property
+    def pid(self) -> int:
+        assert self._process.pid is not None, "the process has not been started"
+        return self._process.pid
+
+    @property
     def alive(self) -> bool:
         return self._process.is_alive()

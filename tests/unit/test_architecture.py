@@ -28,6 +28,7 @@ NAMED = {
     **{"Elasticsearch": "Elasticsearch", **dict.fromkeys(("OpenSearch", "Opensearch"), "OpenSearch")},
     **{"MariaDb": "MariaDB", "MySql": "MySQL", "Postgres": "PostgreSQL", "Mirror": "MirrorSource", "Spark": "Spark"},
     **{"Prometheus": "Prometheus", "Otlp": "OTLP", "Statsd": "StatsD", "HBase": "HBase"},
+    "Singer": "Singer",
     **dict.fromkeys(("Redis", "RedisGroup", "RedisStream"), "Redis"),
     "Mqtt": "MQTT",
 }

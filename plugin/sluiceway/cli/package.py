@@ -21,7 +21,7 @@ def register(subparsers: Subparsers) -> None:
         "package",
         help="pack a Python environment for a Spark cluster",
         description="Pack a Python environment that Spark unpacks on its executors (--archives), and print the settings for it. "
-        "With --plugins, pack Java plugins and Kafka Connect's runtime into a second archive. "
+        "With --plugins, pack Java plugins with Kafka Connect's runtime, and Singer's taps, into a second archive. "
         "Without --venv, the environment is a new one with what drivers and tasks import, in the versions installed here.",
     )
     parser.add_argument(
@@ -41,7 +41,7 @@ def register(subparsers: Subparsers) -> None:
         nargs="?",
         const=Path(),
         metavar="FOLDER",
-        help="also pack the Java plugins in this folder (default: that of 'sluiceway plugins install')",
+        help="also pack the Java and Singer plugins in this folder (default: that of 'sluiceway plugins install')",
     )
     parser.add_argument(
         "--python-prefix", metavar="FOLDER", help="where the cluster's machines have this Python, such as /usr (default: as here)"
@@ -113,9 +113,10 @@ def _settings(archive: PythonArchive, plugins: PluginArchive | None) -> list[str
     if plugins is not None:
         archives += f",{plugins.path}#{_PLUGINS_ALIAS}"
         describing = [f"Packed {plugins.path} ({plugins.path.stat().st_size / 1e6:.1f} MB): {', '.join(plugins.names)}"]
+        home = [f"  spark.executorEnv.KAFKA_HOME=./{_PLUGINS_ALIAS}/{RUNTIME}"] if plugins.in_java else []
         using = [
-            "  # Java plugins, on each of them; and in the worker file, after the folders of other machines",
-            f"  spark.executorEnv.KAFKA_HOME=./{_PLUGINS_ALIAS}/{RUNTIME}",
+            "  # Plugins, on each of them; and in the worker file, after the folders of other machines",
+            *home,
             f"  plugin.path=...,./{_PLUGINS_ALIAS}/{PLUGINS}",
         ]
     return [

@@ -1,4 +1,4 @@
-"""``sluiceway plugins install``, ``remove`` and ``upgrade``: changes the Java plugins of this machine."""
+"""``sluiceway plugins install``, ``remove`` and ``upgrade``: changes the Java and Singer plugins of this machine."""
 
 from __future__ import annotations
 
@@ -14,32 +14,35 @@ from sluiceway.cli.output import show, table
 if TYPE_CHECKING:
     from sluiceway.java_plugins.index import JavaPlugin, PluginIndex
     from sluiceway.java_plugins.installed import PluginFolder
+    from sluiceway.singer_plugins.programs import SingerPlugin
 
 
 def register(commands: Subparsers) -> None:
     """Add the commands to those of ``plugins``."""
     install = commands.add_parser(
         "install",
-        help="install Java plugins from a Maven repository, a URL, an archive, a jar, or a folder",
+        help="install Java plugins from a Maven repository, a URL, an archive, a jar, or a folder, or Singer's taps",
         description="Install Java plugins, with the jars that they depend on and without those that Kafka Connect's runtime has. "
         "Downloads the runtime if it is missing, prints the plugins' classes and configs to begin with, and records what was "
-        "installed in plugins.lock.",
+        "installed in plugins.lock. Singer's taps are installed with pip, each with packages of its own.",
     )
     install.add_argument(
         "sources",
         nargs="*",
         metavar="PLUGIN",
-        help="GROUP:ARTIFACT[:VERSION], a URL, or a file or folder: a zip of Confluent Hub, a .tar.gz, a jar",
+        help="GROUP:ARTIFACT[:VERSION], a URL, or a file or folder: a zip of Confluent Hub, a .tar.gz, a jar; for a Singer tap "
+        "singer:REQUIREMENT, with a requirement of pip",
     )
     install.add_argument("--locked", type=Path, metavar="FILE", help="install what this plugins.lock lists, exactly as it was")
     _add_folder(install, "--to")
     _add_no_java(install)
+    install.add_argument("--python", help="the Python that runs Singer taps, such as 3.11 or a path (default: this one)")
     install.set_defaults(run=run_install)
     remove = commands.add_parser("remove", help="remove installed plugins")
     _add_names(remove)
     _add_folder(remove, "--from")
     remove.set_defaults(run=run_remove)
-    upgrade = commands.add_parser("upgrade", help="replace installed plugins from a Maven repository by their newest versions")
+    upgrade = commands.add_parser("upgrade", help="replace installed plugins from a repository by their newest versions")
     _add_names(upgrade)
     _add_folder(upgrade, "--to")
     _add_no_java(upgrade)
@@ -55,16 +58,20 @@ def add_installed(which: argparse._ActionsContainer) -> None:
 def run_install(options: argparse.Namespace) -> int:
     """Install the plugins and describe them."""
     from sluiceway.errors import ConfigError
+    from sluiceway.java_plugins.installed import read_lock
+    from sluiceway.singer_plugins.install import is_singer
     from sluiceway.stack.plugin_install import install, install_locked, require_runtime
 
     if bool(options.sources) == (options.locked is not None):
         raise ConfigError("Name the plugins to install, or a lock file with --locked.")
     folder = _folder(options)
-    require_runtime(say)
+    sources = options.sources if options.locked is None else [each.source for each in read_lock(options.locked).values()]
+    if not sources or not all(map(is_singer, sources)):
+        require_runtime(say)
     if options.locked is not None:
         found = install_locked(folder, options.locked, say)
     else:
-        found = [install(folder, source, say) for source in options.sources]
+        found = [install(folder, source, say, python=options.python) for source in options.sources]
     _describe(folder, [each.name for each in found], java=not options.no_java)
     return 0
 
@@ -132,9 +139,16 @@ def _describe(folder: PluginFolder, names: Sequence[str], *, java: bool) -> None
     """Print the classes of plugins, what is wrong with them, configs to begin with, and what to do next."""
     from sluiceway.java_plugins.index import PluginIndex
     from sluiceway.java_plugins.versions import check_versions
+    from sluiceway.singer_plugins.programs import read_plugin
 
+    singer = [plugin for name in names if (plugin := read_plugin(folder.location(name))) is not None]
+    places = [folder.location(name) for name in names if folder.location(name) not in [each.location for each in singer]]
+    for each in singer:
+        _print_singer(each)
+    if not places:
+        say("\n" + "\n".join(_next(folder.path, singer)))
+        return
     index = PluginIndex([folder.path])
-    places = [folder.location(name) for name in names]
     if java:
         check_versions(index, places)
     plugins = [each for each in index.plugins() if each.location in places]
@@ -147,6 +161,16 @@ def _describe(folder: PluginFolder, names: Sequence[str], *, java: bool) -> None
     if java:
         _print_configs(connectors)
     say("\n" + "\n".join(_next(folder.path, connectors)))
+
+
+def _print_singer(plugin: SingerPlugin) -> None:
+    """Print what is installed, and for a tap a config to begin with."""
+    say(f"\nPrograms: {', '.join(plugin.programs)}, with Python {plugin.python}")
+    for program in plugin.programs:
+        if program.startswith("tap-"):
+            own = {"singer.tap": program, "singer.config": "{}", "singer.select": "*.*", "topic.prefix": f"{program}."}
+            config = {"name": program, "config": {"connector.class": "SingerSource", **own}}
+            say(f"\nA config to begin with:\n{json.dumps(config, indent=2)}")
 
 
 def _own(connectors: Iterable[JavaPlugin]) -> list[JavaPlugin]:
@@ -197,7 +221,7 @@ def _print_configs(plugins: Iterable[JavaPlugin]) -> None:
         close_shared_host()
 
 
-def _next(folder: Path, connectors: Sequence[JavaPlugin]) -> list[str]:
+def _next(folder: Path, connectors: Sequence[object]) -> list[str]:
     """Return what is left to do until records flow."""
     from sluiceway.config.parsing import parse_list
     from sluiceway.folders import state_home

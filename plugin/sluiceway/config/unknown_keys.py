@@ -37,7 +37,7 @@ READ_BY_RUNTIME = (
 # Keys with these prefixes are read by the runtime, the plugins, their clients, or their drivers, which no ConfigDef lists.
 _OPEN = (
     *READ_BY_RUNTIME,
-    *("option.", "iceberg.", "delta.", "source.", "target.", "offset-syncs."),
+    *("option.", "iceberg.", "delta.", "source.", "target.", "offset-syncs.", "singer.config."),
     *("column.mask.", "column.truncate.", "database.", "driver.", "schema.history.internal.", "signal.consumer."),
     "snapshot.select.statement.overrides.",
     "labels.",

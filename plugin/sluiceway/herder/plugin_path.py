@@ -1,4 +1,4 @@
-"""Finds plugins in the folders of ``plugin.path``: Python packages, by adding the folders to ``sys.path``, and Java plugins."""
+"""Finds plugins in the folders of ``plugin.path``: Python packages, by extending ``sys.path``, and Java and Singer plugins."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from pathlib import Path
 
 from sluiceway import discovery
 from sluiceway.config.parsing import parse_list
+from sluiceway.singer_plugins.programs import use_singer_plugins
 
 log = logging.getLogger(__name__)
 
@@ -28,6 +29,7 @@ def use_plugin_path(raw: Mapping[str, str]) -> list[Path]:
     for folder in folders:
         if not folder.exists():
             log.warning("plugin.path names %s, which does not exist on this machine", folder)
+    use_singer_plugins(folders)
     if folders:
         from sluiceway.java_plugins.finder import use_java_plugins
 

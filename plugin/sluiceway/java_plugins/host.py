@@ -7,14 +7,12 @@ Configs, which may hold secrets, reach it through this pipe only. Its log goes t
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import itertools
 import logging
 import os
 import re
 import signal
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -24,6 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
+from sluiceway.child_processes import die_with_parent, enlarge_pipe
 from sluiceway.config.environment import for_configs
 from sluiceway.errors import ConnectError, java_text_of
 from sluiceway.folders import scratch_folder
@@ -40,14 +39,10 @@ MAIN_CLASS = "org.sluiceway.plugins.Host"
 
 _STDERR = 2
 _BUFFER = 1 << 16
-_PIPE_BYTES = 1 << 20  # what Linux allows a user without privileges
 # Between two calls of a request's `watch`: a share of the time waited so far, so that it is neither called late nor very often.
 _WAIT_SECONDS = (0.001, 0.2)
 _WAIT_SHARE = 0.25
 _END_SECONDS = 5.0
-# Lets the kernel kill the process with the thread that started it, also if another process holds the pipe open. A process
-# that sets this in `preexec_fn` would fork while it has threads, so a short-lived Python process does it before Java starts.
-_DIE_WITH_PARENT = "import ctypes, os, sys; ctypes.CDLL(None).prctl(1, 9); os.execv(sys.argv[1], sys.argv[1:])"
 _CRASH_LINES = 60
 _OUT_OF_MEMORY = 53  # as in Host.java
 
@@ -182,7 +177,7 @@ class JavaHost:
         with scratch_folder("java") as folder:
             crash_file = folder / "hs_err.log"
             reading, writing = os.pipe()
-            _enlarge(writing)
+            enlarge_pipe(writing)
             with os.fdopen(reading, "rb", buffering=_BUFFER) as frames:
                 try:
                     # Frames have a pipe of their own, because the JVM and native code may write to standard output.
@@ -201,7 +196,7 @@ class JavaHost:
                     return
                 finally:
                     os.close(writing)
-                _enlarge(cast(BinaryIO, process.stdin).fileno())
+                enlarge_pipe(cast(BinaryIO, process.stdin).fileno())
                 started.set_result(process)
                 while (frame := read_frame(frames)) is not None:
                     if frame.kind == REQUEST:
@@ -292,13 +287,6 @@ class JavaObject:
         self._host._handlers.pop(self._number, None)
 
 
-def _enlarge(pipe: int) -> None:
-    """Let a pipe hold most batches whole, so that neither side waits for the other while it writes one."""
-    if hasattr(fcntl, "F_SETPIPE_SZ"):
-        with contextlib.suppress(OSError):  # beyond the user's limit of memory for pipes
-            fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
-
-
 def _wait(future: Future[Frame], watch: Watch | None) -> Frame:
     frame = future.result() if watch is None else _watched(future, watch)
     if frame.kind == ERROR:
@@ -323,7 +311,7 @@ def _command(options: HostOptions, crash_file: Path, writing: int) -> tuple[Sequ
     archive = ClassArchive(java, jars, options.java_opts)
     jvm = [str(java.executable), *archive.options, f"-XX:ErrorFile={crash_file}", *jvm_options(options.java_opts)]
     command = [*jvm, "-cp", os.pathsep.join(map(str, jars)), MAIN_CLASS, f"/proc/self/fd/{writing}"]
-    return ([sys.executable, "-S", "-E", "-c", _DIE_WITH_PARENT, *command] if sys.executable else command), archive
+    return die_with_parent(command), archive
 
 
 def _death(name: str, code: int, crash_file: Path) -> JavaProcessError:

@@ -32,9 +32,11 @@ class InstalledPlugin:
     name: str
     """That of its folder."""
     source: str
-    """Its Maven coordinates with the version, its URL, or the path of its archive, jar or folder."""
+    """Its Maven coordinates with the version, its URL, the path of its archive, jar or folder, or ``singer:REQUIREMENTS``."""
     sha256: Mapping[str, str]
-    """The SHA-256 of what was installed: of each jar by its Maven coordinates, or of each file by its name."""
+    """The SHA-256 of what was installed: of each jar by its Maven coordinates, each file by its name, each Python package."""
+    python: str = ""
+    """The minor version of Python that a Singer plugin was installed for, such as 3.11."""
 
 
 def installed_plugins(home: Path) -> Path:
@@ -71,7 +73,8 @@ def read_lock(path: Path) -> dict[str, InstalledPlugin]:
 def _plugin(name: str, entry: Mapping[str, Any]) -> InstalledPlugin:
     if not _NAME.fullmatch(name):
         raise ValueError(f"{name!r} is no name of a folder")
-    return InstalledPlugin(name, str(entry["source"]), {str(key): str(value) for key, value in entry["sha256"].items()})
+    hashes = {str(key): str(value) for key, value in entry["sha256"].items()}
+    return InstalledPlugin(name, str(entry["source"]), hashes, str(entry.get("python", "")))
 
 
 class PluginFolder:
@@ -144,6 +147,11 @@ class PluginFolder:
 
     def _write(self, plugins: Mapping[str, InstalledPlugin]) -> None:
         entries = {
-            name: {"source": each.source, "sha256": dict(sorted(each.sha256.items()))} for name, each in sorted(plugins.items())
+            name: {
+                "source": each.source,
+                **({"python": each.python} if each.python else {}),
+                "sha256": dict(sorted(each.sha256.items())),
+            }
+            for name, each in sorted(plugins.items())
         }
         write_atomically(self.lock_file, json.dumps({"version": _FORMAT, "plugins": entries}, indent=2) + "\n")

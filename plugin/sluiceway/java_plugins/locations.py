@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+SINGER_FILE = "singer.json"
+"""The file of a location with a Singer plugin, which has no plugins in Java."""
+
 _ARCHIVES = (".jar", ".zip")
 
 
@@ -23,8 +26,13 @@ def plugin_locations(folders: Iterable[Path]) -> dict[Path, tuple[Path, ...]]:
     return found
 
 
+def singer_locations(folder: Path) -> list[Path]:
+    """Return the locations of Singer plugins in a folder of ``plugin.path``."""
+    return sorted(each.parent for each in folder.glob(f"*/{SINGER_FILE}") if not each.parent.name.startswith("."))
+
+
 def _visible(folder: Path) -> list[Path]:
-    return sorted(each for each in folder.iterdir() if not each.name.startswith("."))
+    return sorted(each for each in folder.iterdir() if not each.name.startswith(".") and not (each / SINGER_FILE).exists())
 
 
 def _jars(path: Path, visited: set[Path]) -> Iterator[Path]:

@@ -1,4 +1,4 @@
-"""Packs Java plugins, with Kafka Connect's runtime, into an archive for Spark's ``--archives``."""
+"""Packs Java and Singer plugins, with Kafka Connect's runtime for those in Java, into an archive for Spark's ``--archives``."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import gzip
 import hashlib
 import tarfile
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 from sluiceway.errors import ConfigError
 from sluiceway.folders import sha256_of
-from sluiceway.java_plugins.locations import plugin_locations
+from sluiceway.java_plugins.locations import plugin_locations, singer_locations
 from sluiceway.java_plugins.runtime_jars import runtime_jars
 
 PLUGINS, RUNTIME = "path", "runtime"
@@ -20,14 +20,15 @@ PLUGINS, RUNTIME = "path", "runtime"
 
 
 class PluginArchive(NamedTuple):
-    """A packed archive, and the names of the plugins in it."""
+    """A packed archive, and the names of the plugins in it. ``in_java`` is whether some need Kafka Connect's runtime."""
 
     path: Path
     names: tuple[str, ...]
+    in_java: bool = True
 
 
 def pack_plugins(folder: Path, target: Path) -> PluginArchive:
-    """Pack the plugins in a folder of ``plugin.path`` and the runtime's jars; equal files give an equal archive.
+    """Pack the plugins in a folder of ``plugin.path``, and the runtime's jars; equal files give an equal archive.
 
     Args:
         folder: the folder of plugins.
@@ -35,12 +36,14 @@ def pack_plugins(folder: Path, target: Path) -> PluginArchive:
 
     Raises:
         ConfigError: the folder has no plugins, or the archive cannot be written.
-        MissingToolError: the runtime's jars are not on this machine.
+        MissingToolError: the runtime's jars, which plugins in Java need, are not on this machine.
     """
-    locations = plugin_locations([folder])
+    in_java = list(plugin_locations([folder]))
+    locations = [*in_java, *singer_locations(folder)]
     if not locations:
         raise ConfigError("--plugins", str(folder), "has no plugins. Install some with 'sluiceway plugins install'")
-    files = sorted([*_of_plugins(folder, locations), *((f"{RUNTIME}/libs/{jar.name}", jar) for jar in runtime_jars())])
+    runtime = runtime_jars() if in_java else ()
+    files = sorted([*_of_plugins(folder, locations), *((f"{RUNTIME}/libs/{jar.name}", jar) for jar in runtime)])
     digest = hashlib.sha256("\n".join(f"{name} {sha256_of(file)}" for name, file in files).encode()).hexdigest()[:12]
     path = target.absolute() / f"sluiceway-plugins-{digest}.tar.gz"
     try:
@@ -51,14 +54,14 @@ def pack_plugins(folder: Path, target: Path) -> PluginArchive:
             made.replace(path)
     except OSError as error:
         raise ConfigError("--plugins", str(path), f"cannot be written: {error}") from error
-    return PluginArchive(path, tuple(location.name for location in locations))
+    return PluginArchive(path, tuple(location.name for location in locations), bool(in_java))
 
 
-def _of_plugins(folder: Path, locations: dict[Path, tuple[Path, ...]]) -> Iterator[tuple[str, Path]]:
-    """Yield the files of plugins with their names in the archive."""
+def _of_plugins(folder: Path, locations: Iterable[Path]) -> Iterator[tuple[str, Path]]:
+    """Yield the files of plugins with their names in the archive. Python's caches differ from machine to machine."""
     for location in locations:
         for file in [location] if location.is_file() else sorted(location.rglob("*")):
-            if file.is_file():
+            if file.is_file() and file.parent.name != "__pycache__":
                 yield f"{PLUGINS}/{file.relative_to(folder)}", file
 
 

@@ -1,4 +1,4 @@
-"""Installs Java plugins into a folder of ``plugin.path``, and fetches the runtime that they need."""
+"""Installs Java and Singer plugins into a folder of ``plugin.path``, and fetches the runtime that those in Java need."""
 
 from __future__ import annotations
 
@@ -10,20 +10,23 @@ from sluiceway.java_plugins.installed import InstalledPlugin, PluginFolder, read
 from sluiceway.java_plugins.location_scan import scan_location
 from sluiceway.java_plugins.locations import plugin_locations
 from sluiceway.java_plugins.runtime_jars import RUNTIME_JARS, fetched_home, install_runtime, runtime_jars
+from sluiceway.singer_plugins.install import fetch_singer, is_singer, newest
 from sluiceway.stack import maven
 from sluiceway.stack.downloads import is_url
 from sluiceway.stack.maven import Progress
 from sluiceway.stack.plugin_sources import COORDINATES, fetch, shown
 
 
-def install(folder: PluginFolder, source: str, progress: Progress) -> InstalledPlugin:
-    """Install a plugin from a source, for whose forms see ``fetch``; do nothing if exactly this plugin is there.
+def install(folder: PluginFolder, source: str, progress: Progress, *, python: str | None = None) -> InstalledPlugin:
+    """Install a plugin from a source; do nothing if exactly this plugin is there.
+
+    ``source`` has one of the forms of ``fetch``, or is a Singer plugin's (``fetch_singer``), for which ``python`` is.
 
     Raises:
-        ConnectError: see ``fetch``; also if there is no plugin in it, or the folder has another plugin of that name.
+        ConnectError: see there; also if there is no plugin in it, or the folder has another plugin of that name.
     """
     with folder.changing() as work:
-        return _install(folder, source, progress, work)
+        return _install(folder, source, progress, work, python=python)
 
 
 def install_locked(folder: PluginFolder, lock: Path, progress: Progress) -> list[InstalledPlugin]:
@@ -39,26 +42,30 @@ def install_locked(folder: PluginFolder, lock: Path, progress: Progress) -> list
 
 
 def upgrade(folder: PluginFolder, name: str, progress: Progress) -> InstalledPlugin:
-    """Replace a plugin from a Maven repository by its newest version, and return what is installed then.
+    """Replace a plugin from a repository of Maven or Python by its newest version, and return what is installed then.
 
     Raises:
         ConnectError: there is no such plugin, or it does not come from a repository.
     """
     with folder.changing() as work:
         found = folder.plugin(name)
-        match = COORDINATES.fullmatch(found.source)
-        if match is None:
+        match = None if is_singer(found.source) else COORDINATES.fullmatch(found.source)
+        source = newest(found.source) if is_singer(found.source) else None
+        if source is not None:
+            upgraded = _install(folder, source, progress, work, python=found.python)
+        elif match is not None:
+            upgraded = _install(folder, f"{match[1]}:{match[2]}", progress, work)
+        else:
             raise ConnectError(f"{name} came from {shown(found.source)}. Install its new version from there, and remove {name}.")
-        newest = _install(folder, f"{match[1]}:{match[2]}", progress, work)
-        if newest.name != name:
+        if upgraded.name != name:
             folder.remove(name, work)
             progress(f"Removed {name}")
-        return newest
+        return upgraded
 
 
 def _found_again(source: str, lock: Path) -> str:
     """Return a source of a lock file; of a file or folder that is not where it was, its place beside the lock file."""
-    if is_url(source) or COORDINATES.fullmatch(source) or Path(source).exists():
+    if is_singer(source) or is_url(source) or COORDINATES.fullmatch(source) or Path(source).exists():
         return source
     beside = lock.absolute().parent / Path(source).name
     if not beside.exists():
@@ -67,14 +74,23 @@ def _found_again(source: str, lock: Path) -> str:
 
 
 def _install(
-    folder: PluginFolder, source: str, progress: Progress, work: Path, locked: InstalledPlugin | None = None
+    folder: PluginFolder,
+    source: str,
+    progress: Progress,
+    work: Path,
+    locked: InstalledPlugin | None = None,
+    python: str | None = None,
 ) -> InstalledPlugin:
     content = Path(tempfile.mkdtemp(dir=work))
-    plugin = fetch(source, content, work, progress, locked=locked)
+    if is_singer(source):
+        plugin = fetch_singer(source, content, work, progress, python=python, locked=locked)
+    else:
+        plugin = fetch(source, content, work, progress, locked=locked)
     if folder.has(plugin):
         progress(f"{plugin.name} is installed already in {folder.location(plugin.name)}")
         return plugin
-    _require_plugins(content, source)
+    if not is_singer(source):
+        _require_plugins(content, source)
     progress(f"Installed {plugin.name} in {folder.place(content, plugin, work)}")
     return plugin
 

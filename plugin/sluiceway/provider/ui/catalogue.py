@@ -51,6 +51,7 @@ _SYSTEMS = {
     "RedisStream": "Redis",
     "S3": "Amazon S3",
     "Schema": _TEST_DATA,
+    "Singer": "Singer taps",
     "Spark": "Apache Spark",
     "SqlServer": "SQL Server",
     "Statsd": "StatsD",
