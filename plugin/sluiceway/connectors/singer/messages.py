@@ -10,6 +10,7 @@ import msgspec
 from sluiceway.errors import ConnectError
 
 RECORD, SCHEMA, STATE, ACTIVATE_VERSION, BATCH = "RECORD", "SCHEMA", "STATE", "ACTIVATE_VERSION", "BATCH"
+_CURRENT = "currently_syncing"
 _NOTHING = msgspec.Raw(b"null")
 
 
@@ -61,6 +62,20 @@ def _message(line: bytes) -> Message:
     return msgspec.structs.replace(rest, **{name: msgspec.Raw(json.dumps(each)) for name, each in fields.items()})
 
 
+def resumable(state: str) -> str:
+    """Return a state as a tap can continue from it.
+
+    ``tap-mysql`` and its relatives begin with the stream that they were reading, and leave it out if it has no bookmark yet.
+    Without its name they read it like each other stream without a bookmark.
+    """
+    fields = msgspec.json.decode(state, type=dict[str, msgspec.Raw])
+    found = json.loads(state)
+    current, bookmarks = found.get(_CURRENT), found.get("bookmarks")
+    if not isinstance(current, str) or (isinstance(bookmarks, dict) and not is_empty(bookmarks.get(current))):
+        return state
+    return msgspec.json.encode({name: each for name, each in fields.items() if name != _CURRENT}).decode()
+
+
 class Lines:
     """Cuts chunks of bytes at the ends of lines."""
 
@@ -83,9 +98,9 @@ class Lines:
 
 
 def is_empty(state: Any) -> bool:
-    """Return whether a state holds nothing, at any depth."""
+    """Return whether a state holds no position, at any depth. The stream that a tap was reading is none."""
     if isinstance(state, dict):
-        return all(is_empty(each) for each in state.values())
+        return all(is_empty(each) for name, each in state.items() if name != _CURRENT)
     if isinstance(state, list):
         return all(is_empty(each) for each in state)
     return state is None or state == ""

@@ -67,10 +67,11 @@ class SingerSourceTask(SourceTask):
 
     def _items(self) -> Iterator[Batch | Progress]:
         """Yield what runs of the tap send, until the task stops."""
+        from sluiceway.connectors.singer.messages import resumable
         from sluiceway.connectors.singer.run import Progress
         from sluiceway.connectors.singer.tap import Interrupted, Tap
 
-        reader, state = self._reader, None
+        reader = self._reader
         assert reader is not None  # noqa: S101 (start() has made it)
         with scratch_folder("singer") as folder:
             self._tap = tap = Tap(self._options, folder)
@@ -80,7 +81,7 @@ class SingerSourceTask(SourceTask):
                     catalog = tap.catalog()
                     log.info("%s starts %s", self._options.name, "from its beginning" if state is None else "from its last state")
                     reader.begin()
-                    with tap.run(catalog, state) as process:
+                    with tap.run(catalog, None if state is None else resumable(state)) as process:
                         yield from reader.read(process.chunks())
                         if tap.interrupted:
                             return

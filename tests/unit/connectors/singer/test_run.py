@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sluiceway.connectors.singer.config import options_of
-from sluiceway.connectors.singer.messages import is_empty
+from sluiceway.connectors.singer.messages import is_empty, resumable
 from sluiceway.connectors.singer.run import Batch, Progress, Reader
 from sluiceway.errors import ConnectError
 from support.column_forms import many
@@ -66,7 +66,10 @@ def test_a_state_without_records_is_progress() -> None:
     assert read(reader('{"n": 1}'), chunk(state(1)), chunk(state(2)), chunk(schema())) == [Progress('{"n": 2}')]
 
 
-@pytest.mark.parametrize("empty", [{}, None, {"bookmarks": {}}, {"bookmarks": {"a": {}}, "currently_syncing": None}, {"a": [""]}])
+@pytest.mark.parametrize(
+    "empty",
+    [{}, None, {"bookmarks": {}}, {"bookmarks": {"a": {}}, "currently_syncing": None}, {"a": [""]}, {"currently_syncing": "a"}],
+)
 def test_an_empty_state_does_not_replace_another(empty: Any) -> None:
     made = reader('{"n": 1}')
     [batch] = read(made, chunk(schema(), record(1), {"type": "STATE", "value": empty}))
@@ -78,6 +81,22 @@ def test_an_empty_state_does_not_replace_another(empty: Any) -> None:
 @pytest.mark.parametrize("full", [{"a": 0}, {"a": False}, {"bookmarks": {"a": {"b": [1]}}}, "x"])
 def test_a_state_with_a_value_is_not_empty(full: Any) -> None:
     assert not is_empty(full)
+
+
+@pytest.mark.parametrize(
+    ("state", "expected"),
+    [
+        ('{"currently_syncing": "a"}', "{}"),
+        ('{"currently_syncing": "a", "bookmarks": {"b": {"x": 1.50}}}', '{"bookmarks":{"b": {"x": 1.50}}}'),
+        ('{"bookmarks": {"a": {}}, "currently_syncing": "a"}', '{"bookmarks":{"a": {}}}'),
+        ('{"currently_syncing": "a", "bookmarks": {"a": {"x": 1}}}', None),
+        ('{"currently_syncing": null, "bookmarks": {"a": {}}}', None),
+        ('{"bookmarks": {"a": {"x": 12345678901234567.890}}}', None),
+        ('{"currently_syncing": "a", "bookmarks": []}', '{"bookmarks":[]}'),
+    ],
+)
+def test_a_stream_without_a_bookmark_is_not_what_a_tap_begins_with(state: str, expected: str | None) -> None:
+    assert resumable(state) == (state if expected is None else expected)
 
 
 def test_numbers_of_states_stay_as_they_are() -> None:
