@@ -52,6 +52,13 @@ EXAMPLES: dict[str, dict[str, str]] = {
     "DeltaCompaction": {"connector.class": "DeltaCompaction", **_DELTA},
     "DeltaSink": {"connector.class": "DeltaSink", "topics": "orders", **_DELTA, "delta.tables.auto-create-enabled": "true"},
     "DeltaSource": {"connector.class": "DeltaSource", **_DELTA},
+    "DltSource": {
+        "connector.class": "DltSource",
+        "dlt.source": "shop.events",
+        "dlt.args": '{"url": "https://api.example.com", "token": "dlt.secret.token"}',
+        "dlt.secret.token": "${file:/run/secrets/shop.properties:token}",
+        "topic.prefix": "shop.",
+    },
     "ElasticsearchSinkConnector": {
         "connector.class": "io.confluent.connect.elasticsearch.ElasticsearchSinkConnector",
         "topics": "products",

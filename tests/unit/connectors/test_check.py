@@ -77,6 +77,7 @@ CONFIGS: Mapping[str, Mapping[str, str]] = {
     "OtlpSource": {"topic": "t", "otlp.ssl.certificate.location": "{}/a.pem", "otlp.ssl.key.location": "{}/b.pem"},
     "OtlpSink": {"otlp.endpoints": "https://127.0.0.1:1/v1/metrics", "otlp.ssl.truststore.location": "{}/ca.pem"},
     "StatsdSource": {"topic": "t", "statsd.protocol": "both"},
+    "DltSource": {"dlt.source": "no.such.module.function"},
     "RedisGroupSource": _REDIS,
     "RedisStreamSource": _REDIS,
     "RedisSink": {"redis.uri": "rediss://127.0.0.1:1", "redis.cacert": "{}/ca.pem"},
