@@ -17,7 +17,7 @@ from dlt.common.configuration.providers import CustomLoaderDocProvider
 from dlt.common.configuration.specs.config_providers_context import ConfigProvidersContainer
 from dlt.common.configuration.specs.config_section_context import ConfigSectionContext
 from dlt.common.configuration.specs.pluggable_run_context import PluggableRunContext
-from dlt.common.json import PUA_START, json
+from dlt.common.json import DECODERS, PUA_START, json
 from dlt.common.pipeline import StateInjectableContext
 from dlt.extract import DltResource, DltSource
 from dlt.extract.extractors import ImportFileMeta, MaterializedEmptyList
@@ -27,7 +27,7 @@ from dlt.extract.pipe_iterator import PipeIterator
 from dlt.extract.source import SourceInjectableContext, SourceSchemaInjectableContext
 from dlt.extract.state import reset_resource_state
 
-_PRIVATE_USE = {"decimal": 0, "timestamp": 1, "date": 2, "uuid": 3, "hex": 4, "base64": 5, "wei": 6, "time": 7}
+_CODES = {"decimal": 0, "timestamp": 1, "date": 2, "uuid": 3, "hex": 4, "base64": 5, "wei": 6, "time": 7}
 
 
 class Page(NamedTuple):
@@ -118,7 +118,7 @@ def state_to_text(state: Any) -> str:
 
 def state_from_text(text: str) -> Any:
     """Return what ``state_to_text`` wrote. Raises ValueError."""
-    return json.typed_loads(json.dumps(_renamed(json.loads(text), _from_tag)))
+    return _renamed(json.loads(text), _from_tag)
 
 
 def _renamed(value: Any, rename: Any) -> Any:
@@ -131,18 +131,21 @@ def _renamed(value: Any, rename: Any) -> Any:
 
 def _to_tag(text: str) -> str:
     number = ord(text[0]) - PUA_START if text else -1
-    for tag, code in _PRIVATE_USE.items():
+    for tag, code in _CODES.items():
         if number == code:
             return f"!{tag} {text[1:]}"
     return f"!{text}" if text.startswith("!") else text
 
 
-def _from_tag(text: str) -> str:
+def _from_tag(text: str) -> Any:
     if not text.startswith("!"):
         return text
     if text.startswith("!!"):
         return text[1:]
     tag, _, rest = text[1:].partition(" ")
-    if tag not in _PRIVATE_USE:
-        raise ValueError(f"!{tag} is none of {', '.join(f'!{each}' for each in _PRIVATE_USE)}")
-    return chr(PUA_START + _PRIVATE_USE[tag]) + rest
+    if tag not in _CODES:
+        raise ValueError(f"!{tag} is none of {', '.join(f'!{each}' for each in _CODES)}")
+    try:
+        return DECODERS[_CODES[tag]](rest)
+    except ArithmeticError:
+        raise ValueError(f"{rest} is no number") from None
