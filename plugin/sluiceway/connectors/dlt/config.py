@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from sluiceway.api.outage import UNREACHABLE_MS
 from sluiceway.config.definition import ConfigDef, ConfigKey, ConfigValue, Importance, Type
 from sluiceway.config.validators import Check, OneOf, Range
 from sluiceway.connectors.keys import text, unreachable_key, unreachable_seconds
@@ -186,22 +185,17 @@ def _args(config: Mapping[str, str], text_: str) -> dict[str, Any]:
 
 def _nested_values(config: Mapping[str, str]) -> dict[str, Any]:
     """Return what follows the prefixes as the nested document that dlt looks values up in. Raises ConfigError."""
+    paths = {key: key.split(".")[2:] for key in config if key.startswith((CONFIG_PREFIX, SECRET_PREFIX))}
     document: dict[str, Any] = {}
-    for key in sorted(config):
-        if not key.startswith((CONFIG_PREFIX, SECRET_PREFIX)):
-            continue
-        *sections, name = key.split(".")[2:]
+    for key, path in sorted(paths.items(), key=lambda each: (each[1], each[0])):
+        if not all(path):
+            raise ConfigError(key, None, "must name a value of dlt, such as dlt.secret.sources.github.access_token")
         node = document
-        for section in sections:
+        for section in path[:-1]:
             node = node.setdefault(section, {})
             if not isinstance(node, dict):
-                raise ConfigError(key, None, "is below another key that has a value")
-        if not name or "" in sections:
-            raise ConfigError(key, None, "must name a value of dlt, such as dlt.secret.sources.github.access_token")
-        if name in node:
-            raise ConfigError(key, None, "is set twice for dlt, or has other keys below it")
-        node[name] = config[key]
+                raise ConfigError(key, None, f"is below another key of dlt, {section}, that has a value")
+        if path[-1] in node:
+            raise ConfigError(key, None, f"is set twice for dlt, with {CONFIG_PREFIX} and with {SECRET_PREFIX}")
+        node[path[-1]] = config[key]
     return document
-
-
-__all__ = ["CONFIG", "UNREACHABLE_MS", "DltConfig"]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import re
 import types
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -52,8 +53,9 @@ def _function(path: str) -> Any:
         raise ConfigError(keys.SOURCE, path, f"cannot be imported: {type(error).__name__}: {error}") from error
     found = getattr(module, attribute, None)
     if found is None:
-        alike = sorted(each for each, value in vars(module).items() if callable(value) and getattr(value, "__module__", "") == name)
-        known = f"; it has {', '.join(alike[:20])}" if alike else ""
+        own = (each for each, value in vars(module).items() if callable(value) and getattr(value, "__module__", "") == name)
+        functions = sorted(each for each in own if not inspect.isclass(getattr(module, each)))
+        known = f"; it has {', '.join(functions[:20])}" if functions else ""
         raise ConfigError(keys.SOURCE, path, f"names a function that the module {name} does not have{known}")
     return found
 
@@ -106,20 +108,20 @@ def _as_sources(config: DltConfig, made: Any) -> list[DltSource]:
     if isinstance(made, DltSource):
         return [made]
     if isinstance(made, DltResource):
-        return [_of_resources([made])]
+        return [_of_resources(config, [made])]
     if isinstance(made, (list, tuple)) and made and all(isinstance(each, (DltSource, DltResource)) for each in made):
         resources = [each for each in made if isinstance(each, DltResource)]
-        return [*(each for each in made if isinstance(each, DltSource)), *([_of_resources(resources)] if resources else [])]
+        return [*(each for each in made if isinstance(each, DltSource)), *([_of_resources(config, resources)] if resources else [])]
     kind = "a generator" if isinstance(made, types.GeneratorType) else type(made).__name__
     raise ConfigError(
         keys.SOURCE, config.source, f"returns {kind} instead of {_KINDS}. Mark the function with @dlt.source or @dlt.resource."
     )
 
 
-def _of_resources(resources: Sequence[DltResource]) -> DltSource:
-    """Return a source of single resources. Its name is that of the first one's module, as a pipeline has it, or its own."""
-    first = resources[0]
-    return DltSource(Schema(first.source_name or first.name), first.section or first.name, list(resources))
+def _of_resources(config: DltConfig, resources: Sequence[DltResource]) -> DltSource:
+    """Return a source of single resources. Its name is the function's, so that it stays whatever the function returns."""
+    name = re.sub("[^a-z0-9_]", "_", config.source.rpartition(".")[2].lower()).strip("_") or "source"
+    return DltSource(Schema(name), resources[0].section or name, list(resources))
 
 
 def _with_resources(sources: list[DltSource], wanted: Sequence[str]) -> list[DltSource]:
