@@ -24,7 +24,7 @@ def row(number: int) -> dict[str, Any]:
 
 
 @dlt.source(name="numbers")
-def numbers(rows: int = 1000, page: int = 100, order: str | None = "asc", descends: bool = False, pause: float = 0.0) -> Any:  # noqa: FBT001, FBT002
+def numbers(rows: int = 1000, page: int = 100, order: Any = "asc", descends: bool = False, pause: float = 0.0) -> Any:
     """Numbers with a cursor. ``order`` is what the source says of it; ``descends`` is what it does."""
 
     @dlt.resource(name="numbers", primary_key="id")
@@ -85,8 +85,6 @@ def typed() -> Iterator[Any]:
 def orders() -> Iterator[Any]:
     """A row with an object, and lists of objects and of values."""
     yield [{"id": 1, "address": {"city": "Ulm"}, "lines": [{"sku": "a", "tags": ["x", "y"]}, {"sku": "b"}]}]
-
-
 
 
 def same_cursor(rows: int = 100) -> Any:

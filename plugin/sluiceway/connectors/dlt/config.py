@@ -58,8 +58,8 @@ CONFIG = ConfigDef(
             importance=Importance.HIGH,
             group=_DLT,
             doc="The function that returns the source: a dlt source, a resource, or a list of them, such as "
-            "dlt.sources.rest_api.rest_api_source. The module must be installed where tasks run, or be in a folder of the worker's "
-            "plugin.path.",
+            "dlt.sources.rest_api.rest_api_source. The module must be installed where tasks run, or be in a folder of the "
+            "worker's plugin.path.",
         ),
         text(
             name=ARGS,
@@ -68,7 +68,7 @@ CONFIG = ConfigDef(
             importance=Importance.HIGH,
             group=_DLT,
             doc="The function's keyword arguments, as a JSON object. A text in it that is the name of a key dlt.secret.NAME or "
-            "dlt.config.NAME of this config, such as \"dlt.secret.token\", stands for the key's value.",
+            'dlt.config.NAME of this config, such as "dlt.secret.token", stands for the key\'s value.',
         ),
         ConfigKey(
             name=RESOURCES,
@@ -83,10 +83,10 @@ CONFIG = ConfigDef(
             default=AUTO,
             validator=OneOf((AUTO, PAGE, RUN)),
             group=_DLT,
-            doc="When the state of a resource becomes its offset. auto: after each page if the resource says that its rows come in "
-            "ascending order of its cursor (row_order=\"asc\") and no transformer reads it, else at the end of a run. page: as auto, "
-            "and the rows of every cursor are taken as ascending; if they are not, the connector notices it, but a crash before "
-            "that loses rows. run: at the end of a run.",
+            doc="When the state of a resource becomes its offset. auto: after each page if the resource says that its rows come "
+            'in ascending order of its cursor (row_order="asc") and no transformer reads it, else at the end of a run. page: as '
+            "auto, and the rows of every cursor are taken as ascending; if they are not, the connector notices it, but a crash "
+            "before that loses rows. run: at the end of a run.",
         ),
         ConfigKey(
             name=INTERVAL,
@@ -105,17 +105,17 @@ CONFIG = ConfigDef(
             validator=Check(_check_prefix, "letters, digits, and . _ -"),
             importance=Importance.HIGH,
             group=_RECORDS,
-            doc="The begin of the topics' names. The table's name follows, which is the resource's unless it has another. Characters "
-            "that topics cannot have become underscores.",
+            doc="The begin of the topics' names. The table's name follows, which is the resource's unless it has another. "
+            "Characters that topics cannot have become underscores.",
         ),
         text(
             name=NESTED,
             default=JSON,
             validator=OneOf((JSON, STRUCT, TOPICS)),
             group=_RECORDS,
-            doc="The form of nested values. json: JSON texts. struct: structs and arrays. topics: as dlt's tables: the fields of an "
-            "object become fields with its name and two underscores before theirs, and the elements of a list become records of "
-            "the topic TABLE__FIELD.",
+            doc="The form of nested values. json: JSON texts. struct: structs and arrays. topics: as dlt's tables: the fields of "
+            "an object become fields with its name and two underscores before theirs, and the elements of a list become records "
+            "of the topic TABLE__FIELD.",
         ),
         text(
             name=TIMES,
@@ -131,7 +131,7 @@ CONFIG = ConfigDef(
 
 @dataclass(frozen=True, slots=True)
 class DltConfig:
-    """The typed values of a config. ``values`` are those for dlt's own configuration. Times in seconds; no repr shows a secret."""
+    """The typed values of a config. ``values`` are those for dlt's own configuration. Times in seconds. No repr has a secret."""
 
     source: str
     args: Mapping[str, Any] = field(repr=False)

@@ -86,15 +86,19 @@ class DltSourceConnector(SourceConnector):
 
     def alter_offsets(self, config: Mapping[str, str], offsets: Sequence[tuple[Partition, Offset | None]]) -> bool:
         for partition, offset in offsets:
+            if offset is None:
+                continue
             if set(partition or ()) != {SOURCE, RESOURCE}:
                 raise ConnectError(f'A partition is {{"{SOURCE}": "github", "{RESOURCE}": "issues"}}.')
-            if offset is not None:
-                _check_offset(offset)
+            _check_offset(offset)
         return True
 
 
 def described(config: Mapping[str, str]) -> list[str]:
-    """Return the names of the resources of a config's source. Raises SourceError, and SourceUnreachableError. Blocks until they are made."""
+    """Return the names of the resources of a config's source. Blocks until they are made.
+
+    Raises SourceError, and SourceUnreachableError.
+    """
     reader = ReaderProcess({"config": dict(config), "describe": True})
     try:
         for frame in reader.frames():
@@ -109,8 +113,8 @@ def described(config: Mapping[str, str]) -> list[str]:
 def _require_dlt() -> None:
     if importlib.util.find_spec("dlt") is None:
         raise MissingToolError(
-            f"DltSource needs a Python package that is not installed (dlt). Run: {install_command('dlt')} in the Python environment "
-            "of the tasks."
+            f"DltSource needs a Python package that is not installed (dlt). Run: {install_command('dlt')} in the Python "
+            "environment of the tasks."
         )
 
 

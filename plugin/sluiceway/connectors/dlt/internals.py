@@ -48,7 +48,7 @@ def use_values(values: Mapping[str, Any]) -> None:
 @contextlib.contextmanager
 def without_state() -> Iterator[None]:
     """Let the functions of sources, which only make resources, ask for a state. It is empty, and what they change is dropped."""
-    with Container().injectable_context(StateInjectableContext(state={})):  # type: ignore[typeddict-item]
+    with Container().injectable_context(StateInjectableContext(state={})):
         yield
 
 
@@ -72,7 +72,8 @@ def pages(source: DltSource, state: dict[str, Any]) -> Iterator[Page]:
         for resource in source.resources.extracted:
             if resource.write_disposition == "replace":
                 reset_resource_state(resource.name)
-        iterator: PipeIterator = contexts.enter_context(PipeIterator.from_pipes(source.resources.selected_pipes))
+        iterator: Any = PipeIterator.from_pipes(source.resources.selected_pipes)
+        contexts.enter_context(iterator)
         futures = iterator._futures_pool.futures
         for item in iterator:
             ahead = any(future.pipe.name == item.pipe.name for future in list(futures.values()))

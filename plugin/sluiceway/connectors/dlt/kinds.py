@@ -34,7 +34,7 @@ TEXT, BIGINT, DOUBLE, BOOL, BINARY = "text", "bigint", "double", "bool", "binary
 TIMESTAMP, DATE, TIME, WEI, JSON, DECIMAL_KIND = "timestamp", "date", "time", "wei", "json", "decimal"
 
 _PRIMITIVE = {TEXT: Type.STRING, BIGINT: Type.INT64, DOUBLE: Type.FLOAT64, BOOL: Type.BOOLEAN, BINARY: Type.BYTES}
-_STORED = {
+_STORED: dict[str, pa.DataType] = {
     TEXT: pa.utf8(),
     BIGINT: pa.int64(),
     DOUBLE: pa.float64(),
@@ -60,12 +60,16 @@ class MisfitError(ValueError):
 
 
 @functools.lru_cache(maxsize=1000)
-def schema_of(kind: str, micros: bool) -> Schema:  # noqa: FBT001 (cached)
+def schema_of(kind: str, micros: bool) -> Schema:
     """Return the Connect schema of a type. ``micros``: times and timestamps keep their microseconds."""
     if kind in _PRIMITIVE:
         return Schema(_PRIMITIVE[kind], optional=True)
     if kind == TIMESTAMP:
-        return Schema(Type.INT64, optional=True, name=f"{_TIMES}MicroTimestamp", version=1) if micros else timestamp_schema(optional=True)
+        return (
+            Schema(Type.INT64, optional=True, name=f"{_TIMES}MicroTimestamp", version=1)
+            if micros
+            else timestamp_schema(optional=True)
+        )
     if kind == TIME:
         return Schema(Type.INT64, optional=True, name=f"{_TIMES}MicroTime", version=1) if micros else time_schema(optional=True)
     if kind == DATE:
@@ -75,9 +79,7 @@ def schema_of(kind: str, micros: bool) -> Schema:  # noqa: FBT001 (cached)
     digits, scale = digits_of(kind)
     if digits == _DIGITS_128:
         return decimal_schema(scale, optional=True)
-    return Schema(
-        Type.BYTES, optional=True, name=DECIMAL, version=1, parameters={SCALE: str(scale), PRECISION: str(digits)}
-    )
+    return Schema(Type.BYTES, optional=True, name=DECIMAL, version=1, parameters={SCALE: str(scale), PRECISION: str(digits)})
 
 
 def stored_type(kind: str) -> pa.DataType:
@@ -88,7 +90,7 @@ def stored_type(kind: str) -> pa.DataType:
     return pa.decimal128(digits, scale) if digits <= _DIGITS_128 else pa.decimal256(digits, scale)
 
 
-def as_schema_type(kind: str, array: Any, micros: bool) -> Any:  # noqa: FBT001 (as schema_of)
+def as_schema_type(kind: str, array: Any, micros: bool) -> Any:
     """Return an array of ``stored_type`` as one of the schema's type."""
     if kind == TIMESTAMP:
         return array.cast(pa.int64()) if micros else array.cast(pa.timestamp("ms", tz="UTC"), safe=False)
@@ -124,15 +126,15 @@ def kind_of_hint(data_type: str, digits: int | None, scale: int | None) -> str |
     return data_type if is_kind(data_type) else None
 
 
-@functools.cache
 def kind_of_type(type_: type) -> str:
     """Return the type of values of a Python type."""
-    for base, kind in _OF_PYTHON:
-        if issubclass(type_, base):
-            return kind
-    return JSON
+    kind = _KINDS.get(type_)
+    if kind is None:
+        kind = _KINDS[type_] = next((each for base, each in _OF_PYTHON if issubclass(type_, base)), JSON)
+    return kind
 
 
+_KINDS: dict[type, str] = {}
 _OF_PYTHON: list[tuple[Any, str]] = [
     (bool, BOOL),
     (int, BIGINT),
@@ -154,7 +156,7 @@ def kind_of(value: Any) -> str:
         return WEI if abs(value) < 10**_WEI_DIGITS else TEXT
     if kind == DECIMAL_KIND:
         scale = -int(value.as_tuple().exponent) if value.is_finite() else 99
-        return decimal_kind(None, None) if scale <= _DEFAULT_DECIMAL[1] and value.adjusted() < 29 else TEXT  # noqa: PLR2004 (38 - 9)
+        return decimal_kind(None, None) if scale <= _DEFAULT_DECIMAL[1] and value.adjusted() < 29 else TEXT
     return kind
 
 

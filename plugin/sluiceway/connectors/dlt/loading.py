@@ -43,8 +43,10 @@ def _function(path: str) -> Any:
     except ModuleNotFoundError as error:
         if error.name and (name == error.name or name.startswith(f"{error.name}.")):
             raise ConfigError(
-                keys.SOURCE, path, f"names the module {name}, and there is no module {error.name} where tasks run. Install it there, "
-                "or put it into a folder of the worker's plugin.path."
+                keys.SOURCE,
+                path,
+                f"names the module {name}, and there is no module {error.name} where tasks run. Install it there, "
+                "or put it into a folder of the worker's plugin.path.",
             ) from None
         raise ConfigError(
             keys.SOURCE, path, f"cannot be imported, because the module {error.name} is not installed where tasks run"
@@ -111,7 +113,10 @@ def _as_sources(config: DltConfig, made: Any) -> list[DltSource]:
         return [_of_resources(config, [made])]
     if isinstance(made, (list, tuple)) and made and all(isinstance(each, (DltSource, DltResource)) for each in made):
         resources = [each for each in made if isinstance(each, DltResource)]
-        return [*(each for each in made if isinstance(each, DltSource)), *([_of_resources(config, resources)] if resources else [])]
+        return [
+            *(each for each in made if isinstance(each, DltSource)),
+            *([_of_resources(config, resources)] if resources else []),
+        ]
     kind = "a generator" if isinstance(made, types.GeneratorType) else type(made).__name__
     raise ConfigError(
         keys.SOURCE, config.source, f"returns {kind} instead of {_KINDS}. Mark the function with @dlt.source or @dlt.resource."
@@ -139,7 +144,7 @@ def _with_resources(sources: list[DltSource], wanted: Sequence[str]) -> list[Dlt
 
 def hidden(text: str, secrets: Iterable[str]) -> str:
     """Return a text without the secrets in it."""
-    for secret in sorted({each for each in secrets if len(each) > 2}, key=len, reverse=True):  # noqa: PLR2004 (others are in any text)
+    for secret in sorted({each for each in secrets if len(each) > 2}, key=len, reverse=True):
         text = text.replace(secret, "[hidden]")
     return text
 

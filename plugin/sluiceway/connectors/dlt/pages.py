@@ -1,9 +1,9 @@
 """Reads the resources of a source, and decides which pages the state of a resource covers. Runs in the reader's process.
 
-dlt updates the state of a resource before it hands over a page: its ``last_value`` is the highest cursor of the pages so far. So the
-state covers exactly the rows that were handed over if they come in the cursor's order, and nothing is read ahead or derived from
-them. Only then the state after a page is the offset of its last row. The state of any other resource is stored when the run
-has ended.
+dlt updates the state of a resource before it hands over a page: its ``last_value`` is the highest cursor of the pages so far.
+So the state covers exactly the rows that were handed over if they come in the cursor's order, and nothing is read ahead or
+derived from them. Only then the state after a page is the offset of its last row. The state of any other resource is stored
+when the run has ended.
 """
 
 from __future__ import annotations
@@ -249,9 +249,11 @@ class SourceReader:
             state = internals.state_from_text(str(offset.get(STATE, "{}")))
             schema = json.loads(str(offset.get(SCHEMA, "{}")))
             if not isinstance(state, dict) or not isinstance(schema, dict):
-                raise ValueError("it is no JSON object")  # noqa: TRY301, TRY004 (for the message below)
+                raise ValueError("it is no JSON object")
         except ValueError as error:
-            raise ConnectError(f"The stored offset of resource {resource or 'of the source itself'} cannot be read: {error}") from error
+            raise ConnectError(
+                f"The stored offset of resource {resource or 'of the source itself'} cannot be read: {error}"
+            ) from error
         if resource:
             self._section.setdefault("resources", {})[resource] = state
         else:
@@ -312,8 +314,8 @@ class SourceReader:
     def _revoke(self, resource: str) -> None:
         """Store the state at the end of the run only, and until then the one before the run, from which nothing is lost."""
         log.warning(
-            "Resource %s says that its rows come in ascending order of their cursor, and they do not. Its state is stored at the end "
-            "of its runs only. Set %s=%s, or correct its row_order.",
+            "Resource %s says that its rows come in ascending order of their cursor, and they do not. Its state is stored at the "
+            "end of its runs only. Set %s=%s, or correct its row_order.",
             resource,
             keys.COMMIT,
             keys.RUN,
@@ -371,7 +373,7 @@ def _row(resource: DltResource, item: Any) -> dict[str, Any]:
 
 def _too_large(resource: str, size: int) -> str:
     return (
-        f"The state of resource {resource or 'of the source itself'} has {size:,} bytes, and Kafka takes about 1,000,000. dlt keeps "
-        "there a hash of each row with the highest cursor. Give the resource a primary key that is its cursor, "
+        f"The state of resource {resource or 'of the source itself'} has {size:,} bytes, and Kafka takes about 1,000,000. dlt "
+        "keeps there a hash of each row with the highest cursor. Give the resource a primary key that is its cursor, "
         'or range_start="open" if no row comes later with the same cursor, or a cursor of which few rows have the same value.'
     )

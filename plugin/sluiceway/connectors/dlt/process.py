@@ -1,4 +1,6 @@
-"""Runs the reader: a Python process for each run, which has dlt and the user's source. Runs on executors and, to validate, on drivers.
+"""Runs the reader: a Python process for each run, which has dlt and the user's source.
+
+Runs on executors and, to validate, on drivers.
 
 dlt keeps its configuration and contexts in objects of the process. So no two sources share one, and no secret of one is seen by
 another; what a source waits for, such as a limit of requests, delays no pause and no stop, because the process can be ended.

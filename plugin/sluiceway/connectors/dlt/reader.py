@@ -1,7 +1,7 @@
 """The reader's process: makes the sources of one connector, reads them once, and sends frames to the task that started it.
 
-``python -m sluiceway.connectors.dlt.reader PID``, started by ``process.py``. The config comes by standard input, never by arguments
-or the environment, which others can see. What the user's code prints goes to the log.
+``python -m sluiceway.connectors.dlt.reader PID``, started by ``process.py``. The config comes by standard input, never by
+arguments or the environment, which others can see. What the user's code prints goes to the log.
 """
 
 from __future__ import annotations
@@ -107,19 +107,24 @@ def _state_names(source: DltSource) -> list[str]:
 
 def _told(error: BaseException, config: DltConfig) -> dict[str, Any]:
     """Return the fields of the frame about an error, without secrets, and write its trace into the log."""
+    from dlt.extract.exceptions import ResourceExtractionError
+
     from sluiceway.connectors.dlt.loading import hidden, texts_of
 
     secrets = [*config.secrets, *_long(texts_of(config.args)), *_long(texts_of(config.values))]
     sys.stderr.write(hidden("".join(traceback.format_exception(error)), secrets))
     if isinstance(error, ConfigError):
         return {"text": hidden(str(error), config.secrets), "key": error.name or ""}
-    text = str(error) if isinstance(error, ConnectError) else f"{type(error).__name__}: {error}"
+    cause, place = error, ""
+    if isinstance(error, ResourceExtractionError) and error.__cause__ is not None:
+        cause, place = error.__cause__, f"Resource {error.pipe_name}: "
+    text = str(cause) if isinstance(cause, ConnectError) else f"{place}{type(cause).__name__}: {cause}"
     return {"text": hidden(text, config.secrets), "unreachable": any(_passes(each) for each in _chain(error))}
 
 
 def _long(texts: list[str]) -> Iterator[str]:
     """Yield the texts that look like secrets: a key or a token is no word."""
-    return (each for each in texts if len(each) >= 16 and not each.startswith(("http://", "https://", "/")))  # noqa: PLR2004
+    return (each for each in texts if len(each) >= 16 and not each.startswith(("http://", "https://", "/")))
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:

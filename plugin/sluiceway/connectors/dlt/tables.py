@@ -78,8 +78,7 @@ class Table:
         """Return the rows of an Arrow table. Adds the columns that they need."""
         arrays: dict[str, Any] = {}
         for name, column in zip(rows.column_names, rows.columns, strict=True):
-            chunks = column.combine_chunks()
-            self._take_array(name, pa.concat_arrays(chunks.chunks) if isinstance(chunks, pa.ChunkedArray) else chunks, arrays)
+            self._take_array(name, pa.concat_arrays(column.chunks), arrays)
         return self._batch(arrays, len(rows))
 
     def _batch(self, arrays: Mapping[str, Any], count: int) -> pa.RecordBatch:
@@ -89,11 +88,12 @@ class Table:
         missing = [keys for keys in self.keys if keys not in self.columns]
         if missing:
             raise DataError(f"Table {self.name} has no column {', '.join(missing)}, which is in its primary key.")
-        made = []
-        for name, column in self.columns.items():
+        made: list[Any] = []
+        for field, (name, column) in zip(schema.fields, self.columns.items(), strict=True):
             array = arrays.get(name)
             if array is None:
-                made.append(pa.nulls(count, arrow_type(schema.field(name).schema)))
+                type_: Any = arrow_type(field.schema)  # the stubs know each type, and not any
+                made.append(pa.nulls(count, type_))
             else:
                 made.append(kinds.as_schema_type(column, array, self._micros) if isinstance(column, str) else array)
         return pa.RecordBatch.from_arrays(made, schema=pa.schema(arrow_fields(schema)))
@@ -152,8 +152,12 @@ class Table:
         arrays[name] = pa.array(fitting, kinds.stored_type(column))
         for variant, each in others.items():
             if variant not in self.columns:
-                self._add(variant, _inferred({kinds.kind_of_type(type(value)) for value in each if value is not None}, each)
-                          if not variant.endswith("__v_text") else kinds.TEXT)
+                self._add(
+                    variant,
+                    _inferred({kinds.kind_of_type(type(value)) for value in each if value is not None}, each)
+                    if not variant.endswith("__v_text")
+                    else kinds.TEXT,
+                )
             self._take(variant, each, arrays)
 
     def _take_structs(self, name: str, values: list[Any], arrays: dict[str, Any]) -> None:
@@ -171,10 +175,12 @@ class Table:
         if self.columns[name] == kinds.JSON:
             arrays[name] = pa.array([None if each is None else kinds.json_text(each) for each in values], pa.utf8())
             return
-        self._take(_variant(name, kinds.TEXT), [None if each is None else kinds.convert(kinds.TEXT, each) for each in values], arrays)
+        self._take(
+            _variant(name, kinds.TEXT), [None if each is None else kinds.convert(kinds.TEXT, each) for each in values], arrays
+        )
 
     def _take_nested(self, name: str, array: Any, arrays: dict[str, Any]) -> None:
-        schema = row_schema([pa.field(name, array.type)]).field(name).schema
+        schema = row_schema([pa.field(name, array.type)]).fields[0].schema
         if self.columns.get(name) != schema:
             self._add(name, schema)
         arrays[name] = connect_array(schema, array)

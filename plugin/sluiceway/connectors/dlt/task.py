@@ -105,7 +105,7 @@ class DltSourceTask(SourceTask):
         return idle
 
     def _next(self, *, columns: bool) -> _Records | None:
-        """Return the rows of the next frame. An empty list lets the runtime store offsets, and end the transaction if asked to."""
+        """Return the rows of the next frame. An empty list lets the runtime store offsets, and end a transaction."""
         if self._pump is None:
             wait = self._due - time.monotonic()
             if wait > 0:
@@ -205,7 +205,8 @@ class DltSourceTask(SourceTask):
 
         value = schema_from_json(schema, lambda _schema, default: default)
         assert value is not None  # noqa: S101 (the reader sends one)
-        key = Schema(Type.STRUCT, fields=[(name, value.field(name).schema) for name in keys]) if keys else None
+        fields = {field.name: field.schema for field in value.fields}
+        key = Schema(Type.STRUCT, fields=[(name, fields[name]) for name in keys]) if keys else None
         self._tables[table] = _Made(topic_name(self._options.prefix + table), value, key)
 
     def _rows_of(self, frame: Frame, *, columns: bool) -> _Records:

@@ -58,7 +58,7 @@ def test_values_for_dlt_are_nested_and_arguments_may_name_them() -> None:
     )
     assert made.args == {"auth": [{"token": 'a"b\\'}], "place": "here", "rows": 3}
     assert made.values == {"token": 'a"b\\', "sources": {"place": "here"}}
-    assert "a\"b" not in repr(made)
+    assert 'a"b' not in repr(made)
 
 
 def test_a_check_imports_neither_dlt_nor_arrow_nor_the_users_module() -> None:

@@ -59,7 +59,11 @@ def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 def made(path: str, args: object = None, **more: str) -> list[tuple[str, list[str]]]:
-    config = {"dlt.source": path, "dlt.args": json.dumps(args or {}), **{key.replace("_", "."): each for key, each in more.items()}}
+    config = {
+        "dlt.source": path,
+        "dlt.args": json.dumps(args or {}),
+        **{key.replace("_", "."): each for key, each in more.items()},
+    }
     return [(each.name, list(each.resources.selected)) for each in sources_of(DltConfig.of(config))]
 
 
@@ -93,7 +97,12 @@ def test_dlts_own_values_come_from_the_config(module: str) -> None:
         ("{}.none_selected", {}, "dlt.resources", "must be set"),
         ("{}.listed", {"dlt_resources": "one,three"}, "dlt.resources", "It has one, two"),
         ("{}.alone", {"dlt_args": '{"row": 1}'}, "dlt.args", "has row, which {}.alone does not take. It takes rows"),
-        ("{}.needing", {}, "dlt.source", "has no value for token, rows. Set it in dlt.args, or as dlt.secret.token, dlt.secret.rows"),
+        (
+            "{}.needing",
+            {},
+            "dlt.source",
+            "has no value for token, rows. Set it in dlt.args, or as dlt.secret.token, dlt.secret.rows",
+        ),
     ],
 )
 def test_what_is_wrong_names_its_key(module: str, path: str, more: dict[str, str], key: str, why: str) -> None:

@@ -100,7 +100,7 @@ def test_pages_in_order_have_an_offset_each() -> None:
     ids=["no order", "newest first", "commit=run", "no cursor", "open range"],
 )
 def test_other_pages_have_none_until_the_run_has_ended(made: Any, more: dict[str, str]) -> None:
-    kept = run(made(), **more)
+    kept = run(made(), None, None, **more)
     assert [page[2:] for page in kept.pages] == [(False, False)] * len(kept.pages)
     assert sorted(kept.ids()) == list(range(250))
     assert kept.stored
@@ -225,7 +225,7 @@ def test_tables_named_by_rows_and_by_marks_are_tables() -> None:
 
 
 def test_rows_of_all_kinds_are_rows() -> None:
-    import pandas as pd
+    import pandas as pd  # type: ignore[import-untyped]
     from pydantic import BaseModel
 
     class Model(BaseModel):

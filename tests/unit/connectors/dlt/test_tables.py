@@ -30,7 +30,11 @@ def table(stored: dict[str, Any] | None = None, *, structs: bool = False, micros
 
 def rows_of(made: Table, *pages: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return all rows as their records have them, without null fields."""
-    return [{name: value for name, value in row.items() if value is not None} for page in pages for row in made.of_rows(page).to_pylist()]
+    return [
+        {name: value for name, value in row.items() if value is not None}
+        for page in pages
+        for row in made.of_rows(page).to_pylist()
+    ]
 
 
 @pytest.mark.parametrize(
@@ -63,13 +67,11 @@ def test_a_new_column_has_the_type_of_its_values(value: Any, kind: str) -> None:
 def test_schemas_are_connects() -> None:
     made = table(micros=False)
     made.of_rows([{"d": AT.date(), "c": AT.time(), "t": AT, "n": decimal.Decimal(1), "j": [1]}])
-    assert [made.schema.field(name).schema.name for name in "dctnj"] == [DATE, TIME, TIMESTAMP, DECIMAL, "io.debezium.data.Json"]
+    assert [field.schema.name for field in made.schema.fields] == [DATE, TIME, TIMESTAMP, DECIMAL, "io.debezium.data.Json"]
     made = table()
     made.of_rows([{"c": AT.time(), "t": AT}])
     names = ["io.debezium.time.MicroTime", "io.debezium.time.MicroTimestamp"]
-    assert [(made.schema.field(name).schema.name, made.schema.field(name).schema.type) for name in "ct"] == [
-        (name, Type.INT64) for name in names
-    ]
+    assert [(field.schema.name, field.schema.type) for field in made.schema.fields] == [(name, Type.INT64) for name in names]
 
 
 @pytest.mark.parametrize(
@@ -126,7 +128,7 @@ VALUES = st.one_of(
     st.floats(allow_nan=False),
     st.text(st.characters(exclude_categories=["Cs"])),
     st.binary(),
-    st.datetimes(dt.datetime(1, 1, 2), dt.datetime(9999, 12, 30), timezones=st.just(UTC)),
+    st.datetimes(timezones=st.just(UTC)),
     st.dates(),
     st.times(),
     st.decimals(allow_nan=False, allow_infinity=False, places=4, min_value=-(10**30), max_value=10**30),
@@ -242,7 +244,7 @@ def test_arrow_columns_without_a_counterpart_are_an_error() -> None:
 
 def test_structs_grow() -> None:
     made = table(structs=True)
-    pages = [
+    pages: list[list[dict[str, Any]]] = [
         [{"a": {}, "b": []}, {"c": 1}],
         [{"a": {"x": 1}, "b": [{"y": "s"}]}],
         [{"a": {"x": 2.5, "z": [1]}, "b": [{"w": True}, None]}],
