@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import dlt
+import pyarrow as pa
 from dlt.sources.filesystem import filesystem, read_csv, read_jsonl
 from dlt.sources.rest_api import rest_api_source
 from dlt.sources.sql_database import sql_table
@@ -210,3 +211,28 @@ def no_source() -> int:
 
 def broken() -> None:
     raise RuntimeError("broken by itself")
+
+
+def measured(rows: int, arrow: bool, page: int = 1000) -> Any:
+    """A resource that costs little itself, for benchmarks: rows of seven fields and a list, or pages of Arrow."""
+    made = [
+        {
+            "id": number,
+            "name": f"name-{number}",
+            "amount": number / 4,
+            "active": number % 2 == 0,
+            "at": START + dt.timedelta(seconds=number),
+            "city": f"city-{number % 10}",
+            "zip": f"{number % 1000:05}",
+            **({} if arrow else {"tags": ["a", "b"]}),
+        }
+        for number in range(page)
+    ]
+    items: Any = pa.Table.from_pylist(made) if arrow else made
+
+    @dlt.resource(name="measured")
+    def pages() -> Iterator[Any]:
+        for _ in range(rows // page):
+            yield items
+
+    return pages
