@@ -25,11 +25,13 @@ def row(number: int) -> dict[str, Any]:
 
 
 @dlt.source(name="numbers")
-def numbers(rows: int = 1000, page: int = 100, order: Any = "asc", descends: bool = False, pause: float = 0.0) -> Any:
+def numbers(rows: int = 1000, page: int = 100, order: str | None = "asc", descends: bool = False, pause: float = 0.0) -> Any:
     """Numbers with a cursor. ``order`` is what the source says of it; ``descends`` is what it does."""
 
+    said: Any = order
+
     @dlt.resource(name="numbers", primary_key="id")
-    def resource(cursor: Any = dlt.sources.incremental("id", initial_value=-1, row_order=order)) -> Iterator[Any]:  # noqa: B008
+    def resource(cursor: Any = dlt.sources.incremental("id", initial_value=-1, row_order=said)) -> Iterator[Any]:  # noqa: B008
         pages = range(cursor.last_value + 1, rows, page)
         for first in reversed(pages) if descends else pages:
             yield [row(number) for number in range(first, min(first + page, rows))]

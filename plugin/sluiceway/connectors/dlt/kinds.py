@@ -18,13 +18,14 @@ import base64
 import datetime as dt
 import decimal
 import functools
+import json as python_json
 import re
 import uuid
 from collections.abc import Callable
 from typing import Any
 
 import pyarrow as pa
-from dlt.common.json import json
+from dlt.common.json import custom_encode, json
 
 from sluiceway.columns.arrow_schema import PRECISION
 from sluiceway.data import Schema, Type, date_schema, decimal_schema, time_schema, timestamp_schema
@@ -260,7 +261,10 @@ def _decimal(kind: str, value: Any) -> decimal.Decimal:
 
 def json_text(value: Any) -> str:
     """Return a nested value as JSON, written as dlt writes it."""
-    return json.dumps(value)
+    try:
+        return json.dumps(value)
+    except TypeError:  # such as an integer of more than 64 bits
+        return python_json.dumps(value, default=custom_encode, ensure_ascii=False, separators=(",", ":"))
 
 
 _CONVERT: dict[str, Callable[[str, Any], Any]] = {
