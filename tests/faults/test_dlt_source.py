@@ -24,7 +24,7 @@ import pytest
 from sluiceway.connectors.dlt import DltSourceConnector
 from support.dlt_rest import RestApi
 from support.dlt_task import config_of
-from support.eventually import eventually
+from support.eventually import SOONEST, eventually
 from support.exactly_once import exactly_once_worker
 from support.faults.rows import NewRow
 from support.kafka import Kafka
@@ -34,8 +34,9 @@ from support.transactions import seen
 pytestmark = pytest.mark.kafka
 
 KILLS = int(os.environ.get("KILLS", "20"))
-ROWS = int(os.environ.get("ROWS", "4000"))
+ROWS = int(os.environ.get("ROWS", "3000"))
 PAGE = 100
+PAUSE = 0.2  # seconds at each page, so that kills are within runs
 DIALPAD = "dlt_community_sources.dialpad.source.dialpad_source"
 _PACKAGE = "dlt-community-sources==0.8.0"
 
@@ -55,17 +56,17 @@ class Kind(NamedTuple):
 
 
 KINDS = {
-    "generator, ascending": Kind("numbers", {"rows": ROWS, "page": PAGE, "pause": 0.05}, "numbers", by_page=True),
+    "generator, ascending": Kind("numbers", {"rows": ROWS, "page": PAGE, "pause": PAUSE}, "numbers", by_page=True),
     "generator, newest first": Kind(
-        "numbers", {"rows": ROWS, "page": PAGE, "pause": 0.05, "order": None, "descends": True}, "numbers", by_page=False
+        "numbers", {"rows": ROWS, "page": PAGE, "pause": PAUSE, "order": None, "descends": True}, "numbers", by_page=False
     ),
-    "generator and transformer": Kind("derived", {"rows": ROWS, "page": PAGE, "pause": 0.05}, "squares", by_page=False),
+    "generator and transformer": Kind("derived", {"rows": ROWS, "page": PAGE, "pause": PAUSE}, "squares", by_page=False),
     "rest_api, incremental, 429": Kind("rest", {"kind": "events"}, "events", by_page=True),
     "rest_api, pages": Kind("rest", {"kind": "pages"}, "pages", by_page=False, repeats=True),
     "rest_api, cursor": Kind("rest", {"kind": "cursor"}, "cursor", by_page=False, repeats=True),
-    "sql_database, rows": Kind("table", {"name": "t"}, "t", by_page=True),
-    "sql_database, Arrow": Kind("table", {"name": "t", "backend": "pyarrow", "pause": 0.05}, "t", by_page=True),
-    "filesystem": Kind("files", {}, "jsonl", by_page=False),
+    "sql_database, rows": Kind("table", {"name": "t", "pause": PAUSE / PAGE}, "t", by_page=True),
+    "sql_database, Arrow": Kind("table", {"name": "t", "backend": "pyarrow", "pause": PAUSE}, "t", by_page=True),
+    "filesystem": Kind("files", {"pause": PAUSE / PAGE}, "jsonl", by_page=False),
     "dlt-community-sources, dialpad": Kind(
         DIALPAD, {"resources": ["calls"]}, "calls", by_page=False, field="call_id", repeats=True
     ),
@@ -74,7 +75,7 @@ KINDS = {
 
 @pytest.fixture(scope="module")
 def api() -> Iterator[RestApi]:
-    with closing(RestApi(ROWS, limited_every=15, delay=0.03)) as started:
+    with closing(RestApi(ROWS, limited_every=15, delay=PAUSE)) as started:
         yield started
 
 
@@ -168,7 +169,7 @@ def test_killed_many_times_each_row_is_in_the_topic(
             eventually(lambda: kafka.end(topic) > before or not task.alive or full(), what="new records")  # noqa: B023
             assert task.alive
             made.recovered(time.monotonic() - started)
-            eventually(lambda: kafka.end(topic) - before >= wanted or not task.alive or full())  # noqa: B023
+            eventually(lambda: kafka.end(topic) - before >= wanted or not task.alive or full(), latest=SOONEST)  # noqa: B023
             assert task.alive
         longest = max(longest, kafka.end(topic) - before)
     with SourceProcess(config, worker, _add_packages, (third_party,)) as task:

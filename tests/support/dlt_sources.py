@@ -185,13 +185,18 @@ def table(url: str, name: str, backend: Any = "sqlalchemy", pause: float = 0.0) 
     """The rows of a table by their number."""
     cursor = dlt.sources.incremental("id", initial_value=-1, row_order="asc")
     found = sql_table(url, table=name, backend=backend, chunk_size=100, incremental=cursor)
-    return found.add_map(lambda item: time.sleep(pause) or item) if pause and backend == "pyarrow" else found
+    return _slowed(found, pause)
 
 
-def files(folder: str, kind: str = "jsonl") -> Any:
+def _slowed(resource: Any, pause: float) -> Any:
+    """Return a resource that waits some seconds at each item: a row, or a page of Arrow."""
+    return resource.add_map(lambda item: time.sleep(pause) or item) if pause else resource
+
+
+def files(folder: str, kind: str = "jsonl", pause: float = 0.0) -> Any:
     """The rows of files, by a transformer."""
     listing = filesystem(bucket_url=folder, file_glob=f"*.{kind}", incremental=dlt.sources.incremental("modification_date"))
-    return (listing | (read_csv() if kind == "csv" else read_jsonl(chunksize=100))).with_name(kind)
+    return _slowed((listing | (read_csv() if kind == "csv" else read_jsonl(chunksize=100))).with_name(kind), pause)
 
 
 @dlt.source(name="counting")

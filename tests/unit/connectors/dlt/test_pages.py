@@ -326,3 +326,31 @@ def test_nested_values_may_be_topics() -> None:
     ]
     again = [row for table, row in run(source_of(dlt_sources.orders()), dlt_nested="topics").sent if table == "orders"]
     assert again == [order]
+
+
+def test_a_page_beside_which_others_are_made_has_no_offset() -> None:
+    """Pages that dlt makes on threads come in any order, and the state covers those that are made already."""
+    second_is_made = threading.Event()
+
+    @dlt.resource(name="deferred")
+    def deferred(cursor: Any = dlt.sources.incremental("id", initial_value=-1, row_order="asc")) -> Iterator[Any]:  # noqa: B008
+        @dlt.defer
+        def page(number: int) -> list[dict[str, int]]:
+            if number == 0:
+                assert second_is_made.wait(60)
+            return [{"id": number}]
+
+        yield page(0)
+        yield page(1)
+
+    kept = Kept()
+    take = kept.rows
+
+    def rows(*args: Any, **more: Any) -> None:
+        take(*args, **more)
+        second_is_made.set()
+
+    kept.rows = rows  # type: ignore[method-assign]
+    run(source_of(deferred), kept)
+    assert kept.ids() == [1, 0]
+    assert kept.pages[0][2:] == (False, False)
