@@ -86,7 +86,7 @@ class FrameOutput:
         self._output = output
 
     def table(self, table: Table) -> None:
-        from sluiceway.converters.json.schema import schema_to_json
+        from sluiceway.data.schema_json import schema_to_json
 
         schema = schema_to_json(table.schema, lambda _schema, _value: None)
         write_frame(self._output, frames.TABLE, {"table": table.name, "schema": schema, "keys": table.keys})

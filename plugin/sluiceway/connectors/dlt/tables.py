@@ -17,8 +17,8 @@ from sluiceway.columns.arrow_schema import arrow_fields, arrow_type
 from sluiceway.columns.connect_schemas import connect_array, row_schema
 from sluiceway.connectors.dlt import kinds
 from sluiceway.connectors.dlt.kinds import MisfitError
-from sluiceway.converters.json.schema import schema_from_json, schema_to_json
 from sluiceway.data import Schema, Type
+from sluiceway.data.schema_json import schema_from_json, schema_to_json
 from sluiceway.errors import ConnectError, DataError
 
 _ERRORS = (pa.ArrowException, OverflowError, ValueError, TypeError)

@@ -201,7 +201,7 @@ class DltSourceTask(SourceTask):
     # Rows.
 
     def _add_table(self, table: str, schema: Any, keys: Sequence[str]) -> None:
-        from sluiceway.converters.json.schema import schema_from_json
+        from sluiceway.data.schema_json import schema_from_json
 
         value = schema_from_json(schema, lambda _schema, default: default)
         assert value is not None  # noqa: S101 (the reader sends one)
