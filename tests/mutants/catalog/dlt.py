@@ -84,7 +84,7 @@ MUTANTS = (
     Mutant(
         "dlt-secret-in-error",
         "connectors/dlt/reader.py",
-        '    return {"text": hidden(text, config.secrets), "unreachable"',
+        '    return {"text": hidden(text, secrets), "unreachable"',
         '    return {"text": text, "unreachable"',
         "A secret of the config is in the task's status.",
         tests=_TASK_TESTS,

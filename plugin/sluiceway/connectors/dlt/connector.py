@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import logging
+import threading
 from collections.abc import Mapping, Sequence
 
 from sluiceway.api import ConnectorTransactionBoundaries, ExactlyOnceSupport, Offset, Partition, SourceConnector
@@ -21,6 +22,7 @@ log = logging.getLogger(__name__)
 
 _BOUNDARY, _BY_CONNECTOR = "transaction.boundary", "connector"
 _STATE, _SCHEMA = "state", "schema"
+_MOST_SECONDS = 45.0  # of a validation
 
 
 class DltSourceConnector(SourceConnector):
@@ -95,19 +97,22 @@ class DltSourceConnector(SourceConnector):
 
 
 def described(config: Mapping[str, str]) -> list[str]:
-    """Return the names of the resources of a config's source. Blocks until they are made.
+    """Return the names of the resources of a config's source. Blocks until they are made, for 45 s at most.
 
     Raises SourceError, and SourceUnreachableError.
     """
     reader = ReaderProcess({"config": dict(config), "describe": True})
+    limit = threading.Timer(_MOST_SECONDS, reader.end)
+    limit.start()
     try:
         for frame in reader.frames():
             if frame.kind == DESCRIBED:
                 resources: list[str] = frame.head["resources"]
                 return resources
     finally:
+        limit.cancel()
         reader.end()
-    return []
+    raise SourceUnreachableError(f"The source was not made within {_MOST_SECONDS:.0f} s, so that its resources are not known.")
 
 
 def _require_dlt() -> None:

@@ -16,6 +16,8 @@ from dlt.common.configuration.exceptions import ConfigFieldMissingException, Con
 from dlt.common.schema import Schema
 from dlt.extract import DltResource, DltSource
 
+from sluiceway.config.masking import is_secret, shown
+from sluiceway.config.password import HIDDEN
 from sluiceway.connectors.dlt import config as keys
 from sluiceway.connectors.dlt.config import DltConfig
 from sluiceway.connectors.dlt.internals import use_values, without_state
@@ -143,16 +145,16 @@ def _with_resources(sources: list[DltSource], wanted: Sequence[str]) -> list[Dlt
 
 
 def hidden(text: str, secrets: Iterable[str]) -> str:
-    """Return a text without the secrets in it."""
+    """Return a text without these secrets, and without what looks like one, such as the password in a URL."""
     for secret in sorted({each for each in secrets if len(each) > 2}, key=len, reverse=True):
-        text = text.replace(secret, "[hidden]")
-    return text
+        text = text.replace(secret, HIDDEN)
+    return shown("", text)
 
 
-def texts_of(value: Any) -> list[str]:
-    """Return all texts in arguments."""
+def secrets_of(value: Any, *, secret: bool = False) -> list[str]:
+    """Return the texts in arguments whose names indicate a secret, as references in JSON may be."""
     if isinstance(value, Mapping):
-        return [text for each in value.values() for text in texts_of(each)]
+        return [text for name, each in value.items() for text in secrets_of(each, secret=secret or is_secret(str(name)))]
     if isinstance(value, (list, tuple)):
-        return [text for each in value for text in texts_of(each)]
-    return [value] if isinstance(value, str) else []
+        return [text for each in value for text in secrets_of(each, secret=secret)]
+    return [value] if secret and isinstance(value, str) else []

@@ -109,22 +109,17 @@ def _told(error: BaseException, config: DltConfig) -> dict[str, Any]:
     """Return the fields of the frame about an error, without secrets, and write its trace into the log."""
     from dlt.extract.exceptions import ResourceExtractionError
 
-    from sluiceway.connectors.dlt.loading import hidden, texts_of
+    from sluiceway.connectors.dlt.loading import hidden, secrets_of
 
-    secrets = [*config.secrets, *_long(texts_of(config.args)), *_long(texts_of(config.values))]
+    secrets = [*config.secrets, *secrets_of(config.args)]
     sys.stderr.write(hidden("".join(traceback.format_exception(error)), secrets))
     if isinstance(error, ConfigError):
-        return {"text": hidden(str(error), config.secrets), "key": error.name or ""}
+        return {"text": hidden(str(error), secrets), "key": error.name or ""}
     cause, place = error, ""
     if isinstance(error, ResourceExtractionError) and error.__cause__ is not None:
         cause, place = error.__cause__, f"Resource {error.pipe_name}: "
     text = str(cause) if isinstance(cause, ConnectError) else f"{place}{type(cause).__name__}: {cause}"
-    return {"text": hidden(text, config.secrets), "unreachable": any(_passes(each) for each in _chain(error))}
-
-
-def _long(texts: list[str]) -> Iterator[str]:
-    """Yield the texts that look like secrets: a key or a token is no word."""
-    return (each for each in texts if len(each) >= 16 and not each.startswith(("http://", "https://", "/")))
+    return {"text": hidden(text, secrets), "unreachable": any(_passes(each) for each in _chain(error))}
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:

@@ -165,6 +165,7 @@ class DltSourceTask(SourceTask):
             self.context.transaction_context.abort_transaction()
             self._uncommitted = False
         self._covered = True
+        self._commit(idle=True)
         pause = self._backoff.next()
         log.warning("The run is broken off; the next one begins in %.0f s: %s", pause, error)
         self.context.waiting(error, pause)

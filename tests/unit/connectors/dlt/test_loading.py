@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from sluiceway.connectors.dlt.config import DltConfig
-from sluiceway.connectors.dlt.loading import hidden, sources_of
+from sluiceway.connectors.dlt.loading import hidden, secrets_of, sources_of
 from sluiceway.errors import ConfigError
 
 MODULE = """
@@ -128,6 +128,13 @@ def test_the_guides_example_is_a_source() -> None:
 
 def test_secrets_are_hidden() -> None:
     assert hidden("a login hunter2/hunter22 of x", ["hunter2", "hunter22", "x"]) == "a login [hidden]/[hidden] of x"
+    assert "s3cret" not in hidden("cannot reach postgresql://ada:s3cret@db/shop", [])
+    args = {
+        "client": {"base_url": "https://x", "auth": {"token": "t1", "api_key": ["t2"]}},
+        "credentials": {"user": "u"},
+        "rows": 1,
+    }
+    assert secrets_of(args) == ["t1", "t2", "u"]
 
 
 def test_this_process_has_not_imported_airflow_for_dlt(module: str) -> None:

@@ -87,7 +87,7 @@ def test_a_system_that_is_away_is_waited_for_and_the_status_says_so() -> None:
         reasons: list[str] = []
         task.context.waiting = lambda reason=None, _seconds=0.0: reasons.append(str(reason))
         assert len(read(task, 3)) == 3  # a row of each run
-    assert reasons[0] == "Resource crashing: ConnectionRefusedError: nobody at http://user:[hidden]@host"
+    assert reasons[0] == "Resource crashing: ConnectionRefusedError: nobody at http://[hidden]@host"
     assert "None" in reasons  # an answer ends the wait
 
 
