@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 
 _JSON = {"value.converter": "org.apache.kafka.connect.json.JsonConverter"}
@@ -52,6 +53,13 @@ EXAMPLES: dict[str, dict[str, str]] = {
     "DeltaCompaction": {"connector.class": "DeltaCompaction", **_DELTA},
     "DeltaSink": {"connector.class": "DeltaSink", "topics": "orders", **_DELTA, "delta.tables.auto-create-enabled": "true"},
     "DeltaSource": {"connector.class": "DeltaSource", **_DELTA},
+    "DltSource": {
+        "connector.class": "DltSource",
+        "dlt.source": "shop.events",
+        "dlt.args": '{"url": "https://api.example.com", "token": "dlt.secret.token"}',
+        "dlt.secret.token": "${file:/run/secrets/shop.properties:token}",
+        "topic.prefix": "shop.",
+    },
     "ElasticsearchSinkConnector": {
         "connector.class": "io.confluent.connect.elasticsearch.ElasticsearchSinkConnector",
         "topics": "products",
@@ -256,8 +264,7 @@ EXAMPLES: dict[str, dict[str, str]] = {
 def example(page: str) -> str:
     """Return the section with the example of a connector's page."""
     config = {"name": "my-connector", **EXAMPLES[page]}
-    lines = ",\n".join(f'  "{key}": "{value}"' for key, value in config.items())
-    return f"## Example\n\n```json\n{{\n{lines}\n}}\n```\n"
+    return f"## Example\n\n```json\n{json.dumps(config, indent=2, ensure_ascii=False)}\n```\n"
 
 
 def index(described: Iterable[tuple[str, str]]) -> str:

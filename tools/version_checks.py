@@ -40,7 +40,7 @@ LINES, ORDERS = f"lines-{os.getpid()}", f"shop{os.getpid()}-orders"
 
 #: Packages that only some plugins need; a module that needs one may refuse to be imported without it.
 _OPTIONAL = frozenset(
-    {"adlfs", "airflow", "croniter", "deltalake", "fastavro", "fsspec", "gcsfs", "hdfs_native", "hive_metastore", "numpy"}
+    {"adlfs", "airflow", "croniter", "deltalake", "dlt", "fastavro", "fsspec", "gcsfs", "hdfs_native", "hive_metastore", "numpy"}
     | {"opentelemetry", "pandas", "pendulum", "psycopg", "pyarrow", "pyiceberg", "pymysql", "pytest", "s3fs", "sqlalchemy"}
     | {"paho", "paramiko", "msgspec", "redis", "thrift", "thriftpy2", "venv_pack"}
 )

@@ -103,6 +103,7 @@ def values(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
         "targets": "absent.invalid:9090",
         "paths": str(folder),
         "hbase.table": "t",
+        "dlt.source": "shop.events",
         "redis.stream.name": "s",
         "singer.tap": "tap-absent",
         "index": "logs",

@@ -29,6 +29,7 @@ NAMED = {
     **{"MariaDb": "MariaDB", "MySql": "MySQL", "Postgres": "PostgreSQL", "Mirror": "MirrorSource", "Spark": "Spark"},
     **{"Prometheus": "Prometheus", "Otlp": "OTLP", "Statsd": "StatsD", "HBase": "HBase"},
     "Singer": "Singer",
+    "Dlt": "dlt",
     **dict.fromkeys(("Redis", "RedisGroup", "RedisStream"), "Redis"),
     "Mqtt": "MQTT",
 }

@@ -69,6 +69,18 @@ def _kafka_errors() -> str:
     return " ".join(vars(KafkaError))
 
 
+def _dlt_resource() -> str:
+    from dlt.extract import DltResource
+
+    return inspect.getsource(DltResource)
+
+
+def _dlt_iterator() -> str:
+    from dlt.extract import pipe_iterator
+
+    return inspect.getsource(pipe_iterator)
+
+
 USED: dict[str, tuple[str, Callable[[], str]]] = {
     "_updates": ("connectors/iceberg/", _iceberg_transaction),
     "_rebuild_snapshot_updates": ("connectors/iceberg/", _iceberg_transaction),
@@ -91,6 +103,8 @@ USED: dict[str, tuple[str, Callable[[], str]]] = {
     "_jvm": ("", _spark_context),
     "_jsparkSession": ("spark/", _spark_session),
     "_bootstrap": ("package_imports.py", _import_system),
+    "_futures_pool": ("connectors/dlt/internals.py", _dlt_iterator),
+    "_pipe": ("connectors/dlt/internals.py", _dlt_resource),
     "_NOENT": ("kafka/", _kafka_errors),
 }
 """By name: the folder that uses it, and where it must be. ``_jvm`` is also used by connectors that read with Spark."""

@@ -41,6 +41,7 @@ _OPEN = (
     *("column.mask.", "column.truncate.", "database.", "driver.", "schema.history.internal.", "signal.consumer."),
     "snapshot.select.statement.overrides.",
     "labels.",
+    *("dlt.config.", "dlt.secret."),
     *("confluent.license", "confluent.topic"),  # of Confluent's licenses, which nothing here needs
 )
 # A validation lists the keys that a converter, transform, or predicate defines. It may read others below its prefix.

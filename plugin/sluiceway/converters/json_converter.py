@@ -17,9 +17,9 @@ from sluiceway.converters.json.fast_writer import fast_writer
 from sluiceway.converters.json.parser import MISSING, parse, parse_schemaless
 from sluiceway.converters.json.printer import dumps, encode_text
 from sluiceway.converters.json.reader import Read, read_schemaless, reader
-from sluiceway.converters.json.schema import schema_from_json, schema_to_json
 from sluiceway.converters.json.writer import JsonWriter, dump_lines, dumps_schemaless
 from sluiceway.data import Schema
+from sluiceway.data.schema_json import schema_from_json, schema_to_json
 from sluiceway.errors import DataError
 
 if TYPE_CHECKING:

@@ -80,6 +80,7 @@ CONFIGS: Mapping[str, Mapping[str, str]] = {
     "MqttSource": {"mqtt.server.uri": "ssl://127.0.0.1:1", "mqtt.cacert": "{}/ca.pem", "mqtt.topics": "a", "kafka.topic": "t"},
     "MqttSink": {"mqtt.server.uri": "ssl://127.0.0.1:1", "mqtt.cacert": "{}/ca.pem"},
     "SingerSource": {"singer.tap": "{}/tap", "singer.config": "{{}}"},
+    "DltSource": {"dlt.source": "no.such.module.function"},
     "RedisGroupSource": _REDIS,
     "RedisStreamSource": _REDIS,
     "RedisSink": {"redis.uri": "rediss://127.0.0.1:1", "redis.cacert": "{}/ca.pem"},

@@ -20,6 +20,7 @@ _SYSTEMS = {
     "Datagen": _TEST_DATA,
     "DebeziumJdbc": "Databases by JDBC",
     "Delta": "Delta Lake",
+    "Dlt": "dlt",
     "Elasticsearch": _SEARCH,
     "FileStream": _FILES,
     "Folder": _FILES,

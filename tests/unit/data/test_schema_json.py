@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from sluiceway.converters.json.schema import schema_from_json
+from sluiceway.data.schema_json import schema_from_json
 from sluiceway.errors import DataError, SchemaBuilderError
 
 
