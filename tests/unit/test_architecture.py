@@ -28,6 +28,7 @@ NAMED = {
     **{"Elasticsearch": "Elasticsearch", **dict.fromkeys(("OpenSearch", "Opensearch"), "OpenSearch")},
     **{"MariaDb": "MariaDB", "MySql": "MySQL", "Postgres": "PostgreSQL", "Mirror": "MirrorSource", "Spark": "Spark"},
     **{"Prometheus": "Prometheus", "Otlp": "OTLP", "Statsd": "StatsD", "HBase": "HBase"},
+    **dict.fromkeys(("Rabbit", "RabbitQueue", "RabbitStream"), "RabbitMQ"),
     **dict.fromkeys(("Redis", "RedisGroup", "RedisStream"), "Redis"),
 }
 """A word of README's table for each connector, by its alias without Source, Sink, or Connector at the end."""

@@ -169,6 +169,13 @@ class QueueSourceTask(SourceTask, Generic[Handle]):
         """
         return False
 
+    def drained(self) -> bool:
+        """Return whether a ``receive`` without messages means that the system has none now. Called after each such ``receive``.
+
+        For systems that send messages by themselves, which may be slow, or wait until some are acknowledged.
+        """
+        return True
+
     @property
     def ended(self) -> bool | None:
         """True once the system has had no message for a whole ``receive``, or the end is reached, and all is acknowledged."""
@@ -355,8 +362,9 @@ class _Receiver(Generic[Handle]):
             return
         seconds = min(_SHORT_SECONDS, self._limits.wait) if held else self._limits.wait
         messages = self._task.receive(min(self._limits.held - held, self._limits.messages), seconds)
+        dry = not messages and self._task.drained()
         with self._lock:
-            self._dry = not messages
+            self._dry = dry
             self._ready.extend(_Held(message, self._connection) for message in messages)
             self._counts["messages-received"] += len(messages)
         self._context.wake()

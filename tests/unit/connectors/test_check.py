@@ -28,6 +28,7 @@ _LAKE = {"delta.path": "{}/lake", "delta.tables": "b"}
 _FILES = {"path": "{}/files"}
 _S3 = {"s3.bucket.name": "b", "store.url": "http://127.0.0.1:1", "aws.access.key.id": "i", "aws.secret.access.key": "s"}
 _REDIS = {"redis.uri": "redis://127.0.0.1:1", "redis.stream.name": "s"}
+_RABBIT = {"rabbitmq.host": "127.0.0.1", "rabbitmq.port": "1", "rabbitmq.queue": "q"}
 _MIRROR = {
     "source.cluster.alias": "a",
     "target.cluster.alias": "b",
@@ -77,6 +78,9 @@ CONFIGS: Mapping[str, Mapping[str, str]] = {
     "OtlpSource": {"topic": "t", "otlp.ssl.certificate.location": "{}/a.pem", "otlp.ssl.key.location": "{}/b.pem"},
     "OtlpSink": {"otlp.endpoints": "https://127.0.0.1:1/v1/metrics", "otlp.ssl.truststore.location": "{}/ca.pem"},
     "StatsdSource": {"topic": "t", "statsd.protocol": "both"},
+    "RabbitQueueSource": _RABBIT,
+    "RabbitStreamSource": _RABBIT,
+    "RabbitSink": {"rabbitmq.port": "1", "rabbitmq.security.protocol": "SSL", "rabbitmq.https.ssl.truststore.location": "{}/ca.pem"},
     "RedisGroupSource": _REDIS,
     "RedisStreamSource": _REDIS,
     "RedisSink": {"redis.uri": "rediss://127.0.0.1:1", "redis.cacert": "{}/ca.pem"},
