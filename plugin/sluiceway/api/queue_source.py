@@ -304,7 +304,7 @@ class _Receiver(Generic[Handle]):
             for each in moved:
                 del self._sent[each]
             self._done += moved
-        if moved:
+        if moved and not self._wake.is_set():
             self._wake.set()
 
     # Called by the thread.

@@ -80,7 +80,11 @@ CONFIGS: Mapping[str, Mapping[str, str]] = {
     "StatsdSource": {"topic": "t", "statsd.protocol": "both"},
     "RabbitQueueSource": _RABBIT,
     "RabbitStreamSource": _RABBIT,
-    "RabbitSink": {"rabbitmq.port": "1", "rabbitmq.security.protocol": "SSL", "rabbitmq.https.ssl.truststore.location": "{}/ca.pem"},
+    "RabbitSink": {
+        "rabbitmq.port": "1",
+        "rabbitmq.security.protocol": "SSL",
+        "rabbitmq.https.ssl.truststore.location": "{}/ca.pem",
+    },
     "RedisGroupSource": _REDIS,
     "RedisStreamSource": _REDIS,
     "RedisSink": {"redis.uri": "rediss://127.0.0.1:1", "redis.cacert": "{}/ca.pem"},

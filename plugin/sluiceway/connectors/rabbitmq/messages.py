@@ -1,4 +1,4 @@
-"""Messages of RabbitMQ as records: the keys of both sources, and the names of headers, which the sink understands, too. No I/O."""
+"""Messages of RabbitMQ as records: the keys of both sources, and the names of headers, which the sink knows, too. No I/O."""
 
 from __future__ import annotations
 
@@ -78,8 +78,8 @@ def source_keys(what: str) -> list[ConfigKey]:
             default="bytes",
             validator=EnumText("bytes", "string"),
             group=RECORDS,
-            doc="The type of values: bytes, for ByteArrayConverter, or string. A body that is not UTF-8 is a bad record then, handled "
-            "by errors.tolerance.",
+            doc="The type of values: bytes, for ByteArrayConverter, or string. A body that is not UTF-8 is a bad record then, "
+            "handled by errors.tolerance.",
         ),
         flag(
             name=HEADERS,

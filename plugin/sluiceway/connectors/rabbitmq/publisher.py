@@ -1,4 +1,4 @@
-"""Publishes messages to RabbitMQ and collects the server's confirms, on a thread that also answers heartbeats. Runs on executors."""
+"""Publishes messages to RabbitMQ and collects the server's confirms, on a thread that also answers heartbeats."""
 
 from __future__ import annotations
 
@@ -120,8 +120,8 @@ class Publisher:
                     self._notify()
                 if blocked:
                     self._last_sign = time.monotonic()
-        except Exception as error:
-            self.failure = error  # the task reads it
+        except Exception as error:  # noqa: BLE001 (the task raises it)
+            self.failure = error
         finally:
             self._session.close()
             self._notify()

@@ -16,7 +16,6 @@ from sluiceway.connectors.keys import flag
 from sluiceway.connectors.rabbitmq.connection import RabbitConnector
 from sluiceway.connectors.rabbitmq.messages import (
     QUEUES,
-    STREAM_OFFSET,
     Records,
     SourceOptions,
     source_keys,
@@ -24,7 +23,7 @@ from sluiceway.connectors.rabbitmq.messages import (
     topic_conflicts,
     try_queues,
 )
-from sluiceway.connectors.rabbitmq.session import Session, UnreachableError, opened
+from sluiceway.connectors.rabbitmq.session import RefusedError, Session, UnreachableError, opened
 from sluiceway.errors import ConnectError, DataError
 
 if TYPE_CHECKING:
@@ -45,8 +44,8 @@ CONFIG = ConfigDef(
             validator=Range(1, 65535),
             importance=Importance.MEDIUM,
             group=_QUEUES,
-            doc="The most messages of each queue that a task has and Kafka has not. So many may be doubled when a task is killed, "
-            "and no other consumer gets them meanwhile. Unlike in Confluent's connector, it cannot be 0 for no limit.",
+            doc="The most messages of each queue that a task has and Kafka has not. So many may be doubled when a task is "
+            "killed, and no other consumer gets them meanwhile. Unlike in Confluent's connector, it cannot be 0 for no limit.",
         ),
         flag(
             name=GLOBAL,
@@ -102,7 +101,6 @@ class RabbitQueueSourceTask(QueueSourceTask[int]):
         self._redelivered = 0
         self._attempts = 0
         self._stays_paused = False
-        self._stream = ""  # a queue that is a stream
         self.limits = QueueLimits(held=options.held, longest_pause=options.source.server.longest_pause)
         super().start(config)
 
@@ -130,11 +128,6 @@ class RabbitQueueSourceTask(QueueSourceTask[int]):
             session.run(0)
         else:
             self._wait(session, seconds)
-        if self._stream:
-            raise ConnectError(
-                f"{self._stream} is a stream, or its messages come from one: they have the header {STREAM_OFFSET}. An acknowledgement "
-                "does not move the position in a stream. Read it with RabbitStreamSource."
-            )
         return [self._received.popleft() for _ in range(min(most, len(self._received)))]
 
     def _wait(self, session: Session, seconds: float) -> None:
@@ -149,12 +142,16 @@ class RabbitQueueSourceTask(QueueSourceTask[int]):
             def on_message(delivery: Any, properties: BasicProperties, body: bytes, records: Records = records) -> None:
                 self._unacknowledged += 1
                 self._redelivered += delivery.redelivered
-                if properties.headers and STREAM_OFFSET in properties.headers:
-                    self._stream = records.queue
                 self._received.append(_message(records, delivery, properties, body))
                 session.wake()
 
-            self._consumers.append(session.consume(queue, on_message))
+            try:
+                # The default priority, which only streams refuse: acknowledgements do not move a position in them.
+                self._consumers.append(session.consume(queue, on_message, x_priority=0))
+            except RefusedError as error:
+                if "x-priority" not in str(error):
+                    raise
+                raise ConnectError(f"{queue} is a stream. Read it with RabbitStreamSource.") from error
 
     def acknowledge(self, handles: Sequence[int]) -> None:
         # The kit hands over the oldest ones of this connection, so that no older one is left out.
@@ -185,16 +182,23 @@ class RabbitQueueSourceTask(QueueSourceTask[int]):
     def paused(self) -> None:
         self._stays_paused = True
         super().paused()
+        self._wake()
 
     def resumed(self) -> None:
         self._stays_paused = False
         super().resumed()
+        self._wake()
+
+    def _wake(self) -> None:
         if (session := self._session) is not None:
             session.wake_threadsafe()
 
     def reached_end(self) -> bool:
-        """Return whether as many messages are acknowledged as the queues had at first."""
-        return self._backlog is not None and self._acknowledged >= self._backlog
+        """Return whether as many messages are acknowledged as the queues had at first.
+
+        A server that has just started may say that it has none: then ``drained`` decides.
+        """
+        return bool(self._backlog) and self._acknowledged >= (self._backlog or 0)
 
     def drained(self) -> bool:
         """Return whether the queues are empty: a server that is slow, or waits for acknowledgements, delivers nothing, too."""

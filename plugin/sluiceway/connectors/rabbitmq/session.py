@@ -1,4 +1,4 @@
-"""A session with a RabbitMQ server: a connection and its channel, driven by the caller's thread. The only module that imports pika.
+"""A session with a RabbitMQ server: a connection and its channel, driven by the caller's thread. Runs on executors.
 
 pika's SelectConnection needs a tenth of the processor time of aio-pika for a message, and, unlike its BlockingConnection, sends
 many messages with one system call.
@@ -61,7 +61,7 @@ class RefusedError(ConnectError):
 
 @functools.cache
 def _pika() -> Any:
-    """Return the module, which then logs only what a person must see, and reads floating-point numbers. Raises MissingToolError."""
+    """Return the module, which then logs only what a person must see, and reads floats. Raises MissingToolError."""
     try:
         import pika
     except ImportError as error:
@@ -87,7 +87,7 @@ def _pika() -> Any:
 
 
 class Session:
-    """A connection with one channel. Nothing happens outside of its methods, which one thread calls; heartbeats are sent there, too.
+    """A connection with one channel. Nothing happens outside of its methods, which one thread calls; not even heartbeats.
 
     All methods raise UnreachableError when the connection or the channel is lost, and ConnectError for what does not pass.
     """
@@ -98,6 +98,7 @@ class Session:
         self._server = server
         self._host = f"{host}:{server.port}"
         self._failure: Exception | None = None
+        self._woken = False
         self.blocked = ""
         """Why the server takes no messages now; empty if it does."""
         context = None if server.tls is None else tls_context(server.tls)
@@ -113,10 +114,10 @@ class Session:
             stack_timeout=server.timeout + server.handshake,
             client_properties={"connection_name": f"sluiceway {name}"},
         )
-        ready: list[object] = []
+        ready: list[Any] = []
         self._connection = pika.SelectConnection(
             parameters,
-            on_open_callback=lambda connection: (ready.append(connection), self.wake()),
+            on_open_callback=lambda connection: self._answered(ready, connection),
             on_open_error_callback=lambda _connection, error: self._lose(error),
             on_close_callback=lambda _connection, error: self._lose(error),
         )
@@ -142,8 +143,10 @@ class Session:
         self._check()
 
     def wake(self) -> None:
-        """Let ``run`` return. Called by callbacks of the session."""
-        self._loop.stop()
+        """Let ``run`` return. Called by callbacks of the session, at no cost for each of many messages."""
+        if not self._woken:
+            self._woken = True
+            self._loop.stop()  # writes to a socket
 
     def wake_threadsafe(self) -> None:
         """Let ``run`` return. Called by any thread."""
@@ -152,12 +155,12 @@ class Session:
     def call(self, start: Callable[[Callable[[Any], None]], object]) -> Any:
         """Send a request, and return its answer. ``start`` is given the function to call with the answer."""
         answers: list[Any] = []
-        start(lambda answer: (answers.append(answer), self.wake()))
+        start(lambda answer: self._answered(answers, answer))
         self._until(lambda: bool(answers), self._server.timeout)
         return answers[0]
 
     def consume(self, queue: str, on_message: OnMessage, **arguments: object) -> str:
-        """Begin to consume a queue, and return the consumer's tag. ``arguments`` are those of the consumer, with ``_`` for ``-``."""
+        """Begin to consume a queue, and return the consumer's tag. ``arguments`` are its own, with ``_`` for ``-``."""
         frame = self.call(
             lambda done: self.channel.basic_consume(
                 queue,
@@ -206,6 +209,11 @@ class Session:
             self._loop.start()
         finally:
             self._loop.remove_timeout(timer)
+            self._woken = False
+
+    def _answered(self, answers: list[Any], answer: Any) -> None:
+        answers.append(answer)
+        self.wake()
 
     def _until(self, condition: Callable[[], bool], seconds: float) -> None:
         end = time.monotonic() + seconds

@@ -9,7 +9,7 @@ from decimal import Decimal
 from typing import Any
 
 from sluiceway.api import BatchLimits, BatchSinkTask, Outcome, SinkConnector, SinkRecord, TopicPartition, WriteResult
-from sluiceway.config.definition import ConfigDef, ConfigKey, ConfigValue, Importance, Type, ValidatedValue
+from sluiceway.config.definition import ConfigDef, ConfigValue, Importance, ValidatedValue
 from sluiceway.config.validators import EnumText, NonEmptyString
 from sluiceway.connectors.keys import flag, text, unreachable_key, unreachable_seconds, whole
 from sluiceway.connectors.rabbitmq.connection import CONNECTION_KEYS, RabbitConnector, Server, refused_keys, server_of
@@ -45,8 +45,8 @@ CONFIG = ConfigDef(
             default="",
             importance=Importance.HIGH,
             group=_MESSAGES,
-            doc=f"The exchange, which must exist; {_PLACEHOLDERS}. Empty is the default exchange, whose routing keys are names of "
-            "queues.",
+            doc=f"The exchange, which must exist; {_PLACEHOLDERS}. Empty is the default exchange, whose routing keys are "
+            "names of queues.",
         ),
         text(
             name=KEY,
@@ -288,7 +288,10 @@ class RabbitSinkTask(BatchSinkTask[Publication]):
             given["correlation_id"] = _bytes(record.key, record, "key").decode()
         properties = BasicProperties(**given, headers=headers or None)
         try:
-            size = sum(map(len, properties.encode()))
+            size = sum(len(each) for each in properties.encode())
+        except exceptions.ShortStringTooLong:
+            what = "the key as correlation id, a property, or the name of a header"
+            raise DataError(f"{_name(record)} cannot be written to RabbitMQ: {what} has more than {_SHORT} bytes.") from None
         except (exceptions.AMQPError, struct.error, AttributeError, TypeError) as error:
             raise DataError(f"The headers of {_name(record)} cannot be written to RabbitMQ: {error}") from error
         if size > _FRAME:

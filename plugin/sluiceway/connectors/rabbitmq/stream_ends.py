@@ -1,4 +1,4 @@
-"""Finds offsets of a stream. AMQP 0.9.1 has no request for them: a consumer is opened, and what it is sent at once is looked at."""
+"""Finds offsets of a stream. AMQP 0.9.1 has no request for them: a consumer is opened, and what it gets at once shows them."""
 
 from __future__ import annotations
 
@@ -6,19 +6,17 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from sluiceway.connectors.rabbitmq.messages import STREAM_OFFSET
-from sluiceway.connectors.rabbitmq.session import Session
+from sluiceway.connectors.rabbitmq.session import RefusedError, Session
 from sluiceway.errors import ConnectError
 
 if TYPE_CHECKING:
     from pika.spec import BasicProperties
 
 
-def offset_of(properties: BasicProperties, stream: str) -> int:
-    """Return the offset of a message. Raises ConnectError if it is of no stream."""
-    offset = (properties.headers or {}).get(STREAM_OFFSET)
-    if offset is None:
-        raise ConnectError(f"{stream} is no stream. Read it with RabbitQueueSource, or name a stream.")
-    return int(offset)
+def offset_of(properties: BasicProperties) -> int:
+    """Return the offset of a stream's message."""
+    headers: Any = properties.headers
+    return int(headers[STREAM_OFFSET])
 
 
 def first_offset(session: Session, stream: str) -> int | None:
@@ -39,19 +37,17 @@ def offset_at(session: Session, stream: str, time: datetime) -> int | None:
 def _sent_at_once(session: Session, stream: str, begin: str | datetime) -> list[int]:
     """Return the offsets of what the server sends to a new consumer before it answers the next request."""
     found: list[int] = []
-    failures: list[ConnectError] = []
 
     def on_message(delivery: Any, properties: BasicProperties, _body: bytes) -> None:
-        try:
-            found.append(offset_of(properties, stream))
-        except ConnectError as error:  # a queue's message goes back to it
-            failures.append(error)
-        else:
-            session.channel.basic_ack(delivery.delivery_tag)
+        found.append(offset_of(properties))
+        session.channel.basic_ack(delivery.delivery_tag)
 
-    consumer = session.consume(stream, on_message, x_stream_offset=begin)
+    try:
+        consumer = session.consume(stream, on_message, x_stream_offset=begin)
+    except RefusedError as error:
+        if "x-stream-offset" not in str(error):
+            raise
+        raise ConnectError(f"{stream} is no stream. Read it with RabbitQueueSource.") from error
     session.count(stream)
     session.cancel(consumer)
-    if failures:
-        raise failures[0]
     return found

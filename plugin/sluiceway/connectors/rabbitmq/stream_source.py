@@ -78,8 +78,8 @@ CONFIG = ConfigDef(
             default=_FIRST,
             validator=Check(_check_begin, "first, last, next, an offset, or a time"),
             group=_STREAMS,
-            doc="Where to begin if there is no offset: first, last (with the messages that were written together with the last one), "
-            "next for new messages only, an offset, or a time such as 2026-01-31T12:00:00Z.",
+            doc="Where to begin if there is no offset: first, last (with the messages that were written together with the last "
+            "one), next for new messages only, an offset, or a time such as 2026-01-31T12:00:00Z.",
         ),
         ConfigKey(
             name=PREFETCH,
@@ -132,6 +132,7 @@ class RabbitStreamSourceTask(SourceTask):
     """
 
     _session: Session | None = None
+    _missed = 0
 
     def start(self, config: Mapping[str, str]) -> None:
         self._options = options = options_of(config)
@@ -154,8 +155,7 @@ class RabbitStreamSourceTask(SourceTask):
         self._look_again = 0.0
         self._unstored: set[str] = set()  # streams whose position has changed without a record
         self._asks = False  # the last poll returned nothing, so that the runtime asks for what is not stored
-        self._missed = self._attempts = 0
-        self._failure: ConnectError | None = None
+        self._attempts = 0
 
     def poll(self) -> Sequence[SourceRecord] | None:
         try:
@@ -164,8 +164,6 @@ class RabbitStreamSourceTask(SourceTask):
                 self._asks = True
                 return None
             session.run(0 if self._received else _WAIT_SECONDS)
-            if self._failure is not None:
-                raise self._failure
             return self._next_records(session) or None
         except UnreachableError as error:
             self._disconnect()
@@ -193,8 +191,8 @@ class RabbitStreamSourceTask(SourceTask):
             return False  # it was deleted and created again, or its leader knows less than it had: what comes will show
         if end is not None and end < seen:
             raise ConnectError(
-                f"Stream {name} ends at offset {end}, before {seen}, which was read last: RabbitMQ has lost data, or the stream was "
-                "deleted and created again. To read what it has now, stop the connector and reset its offset: "
+                f"Stream {name} ends at offset {end}, before {seen}, which was read last: RabbitMQ has lost data, or the stream "
+                "was deleted and created again. To read what it has now, stop the connector and reset its offset: "
                 f"sluiceway offsets reset {self.context.configs.get('name', 'NAME')}"
             )
         if name not in self._positions and self._options.begin == _NEXT:
@@ -203,12 +201,7 @@ class RabbitStreamSourceTask(SourceTask):
         position = self._positions.get(name)
 
         def on_message(delivery: Any, properties: BasicProperties, body: bytes) -> None:
-            try:
-                offset = offset_of(properties, name)
-            except ConnectError as error:
-                self._failure = error
-            else:
-                self._received.append(_Received(name, offset, delivery, properties, body))
+            self._received.append(_Received(name, offset_of(properties), delivery, properties, body))
             session.wake()
 
         begin = self._options.begin if position is None else position + 1
@@ -278,10 +271,10 @@ class RabbitStreamSourceTask(SourceTask):
 
     def _disconnect(self) -> None:
         session, self._session = self._session, None
-        self._received.clear()
-        self._consumed.clear()
-        self._look_again = 0.0
         if session is not None:
+            self._received.clear()
+            self._consumed.clear()
+            self._look_again = 0.0
             session.close()
 
 
@@ -290,8 +283,8 @@ def check_offset(offset: Offset) -> None:
     number = offset.get(OFFSET)
     if set(offset) != {OFFSET} or not isinstance(number, int) or isinstance(number, bool) or not _BEFORE_FIRST <= number < 2**63:
         raise ConnectError(
-            f'{dict(offset)} is no offset of a stream. An offset is {{"{OFFSET}": 1200}}, that of the last message that was read; '
-            f"{_BEFORE_FIRST} is before the first one."
+            f'{dict(offset)} is no offset of a stream. An offset is {{"{OFFSET}": 1200}}, that of the last message read, '
+            f"and {_BEFORE_FIRST} is before the first one."
         )
 
 
