@@ -26,6 +26,7 @@ from support.gcs_server import gcs_server
 from support.kafka import Kafka
 from support.metric_targets import Answer, answering
 from support.preview_connectors import SINK
+from support.rabbitmq_server import RabbitServer
 from support.redis_server import RedisServer
 from support.s3_server import s3_server
 from support.search import SearchServer
@@ -178,6 +179,24 @@ def prometheus(lab: Lab) -> dict[str, str]:
     return {"topic": "metrics", "targets": address, "scrape.interval.ms": "1000", "scrape.timeout.ms": "1000"}
 
 
+def rabbit(kind: str) -> Callable[[Lab], Config]:
+    """Return the maker of a config that names a queue of a kind with three messages."""
+
+    def config(lab: Lab) -> Config:
+        server: RabbitServer = lab.request.getfixturevalue("rabbitmq")
+        queue = lab.unique("preview")
+        server.declare(queue, kind)
+        server.publish(queue, *map(str, range(1, 4)))
+        converters = {"value.converter": "ByteArrayConverter", "key.converter": "StringConverter"}
+        return {**server.config, "rabbitmq.queue": queue, **converters}
+
+    return config
+
+
+def rabbit_sink(lab: Lab) -> Config:
+    return dict(lab.request.getfixturevalue("rabbitmq").config)
+
+
 def redis_stream(lab: Lab) -> Config:
     uri = lab.request.getfixturevalue("redis")
     stream = lab.unique("preview")
@@ -267,6 +286,9 @@ CASES: Mapping[str, Case] = {
     "ParquetSink": Case(local_files, target="+0+0000000000+0000000000"),
     "PostgresConnector": Case(postgres, 1, not_started="replication slot"),
     "PrometheusSource": Case(prometheus),
+    "RabbitQueueSource": Case(rabbit("classic"), 0, not_started="takes messages"),
+    "RabbitSink": Case(rabbit_sink),
+    "RabbitStreamSource": Case(rabbit("stream")),
     "RedisGroupSource": Case(redis_stream, 0, not_started="takes entries"),
     "RedisSink": Case(redis_sink),
     "RedisStreamSource": Case(redis_stream),
@@ -280,6 +302,13 @@ CASES: Mapping[str, Case] = {
     "VerifiableSink": Case(lambda _lab: {}),
     "VerifiableSource": Case(lambda _lab: {"topic": "verifiable"}),
 }
+
+
+@pytest.fixture(scope="module")
+def rabbitmq() -> Iterator[RabbitServer]:
+    with closing(RabbitServer()) as server:
+        server.start()
+        yield server
 
 
 @pytest.fixture(scope="module")

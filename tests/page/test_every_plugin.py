@@ -104,6 +104,7 @@ def values(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
         "paths": str(folder),
         "hbase.table": "t",
         "dlt.source": "shop.events",
+        "rabbitmq.queue": "q",
         "redis.stream.name": "s",
         "singer.tap": "tap-absent",
         "index": "logs",

@@ -30,6 +30,7 @@ NAMED = {
     **{"Prometheus": "Prometheus", "Otlp": "OTLP", "Statsd": "StatsD", "HBase": "HBase"},
     "Singer": "Singer",
     "Dlt": "dlt",
+    **dict.fromkeys(("Rabbit", "RabbitQueue", "RabbitStream"), "RabbitMQ"),
     **dict.fromkeys(("Redis", "RedisGroup", "RedisStream"), "Redis"),
     "Mqtt": "MQTT",
 }

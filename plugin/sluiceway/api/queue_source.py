@@ -169,6 +169,13 @@ class QueueSourceTask(SourceTask, Generic[Handle]):
         """
         return False
 
+    def drained(self) -> bool:
+        """Return whether a ``receive`` without messages means that the system has none now. Called after each such ``receive``.
+
+        For systems that send messages by themselves, which may be slow, or wait until some are acknowledged.
+        """
+        return True
+
     @property
     def ended(self) -> bool | None:
         """True once the system has had no message for a whole ``receive``, or the end is reached, and all is acknowledged."""
@@ -297,7 +304,7 @@ class _Receiver(Generic[Handle]):
             for each in moved:
                 del self._sent[each]
             self._done += moved
-        if moved:
+        if moved and not self._wake.is_set():
             self._wake.set()
 
     # Called by the thread.
@@ -355,9 +362,10 @@ class _Receiver(Generic[Handle]):
             return
         seconds = min(_SHORT_SECONDS, self._limits.wait) if held else self._limits.wait
         messages = self._task.receive(min(self._limits.held - held, self._limits.messages), seconds)
+        dry = not messages and self._task.drained()
         with self._lock:
             # What is held may keep the system from sending more, and then the wait was a short one.
-            self._dry = not messages and not held
+            self._dry = dry and not held
             self._ready.extend(_Held(message, self._connection) for message in messages)
             self._counts["messages-received"] += len(messages)
         self._context.wake()

@@ -28,6 +28,7 @@ _LAKE = {"delta.path": "{}/lake", "delta.tables": "b"}
 _FILES = {"path": "{}/files"}
 _S3 = {"s3.bucket.name": "b", "store.url": "http://127.0.0.1:1", "aws.access.key.id": "i", "aws.secret.access.key": "s"}
 _REDIS = {"redis.uri": "redis://127.0.0.1:1", "redis.stream.name": "s"}
+_RABBIT = {"rabbitmq.host": "127.0.0.1", "rabbitmq.port": "1", "rabbitmq.queue": "q"}
 _MIRROR = {
     "source.cluster.alias": "a",
     "target.cluster.alias": "b",
@@ -81,6 +82,13 @@ CONFIGS: Mapping[str, Mapping[str, str]] = {
     "MqttSink": {"mqtt.server.uri": "ssl://127.0.0.1:1", "mqtt.cacert": "{}/ca.pem"},
     "SingerSource": {"singer.tap": "{}/tap", "singer.config": "{{}}"},
     "DltSource": {"dlt.source": "no.such.module.function"},
+    "RabbitQueueSource": _RABBIT,
+    "RabbitStreamSource": _RABBIT,
+    "RabbitSink": {
+        "rabbitmq.port": "1",
+        "rabbitmq.security.protocol": "SSL",
+        "rabbitmq.https.ssl.truststore.location": "{}/ca.pem",
+    },
     "RedisGroupSource": _REDIS,
     "RedisStreamSource": _REDIS,
     "RedisSink": {"redis.uri": "rediss://127.0.0.1:1", "redis.cacert": "{}/ca.pem"},
