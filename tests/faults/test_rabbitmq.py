@@ -128,9 +128,9 @@ def test_killed_many_times_each_message_is_in_the_topic(
     server.declare(topic, kind)
     with Publisher(server, topic) as publisher:
         for number in range(KILLS):
-            started, before = time.monotonic(), kafka.end(topic)
+            started, before = time.monotonic(), kafka.count(topic)
             with SourceProcess(config, worker) as task:
-                eventually(lambda: kafka.end(topic) > before or not task.alive, what="new records")  # noqa: B023
+                eventually(lambda: kafka.count(topic) > before or not task.alive, what="new records")  # noqa: B023
                 assert task.alive
                 made.recovered(time.monotonic() - started)
                 time.sleep(chance.uniform(0, LONGEST))  # where to kill

@@ -33,6 +33,14 @@ LATE = 6.0  # seconds after which the server closes the channel of a consumer th
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[RabbitServer]:
+    with closing(RabbitServer()) as server:
+        server.start()
+        yield server
+
+
+@pytest.fixture(scope="module")
+def hasty() -> Iterator[RabbitServer]:
+    """A server that does not wait for acknowledgements for long."""
     with closing(RabbitServer(consumer_timeout=LATE)) as server:
         server.start()
         yield server
@@ -212,23 +220,29 @@ def test_a_paused_task_gives_its_messages_to_others_and_takes_them_again(
     assert server.count(declared) == 0
 
 
-def test_a_pause_is_longer_than_the_server_waits_for_acknowledgements(server: RabbitServer, into: Kafka, declared: str) -> None:
-    config = config_of(server, declared, rabbitmq_prefetch_count="10")
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_pause_is_longer_than_the_server_waits_for_acknowledgements(
+    hasty: RabbitServer, into: Kafka, queue: str, kind: str
+) -> None:
+    hasty.declare(queue, kind)
+    config = config_of(hasty, queue, rabbitmq_prefetch_count="10")
     with RunningTask(config, into.worker()) as task:
-        publish(server, declared, 0, 5)
-        assert in_kafka(into, declared, 5) == list(range(5))
+        publish(hasty, queue, 0, 5)
+        assert in_kafka(into, queue, 5) == list(range(5))
         task.commands.give(TaskCommand.PAUSE)
         task.wait_for(State.PAUSED)
-        publish(server, declared, 5, 100)
+        publish(hasty, queue, 5, 100)
         threading.Event().wait(1.5 * LATE)  # longer than the server waits for an acknowledgement
-        assert server.count(declared) == 95
+        assert hasty.count(queue) == 95
         task.commands.give(TaskCommand.RUN)
-        assert sorted(in_kafka(into, declared, 100)) == list(range(100))
+        assert sorted(in_kafka(into, queue, 100)) == list(range(100))
 
 
-def test_a_channel_that_is_closed_for_a_late_acknowledgement_is_opened_again(server: RabbitServer, declared: str) -> None:
-    publish(server, declared, 0, 3)
-    with running(config_of(server, declared)) as task:
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_channel_that_is_closed_for_a_late_acknowledgement_is_opened_again(hasty: RabbitServer, queue: str, kind: str) -> None:
+    hasty.declare(queue, kind)
+    publish(hasty, queue, 0, 3)
+    with running(config_of(hasty, queue)) as task:
         late = read(task, 3, acknowledge=False)
         eventually(lambda: task.metrics()["connections-lost"] == 1)
         again = read(task, 3, acknowledge=False)
@@ -240,7 +254,7 @@ def test_a_channel_that_is_closed_for_a_late_acknowledgement_is_opened_again(ser
             task.commit_record(record, 0, 0)
         eventually(lambda: task.metrics()["messages-acknowledged"] == 3)
     assert numbers(late) == numbers(again) == [0, 1, 2]
-    assert server.count(declared) == 0
+    assert hasty.count(queue) == 0
 
 
 def test_heartbeats_go_on_while_a_task_waits_for_kafka(server: RabbitServer, queue: str) -> None:
@@ -269,7 +283,7 @@ def test_a_queue_that_is_deleted_is_waited_for(server: RabbitServer, into: Kafka
         eventually(lambda: task.reports.trace is None)
 
 
-def test_a_server_that_is_killed_is_waited_for(into: Kafka, queue: str) -> None:
+def test_a_server_that_restarts_is_waited_for(into: Kafka, queue: str) -> None:
     with closing(RabbitServer()) as own:
         own.start()
         for number, kind in enumerate(KINDS):
@@ -280,7 +294,7 @@ def test_a_server_that_is_killed_is_waited_for(into: Kafka, queue: str) -> None:
             publish(own, f"{queue}-0", 0, 5)
             assert in_kafka(into, queue, 5) == list(range(5))
             eventually(lambda: own.count(f"{queue}-0") == 0)
-            own.end(signal.SIGKILL)
+            own.end(signal.SIGTERM)  # tests/faults has kills
             eventually(lambda: "RabbitMQ at 127.0.0.1" in (task.reports.trace or ""), what="the reason in the status")
             own.start()
             publish(own, f"{queue}-1", 5, 9)
@@ -352,8 +366,9 @@ def test_two_tasks_share_a_queue(server: RabbitServer, into: Kafka, declared: st
 
 def test_a_queue_with_another_exclusive_consumer_is_waited_for(server: RabbitServer, into: Kafka, queue: str) -> None:
     server.declare(queue)
-    with closing(server.connect()) as other:
-        other.channel().basic_consume(queue, lambda *_: None, exclusive=True)
+    with closing(server.connect()) as connection:
+        other = connection.channel()
+        other.basic_consume(queue, lambda *_: None, exclusive=True)
         with RunningTask(config_of(server, queue), into.worker()) as task:
             eventually(lambda: "exclusive" in (task.reports.trace or ""), what="the reason in the status")
             other.close()

@@ -395,12 +395,16 @@ class _Receiver(Generic[Handle]):
         if not self._gives_back:
             return
         with self._lock:
-            given = dict.fromkeys(self._ready)
+            given, self._ready = self._ready, deque()  # a task that resumes meanwhile must not send them
         handles = [held.handle for held in given if self._is_known(held)]
-        if handles:
-            self._task.give_back(handles)
+        try:
+            if handles:
+                self._task.give_back(handles)
+        except BaseException:
+            with self._lock:
+                self._ready.extendleft(reversed(given))
+            raise
         with self._lock:
-            self._ready = deque(held for held in self._ready if held not in given)
             self._counts["messages-given-back"] += len(handles)
 
     def _finish(self) -> None:

@@ -50,6 +50,14 @@ MUTANTS = (
         tests=_KIT_TESTS,
     ),
     Mutant(
+        "queue-given-and-sent",
+        _KIT,
+        "            given, self._ready = self._ready, deque()  #",
+        "            given = self._ready.copy()  #",
+        "A task that resumes sends messages that it has given back to others.",
+        tests=_KIT_TESTS,
+    ),
+    Mutant(
         "queue-stop-silent",
         _KIT,
         "            self._acknowledge()\n            with self._lock:\n",

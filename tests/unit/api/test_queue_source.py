@@ -134,6 +134,24 @@ def test_a_paused_task_gives_back_what_it_has_not_sent() -> None:
         assert [each.value for each in polled(task, 3)] == ["b1.0", "c1.0", "d1.0"]
 
 
+def test_a_task_that_resumes_while_it_gives_back_does_not_send_what_others_get(monkeypatch: pytest.MonkeyPatch) -> None:
+    server = QueueServer("a1", "b1")
+    with running(GenerousSource(server)) as task:
+        eventually(lambda: task.metrics()["messages-held"] == 2)
+        give_back, sent = task.give_back, list[SourceRecord]()
+
+        def slowly(handles: Sequence[int]) -> None:
+            task.resumed()
+            sent.extend(task.poll() or ())
+            give_back(handles)
+
+        monkeypatch.setattr(task, "give_back", slowly)
+        task.paused()
+        eventually(lambda: len(server.returned) == 2)
+        assert sent == []
+        assert [each.value for each in polled(task, 2)] == ["a1.0", "b1.0"]
+
+
 def test_a_paused_task_whose_system_has_no_way_to_give_back_keeps_what_it_has_received() -> None:
     server = QueueServer("a1", "b1")
     with running(Source(server)) as task:
