@@ -149,7 +149,7 @@ def _locked_file(locked: InstalledPlugin, folder: Path) -> list[str]:
         lines.append(f"{name + ' @ ' + _url(place) if is_own else each} --hash=sha256:{digest}")
     file = folder / "requirements.txt"
     file.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    return ["--require-hashes", "--no-deps", "--requirement", str(file)]
+    return ["--no-deps", "--requirement", str(file)]
 
 
 def _url(place: str) -> str:

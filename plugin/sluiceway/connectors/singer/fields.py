@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Context, Decimal, Inexact, InvalidOperation
@@ -30,6 +31,9 @@ _LONG_MAX, _LONG_MIN = (1 << 63) - 1, -(1 << 63)
 _MOST_DIGITS = 76  # of Arrow's decimals
 _EXACT = Context(prec=_MOST_DIGITS, traps=[Inexact, InvalidOperation])
 _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.timezone.utc)
+_FRACTION = re.compile(r"\.(\d+)")
+_NANOSECONDS = re.compile(r"(\.\d{6})\d+")
+_HOURS = re.compile(r":\d\d(?:\.\d+)?[+-]\d\d$")  # a zone in hours, as PostgreSQL writes it
 _MICROSECOND = dt.timedelta(microseconds=1)
 
 
@@ -283,6 +287,10 @@ def parse_timestamp(text: str) -> dt.datetime:
     """Return an RFC 3339 timestamp in UTC, where one without a zone is. Raises ValueError."""
     import msgspec
 
+    if _NANOSECONDS.search(text):
+        text = _NANOSECONDS.sub(r"\1", text)  # else they would be rounded
+    if _HOURS.search(text):
+        text += ":00"
     try:
         found = msgspec.convert(text, dt.datetime)
     except msgspec.ValidationError:
@@ -296,6 +304,12 @@ def parse_timestamp(text: str) -> dt.datetime:
         return found.astimezone(dt.timezone.utc)
     except OverflowError:
         raise ValueError("a timestamp outside of the years 1 to 9999") from None
+
+
+def has_more_digits(text: str, most: int) -> bool:
+    """Return whether a timestamp has more digits of seconds than that, other than zeros."""
+    digits = _FRACTION.search(text)
+    return digits is not None and len(digits[1].rstrip("0")) > most
 
 
 def micros_of(moment: dt.datetime) -> int:

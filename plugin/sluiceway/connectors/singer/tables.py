@@ -6,7 +6,6 @@ import datetime as dt
 import json
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from decimal import Decimal
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -18,6 +17,7 @@ from sluiceway.connectors.singer.fields import (
     Field,
     Kind,
     Layout,
+    has_more_digits,
     micros_of,
     parse_timestamp,
     read_value,
@@ -36,15 +36,14 @@ log = logging.getLogger(__name__)
 
 _NULL = b"null"
 _FIELD = "f{}"
-# What both Arrow and `parse_timestamp` read, and read alike.
-_LOCAL = r"^\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d{1,6})?"
-_ZONED, _NAIVE, _DATE = rf"{_LOCAL}(Z|[+-]\d\d:\d\d)$", rf"{_LOCAL}$", r"^\d{4}-\d\d-\d\d$"
+_NUMBER = "^[-0-9]"
+_AFTER_MINUTES = len("2026-01-01T10:00")
 _TYPES: Mapping[Kind, Any] = {
     Kind.STRING: str | None,
     Kind.INTEGER: int | None,
     Kind.DOUBLE: float | None,
     Kind.BOOLEAN: bool | None,
-    Kind.DECIMAL: Decimal | None,
+    Kind.DECIMAL: msgspec.Raw,
     Kind.DATE: str | None,
     Kind.TIMESTAMP: str | None,
     Kind.MICRO_TIMESTAMP: str | None,
@@ -167,21 +166,22 @@ class Table:
 
     def _array(self, field: Field, values: list[Any]) -> AnyArray:
         import pyarrow as pa
+        import pyarrow.compute as pc
 
         from sluiceway.columns.arrow_schema import arrow_type
 
         kind = field.form.kind
-        if kind in (Kind.JSON, Kind.NUMBER):
-            texts = [None if each == _NULL else each.decode() for each in map(bytes, values)]
-            if kind is Kind.NUMBER and any(text is not None and text[0] not in "-0123456789" for text in texts):
+        if kind in (Kind.JSON, Kind.NUMBER, Kind.DECIMAL):
+            texts = _texts(values)
+            if kind is Kind.JSON:
+                return texts
+            if pc.all(pc.match_substring_regex(texts, _NUMBER)).as_py() is False:
                 raise NoColumnsError
-            return pa.array(texts, pa.utf8())
+            return texts if kind is Kind.NUMBER else texts.cast(arrow_type(field.form.schema()))
         if kind in (Kind.TIMESTAMP, Kind.MICRO_TIMESTAMP):
             return self._timestamps(field, pa.array(values, pa.utf8()))
         if kind is Kind.DATE:
-            dates = pa.array(values, pa.utf8())
-            _require(dates, _DATE)
-            return dates.cast(pa.date32())
+            return pa.array(values, pa.utf8()).cast(pa.date32())
         return pa.array(values, arrow_type(field.form.schema()))
 
     def _timestamps(self, field: Field, texts: pa.StringArray) -> AnyArray:
@@ -190,11 +190,13 @@ class Table:
 
         found: Any
         millis: AnyArray
+        # Arrow reads the same as parse_timestamp, and times without seconds.
+        after: Any = pc.utf8_slice_codeunits(texts, _AFTER_MINUTES, _AFTER_MINUTES + 1)
+        if pc.all(pc.equal(after, pa.scalar(":"))).as_py() is False:
+            raise NoColumnsError
         try:
-            _require(texts, _ZONED)
             found = texts.cast(pa.timestamp("us", tz="UTC"))
-        except NoColumnsError:
-            _require(texts, _NAIVE)
+        except pa.ArrowInvalid:  # without a zone
             found = texts.cast(pa.timestamp("us")).view(pa.timestamp("us", tz="UTC"))
         if field.form.kind is Kind.MICRO_TIMESTAMP:
             whole: AnyArray = found.view(pa.int64())
@@ -212,13 +214,14 @@ class Table:
         texts = pa.array(list(map(_extracted_at, lines)), pa.utf8())
         return texts if field.form.kind is Kind.STRING else self._timestamps(field, texts)
 
-    # --- microseconds that Connect's Timestamp cannot hold ---
+    # --- digits that the form of timestamps cannot hold ---
 
     def _warn_of_cut(self, values: Sequence[Any], found: Mapping[str, bytes]) -> None:
         for field, value in zip(self.layout.fields, values, strict=False):
-            if field.form.kind is Kind.TIMESTAMP and value is not None and (self.layout.stream, field.name) not in self._told:
+            timestamp = field.form.kind in (Kind.TIMESTAMP, Kind.MICRO_TIMESTAMP)
+            if timestamp and value is not None and (self.layout.stream, field.name) not in self._told:
                 text = json.loads(found[field.name])
-                if parse_timestamp(text) != value:
+                if has_more_digits(text, 3 if field.form.kind is Kind.TIMESTAMP else 6):
                     self._note_cut(field.name)
 
     def _is_new(self, field: str) -> bool:
@@ -229,8 +232,8 @@ class Table:
     def _note_cut(self, name: str) -> None:
         if name != EXTRACTED_AT and self._is_new(name):
             log.warning(
-                "Field %s of stream %s has timestamps with parts of milliseconds, which Connect's Timestamp cannot hold: they "
-                "are cut. Set singer.timestamps=microseconds to keep them.",
+                "Field %s of stream %s has timestamps with more digits than singer.timestamps allows: they are cut. Set it to "
+                "microseconds or string to keep them.",
                 *(name, self.layout.stream),
             )
 
@@ -255,12 +258,14 @@ def _extracted(field: Field, line: Message) -> Any:
     return micros_of(moment) if field.form.kind is Kind.MICRO_TIMESTAMP else to_millis(moment)
 
 
-def _require(texts: pa.StringArray, pattern: str) -> None:
-    """Raise NoColumnsError unless all texts match."""
+def _texts(values: Sequence[msgspec.Raw]) -> pa.StringArray:
+    """Return JSON texts, and null for null."""
+    import pyarrow as pa
     import pyarrow.compute as pc
 
-    if pc.all(pc.match_substring_regex(texts, pattern)).as_py() is False:
-        raise NoColumnsError
+    texts: Any = pa.array(list(map(bytes, values)), pa.binary()).cast(pa.utf8())
+    found: pa.StringArray = pc.if_else(pc.equal(texts, pa.scalar("null")), pa.scalar(None, pa.utf8()), texts)
+    return found
 
 
 class _Decoder(NamedTuple):
