@@ -16,16 +16,15 @@ from typing import Any
 
 import psutil
 
-from sluiceway.folders import cache_home, file_lock
 from sluiceway.stack.ports import free_port
 from sluiceway.stack.process import BackgroundProcess
 from support.database import HOST
+from support.debian_packages import unpacked_package
 from support.eventually import LIMIT, eventually
 from support.guard import Guard, stop
 
 PACKAGE = "rabbitmq-server"
 _NODE, _COOKIE = "rabbit@localhost", "sluiceway"
-_READY = "ready"
 _ADVANCED = "[{{rabbit, [{{channel_tick_interval, 500}}, {{consumer_timeout, {timeout}}}, {{heartbeat, 60}}]}}].\n"
 """Late acknowledgements are noticed within a second, not a minute."""
 _QUIET = "+sbwt none +sbwtdcpu none +sbwtdio none"  # schedulers that wait do not spin
@@ -183,33 +182,7 @@ def _installed() -> Path:
     """Return the folder below which the server is. The first call loads it, 35 MB; this needs no root."""
     if Path("/usr/lib/rabbitmq/lib").exists():
         return Path("/")
-    folder = cache_home() / "rabbitmq"
-    folder.mkdir(parents=True, exist_ok=True)
-    with file_lock(folder / "lock"):
-        if not (folder / _READY).exists():
-            _install(folder)
-    return folder / "root"
-
-
-def _install(folder: Path) -> None:
-    for each in ("state/lists/partial", "cache/archives/partial"):
-        (folder / each).mkdir(parents=True, exist_ok=True)
-    # What is installed is not loaded, but for Erlang, which must be as a whole below one folder.
-    installed = Path("/var/lib/dpkg/status").read_text().split("\n\n")
-    kept = [each for each in installed if not re.match("Package: (erlang|rabbitmq)", each)]
-    (folder / "status").write_text("\n\n".join(kept))
-    settings = {
-        "Dir::State": folder / "state",
-        "Dir::State::status": folder / "status",
-        "Dir::Cache": folder / "cache",
-        "APT::Install-Recommends": "false",
-        "APT::Sandbox::User": "",
-    }
-    apt = ["apt-get", "-qq", *(part for key, value in settings.items() for part in ("-o", f"{key}={value}"))]
-    subprocess.run([*apt, "update"], check=True, timeout=300)
-    subprocess.run([*apt, "--yes", "--download-only", "install", PACKAGE], check=True, timeout=300)
-    for package in sorted((folder / "cache/archives").glob("*.deb")):
-        subprocess.run(["dpkg-deb", "--extract", package, folder / "root"], check=True)
-    erl = folder / "root/usr/lib/erlang/bin/erl"
-    erl.write_text(erl.read_text().replace("ROOTDIR=/usr/lib/erlang", f"ROOTDIR={folder / 'root/usr/lib/erlang'}"))
-    (folder / _READY).touch()
+    root = unpacked_package(PACKAGE, "erlang")  # all of Erlang must be below one folder
+    erl = root / "usr/lib/erlang/bin/erl"
+    erl.write_text(erl.read_text().replace("ROOTDIR=/usr/lib/erlang", f"ROOTDIR={root / 'usr/lib/erlang'}"))
+    return root
