@@ -247,6 +247,8 @@ S3 = confluent_files(
 HDFS = confluent_files(kind="hdfs", hdfs_url="hdfs://127.0.0.1:9")
 HDFS3 = confluent_files(kind="hdfs3", hdfs_url="hdfs://127.0.0.1:9")
 
+NO_BROKER = {"mqtt.server.uri": "tcp://127.0.0.1:9", "mqtt.connect.timeout.seconds": "1"}
+
 CASES: Mapping[str, Case] = {
     "AvroFileSink": Case(local_files, target="+0+0000000000+0000000000"),
     "AzureBlobStorageSink": Case(AZURE, target='{"id":1,"name":"n1"}'),
@@ -255,6 +257,7 @@ CASES: Mapping[str, Case] = {
     "DeltaCompaction": Case(compaction("delta"), 0, not_started="rewrites small files"),
     "DeltaSink": Case(into_tables("delta")),
     "DeltaSource": Case(tables("delta")),
+    "DltSource": Case(lambda _lab: {"dlt.source": "support.dlt_sources.numbers", "dlt.args": '{"rows": 20}'}),
     "ElasticsearchSink": Case(search_index, target='{"id":1,"name":"n1"}'),
     "ElasticsearchSource": Case(indexed),
     "FileStreamSink": Case(lambda lab: {"file": str(lab.folder / "out.txt")}, target="out.txt: Struct{id=1,name=n1}"),
@@ -277,6 +280,8 @@ CASES: Mapping[str, Case] = {
     "MirrorSource": Case(mirror),
     "MockSink": Case(lambda _lab: {}),
     "MockSource": Case(lambda _lab: {"topic": "mock"}),
+    "MqttSink": Case(lambda _lab: NO_BROKER),
+    "MqttSource": Case(lambda _lab: {**NO_BROKER, "mqtt.topics": "a", "kafka.topic": "t"}, 0, not_started="begins a session"),
     "MySqlConnector": Case(binlog, 0, not_started="it writes the schema history topic"),
     "OpenSearchSink": Case(search_index, target='{"id":1,"name":"n1"}'),
     "OpenSearchSource": Case(indexed),
