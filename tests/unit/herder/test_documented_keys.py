@@ -32,7 +32,7 @@ TABLES = {
 MICRO_BATCH = {"airflow.mode": "micro-batch"}
 PREFIXES = (
     "labels.",
-    *("source.cluster.", "target.cluster."),
+    *("source.cluster.", "target.cluster.", "dlt.config.", "dlt.secret.", "singer.config."),
     *("transforms.", "predicates.", "producer.", "consumer.", "admin.", "spark.", "option.", "topic.creation."),
     *("iceberg.catalog.", "iceberg.table.", "delta.storage.", "delta.table.", "value.converter.", "key.converter."),
 )
