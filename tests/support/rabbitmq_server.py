@@ -116,6 +116,10 @@ class RabbitServer:
         with closing(self.connect()) as connection:
             return int(connection.channel().queue_declare(queue, passive=True).method.message_count)
 
+    def consumers(self, queue: str) -> int:
+        with closing(self.connect()) as connection:
+            return int(connection.channel().queue_declare(queue, passive=True).method.consumer_count)
+
     def take(self, queue: str) -> list[tuple[Any, bytes]]:
         """Return the properties and the bodies of a queue's messages, and remove them."""
         found = []

@@ -5,6 +5,7 @@ from mutants.mutant import Mutant
 _SESSION, _PUBLISHER = "connectors/rabbitmq/session.py", "connectors/rabbitmq/publisher.py"
 _QUEUE, _STREAM, _SINK = (f"connectors/rabbitmq/{name}.py" for name in ("queue_source", "stream_source", "sink"))
 _QUEUES, _STREAMS, _SINKS = (f"tests/integration/test_rabbitmq_{name}.py::" for name in ("queue_source", "stream_source", "sink"))
+_UNITS = ("tests/unit/connectors/rabbitmq/test_messages.py",)
 
 MUTANTS = (
     Mutant(
@@ -37,7 +38,7 @@ MUTANTS = (
         "        return not self._unacknowledged and not any",
         "        return True or not any",
         "A scheduled run ends before a queue is empty.",
-        tests=(f"{_QUEUES}test_a_run_of_what_there_is_ends",),
+        tests=(f"{_QUEUES}test_a_run_goes_on_when_nothing_comes_because_of_late_acknowledgements",),
     ),
     Mutant(
         "rabbitmq-stream-as-queue",
@@ -53,6 +54,7 @@ MUTANTS = (
         "    pika.data.decode_value = decode_value\n",
         "",
         "Numbers of headers lose their decimal places.",
+        tests=_UNITS,
     ),
     Mutant(
         "rabbitmq-late",
@@ -60,6 +62,7 @@ MUTANTS = (
         """ or "timed out" in reason:\n""",
         ":\n",
         "A message that was held for too long fails the task.",
+        tests=_UNITS,
     ),
     Mutant(
         "rabbitmq-gap",
