@@ -210,8 +210,9 @@ def test_a_paused_task_gives_its_messages_to_others_and_takes_them_again(
         assert in_kafka(into, declared, 100) == list(range(100))
         task.commands.give(TaskCommand.PAUSE)
         task.wait_for(State.PAUSED)
+        eventually(lambda: server.consumers(declared) == 0)
         publish(server, declared, 100, 200)
-        eventually(lambda: server.count(declared) == 100)
+        assert server.count(declared) == 100
         taken = [int(body) for _properties, body in server.take(declared)]
         assert sorted(taken) == list(range(100, 200)), "another consumer has them"
         publish(server, declared, 100, 150)
@@ -317,6 +318,21 @@ def test_a_run_of_what_there_is_ends(server: RabbitServer, into: Kafka, declared
     assert server.count(declared) == 0
     with RunningTask(config_of(server, declared), into.worker(), bounded=True) as task:
         assert task.join().records == 0
+
+
+def test_a_run_goes_on_when_nothing_comes_because_of_late_acknowledgements(server: RabbitServer, queue: str) -> None:
+    server.declare(queue)
+    server.declare(f"{queue}-empty")
+    publish(server, queue, 0, 20)
+    config = {**config_of(server, queue, rabbitmq_prefetch_count="5"), "rabbitmq.queue": f"{queue},{queue}-empty"}
+    with running(config) as task:
+        records = read(task, 5, acknowledge=False)
+        assert not task.ended
+        assert not task.poll()
+        for record in records:
+            task.commit_record(record, 0, 0)
+        assert numbers(read(task, 15)) == list(range(5, 20))
+        eventually(lambda: task.ended)
 
 
 def test_a_run_ends_although_somebody_goes_on_publishing(server: RabbitServer, into: Kafka, declared: str) -> None:

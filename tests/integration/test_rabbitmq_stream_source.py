@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from typing import Any
@@ -141,6 +142,28 @@ def test_streams_are_divided_among_tasks(server: RabbitServer) -> None:
     connector.start(config_of(server, "a,b,c,d,e"))
     assert [each["rabbitmq.queue"] for each in connector.task_configs(2)] == ["a,c,e", "b,d"]
     assert len(connector.task_configs(9)) == 5
+
+
+def test_the_end_of_a_stream_is_found_while_somebody_goes_on_publishing(server: RabbitServer, stream: str) -> None:
+    stopping = threading.Event()
+
+    def write() -> None:
+        with closing(server.connect()) as connection:
+            channel = connection.channel()
+            while not stopping.wait(0.0001):
+                channel.basic_publish("", stream, b"1")
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    try:
+        connector, config = RabbitStreamSourceConnector(), config_of(server, stream)
+        for _ in range(50):
+            connector.find_offsets(config, OffsetTarget(OffsetTargetKind.LATEST), [])
+        with running(config) as task:
+            read(task, 100)
+    finally:
+        stopping.set()
+        writer.join()
 
 
 def test_several_streams_are_read_by_one_task(server: RabbitServer, stream: str) -> None:

@@ -10,7 +10,7 @@ import socket
 import subprocess
 import tempfile
 from collections.abc import Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -68,8 +68,9 @@ class RabbitServer:
         pid = self.process.status().pid
         assert pid is not None, "RabbitMQ does not run"
         for each in psutil.Process(pid).children(recursive=True):
-            if each.name() == "beam.smp":
-                each.send_signal(number)
+            with suppress(psutil.NoSuchProcess):  # one of the server's short-lived helpers
+                if each.name() == "beam.smp":
+                    each.send_signal(number)
         eventually(lambda: not self.process.is_running(), what="the end of RabbitMQ")
 
     def close(self) -> None:
@@ -114,6 +115,10 @@ class RabbitServer:
         """Return the number of messages of a queue that no consumer has."""
         with closing(self.connect()) as connection:
             return int(connection.channel().queue_declare(queue, passive=True).method.message_count)
+
+    def consumers(self, queue: str) -> int:
+        with closing(self.connect()) as connection:
+            return int(connection.channel().queue_declare(queue, passive=True).method.consumer_count)
 
     def take(self, queue: str) -> list[tuple[Any, bytes]]:
         """Return the properties and the bodies of a queue's messages, and remove them."""

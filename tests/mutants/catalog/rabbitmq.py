@@ -38,7 +38,7 @@ MUTANTS = (
         "        return not self._unacknowledged and not any",
         "        return True or not any",
         "A scheduled run ends before a queue is empty.",
-        tests=(f"{_QUEUES}test_a_run_of_what_there_is_ends",),
+        tests=(f"{_QUEUES}test_a_run_goes_on_when_nothing_comes_because_of_late_acknowledgements",),
     ),
     Mutant(
         "rabbitmq-stream-as-queue",

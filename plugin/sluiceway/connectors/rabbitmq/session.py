@@ -11,7 +11,8 @@ import logging
 import ssl
 import struct
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from sluiceway.connectors.https import lasting_failure, tls_context
@@ -99,6 +100,7 @@ class Session:
         self._host = f"{host}:{server.port}"
         self._failure: Exception | None = None
         self._woken = False
+        self.channel: Channel
         self.blocked = ""
         """Why the server takes no messages now; empty if it does."""
         context = None if server.tls is None else tls_context(server.tls)
@@ -126,9 +128,7 @@ class Session:
         self._connection.add_on_connection_unblocked_callback(lambda _connection, _frame: self._block(""))
         try:
             self._until(lambda: bool(ready), server.timeout + server.handshake + 1)
-            self.channel: Channel = self.call(lambda done: self._connection.channel(on_open_callback=done))
-            self.channel.add_on_close_callback(lambda _channel, error: self._lose(error))
-            self.channel.add_on_cancel_callback(self._cancelled)
+            self.channel = self._opened_channel()
         except BaseException:
             self.close()
             raise
@@ -171,6 +171,21 @@ class Session:
         )
         return str(frame.method.consumer_tag)
 
+    @contextmanager
+    def another_channel(self) -> Iterator[None]:
+        """Use another channel in the context, and close it at the end with its consumers.
+
+        What they are sent meanwhile is dropped. pika refuses what a consumer is sent that was cancelled, which a stream does not
+        allow.
+        """
+        own, self.channel = self.channel, self._opened_channel()
+        try:
+            yield
+        finally:
+            ended, self.channel = self.channel, own
+            if ended.is_open:
+                ended.close()
+
     def cancel(self, consumer: str) -> None:
         """End a consumer. What it has received is still to be acknowledged."""
         self.call(lambda done: self.channel.basic_cancel(consumer, callback=done))
@@ -210,6 +225,16 @@ class Session:
         finally:
             self._loop.remove_timeout(timer)
             self._woken = False
+
+    def _opened_channel(self) -> Channel:
+        channel: Channel = self.call(lambda done: self._connection.channel(on_open_callback=done))
+        channel.add_on_close_callback(self._closed)
+        channel.add_on_cancel_callback(self._cancelled)
+        return channel
+
+    def _closed(self, _channel: Channel, error: Exception) -> None:
+        if not isinstance(error, _pika().exceptions.ChannelClosedByClient):
+            self._lose(error)
 
     def _answered(self, answers: list[Any], answer: Any) -> None:
         answers.append(answer)

@@ -38,16 +38,16 @@ def _sent_at_once(session: Session, stream: str, begin: str | datetime) -> list[
     """Return the offsets of what the server sends to a new consumer before it answers the next request."""
     found: list[int] = []
 
-    def on_message(delivery: Any, properties: BasicProperties, _body: bytes) -> None:
+    def on_message(_delivery: Any, properties: BasicProperties, _body: bytes) -> None:
         found.append(offset_of(properties))
-        session.channel.basic_ack(delivery.delivery_tag)
 
-    try:
-        consumer = session.consume(stream, on_message, x_stream_offset=begin)
-    except RefusedError as error:
-        if "x-stream-offset" not in str(error):
-            raise
-        raise ConnectError(f"{stream} is no stream. Read it with RabbitQueueSource.") from error
-    session.count(stream)
-    session.cancel(consumer)
+    with session.another_channel():
+        session.prefetch(1)  # the messages that were written together come as a whole
+        try:
+            session.consume(stream, on_message, x_stream_offset=begin)
+        except RefusedError as error:
+            if "x-stream-offset" not in str(error):
+                raise
+            raise ConnectError(f"{stream} is no stream. Read it with RabbitQueueSource.") from error
+        session.count(stream)
     return found

@@ -330,7 +330,6 @@ class RabbitStreamSourceConnector(RabbitConnector, SourceConnector):
         stored = {str(partition.get(STREAM)): offset for partition, offset in offsets}
         found: list[tuple[Partition, Offset | None]] = []
         with closing(opened(options.server, str(config.get("name", "")))) as session:
-            session.prefetch(1)
             for name in options.queues:
                 end = last_offset(session, name)
                 last = _BEFORE_FIRST if end is None else end
