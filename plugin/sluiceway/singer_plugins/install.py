@@ -21,11 +21,11 @@ from sluiceway.java_plugins.installed import InstalledPlugin, folder_name
 from sluiceway.singer_plugins.programs import PACKAGES, SingerPlugin, find_python, python_version
 
 PREFIX = "singer:"
-"""What a source of Singer plugins begins with; a requirement in pip's form follows."""
+"""The start of a source of Singer plugins; a requirement in pip's form follows."""
 
 _TAIL_LINES = 12
 _NAME = re.compile(r"\s*([A-Za-z0-9][A-Za-z0-9._-]*)")
-# Older plugins import pkg_resources, which virtual environments had without asking for it, and setuptools has not for ever.
+# Older plugins import pkg_resources, which virtual environments had by themselves, and newer setuptools lack.
 _OLD_NEEDS = ("setuptools<81",)
 
 Progress = Callable[[str], None]

@@ -29,7 +29,7 @@ _SIZES = struct.Struct(">IQ")
 
 
 class Frame(NamedTuple):
-    """What the reader sent. ``body`` is the rows."""
+    """A message of the reader. ``body`` is the rows."""
 
     kind: str
     head: Mapping[str, Any]

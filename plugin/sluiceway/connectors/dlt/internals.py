@@ -31,7 +31,7 @@ _CODES = {"decimal": 0, "timestamp": 1, "date": 2, "uuid": 3, "hex": 4, "base64"
 
 
 class Page(NamedTuple):
-    """What a resource yielded. ``ahead`` is whether others of its pages are being made, which the state may cover already."""
+    """A page of a resource. ``ahead`` is whether others of its pages are being made, which the state may cover already."""
 
     resource: DltResource
     items: Any

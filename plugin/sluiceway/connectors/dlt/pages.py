@@ -37,7 +37,7 @@ Offset = Mapping[str, Any]
 
 
 class Output(Protocol):
-    """What takes the pages of a run."""
+    """Takes the pages of a run."""
 
     def table(self, table: Table) -> None:
         """Take the schema of a table, before its first rows and when it has grown."""

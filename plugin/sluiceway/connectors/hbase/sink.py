@@ -42,6 +42,7 @@ from sluiceway.connectors.hbase.connection import (
 )
 from sluiceway.connectors.hbase.values import ENCODING, Encoding, binary_text, encoding_key, simple_bytes
 from sluiceway.connectors.keys import flag, text, unreachable_key, unreachable_seconds, whole
+from sluiceway.connectors.simple_values import record_name
 from sluiceway.data import Schema, Struct
 from sluiceway.discovery import converter_class
 from sluiceway.errors import ConfigError, ConnectError, DataError
@@ -244,17 +245,17 @@ class HBaseSinkTask(BatchSinkTask[Write]):
             if options.tombstones == "ignore":
                 return None
             if options.tombstones == "fail":
-                raise DataError(f"{_name(record)} has no value, and {TOMBSTONES} is fail.")
+                raise DataError(f"{record_name(record)} has no value, and {TOMBSTONES} is fail.")
         key = self._row_key(record)
         if not 0 < len(key) <= _LONGEST_KEY:
-            raise DataError(f"The row key of {_name(record)} has {len(key)} bytes. HBase takes 1 to {_LONGEST_KEY}.")
+            raise DataError(f"The row key of {record_name(record)} has {len(key)} bytes. HBase takes 1 to {_LONGEST_KEY}.")
         cells: list[tuple[bytes, bytes, bytes]] = []
         nulls: list[tuple[bytes, bytes]] = []
         seen: set[tuple[bytes, bytes]] = set()
         for name, value, schema in _fields(record, options.qualifier):
             column = self._column(name, record)
             if column in seen:
-                raise DataError(f"{_name(record)} has two fields for one column: {_shown(name)}.")
+                raise DataError(f"{record_name(record)} has two fields for one column: {_shown(name)}.")
             seen.add(column)
             if value is not None:
                 cells.append((*column, self._bytes(value, schema, record, f"field {_shown(name)}")))
@@ -262,7 +263,7 @@ class HBaseSinkTask(BatchSinkTask[Write]):
                 nulls.append(column)
         if record.value is not None and not cells and not nulls:
             raise DataError(
-                f"{_name(record)} has no fields, and HBase has no rows without columns. errors.tolerance=all leaves it out."
+                f"{record_name(record)} has no fields, and HBase has no rows without columns. errors.tolerance=all leaves it out."
             )
         table = options.table.replace(TOPIC_PLACEHOLDER, record.topic)
         return Write(table, key, tuple(cells), tuple(nulls), self._timestamp(record), record.original_kafka_offset)
@@ -306,7 +307,7 @@ class HBaseSinkTask(BatchSinkTask[Write]):
         names: Sequence[str] = options.key_fields
         if not names:
             if key is None:
-                raise DataError(f"{_name(record)} has no key to make a row key of. Set {KEY_FIELDS}.")
+                raise DataError(f"{record_name(record)} has no key to make a row key of. Set {KEY_FIELDS}.")
             if not isinstance(key, Mapping):
                 return self._bytes(key, record.key_schema, record, "key")
             names = [field.name for field in key.schema.fields] if isinstance(key, Struct) else list(map(str, key))
@@ -317,7 +318,9 @@ class HBaseSinkTask(BatchSinkTask[Write]):
                     parts.append(self._bytes(holder[name], _schema_of(holder, name), record, f"field {name}"))
                     break
             else:
-                raise DataError(f"{_name(record)} has no field {name} with a value, of which {KEY_FIELDS} makes the row key.")
+                raise DataError(
+                    f"{record_name(record)} has no field {name} with a value, of which {KEY_FIELDS} makes the row key."
+                )
         return options.separator.encode().join(parts)
 
     def _column(self, name: Any, record: SinkRecord) -> tuple[bytes, bytes]:
@@ -327,7 +330,7 @@ class HBaseSinkTask(BatchSinkTask[Write]):
         except UnicodeError:
             found = None
         if found is None:
-            raise DataError(f"{_name(record)} has a field without a name that HBase takes: {_shown(name)}.")
+            raise DataError(f"{record_name(record)} has a field without a name that HBase takes: {_shown(name)}.")
         family, colon, qualifier = found.partition(b":")
         return (family, qualifier) if colon else (self._options.family.encode(), found)
 
@@ -339,7 +342,7 @@ class HBaseSinkTask(BatchSinkTask[Write]):
                 found = self._json.from_connect_data(record.topic, schema, value) or b""
         except (ConnectError, UnicodeError, ValueError, ArithmeticError) as error:
             reason = "a text without a UTF-8 form" if isinstance(error, UnicodeError) else str(error)
-            raise DataError(f"The {what} of {_name(record)} cannot be written to HBase: {reason}") from None
+            raise DataError(f"The {what} of {record_name(record)} cannot be written to HBase: {reason}") from None
         return found
 
     def _timestamp(self, record: SinkRecord) -> int | None:
@@ -349,7 +352,7 @@ class HBaseSinkTask(BatchSinkTask[Write]):
         if times is Times.SERVER or record.timestamp is None:
             return None
         if not 0 <= record.timestamp < _LATEST:
-            raise DataError(f"{_name(record)} has a time before 1970, or none that HBase takes. Set another {TIMESTAMP}.")
+            raise DataError(f"{record_name(record)} has a time before 1970, or none that HBase takes. Set another {TIMESTAMP}.")
         return record.timestamp
 
     def _open_table(self, table: str) -> None:
@@ -480,10 +483,6 @@ def _ttl_problem(table: str, families: Mapping[bytes, Family], times: Times) -> 
 
 def _shown(name: Any) -> str:
     return repr(name)[:100]
-
-
-def _name(record: SinkRecord) -> str:
-    return f"{record.topic}-{record.kafka_partition} at offset {record.kafka_offset}"
 
 
 class HBaseSinkConnector(HBaseConnector, SinkConnector):

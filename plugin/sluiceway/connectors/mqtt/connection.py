@@ -15,10 +15,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from sluiceway.api import Connector
 from sluiceway.config.definition import ConfigKey, ConfigValue, Importance, Type, ValidatedValue
 from sluiceway.config.password import revealed
 from sluiceway.config.validators import Check, EnumText, NonEmptyString
+from sluiceway.connectors.checked_connector import CheckedConnector
 from sluiceway.connectors.keys import flag, text, whole
 from sluiceway.errors import ConfigError, ConnectError, MissingToolError
 from sluiceway.installation import install_command
@@ -42,7 +42,8 @@ _PORTS = {"tcp": 1883, "mqtt": 1883, "ssl": 8883, "mqtts": 8883}
 _WITH_TLS = ("ssl", "mqtts")
 
 # Reason codes of version 5 (section 2.4), to which the client maps those of version 3.1.1.
-_FAILURE = 0x80
+FAILURE = 0x80
+"""The least reason code of a failure."""
 _BAD_VERSION, _BAD_CLIENT_ID, _BAD_LOGIN, _NOT_AUTHORIZED, _BANNED = 0x84, 0x85, 0x86, 0x87, 0x8A
 _TAKEN_OVER = 0x8E
 
@@ -242,7 +243,7 @@ class Session:
         except (OSError, ValueError) as error:
             raise UnreachableError(f"The MQTT broker {uri} cannot be reached: {error}") from error
         self._until(lambda: self._answer is not None, f"{uri} has not answered")
-        if self._answer is not None and self._answer.value >= _FAILURE:
+        if self._answer is not None and self._answer.value >= FAILURE:
             self._refuse(uri, self._answer)
 
     def _new_client(self) -> Client:
@@ -310,16 +311,12 @@ class Session:
     # Called by the connectors.
 
     def turn(self, seconds: float) -> None:
-        """Send and receive what there is; wait up to ``seconds`` if there is nothing. Raises UnreachableError."""
-        code = self._opened().loop(seconds)
-        if self._end is not None or code:
-            raise UnreachableError(self._why(code))
+        """Send what waits, and receive a packet, for which it waits up to ``seconds``. Raises UnreachableError."""
+        self._done(self._opened().loop(seconds))
 
     def read_on(self) -> None:
         """Receive a message that has arrived already, if there is one. Raises UnreachableError."""
-        code = self._opened().loop_read()
-        if self._end is not None or code:
-            raise UnreachableError(self._why(code))
+        self._done(self._opened().loop_read())
 
     def subscribe(self, filters: Sequence[str], qos: int) -> None:
         """Subscribe, and wait for the answer. Retained messages come if the session had no such subscription, by version 5.
@@ -337,21 +334,19 @@ class Session:
             raise UnreachableError(self._why(code))
         self._until(lambda: number in self._granted, "the broker has not answered a subscription")
         for name, reason in zip(filters, self._granted.pop(number), strict=True):
-            if reason.value >= _FAILURE:
+            if reason.value >= FAILURE:
                 raise RefusedError(f"The MQTT broker refuses the subscription of {name}: {reason}", "mqtt.topics")
 
     def acknowledge(self, messages: Sequence[tuple[int, int]]) -> None:
         """Acknowledge messages by their numbers and qualities of service. Raises UnreachableError."""
         client = self._opened()
         for number, qos in messages:
-            if code := client.ack(number, qos):
-                raise UnreachableError(self._why(code))
+            self._done(client.ack(number, qos))
 
     def publish(self, topic: str, payload: bytes, qos: int, *, retain: bool, properties: Any = None) -> int:
         """Send a message, and return its number. Raises UnreachableError."""
         sent = self._opened().publish(topic, payload, qos, retain, properties)
-        if sent.rc:
-            raise UnreachableError(self._why(sent.rc))
+        self._done(sent.rc)
         return sent.mid
 
     def close(self) -> None:
@@ -361,6 +356,11 @@ class Session:
             with suppress(OSError, ValueError):
                 client.disconnect()
             client.loop_stop()
+
+    def _done(self, code: Any) -> None:
+        """Raise UnreachableError if a call of the client has failed, or the connection has ended meanwhile."""
+        if self._end is not None or code:
+            raise UnreachableError(self._why(code))
 
     def _until(self, is_done: Callable[[], bool], what: str) -> None:
         ends = time.monotonic() + self._broker.timeout
@@ -383,7 +383,7 @@ class Session:
                 f"The MQTT broker {where} has given the session to another client with the id {self._broker.client_id}. Each "
                 f"needs an id of its own: set {CLIENT_ID}"
             )
-        hint = f". If that repeats, another client may have the same {CLIENT_ID}" if self._ended_by == _FAILURE else ""
+        hint = f". If that repeats, another client may have the same {CLIENT_ID}" if self._ended_by == FAILURE else ""
         return f"The connection to the MQTT broker {where} is lost: {self._end or error_string(code)}{hint}"
 
     def _refuse(self, uri: str, reason: Any) -> None:
@@ -405,21 +405,18 @@ class Session:
         return self._client
 
 
-class MqttConnector(Connector):
+class MqttConnector(CheckedConnector):
     """Base of the MQTT connectors."""
 
-    _config: dict[str, str]
-
-    def start(self, config: Mapping[str, str]) -> None:
-        """Keep the config. Raises ConfigError."""
-        values = self.config_def().parse(config)
-        for name, message in {**_key_conflicts(values), **self.conflicts(values, config)}.items():
-            raise ConfigError(name, None, message)
-        self._config = dict(config)
-
     @classmethod
-    def conflicts(cls, values: Mapping[str, ConfigValue], config: Mapping[str, str]) -> Mapping[str, str]:
-        """Return the errors of keys that conflict, by the key to change. No I/O."""
+    def connection_conflicts(cls, values: Mapping[str, ConfigValue]) -> Mapping[str, str]:
+        uris = values[URI]
+        has_tls = isinstance(uris, list) and urlsplit(str(uris[0])).scheme in _WITH_TLS
+        given = [key for key in (_CA, _KEY_CERTIFICATE, _KEY_FILE, _INSECURE) if values[key]]
+        if given and not has_tls:
+            return {given[0]: f"has an effect only with ssl:// in {URI}"}
+        if values[_KEY_FILE] and not values[_KEY_CERTIFICATE]:
+            return {_KEY_CERTIFICATE: f"is needed with {_KEY_FILE}"}
         return {}
 
     @classmethod
@@ -444,23 +441,3 @@ class MqttConnector(Connector):
             if session is not None:
                 session.close()
         return found
-
-    @classmethod
-    def check(cls, config: Mapping[str, str]) -> dict[str, ValidatedValue]:
-        found = cls.config_def().validate(config)
-        if not any(each.errors for each in found.values()):
-            values = {name: each.value for name, each in found.items()}
-            for name, message in {**_key_conflicts(values), **cls.conflicts(values, config)}.items():
-                found[name].errors.append(str(ConfigError(name, None, message)))
-        return found
-
-
-def _key_conflicts(values: Mapping[str, ConfigValue]) -> dict[str, str]:
-    uris = values[URI]
-    has_tls = isinstance(uris, list) and urlsplit(str(uris[0])).scheme in _WITH_TLS
-    given = [key for key in (_CA, _KEY_CERTIFICATE, _KEY_FILE, _INSECURE) if values[key]]
-    if given and not has_tls:
-        return {given[0]: f"has an effect only with ssl:// in {URI}"}
-    if values[_KEY_FILE] and not values[_KEY_CERTIFICATE]:
-        return {_KEY_CERTIFICATE: f"is needed with {_KEY_FILE}"}
-    return {}

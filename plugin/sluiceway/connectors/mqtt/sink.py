@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from decimal import Decimal
 from typing import Any, NamedTuple
 
 from sluiceway.api import DONE, BatchLimits, BatchSinkTask, Outcome, SinkConnector, SinkRecord, WriteResult
@@ -14,6 +13,7 @@ from sluiceway.config.definition import ConfigDef, ConfigKey, Importance, Type
 from sluiceway.config.validators import NonEmptyString, Range
 from sluiceway.connectors.keys import flag, text, unreachable_key, unreachable_seconds
 from sluiceway.connectors.mqtt.connection import (
+    FAILURE,
     MOST_IN_FLIGHT,
     NAME_PLACEHOLDER,
     TASK,
@@ -25,14 +25,14 @@ from sluiceway.connectors.mqtt.connection import (
     broker_of,
     connection_keys,
 )
-from sluiceway.data import BigInteger, java_text
+from sluiceway.connectors.simple_values import record_name, simple_bytes
 from sluiceway.errors import ConnectError, DataError
 
 TOPIC, QOS, RETAINED, BATCH = "mqtt.topic", "mqtt.qos", "mqtt.retained.enabled", "batch.size"
 TOPIC_PLACEHOLDER, PARTITION_PLACEHOLDER, KEY_PLACEHOLDER = "${topic}", "${partition}", "${key}"
 _WRITES = "Writes"
 _MOST_TOPIC_BYTES, _MOST_PAYLOAD_BYTES = 65_535, 268_435_455 - 65_540
-_FAILURE, _QUOTA_EXCEEDED = 0x80, 0x97
+_QUOTA_EXCEEDED = 0x97
 _WINDOW_OF_V3 = 20  # of messages in flight, where the broker cannot say it: Mosquitto's
 _OTHER_BYTES = 5 + 2 + 2 + 1  # of a PUBLISH beside its topic and its payload: header, lengths, number, and properties
 
@@ -129,7 +129,13 @@ class MqttSinkTask(BatchSinkTask[Publication]):
             session.close()
 
     def prepare(self, record: SinkRecord) -> Publication:
-        options, where = self._options, f"{record.topic}-{record.kafka_partition} at offset {record.kafka_offset}"
+        try:
+            return self._publication_of(record)
+        except (UnicodeError, ValueError, ArithmeticError) as error:
+            raise DataError(f"{record_name(record)} cannot be published by MQTT: {error}") from error
+
+    def _publication_of(self, record: SinkRecord) -> Publication:
+        options, where = self._options, record_name(record)
         topic = options.topic.replace(TOPIC_PLACEHOLDER, record.topic).replace(PARTITION_PLACEHOLDER, str(record.kafka_partition))
         if KEY_PLACEHOLDER in topic:
             if record.key is None:
@@ -219,21 +225,15 @@ class MqttSinkTask(BatchSinkTask[Publication]):
 
 def _result(reason: Any) -> WriteResult:
     """Return the outcome by the reason code of an acknowledgement (version 5, sections 3.4 and 3.5)."""
-    if reason.value < _FAILURE:
+    if reason.value < FAILURE:
         return DONE
     return WriteResult(Outcome.RETRY if reason.value == _QUOTA_EXCEEDED else Outcome.REFUSED, f"the broker says: {reason}")
 
 
 def _bytes(value: Any, where: str, what: str) -> bytes:
     """Return a simple value as the bytes of a message."""
-    if isinstance(value, str):
-        return value.encode(errors="surrogatepass")
-    if isinstance(value, (bytes, bytearray)):
-        return bytes(value)
-    if isinstance(value, bool):
-        return b"true" if value else b"false"
-    if isinstance(value, (int, float, BigInteger, Decimal)):
-        return java_text(value).encode()
+    if (found := simple_bytes(value)) is not None:
+        return found
     raise DataError(
         f"The {what} of {where} is no text, bytes or number, but {type(value).__name__}. Use StringConverter or "
         "ByteArrayConverter, which leave it as it is in Kafka."

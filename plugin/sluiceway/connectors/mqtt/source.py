@@ -282,10 +282,9 @@ class MqttSourceTask(QueueSourceTask[Delivery]):
         return SourceRecord(None, None, topic, value, schema, name, STRING_SCHEMA, headers=_headers(message))
 
     def _raw(self, message: MQTTMessage, name: str | None) -> SourceRecord:
-        """Return a record of a message that cannot be read, for the dead letter queue."""
-        key = None if name is None else name
+        """Return a record for the dead letter queue of a message that is a bad record."""
         schema = None if name is None else STRING_SCHEMA
-        return SourceRecord(None, None, self._options.topic, bytes(message.payload), BYTES_SCHEMA, key, schema)
+        return SourceRecord(None, None, self._options.topic, bytes(message.payload), BYTES_SCHEMA, name, schema)
 
     def _opened(self) -> Session:
         if self._session is None:
@@ -321,10 +320,6 @@ class MqttSourceConnector(MqttConnector, SourceConnector):
     @classmethod
     def config_def(cls) -> ConfigDef:
         return CONFIG
-
-    @classmethod
-    def conflicts(cls, values: Mapping[str, ConfigValue], config: Mapping[str, str]) -> Mapping[str, str]:
-        return {}
 
     @classmethod
     def start_effects(cls, config: Mapping[str, str]) -> str:

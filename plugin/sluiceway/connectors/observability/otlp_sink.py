@@ -13,6 +13,7 @@ from sluiceway.config.password import revealed
 from sluiceway.connectors.observability.otlp_client import AccessError, BusyError, OtlpClient, RefusedError, Taken
 from sluiceway.connectors.observability.otlp_sink_config import BATCH, ENDPOINTS, HEADERS, OTLP_SINK, headers_of, sink_options
 from sluiceway.connectors.observability.otlp_write import Item, OtlpWriter
+from sluiceway.connectors.simple_values import record_name
 from sluiceway.errors import ConfigError, ConnectError, DataError, MissingToolError
 
 log = logging.getLogger(__name__)
@@ -39,7 +40,7 @@ class OtlpSinkTask(BatchSinkTask[Item]):
     def prepare(self, record: SinkRecord) -> Item | None:
         if record.value is None:  # a tombstone says nothing about a point that was sent
             return None
-        name = f"{record.topic}-{record.kafka_partition} at offset {record.kafka_offset}"
+        name = record_name(record)
         if not isinstance(record.value, Mapping):
             raise DataError(f"{name} is no metric: its value is {type(record.value).__name__}, not a struct or a map.")
         try:

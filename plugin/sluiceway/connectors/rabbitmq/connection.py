@@ -9,10 +9,10 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from sluiceway.api import Connector
 from sluiceway.config.definition import ConfigKey, ConfigValue, Importance, Type, ValidatedValue
 from sluiceway.config.password import Password, revealed
 from sluiceway.config.validators import Check, EnumText, NonEmptyString, Range
+from sluiceway.connectors.checked_connector import CheckedConnector
 from sluiceway.connectors.https import Tls, stores_of, tls_keys
 from sluiceway.connectors.keys import text, whole
 from sluiceway.errors import ConfigError, ConnectError
@@ -180,21 +180,16 @@ def server_of(values: Mapping[str, ConfigValue]) -> Server:
     )
 
 
-class RabbitConnector(Connector):
+class RabbitConnector(CheckedConnector):
     """Base of the RabbitMQ connectors."""
 
-    _config: dict[str, str]
-
-    def start(self, config: Mapping[str, str]) -> None:
-        """Keep the config. Raises ConfigError."""
-        values = self.config_def().parse(config)
-        for name, message in {**_key_conflicts(values), **self.conflicts(values, config)}.items():
-            raise ConfigError(name, None, message)
-        self._config = dict(config)
-
     @classmethod
-    def conflicts(cls, values: Mapping[str, ConfigValue], config: Mapping[str, str]) -> Mapping[str, str]:
-        """Return the errors of keys that conflict, by the key to change. No I/O."""
+    def connection_conflicts(cls, values: Mapping[str, ConfigValue]) -> Mapping[str, str]:
+        stores = [
+            name for name in values if name.startswith(TLS_PREFIX) and name.endswith((".location", ".password")) and values[name]
+        ]
+        if stores and str(values[PROTOCOL]).upper() != "SSL":
+            return {PROTOCOL: f"must be SSL, since {stores[0]} is set"}
         return {}
 
     @classmethod
@@ -222,21 +217,3 @@ class RabbitConnector(Connector):
         except ConnectError as error:
             found[HOSTS].errors.append(str(error))
         return found
-
-    @classmethod
-    def check(cls, config: Mapping[str, str]) -> dict[str, ValidatedValue]:
-        found = cls.config_def().validate(config)
-        if not any(each.errors for each in found.values()):
-            values = {name: each.value for name, each in found.items()}
-            for name, message in {**_key_conflicts(values), **cls.conflicts(values, config)}.items():
-                found[name].errors.append(str(ConfigError(name, None, message)))
-        return found
-
-
-def _key_conflicts(values: Mapping[str, ConfigValue]) -> dict[str, str]:
-    stores = [
-        name for name in values if name.startswith(TLS_PREFIX) and name.endswith((".location", ".password")) and values[name]
-    ]
-    if stores and str(values[PROTOCOL]).upper() != "SSL":
-        return {PROTOCOL: f"must be SSL, since {stores[0]} is set"}
-    return {}

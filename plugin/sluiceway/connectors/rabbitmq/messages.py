@@ -38,7 +38,7 @@ QUEUE_PLACEHOLDER = "${queue}"
 RECORDS = "Records"
 
 PREFIX = "rabbitmq."
-"""What begins the name of a record's header that is a property or a header of a message, as in Confluent's connector."""
+"""The start of the name of a record's header that is a property or a header of a message, as in Confluent's connector."""
 
 PROPERTIES = {
     name: f"{PREFIX}{name.replace('_', '.')}"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import struct
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from decimal import Decimal
 from typing import Any
 
 from sluiceway.api import BatchLimits, BatchSinkTask, Outcome, SinkConnector, SinkRecord, TopicPartition, WriteResult
@@ -17,7 +16,8 @@ from sluiceway.connectors.rabbitmq.messages import EXCHANGE as EXCHANGE_HEADER
 from sluiceway.connectors.rabbitmq.messages import PREFIX, PROPERTIES, REDELIVER, ROUTING_KEY, STREAM_OFFSET
 from sluiceway.connectors.rabbitmq.publisher import Publication, Publisher
 from sluiceway.connectors.rabbitmq.session import RefusedError, Session, UnreachableError
-from sluiceway.data import BigInteger, java_text
+from sluiceway.connectors.simple_values import record_name, simple_bytes
+from sluiceway.data import java_text
 from sluiceway.errors import ConnectError, DataError
 
 EXCHANGE, KEY, MODE = "rabbitmq.exchange", "rabbitmq.routing.key", "rabbitmq.delivery.mode"
@@ -196,7 +196,7 @@ class RabbitSinkTask(BatchSinkTask[Publication]):
                 self._properties if self._plain else self._own_properties(record),
             )
         except (UnicodeError, ValueError, ArithmeticError) as error:
-            raise DataError(f"{_name(record)} cannot be written to RabbitMQ: {error}") from error
+            raise DataError(f"{record_name(record)} cannot be written to RabbitMQ: {error}") from error
         self._on_the_way[id(record)] = made  # which refers to the record, so that the identity is its own
         return made
 
@@ -291,11 +291,15 @@ class RabbitSinkTask(BatchSinkTask[Publication]):
             size = sum(len(each) for each in properties.encode())
         except exceptions.ShortStringTooLong:
             what = "the key as correlation id, a property, or the name of a header"
-            raise DataError(f"{_name(record)} cannot be written to RabbitMQ: {what} has more than {_SHORT} bytes.") from None
+            raise DataError(
+                f"{record_name(record)} cannot be written to RabbitMQ: {what} has more than {_SHORT} bytes."
+            ) from None
         except (exceptions.AMQPError, struct.error, AttributeError, TypeError) as error:
-            raise DataError(f"The headers of {_name(record)} cannot be written to RabbitMQ: {error}") from error
+            raise DataError(f"The headers of {record_name(record)} cannot be written to RabbitMQ: {error}") from error
         if size > _FRAME:
-            raise DataError(f"The headers of {_name(record)} have {size} bytes, more than the {_FRAME} that a message may have.")
+            raise DataError(
+                f"The headers of {record_name(record)} have {size} bytes, more than the {_FRAME} that a message may have."
+            )
         return properties
 
 
@@ -325,33 +329,23 @@ def _filled(template: str, record: SinkRecord, what: str) -> str:
     found = template.replace(TOPIC_PLACEHOLDER, record.topic).replace(PARTITION_PLACEHOLDER, str(record.kafka_partition))
     if KEY_PLACEHOLDER in found:
         if record.key is None:
-            raise DataError(f"The {what} needs a key, and {_name(record)} has none.")
+            raise DataError(f"The {what} needs a key, and {record_name(record)} has none.")
         found = found.replace(KEY_PLACEHOLDER, _bytes(record.key, record, "key").decode())
     if len(found.encode()) > _SHORT:
-        raise DataError(f"The {what} of {_name(record)} has {len(found.encode())} bytes, more than {_SHORT}.")
+        raise DataError(f"The {what} of {record_name(record)} has {len(found.encode())} bytes, more than {_SHORT}.")
     return found
 
 
 def _bytes(value: Any, record: SinkRecord, what: str) -> bytes:
     """Return a simple value as the body of a message."""
-    if isinstance(value, str):
-        return value.encode()
-    if isinstance(value, (bytes, bytearray)):
-        return bytes(value)
-    if isinstance(value, bool):
-        return b"true" if value else b"false"
-    if isinstance(value, (int, float, BigInteger, Decimal)):
-        return java_text(value).encode()
+    if (found := simple_bytes(value)) is not None:
+        return found
     if value is None:
-        raise DataError(f"{_name(record)} has no {what}, and a message needs a body. Leave such records out with Filter.")
+        raise DataError(f"{record_name(record)} has no {what}, and a message needs a body. Leave such records out with Filter.")
     raise DataError(
-        f"The {what} of {_name(record)} is no text, bytes or number, but {type(value).__name__}. Use StringConverter or "
+        f"The {what} of {record_name(record)} is no text, bytes or number, but {type(value).__name__}. Use StringConverter or "
         "ByteArrayConverter, or take a part of it with ExtractField."
     )
-
-
-def _name(record: SinkRecord) -> str:
-    return f"{record.topic}-{record.kafka_partition} at offset {record.kafka_offset}"
 
 
 class RabbitSinkConnector(RabbitConnector, SinkConnector):

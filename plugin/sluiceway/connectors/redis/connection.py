@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from sluiceway.api import Connector
 from sluiceway.config.definition import ConfigKey, ConfigValue, Importance, Type, ValidatedValue
 from sluiceway.config.password import revealed
 from sluiceway.config.validators import Check
+from sluiceway.connectors.checked_connector import CheckedConnector
 from sluiceway.connectors.keys import flag, text, whole
 from sluiceway.errors import ConfigError, ConnectError, MissingToolError
 from sluiceway.installation import install_command
@@ -198,21 +198,13 @@ def is_busy(error: Exception) -> bool:
     return isinstance(error, kinds) or reason_of(error).startswith(words)
 
 
-class RedisConnector(Connector):
+class RedisConnector(CheckedConnector):
     """Base of the Redis connectors."""
 
-    _config: dict[str, str]
-
-    def start(self, config: Mapping[str, str]) -> None:
-        """Keep the config. Raises ConfigError."""
-        values = self.config_def().parse(config)
-        for name, message in {**_key_conflicts(values), **self.conflicts(values, config)}.items():
-            raise ConfigError(name, None, message)
-        self._config = dict(config)
-
     @classmethod
-    def conflicts(cls, values: Mapping[str, ConfigValue], config: Mapping[str, str]) -> Mapping[str, str]:
-        """Return the errors of keys that conflict, by the key to change. No I/O."""
+    def connection_conflicts(cls, values: Mapping[str, ConfigValue]) -> Mapping[str, str]:
+        if values[_KEY_FILE] and not values[_KEY_CERTIFICATE]:
+            return {_KEY_CERTIFICATE: f"is needed with {_KEY_FILE}"}
         return {}
 
     @classmethod
@@ -240,18 +232,3 @@ class RedisConnector(Connector):
             else:
                 found[PASSWORD if "login" in str(error) else URI].errors.append(str(error))
         return found
-
-    @classmethod
-    def check(cls, config: Mapping[str, str]) -> dict[str, ValidatedValue]:
-        found = cls.config_def().validate(config)
-        if not any(each.errors for each in found.values()):
-            values = {name: each.value for name, each in found.items()}
-            for name, message in {**_key_conflicts(values), **cls.conflicts(values, config)}.items():
-                found[name].errors.append(str(ConfigError(name, None, message)))
-        return found
-
-
-def _key_conflicts(values: Mapping[str, ConfigValue]) -> dict[str, str]:
-    if values[_KEY_FILE] and not values[_KEY_CERTIFICATE]:
-        return {_KEY_CERTIFICATE: f"is needed with {_KEY_FILE}"}
-    return {}

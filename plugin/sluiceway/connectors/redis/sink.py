@@ -7,7 +7,6 @@ import logging
 from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from decimal import Decimal
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sluiceway.api import DONE, BatchLimits, BatchSinkTask, Outcome, SinkConnector, SinkRecord, WriteResult
@@ -25,7 +24,8 @@ from sluiceway.connectors.redis.connection import (
     server_of,
 )
 from sluiceway.connectors.redis.streams import Entry
-from sluiceway.data import BigInteger, Struct, java_text
+from sluiceway.connectors.simple_values import record_name, simple_bytes
+from sluiceway.data import Struct
 from sluiceway.errors import ConnectError, DataError
 
 if TYPE_CHECKING:
@@ -193,7 +193,7 @@ class RedisSinkTask(BatchSinkTask[Write]):
         try:
             return self._write_of(record)
         except (UnicodeError, ValueError, ArithmeticError) as error:
-            raise DataError(f"{_name(record)} cannot be written to Redis: {error}") from error
+            raise DataError(f"{record_name(record)} cannot be written to Redis: {error}") from error
 
     def _write_of(self, record: SinkRecord) -> Write | None:
         options = self._options
@@ -203,17 +203,17 @@ class RedisSinkTask(BatchSinkTask[Write]):
         key = options.key.replace(TOPIC_PLACEHOLDER, topic).replace(PARTITION_PLACEHOLDER, str(partition)).encode()
         if options.command.by_key:
             if record.key is None:
-                raise DataError(f"{COMMAND}={options.command.value} needs a key, and {_name(record)} has none.")
+                raise DataError(f"{COMMAND}={options.command.value} needs a key, and {record_name(record)} has none.")
             key += options.separator.encode() + _bytes(record.key, record, "key")
             if record.value is None:
                 return Write(key, None)
         elif record.value is None:
-            raise DataError(f"{COMMAND}={options.command.value} needs a value, and {_name(record)} has none.")
+            raise DataError(f"{COMMAND}={options.command.value} needs a value, and {record_name(record)} has none.")
         if options.command in (Command.SET, Command.RPUSH):
             return Write(key, _bytes(record.value, record, "value"))
         fields = _fields(record)
         if not fields:
-            raise DataError(f"{_name(record)} has no fields with a value.")
+            raise DataError(f"{record_name(record)} has no fields with a value.")
         if not options.ids_of_offsets:
             return Write(key, fields)
         return Write(key, fields, Entry((record.original_kafka_offset + 1, self._numbers.get(id(record), 0))))
@@ -304,29 +304,19 @@ def _fields(record: SinkRecord) -> dict[bytes, bytes]:
     """Return the fields of a value that are not null."""
     value = record.value
     if not isinstance(value, Mapping):
-        raise DataError(f"The value of {_name(record)} has no fields: it is {type(value).__name__}. HoistField makes one.")
+        raise DataError(f"The value of {record_name(record)} has no fields: it is {type(value).__name__}. HoistField makes one.")
     names: Any = [field.name for field in value.schema.fields] if isinstance(value, Struct) else value
     return {str(name).encode(): _bytes(value[name], record, f"field {name}") for name in names if value[name] is not None}
 
 
 def _bytes(value: Any, record: SinkRecord, what: str) -> bytes:
     """Return a simple value as Redis stores it."""
-    if isinstance(value, str):
-        return value.encode()
-    if isinstance(value, (bytes, bytearray)):
-        return bytes(value)
-    if isinstance(value, bool):
-        return b"true" if value else b"false"
-    if isinstance(value, (int, float, BigInteger, Decimal)):
-        return java_text(value).encode()
+    if (found := simple_bytes(value)) is not None:
+        return found
     raise DataError(
-        f"The {what} of {_name(record)} is no text, bytes or number, but {type(value).__name__}. Use StringConverter or "
+        f"The {what} of {record_name(record)} is no text, bytes or number, but {type(value).__name__}. Use StringConverter or "
         "ByteArrayConverter, or take a part of it with ExtractField or Flatten."
     )
-
-
-def _name(record: SinkRecord) -> str:
-    return f"{record.topic}-{record.kafka_partition} at offset {record.kafka_offset}"
 
 
 class RedisSinkConnector(RedisConnector, SinkConnector):

@@ -1,4 +1,4 @@
-"""How the user's function is found and called: what is wrong names the key of the config."""
+"""The user's function is found and called, or an error names the key of the config."""
 
 from __future__ import annotations
 

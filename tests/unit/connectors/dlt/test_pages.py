@@ -1,4 +1,4 @@
-"""Which offsets the pages of a run have, so that a kill after any of them loses nothing."""
+"""Offsets of the pages of a run: a kill after any of them loses nothing."""
 
 from __future__ import annotations
 
