@@ -463,6 +463,8 @@ def test_a_record_without_a_value_deletes_what_is_retained(server: MqttServer, t
         (record(1, "a", "#"), "has no +, #, or NUL"),
         (record(1, "a", b"\xff"), "not UTF-8"),
         (record(1, {"a": 1}, "k"), "no text, bytes or number"),
+        (record(1, Decimal("NaN"), "k"), "cannot be published by MQTT"),
+        (record(1, "\ud800", "k"), "cannot be published by MQTT"),
         (record(1, b"x" * 200_000, "k"), "at most 100000 bytes"),
         (record(1, "a", "/../closed"), ""),
     ],

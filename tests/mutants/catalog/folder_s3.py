@@ -19,8 +19,8 @@ MUTANTS = (
     Mutant(
         "folder-tag-folded",
         _TASK,
-        "        return self._finished.folded(self._present, self._handling.unhandled)\n",
-        "        return self._finished.folded(self._present)\n",
+        "        return self._finished.folded(self._present, {*self._handling.unhandled, *self._maybe_held})\n",
+        "        return self._finished.folded(self._present, self._maybe_held)\n",
         "Objects that were read before a crash are never tagged.",
         tests=_S3,
     ),
