@@ -105,6 +105,8 @@ class LiveHours:
 
     def each_hour_had_its_run(self) -> bool:
         """Return whether the DAG has run for each hour that had an event; raise if an hour between two others had none."""
+        if any(run["start_date"] is None for run in self.runs()):
+            return False  # Airflow 3.3 cannot return an event while a run that it made is queued: HTTP 500
         events = self.events()
         starts = [each["start"] for each in events]
         hours = Partitions.of(_HOUR)
