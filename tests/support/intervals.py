@@ -62,7 +62,8 @@ def fill(
 ) -> list[Sent]:
     """Write records of these intervals to a topic; some are out of order, and some late. Return them."""
     sent: list[Sent] = []
-    producer = Producer({"bootstrap.servers": bootstrap, "linger.ms": 50})
+    # Idempotent: else a batch that is sent again comes behind later ones, and records are not at the offsets that tests expect.
+    producer = Producer({"bootstrap.servers": bootstrap, "linger.ms": 50, "enable.idempotence": True})
     for partition in range(partitions):
         times: list[tuple[float, int]] = []
         for interval in intervals:
