@@ -53,6 +53,14 @@ EXAMPLES: dict[str, dict[str, str]] = {
     "DeltaCompaction": {"connector.class": "DeltaCompaction", **_DELTA},
     "DeltaSink": {"connector.class": "DeltaSink", "topics": "orders", **_DELTA, "delta.tables.auto-create-enabled": "true"},
     "DeltaSource": {"connector.class": "DeltaSource", **_DELTA},
+    "DltSink": {
+        "connector.class": "DltSink",
+        "topics": "orders",
+        "dlt.destination": "snowflake",
+        "dlt.destination.args": '{"credentials": "dlt.secret.url"}',
+        "dlt.secret.url": "${file:/run/secrets/shop.properties:snowflake.url}",
+        "dlt.dataset": "shop",
+    },
     "DltSource": {
         "connector.class": "DltSource",
         "dlt.source": "shop.events",

@@ -68,6 +68,7 @@ _BUILT_IN = {
         "ParquetSink": "sluiceway.connectors.files.classes:ParquetSinkConnector",
         "S3Sink": "sluiceway.connectors.files.classes:S3SinkConnector",
         "TextSink": "sluiceway.connectors.files.classes:TextSinkConnector",
+        "DltSink": "sluiceway.connectors.dlt.sink:DltSinkConnector",
         "DltSource": "sluiceway.connectors.dlt:DltSourceConnector",
         "ElasticsearchSink": "sluiceway.connectors.search.sink:ElasticsearchSinkConnector",
         "ElasticsearchSource": "sluiceway.connectors.search.source:ElasticsearchSourceConnector",

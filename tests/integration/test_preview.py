@@ -21,6 +21,7 @@ from sluiceway.herder import Herder
 from sluiceway.rest.app import make_app
 from sluiceway.storage.factory import Stores, open_stores
 from support.database import HOST, POSTGRESQL, SQLITE, DatabaseForTest
+from support.dlt_targets import DuckDbTarget
 from support.eventually import LIMIT
 from support.gcs_server import gcs_server
 from support.kafka import Kafka
@@ -257,6 +258,7 @@ CASES: Mapping[str, Case] = {
     "DeltaCompaction": Case(compaction("delta"), 0, not_started="rewrites small files"),
     "DeltaSink": Case(into_tables("delta")),
     "DeltaSource": Case(tables("delta")),
+    "DltSink": Case(lambda lab: DuckDbTarget(lab.folder).config),
     "DltSource": Case(lambda _lab: {"dlt.source": "support.dlt_sources.numbers", "dlt.args": '{"rows": 20}'}),
     "ElasticsearchSink": Case(search_index, target='{"id":1,"name":"n1"}'),
     "ElasticsearchSource": Case(indexed),

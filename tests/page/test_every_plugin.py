@@ -103,6 +103,7 @@ def values(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
         "targets": "absent.invalid:9090",
         "paths": str(folder),
         "hbase.table": "t",
+        "dlt.destination": "duckdb",
         "dlt.source": "shop.events",
         "rabbitmq.queue": "q",
         "redis.stream.name": "s",

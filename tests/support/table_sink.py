@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import os
 import signal
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -11,12 +12,14 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+import orjson
 import pyarrow as pa
 
 from sluiceway.api import SinkRecord, TopicPartition
 from sluiceway.api.columns import ColumnBatch, NotColumnar
 from sluiceway.columns.rows import column_batches, sink_records
 from sluiceway.connectors.delta import DeltaCompactionConnector, DeltaSinkConnector
+from sluiceway.connectors.dlt.sink import DltSinkConnector
 from sluiceway.connectors.files.filesystem.hdfs import HdfsFileSystem, HdfsLogin
 from sluiceway.connectors.iceberg import IcebergCompactionConnector, IcebergSinkConnector
 from sluiceway.connectors.tables.compaction import CompactionConnector
@@ -46,7 +49,7 @@ class Lake:
 
     @property
     def connector(self) -> type[TableSinkConnector]:
-        return IcebergSinkConnector if self.format == "iceberg" else DeltaSinkConnector
+        return _CONNECTORS[self.format]
 
     def config(self, name: str = "sink", table: str = "db.t", **more: str) -> dict[str, str]:
         """Return a config that creates and changes tables; ``more`` has keys below the prefix with underscores for dots."""
@@ -60,10 +63,17 @@ class Lake:
             places = {"iceberg.catalog.type": "rest", "iceberg.catalog.uri": self.rest}
         if self.format == "delta":
             places = {"delta.path": self.url or str(self.folder / "lake")}
+        if self.format == "dlt":  # each with a folder of its own, so that two tasks may live at once
+            places = {
+                "dlt.destination": "duckdb",
+                "dlt.destination.args": orjson.dumps({"credentials": str(self.folder / "lake.duckdb")}).decode(),
+                "dlt.dataset": "loaded",
+                "dlt.folder": str(self.folder / f"dlt-{next(_NUMBERS)}"),
+            }
         given = {prefix + key.replace("_", "."): value for key, value in more.items()}
         return {
             "name": name,
-            "connector.class": "IcebergSink" if self.format == "iceberg" else "DeltaSink",
+            "connector.class": self.connector.__name__.removesuffix("Connector"),
             **places,
             f"{prefix}tables": table,
             f"{prefix}tables.auto-create-enabled": "true",
@@ -73,12 +83,28 @@ class Lake:
 
     def table(self, config: Mapping[str, str], name: str = "db.t") -> Any:
         """Return a table as the sink sees it."""
-        return self.connector.store_of(self.connector.options_of(config)).table(name)
+        if self.format == "dlt":  # a task may live, which has its folder for itself
+            config = {**config, "dlt.folder": str(self.folder / f"dlt-{next(_NUMBERS)}")}
+        store = self.connector.store_of(self.connector.options_of(config))
+        try:
+            return store.table(name)
+        finally:
+            if self.format == "dlt":
+                store.close()
 
     def read(self, config: Mapping[str, str], name: str = "db.t") -> pa.Table:
         """Return the rows of a table, read by the format's own library."""
+        if self.format == "dlt":
+            return self._read_duckdb(name)
         loaded = self.table(config, name)._table
         return loaded.scan().to_arrow() if self.format == "iceberg" else pa.table(loaded.to_pyarrow_table())
+
+    def _read_duckdb(self, name: str) -> pa.Table:
+        import duckdb
+
+        with duckdb.connect(str(self.folder / "lake.duckdb"), read_only=True) as database:
+            table = database.sql(f"select * from loaded.{name.replace('.', '_')}")  # noqa: S608
+            return table.to_arrow_table()
 
     def rows(self, config: Mapping[str, str], name: str = "db.t") -> list[dict[str, Any]]:
         return self.read(config, name).to_pylist()
@@ -88,6 +114,14 @@ class Lake:
         if self.url:
             return {name for name in _names(self.url) if name.startswith("sluiceway-") and name.endswith(".parquet")}
         return {path.name for path in self.folder.rglob("sluiceway-*.parquet")}
+
+
+_CONNECTORS: dict[str, type[TableSinkConnector]] = {
+    "delta": DeltaSinkConnector,
+    "dlt": DltSinkConnector,
+    "iceberg": IcebergSinkConnector,
+}
+_NUMBERS = itertools.count()
 
 
 def _names(url: str) -> Iterator[str]:

@@ -81,6 +81,7 @@ CONFIGS: Mapping[str, Mapping[str, str]] = {
     "MqttSource": {"mqtt.server.uri": "ssl://127.0.0.1:1", "mqtt.cacert": "{}/ca.pem", "mqtt.topics": "a", "kafka.topic": "t"},
     "MqttSink": {"mqtt.server.uri": "ssl://127.0.0.1:1", "mqtt.cacert": "{}/ca.pem"},
     "SingerSource": {"singer.tap": "{}/tap", "singer.config": "{{}}"},
+    "DltSink": {"dlt.destination": "postgres", "dlt.destination.args": '{{"credentials": "postgresql://u:p@127.0.0.1:1/d"}}'},
     "DltSource": {"dlt.source": "no.such.module.function"},
     "RabbitQueueSource": _RABBIT,
     "RabbitStreamSource": _RABBIT,

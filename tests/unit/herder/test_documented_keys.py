@@ -34,7 +34,7 @@ PREFIXES = (
     "labels.",
     *("source.cluster.", "target.cluster.", "dlt.config.", "dlt.secret.", "singer.config."),
     *("transforms.", "predicates.", "producer.", "consumer.", "admin.", "spark.", "option.", "topic.creation."),
-    *("iceberg.catalog.", "iceberg.table.", "delta.storage.", "delta.table.", "value.converter.", "key.converter."),
+    *("iceberg.catalog.", "iceberg.table.", "delta.storage.", "delta.table.", "dlt.table.", "value.converter.", "key.converter."),
 )
 """Starts of keys that no connector defines one by one."""
 WRITTEN_IN_THE_PAGE = "csv_source.CsvSourceConnector"

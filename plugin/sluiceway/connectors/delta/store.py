@@ -15,12 +15,13 @@ from sluiceway.connectors.delta.partitions import check_columns
 from sluiceway.connectors.delta.table import DeltaTable
 from sluiceway.connectors.delta.types import check_names, column_type
 from sluiceway.connectors.tables.config import CREATE_PROPS, TableOptions
+from sluiceway.connectors.tables.store import TableStore
 from sluiceway.errors import ConnectError
 
 _RULES = ("delta.invariants", "delta.generationExpression", "delta.identity.")
 
 
-class DeltaStore:
+class DeltaStore(TableStore):
     """A ``TableStore`` for a folder."""
 
     def __init__(self, options: TableOptions) -> None:
@@ -96,8 +97,6 @@ class DeltaStore:
                     yield path.replace("/", ".")
                 else:
                     yield from self._found(path)
-
-    def close(self) -> None: ...
 
 
 def _check_features(table: DeltaRsTable, name: str) -> None:

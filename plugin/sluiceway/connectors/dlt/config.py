@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -10,11 +9,11 @@ from typing import Any
 
 from sluiceway.config.definition import ConfigDef, ConfigKey, ConfigValue, Importance, Type
 from sluiceway.config.validators import Check, OneOf, Range
+from sluiceway.connectors.dlt.values import arguments, json_arguments, nested_values, secrets
 from sluiceway.connectors.keys import text, unreachable_key, unreachable_seconds
 from sluiceway.errors import ConfigError
 
 SOURCE, ARGS, RESOURCES = "dlt.source", "dlt.args", "dlt.resources"
-CONFIG_PREFIX, SECRET_PREFIX = "dlt.config.", "dlt.secret."
 COMMIT, NESTED, TIMES = "dlt.commit", "dlt.nested", "time.precision.mode"
 INTERVAL, PREFIX = "dlt.run.interval.ms", "topic.prefix"
 AUTO, PAGE, RUN = "auto", "page", "run"
@@ -30,19 +29,6 @@ _DAY_MS = 86_400_000
 def _check_source(name: str, value: ConfigValue) -> None:
     if not _FUNCTION.fullmatch(str(value)):
         raise ConfigError(name, value, "must be module.function, such as dlt.sources.rest_api.rest_api_source")
-
-
-def _check_args(name: str, value: ConfigValue) -> None:
-    try:
-        args = json.loads(str(value))
-    except ValueError as error:  # the value may have secrets, and its text is in no message
-        raise ConfigError(name, None, f"must be a JSON object of the function's arguments: {_place(error)}") from None
-    if not isinstance(args, dict):
-        raise ConfigError(name, None, 'must be a JSON object of the function\'s arguments, such as {"rows": 100}')
-
-
-def _place(error: ValueError) -> str:
-    return f"{error.msg} at line {error.lineno}, column {error.colno}" if isinstance(error, json.JSONDecodeError) else str(error)
 
 
 def _check_prefix(name: str, value: ConfigValue) -> None:
@@ -64,7 +50,7 @@ CONFIG = ConfigDef(
         text(
             name=ARGS,
             default="{}",
-            validator=Check(_check_args, "a JSON object"),
+            validator=json_arguments("function", '{"rows": 100}'),
             importance=Importance.HIGH,
             group=_DLT,
             doc="The function's keyword arguments, as a JSON object. A text in it that is the name of a key dlt.secret.NAME or "
@@ -152,9 +138,9 @@ class DltConfig:
         resources: Any = values[RESOURCES]
         return cls(
             source=str(values[SOURCE]),
-            args=_args(config, str(values[ARGS])),
-            values=_nested_values(config),
-            secrets=tuple(value for key, value in config.items() if key.startswith(SECRET_PREFIX)),
+            args=arguments(config, ARGS, str(values[ARGS])),
+            values=nested_values(config),
+            secrets=secrets(config),
             resources=tuple(resources or ()),
             commit=str(values[COMMIT]),
             nested=str(values[NESTED]),
@@ -163,39 +149,3 @@ class DltConfig:
             interval=int(str(values[INTERVAL])) / 1000,
             unreachable=unreachable_seconds(values),
         )
-
-
-def _args(config: Mapping[str, str], text_: str) -> dict[str, Any]:
-    """Return the arguments, with the values of the keys that they name."""
-
-    def resolved(value: Any) -> Any:
-        if isinstance(value, dict):
-            return {name: resolved(each) for name, each in value.items()}
-        if isinstance(value, list):
-            return [resolved(each) for each in value]
-        if isinstance(value, str) and value.startswith((CONFIG_PREFIX, SECRET_PREFIX)):
-            if value not in config:
-                raise ConfigError(ARGS, None, f"names the key {value}, which is not set")
-            return config[value]
-        return value
-
-    args: dict[str, Any] = resolved(json.loads(text_))
-    return args
-
-
-def _nested_values(config: Mapping[str, str]) -> dict[str, Any]:
-    """Return what follows the prefixes as the nested document that dlt looks values up in. Raises ConfigError."""
-    paths = {key: key.split(".")[2:] for key in config if key.startswith((CONFIG_PREFIX, SECRET_PREFIX))}
-    document: dict[str, Any] = {}
-    for key, path in sorted(paths.items(), key=lambda each: (each[1], each[0])):
-        if not all(path):
-            raise ConfigError(key, None, "must name a value of dlt, such as dlt.secret.sources.github.access_token")
-        node = document
-        for section in path[:-1]:
-            node = node.setdefault(section, {})
-            if not isinstance(node, dict):
-                raise ConfigError(key, None, f"is below another key of dlt, {section}, that has a value")
-        if path[-1] in node:
-            raise ConfigError(key, None, f"is set twice for dlt, with {CONFIG_PREFIX} and with {SECRET_PREFIX}")
-        node[path[-1]] = config[key]
-    return document

@@ -39,9 +39,17 @@ class Page(NamedTuple):
     ahead: bool
 
 
+class _Values(CustomLoaderDocProvider):
+    """Has no files, of which dlt's errors tell."""
+
+    @property
+    def locations(self) -> list[str]:
+        return []
+
+
 def use_values(values: Mapping[str, Any]) -> None:
     """Let dlt look up configuration and secrets in these values only: not in the environment, in files, or in Airflow."""
-    provider = CustomLoaderDocProvider("the connector's config", lambda: dict(values))
+    provider = _Values("the connector's config", lambda: dict(values))
     Container()[PluggableRunContext].providers = ConfigProvidersContainer([provider])
 
 

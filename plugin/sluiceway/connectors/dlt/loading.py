@@ -21,6 +21,7 @@ from sluiceway.config.password import HIDDEN
 from sluiceway.connectors.dlt import config as keys
 from sluiceway.connectors.dlt.config import DltConfig
 from sluiceway.connectors.dlt.internals import use_values, without_state
+from sluiceway.connectors.dlt.values import SECRET_PREFIX
 from sluiceway.errors import ConfigError
 
 _KINDS = "a dlt source, a resource, or a list of them"
@@ -104,8 +105,8 @@ def _path_of(error: ConfigFieldMissingException) -> str:
     places = []
     for field, traces in error.traces.items():
         found = [each.key for each in getattr(traces, "traces", traces)] if traces else []
-        places.append(f"{keys.SECRET_PREFIX}{min(found, key=len) if found else field}")
-    return ", ".join(places) or f"{keys.SECRET_PREFIX}NAME"
+        places.append(f"{SECRET_PREFIX}{min(found, key=len) if found else field}")
+    return ", ".join(places) or f"{SECRET_PREFIX}NAME"
 
 
 def _as_sources(config: DltConfig, made: Any) -> list[DltSource]:

@@ -16,10 +16,9 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Any
 
-from sluiceway.config.environment import for_configs
+from sluiceway.connectors.dlt.child import child_environment
 from sluiceway.connectors.dlt.frames import ERROR, Frame, read_frame
 from sluiceway.errors import ConnectError
 
@@ -58,7 +57,7 @@ class ReaderProcess:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 bufsize=_BUFFER,
-                env=_environment(),
+                env=child_environment(),
                 start_new_session=True,  # a signal to the process group is for the task, which ends the reader
             )
         try:
@@ -102,18 +101,6 @@ class ReaderProcess:
             f"The process that reads the source ended {how}. Its output is in the log of the task. Signal 9 may mean that the "
             "machine or the container had no memory left."
         )
-
-
-def _environment() -> dict[str, str]:
-    """Return the variables of the process. It finds the modules that this one finds."""
-    paths = [str(Path(each).absolute()) for each in sys.path if each]
-    environment = {name: value for name, value in for_configs(os.environ).items() if not name.startswith("SPARK_")}
-    return environment | {
-        "PYTHONPATH": os.pathsep.join(paths),
-        # dlt would import Airflow (seconds of CPU time, and a database in AIRFLOW_HOME), and send how it is used.
-        "PROVIDERS__ENABLE_AIRFLOW_SECRETS": "false",
-        "RUNTIME__DLTHUB_TELEMETRY": "false",
-    }
 
 
 def _error(text: str, key: str = "", *, unreachable: bool = False) -> ConnectError:

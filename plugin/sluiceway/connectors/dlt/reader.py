@@ -6,17 +6,16 @@ arguments or the environment, which others can see. What the user's code prints 
 
 from __future__ import annotations
 
-import ctypes
 import json
 import logging
 import os
-import signal
 import sys
 import traceback
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from sluiceway.connectors.dlt import frames
+from sluiceway.connectors.dlt.child import child_output, is_transient
 from sluiceway.connectors.dlt.config import DltConfig
 from sluiceway.connectors.dlt.frames import write_frame
 from sluiceway.errors import ConfigError, ConnectError
@@ -29,19 +28,12 @@ if TYPE_CHECKING:
     from sluiceway.connectors.dlt.tables import Table
 
 CONFIG, DESCRIBE = "config", "describe"
-_PR_SET_PDEATHSIG = 1
-_BUSY = frozenset({408, 425, 429, 500, 502, 503, 504})
-_CAUSES = 20
-
 log = logging.getLogger(__name__)
 
 
 def main() -> None:
     """Serve one request, and end."""
-    _die_with(int(sys.argv[1]))
-    output = os.fdopen(os.dup(1), "wb", buffering=1 << 20)
-    os.dup2(2, 1)
-    logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(levelname)s dlt: [%(name)s] %(message)s")
+    output = child_output(int(sys.argv[1]))
     request = json.loads(sys.stdin.buffer.readline())
     try:
         config = DltConfig.of(request[CONFIG])
@@ -119,38 +111,7 @@ def _told(error: BaseException, config: DltConfig) -> dict[str, Any]:
     if isinstance(error, ResourceExtractionError) and error.__cause__ is not None:
         cause, place = error.__cause__, f"Resource {error.pipe_name}: "
     text = str(cause) if isinstance(cause, ConnectError) else f"{place}{type(cause).__name__}: {cause}"
-    return {"text": hidden(text, secrets), "unreachable": any(_passes(each) for each in _chain(error))}
-
-
-def _chain(error: BaseException) -> Iterator[BaseException]:
-    current: BaseException | None = error
-    for _ in range(_CAUSES):
-        if current is None:
-            return
-        yield current
-        current = current.__cause__ or current.__context__
-
-
-def _passes(error: BaseException) -> bool:
-    """Return whether an error says that a system cannot be reached now, or is busy. So do errors of requests and SQLAlchemy."""
-    response = getattr(error, "response", None)
-    if response is not None and getattr(response, "status_code", None) in _BUSY:
-        return True
-    if isinstance(error, (ConnectionError, TimeoutError)):
-        return True
-    names = {each.__name__ for each in type(error).__mro__}
-    module = type(error).__module__.partition(".")[0]
-    if module in {"requests", "httpx", "urllib3"}:
-        return bool(names & {"ConnectionError", "Timeout", "TransportError", "ChunkedEncodingError"})
-    return module == "sqlalchemy" and bool(getattr(error, "connection_invalidated", False) or "OperationalError" in names)
-
-
-def _die_with(parent: int) -> None:
-    """Let the kernel kill this process with the thread that started it."""
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != parent:  # it has ended already
-        os._exit(0)
+    return {"text": hidden(text, secrets), "unreachable": is_transient(error)}
 
 
 if __name__ == "__main__":

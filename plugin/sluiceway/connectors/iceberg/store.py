@@ -26,6 +26,7 @@ from sluiceway.connectors.iceberg.rest import TimedRestCatalog
 from sluiceway.connectors.iceberg.table import IcebergTable
 from sluiceway.connectors.iceberg.types import column_type, widens
 from sluiceway.connectors.tables.config import CREATE_PROPS, WRITE_PROPS, TableOptions, keys_below
+from sluiceway.connectors.tables.store import TableStore
 from sluiceway.errors import ConfigError, ConnectError
 
 if TYPE_CHECKING:
@@ -95,7 +96,7 @@ def _has_tables(uri: str) -> bool:
         engine.dispose()
 
 
-class IcebergStore:
+class IcebergStore(TableStore):
     """A ``TableStore`` for a catalog."""
 
     def __init__(self, options: TableOptions) -> None:
@@ -154,8 +155,6 @@ class IcebergStore:
 
     def arrow_type(self, type_: pa.DataType, path: str = "") -> pa.DataType:
         return column_type(type_, path)
-
-    def check_names(self, columns: pa.Schema) -> None: ...
 
     def widens(self, old: pa.DataType, new: pa.DataType) -> bool:
         return widens(old, new)

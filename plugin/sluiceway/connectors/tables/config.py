@@ -194,10 +194,15 @@ class TableOptions:
     config: Mapping[str, str]
 
     @classmethod
-    def of(cls, prefix: str, definition: ConfigDef, config: Mapping[str, str], *, namespaced: bool) -> TableOptions:
-        """Return the values of a config. Raises ConfigError for an invalid value and for keys that conflict."""
+    def of(
+        cls, prefix: str, definition: ConfigDef, config: Mapping[str, str], *, namespaced: bool, by_topic: bool
+    ) -> TableOptions:
+        """Return the values of a config. Raises ConfigError for an invalid value and for keys that conflict.
+
+        ``by_topic``: whether topics name the tables if the config names none.
+        """
         values = definition.parse(config)
-        for name, message in conflicts(prefix, values, config).items():
+        for name, message in conflicts(prefix, values, config, by_topic=by_topic).items():
             raise ConfigError(name, values.get(name), message)
         field = values[prefix + ROUTE_FIELD]
         return cls(
@@ -209,8 +214,8 @@ class TableOptions:
             route_field=tuple(str(field).split(".")) if field else None,
             auto_create=bool(values[prefix + AUTO_CREATE]),
             evolve=bool(values[prefix + EVOLVE]),
-            force_optional=bool(values[prefix + FORCE_OPTIONAL]),
-            case_insensitive=bool(values[prefix + CASE_INSENSITIVE]),
+            force_optional=bool(values.get(prefix + FORCE_OPTIONAL, True)),
+            case_insensitive=bool(values.get(prefix + CASE_INSENSITIVE)),
             upsert=bool(values[prefix + UPSERT]),
             cdc_field=str(values[prefix + CDC_FIELD]) if values[prefix + CDC_FIELD] else None,
             debezium=str(values[VALUE_FORMAT]).lower() == DEBEZIUM,
@@ -218,7 +223,7 @@ class TableOptions:
             interval=_whole(values[prefix + INTERVAL]) / 1000,
             flush_size=_whole(values[FLUSH_SIZE]),
             unreachable=_seconds(values[UNREACHABLE_MS]),
-            orphan_age=_seconds(values[ORPHAN_AGE_MS]),
+            orphan_age=_seconds(values.get(ORPHAN_AGE_MS, -1)),
             interval_column=interval_column(config),
             replacement=IntervalReplacement.of(config),
             config=dict(config),
@@ -258,9 +263,9 @@ def partition_fields(text: str) -> tuple[str, ...]:
     return tuple(part.strip() for part in re.split(r",(?![^(]*\))", text) if part.strip())
 
 
-def conflicts(prefix: str, values: Mapping[str, ConfigValue], config: Mapping[str, str]) -> dict[str, str]:
+def conflicts(prefix: str, values: Mapping[str, ConfigValue], config: Mapping[str, str], *, by_topic: bool) -> dict[str, str]:
     """Return the errors of keys that conflict, by the key to change."""
-    problems = _routing_conflicts(prefix, values, config)
+    problems = _routing_conflicts(prefix, values, config, by_topic=by_topic)
     if not values[prefix + UPSERT]:
         for name, given in ((prefix + CDC_FIELD, values[prefix + CDC_FIELD]), (VALUE_FORMAT, _is_debezium(values))):
             if given:
@@ -269,7 +274,7 @@ def conflicts(prefix: str, values: Mapping[str, ConfigValue], config: Mapping[st
         tables = _strings(values[prefix + TABLES])
         if not tables or not all(config.get(f"{prefix}table.{table}.id-columns") for table in tables):
             problems[prefix + ID_COLUMNS] = f"{prefix}{UPSERT}=true needs the columns that identify a row"
-    age, wait = _whole(values[ORPHAN_AGE_MS]), max(_whole(values[UNREACHABLE_MS]), 0)
+    age, wait = _whole(values.get(ORPHAN_AGE_MS, -1)), max(_whole(values[UNREACHABLE_MS]), 0)
     if age >= 0 and values[UNREACHABLE_MS] == -1:
         problems[ORPHAN_AGE_MS] = f"must be -1 with {UNREACHABLE_MS}=-1, because files may wait for their commit without limit"
     elif 0 <= age < wait + _whole(values[prefix + INTERVAL]):
@@ -279,12 +284,14 @@ def conflicts(prefix: str, values: Mapping[str, ConfigValue], config: Mapping[st
     return problems
 
 
-def _routing_conflicts(prefix: str, values: Mapping[str, ConfigValue], config: Mapping[str, str]) -> dict[str, str]:
+def _routing_conflicts(
+    prefix: str, values: Mapping[str, ConfigValue], config: Mapping[str, str], *, by_topic: bool
+) -> dict[str, str]:
     problems: dict[str, str] = {}
     if values[prefix + DYNAMIC]:
         if not values[prefix + ROUTE_FIELD]:
             problems[prefix + ROUTE_FIELD] = f"{prefix}{DYNAMIC}=true needs the field that holds the table's name"
-    elif not values[prefix + TABLES]:
+    elif not values[prefix + TABLES] and (not by_topic or values[prefix + ROUTE_FIELD]):
         problems[prefix + TABLES] = f"must name a table, unless {prefix}{DYNAMIC}=true"
     for table in _strings(values[prefix + TABLES]):
         try:

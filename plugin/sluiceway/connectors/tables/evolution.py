@@ -51,7 +51,8 @@ class Evolution:
 
     def __init__(self, store: TableStore, *, case_insensitive: bool, id_columns: Collection[str]) -> None:
         self._store = store
-        self._name: Callable[[str], str] = str.lower if case_insensitive else str
+        fold: Callable[[str], str] = str.lower if case_insensitive else str
+        self._name: Callable[[str], str] = lambda name: fold(store.column_name(name))
         self._required = {self._name(column) for column in id_columns}
 
     def changes(self, table: pa.Schema, rows: pa.Schema) -> list[Change]:

@@ -65,6 +65,9 @@ class TableFormat(abc.ABC, Generic[OptionsT, StoreT]):
 class WritingFormat(TableFormat[TableOptions, TableStore]):
     """Base class of what writes to tables: sinks and compactions."""
 
+    by_topic: ClassVar[bool] = False
+    """Whether topics name the tables if the config names none."""
+
     @classmethod
     def shared_options(cls, config: Mapping[str, str]) -> TableOptions:
-        return TableOptions.of(cls.prefix, cls.definition, config, namespaced=cls.namespaced)
+        return TableOptions.of(cls.prefix, cls.definition, config, namespaced=cls.namespaced, by_topic=cls.by_topic)

@@ -16,17 +16,23 @@ if TYPE_CHECKING:
 
 
 class Router:
-    """Selects tables by the config: all listed ones, those whose expression matches the route field, or the one it names."""
+    """Selects tables by the config: all listed ones, those whose expression matches the route field, or the one it names.
+
+    Where the config names none, the topic names it.
+    """
 
     def __init__(self, options: TableOptions) -> None:
         self._options = options
         self._regexes = {table: options.route_regex(table) for table in options.tables}
         self.single = options.tables[0] if len(options.tables) == 1 and not options.dynamic and not options.route_field else None
 
-    def routed(self, rows: Rows) -> Iterator[tuple[str, Rows]]:
-        """Yield the names of tables and the rows for each. Raises DataError for a record whose text is no name for a table."""
+    def routed(self, rows: Rows, topic: str) -> Iterator[tuple[str, Rows]]:
+        """Yield the names of tables and the rows for each, which are of this topic, after transforms.
+
+        Raises DataError for a record whose text is no name for a table.
+        """
         if self._options.route_field is None:
-            for table in self._options.tables:
+            for table in self._options.tables or (topic,):
                 yield table, rows
             return
         routes = self._routes(rows)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -157,15 +157,18 @@ def _no_columns(count: int) -> pa.Table:
     return pa.table({"__rows": pa.nulls(count)})  # Arrow's tables without columns have no length
 
 
-def batch_of(run: Sequence[SinkRecord]) -> ColumnBatch:
-    """Return records of the same ``kind`` as a batch. Raises DataError if values do not fit into Arrow arrays."""
+def batch_of(run: Sequence[SinkRecord], schemaless: Callable[[list[Any]], pa.Array[Any]] = pa.array) -> ColumnBatch:
+    """Return records of the same ``kind`` as a batch. Raises DataError if values do not fit into Arrow arrays.
+
+    ``schemaless`` makes the array of values without a schema.
+    """
     first = run[0]
     return ColumnBatch(
         topic=first.topic,
         partition=first.original_kafka_partition,
         original_topic=first.original_topic,
-        key=_column([record.key for record in run], first.key_schema),
-        value=_column([record.value for record in run], first.value_schema),
+        key=_column([record.key for record in run], first.key_schema, pa.array),
+        value=_column([record.value for record in run], first.value_schema, schemaless),
         count=len(run),
         offsets=pa.array([record.original_kafka_offset for record in run], pa.int64()),
     )
@@ -183,7 +186,7 @@ def kind(record: SinkRecord) -> tuple[object, ...]:
     )
 
 
-def _column(values: list[Any], schema: Any) -> Column:
+def _column(values: list[Any], schema: Any, schemaless: Callable[[list[Any]], pa.Array[Any]]) -> Column:
     if all(value is None for value in values):
         return Column(schema, None)
     if schema is not None:
@@ -196,6 +199,6 @@ def _column(values: list[Any], schema: Any) -> Column:
     if any(isinstance(value, Struct) for value in values):
         raise DataError("A struct has no schema.")
     try:
-        return Column(None, pa.array(values))
+        return Column(None, schemaless(values))
     except (pa.ArrowException, OverflowError, TypeError, ValueError) as error:
         raise DataError(f"Schemaless values do not fit into columns: {error}") from error

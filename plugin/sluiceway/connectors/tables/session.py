@@ -41,6 +41,7 @@ class TableSession:
         self._options = options
         self._store = store
         self._router = Router(options)
+        self._seeks = store.shares_offsets or self._router.single is not None
         self._writers: dict[str, TableWriter] = {}
         self._positions = Positions()
         self._unclaimed: set[TopicPartition] = set()
@@ -76,7 +77,7 @@ class TableSession:
         for _, group in groupby(records, kind):
             run = list(group)
             try:
-                self._take(batch_of(run))
+                self._take(batch_of(run, self._store.schemaless))
             except DataError:
                 for record in run:  # to find the bad ones
                     self._take_one(record)
@@ -147,8 +148,7 @@ class TableSession:
 
         With ``fetched``, records have been fetched from other offsets; they are dropped.
         """
-        writer = None if self._router.single is None else self._writer(self._router.single)
-        stored = {partition: None if writer is None else writer.stored(partition) for partition in self._unclaimed}
+        stored = {partition: self._stored(partition) for partition in self._unclaimed}
         for partition, offset in stored.items():
             self._positions.open(partition, offset)
             if offset is not None:
@@ -157,9 +157,15 @@ class TableSession:
                 self.context.offset({partition: offset})
         self._unclaimed.clear()
 
+    def _stored(self, partition: TopicPartition) -> int | None:
+        """Return the offset from which to read, if the tables decide it."""
+        if self._store.shares_offsets:
+            return self._store.offset(partition)
+        return None if self._router.single is None else self._writer(self._router.single).stored(partition)
+
     def _take_one(self, record: SinkRecord) -> None:
         try:
-            self._take(batch_of([record]))
+            self._take(batch_of([record], self._store.schemaless))
         except DataError as error:
             reporter = self.context.errant_record_reporter
             if reporter is None:
@@ -179,7 +185,9 @@ class TableSession:
             rows = None if rows is None else rows.filter(pc.greater_equal(rows.offsets, pa.scalar(taken, pa.int64())))
         prepared = []
         try:
-            routes = [] if rows is None else [(self._writer(name), routed) for name, routed in self._router.routed(rows)]
+            routes = (
+                [] if rows is None else [(self._writer(name), routed) for name, routed in self._router.routed(rows, batch.topic)]
+            )
             if len(routes) > 1:  # no table changes for a batch that another table refuses
                 for writer, routed in routes:
                     writer.check(routed)
@@ -213,14 +221,15 @@ class TableSession:
         """Replace the rows of the interval in each table, unless a killed task has."""
 
         def replace() -> None:
-            for name in self._options.tables:
+            for name in self._options.tables or list(self._writers):
                 self._writer(name).replace(replacement)
 
         self._committed(replace)
 
     def _committed(self, commit: Callable[[], None]) -> None:
         try:
-            commit()
+            with self._store.commits():
+                commit()
         except UnknownOutcomeError as error:
             log.warning("A commit may or may not have taken effect; reading the table and the records again: %s", error)
             self._rewind(delete=False)
@@ -246,12 +255,12 @@ class TableSession:
         back = self._positions.rewind_pending()
         for partition, offset in back.items():
             self.context.offset({partition: offset})
-        if self._router.single is not None:
+        if self._seeks:
             self._unclaimed.update(back)
 
     def _writer(self, name: str) -> TableWriter:
         if name not in self._writers:
-            seeks, sweeps = self._router.single is not None, name not in self._swept
-            self._writers[name] = TableWriter(name, self._store, self._options, seeks=seeks, sweeps=sweeps)
+            sweeps = name not in self._swept
+            self._writers[name] = TableWriter(name, self._store, self._options, seeks=self._seeks, sweeps=sweeps)
             self._swept.add(name)
         return self._writers[name]

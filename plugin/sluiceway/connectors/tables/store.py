@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+import abc
+import contextlib
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from sluiceway.api import TopicPartition
 from sluiceway.errors import ConnectError, RetriableError
@@ -14,6 +16,7 @@ if TYPE_CHECKING:
 
     from sluiceway.connectors.replacement import IntervalReplacement
     from sluiceway.connectors.tables.evolution import Change
+    from sluiceway.connectors.tables.rows import Rows
 
 Offsets = Mapping[TopicPartition, int]
 Expected = Mapping[TopicPartition, int | None]
@@ -118,15 +121,48 @@ def check_offsets(table: Table, name: str, expected: Expected, offsets: Offsets)
         raise FencedOffsetsError(f"Another task has committed to table {name}: it has offsets {', '.join(texts)}.")
 
 
-class TableStore(Protocol):
+class TableStore(abc.ABC):
     """The tables of a catalog or folder. Raises as ``Table`` does."""
 
+    shares_offsets: ClassVar[bool] = False
+    """Whether the offsets are those of all tables, because ``commits`` makes one transaction of their commits."""
+
+    def offset(self, partition: TopicPartition) -> int | None:
+        """Return the offset that all tables share, with ``shares_offsets``."""
+        raise NotImplementedError
+
+    @contextlib.contextmanager
+    def commits(self) -> Iterator[None]:
+        """Commit to tables within. The commits of a store that ``shares_offsets`` take effect together at the end.
+
+        What then fails such that it may take effect later raises UnknownOutcomeError.
+        """
+        yield
+
+    def adapted(self, name: str, rows: Rows) -> Rows:
+        """Return rows for a table with the names and the types that this store can have. Raises DataError."""
+        return rows
+
+    def schemaless(self, values: list[Any]) -> pa.Array[Any]:
+        """Return an array of values without a schema. Raises Arrow's errors."""
+        import pyarrow as pa
+
+        array: pa.Array[Any] = pa.array(values)
+        return array
+
+    def column_name(self, name: str) -> str:
+        """Return the name that a column for a field has."""
+        return name
+
+    @abc.abstractmethod
     def table(self, name: str) -> Table | None:
         """Load a table; None if it does not exist."""
 
+    @abc.abstractmethod
     def create(self, name: str, schema: pa.Schema, partition_by: Sequence[str], id_columns: Sequence[str]) -> Table:
         """Create a table, unless another task has. Raises ConnectError if that is impossible."""
 
+    @abc.abstractmethod
     def arrow_type(self, type_: pa.DataType, path: str = "") -> pa.DataType:
         """Return the type that columns of this store have for data of an Arrow type.
 
@@ -135,11 +171,16 @@ class TableStore(Protocol):
 
     def check_names(self, columns: pa.Schema) -> None:
         """Raise DataError, which names the field, for columns that no table of this store can have beside each other."""
+        return
 
+    @abc.abstractmethod
     def widens(self, old: pa.DataType, new: pa.DataType) -> bool:
         """Return whether a column of type ``old`` can be changed to type ``new``."""
 
+    @abc.abstractmethod
     def names(self) -> Collection[str]:
         """Return the names of all tables that hold offsets of this connector."""
 
-    def close(self) -> None: ...
+    def close(self) -> None:
+        """Release what it holds."""
+        return

@@ -77,7 +77,7 @@ class WritingConnector(WritingFormat, TableConnector[TableOptions, TableStore]):
 
     @classmethod
     def conflicts(cls, values: Mapping[str, ConfigValue], config: Mapping[str, str]) -> Mapping[str, str]:
-        return conflicts(cls.prefix, values, config)
+        return conflicts(cls.prefix, values, config, by_topic=cls.by_topic)
 
     @classmethod
     def try_tables(cls, options: TableOptions, store: TableStore, found: Mapping[str, ValidatedValue]) -> None:

@@ -90,7 +90,7 @@ class TableWriter:
         Raises DataError for rows that do not fit, RetriableError, or ConnectError if the table cannot be used.
         """
         self._load()
-        rows = self._new_rows(rows)
+        rows = self._new_rows(self._store.adapted(self.name, rows))
         if not len(rows):
             return None
         written, fit = self._fitting(rows)
@@ -116,7 +116,7 @@ class TableWriter:
     def check(self, rows: Rows) -> None:
         """Raise DataError for rows that ``prepare`` would refuse. The table stays as it is."""
         self._load()
-        rows = self._new_rows(rows)
+        rows = self._new_rows(self._store.adapted(self.name, rows))
         if len(rows):
             written, fit = self._fitting(rows)
             if len(written):

@@ -19,6 +19,7 @@ class Store:
 
     arrow_type = staticmethod(iceberg_type)
     widens = staticmethod(widens)
+    column_name = staticmethod(str)
 
 
 STORE: Any = Store()
