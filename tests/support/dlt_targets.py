@@ -37,11 +37,11 @@ class DuckDbTarget:
     """A file of DuckDB."""
 
     def __init__(self, folder: Path) -> None:
-        self._path = str(folder / "db.duckdb")
-        self.config = _config("duckdb", {"credentials": self._path}, folder)
+        self.path = str(folder / "db.duckdb")
+        self.config = _config("duckdb", {"credentials": self.path}, folder)
 
     def ids(self, table: str) -> list[int]:
-        if not Path(self._path).exists():
+        if not Path(self.path).exists():
             return []
         with eventually(self._connected, what="a database that no load has locked") as database:
             known = database.execute("select count(*) from information_schema.tables where table_name = ?", [table]).fetchone()
@@ -52,7 +52,7 @@ class DuckDbTarget:
         import duckdb
 
         try:
-            return duckdb.connect(self._path, read_only=True)
+            return duckdb.connect(self.path, read_only=True)
         except duckdb.IOException:
             return None
 
