@@ -49,7 +49,7 @@ def load(config: dict[str, Any]) -> Any:
     """Write what is read, and return the last STATE."""
     state, count, keys = None, 0, {}
     rows: dict[str, str] = {}
-    with Path(config["out"]).open("a", encoding="utf-8") as out:
+    with Path(config["out"]).open("a", buffering=1, encoding="utf-8") as out:
         for line in sys.stdin.buffer:
             message = json.loads(line)
             if message["type"] == "STATE":

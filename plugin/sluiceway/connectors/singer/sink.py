@@ -50,7 +50,6 @@ class SingerSinkTask(SinkTask):
     def put(self, records: Sequence[SinkRecord]) -> None:
         if self._fatal is not None:
             raise self._fatal
-        self._flush_if_due()
         counts: Counter[tuple[TopicPartition, int]] = Counter()
         for record in records:
             partition, offset = record.original_topic_partition, record.original_kafka_offset
@@ -60,9 +59,8 @@ class SingerSinkTask(SinkTask):
                 continue
             self._take(record, partition, position)
             self._unfinished.add((partition, position))
-            if self._is_full:
-                self._flush()
-        self._flush_if_due()
+        if self._is_due:  # once for each put, so that the offsets of a flush are committed before the next one
+            self._flush()
         self._unfinished.clear()
 
     def pre_commit(self, offsets: Mapping[TopicPartition, int]) -> Mapping[TopicPartition, int]:
@@ -116,18 +114,11 @@ class SingerSinkTask(SinkTask):
             self._since = time.monotonic()
 
     @property
-    def _is_full(self) -> bool:
-        return self._waiting.count >= self._options.flush_size or self._waiting.size >= self._options.flush_bytes
-
-    @property
     def _is_due(self) -> bool:
-        now = time.monotonic()
-        old = self._since is not None and now - self._since >= self._options.flush_interval
-        return bool(self._waiting.count) and (self._is_full or old) and now >= self._again
-
-    def _flush_if_due(self) -> None:
-        if self._is_due:
-            self._flush()
+        waiting, options, now = self._waiting, self._options, time.monotonic()
+        full = waiting.count >= options.flush_size or waiting.size >= options.flush_bytes
+        old = self._since is not None and now - self._since >= options.flush_interval
+        return waiting.count > 0 and (full or old) and now >= self._again
 
     def _flush(self) -> None:
         """Run the target with what waits. Raises RetriableError, and ConnectError if it cannot help to try again."""
