@@ -337,7 +337,8 @@ def _time_in(nanoseconds: int) -> Convert:
         passed = _of(int)(value) * nanoseconds
         if not 0 <= passed < _DAY_NANOSECONDS:
             raise _UnfitError("no time of a day")
-        return (EPOCH + passed // 1000 * _MICROSECOND).time().isoformat(timespec=timespec)
+        found: str = (EPOCH + passed // 1000 * _MICROSECOND).time().isoformat(timespec=timespec)
+        return found
 
     return convert
 

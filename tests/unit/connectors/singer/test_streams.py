@@ -42,7 +42,7 @@ def check(found: list[dict[str, Any]]) -> None:
     with localcontext(_WIDE):
         for each in found:
             if each["type"] == "SCHEMA":
-                jsonschema.Draft7Validator.check_schema(each["schema"])
+                jsonschema.Draft7Validator.check_schema(each["schema"])  # type: ignore[no-untyped-call]
                 schemas[each["stream"]] = jsonschema.Draft7Validator(each["schema"])
                 assert set(each["key_properties"]) <= set(each["schema"]["properties"])
             else:
@@ -233,7 +233,7 @@ def test_an_object_with_very_many_names_has_any_fields() -> None:
     check(found)
 
 
-NAMES = {
+NAMES: dict[str, tuple[Any, Any, Any, Any]] = {
     DECIMAL: (decimal_schema(2), Decimal("12.30"), {"type": "number", "multipleOf": Decimal("0.01")}, Decimal("12.30")),
     "huge decimal": (decimal_schema(20), Decimal("1" * 40 + "." + "2" * 20), None, Decimal("1" * 40 + "." + "2" * 20)),
     "io.debezium.time.Timestamp": (Type.INT64, 1, {"type": "string", "format": "date-time"}, "1970-01-01T00:00:00.001+00:00"),
