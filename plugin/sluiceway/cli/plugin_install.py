@@ -30,8 +30,8 @@ def register(commands: Subparsers) -> None:
         "sources",
         nargs="*",
         metavar="PLUGIN",
-        help="GROUP:ARTIFACT[:VERSION], a URL, or a file or folder: a zip of Confluent Hub, a .tar.gz, a jar; for a tap or target "
-        "of Singer singer:REQUIREMENT, with a requirement of pip",
+        help="GROUP:ARTIFACT[:VERSION], a URL, or a file or folder: a zip of Confluent Hub, a .tar.gz, a jar; for a tap or "
+        "target of Singer singer:REQUIREMENT, with a requirement of pip",
     )
     install.add_argument("--locked", type=Path, metavar="FILE", help="install what this plugins.lock lists, exactly as it was")
     _add_folder(install, "--to")
