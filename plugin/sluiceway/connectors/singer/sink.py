@@ -70,7 +70,8 @@ class SingerSinkTask(SinkTask):
             try:
                 self._flush()
             except RetriableError as error:
-                log.warning("The records since the last flush are not in the target yet: %s", error)
+                level = logging.ERROR if self.context.delivery_ends else logging.WARNING  # else the next put tries again
+                log.log(level, "The records since the last flush are not in the target yet, nor committed: %s", error)
             except ConnectError as error:
                 log.error("The records since the last flush are not in the target, and the task fails: %s", error)
         starts = streams.starts()
@@ -102,6 +103,7 @@ class SingerSinkTask(SinkTask):
         last = self._taken.get(partition)
         if last is not None and position <= last:  # the runtime has rewound
             streams.drop({partition}, position[0])
+            self._unfinished = {each for each in self._unfinished if each[0] != partition or each[1] < position}
         try:
             streams.add(record)
         except DataError as error:

@@ -17,7 +17,7 @@ from sluiceway.connectors.singer import SingerSinkConnector
 from sluiceway.connectors.singer.sink import SingerSinkTask
 from sluiceway.connectors.singer.target import TargetProcess
 from sluiceway.errors import ConfigError, ConnectError, DataError, NotFoundError, RetriableError
-from sluiceway.runtime.memory import MemorySinkContext
+from sluiceway.runtime.memory import MemoryReporter, MemorySinkContext
 from support.eventually import eventually
 from support.singer_taps import is_running
 from support.singer_targets import fake_sink, flush, messages, record, records_in, started_sink
@@ -189,6 +189,27 @@ def test_records_of_one_message_are_all_taken_and_again_after_a_rewind_only_once
         task.put([*split, *rows(4, 5)])
         assert flush(task, context, {ORDERS: 6}) == {ORDERS: 6}
     assert ids(out) == [2, 30, 31, 4, 5]
+
+
+def test_a_rewind_after_an_interrupted_put_loses_nothing(out: Path) -> None:
+    """The put was interrupted while it reported a record; what it had taken is not skipped if earlier records come again, too."""
+    with started_sink(fake_sink(out)) as (task, context):
+        task.put(rows(5, 6))
+        context.errant_record_reporter = Interrupting()  # type: ignore[assignment]
+        with pytest.raises(KeyboardInterrupt):
+            task.put([*rows(7, 8), record(9, "bad")])
+        context.errant_record_reporter = MemoryReporter()
+        task.put([*rows(6, 7, 8), record(9, "bad"), *rows(10)])
+        assert flush(task, context, {ORDERS: 11}) == {ORDERS: 11}
+        assert len(context.reported) == 1
+    assert ids(out) == [5, 6, 7, 8, 10]
+
+
+class Interrupting:
+    """A reporter that is interrupted, as the runtime does by an exception that is no Exception."""
+
+    def report(self, _record: SinkRecord, _error: BaseException) -> None:
+        raise KeyboardInterrupt
 
 
 def test_a_revoked_partition_is_forgotten(out: Path, tmp_path: Path) -> None:
