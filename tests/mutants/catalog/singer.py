@@ -259,4 +259,12 @@ MUTANTS = (
         "A plugin runs with this process's settings of Python and Spark.",
         tests=_OF_SINK,
     ),
+    Mutant(
+        "singer-sink-interrupted",
+        _SINK,
+        "            self._unfinished = {each for each in self._unfinished if each[0] != partition or each[1] < position}\n",
+        "",
+        "Records of an interrupted put that come again after a rewind are lost.",
+        tests=_OF_SINK,
+    ),
 )

@@ -260,6 +260,17 @@ def test_logical_types_and_those_of_debezium_have_json_forms(name: str) -> None:
     check(found)
 
 
+@pytest.mark.parametrize(("replace", "written"), [("true", "x"), ("false", None)])
+def test_a_null_is_the_default_of_its_schema_unless_nulls_are_kept(replace: str, written: str | None) -> None:
+    inner = Schema.struct([("b", Schema(Type.STRING, optional=True, default="x"))])
+    row = Schema.struct(
+        [("a", Schema(Type.STRING, optional=True, default="x")), ("c", inner), ("d", Schema(Type.INT32, default=5))]
+    )
+    value = Struct.of(row, [None, Struct.of(inner, [None]), None])
+    made = streams(**{"replace.null.with.default": replace})
+    assert records_in(messages_of(made, record(0, value, value_schema=row))) == [{"a": written, "c": {"b": written}, "d": 5}]
+
+
 INT, TEXT = Schema(Type.INT64), Schema(Type.STRING)
 ROW = Schema.struct([("id", INT), ("note", Schema(Type.STRING, optional=True))])
 BAD = {
