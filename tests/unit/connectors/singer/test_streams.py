@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import datetime as dt
+from collections.abc import Callable
 from decimal import Context, Decimal, localcontext
 from typing import Any
 
@@ -42,7 +43,7 @@ def check(found: list[dict[str, Any]]) -> None:
     with localcontext(_WIDE):
         for each in found:
             if each["type"] == "SCHEMA":
-                jsonschema.Draft7Validator.check_schema(each["schema"])  # type: ignore[no-untyped-call]
+                jsonschema.Draft7Validator.check_schema(each["schema"])
                 schemas[each["stream"]] = jsonschema.Draft7Validator(each["schema"])
                 assert set(each["key_properties"]) <= set(each["schema"]["properties"])
             else:
@@ -76,7 +77,7 @@ def _decimal(schema: Schema, plain: Any) -> Decimal:
     return Decimal(plain).quantize(Decimal(1).scaleb(-int(schema.parameters["scale"])), context=_WIDE)
 
 
-_READERS = {
+_READERS: dict[str | None, Callable[[Schema, Any], Any]] = {
     DECIMAL: _decimal,
     DATE: lambda _, plain: dt.date.fromisoformat(plain),
     TIME: lambda _, plain: dt.time.fromisoformat(plain),
