@@ -277,6 +277,14 @@ EXAMPLES: dict[str, dict[str, str]] = {
         "redis.stream.name": "orders,payments",
         "topic": "redis.${stream}",
     },
+    "SingerSink": {
+        "connector.class": "SingerSink",
+        "topics": "orders",
+        "singer.target": "target-postgres",
+        "singer.config": '{"host": "db", "port": 5432, "user": "writer", "database": "shop", "default_target_schema": "public"}',
+        "singer.config.password": "${file:/etc/sluiceway/secrets.properties:shop.password}",
+        "pk.mode": "record_key",
+    },
     "SingerSource": {
         "connector.class": "SingerSource",
         "singer.tap": "tap-postgres",

@@ -90,6 +90,7 @@ _BUILT_IN = {
         "RedisGroupSource": "sluiceway.connectors.redis:RedisGroupSourceConnector",
         "RedisSink": "sluiceway.connectors.redis:RedisSinkConnector",
         "RedisStreamSource": "sluiceway.connectors.redis:RedisStreamSourceConnector",
+        "SingerSink": "sluiceway.connectors.singer:SingerSinkConnector",
         "SingerSource": "sluiceway.connectors.singer:SingerSourceConnector",
         "PrometheusSource": "sluiceway.connectors.observability:PrometheusSourceConnector",
         "StatsdSource": "sluiceway.connectors.observability:StatsdSourceConnector",

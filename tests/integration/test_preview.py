@@ -308,6 +308,7 @@ CASES: Mapping[str, Case] = {
     "RedisSink": Case(redis_sink),
     "RedisStreamSource": Case(redis_stream),
     "S3Sink": Case(S3, target='{"id":1,"name":"n1"}'),
+    "SingerSink": Case(lambda _lab: {"singer.target": "target-absent"}, target='"record":{"id":1,"name":"n1"}', long=False),
     "SingerSource": Case(singer),
     "SparkSink": Case(lambda lab: {"format": "parquet", "path": str(lab.folder / "out")}),
     "SparkSource": Case(lambda lab: {"format": "parquet", "path": str(lab.folder), "topic": "t"}, 0, not_started="Spark driver"),

@@ -24,7 +24,7 @@ from support.database import HOST, PASSWORD, USER
 from support.eventually import eventually
 from support.mariadb import MariaDbServer
 from support.postgres import PostgresServer
-from support.singer_taps import installed, started
+from support.singer_taps import installed, program_of, started
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(1800)]
 
@@ -197,7 +197,7 @@ def exact(value: Any) -> Any:
 def meltano(folder: Path, case: Case) -> list[dict[str, Any]]:
     """Return the records that target-jsonl writes."""
     (folder / "out").mkdir(parents=True)
-    programs = {program: script(folder, find_program(program)) for program in (case.program,)}
+    programs = {program: program_of(folder, find_program(program)) for program in (case.program,)}
     [target] = plugins_in([installed(TARGET)])
     [runner] = plugins_in([installed(MELTANO)])
     extractor = {
@@ -213,7 +213,7 @@ def meltano(folder: Path, case: Case) -> list[dict[str, Any]]:
     loader = {
         "name": "target-jsonl",
         "namespace": "target_jsonl",
-        "executable": str(script(folder, target.command("target-jsonl"))),
+        "executable": str(program_of(folder, target.command("target-jsonl"))),
         "settings": [{"name": "destination_path"}, {"name": "do_timestamp_file", "kind": "boolean"}],
         "config": {"destination_path": str(folder / "out"), "do_timestamp_file": False},
     }
@@ -231,12 +231,3 @@ def meltano(folder: Path, case: Case) -> list[dict[str, Any]]:
     assert done.returncode == 0, done.stdout + done.stderr
     lines = [line for file in (folder / "out").glob("*.jsonl") for line in file.read_text().splitlines()]
     return [exact(json.loads(line, parse_float=Decimal)) for line in lines]
-
-
-def script(folder: Path, command: list[str]) -> Path:
-    """Write a program that runs a command, and return its path."""
-    file = folder / command[-1]
-    quoted = " ".join("'" + part.replace("'", "'\\''") + "'" for part in command)
-    file.write_text(f'#!/bin/sh\nexec {quoted} "$@"\n')
-    file.chmod(0o755)
-    return file

@@ -108,6 +108,7 @@ def values(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
         "rabbitmq.queue": "q",
         "redis.stream.name": "s",
         "singer.tap": "tap-absent",
+        "singer.target": "target-absent",
         "index": "logs",
     }
 

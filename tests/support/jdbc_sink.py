@@ -158,6 +158,11 @@ class TaskProcess:
         return self._process.is_alive()
 
     @property
+    def pid(self) -> int:
+        assert self._process.pid is not None, "the process has not been started"
+        return self._process.pid
+
+    @property
     def resident(self) -> int:
         """The resident memory in bytes."""
         return psutil.Process(self._process.pid).memory_info().rss

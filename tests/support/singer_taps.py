@@ -70,3 +70,12 @@ def installed(requirement: str) -> Path:
     if not (folder / LOCK_NAME).exists():
         install(PluginFolder(folder), f"singer:{requirement}", print)
     return folder
+
+
+def program_of(folder: Path, command: list[str]) -> Path:
+    """Write a program that runs a command, and return its path."""
+    file = folder / command[-1]
+    quoted = " ".join("'" + part.replace("'", "'\\''") + "'" for part in command)
+    file.write_text(f'#!/bin/sh\nexec {quoted} "$@"\n')
+    file.chmod(0o755)
+    return file

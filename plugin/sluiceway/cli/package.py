@@ -21,7 +21,7 @@ def register(subparsers: Subparsers) -> None:
         "package",
         help="pack a Python environment for a Spark cluster",
         description="Pack a Python environment that Spark unpacks on its executors (--archives), and print the settings for it. "
-        "With --plugins, pack Java plugins with Kafka Connect's runtime, and Singer's taps, into a second archive. "
+        "With --plugins, pack Java plugins with Kafka Connect's runtime, and those of Singer, into a second archive. "
         "Without --venv, the environment is a new one with what drivers and tasks import, in the versions installed here.",
     )
     parser.add_argument(

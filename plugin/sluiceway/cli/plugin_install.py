@@ -21,22 +21,24 @@ def register(commands: Subparsers) -> None:
     """Add the commands to those of ``plugins``."""
     install = commands.add_parser(
         "install",
-        help="install Java plugins from a Maven repository, a URL, an archive, a jar, or a folder, or Singer's taps",
+        help="install Java plugins from a Maven repository, a URL, an archive, a jar, or a folder, or Singer's taps and targets",
         description="Install Java plugins, with the jars that they depend on and without those that Kafka Connect's runtime has. "
         "Downloads the runtime if it is missing, prints the plugins' classes and configs to begin with, and records what was "
-        "installed in plugins.lock. Singer's taps are installed with pip, each with packages of its own.",
+        "installed in plugins.lock. Singer's taps and targets are installed with pip, each with packages of its own.",
     )
     install.add_argument(
         "sources",
         nargs="*",
         metavar="PLUGIN",
-        help="GROUP:ARTIFACT[:VERSION], a URL, or a file or folder: a zip of Confluent Hub, a .tar.gz, a jar; for a Singer tap "
-        "singer:REQUIREMENT, with a requirement of pip",
+        help="GROUP:ARTIFACT[:VERSION], a URL, or a file or folder: a zip of Confluent Hub, a .tar.gz, a jar; for a tap or "
+        "target of Singer singer:REQUIREMENT, with a requirement of pip",
     )
     install.add_argument("--locked", type=Path, metavar="FILE", help="install what this plugins.lock lists, exactly as it was")
     _add_folder(install, "--to")
     _add_no_java(install)
-    install.add_argument("--python", help="the Python that runs Singer taps, such as 3.11 or a path (default: this one)")
+    install.add_argument(
+        "--python", help="the Python that runs taps and targets of Singer, such as 3.11 or a path (default: this one)"
+    )
     install.set_defaults(run=run_install)
     remove = commands.add_parser("remove", help="remove installed plugins")
     _add_names(remove)
@@ -164,13 +166,17 @@ def _describe(folder: PluginFolder, names: Sequence[str], *, java: bool) -> None
 
 
 def _print_singer(plugin: SingerPlugin) -> None:
-    """Print what is installed, and for a tap a config to begin with."""
+    """Print what is installed, and for a tap and a target a config to begin with."""
     say(f"\nPrograms: {', '.join(plugin.programs)}, with Python {plugin.python}")
     for program in plugin.programs:
         if program.startswith("tap-"):
             own = {"singer.tap": program, "singer.config": "{}", "singer.select": "*.*", "topic.prefix": f"{program}."}
-            config = {"name": program, "config": {"connector.class": "SingerSource", **own}}
-            say(f"\nA config to begin with:\n{json.dumps(config, indent=2)}")
+            own = {"connector.class": "SingerSource", **own}
+        elif program.startswith("target-"):
+            own = {"connector.class": "SingerSink", "topics": "orders", "singer.target": program, "singer.config": "{}"}
+        else:
+            continue
+        say(f"\nA config to begin with:\n{json.dumps({'name': program, 'config': own}, indent=2)}")
 
 
 def _own(connectors: Iterable[JavaPlugin]) -> list[JavaPlugin]:

@@ -32,5 +32,6 @@ def cached_program(program: str, requirements: str, python: str | None, progress
                 folder.place(content, plugin, work)
     [found] = plugins_in([folder.path])
     if program not in found.programs:
-        raise NotFoundError(f"{wanted} has no program {program}. It has: {', '.join(found.programs)}. Change singer.tap.")
+        have = ", ".join(found.programs)
+        raise NotFoundError(f"{wanted} has no program {program}. It has: {have}. Name one of these in the config.")
     return found.command(program)

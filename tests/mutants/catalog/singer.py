@@ -1,12 +1,15 @@
-"""Singer's taps: states, messages, processes, and their installation."""
+"""Singer's taps and targets: states, messages, processes, and their installation."""
 
 from mutants.mutant import Mutant
 
 _RUN, _MESSAGES, _TABLES = (f"connectors/singer/{name}.py" for name in ("run", "messages", "tables"))
-_SOURCE, _PROCESS, _TAP = (f"connectors/singer/{name}.py" for name in ("source", "process", "tap"))
+_SOURCE, _PROCESS = (f"connectors/singer/{name}.py" for name in ("source", "process"))
+_SINK, _TARGET, _STREAMS = (f"connectors/singer/{name}.py" for name in ("sink", "target", "streams"))
+_TYPED, _INFERRED = (f"connectors/singer/{name}.py" for name in ("typed", "inferred"))
 _UNIT = "tests/unit/connectors/singer/"
 _OF_RUN, _OF_TASK = (f"{_UNIT}test_run.py",), (f"{_UNIT}test_task.py",)
 _OF_TABLES = (f"{_UNIT}test_tables.py",)
+_OF_SINK, _OF_STREAMS = (f"{_UNIT}test_sink_task.py",), (f"{_UNIT}test_streams.py",)
 
 MUTANTS = (
     Mutant(
@@ -57,14 +60,14 @@ MUTANTS = (
     Mutant(
         "singer-secrets-in-log",
         _PROCESS,
-        "                line = line.replace(secret, HIDDEN)\n",
-        "                pass\n",
+        "            line = line.replace(secret, HIDDEN)\n",
+        "            pass\n",
         "The log has the tap's secrets.",
         tests=_OF_TASK,
     ),
     Mutant(
         "singer-open-files",
-        _TAP,
+        "connectors/singer/program.py",
         "os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600",
         "os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o644",
         "Others can read the tap's config.",
@@ -119,5 +122,149 @@ MUTANTS = (
         "",
         "Another file than the locked one is installed.",
         tests=("tests/unit/singer_plugins/test_install.py",),
+    ),
+    Mutant(
+        "singer-sink-exit-code",
+        _TARGET,
+        "                if code:\n",
+        "                if code and False:\n",
+        "A run of a target that failed counts, if it has printed the STATE.",
+        tests=_OF_SINK,
+    ),
+    Mutant(
+        "singer-sink-no-state",
+        _TARGET,
+        "if process.state != state:",
+        "if process.printed and False:",
+        "Records count as written although the target has not said so.",
+        tests=_OF_SINK,
+    ),
+    Mutant(
+        "singer-sink-any-state",
+        _TARGET,
+        "if process.state != state:",
+        "if process.state is None:",
+        "Records count as written with a STATE of only some of them.",
+        tests=_OF_SINK,
+    ),
+    Mutant(
+        "singer-sink-hang",
+        _TARGET,
+        "                process.kill()\n",
+        "                pass\n",
+        "A target that hangs keeps its task for ever.",
+        tests=_OF_SINK,
+    ),
+    Mutant(
+        "singer-sink-commit",
+        _SINK,
+        "        starts = streams.starts()\n",
+        "        starts: dict[TopicPartition, int] = {}\n",
+        "Offsets of records that wait are committed.",
+        tests=_OF_SINK,
+    ),
+    Mutant(
+        "singer-sink-twice",
+        _SINK,
+        "            if (partition, position) in self._unfinished:\n                continue\n",
+        "",
+        "A put that is repeated sends again what was flushed meanwhile.",
+        tests=_OF_SINK,
+    ),
+    Mutant(
+        "singer-sink-rewind",
+        _SINK,
+        "            streams.drop({partition}, position[0])\n",
+        "            pass\n",
+        "Records that are read again after a rewind are sent twice in one flush.",
+        tests=_OF_SINK,
+    ),
+    Mutant(
+        "singer-sink-last-flush",
+        _SINK,
+        "(self.context.delivery_ends or self._is_due)",
+        "self._is_due",
+        "Records wait on while a task pauses or its partitions are revoked.",
+        tests=_OF_SINK,
+    ),
+    Mutant(
+        "singer-sink-revoked",
+        _SINK,
+        "            self._streams.drop(lost)\n",
+        "            pass\n",
+        "Records of a revoked partition are sent by its former owner, too.",
+        tests=_OF_SINK,
+    ),
+    Mutant(
+        "singer-sink-after-failure",
+        _SINK,
+        "if self._fatal is None and streams.count",
+        "if streams.count",
+        "A target whose answer nobody understands runs once more as the task ends.",
+        tests=_OF_SINK,
+    ),
+    Mutant(
+        "singer-sink-mixed",
+        _STREAMS,
+        "(entry.line if fit is None else fit(entry.line))",
+        "entry.line",
+        "Values of several kinds do not match the schema.",
+        tests=_OF_STREAMS,
+    ),
+    Mutant(
+        "singer-sink-bad-widens",
+        _INFERRED,
+        "                kinds.discard(kind)\n",
+        "                pass\n",
+        "A bad record changes the types of others.",
+        tests=_OF_STREAMS,
+    ),
+    Mutant(
+        "singer-sink-null-key",
+        _STREAMS,
+        '            if value is None:\n                raise DataError(f"The field',
+        '            if value is None and False:\n                raise DataError(f"The field',
+        "A record with null in its key fails the whole flush.",
+        tests=_OF_STREAMS,
+    ),
+    Mutant(
+        "singer-sink-schemas",
+        _STREAMS,
+        "            schemas = _schemas(stream, list(dict.fromkeys(entry.form for entry in entries)))\n",
+        "            schemas = {entry.form: entries[0].form.described().message(stream) for entry in entries}\n",
+        "Records of another schema follow that of the first ones.",
+        tests=_OF_STREAMS,
+    ),
+    Mutant(
+        "singer-sink-decimal",
+        _TYPED,
+        'return Mapped({"type": NUMBER, "multipleOf": step}, _guarded(convert, schema, path))',
+        'return Mapped({"type": NUMBER, "multipleOf": step}, _guarded(lambda value: float(convert(value)), schema, path))',
+        "Decimals lose digits.",
+        tests=_OF_STREAMS,
+    ),
+    Mutant(
+        "singer-sink-defaults",
+        _TYPED,
+        "        return stands\n",
+        "        return None\n",
+        "A null is not replaced by the default of its schema.",
+        tests=_OF_STREAMS,
+    ),
+    Mutant(
+        "singer-environment",
+        _PROCESS,
+        "if not _OF_THIS_PYTHON.fullmatch(name)",
+        "if name",
+        "A plugin runs with this process's settings of Python and Spark.",
+        tests=_OF_SINK,
+    ),
+    Mutant(
+        "singer-sink-interrupted",
+        _SINK,
+        "            self._unfinished = {each for each in self._unfinished if each[0] != partition or each[1] < position}\n",
+        "",
+        "Records of an interrupted put that come again after a rewind are lost.",
+        tests=_OF_SINK,
     ),
 )

@@ -80,6 +80,7 @@ CONFIGS: Mapping[str, Mapping[str, str]] = {
     "StatsdSource": {"topic": "t", "statsd.protocol": "both"},
     "MqttSource": {"mqtt.server.uri": "ssl://127.0.0.1:1", "mqtt.cacert": "{}/ca.pem", "mqtt.topics": "a", "kafka.topic": "t"},
     "MqttSink": {"mqtt.server.uri": "ssl://127.0.0.1:1", "mqtt.cacert": "{}/ca.pem"},
+    "SingerSink": {"singer.target": "{}/target", "singer.config": "{{}}", "pk.mode": "kafka"},
     "SingerSource": {"singer.tap": "{}/tap", "singer.config": "{{}}"},
     "DltSink": {"dlt.destination": "postgres", "dlt.destination.args": '{{"credentials": "postgresql://u:p@127.0.0.1:1/d"}}'},
     "DltSource": {"dlt.source": "no.such.module.function"},

@@ -90,6 +90,20 @@ def test_a_tap_is_installed_by_one_command_and_runs_with_its_own_packages_only(
     assert not plugin_locations([folder])
 
 
+def test_a_target_is_installed_with_a_config_of_a_sink_to_begin_with(
+    tmp_path: Path, index: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    wheel(index, "acme-target-shop", script="target-shop", needs="helper")
+    assert main(["plugins", "install", "--to", str(tmp_path / "plugins"), "singer:acme-target-shop"]) == 0
+    config = json.JSONDecoder().raw_decode(capsys.readouterr().out.partition("A config to begin with:\n")[2])[0]["config"]
+    assert config == {
+        "connector.class": "SingerSink",
+        "topics": "orders",
+        "singer.target": "target-shop",
+        "singer.config": "{}",
+    }
+
+
 def test_the_lock_has_each_package_and_repeats_the_installation(tmp_path: Path, index: Path) -> None:
     here, there = tmp_path / "here", tmp_path / "there"
     assert main(["plugins", "install", "--to", str(here), "singer:acme-tap-shop"]) == 0

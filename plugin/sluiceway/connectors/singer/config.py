@@ -2,42 +2,33 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
 
 from sluiceway.config.definition import ConfigDef, ConfigKey, ConfigValue, Importance, Type
-from sluiceway.config.masking import is_secret
-from sluiceway.config.password import revealed
-from sluiceway.config.validators import Check, ListRule, NonEmptyString, OneOf
+from sluiceway.config.validators import Check, ListRule, OneOf
 from sluiceway.connectors.keys import flag, text, whole
 from sluiceway.connectors.singer.catalog import Selection
 from sluiceway.connectors.singer.fields import CONNECT, DOUBLE, MICROSECONDS, TEXT, Forms
+from sluiceway.connectors.singer.plugin import Plugin, json_object, plugin_conflicts, plugin_keys, plugin_of
 from sluiceway.errors import ConfigError
 
-TAP, REQUIREMENTS, PYTHON = "singer.tap", "singer.requirements", "singer.python"
-CONFIG, CONFIG_PREFIX = "singer.config", "singer.config."
+TAP = "singer.tap"
 CATALOG, CATALOG_OPTION, SELECT, METADATA = "singer.catalog", "singer.catalog.option", "singer.select", "singer.metadata"
 TIMESTAMPS, NUMBERS, RECORD_METADATA = "singer.timestamps", "singer.numbers", "singer.add.record.metadata"
 TOPIC_PREFIX, POLL_INTERVAL = "topic.prefix", "poll.interval.ms"
 WITH_CATALOG, WITH_PROPERTIES, WITHOUT = "catalog", "properties", "none"
 
-_TAP, _STREAMS, _RECORDS = "Tap", "Streams", "Records"
+_STREAMS, _RECORDS = "Streams", "Records"
 _PREFIX = re.compile(r"[a-zA-Z0-9._-]*")
 
 
 def _json_object(name: str, value: ConfigValue) -> None:
-    text_ = revealed(value) or ""
-    if "${" in text_ or (name == CATALOG and not text_.lstrip().startswith("{")):
+    given = str(value or "")
+    if "${" in given or (name == CATALOG and not given.lstrip().startswith("{")):
         return  # a reference is resolved on the driver; a path is a file of the executors
-    try:
-        found = json.loads(text_) if text_.strip() else {}
-    except ValueError as error:
-        raise ConfigError(name, None, f"is no JSON: {error}") from None
-    if not isinstance(found, dict):
-        raise ConfigError(name, None, "must be a JSON object")
+    found = json_object(name, given)
     if name == METADATA and not all(isinstance(each, dict) for each in found.values()):
         raise ConfigError(name, None, 'must have an object for each stream: {"orders": {"replication-method": "FULL_TABLE"}}')
 
@@ -51,38 +42,7 @@ _OBJECT = Check(_json_object, "a JSON object")
 
 DEFINITION = ConfigDef(
     [
-        text(
-            name=TAP,
-            importance=Importance.HIGH,
-            validator=NonEmptyString(),
-            group=_TAP,
-            doc="The tap's program: a name that 'sluiceway plugins install singer:REQUIREMENT' prints, such as tap-postgres; "
-            "or the path of a program. Executors run it.",
-        ),
-        text(
-            name=REQUIREMENTS,
-            default=None,
-            group=_TAP,
-            doc="pip's requirements of the tap, such as meltanolabs-tap-postgres==0.10.0. The machine that runs the task "
-            "installs them in its cache folder, unless it has them. Without it, the tap must be installed there.",
-        ),
-        text(
-            name=PYTHON,
-            default=None,
-            importance=Importance.LOW,
-            group=_TAP,
-            doc=f"The Python for {REQUIREMENTS}, such as 3.11 or a path; by default that of the task.",
-        ),
-        ConfigKey(
-            name=CONFIG,
-            type=Type.PASSWORD,
-            default="{}",
-            validator=_OBJECT,
-            importance=Importance.HIGH,
-            group=_TAP,
-            doc="The tap's config, as a JSON object. singer.config.NAME adds the setting NAME, whose value is a text: use it for "
-            "references to secrets.",
-        ),
+        *plugin_keys(TAP, "tap", "tap-postgres", "meltanolabs-tap-postgres==0.10.0"),
         ConfigKey(
             name=SELECT,
             type=Type.LIST,
@@ -163,12 +123,9 @@ DEFINITION = ConfigDef(
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """The options of a config. The repr shows no setting of the tap. ``interval`` is in seconds."""
+    """The options of a config. ``interval`` is in seconds."""
 
-    tap: str
-    requirements: str
-    python: str | None
-    settings: Mapping[str, Any] = field(repr=False)
+    tap: Plugin
     selection: Selection
     catalog: str | None
     catalog_option: str
@@ -180,19 +137,7 @@ class Options:
     @property
     def name(self) -> str:
         """The name of the tap's program, which is in its offset's partition and in messages."""
-        return self.tap.rstrip("/").rpartition("/")[2]
-
-    def secrets(self) -> set[str]:
-        """Return the texts that the log must not have: settings whose names say so."""
-        return set(_secrets(self.settings))
-
-
-def _secrets(value: Any, name: str = "") -> list[str]:
-    if isinstance(value, Mapping):
-        return [each for key, inner in value.items() for each in _secrets(inner, name if is_secret(name) else str(key))]
-    if isinstance(value, list):
-        return [each for inner in value for each in _secrets(inner, name)]
-    return [str(value)] if is_secret(name) and value is not None and not isinstance(value, bool) else []
+        return self.tap.name
 
 
 def options_of(config: Mapping[str, str]) -> Options:
@@ -200,16 +145,11 @@ def options_of(config: Mapping[str, str]) -> Options:
     values = DEFINITION.parse(config)
     for name, problem in conflicts(values).items():
         raise ConfigError(name, None, problem)
-    settings = _parsed(CONFIG, revealed(values[CONFIG]))
-    settings |= {key.removeprefix(CONFIG_PREFIX): value for key, value in config.items() if key.startswith(CONFIG_PREFIX)}
     select = values[SELECT]
     assert isinstance(select, list)  # noqa: S101 (parsed as such)
     return Options(
-        tap=str(values[TAP]),
-        requirements=str(values[REQUIREMENTS] or ""),
-        python=None if values[PYTHON] is None else str(values[PYTHON]),
-        settings=settings,
-        selection=Selection(tuple(map(str, select)), _parsed(METADATA, str(values[METADATA]))),
+        tap=plugin_of(TAP, values, config),
+        selection=Selection(tuple(map(str, select)), json_object(METADATA, str(values[METADATA]))),
         catalog=None if values[CATALOG] is None else str(values[CATALOG]),
         catalog_option=str(values[CATALOG_OPTION]),
         forms=Forms(str(values[TIMESTAMPS]), str(values[NUMBERS])),
@@ -221,22 +161,9 @@ def options_of(config: Mapping[str, str]) -> Options:
 
 def conflicts(values: Mapping[str, ConfigValue]) -> dict[str, str]:
     """Return the errors of keys that conflict, by the key to change. No I/O."""
-    found = {}
+    found = plugin_conflicts(values)
     if values[CATALOG_OPTION] == WITHOUT:
         for key, unset in ((CATALOG, None), (SELECT, []), (METADATA, "{}")):
             if values[key] != unset:
                 found[key] = f"has no effect with {CATALOG_OPTION}={WITHOUT}"
-    if values[PYTHON] is not None and not values[REQUIREMENTS]:
-        found[PYTHON] = f"has no effect without {REQUIREMENTS}"
-    return found
-
-
-def _parsed(name: str, value: str | None) -> dict[str, Any]:
-    """Return a JSON object. Raises ConfigError, without the text, which may have secrets."""
-    try:
-        found = json.loads(value) if value and value.strip() else {}
-    except ValueError as error:
-        raise ConfigError(name, None, f"is no JSON: {error}") from None
-    if not isinstance(found, dict):
-        raise ConfigError(name, None, "must be a JSON object")
     return found

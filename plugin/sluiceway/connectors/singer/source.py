@@ -14,7 +14,6 @@ from sluiceway.connectors.singer.catalog import stream_name
 from sluiceway.connectors.singer.config import (
     CATALOG,
     CATALOG_OPTION,
-    CONFIG,
     DEFINITION,
     SELECT,
     WITHOUT,
@@ -22,6 +21,7 @@ from sluiceway.connectors.singer.config import (
     conflicts,
     options_of,
 )
+from sluiceway.connectors.singer.plugin import CONFIG
 from sluiceway.data import OPTIONAL_BYTES_SCHEMA
 from sluiceway.errors import ConfigError, ConnectError, DataError, MissingToolError, NotFoundError
 from sluiceway.folders import scratch_folder
@@ -250,7 +250,7 @@ class SingerSourceConnector(SourceConnector):
     def start_effects(cls, config: Mapping[str, str]) -> str:
         """Return that a tap with BATCH files leaves some behind, unless they are committed."""
         try:
-            batches = "batch_config" in options_of(config).settings
+            batches = "batch_config" in options_of(config).tap.settings
         except ConfigError:
             return ""
         return "the tap writes files of its batch_config" if batches else ""

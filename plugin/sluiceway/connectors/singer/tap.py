@@ -6,8 +6,6 @@ Runs on executors, and to validate a config where the connector's other code run
 from __future__ import annotations
 
 import json
-import logging
-import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,11 +15,8 @@ from typing import Any
 from sluiceway.connectors.singer.catalog import Catalog
 from sluiceway.connectors.singer.config import CATALOG, WITH_PROPERTIES, WITHOUT, Options
 from sluiceway.connectors.singer.process import TapProcess
+from sluiceway.connectors.singer.program import command_of, write_private
 from sluiceway.errors import ConfigError, ConnectError
-from sluiceway.singer_plugins.cached import cached_program
-from sluiceway.singer_plugins.programs import find_program
-
-log = logging.getLogger(__name__)
 
 
 class Interrupted(Exception):  # noqa: N818 (no failure)
@@ -40,12 +35,8 @@ class Tap:
         self._lock = threading.Lock()
         self._process: TapProcess | None = None
         self._interrupted = threading.Event()
-        self._command = (
-            cached_program(options.tap, options.requirements, options.python, lambda line: log.info("%s", line))
-            if options.requirements and install
-            else find_program(options.tap)
-        )
-        self._config = self._write("config.json", options.settings)
+        self._command = command_of(options.tap, install=install)
+        self._config = self._write("config.json", options.tap.settings)
 
     def catalog(self) -> Catalog | None:
         """Return the catalog with the selection; None for a tap without one. Raises ConnectError and Interrupted."""
@@ -88,7 +79,7 @@ class Tap:
         """Start the tap with its config and these arguments, and end it with the context. Raises ConnectError, Interrupted."""
         self._check_interrupted()
         command = [*self._command, "--config", self._config, *arguments]
-        process = TapProcess(self._options.name, command, self._options.secrets())
+        process = TapProcess(self._options.name, command, self._options.tap.secrets())
         with self._lock:
             self._process = process
         try:
@@ -119,10 +110,7 @@ class Tap:
             raise Interrupted
 
     def _write(self, name: str, content: Any) -> str:
-        path = self._folder / name
-        with os.fdopen(os.open(path, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
-            file.write(content if isinstance(content, str) else json.dumps(content))
-        return str(path)
+        return write_private(self._folder / name, content)
 
 
 def _given(catalog: str) -> Any:

@@ -55,7 +55,7 @@ _SYSTEMS = {
     "RedisStream": "Redis",
     "S3": "Amazon S3",
     "Schema": _TEST_DATA,
-    "Singer": "Singer taps",
+    "Singer": "Singer taps and targets",
     "Spark": "Apache Spark",
     "SqlServer": "SQL Server",
     "Statsd": "StatsD",
