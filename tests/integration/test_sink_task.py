@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 from confluent_kafka import Producer
 
-from sluiceway.errors import RetriableError
+from sluiceway.api import SinkRecord, TopicPartition
+from sluiceway.errors import ConnectError, RetriableError
 from sluiceway.runtime.sink import subscription
 from sluiceway.runtime.task import TaskCommand
 from sluiceway.storage.model import State
@@ -290,6 +291,60 @@ def test_a_bounded_sink_ends_at_a_transaction_marker(kafka: Kafka, topic: str, n
     script(name)
     with RunningTask(scripted_sink(name, topic), kafka.worker(), bounded=True) as task:
         assert task.join().records == 1
+
+
+def test_a_bounded_sink_whose_last_commit_fails_fails(kafka: Kafka, topic: str, name: str) -> None:
+    def refuse(_offsets: object) -> Any:
+        raise ConnectError("The disk is full.")
+
+    kafka.produce(topic, "a")
+    script(name).pre_commit = refuse
+    with RunningTask(scripted_sink(name, topic), kafka.worker(), bounded=True) as task:
+        assert "The disk is full." in (task.join().trace or "")
+    assert kafka.committed(f"connect-{name}") == {}
+
+
+def test_a_bounded_sink_that_could_not_write_says_so_in_put(kafka: Kafka, topic: str, name: str) -> None:
+    """As the table sinks, whose commit to a table fails in ``pre_commit``."""
+    made = script(name)
+    failures: list[Exception] = [ConnectError("The table is gone.")]
+
+    def next_put(_task: object, records: Sequence[SinkRecord]) -> None:
+        if not records and "pre_commit" in made.names() and failures:
+            raise failures.pop()
+
+    kafka.produce(topic, "a")
+    made.on_put, made.pre_commit = next_put, lambda offsets: {} if failures else offsets
+    with RunningTask(scripted_sink(name, topic), kafka.worker(), bounded=True) as task:
+        assert "The table is gone." in (task.join().trace or "")
+    with RunningTask(scripted_sink(name, topic), kafka.worker(), bounded=True) as task:
+        assert not task.join().failed
+    assert kafka.committed(f"connect-{name}") == {(topic, 0): 1}
+
+
+def test_a_bounded_sink_reads_again_what_it_rewinds_at_its_end(kafka: Kafka, topic: str, name: str) -> None:
+    made = script(name)
+    rewinds = [0]
+
+    def rewind(task: Any, records: Sequence[SinkRecord]) -> None:
+        if not records and "pre_commit" in made.names() and rewinds:
+            task.context.offset({TopicPartition(topic, 0): rewinds.pop()})
+
+    kafka.produce(topic, "a")
+    made.on_put, made.pre_commit = rewind, lambda offsets: {} if rewinds else offsets
+    with RunningTask(scripted_sink(name, topic), kafka.worker(), bounded=True) as task:
+        assert task.join().records == 2
+    assert [call[1] for call in made.calls if call[0] == "put"] == [[0], [0]]
+    assert kafka.committed(f"connect-{name}") == {(topic, 0): 1}
+
+
+def test_a_bounded_sink_may_hold_records(kafka: Kafka, topic: str, name: str) -> None:
+    """As those that wait for a full file: the next run gets them again."""
+    kafka.produce(topic, "a")
+    script(name).pre_commit = lambda _offsets: {}
+    with RunningTask(scripted_sink(name, topic), kafka.worker(), bounded=True) as task:
+        assert not task.join().failed
+    assert kafka.committed(f"connect-{name}") == {}
 
 
 def test_a_single_record_reaches_put_at_once(kafka: Kafka, topic: str, name: str) -> None:

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Mapping
 
 from sluiceway.api import SinkTask, TopicPartition
+from sluiceway.errors import ConnectError
 from sluiceway.runtime.interrupts import Interrupted
 from sluiceway.runtime.sink.sink_records import SinkBatch
 from sluiceway.runtime.sink.sink_task_context import WorkerSinkTaskContext
@@ -136,6 +137,26 @@ class SinkOffsetCommitter:
             return False
         self._consumer.commit(self._changed(safe), wait=self._last_commit_seconds)
         return True
+
+    def commit_all(self) -> bool:
+        """Commit at the end of a bounded run, and wait for Kafka's answer. Return whether all records passed to ``put`` are safe.
+
+        Raises what ``pre_commit`` raises, and ConnectError if dead letter queue records do not get into Kafka.
+        """
+        current = dict(self.current_offsets)
+        self._due = time.monotonic() + self._interval
+        self._context.delivery_ends = True
+        try:
+            safe = self._task.pre_commit(dict(current)) if current else {}
+            if not self._flush_reports(self._last_commit_seconds):
+                raise ConnectError(
+                    f"No offsets were committed: dead letter queue records are not in Kafka after {self._last_commit_seconds:g} s"
+                )
+        finally:
+            self._context.delivery_ends = False
+        self._consumer.commit(self._changed(safe), wait=self._last_commit_seconds)
+        known = self._with_passed(safe)
+        return all(known.get(partition, -1) >= offset for partition, offset in current.items())
 
     def _with_passed(self, safe: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
         found = {TopicPartition(*key): offset for key, offset in safe.items()}

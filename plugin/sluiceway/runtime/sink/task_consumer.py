@@ -198,6 +198,7 @@ class TaskConsumer:
         offsets = {TopicPartition(*partition): offset for partition, offset in offsets.items() if partition in self.assignment}
         finished = self._finished()
         self._reader.seek(offsets)
+        self._not_at_end(frozenset(offsets))
         self.positions.expect(offsets)
         if self._interval is not None:
             self._interval.sought(offsets)

@@ -96,10 +96,28 @@ class WorkerSinkTask(WorkerTask):
                 if self._spec.bounded and self._at_end():
                     if self._subscription.lacks_topics(self._consumer):
                         self._refuse_wait()
-                    return
+                    if self._interval is not None or self._finished():  # an interval's run is checked when it has ended
+                        return
+                    continue
                 self._move_batch()
             except Interrupted:  # by a command, which _obey now carries out
                 continue
+
+    def _finished(self) -> bool:
+        """Commit what a bounded run has moved. Return False if the task wants to read records again.
+
+        Raises why the task could not write them: else the run would end as a success without them.
+        """
+        if not self._commit_all():
+            self._move_batch()  # for put() to say why records are not safe; a task may also hold them, such as in an open file
+            if not self._at_end():
+                return False
+            self._commit_all()
+        return True
+
+    def _commit_all(self) -> bool:
+        with self._wait.task_call():
+            return self._offsets.commit_all()
 
     def _move_batch(self) -> None:
         consumer, began = self._consumer, time.monotonic()
