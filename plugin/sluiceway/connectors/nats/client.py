@@ -20,6 +20,10 @@ class NoTlsError(ConnectionError):
     """TLS is demanded, and the server has none."""
 
 
+class NoCertificateError(ConnectionError):
+    """The server demands a certificate of the client, which has none."""
+
+
 class MessageHeaders(dict[str, str]):
     """The headers of a message by name, of which the last one counts if a name is there several times.
 
@@ -70,13 +74,16 @@ def client_class() -> type[Client]:
 
     class StrictClient(Client):
         demands_tls = False
+        has_certificate = False
 
         async def _process_info(self, info: dict[str, Any], initial_connection: bool = False) -> None:
             """Demand TLS before the login is sent: nats-py has TLS only where the server demands it."""
-            if initial_connection and self.demands_tls:
-                if not (info.get("tls_required") or info.get("tls_available")):
+            if initial_connection:
+                if info.get("tls_verify") and not self.has_certificate:
+                    raise NoCertificateError("it demands a certificate")
+                if self.demands_tls and not (info.get("tls_required") or info.get("tls_available")):
                     raise NoTlsError("it has no TLS")
-                info["tls_required"] = True
+                info["tls_required"] = self.demands_tls or info.get("tls_required", False)
             await super()._process_info(info, initial_connection)
 
         async def _process_headers(self, headers: bytes | None) -> dict[str, str] | None:

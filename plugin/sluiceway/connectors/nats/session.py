@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import os
 import ssl
 import threading
 from collections.abc import Callable, Coroutine, Sequence
@@ -18,7 +19,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
 
 from sluiceway.connectors.https import lasting_failure, tls_context
-from sluiceway.connectors.nats.client import NoTlsError, client_class
+from sluiceway.connectors.nats.client import NoCertificateError, NoTlsError, client_class
 from sluiceway.connectors.nats.connection import CREDENTIALS, DOMAIN, NKEY, SERVERS, STORE, TRUST, Server
 from sluiceway.errors import ConfigError, ConnectError, MissingToolError
 from sluiceway.installation import install_command
@@ -31,6 +32,7 @@ log = logging.getLogger(__name__)
 Result = TypeVar("Result")
 
 _CLOSE_SECONDS = 5.0
+_FAILED_SECONDS = 0.2
 _PING_SECONDS = 20  # between two pings; the connection is lost when the third one has no answer
 _REFUSALS = ("authorization violation", "authentication expired", "authentication revoked", "user authentication")
 _CLIENT_CERTIFICATE = ("CERTIFICATE_REQUIRED", "BAD_CERTIFICATE", "UNKNOWN_CA", "CERTIFICATE_UNKNOWN", "HANDSHAKE_FAILURE")
@@ -194,8 +196,10 @@ class Session:
             await self.client.publish(each, payload)
 
     async def _end(self) -> None:
+        # A connection that TLS has failed for is never said to be closed.
+        seconds = _FAILED_SECONDS if self._connecting else _CLOSE_SECONDS / 2
         try:
-            await self.client.close()
+            await asyncio.wait_for(self.client.close(), seconds)
         finally:
             others = [each for each in asyncio.all_tasks() if each is not asyncio.current_task()]
             for each in others:
@@ -246,6 +250,7 @@ def opened(server: Server, name: str, first: int = 0) -> Session:
 def _new_client(server: Server) -> Client:
     client: Any = client_class()()
     client.demands_tls = server.tls is not None
+    client.has_certificate = server.tls is not None and bool(server.tls.keys.get("ssl.keystore.location"))
     return client  # type: ignore[no-any-return] # it has an attribute more
 
 
@@ -291,18 +296,28 @@ def meaning_of(error: BaseException, server: Server, where: str) -> Exception:
     if isinstance(error, (UnreachableError, ConnectError)):
         return error
     text = str(error).removeprefix("nats: ").strip("'")
-    if isinstance(error, NoTlsError):
-        return LoginError(f"{where} does not speak TLS. Check {SERVERS}, which begins with tls://.", SERVERS)
-    if isinstance(error, ssl.SSLError):
-        if isinstance(error, ssl.SSLCertVerificationError):
-            return LoginError(f"{where}: {error}. {lasting_failure(error, TRUST, SERVERS)}", TRUST)
-        if (error.reason or "").endswith(_CLIENT_CERTIFICATE):
-            return LoginError(f"{where} refused the client's certificate ({error.reason}). Check {STORE}.", STORE)
-    elif isinstance(error, errors.AuthorizationError) or text.lower().startswith(_REFUSALS):
+    if isinstance(error, errors.AuthorizationError) or text.lower().startswith(_REFUSALS):
         who = f"user {server.user}" if server.user else "this client"
         return LoginError(f"{where} refused the login of {who}: {text}. Check {server.login_key}.", server.login_key)
-    elif isinstance(error, (errors.TimeoutError, asyncio.TimeoutError)):
+    if (found := _tls_meaning(error, where)) is not None:
+        return found
+    if isinstance(error, (errors.TimeoutError, asyncio.TimeoutError)):
         return UnreachableError(f"{where} has not answered for {server.timeout:.0f} s")
-    elif not isinstance(error, (OSError, errors.Error)):
+    if not isinstance(error, (OSError, errors.Error)):
         return ConnectError(f"{where}: {type(error).__name__}: {text}")
+    if isinstance(error, OSError) and (error.errno or 0) > 0 and not isinstance(error, ssl.SSLError):
+        text = os.strerror(error.errno or 0)
     return UnreachableError(f"{where}: {text or type(error).__name__}")
+
+
+def _tls_meaning(error: BaseException, where: str) -> LoginError | None:
+    """Return the meaning of an error of TLS that does not pass."""
+    if isinstance(error, NoTlsError):
+        return LoginError(f"{where} does not speak TLS. Check {SERVERS}, which begins with tls://.", SERVERS)
+    if isinstance(error, NoCertificateError):
+        return LoginError(f"{where} demands a certificate of its clients. Set {STORE}, and tls:// in {SERVERS}.", STORE)
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return LoginError(f"{where}: {error}. {lasting_failure(error, TRUST, SERVERS)}", TRUST)
+    if isinstance(error, ssl.SSLError) and (error.reason or "").endswith(_CLIENT_CERTIFICATE):
+        return LoginError(f"{where} refused the client's certificate ({error.reason}). Check {STORE}.", STORE)
+    return None

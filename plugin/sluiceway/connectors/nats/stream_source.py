@@ -181,6 +181,7 @@ class NatsStreamSourceTask(SourceTask):
     """
 
     _session: Session | None = None
+    _readings: Sequence[_Reading] = ()
     _missed = 0
 
     def start(self, config: Mapping[str, str]) -> None:
