@@ -269,8 +269,8 @@ class NatsSinkConnector(NatsConnector, SinkConnector):
             problems[IDS] = f"needs {min(missing)}: streams would drop records with the same id"
         elif unknown := set(_PLACEHOLDER.findall(ids)) - needed - {NAME_PLACEHOLDER}:
             problems[IDS] = f"has {min(unknown)}; it may have {', '.join(sorted((*needed, NAME_PLACEHOLDER)))}"
-        elif ids != ids.strip() or set("\r\n") & set(ids):
-            problems[IDS] = "must be one line without spaces around it"
+        elif set("\r\n") & set(ids):
+            problems[IDS] = "must be one line"
         return problems
 
     @classmethod
