@@ -29,7 +29,7 @@ from support.nats_server import NatsServer
 SECRET = "s3cret"
 
 
-def seed_of(kind: bytes) -> tuple[str, str]:
+def seed_of(kind: int) -> tuple[str, str]:
     """Return the seed of a new nkey, and the public key."""
     seed = nkeys.encode_seed(secrets.token_bytes(32), kind)
     pair = nkeys.from_seed(bytearray(seed))

@@ -25,8 +25,8 @@ from support.eventually import LIMIT
 from support.gcs_server import gcs_server
 from support.kafka import Kafka
 from support.metric_targets import Answer, answering
-from support.preview_connectors import SINK
 from support.nats_server import NatsServer
+from support.preview_connectors import SINK
 from support.rabbitmq_server import RabbitServer
 from support.redis_server import RedisServer
 from support.s3_server import s3_server
@@ -256,6 +256,7 @@ S3 = confluent_files(
 HDFS = confluent_files(kind="hdfs", hdfs_url="hdfs://127.0.0.1:9")
 HDFS3 = confluent_files(kind="hdfs3", hdfs_url="hdfs://127.0.0.1:9")
 
+NATS_CONSUMER = {"nats.stream": "S", "nats.consumer": "c"}
 NO_NATS = {"nats.servers": "nats://127.0.0.1:9", "nats.timeout.ms": "1000"}
 NO_BROKER = {"mqtt.server.uri": "tcp://127.0.0.1:9", "mqtt.connect.timeout.seconds": "1"}
 
@@ -293,7 +294,7 @@ CASES: Mapping[str, Case] = {
     "MqttSink": Case(lambda _lab: NO_BROKER),
     "MqttSource": Case(lambda _lab: {**NO_BROKER, "mqtt.topics": "a", "kafka.topic": "t"}, 0, not_started="begins a session"),
     "MySqlConnector": Case(binlog, 0, not_started="it writes the schema history topic"),
-    "NatsConsumerSource": Case(lambda _lab: {**NO_NATS, "nats.stream": "S", "nats.consumer": "c"}, 0, not_started="takes messages"),
+    "NatsConsumerSource": Case(lambda _lab: {**NO_NATS, **NATS_CONSUMER}, 0, not_started="takes messages"),
     "NatsSink": Case(lambda _lab: NO_NATS),
     "NatsStreamSource": Case(nats_stream),
     "OpenSearchSink": Case(search_index, target='{"id":1,"name":"n1"}'),

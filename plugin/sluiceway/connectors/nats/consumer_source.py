@@ -219,7 +219,7 @@ class NatsConsumerSourceTask(QueueSourceTask[Taken]):
     def _message(self, message: Msg) -> Message[Taken] | None:
         """Return a message; None if the task has it already, because the server has delivered it twice."""
         delivery = delivery_of(message)
-        self._redelivered += delivery.count > 1
+        self._redelivered += delivery.times > 1
         if delivery.sequence in self._held:
             return None
         self._held.add(delivery.sequence)

@@ -57,7 +57,7 @@ class ConsumerState(NamedTuple):
     @property
     def deadline(self) -> float:
         """The seconds that a message may take to be acknowledged."""
-        return min([self.config.get("ack_wait", 30 * _BILLION), *self.config.get("backoff", ())]) / _BILLION
+        return float(min([self.config.get("ack_wait", 30 * _BILLION), *self.config.get("backoff", ())])) / _BILLION
 
 
 def stream_state(session: Session, name: str) -> StreamState:

@@ -187,7 +187,7 @@ class Records:
         own = (
             Header(STREAM_HEADER, self._stream, STRING_SCHEMA),
             Header(SEQUENCE_HEADER, delivery.sequence, INT64_SCHEMA),
-            Header(DELIVERIES_HEADER, delivery.count, INT64_SCHEMA),
+            Header(DELIVERIES_HEADER, delivery.times, INT64_SCHEMA),
         )
         if message.headers is None:
             return own

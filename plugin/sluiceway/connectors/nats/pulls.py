@@ -33,14 +33,14 @@ class Delivery(NamedTuple):
     Attributes:
         sequence: the message's sequence in the stream.
         number: of the delivery, among those of the consumer, from 1.
-        count: how often the message was delivered, from 1.
+        times: how often the message was delivered, from 1.
         time: when the stream has stored the message, in nanoseconds since 1970.
         reply: the subject for acknowledgements.
     """
 
     sequence: int
     number: int
-    count: int
+    times: int
     time: int
     reply: str
 
@@ -50,10 +50,10 @@ def delivery_of(message: Msg) -> Delivery:
     parts = message.reply.split(".")
     first = 4 if len(parts) == _SHORT_REPLY else 6
     try:
-        count, sequence, number, at = map(int, parts[first : first + 4])
+        times, sequence, number, at = map(int, parts[first : first + 4])
     except ValueError as error:
         raise ConnectError(f"NATS has sent a message of {message.subject} that is of no stream") from error
-    return Delivery(sequence, number, count, at, message.reply)
+    return Delivery(sequence, number, times, at, message.reply)
 
 
 class Pull:
