@@ -119,7 +119,7 @@ class Pull:
         self._last_sign = time.monotonic()
         status = getattr(message.headers, "status", "")
         if status and message.subject.startswith(self._inbox):
-            if message.subject == self._subject_of_end:
+            if self.is_open and message.subject == self._subject_of_end:
                 self._end(status, message.headers.description)  # type: ignore[union-attr] # MessageHeaders
             return
         self._arrived.append(message)
@@ -134,6 +134,8 @@ class Pull:
         self.is_open = False
         if status == "404" or (status == "408" and "pending" not in text):
             self.is_dry = len(self._arrived) == self._before
+        elif "completed" in text:  # which newer servers say of a batch after its last message
+            pass
         elif status == "409" and "message size" in text:
             self._one_only = True
         elif status == "409" and "exceeded" not in text and "push" not in text:
