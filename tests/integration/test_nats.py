@@ -20,7 +20,7 @@ import pytest
 from sluiceway.connectors.nats import NatsSinkConnector, NatsStreamSourceConnector
 from sluiceway.connectors.nats.connection import Server, server_of
 from sluiceway.connectors.nats.session import LoginError, NoJetStreamError, Session, UnreachableError, opened
-from sluiceway.connectors.nats.stream_source import CONFIG
+from sluiceway.connectors.nats.stream_options import CONFIG
 from sluiceway.errors import ConfigError, ConnectError
 from support.certificates import Authority
 from support.eventually import LIMIT, eventually

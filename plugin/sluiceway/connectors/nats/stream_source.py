@@ -20,9 +20,7 @@ from sluiceway.api import (
     SourceRecord,
     SourceTask,
 )
-from sluiceway.config.definition import ConfigDef, ConfigKey, ConfigValue, Importance, Type, ValidatedValue
-from sluiceway.config.validators import Check
-from sluiceway.connectors.keys import text, whole
+from sluiceway.config.definition import ConfigDef, ConfigValue, ValidatedValue
 from sluiceway.connectors.nats.connection import NatsConnector
 from sluiceway.connectors.nats.jetstream import (
     KEPT_SECONDS,
@@ -32,18 +30,11 @@ from sluiceway.connectors.nats.jetstream import (
     ordered_consumer,
     stream_state,
 )
-from sluiceway.connectors.nats.messages import (
-    FILTER,
-    Records,
-    SourceOptions,
-    check_names,
-    source_keys,
-    source_options,
-    topic_conflicts,
-)
+from sluiceway.connectors.nats.messages import FILTER, Records, topic_conflicts
 from sluiceway.connectors.nats.pulls import ConsumerGoneError, Pull, delivery_of, fetch
 from sluiceway.connectors.nats.session import RefusedError, Session, UnreachableError, opened
-from sluiceway.errors import ConfigError, ConnectError, DataError, RetriableError
+from sluiceway.connectors.nats.stream_options import CONFIG, FIRST, NEXT, STREAM, STREAMS, SUBJECT, options_of
+from sluiceway.errors import ConnectError, DataError, RetriableError
 
 if TYPE_CHECKING:
     from nats.aio.msg import Msg
@@ -52,88 +43,9 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-STREAMS, BEGIN, BATCH = "nats.streams", "nats.stream.begin", "batch.size"
-STREAM, SUBJECT, SEQUENCE, CREATED = "stream", "subject", "sequence", "created"
-_STREAMS = "Streams"
-_FIRST, _NEXT = "first", "next"
+SEQUENCE, CREATED = "sequence", "created"
 _WAIT_SECONDS = 0.5
 _NOTHING = 0  # the position before the first message
-
-
-def _begin(value: str) -> str | int | datetime:
-    """Return where to begin. Raises ValueError."""
-    if value in (_FIRST, _NEXT):
-        return value
-    if value.isascii() and value.isdigit():
-        return max(1, int(value))
-    found = datetime.fromisoformat(value.replace("Z", "+00:00"))
-    return found if found.tzinfo else found.replace(tzinfo=timezone.utc)
-
-
-def _check_begin(name: str, value: ConfigValue) -> None:
-    try:
-        begin = _begin(str(value))
-    except ValueError as error:
-        message = f"must be {_FIRST}, {_NEXT}, a sequence, or a time such as 2026-01-31T12:00:00Z"
-        raise ConfigError(name, value, message) from error
-    if isinstance(begin, int) and begin >= 2**63:
-        raise ConfigError(name, value, "must be less than 2^63")
-
-
-CONFIG = ConfigDef(
-    [
-        *source_keys(
-            _STREAMS,
-            "The subject of the messages to read, in which * stands for a token, and > at the end for all further ones. Without "
-            "it, all are read.",
-        ),
-        ConfigKey(
-            name=STREAMS,
-            type=Type.LIST,
-            validator=Check(check_names, "names of streams"),
-            importance=Importance.HIGH,
-            group=_STREAMS,
-            doc="The streams, separated by commas. They must exist: one that does not is waited for. Streams of work queues, and "
-            "those that keep messages by interest, are read with NatsConsumerSource.",
-        ),
-        text(
-            name=BEGIN,
-            default=_FIRST,
-            validator=Check(_check_begin, "first, next, a sequence, or a time"),
-            group=_STREAMS,
-            doc="Where to begin if there is no offset: first, next for new messages only, a sequence, or a time such as "
-            "2026-01-31T12:00:00Z.",
-        ),
-        whole(BATCH, 1000, 1, _STREAMS, "The most messages of each stream that are read at once."),
-    ]
-)
-
-
-@dataclass(frozen=True, slots=True)
-class StreamOptions:
-    """The streams, and where to begin."""
-
-    source: SourceOptions
-    streams: Sequence[str]
-    begin: str | int | datetime
-    most: int
-
-    def partition(self, stream: str) -> Partition:
-        subject = self.source.subject
-        return {STREAM: stream} if subject is None else {STREAM: stream, SUBJECT: subject}
-
-
-def options_of(config: Mapping[str, str]) -> StreamOptions:
-    """Return the options of a config. Raises ConfigError."""
-    values = CONFIG.parse(config)
-    streams = values[STREAMS]
-    assert isinstance(streams, list)  # noqa: S101 (parsed as such)
-    return StreamOptions(
-        source=source_options(CONFIG, config),
-        streams=tuple(map(str, streams)),
-        begin=_begin(str(values[BEGIN])),
-        most=int(str(values[BATCH])),
-    )
 
 
 @dataclass(slots=True)
@@ -194,7 +106,7 @@ class NatsStreamSourceTask(SourceTask):
                 check_offset(offset)
                 reading.position, reading.seen = int(offset[SEQUENCE]), True
                 reading.created = None if offset.get(CREATED) is None else str(offset[CREATED])
-            elif options.begin == _FIRST:
+            elif options.begin == FIRST:
                 reading.position = _NOTHING
             elif isinstance(options.begin, int):
                 reading.position = options.begin - 1
@@ -241,7 +153,7 @@ class NatsStreamSourceTask(SourceTask):
         """Begin to read a stream behind its position."""
         name, state = reading.name, stream_state(session, reading.name)
         self._check(reading, state)
-        if reading.position is None and self._options.begin == _NEXT:
+        if reading.position is None and self._options.begin == NEXT:
             reading.position, reading.created = state.last, state.created
             self._note(reading)
         begin = self._options.begin if reading.position is None else reading.position + 1
