@@ -49,7 +49,8 @@ _WITHOUT_JDBC = ("imports", "file", "parquet", "spark", "airflow")
 
 _EXTRAS = (
     *("airflow", "azure", "columns", "dataframes", "delta", "dlt", "files", "gcs", "hbase", "hdfs", "hive", "iceberg"),
-    *("jdbc", "kubernetes", "mqtt", "otel", "otlp", "package", "rabbitmq", "redis", "s3", "schema-registry", "sftp", "singer"),
+    *("jdbc", "kubernetes", "mqtt", "nats", "otel", "otlp", "package", "rabbitmq", "redis", "s3", "schema-registry", "sftp"),
+    "singer",
 )
 # Airflow's constraints for Python 3.10 to 3.12 hold old versions for Apache Beam and Flask-AppBuilder. Install these extras
 # afterwards without the constraints, as Airflow's documentation says.

@@ -26,6 +26,7 @@ from support.eventually import LIMIT
 from support.gcs_server import gcs_server
 from support.kafka import Kafka
 from support.metric_targets import Answer, answering
+from support.nats_server import NatsServer
 from support.preview_connectors import SINK
 from support.rabbitmq_server import RabbitServer
 from support.redis_server import RedisServer
@@ -194,6 +195,14 @@ def rabbit(kind: str) -> Callable[[Lab], Config]:
     return config
 
 
+def nats_stream(lab: Lab) -> Config:
+    server: NatsServer = lab.request.getfixturevalue("nats")
+    stream = lab.unique("preview")
+    server.create(stream)
+    server.publish(stream, *map(str, range(1, 4)))
+    return {**server.config, "nats.streams": stream, "value.converter": "ByteArrayConverter", "key.converter": "StringConverter"}
+
+
 def rabbit_sink(lab: Lab) -> Config:
     return dict(lab.request.getfixturevalue("rabbitmq").config)
 
@@ -256,6 +265,8 @@ S3 = confluent_files(
 HDFS = confluent_files(kind="hdfs", hdfs_url="hdfs://127.0.0.1:9")
 HDFS3 = confluent_files(kind="hdfs3", hdfs_url="hdfs://127.0.0.1:9")
 
+NATS_CONSUMER = {"nats.stream": "S", "nats.consumer": "c"}
+NO_NATS = {"nats.servers": "nats://127.0.0.1:9", "nats.timeout.ms": "1000"}
 NO_BROKER = {"mqtt.server.uri": "tcp://127.0.0.1:9", "mqtt.connect.timeout.seconds": "1"}
 
 CASES: Mapping[str, Case] = {
@@ -293,6 +304,9 @@ CASES: Mapping[str, Case] = {
     "MqttSink": Case(lambda _lab: NO_BROKER),
     "MqttSource": Case(lambda _lab: {**NO_BROKER, "mqtt.topics": "a", "kafka.topic": "t"}, 0, not_started="begins a session"),
     "MySqlConnector": Case(binlog, 0, not_started="it writes the schema history topic"),
+    "NatsConsumerSource": Case(lambda _lab: {**NO_NATS, **NATS_CONSUMER}, 0, not_started="takes messages"),
+    "NatsSink": Case(lambda _lab: NO_NATS),
+    "NatsStreamSource": Case(nats_stream),
     "OpenSearchSink": Case(search_index, target='{"id":1,"name":"n1"}'),
     "OpenSearchSource": Case(indexed),
     "OrcSink": Case(local_files, target="+0+0000000000+0000000000"),
@@ -318,6 +332,12 @@ CASES: Mapping[str, Case] = {
     "VerifiableSink": Case(lambda _lab: {}),
     "VerifiableSource": Case(lambda _lab: {"topic": "verifiable"}),
 }
+
+
+@pytest.fixture(scope="module")
+def nats() -> Iterator[NatsServer]:
+    with NatsServer() as server:
+        yield server
 
 
 @pytest.fixture(scope="module")

@@ -29,6 +29,7 @@ _FILES = {"path": "{}/files"}
 _S3 = {"s3.bucket.name": "b", "store.url": "http://127.0.0.1:1", "aws.access.key.id": "i", "aws.secret.access.key": "s"}
 _REDIS = {"redis.uri": "redis://127.0.0.1:1", "redis.stream.name": "s"}
 _RABBIT = {"rabbitmq.host": "127.0.0.1", "rabbitmq.port": "1", "rabbitmq.queue": "q"}
+_NATS = {"nats.servers": "tls://127.0.0.1:1", "nats.ssl.truststore.location": "{}/ca.pem"}
 _MIRROR = {
     "source.cluster.alias": "a",
     "target.cluster.alias": "b",
@@ -84,6 +85,9 @@ CONFIGS: Mapping[str, Mapping[str, str]] = {
     "SingerSource": {"singer.tap": "{}/tap", "singer.config": "{{}}"},
     "DltSink": {"dlt.destination": "postgres", "dlt.destination.args": '{{"credentials": "postgresql://u:p@127.0.0.1:1/d"}}'},
     "DltSource": {"dlt.source": "no.such.module.function"},
+    "NatsConsumerSource": {**_NATS, "nats.stream": "S", "nats.consumer": "c", "nats.credentials.file": "{}/me.creds"},
+    "NatsStreamSource": {**_NATS, "nats.streams": "S"},
+    "NatsSink": _NATS,
     "RabbitQueueSource": _RABBIT,
     "RabbitStreamSource": _RABBIT,
     "RabbitSink": {
