@@ -104,7 +104,7 @@ def values(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
         "paths": str(folder),
         "hbase.table": "t",
         "dlt.destination": "duckdb",
-        "dlt.source": "shop.events",
+        "dlt.source": "support.dlt_sources.numbers",
         "mqtt.server.uri": "tcp://absent.invalid:1883",
         "mqtt.topics": "plant/#",
         "kafka.topic": "plant",
