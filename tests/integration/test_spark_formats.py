@@ -257,6 +257,30 @@ def plain(value: Any) -> Any:
     return [plain(each) for each in value] if isinstance(value, list) else value
 
 
+def test_a_format_is_read_and_written_where_its_options_say(
+    application: New, context: SparkContext, unique: Callable[[str], str], tmp_path: Path
+) -> None:
+    """As those of packages: Spark knows the format of databases by this name, too."""
+    spark = SparkSession.builder.getOrCreate()
+    topic, url = unique("people"), f"jdbc:derby:{tmp_path}/db;create=true"
+    spark.range(20).selectExpr("id as ID").write.format("jdbc").option("url", url).option("dbtable", "PEOPLE").save()
+    place = {"format": "org.apache.spark.sql.jdbc", "option.url": url}
+    source = {**place, "connector.class": "SparkSource", "option.dbtable": "PEOPLE", "topic": topic}
+    application().start({**source, "incrementing.column.name": "ID"})
+    sink = {**place, "connector.class": "SparkSink", "option.dbtable": "COPY", "topics": topic, "rotate.interval.ms": "500"}
+    application().start(sink)
+
+    def copied() -> list[int]:
+        try:
+            return sorted(
+                row.ID for row in spark.read.format("jdbc").option("url", url).option("dbtable", "COPY").load().collect()
+            )
+        except Py4JJavaError:  # the sink has not created it yet
+            return []
+
+    eventually(lambda: copied() == list(range(20)), what="the copy")
+
+
 @pytest.mark.long
 def test_a_database_table_is_copied_to_another_by_jdbc(
     application: New, context: SparkContext, unique: Callable[[str], str], tmp_path: Path

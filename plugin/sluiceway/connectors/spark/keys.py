@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from sluiceway.config.definition import ConfigDef, ConfigKey, Importance, Type
 from sluiceway.config.validators import NonEmptyString, OneOf, Range
@@ -21,6 +21,11 @@ INCREMENTING, TIMESTAMP, DELAY = "incrementing.column.name", "timestamp.column.n
 SPLITS, SPLIT_ROWS, MAX_FILES = "splits", "split.max.rows", "round.max.files"
 POLL_INTERVAL = "poll.interval.ms"
 
+# Formats that read and write a folder or a table, and not what their options name.
+_SPARKS_OWN = frozenset(
+    {"parquet", "orc", "json", "csv", "text", "xml", "avro", "binaryfile", "image", "jdbc", "kafka", "delta", "iceberg"}
+)
+
 _FORMAT = ConfigKey(
     name=FORMAT,
     type=Type.STRING,
@@ -38,7 +43,11 @@ def _place(name: str, doc: str) -> ConfigKey:
 SINK = ConfigDef(
     [
         _FORMAT,
-        _place(PATH, "Folder to write to, of a format that writes files. Exactly one of path and table must be set."),
+        _place(
+            PATH,
+            "Folder to write to, of a format that writes files. Exactly one of path and table must be set, or neither for a "
+            "format of a package whose options say where, such as option.collection of MongoDB.",
+        ),
         _place(TABLE, "Table to write to: of the catalog or, with format=jdbc, of the database."),
         ConfigKey(
             name=MODE,
@@ -111,7 +120,8 @@ SOURCE = ConfigDef(
         _place(
             PATH,
             "File or folder to read. Without a column name, the files of a folder are read as they arrive, each once. Exactly "
-            "one of path, table and query must be set.",
+            "one of path, table and query must be set, or none for a format of a package whose options say where, such as "
+            "option.collection of MongoDB.",
         ),
         _place(TABLE, "Table to read: of the catalog or, with format=jdbc, of the database."),
         _place(QUERY, "SQL query to read, in the database's SQL. For format=jdbc."),
@@ -174,6 +184,16 @@ SOURCE = ConfigDef(
         ),
     ]
 )
+
+
+def place_error(config: Mapping[str, str], places: Sequence[str]) -> str | None:
+    """Return why a config does not say where to read or write; None if it does, by one of the keys or by the format's options."""
+    given = [key for key in places if config.get(key)]
+    by_options = options_of(config) and config.get(FORMAT, "").strip().lower() not in _SPARKS_OWN
+    if len(given) == 1 or (not given and by_options):
+        return None
+    names = f"{', '.join(places[:-1])} and {places[-1]}"
+    return f"Exactly one of {names} must be set, or none of them for a format of a package whose options say where."
 
 
 def options_of(config: Mapping[str, str]) -> dict[str, str]:

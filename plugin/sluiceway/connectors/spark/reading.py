@@ -23,6 +23,8 @@ def load(spark: SparkSession, config: SourceConfig) -> DataFrame:
             return reader.load(config.path)
     if config.query:
         return reader.option("query", config.query).load()
+    if not config.table:
+        return reader.load()  # what the options name
     return reader.option("dbtable", config.table).load() if config.is_jdbc else reader.table(config.table)
 
 

@@ -22,7 +22,7 @@ _EXACTLY_ONCE = {
     "delta": "DeltaSink",
     _JDBC: "JdbcSink with insert.mode=upsert",
 }
-_ONE_PLACE = f"Exactly one of {keys.PATH} and {keys.TABLE} must be set."
+_PLACES = (keys.PATH, keys.TABLE)
 
 
 class SparkSinkTask(DataFrameSinkTask):
@@ -49,6 +49,8 @@ class SparkSinkTask(DataFrameSinkTask):
             writer.save(self._path)
         elif self._format.lower() == _JDBC:
             writer.option("dbtable", self._table).save()
+        elif not self._table:
+            writer.save()
         else:
             writer.saveAsTable(self._table)
 
@@ -65,16 +67,16 @@ class SparkSinkConnector(SinkConnector):
     @classmethod
     def check(cls, config: Mapping[str, str]) -> dict[str, ValidatedValue]:
         found = keys.SINK.validate(config)
-        if not _has_one_place(config):
-            found[keys.PATH].errors.append(_ONE_PLACE)
+        if error := keys.place_error(config, _PLACES):
+            found[keys.PATH].errors.append(error)
         if config.get(keys.EXACTLY_ONCE, "").lower() == "required":
             found[keys.EXACTLY_ONCE].errors.append(_at_least_once(config.get(keys.FORMAT, "")))
         return found
 
     def start(self, config: Mapping[str, str]) -> None:
         keys.SINK.parse(config)
-        if not _has_one_place(config):
-            raise ConfigError(_ONE_PLACE)
+        if error := keys.place_error(config, _PLACES):
+            raise ConfigError(error)
         if config.get(keys.EXACTLY_ONCE, "").lower() == "required":
             raise ConfigError(_at_least_once(config.get(keys.FORMAT, "")))
         self._config = dict(config)
@@ -84,10 +86,6 @@ class SparkSinkConnector(SinkConnector):
 
     def alter_offsets(self, config: Mapping[str, str], offsets: Mapping[TopicPartition, int | None]) -> bool:
         return True  # any offset is valid, since writing does not depend on it
-
-
-def _has_one_place(config: Mapping[str, str]) -> bool:
-    return bool(config.get(keys.PATH)) != bool(config.get(keys.TABLE))
 
 
 def _at_least_once(format_name: str) -> str:

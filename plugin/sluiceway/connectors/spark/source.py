@@ -8,11 +8,9 @@ from sluiceway.api import ExactlyOnceSupport, Offset, Partition, SourceConnector
 from sluiceway.config.definition import ConfigDef, ValidatedValue
 from sluiceway.connectors.spark import keys
 from sluiceway.connectors.spark.ranges import plan_in, position_in
-from sluiceway.connectors.spark.source_config import PATH, SourceConfig
+from sluiceway.connectors.spark.source_config import PATH, PLACES, SourceConfig
 from sluiceway.connectors.spark.source_task import SparkSourceTask
 from sluiceway.errors import ConnectError
-
-_PLACES = (keys.PATH, keys.TABLE, keys.QUERY)
 
 
 class SparkSourceConnector(SourceConnector):
@@ -27,8 +25,8 @@ class SparkSourceConnector(SourceConnector):
     @classmethod
     def check(cls, config: Mapping[str, str]) -> dict[str, ValidatedValue]:
         found = keys.SOURCE.validate(config)
-        if sum(bool(config.get(key)) for key in _PLACES) != 1:
-            found[keys.PATH].errors.append(f"Exactly one of {', '.join(_PLACES)} must be set.")
+        if error := keys.place_error(config, PLACES):
+            found[keys.PATH].errors.append(error)
         if config.get(keys.QUERY) and config.get(keys.FORMAT, "").lower() != "jdbc":
             found[keys.QUERY].errors.append(
                 "A query needs format=jdbc. Of other formats, read a view of the catalog by its table."

@@ -9,6 +9,7 @@ from sluiceway.connectors.spark import keys
 from sluiceway.errors import ConfigError
 
 PATH = "path"
+PLACES = (keys.PATH, keys.TABLE, keys.QUERY)
 _JDBC = "jdbc"
 _FILES = frozenset({"parquet", "orc", "json", "csv", "text", "xml", "avro", "binaryfile"})
 
@@ -39,8 +40,8 @@ class SourceConfig:
         """Parse a config. Raises ConfigError."""
         values = keys.SOURCE.parse(config)
         text = {key: str(value) for key, value in values.items()}
-        if sum(bool(text[key]) for key in (keys.PATH, keys.TABLE, keys.QUERY)) != 1:
-            raise ConfigError(f"Exactly one of {keys.PATH}, {keys.TABLE} and {keys.QUERY} must be set.")
+        if error := keys.place_error(config, PLACES):
+            raise ConfigError(error)
         return cls(
             format=text[keys.FORMAT],
             options=keys.options_of(config),
@@ -70,7 +71,9 @@ class SourceConfig:
     def partition(self) -> dict[str, str]:
         if self.path:
             return {PATH: self.path}
-        return {"table": self.table} if self.table else {"query": "query"}
+        if self.query:
+            return {"query": "query"}
+        return {"table": self.table} if self.table else {"format": self.format}
 
     @property
     def rows(self) -> str:

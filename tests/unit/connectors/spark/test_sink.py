@@ -26,6 +26,8 @@ def test_validation_names_the_key() -> None:
     assert not errors(CONFIG)
     assert list(errors({**CONFIG, "table": "t"})) == ["path"]
     assert list(errors({**CONFIG, "path": ""})) == ["path"]
+    assert not errors({"format": "mongodb", "option.collection": "orders"})
+    assert list(errors({"format": "mongodb"})) == ["path"]
     assert list(errors({**CONFIG, "mode": "overwrite"})) == ["mode"]
     assert list(errors({**CONFIG, "flush.size": "0"})) == ["flush.size"]
     assert list(errors({**CONFIG, "flush.bytes": "0"})) == ["flush.bytes"]

@@ -35,13 +35,34 @@ def test_a_folder_is_read_by_file_unless_a_column_is_given() -> None:
 
 
 def test_validation_names_the_key() -> None:
-    assert errors({**CONFIG, "path": "/in"}) == {"path": ["Exactly one of path, table, query must be set."]}
+    assert list(errors({**CONFIG, "path": "/in"})) == ["path"]
+    assert "Exactly one of path, table and query must be set" in str(errors({**CONFIG, "path": "/in"}))
     assert list(errors({**CONFIG, "timestamp.column.name": "at"})) == ["timestamp.column.name"]
     query = {"format": "parquet", "query": "select 1", "topic": "t"}
     assert list(errors(query)) == ["query"]
     assert list(errors({**CONFIG, "format": ""})) == ["format"]
     with pytest.raises(ConfigError, match="Exactly one of"):
         SparkSourceConnector().start({"format": "parquet", "topic": "t"})
+
+
+@pytest.mark.parametrize(
+    ("more", "is_enough"),
+    [
+        ({"format": "mongodb", "option.collection": "orders"}, True),
+        ({"format": "mongodb"}, False),
+        ({"format": "Parquet", "option.compression": "zstd"}, False),
+        ({"format": "jdbc", "option.url": "jdbc:x"}, False),
+    ],
+)
+def test_the_options_of_a_packages_format_may_say_where(more: dict[str, str], is_enough: bool) -> None:
+    config = {"topic": "t", **more}
+    assert errors(config) is not is_enough
+    if is_enough:
+        assert SourceConfig.of(config).partition == {"format": "mongodb"}
+        assert not SourceConfig.of(config).by_file
+    else:
+        with pytest.raises(ConfigError, match="Exactly one of"):
+            SourceConfig.of(config)
 
 
 def test_one_task_reads_everything_and_timestamps_are_at_least_once() -> None:
