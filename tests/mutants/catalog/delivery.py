@@ -4,6 +4,22 @@ from mutants.mutant import Mutant
 
 MUTANTS = (
     Mutant(
+        "bounded-sink-last-commit",
+        "runtime/sink/worker_sink_task.py",
+        "                    if self._interval is not None or self._finished():",
+        "                    if True:",
+        "A run whose last commit fails is a success.",
+        tests=("tests/integration/test_sink_task.py",),
+    ),
+    Mutant(
+        "bounded-sink-rewind",
+        "runtime/sink/task_consumer.py",
+        "        self._not_at_end(frozenset(offsets))\n",
+        "",
+        "A bounded run that rewinds at its end does not read again.",
+        tests=("tests/integration/test_sink_task.py",),
+    ),
+    Mutant(
         "delivery-fast-timestamp",
         "runtime/source/record_sender.py",
         "            _NOW if timestamp is None else timestamp,\n",

@@ -1,4 +1,4 @@
-"""Sources of dlt."""
+"""Sources and destinations of dlt."""
 
 from mutants.mutant import Mutant
 
@@ -8,7 +8,83 @@ _TABLES_TESTS = ("tests/unit/connectors/dlt/test_tables.py",)
 _TASK_TESTS = ("tests/unit/connectors/dlt/test_task.py",)
 _ONCE_TESTS = ("tests/integration/test_dlt_source.py",)
 
+_DESTINATION, _STORE = "connectors/dlt/destination.py", "connectors/dlt/store.py"
+_SINK_TESTS = ("tests/unit/connectors/dlt/test_sink.py",)
+_LOADS_TESTS = ("tests/integration/test_dlt_sink.py",)
+
 MUTANTS = (
+    Mutant(
+        "dlt-sink-pending",
+        _DESTINATION,
+        "        self._check_strategy()\n        self._complete()\n",
+        "        self._check_strategy()\n        self._pipeline.drop_pending_packages()\n",
+        "A load that a crash has left is dropped, so that rows which it had appended come again.",
+        tests=_SINK_TESTS,
+    ),
+    Mutant(
+        "dlt-sink-fence",
+        _DESTINATION,
+        "        self._check_fence(expected)\n",
+        "",
+        "A task that was believed dead loads the records of its successor again.",
+        tests=_SINK_TESTS,
+    ),
+    Mutant(
+        "dlt-sink-stale-fence",
+        _DESTINATION,
+        "        self._pipeline.sync_destination()\n        self._check_fence(expected)\n",
+        "        self._check_fence(expected)\n",
+        "Offsets are compared with those of the task's own folder, not with the destination's.",
+        tests=_SINK_TESTS,
+    ),
+    Mutant(
+        "dlt-sink-appends",
+        _DESTINATION,
+        "        self._check_strategy()\n",
+        "",
+        "A destination that cannot merge appends.",
+        tests=_LOADS_TESTS,
+    ),
+    Mutant(
+        "dlt-sink-state-of-topics",
+        _DESTINATION,
+        "                stored.setdefault(topic, {}).update(partitions)\n",
+        "                stored[topic] = partitions\n",
+        "A load without records of a partition forgets its offset.",
+        tests=_SINK_TESTS,
+    ),
+    Mutant(
+        "dlt-sink-tables-collide",
+        _STORE,
+        "            if other is not None:\n",
+        "            if False:\n",
+        "Two topics are mixed in one table.",
+        tests=_SINK_TESTS,
+    ),
+    Mutant(
+        "dlt-sink-columns-collide",
+        _STORE,
+        "            if written in seen and seen[written] != name:\n",
+        "            if False:\n",
+        "One of two fields is lost.",
+        tests=_SINK_TESTS,
+    ),
+    Mutant(
+        "dlt-sink-json-text",
+        _STORE,
+        "not pa.types.is_null(field.type) and not is_json(field):",
+        "pa.types.is_nested(field.type) and not is_json(field):",
+        "A text in a column of JSON fails its load.",
+        tests=_SINK_TESTS,
+    ),
+    Mutant(
+        "dlt-sink-forgets-to-complete",
+        _STORE,
+        "            self._offsets = None  # to complete the load when it is asked again\n",
+        "",
+        "After a load that failed, the task continues at the offsets before it, although it may take effect.",
+        tests=_SINK_TESTS,
+    ),
     Mutant(
         "dlt-order",
         _PAGES,

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import copy
 import fcntl
+import hashlib
+import json
 import logging
 import re
 import shutil
@@ -32,10 +34,10 @@ from sluiceway.errors import ConfigError, ConnectError
 
 log = logging.getLogger(__name__)
 
-_SOURCE, _OFFSETS = "kafka", "offsets"
+_OFFSETS = "offsets"
 _LOCK, _FILES = "lock", "files"
 _OWN_COLUMNS = "_dlt_"
-_LONGEST_DECIMAL = 76
+_LONGEST_DECIMAL, _LONGEST_NAME = 76, 40
 _DEFAULTS: Mapping[str, Any] = {
     "runtime": {"log_level": "WARNING", "dlthub_telemetry": False},
     "normalize": {"workers": 1},  # a pool of processes costs more than it saves
@@ -69,7 +71,8 @@ class Destination:
     def __init__(self, config: DltSinkConfig) -> None:
         self._config = config
         use_values(_merged(_DEFAULTS, config.values))
-        self._name = "sluiceway_" + re.sub(r"\W", "_", config.connector.lower())
+        self._name = _identifier("sluiceway", config.connector)
+        self._source = _identifier("kafka", config.owner)
         folder = Path(config.folder)
         self.files = folder / _FILES / self._name
         self.files.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -78,7 +81,7 @@ class Destination:
         self._pipeline = dlt.pipeline(
             self._name,
             destination=_destination(config),
-            dataset_name=config.dataset or config.connector or _SOURCE,
+            dataset_name=config.dataset or config.owner,
             pipelines_dir=str(folder),
         )
 
@@ -90,9 +93,12 @@ class Destination:
         self._check_strategy()
         self._complete()
         self._pipeline.sync_destination()
+        if self._source not in self._pipeline.schemas:
+            self._load_schema()
         return self.described()
 
     def described(self) -> dict[str, Any]:
+        """Return what ``open`` returns, without asking the destination."""
         return {"offsets": self._offsets(), "tables": {name: bytes(each.serialize()).hex() for name, each in self._tables()}}
 
     def names(self, names: Sequence[str], *, table: bool) -> list[str]:
@@ -112,7 +118,7 @@ class Destination:
         self._pipeline.sync_destination()
         self._check_fence(expected)
         resources = [self._resource(each) for each in tables]
-        source = DltSource(Schema(_SOURCE), _SOURCE, [*resources, self._state_of(offsets)])
+        source = DltSource(Schema(self._source), self._source, [*resources, self._state_of(offsets)])
         self._pipeline.extract(source, loader_file_format=self._config.file_format)  # type: ignore[arg-type]
         self._complete()
 
@@ -120,7 +126,7 @@ class Destination:
         """Set offsets, or remove them with None, so that loads of other tasks that are under way fail."""
         self.open()
         with self._pipeline.managed_state(extract_state=True) as state:
-            stored: Offsets = state.setdefault("sources", {}).setdefault(_SOURCE, {}).setdefault(_OFFSETS, {})
+            stored: Offsets = state.setdefault("sources", {}).setdefault(self._source, {}).setdefault(_OFFSETS, {})
             for topic, partitions in offsets.items():
                 for partition, offset in partitions.items():
                     if offset is None:
@@ -133,6 +139,15 @@ class Destination:
         """Remove files of rows that no load has taken."""
         for each in self.files.iterdir():
             shutil.rmtree(each) if each.is_dir() else each.unlink(missing_ok=True)
+
+    def _load_schema(self) -> None:
+        """Load the columns that runs of other intervals have made: each has a pipeline of its own, and so a state."""
+        self._pipeline.schemas.save_schema(Schema(self._source))  # else there is no client for it
+        opened: Any = self._pipeline.destination_client(self._source)
+        with opened as client:
+            stored = client.get_stored_schema(self._source) if client.is_storage_initialized() else None
+        if stored is not None:
+            self._pipeline.schemas.save_schema(Schema.from_stored_schema(json.loads(stored.schema)))
 
     def _lock_folder(self) -> None:
         """Hold the folder as long as this process lives. Raises PendingError if another one does."""
@@ -177,7 +192,7 @@ class Destination:
 
     def _offsets(self) -> Offsets:
         state: Any = self._pipeline.state
-        return copy.deepcopy(state.get("sources", {}).get(_SOURCE, {}).get(_OFFSETS, {}))
+        return copy.deepcopy(state.get("sources", {}).get(self._source, {}).get(_OFFSETS, {}))
 
     def _state_of(self, offsets: Offsets) -> DltResource:
         def moved() -> Iterator[Any]:
@@ -218,9 +233,9 @@ class Destination:
 
     def _tables(self) -> Iterator[tuple[str, pa.Schema]]:
         """Yield the tables that dlt knows in the destination, with the columns of records."""
-        if _SOURCE not in self._pipeline.schemas:
+        if self._source not in self._pipeline.schemas:
             return
-        for name, table in self._pipeline.schemas[_SOURCE].tables.items():
+        for name, table in self._pipeline.schemas[self._source].tables.items():
             columns = [each for each in table["columns"].values() if not _is_own(str(each["name"])) and "data_type" in each]
             if columns and not name.startswith(_OWN_COLUMNS):
                 yield name, pa.schema([_field(each) for each in columns])
@@ -234,6 +249,13 @@ def _merge_strategies(destination: Any, table_format: str | None) -> list[str]:
         table = {"table_format": table_format or capabilities.preferred_table_format}
         possible = capabilities.merge_strategies_selector(possible, table_schema=table)
     return [str(each) for each in possible]
+
+
+def _identifier(prefix: str, name: str) -> str:
+    """Return a name for dlt, which takes a to z, digits, and underscores. Two names never become one."""
+    plain = re.sub(r"[^a-z0-9_]", "_", name.lower())
+    mark = "" if plain == name and len(name) <= _LONGEST_NAME else f"_{hashlib.sha256(name.encode()).hexdigest()[:8]}"
+    return f"{prefix}_{plain[:_LONGEST_NAME]}{mark}"
 
 
 def _is_own(column: str) -> bool:

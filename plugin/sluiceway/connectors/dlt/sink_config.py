@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from sluiceway.config.definition import ConfigDef, ConfigKey, ConfigValue, Importance
+from sluiceway.config.intervals import IntervalRun
 from sluiceway.config.validators import Check, NonEmptyString, OneOf
 from sluiceway.connectors.dlt.values import SECRET_PREFIX, arguments, json_arguments, nested_values, secrets
 from sluiceway.connectors.keys import flag, text
@@ -142,9 +143,13 @@ SINK = ConfigDef(
 
 @dataclass(frozen=True, slots=True)
 class DltSinkConfig:
-    """The typed values of dlt's own keys. ``values`` are those for dlt's configuration. No repr has a secret."""
+    """The typed values of dlt's own keys. ``values`` are those for dlt's configuration. No repr has a secret.
+
+    ``owner`` is the connector of an interval's run, which has a name of its own; of other connectors it is ``connector``.
+    """
 
     connector: str
+    owner: str
     destination: str
     args: Mapping[str, Any] = field(repr=False)
     values: Mapping[str, Any] = field(repr=False)
@@ -167,6 +172,7 @@ class DltSinkConfig:
 
         return cls(
             connector=config.get("name", ""),
+            owner=run.connector if (run := IntervalRun.of(config)) is not None else config.get("name", ""),
             destination=str(values[DESTINATION]),
             args=arguments(config, ARGS, str(values[ARGS])),
             values=nested_values(config),

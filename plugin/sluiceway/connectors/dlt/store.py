@@ -56,6 +56,10 @@ class DltStore(TableStore):
     def offset(self, partition: TopicPartition) -> int | None:
         return self._opened().get(partition)
 
+    def set_offsets(self, offsets: Mapping[TopicPartition, int | None]) -> None:
+        self._process.call("offsets", offsets=_by_topic(offsets))
+        self._offsets = None
+
     @contextlib.contextmanager
     def commits(self) -> Iterator[None]:
         """Collect the commits of tables, and load them in one package."""
@@ -192,16 +196,11 @@ class DltStore(TableStore):
         self._expected.update({partition: expected.get(partition) for partition in offsets})
         self._next.update(offsets)
 
-    def set_offsets(self, offsets: Mapping[TopicPartition, int | None]) -> None:
-        self._process.call("offsets", offsets=_by_topic(offsets))
-        self._offsets = None
-
     def _is_json(self, table: str, column: str) -> bool:
         """Return whether a column is of dlt's type json, which Arrow has as text."""
         return (self.table_name(table), self.column_name(column)) in self._json
 
     def _load(self) -> None:
-        files = [path for each in self._loads for path in each["files"]]
         try:
             answer = self._process.call(
                 "load", tables=self._loads, expected=_by_topic(self._expected), offsets=_by_topic(self._next)
@@ -213,10 +212,11 @@ class DltStore(TableStore):
             self._offsets = None  # to complete the load when it is asked again
             raise UnknownOutcomeError(str(error)) from error
         self._take(answer)
-        for path in files:
-            Path(path).unlink(missing_ok=True)
 
     def _drop(self) -> None:
+        """Forget the commits, whose rows the destination or a package of dlt has, or which are read again."""
+        for path in (path for each in self._loads for path in each["files"]):
+            Path(path).unlink(missing_ok=True)
         self._loads, self._expected, self._next = [], {}, {}
 
     def _opened(self) -> dict[TopicPartition, int]:

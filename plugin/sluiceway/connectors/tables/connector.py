@@ -40,6 +40,10 @@ class TableSinkConnector(WritingConnector, SinkConnector):
         if offsets:
             wanted = {TopicPartition._make(partition): offset for partition, offset in offsets.items()}
             with closing(self.store_of(self.options_of(config))) as store:
+                if store.shares_offsets:
+                    if any(store.offset(partition) is not None for partition in wanted):
+                        store.set_offsets(wanted)
+                    return True
                 for name in store.names():
                     table = store.table(name)
                     if table is not None and any(table.offset(partition) is not None for partition in wanted):

@@ -131,6 +131,10 @@ class TableStore(abc.ABC):
         """Return the offset that all tables share, with ``shares_offsets``."""
         raise NotImplementedError
 
+    def set_offsets(self, offsets: Mapping[TopicPartition, int | None]) -> None:
+        """Set or remove offsets that all tables share, such that commits that are under way fail."""
+        raise NotImplementedError
+
     @contextlib.contextmanager
     def commits(self) -> Iterator[None]:
         """Commit to tables within. The commits of a store that ``shares_offsets`` take effect together at the end.

@@ -16,6 +16,7 @@ import orjson
 import pytest
 
 from sluiceway.api import SinkRecord, TopicPartition
+from sluiceway.config.intervals import Interval, IntervalRun
 from sluiceway.connectors.dlt.sink import DltSinkConnector, DltSinkTask
 from sluiceway.connectors.tables.store import UnknownOutcomeError
 from sluiceway.data import (
@@ -169,6 +170,18 @@ def test_a_load_that_a_crash_has_ended_is_completed_or_made_again(
         assert found == twice if point == END else once <= found <= twice
 
 
+def test_a_load_keeps_the_offsets_of_partitions_without_records(start: Any, database: Database) -> None:
+    task, other = start(), TopicPartition("people", 1)
+    task.task.open([other])
+    task.put(*people(0, 2))
+    task.commit(2)
+    task.put(person(0, 7, "x", partition=1))
+    assert task.task.pre_commit({PEOPLE: 2, other: 1}) == {PEOPLE: 2, other: 1}
+    task = start()
+    task.task.open([other])
+    assert task.context.rewinds == {PEOPLE: 2, other: 1}
+
+
 def test_a_merge_keeps_the_last_change_of_each_key(start: Any, database: Database) -> None:
     task = start(**MERGE)
     task.put(person(0, 1, "a"), person(1, 2, "b"), person(2, 1, "c"))
@@ -307,6 +320,27 @@ def test_a_task_whose_partitions_another_has_loaded_does_not_load_them_again(sta
     assert zombie.context.rewinds == {PEOPLE: 4}
     zombie.task.stop()
     assert database.ids() == [0, 1, 2, 3]
+
+
+def test_runs_of_intervals_load_into_the_tables_of_their_connector(start: Any, database: Database) -> None:
+    for number in range(2):
+        run = IntervalRun("My-Sink", Interval(number * 1000, (number + 1) * 1000), 1)
+        task = start(reports=True, name=f"My-Sink.interval.{number}", **run.keys())
+        assert task.context.rewinds == {}, "each has offsets of its own"
+        task.put(plain(number * 2, {"id": number}), plain(number * 2 + 1, {"id": "text" if number else 5}))
+        assert task.commit(number * 2 + 2) == {PEOPLE: number * 2 + 2}
+    assert database.ids() == [0, 1, 5]
+    assert "does not fit column id" in str(task.context.reported[0][1])
+
+
+@pytest.mark.parametrize("others", [("a-b", "a.b"), ("x" * 60 + "1", "x" * 60 + "2"), ("A", "a")])
+def test_connectors_whose_names_are_alike_have_offsets_of_their_own(start: Any, database: Database, others: Any) -> None:
+    names = {"dlt.dataset": "one"}
+    task = start(name=others[0], **names)
+    task.put(*people(0, 2))
+    task.commit(2)
+    assert start(name=others[1], **names).context.rewinds == {}
+    assert start(name=others[0], **names).context.rewinds == {PEOPLE: 2}
 
 
 def test_one_folder_has_one_task(start: Any, database: Database) -> None:
