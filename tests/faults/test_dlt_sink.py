@@ -43,7 +43,7 @@ _ROUND = 2000  # records for each kill, more than a task loads until it is kille
 )
 @pytest.mark.timeout(3600)
 def test_killed_many_times_each_record_is_loaded_once(
-    kafka: Kafka,
+    kafka_bootstrap: str,
     unique: Callable[[str], str],
     request: pytest.FixtureRequest,
     tmp_path: Path,
@@ -53,7 +53,7 @@ def test_killed_many_times_each_record_is_loaded_once(
     merges: bool,
     keeps_folder: bool,
 ) -> None:
-    target = _target(kind, request, tmp_path)
+    kafka, target = Kafka(kafka_bootstrap), _target(kind, request, tmp_path)
     how = f"{'merging' if merges else 'appending'}, folder {'kept' if keeps_folder else 'lost at each kill'}"
     made = row(f"dlt, {kind}, {how}: {KILLS} kills", "each record once")
     topic = kafka.create(unique("sunk").replace("-", "_").lower(), 1)
