@@ -115,6 +115,14 @@ def test_a_validation_finds_what_a_load_would(tmp_path: Path, more: dict[str, st
     assert "hunter2" not in str(errors)
 
 
+def test_a_validation_leaves_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """dlt makes a database of DuckDB in the current folder if it is given none."""
+    monkeypatch.chdir(tmp_path)
+    config = {"name": "sink", "topics": "t", "connector.class": "DltSink", "dlt.destination": "duckdb"}
+    assert not any(each.errors for each in DltSinkConnector.validate(config).values())
+    assert not list(tmp_path.iterdir())
+
+
 def test_a_login_that_is_refused_is_found_by_a_validation(postgresql: DatabaseForTest, tmp_path: Path) -> None:
     config = {**PostgresTarget(postgresql, tmp_path).config, "name": "sink", "topics": "t"}
     assert not any(each.errors for each in DltSinkConnector.validate(config).values())

@@ -12,6 +12,7 @@ import fcntl
 import hashlib
 import json
 import logging
+import os
 import re
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
@@ -73,10 +74,11 @@ class Destination:
         use_values(_merged(_DEFAULTS, config.values))
         self._name = _identifier("sluiceway", config.connector)
         self._source = _identifier("kafka", config.owner)
-        folder = Path(config.folder)
+        folder = Path(config.folder).absolute()
         self.files = folder / _FILES / self._name
         self.files.mkdir(parents=True, exist_ok=True, mode=0o700)
         self._lock = (self.files.parent / f"{self._name}.{_LOCK}").open("w")
+        os.chdir(folder)  # where DuckDB makes its file if the config names none; a validation has a folder that is removed
         self._lock_folder()
         self._pipeline = dlt.pipeline(
             self._name,

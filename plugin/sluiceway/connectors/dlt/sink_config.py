@@ -88,8 +88,9 @@ SINK = ConfigDef(
             validator=json_arguments("destination", '{"bucket_url": "s3://lake/raw"}'),
             importance=Importance.HIGH,
             group=_DLT,
-            doc="The destination's keyword arguments, as a JSON object, such as credentials. A text in it that is the name of a "
-            f"key {SECRET_PREFIX}NAME or dlt.config.NAME of this config stands for the key's value.",
+            doc="The destination's keyword arguments, as a JSON object, such as credentials. Relative paths in it are below "
+            f"{FOLDER}. A text in it that is the name of a key {SECRET_PREFIX}NAME or dlt.config.NAME of this config stands for "
+            "the key's value.",
         ),
         text(
             name=DATASET,
