@@ -64,7 +64,7 @@ MUTANTS = (
         _STREAM,
         "            reading.at_end = about is not None and not about.pending and about.number == reading.number\n",
         "            pass\n",
-        "A scheduled run with a filter waits for ever for a message of its subject.",
+        "A scheduled run with a filter waits without end for a message of its subject.",
         tests=(f"{_STREAMS}test_a_run_ends_although_the_last_messages_are_of_other_subjects",),
     ),
     Mutant(
@@ -112,7 +112,7 @@ MUTANTS = (
         _PUBLISHER,
         "            if self._items[index].subject.lower() == subject:\n",
         "            if self._items[index].subject == subject:\n",
-        "A record of a subject that the user may not publish to is published for ever.",
+        "A record of a subject that the user may not publish to is published without end.",
         tests=(f"{_SINKS}test_a_subject_that_the_user_may_not_publish_to_is_a_bad_record",),
     ),
     Mutant(

@@ -152,7 +152,7 @@ MUTANTS = (
         _TARGET,
         "                process.kill()\n",
         "                pass\n",
-        "A target that hangs keeps its task for ever.",
+        "A target that hangs keeps its task without end.",
         tests=_OF_SINK,
     ),
     Mutant(

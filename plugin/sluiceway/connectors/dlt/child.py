@@ -1,4 +1,4 @@
-"""The processes of a task that have dlt: their environment, and their output. For both sides of each.
+"""The processes of a task that have dlt: their start, their output, and their end. For both sides of each.
 
 dlt keeps its configuration and contexts in objects of the process. So no two connectors share one, and no secret of one is seen
 by another.
@@ -6,19 +6,21 @@ by another.
 
 from __future__ import annotations
 
-import ctypes
+import contextlib
 import logging
 import os
 import re
 import signal
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
+from sluiceway.child_processes import die_with_parent
 from sluiceway.config.environment import for_configs
 
-_PR_SET_PDEATHSIG = 1
+_BUFFER = 1 << 20
 _BUSY = frozenset({408, 425, 429, 500, 502, 503, 504})
 _CAUSES = 20
 _REFUSED = re.compile("authentication|password|access denied|login|does not exist|unknown database", re.IGNORECASE)
@@ -36,16 +38,37 @@ def child_environment() -> dict[str, str]:
     }
 
 
-def child_output(parent: int) -> BinaryIO:
-    """Return the child's standard output for its answers; what others print goes to the log.
+def started_child(module: str) -> subprocess.Popen[bytes]:
+    """Start a module of this package as a child process with pipes. The kernel kills it with the thread that calls this."""
+    return subprocess.Popen(
+        die_with_parent([sys.executable, "-m", module]),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        bufsize=_BUFFER,
+        env=child_environment(),
+        start_new_session=True,  # a signal to the process group is for the task, which ends the child
+    )
 
-    The kernel kills this process with the thread that started it.
-    """
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != parent:  # it has ended already
-        os._exit(0)
-    output = os.fdopen(os.dup(1), "wb", buffering=1 << 20)
+
+def kill_child(process: subprocess.Popen[bytes]) -> None:
+    """Kill a child, and what it has started. Thread-safe."""
+    if process.poll() is None:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+
+
+def close_child(process: subprocess.Popen[bytes]) -> None:
+    """Kill a child, and wait until it has ended."""
+    kill_child(process)
+    process.wait()
+    for pipe in (process.stdin, process.stdout):
+        with contextlib.suppress(OSError):
+            pipe.close()  # type: ignore[union-attr]  # both are pipes
+
+
+def child_output() -> BinaryIO:
+    """Return the child's standard output for its answers. What others print goes to the log."""
+    output = os.fdopen(os.dup(1), "wb", buffering=_BUFFER)
     os.dup2(2, 1)
     logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(levelname)s dlt: [%(name)s] %(message)s")
     return output

@@ -1,6 +1,6 @@
 """The loader's process: loads rows of one connector into a destination of dlt, as the task that started it says.
 
-``python -m sluiceway.connectors.dlt.loader PID``, started by ``loader_process.py``. Each line of standard input is a request as
+``python -m sluiceway.connectors.dlt.loader``, started by ``loader_process.py``. Each line of standard input is a request as
 JSON, of which the first is the config; each is answered by a line of JSON, ``{"result": ...}`` or ``{"error": ...}``.
 """
 
@@ -26,7 +26,7 @@ CONFIG, UNREACHABLE, FENCED, PENDING, FAILED = "config", "unreachable", "fenced"
 
 def main() -> None:
     """Serve requests until standard input ends."""
-    output = child_output(int(sys.argv[1]))
+    output = child_output()
     config: DltSinkConfig | None = None
     destination: Destination | None = None
     for line in sys.stdin.buffer:

@@ -5,17 +5,13 @@ The API server starts one, too, to change offsets and to validate a config.
 
 from __future__ import annotations
 
-import contextlib
 import json
-import os
-import signal
 import subprocess
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from sluiceway.connectors.dlt.child import child_environment
+from sluiceway.connectors.dlt.child import close_child, started_child
 from sluiceway.connectors.dlt.loader import CONFIG, FENCED, PENDING, UNREACHABLE, of_error
 from sluiceway.connectors.tables.store import FencedOffsetsError, UnknownOutcomeError, UnreachableError
 from sluiceway.errors import ConfigError, ConnectError
@@ -55,25 +51,13 @@ class LoaderProcess:
     def close(self) -> None:
         """Kill the process. The next one completes what it has not loaded."""
         process, self._process = self._process, None
-        if process is None:
-            return
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
-        for pipe in (process.stdin, process.stdout):
-            with contextlib.suppress(OSError):
-                pipe.close()  # type: ignore[union-attr]  # both are pipes
+        if process is not None:
+            close_child(process)
 
     def _started(self) -> subprocess.Popen[bytes]:
         if self._process is not None:
             return self._process
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", _LOADER, str(os.getpid())],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            env=child_environment(),
-            start_new_session=True,  # a signal to the process group is for the task, which ends the loader
-        )
+        self._process = started_child(_LOADER)
         try:
             self._files = Path(_answer(self._process, dict(self._config)))
         except BrokenPipeError:

@@ -10,20 +10,16 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
-import signal
 import subprocess
-import sys
 import threading
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from sluiceway.connectors.dlt.child import child_environment
+from sluiceway.connectors.dlt.child import close_child, kill_child, started_child
 from sluiceway.connectors.dlt.frames import ERROR, Frame, read_frame
 from sluiceway.errors import ConnectError
 
 READER = "sluiceway.connectors.dlt.reader"
-_BUFFER = 1 << 20
 
 
 class SourceUnreachableError(ConnectError):
@@ -52,14 +48,7 @@ class ReaderProcess:
         with self._lock:
             if self._ended:
                 return
-            process = self._process = subprocess.Popen(
-                [sys.executable, "-m", READER, str(os.getpid())],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                bufsize=_BUFFER,
-                env=child_environment(),
-                start_new_session=True,  # a signal to the process group is for the task, which ends the reader
-            )
+            process = self._process = started_child(READER)
         try:
             self.answer(self._request)
             last = None
@@ -71,10 +60,7 @@ class ReaderProcess:
             self._raise_if_crashed(process, last)
         finally:
             self.end()
-            process.wait()
-            for pipe in (process.stdin, process.stdout):
-                with contextlib.suppress(OSError):
-                    pipe.close()  # type: ignore[union-attr]  # both are pipes
+            close_child(process)
 
     def answer(self, message: object) -> None:
         """Send a message to the process. What an ended process does not read is dropped."""
@@ -88,9 +74,8 @@ class ReaderProcess:
         """Kill the process. What it has not handed over is read again by the next one."""
         with self._lock:
             self._ended = True
-            if self._process is not None and self._process.poll() is None:
-                with contextlib.suppress(ProcessLookupError):
-                    os.killpg(self._process.pid, signal.SIGKILL)
+            if self._process is not None:
+                kill_child(self._process)
 
     def _raise_if_crashed(self, process: subprocess.Popen[bytes], last: str | None) -> None:
         if self._ended or last in {"end", "described"}:

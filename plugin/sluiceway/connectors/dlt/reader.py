@@ -1,6 +1,6 @@
 """The reader's process: makes the sources of one connector, reads them once, and sends frames to the task that started it.
 
-``python -m sluiceway.connectors.dlt.reader PID``, started by ``process.py``. The config comes by standard input, never by
+``python -m sluiceway.connectors.dlt.reader``, started by ``process.py``. The config comes by standard input, never by
 arguments or the environment, which others can see. What the user's code prints goes to the log.
 """
 
@@ -33,7 +33,7 @@ log = logging.getLogger(__name__)
 
 def main() -> None:
     """Serve one request, and end."""
-    output = child_output(int(sys.argv[1]))
+    output = child_output()
     request = json.loads(sys.stdin.buffer.readline())
     try:
         config = DltConfig.of(request[CONFIG])

@@ -42,7 +42,7 @@ ACK_WAIT, HELD = "nats.consumer.ack.wait.ms", "nats.held"
 _CONSUMER = "Consumer"
 _FIRST, _NEXT = "first", "next"
 _LOOK_SECONDS = 1.0  # between two looks at whether a bounded run has ended
-_EXTEND_SECONDS = 0.5  # between two looks at whether deadlines are to be extended
+_EXTEND_SECONDS = 0.5  # between two looks at whether deadlines must be extended
 _MILLION = 1_000_000
 _NAME = Check(check_names, "a name without dots")
 

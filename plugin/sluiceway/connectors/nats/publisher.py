@@ -157,7 +157,7 @@ class Publisher:
             self._results[index] = result_of(message.data)
 
     def _on_denied(self, text: str) -> None:
-        """Refuse the messages of a subject that the user may not publish to. nats-py gives the text in small letters."""
+        """Refuse the messages of a subject that the user may not publish to. nats-py gives the text in lower case."""
         found = _DENIED_SUBJECT.search(text)
         subject = found[1] if found else ""
         for reply, index in list(self._pending.items()):

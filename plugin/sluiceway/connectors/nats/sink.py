@@ -29,7 +29,7 @@ _MESSAGES = "Messages"
 _MOST_BYTES = 32 * 1024 * 1024
 _MOST_IN_SUBJECT = 2000  # bytes, so that the line of a message has less than the 4096 of the server's limit
 _SERVERS_OWN = "nats-"
-"""The beginning of the names of headers that the server obeys, in small letters."""
+"""The beginning of the names of headers that the server obeys, in lower case."""
 _HEADER_NAME = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
 _PLACEHOLDER = re.compile(r"\$\{[^}]*\}")
 

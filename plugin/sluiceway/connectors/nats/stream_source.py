@@ -34,6 +34,7 @@ from sluiceway.connectors.nats.messages import FILTER, Records, topic_conflicts
 from sluiceway.connectors.nats.pulls import ConsumerGoneError, Pull, delivery_of, fetch
 from sluiceway.connectors.nats.session import RefusedError, Session, UnreachableError, opened
 from sluiceway.connectors.nats.stream_options import CONFIG, FIRST, NEXT, STREAM, STREAMS, SUBJECT, options_of
+from sluiceway.connectors.shares import dealt
 from sluiceway.errors import ConnectError, DataError, RetriableError
 
 if TYPE_CHECKING:
@@ -318,8 +319,7 @@ class NatsStreamSourceConnector(NatsConnector, SourceConnector):
 
     def task_configs(self, max_tasks: int) -> Sequence[Mapping[str, str]]:
         streams = options_of(self._config).streams
-        count = min(max_tasks, len(streams))
-        return [{**self._config, STREAMS: ",".join(streams[number::count])} for number in range(count)]
+        return [{**self._config, STREAMS: ",".join(group)} for group in dealt(streams, max_tasks)]
 
     def exactly_once_support(self, config: Mapping[str, str]) -> ExactlyOnceSupport:
         return ExactlyOnceSupport.SUPPORTED

@@ -36,6 +36,7 @@ from sluiceway.connectors.rabbitmq.messages import (
 )
 from sluiceway.connectors.rabbitmq.session import Session, UnreachableError, opened
 from sluiceway.connectors.rabbitmq.stream_ends import first_offset, last_offset, offset_at, offset_of
+from sluiceway.connectors.shares import dealt
 from sluiceway.errors import ConfigError, ConnectError, DataError, RetriableError
 
 if TYPE_CHECKING:
@@ -307,8 +308,7 @@ class RabbitStreamSourceConnector(RabbitConnector, SourceConnector):
 
     def task_configs(self, max_tasks: int) -> Sequence[Mapping[str, str]]:
         streams = options_of(self._config).source.queues
-        count = min(max_tasks, len(streams))
-        return [{**self._config, QUEUES: ",".join(streams[number::count])} for number in range(count)]
+        return [{**self._config, QUEUES: ",".join(group)} for group in dealt(streams, max_tasks)]
 
     def exactly_once_support(self, config: Mapping[str, str]) -> ExactlyOnceSupport:
         return ExactlyOnceSupport.SUPPORTED

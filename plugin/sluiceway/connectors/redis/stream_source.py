@@ -35,6 +35,7 @@ from sluiceway.connectors.redis.streams import (
     stream_keys,
     stream_options,
 )
+from sluiceway.connectors.shares import dealt
 from sluiceway.errors import BadRequestError, ConnectError, DataError, RetriableError
 
 if TYPE_CHECKING:
@@ -264,8 +265,7 @@ class RedisStreamSourceConnector(StreamSourceConnector):
 
     def task_configs(self, max_tasks: int) -> Sequence[Mapping[str, str]]:
         streams = options_of(self._config).streams
-        count = min(max_tasks, len(streams))
-        return [{**self._config, STREAMS: ",".join(streams[number::count])} for number in range(count)]
+        return [{**self._config, STREAMS: ",".join(group)} for group in dealt(streams, max_tasks)]
 
     def exactly_once_support(self, config: Mapping[str, str]) -> ExactlyOnceSupport:
         return ExactlyOnceSupport.SUPPORTED

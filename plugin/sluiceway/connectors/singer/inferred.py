@@ -36,7 +36,7 @@ _DEEPEST = 100
 
 
 class Inferred:
-    """What the values of one part of records are: their kinds, and those of the parts of objects and arrays.
+    """The kinds of the values of one part of records, and those of the parts of objects and arrays.
 
     Values of several kinds become texts: those that are no texts, their JSON. So a value may need ``fit`` after later values were
     taken. Objects below the first one with more than 1,000 names have values of any kind.

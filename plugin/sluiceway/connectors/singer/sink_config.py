@@ -34,7 +34,7 @@ class PkMode(enum.Enum):
 
 
 class OnNull(enum.Enum):
-    """What is done about records without a value."""
+    """The ways to handle records without a value."""
 
     FAIL = "fail"
     IGNORE = "ignore"

@@ -32,7 +32,7 @@ _KAFKA_SCHEMAS: tuple[JsonSchema, ...] = ({"type": STRING}, {"type": INTEGER}, {
 
 
 class Part(abc.ABC):
-    """What keys or values with one schema, or without one, become: the fields of an object.
+    """Makes the fields of an object of keys or values with one schema, or without one.
 
     ``shape`` is what they are without a schema.
     """
@@ -133,7 +133,7 @@ class Described(NamedTuple):
 
 
 class Form:
-    """What records of a stream with one key schema and one value schema become."""
+    """Makes the objects of a stream's records with one key schema and one value schema."""
 
     def __init__(self, options: SinkOptions, key: Part, value: Part) -> None:
         self._mode, self._names = options.pk_mode, options.pk_fields

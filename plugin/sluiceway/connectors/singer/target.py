@@ -112,7 +112,7 @@ class TargetProcess(PluginProcess):
 
     @property
     def printed(self) -> str:
-        """What was printed, without data."""
+        """A text about what was printed, without data."""
         return f"it has printed {self._lines} lines, the last one of {len(self._last)} bytes" if self._lines else "no line"
 
     def _note(self, line: bytes) -> None:

@@ -371,4 +371,4 @@ _LOGICAL: Mapping[str, Callable[[Schema, str], Mapped]] = {
     "io.debezium.time.ZonedTime": _formatted("time", _text),
     "io.debezium.data.VariableScaleDecimal": _variable_decimal,
 }
-"""What schemas with a name become. Those with other names are what their type is."""
+"""The forms of schemas with a name. Those with other names have the form of their type."""
