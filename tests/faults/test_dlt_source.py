@@ -28,7 +28,7 @@ from support.eventually import SOONEST, eventually
 from support.exactly_once import exactly_once_worker
 from support.faults.rows import NewRow
 from support.kafka import Kafka
-from support.source_process import SourceProcess, task_config
+from support.source_process import SourceProcess, add_packages, task_config
 from support.transactions import seen
 
 pytestmark = pytest.mark.kafka
@@ -111,11 +111,6 @@ def _completed(kind: Kind, api: RestApi, folder: Path) -> dict[str, Any]:
     return kind.args
 
 
-def _add_packages(folder: str) -> None:
-    if folder:
-        sys.path.append(folder)
-
-
 def ids_in(bootstrap: str, topic: str, field: str, *, committed: bool) -> list[int]:
     return [int(json.loads(message.value() or b"")[field]) for message in seen(bootstrap, topic, committed=committed)]
 
@@ -166,14 +161,14 @@ def test_killed_many_times_each_row_is_in_the_topic(
         started, before = time.monotonic(), kafka.end(topic)
         most = ROWS // KILLS if kind.by_page else ROWS
         wanted = ROWS if number == KILLS else chance.randrange(1, most)  # the last kill is at the end of a run
-        with SourceProcess(config, worker, _add_packages, (third_party,)) as task:
+        with SourceProcess(config, worker, add_packages, (third_party,)) as task:
             eventually(lambda: kafka.end(topic) > before or not task.alive or full(), what="new records")  # noqa: B023
             assert task.alive
             made.recovered(time.monotonic() - started)
             eventually(lambda: kafka.end(topic) - before >= wanted or not task.alive or full(), latest=SOONEST)  # noqa: B023
             assert task.alive
         longest = max(longest, kafka.end(topic) - before)
-    with SourceProcess(config, worker, _add_packages, (third_party,)) as task:
+    with SourceProcess(config, worker, add_packages, (third_party,)) as task:
         eventually(lambda: full() or not task.alive, what="the last row")
         assert task.alive
     found = Counter(ids_in(kafka_bootstrap, topic, kind.field, committed=once))

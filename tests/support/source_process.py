@@ -52,6 +52,12 @@ def run_task(
         sys.exit(1 if result.failed else 0)
 
 
+def add_packages(folder: str) -> None:
+    """Let a process import packages of a folder, if it is given one: a ``prepare``."""
+    if folder:
+        sys.path.append(folder)
+
+
 class SourceProcess:
     """A task in a process of its own. Leaving the context kills it if it still runs.
 
