@@ -110,15 +110,15 @@ def test_a_tap_dies_with_a_killed_task_and_another_task_goes_on_from_the_state(
 ) -> None:
     """The tap prints nothing for long after its first records, so that no broken pipe can end it."""
     tap = {"streams": {stream: {"rows": 200}}, "state_every": 100, "sleep": 600}
-    worker = {**worker_for(kafka_bootstrap, unique).raw, "offset.flush.interval.ms": "100"}
+    more = {"offset.storage.partitions": "1", "offset.flush.interval.ms": "100"}
+    worker = worker_for(kafka_bootstrap, unique, **more).raw
     with SourceProcess(task_config(SingerSourceConnector, config_of(stream, tap)), worker) as task:
-        eventually(lambda: kafka.count(stream) == 100)
+        eventually(lambda: kafka.count(stream) == 100 and kafka.count(worker["offset.storage.topic"]) > 0)
         [process] = psutil.Process(task.pid).children(recursive=True)
         assert "fake_tap.py" in " ".join(process.cmdline())
         os.kill(task.pid, signal.SIGKILL)
         eventually(lambda: not is_running(process.pid), within=2)
     config = config_of(stream, {**tap, "sleep": 0, "final": True}, poll_interval_ms="600000")
     with SourceProcess(task_config(SingerSourceConnector, config), worker):
-        eventually(lambda: kafka.count(stream) >= 200)
-    found = ids(kafka, stream, kafka.count(stream))
-    assert set(found) == set(range(200))
+        eventually(lambda: kafka.count(stream) >= 201)
+    assert ids(kafka, stream, kafka.count(stream)) == [*range(100), *range(99, 200)]

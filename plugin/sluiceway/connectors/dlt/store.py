@@ -81,15 +81,12 @@ class DltStore(TableStore):
                 values = values.set_column(number, pa.field(field.name, pa.string()), json_texts(values.column(number)))
         if self._config.positions:
             count, partition = len(rows), rows.partition
-            for column_name, array in zip(
-                POSITION_COLUMNS,
-                (
-                    pa.repeat(pa.scalar(partition.topic), count),
-                    pa.repeat(pa.scalar(partition.partition, pa.int64()), count),
-                    rows.offsets,
-                ),
-                strict=True,
-            ):
+            positions: list[pa.Array[Any]] = [
+                pa.repeat(pa.scalar(partition.topic), count),
+                pa.repeat(pa.scalar(partition.partition, pa.int64()), count),
+                rows.offsets,
+            ]
+            for column_name, array in zip(POSITION_COLUMNS, positions, strict=True):
                 values = values.append_column(column_name, array)
         return Rows(rows.partition, rows.offsets, values, rows.keys, rows.key, rows.deleted)
 
