@@ -43,7 +43,10 @@ def requests_differ(offset: Mapping[str, Any], other: Mapping[str, Any]) -> bool
 
 
 class BlockingRequest(NamedTuple):
-    """A blocking snapshot of tables, with the conditions of single ones. ``signal`` has requested it, or is None."""
+    """A blocking snapshot of tables, with the conditions of single ones.
+
+    ``signal`` has requested it, or is None for the rest of an interrupted initial snapshot.
+    """
 
     signal: str | None
     tables: Sequence[TableId]
@@ -174,7 +177,6 @@ class SignalProcessor:
         emitter: Emitter,
         notifications: Notifications,
         captured: Captured,
-        blocking: Blocking,
     ) -> None:
         self._config = config
         self._emitter = emitter
@@ -182,9 +184,10 @@ class SignalProcessor:
         self._is_transient = chunks.is_transient
         self._table = (config.signals.table or "").split(".")[-2:]
         self.incremental = IncrementalSnapshots(config, chunks, notifications)
-        self._begin_blocking = blocking
-        self._blocking: list[BlockingRequest] = []
-        self._signals = Signals(self.incremental, captured, self._want_blocking, notifications, chunks.is_transient)
+        self.blocking: list[BlockingRequest] = []
+        """The blocking snapshots that have not ended, in order: the log waits for them between transactions."""
+        self._unfinished: dict[str, Any] = {}  # the state of an interrupted initial snapshot
+        self._signals = Signals(self.incremental, captured, self.blocking.append, notifications, chunks.is_transient)
         self._captured = captured
         self._known: KnownTables | None = None
         self._channels: list[Channel] = []
@@ -199,23 +202,27 @@ class SignalProcessor:
                 log.info("Reading tables that were not captured before: %s", ", ".join(map(str, new)))
                 self.incremental.add(NEW_TABLES_SIGNAL, new, {}, None)
         for signal, names, conditions in json.loads(offset.get(BLOCKING) or "[]"):
-            self._want_blocking(BlockingRequest(signal, [TableId(*name) for name in names], conditions))
+            self.blocking.append(BlockingRequest(signal, [TableId(*name) for name in names], conditions))
         self._channels = open_channels(self._config, offset)
 
     def state(self) -> dict[str, Any]:
         """Return the part of source offsets that describes incremental snapshots and channels."""
         state = self.incremental.state()
-        if self._blocking:
-            state = {**state, BLOCKING: json.dumps(self._blocking, separators=(",", ":"))}
+        if self.blocking and (requests := [each for each in self.blocking if each.signal is not None]):
+            state = {**state, BLOCKING: json.dumps(requests, separators=(",", ":"))}
         if self._known is not None:
             state = {**state, **self._known.state()}
         for channel in self._channels:
             state = {**state, **channel.state()}
-        return state
+        return {**state, **self._unfinished} if self._unfinished else state
 
-    def _want_blocking(self, request: BlockingRequest) -> None:
-        self._blocking.append(request)
-        self._begin_blocking(request)
+    def finish_snapshot(self, tables: Sequence[TableId], unfinished: Mapping[str, Any]) -> None:
+        """Read the tables without key that an interrupted snapshot has left, before reading of the log continues.
+
+        Until they are read, offsets have ``unfinished``, which says that the snapshot is not complete.
+        """
+        self._unfinished = dict(unfinished)
+        self.blocking.append(BlockingRequest(None, tables, {}))
 
     def blocking_ended(self, request: BlockingRequest, error: Exception | None = None) -> None:
         """Note that a blocking snapshot has ended, by an error or not.
@@ -226,7 +233,9 @@ class SignalProcessor:
             if request.signal is None or self._is_transient(error):
                 raise error
             self._signals.refuse(request.signal, str(error))
-        self._blocking = [each for each in self._blocking if each is not request]
+        self.blocking[:] = [each for each in self.blocking if each is not request]
+        if request.signal is None:
+            self._unfinished = {}
 
     @property
     def idle(self) -> bool:

@@ -15,7 +15,7 @@ from sluiceway.connectors.cdc.filters import TableId
 from sluiceway.connectors.cdc.incremental_offsets import INITIAL_SIGNAL, OWN_SIGNALS, Request
 from sluiceway.connectors.cdc.notifications import Notifications
 from sluiceway.connectors.cdc.postgres.config import postgres_config
-from sluiceway.connectors.cdc.signals import BLOCKING, BlockingRequest, SignalProcessor
+from sluiceway.connectors.cdc.signals import BLOCKING, SignalProcessor
 from sluiceway.data import Struct
 from unit.connectors.cdc.test_incremental import CONFIG, TableOfThree
 
@@ -27,22 +27,14 @@ _NOTIFIED = {"notification.enabled.channels": "sink", "notification.sink.topic.n
 
 
 class _Task:
-    """A task's signals, and the blocking snapshots that were wanted."""
+    """A task's signals."""
 
     def __init__(self, reader: TableOfThree | None = None, /, **more: str) -> None:
         self.reader = reader or TableOfThree()
-        self.blocking: list[BlockingRequest] = []
         config = postgres_config({**CONFIG, **more}).common
         emitter = Emitter(config, "postgresql")
         self.notifications = Notifications(config, emitter)
-        self.processor = SignalProcessor(
-            config,
-            self.reader,
-            emitter,
-            self.notifications,
-            lambda: _TABLES,
-            self.blocking.append,
-        )
+        self.processor = SignalProcessor(config, self.reader, emitter, self.notifications, lambda: _TABLES)
         self.processor.load({})
 
     def signal(self, kind: str, **data: Any) -> None:
@@ -125,7 +117,7 @@ def test_conditions_belong_to_their_tables() -> None:
         {"data-collection": "nothing"},
     ]
     task.signal("execute-snapshot", **{"data-collections": ["public.*"], "type": "BLOCKING", "additional-conditions": conditions})
-    assert task.blocking == [("s1", _TABLES[:2], {"public.u": "id > 1", "public.t": "id > 2"})]
+    assert task.processor.blocking == [("s1", _TABLES[:2], {"public.u": "id > 1", "public.t": "id > 2"})]
 
 
 def test_all_rows_of_a_chunk_but_the_last_have_the_offset_before_it() -> None:
@@ -167,7 +159,7 @@ def test_a_signal_that_cannot_be_executed_is_refused(name: str, caplog: pytest.L
     task = _Task(**_NOTIFIED)
     task.signal("unknown" if name == "unknown" else "execute-snapshot", **_REFUSED[name])
     assert task.waiting() == []
-    assert task.blocking == []
+    assert task.processor.blocking == []
     assert [(signal, kind) for signal, kind, _ in task.notified()] == [("s1", "SKIPPED")]
     assert "Signal s1 is refused" in caplog.text
 
@@ -243,8 +235,8 @@ def test_blocking_snapshots_that_have_not_ended_begin_again_after_a_restart() ->
     task.signal("execute-snapshot", **{"data-collections": ["public.t"], "type": "blocking"})
     again = _Task(**_NOTIFIED)
     again.processor.load(task.processor.state())
-    assert [list(request) for request in again.blocking] == [["s1", [_TABLES[0]], {}]]
-    again.processor.blocking_ended(again.blocking[0], ValueError("no such column"))
+    assert [list(request) for request in again.processor.blocking] == [["s1", [_TABLES[0]], {}]]
+    again.processor.blocking_ended(again.processor.blocking[0], ValueError("no such column"))
     assert again.notified() == [("s1", "SKIPPED", "no such column")]
     assert BLOCKING not in again.processor.state()
 

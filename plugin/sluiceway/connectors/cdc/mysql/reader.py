@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from sluiceway.api import SourceRecord
+from sluiceway.connectors.cdc.catch_up import CatchUp
 from sluiceway.connectors.cdc.emitter import Emitter
 from sluiceway.connectors.cdc.mysql.binlog.events import GTIDS, Header
 from sluiceway.connectors.cdc.mysql.binlog.stream import BinlogStream, ServerError, StartPosition
@@ -26,7 +27,7 @@ from sluiceway.connectors.cdc.mysql.log_state import find_gap, lost_message
 from sluiceway.connectors.cdc.mysql.logged_statements import LoggedStatements
 from sluiceway.connectors.cdc.mysql.offsets import INITIAL, SNAPSHOT_KEY, BlockingPosition, LogPosition
 from sluiceway.connectors.cdc.mysql.prepared import PreparedTransactions
-from sluiceway.connectors.cdc.mysql.retries import Retries
+from sluiceway.connectors.cdc.mysql.retries import RetriedSteps
 from sluiceway.connectors.cdc.mysql.schema_changes import SchemaChanges
 from sluiceway.connectors.cdc.mysql.second_dump import second_dump
 from sluiceway.connectors.cdc.mysql.signals import IDLE_SECONDS, BinlogSignals
@@ -53,16 +54,24 @@ class DatabaseReader:
     Args:
         connector: mariadb or mysql.
         offset: the stored offset, or None.
+        catch_up: which end of the log the run has.
     """
 
     def __init__(
-        self, connector: str, config: SourceConfig, emitter: Emitter, buffer: RecordBuffer, offset: Mapping[str, Any] | None
+        self,
+        connector: str,
+        config: SourceConfig,
+        emitter: Emitter,
+        buffer: RecordBuffer,
+        offset: Mapping[str, Any] | None,
+        catch_up: CatchUp,
     ) -> None:
         self._connector = connector
         self._config = config
         self._emitter = emitter
         self._buffer = buffer
         self._offset = offset
+        self._catch_up = catch_up
         self._tables = Tables(keep_comments=config.flag("include.schema.comments"))
         self._position = LogPosition(connector, config.common.prefix)
         self._counter = TransactionCounter()
@@ -87,16 +96,11 @@ class DatabaseReader:
         self._stream: BinlogStream | None = None
         self._streaming: Streaming | None = None
         self._lock = threading.Lock()
-        self._retries = Retries(common, buffer, lambda: (self._position.file, self._position.position), self._disconnected)
+        self._retries = RetriedSteps(common, buffer, lambda: (self._position.file, self._position.position), self._disconnected)
         self._running_snapshot: Snapshot | None = None
         self.connected = False  # whether the log is being received
-        self.catches_up = False  # whether the reader is asked for ``caught_up``
-        self.passes: Callable[[int], bool] | None = None  # whether a time, in microseconds, ends the interval of the run
         self._log_end: tuple[int, int] | None = None
-        self._wanted: list[BlockingRequest] = []
-        self.signals = BinlogSignals(
-            config, emitter, self._position, self._catalog, self._tables, self._notifications, self._wanted.append
-        )
+        self.signals = BinlogSignals(config, emitter, self._position, self._catalog, self._tables, self._notifications)
         self._prepared = PreparedTransactions(self._position)
         self._thread = threading.Thread(target=self._run, name=f"{connector}-reader-{common.prefix}", daemon=True)
 
@@ -248,8 +252,7 @@ class DatabaseReader:
         self.signals.incremental.resume_requests(requests)
         if whole:
             self._position.snapshot(INITIAL)
-            self.signals.unfinished = {PROGRESS: offset[PROGRESS]}
-            self._wanted.append(BlockingRequest(None, whole, {}))
+            self.signals.finish_snapshot(whole, {PROGRESS: offset[PROGRESS]})
         return True
 
     def _start_without_offset(self) -> None:
@@ -306,18 +309,16 @@ class DatabaseReader:
 
         A snapshot beside the log needs what follows, to know which rows have changed since.
         """
-        if self.passes is None or header.type not in GTIDS or self.signals.incremental.running or self._wanted:
+        if header.type not in GTIDS or self.signals.incremental.running or self.signals.blocking:
             return False
-        return self.passes(header.timestamp * 1_000_000)
+        return self._catch_up.passes(header.timestamp * 1_000_000)
 
     def _after_event(self) -> list[SourceRecord]:
         """Return the records of incremental snapshots; read tables while the log waits, for blocking ones."""
         records = self.signals.after_event()
-        while self._wanted and not self._position.in_transaction:
-            self._blocking_snapshot(self._wanted[0])
-            del self._wanted[0]
+        while self.signals.blocking and not self._position.in_transaction:
+            self._blocking_snapshot(self.signals.blocking[0])
             self._position.snapshot(None)
-            self.signals.unfinished = {}
         while self.signals.returned_chunk:  # an idle log must not wait for the next heartbeat
             self._buffer.put(records)
             records = self.signals.after_event()
@@ -372,9 +373,9 @@ class DatabaseReader:
             second_dump=partial(second_dump, self._config, mariadb=server.mariadb),
         )
         self.signals.start(self._offset or {})
-        active = self.signals.active or bool(self._wanted)
+        active = self.signals.active
         start = self._position.rewind()
-        if self.catches_up and self._log_end is None:
+        if self._catch_up.wanted and self._log_end is None:
             end = server.position()
             if start.gtids and start.gtids == end.gtids and not active:
                 return  # a dump by GTIDs shows that only by its first heartbeat
@@ -385,7 +386,7 @@ class DatabaseReader:
             self._config.server_id,
             mariadb=parts.mariadb,
             annotations=self._config.flag("include.query"),
-            heartbeat=IDLE_SECONDS if active or self.catches_up else None,
+            heartbeat=IDLE_SECONDS if active or self._catch_up.wanted else None,
         )
         with self._lock:
             self._stream = stream
@@ -398,7 +399,7 @@ class DatabaseReader:
             stream.start(start)
             self.connected = True
             self._retries.healed()
-            streaming.run(stream.packets(), stream.is_idle, self._ends_before if self.passes else None)
+            streaming.run(stream.packets(), stream.is_idle, self._ends_before if self._catch_up.has_interval else None)
         except ServerError as error:
             if error.code == _LOG_GONE_CODE:
                 raise ConnectError(lost_message(start, f"The server says: {error}")) from error

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
 
 from sluiceway.connectors.cdc.config import CommonConfig
 from sluiceway.connectors.cdc.mysql.binlog.stream import LogEndedError
 from sluiceway.connectors.cdc.mysql.buffer import RecordBuffer, StoppedError
 from sluiceway.connectors.cdc.mysql.connection import in_words, is_transient
-from sluiceway.errors import ConnectError, RetriableError
-
-log = logging.getLogger(__name__)
+from sluiceway.connectors.cdc.retries import Retries
+from sluiceway.errors import RetriableError
 
 _RETRIED = (LogEndedError, RetriableError, OSError)
 
 
-class Retries:
+class RetriedSteps:
     """Runs steps on the reading thread. The buffer's ``trouble`` is the error of the last attempt, until ``healed``.
 
     Args:
@@ -27,8 +25,7 @@ class Retries:
     def __init__(
         self, config: CommonConfig, buffer: RecordBuffer, reached: Callable[[], object], failed: Callable[[], None]
     ) -> None:
-        self._most = config.max_retries
-        self._wait = config.retry_wait
+        self._config = config
         self._buffer = buffer
         self._reached_now = reached
         self._failed = failed
@@ -36,7 +33,7 @@ class Retries:
 
     def run(self, step: Callable[[], None]) -> None:
         """Run a step until it ends without an error, or the task stops. Raises errors that will not heal."""
-        attempts = 0
+        retries = Retries(self._config.max_retries, self._config.retry_wait, "errors.max.retries")
         while not self._buffer.is_stopped():
             try:
                 step()
@@ -50,9 +47,11 @@ class Retries:
                     raise
                 if not isinstance(error, _RETRIED) and not is_transient(error):
                     raise final from error
-                attempts = 1 if self._progressed() else attempts + 1
-                self._failed_with(error, attempts)
-                if self._buffer.wait_stopped(self._wait):
+                if self._progressed():
+                    retries.healed()
+                self._failed()
+                self._buffer.trouble = str(retries.failed(error))
+                if self._buffer.wait_stopped(retries.wait):
                     return
             else:
                 self.healed()
@@ -61,13 +60,6 @@ class Retries:
     def healed(self) -> None:
         """Note that the database is read again."""
         self._buffer.trouble = None
-
-    def _failed_with(self, error: Exception, attempts: int) -> None:
-        self._failed()
-        if 0 <= self._most < attempts:
-            raise ConnectError(f"{error} Gave up after {self._most} retries (errors.max.retries).") from error
-        self._buffer.trouble = str(error)
-        log.warning("%s Trying again in %g s.", error, self._wait)
 
     def _progressed(self) -> bool:
         """Return whether the log was read further since the last call."""

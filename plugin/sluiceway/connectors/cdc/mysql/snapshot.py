@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from sluiceway.api import SourceRecord
-from sluiceway.connectors.cdc.emitter import FEWEST_ROWS, Emitter
+from sluiceway.api import EncodedRecords, SourceRecord
+from sluiceway.connectors.cdc.emitter import Emitter
 from sluiceway.connectors.cdc.filters import TableId
 from sluiceway.connectors.cdc.known_tables import known_tables
 from sluiceway.connectors.cdc.mysql.binlog.stream import StartPosition
@@ -17,16 +17,15 @@ from sluiceway.connectors.cdc.mysql.buffer import RecordBuffer
 from sluiceway.connectors.cdc.mysql.catalog import Catalog
 from sluiceway.connectors.cdc.mysql.config import SourceConfig
 from sluiceway.connectors.cdc.mysql.connection import BUILT_IN_DATABASES, Server, quoted
-from sluiceway.connectors.cdc.mysql.ddl.model import TableDefinition, Tables
+from sluiceway.connectors.cdc.mysql.ddl.model import Tables
 from sluiceway.connectors.cdc.mysql.offsets import INITIAL, LogPosition
 from sluiceway.connectors.cdc.mysql.schema_changes import SchemaChanges
 from sluiceway.connectors.cdc.mysql.table_ranges import BinlogRanges, open_sessions, table_to_read
 from sluiceway.connectors.cdc.notifications import Notifications
-from sluiceway.connectors.cdc.parallel import ParallelReader
-from sluiceway.connectors.cdc.ranges import Progress, RangePlanner
 from sluiceway.connectors.cdc.sizes import size_of
-from sluiceway.connectors.cdc.snapshot_rows import SnapshotRows
-from sluiceway.connectors.cdc.tables import Row
+from sluiceway.connectors.cdc.snapshot import TablesReader
+from sluiceway.connectors.cdc.tables import TableSchema
+from sluiceway.data import Struct
 
 log = logging.getLogger(__name__)
 
@@ -45,8 +44,7 @@ class Snapshot:
     buffer: RecordBuffer
     notifications: Notifications
     _held: SourceRecord | None = None
-    _reader: ParallelReader[Server] | None = None
-    _progress: Progress = field(default_factory=lambda: Progress(()))
+    _reader: TablesReader[Server] | None = None
     _blocking: bool = False
     _known: dict[str, Any] = field(default_factory=dict)
 
@@ -95,9 +93,12 @@ class Snapshot:
         self.pass_last()
         log.info("Blocking snapshot of %d tables complete: %d rows.", len(tables), count)
 
-    def _emit(self, records: Sequence[SourceRecord]) -> None:
+    def _emit(self, records: Sequence[SourceRecord] | EncodedRecords) -> None:
         """Pass records on, but keep the last one, whose offset says that the snapshot is complete if no other follows."""
-        if records:
+        if isinstance(records, EncodedRecords):
+            self.pass_last()
+            self.buffer.put(records, sum(map(len, filter(None, records.values))))
+        elif records:
             passed = list(records) if self._held is None else [self._held, *records]
             self._held = passed.pop()
             self.buffer.put(passed, sum(map(size_of, passed)))
@@ -106,7 +107,7 @@ class Snapshot:
         """Pass on the record that was kept back, whose offset says nothing about the snapshot."""
         held, self._held = self._held, None
         if held is not None:
-            self.buffer.put([held])
+            self.buffer.put([held], size_of(held))
 
     # -- structures
 
@@ -158,36 +159,31 @@ class Snapshot:
         found = [definition for table in tables if (definition := self.tables.get(table)) is not None]
         counts = self.server.row_counts()
         plan = [table_to_read(definition, self.config, counts) for definition in found]
-        self._progress = Progress(plan)
         ranges = BinlogRanges(self.config, sessions, found, conditions, columns=self.emitter.encodes_columns)
-        planner: RangePlanner[Server] = RangePlanner(
-            plan, self.config.common.snapshots.range_rows, ranges.bounds, ranges.boundary
+        reader = self._reader = TablesReader(
+            self.config.common,
+            self.emitter,
+            lambda number: self.catalog.schema(found[number]),
+            plan,
+            ranges,
+            len(sessions),
+            first_wins=False,
+            encodes=self.emitter.encodes_columns,
         )
-        self._reader = ParallelReader(planner, ranges, len(sessions))
-        rows = SnapshotRows(self._progress, len(plan), first_wins=False)
-        for table, marker, batch, ended in rows.marked(self._reader.batches()):
-            self._emit_rows(found[table], marker, batch)
-            if ended:
-                self.notifications.table_scanned(str(found[table].id), rows.rows.get(table, 0))
-        return sum(rows.rows.values())
+        for part in reader.parts(self._source, self._offset, self._table_read):
+            self._emit(part)
+        return reader.count
 
-    def _emit_rows(self, table: TableDefinition, marker: str, rows: Sequence[Row]) -> None:
-        if not rows:
-            return
+    def _source(self, schema: TableSchema, marker: str) -> Struct:
         self.position.seconds = int(time.time())
-        schema = self.catalog.schema(table)
-        block = self.position.block(table.id.schema, table.id.table, snapshot=marker)
+        return self.position.block(schema.id.schema, schema.id.table, snapshot=marker)
+
+    def _offset(self) -> dict[str, Any]:
         offset = self.position.offset()
-        if not self._blocking:
-            offset |= {**self._known, **self._progress.state()}
-        encoded = self.emitter.reads(schema, rows, block, offset) if len(rows) >= FEWEST_ROWS else None
-        if encoded is not None:
-            held, self._held = self._held, None
-            if held is not None:
-                self.buffer.put([held], size_of(held))
-            self.buffer.put(encoded, sum(map(len, filter(None, encoded.values))))
-            return
-        self._emit([self.emitter.read(schema, row, block, offset) for row in rows])
+        return offset if self._blocking or self._reader is None else {**offset, **self._known, **self._reader.progress.state()}
+
+    def _table_read(self, schema: TableSchema, rows: int) -> None:
+        self.notifications.table_scanned(str(schema.id), rows)
 
     def close(self) -> None:
         """End the threads that read ranges. Thread-safe."""

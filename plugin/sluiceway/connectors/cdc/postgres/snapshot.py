@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from sluiceway.api import EncodedRecords, SourceRecord
-from sluiceway.connectors.cdc.emitter import FEWEST_ROWS, Emitter
+from sluiceway.connectors.cdc.emitter import Emitter
 from sluiceway.connectors.cdc.filters import TableId
 from sluiceway.connectors.cdc.known_tables import known_tables
-from sluiceway.connectors.cdc.parallel import ParallelReader
 from sluiceway.connectors.cdc.postgres.catalog import Catalog, CatalogTable, snapshot_columns
 from sluiceway.connectors.cdc.postgres.config import PostgresConfig
 from sluiceway.connectors.cdc.postgres.connection import quoted
 from sluiceway.connectors.cdc.postgres.source import SOURCE, Position, Sources
 from sluiceway.connectors.cdc.postgres.table_ranges import PostgresRanges
 from sluiceway.connectors.cdc.postgres.types import TypeRegistry
-from sluiceway.connectors.cdc.ranges import Progress, RangePlanner, TableToRead
-from sluiceway.connectors.cdc.snapshot_rows import SnapshotRows
+from sluiceway.connectors.cdc.ranges import TableToRead
+from sluiceway.connectors.cdc.snapshot import TablesReader
 from sluiceway.connectors.cdc.tables import TableSchema
+from sluiceway.data import Struct
 
 if TYPE_CHECKING:
     import psycopg
@@ -96,8 +96,7 @@ class Snapshot:
         self._fixed_offset = fixed_offset
         self._schemas = config.common.schemas(SOURCE)
         self._sources = Sources(config.common.prefix, config.address.database)
-        self._reader: ParallelReader[Connection] | None = None
-        self._progress = Progress(())
+        self._reader: TablesReader[Connection] | None = None
         self._known: dict[str, Any] = {}
         self.counts: dict[str, int] = {}
         self.encodes = False
@@ -115,7 +114,7 @@ class Snapshot:
             "ts_usec": position.micros,
             "snapshot": "INITIAL",
             "snapshot_completed": completed,
-            **({} if completed else self._progress.state()),
+            **({} if completed or self._reader is None else self._reader.progress.state()),
             **self._known,
         }
 
@@ -127,10 +126,12 @@ class Snapshot:
         """Yield the records of all rows. The last one's offset says that the snapshot is complete."""
         held: SourceRecord | EncodedRecords | None = None
         self._known = known_tables(self._config.common, tables)
-        for record in self._records(tables):
-            if held is not None:
-                yield held
-            held = record
+        reader = self._reader = self._tables_reader(tables)
+        for part in reader.parts(self._source, lambda: self.offset(completed=False), self._ended):
+            for record in (part,) if isinstance(part, EncodedRecords) else part:
+                if held is not None:
+                    yield held
+                held = record
         if held is not None:
             held.source_offset = self.offset(completed=True)
             yield held
@@ -140,7 +141,7 @@ class Snapshot:
         if self._reader is not None:
             self._reader.close()
 
-    def _records(self, tables: Sequence[TableId]) -> Iterator[SourceRecord | EncodedRecords]:
+    def _tables_reader(self, tables: Sequence[TableId]) -> TablesReader[Connection]:
         catalog = Catalog(self._connection)
         described = [found for found in map(catalog.table, tables) if found.columns]
         order = self._config.common.snapshots.order
@@ -150,28 +151,22 @@ class Snapshot:
         pairs = zip(described, columns, strict=True)
         schemas = [self._schemas.build(found.id, each, found.key) for found, each in pairs]
         plan = [table_to_read(catalog, found, self._config, self._types) for found in described]
-        self._progress = Progress(plan)
         log.info("Snapshot of %d tables", len(plan))
         ranges = PostgresRanges(self._config, self._connection, schemas, plan, self._conditions, columns=self.encodes)
-        planner: RangePlanner[Connection] = RangePlanner(
-            plan, self._config.common.snapshots.range_rows, ranges.bounds, ranges.boundary
+        return TablesReader(
+            self._config.common,
+            self._emitter,
+            schemas.__getitem__,
+            plan,
+            ranges,
+            ranges.threads,
+            first_wins=True,
+            encodes=self.encodes,
         )
-        self._reader = ParallelReader(planner, ranges, ranges.threads)
-        rows = SnapshotRows(self._progress, len(plan), first_wins=True)
-        for table, marker, batch, ended in rows.marked(self._reader.batches()):
-            yield from self._batch(schemas[table], marker, batch)
-            if ended:
-                self.counts[str(schemas[table].id)] = rows.rows.get(table, 0)
-                log.info("Snapshot of %s: %d rows", schemas[table].id, rows.rows.get(table, 0))
 
-    def _batch(self, schema: TableSchema, marker: str, rows: Sequence[Any]) -> Iterator[SourceRecord | EncodedRecords]:
-        if not rows:
-            return
-        source = self._sources.snapshot(marker, schema.id.schema, schema.id.table, self._position)
-        offset = self.offset(completed=False)
-        encoded = self._emitter.reads(schema, rows, source, offset) if self.encodes and len(rows) >= FEWEST_ROWS else None
-        if encoded is not None:
-            yield encoded
-            return
-        for row in rows:
-            yield self._emitter.read(schema, row, source, offset)
+    def _source(self, schema: TableSchema, marker: str) -> Struct:
+        return self._sources.snapshot(marker, schema.id.schema, schema.id.table, self._position)
+
+    def _ended(self, schema: TableSchema, rows: int) -> None:
+        self.counts[str(schema.id)] = rows
+        log.info("Snapshot of %s: %d rows", schema.id, rows)

@@ -59,6 +59,11 @@ class Position:
         """The begin of reading: behind the last transaction that is stored entirely."""
         return self.lsn if self.commit_lsn is None else self.commit_lsn
 
+    def move(self, lsn: int, kind: str, count: int = 1) -> None:
+        """Move behind the last of successive events of a transaction, ``count`` of which have its position."""
+        self.processed = self.processed + count if self.lsn == lsn and self.kind != "COMMIT" else count
+        self.lsn, self.kind = lsn, kind
+
     def offset(self, more: Mapping[str, Any]) -> dict[str, Any]:
         """Return the source offset of an event of the log."""
         commit = self.commit_lsn

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -39,7 +39,7 @@ class Listener(Protocol):
 
     def state(self) -> dict[str, Any]: ...
 
-    def inserted(self, table: TableId, row: Mapping[str, Any]) -> None: ...
+    def inserted(self, table: TableId, row: Sequence[Any]) -> None: ...
 
     def deleted(self, table: TableId, row: Sequence[Any]) -> None: ...
 
@@ -152,14 +152,11 @@ class StreamReader:
         return encoded, end
 
     def _move_behind(self, changes: Changes) -> None:
-        """Move behind the last changes of a transaction, as ``_advance`` does."""
+        """Move behind the last changes of a transaction."""
         lsns = changes.end_transaction()
         if lsns:
-            position, last = self.position, lsns[-1]
-            same = next((count for count, lsn in enumerate(reversed(lsns)) if lsn != last), len(lsns))
-            continues = same == len(lsns) and position.lsn == last and position.kind != "COMMIT"
-            position.processed = position.processed + same if continues else same
-            position.lsn, position.kind = last, _KINDS[type(pgoutput.decode(changes.messages[-1]))]
+            same = next((count for count, lsn in enumerate(reversed(lsns)) if lsn != lsns[-1]), len(lsns))
+            self.position.move(lsns[-1], _KINDS[type(pgoutput.decode(changes.messages[-1]))], same)
 
     def _encoded(self, changes: Changes) -> EncodedRecords | None:
         from sluiceway.connectors.cdc.postgres.column_stream import encode_changes
@@ -232,9 +229,7 @@ class StreamReader:
             if lsn < skip.lsn or (lsn == skip.lsn and self._skipped_at <= max(skip.processed, 1)):
                 return False
             self._skip = None
-        position = self.position
-        position.processed = position.processed + 1 if position.lsn == lsn and position.kind != "COMMIT" else 1
-        position.lsn, position.kind = lsn, kind
+        self.position.move(lsn, kind)
         return True
 
     def _on_change(self, lsn: int, change: Insert | Update | Delete) -> list[SourceRecord]:
@@ -243,7 +238,7 @@ class StreamReader:
             return []
         if change.relation in self._signals:
             if isinstance(change, Insert):
-                self._listener.inserted(table.id, dict(zip(table.columns, change.new, strict=False)))
+                self._listener.inserted(table.id, change.new)
             elif isinstance(change, Delete):
                 self._listener.deleted(table.id, change.old)
             if not self._config.captured(table.id):

@@ -12,7 +12,7 @@ from sluiceway.connectors.cdc.mysql.binlog.stream import LogEndedError, ServerEr
 from sluiceway.connectors.cdc.mysql.buffer import RecordBuffer, StoppedError
 from sluiceway.connectors.cdc.mysql.config import source_config
 from sluiceway.connectors.cdc.mysql.connection import dump_error, is_transient
-from sluiceway.connectors.cdc.mysql.retries import Retries
+from sluiceway.connectors.cdc.mysql.retries import RetriedSteps
 from sluiceway.errors import ConnectError, DataError, RetriableError
 from unit.connectors.cdc.test_option_checks import MARIADB
 
@@ -80,8 +80,8 @@ class _Steps:
     def disconnect(self) -> None:
         self.disconnected += 1
 
-    def retries(self, most: int, reached: Callable[[], object] = lambda: 0) -> Retries:
-        return Retries(_config(most), self.buffer, reached, self.disconnect)
+    def retries(self, most: int, reached: Callable[[], object] = lambda: 0) -> RetriedSteps:
+        return RetriedSteps(_config(most), self.buffer, reached, self.disconnect)
 
 
 @pytest.mark.parametrize("error", [RetriableError("e"), LogEndedError("e"), OSError("e"), _err.OperationalError(2013, "e")])
