@@ -25,8 +25,8 @@ from sluiceway.provider.config_provider import environment, for_run, resolve_mas
 from sluiceway.provider.driver.cluster_trackers import known_state
 from sluiceway.provider.driver.driver_watch import DriverWatch
 from sluiceway.provider.driver.internal_topics import InternalTopics, KafkaInternalTopics
+from sluiceway.provider.driver.outcome import Restarts
 from sluiceway.provider.driver.processes import DriverProcesses
-from sluiceway.provider.driver.restarts import Restarts
 from sluiceway.provider.driver.run_variables import run_variables
 from sluiceway.provider.driver.submission import Submission
 from sluiceway.provider.driver.submit_file import Resolve

@@ -40,14 +40,14 @@ class Captured:
 
     def fill(self, table: str, rows: int) -> None:
         """Create a table ``(id, v)`` with the keys from 1 on."""
-        numbers = {
+        numbers: dict[type[SourceTask], str] = {
             PostgresTask: f"generate_series(1, {rows}) as t(seq)",
             MariaDbSourceTask: f"seq_1_to_{rows}",
             MySqlSourceTask: f"json_table(concat('[0', repeat(',0', {rows - 1}), ']'), '$[*]' columns (seq for ordinality)) as t",
-        }[self.task]
+        }
         self.execute(
             f"create table {table} (id int primary key, v int)",
-            f"insert into {table} select seq, 0 from {numbers}",  # noqa: S608 (a test's own database)
+            f"insert into {table} select seq, 0 from {numbers[self.task]}",  # noqa: S608 (a test's own database)
             f"analyze {table}" if self.is_postgres else f"analyze table {table}",
         )
 

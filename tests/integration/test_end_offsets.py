@@ -9,7 +9,7 @@ import pytest
 from confluent_kafka import Consumer
 
 from sluiceway.api import TopicPartition
-from sluiceway.runtime.sink.end_offsets import EndOffsets
+from sluiceway.runtime.sink.task_consumer import EndOffsets
 from support.kafka import Kafka
 
 pytestmark = pytest.mark.kafka

@@ -25,7 +25,7 @@ from pyspark.sql import SparkSession
 
 from sluiceway.api.data_frames import Offsets
 from sluiceway.config.intervals import Interval, IntervalRun
-from sluiceway.connectors.spark.source_task import SparkSourceTask
+from sluiceway.connectors.spark.source import SparkSourceTask
 from sluiceway.converters.json_converter import JsonConverter
 from sluiceway.data import (
     INT32_SCHEMA,

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import difflib
 import inspect
-from collections.abc import Iterable, Mapping
+import logging
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import NamedTuple, cast
 
-from sluiceway.api import Connector, SourceConnector
+from sluiceway.api import Connector, ConnectorTransactionBoundaries, ExactlyOnceSupport, SourceConnector
 from sluiceway.config.application import NONE
 from sluiceway.config.connector import (
     APPLICATION,
@@ -29,8 +30,9 @@ from sluiceway.config.connector import (
 from sluiceway.config.definition import ConfigDef, ConfigKey, Importance, Type, ValidatedValue, parse_value
 from sluiceway.config.live_assets import check_live_assets
 from sluiceway.config.password import HIDDEN
-from sluiceway.config.schedules import check_schedule
+from sluiceway.config.schedules import ON_CHANGE, SCHEDULE, check_schedule
 from sluiceway.config.validators import OneOf
+from sluiceway.config.variables import references
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.data import java_text
 from sluiceway.discovery import connector_class, is_sink, java_name, language_of, version_of
@@ -39,17 +41,16 @@ from sluiceway.herder import plugin_classes, substitutes
 from sluiceway.herder.client_overrides import check_group, override_infos
 from sluiceway.herder.config_infos import ConfigInfo, ConfigInfos, ConfigKeyInfo, ConfigValueInfo
 from sluiceway.herder.enrichment import CONVERTERS, Config, base_def, framework_def, parse_text, version_def
-from sluiceway.herder.exactly_once import check_exactly_once
 from sluiceway.herder.intervals import check_interval
 from sluiceway.herder.override_policy import OverridePolicy
 from sluiceway.herder.plugin_classes import installed_classes, is_a, plugin_class, used_languages, version_mismatch
 from sluiceway.herder.references import References
 from sluiceway.herder.unknown_keys import refused_keys
-from sluiceway.herder.watches import check_watch
 from sluiceway.java.blanks import trim
 from sluiceway.java.hash_map import copied_table_size, hash_map_order, in_buckets
 from sluiceway.java.regex import compile_java
 from sluiceway.java.version_range import VersionRange
+from sluiceway.runtime.source.exactly_once import BOUNDARY, SUPPORT, exactly_once_enabled
 
 _CONVERTER_TYPE = ConfigKey(
     name="converter.type",
@@ -62,6 +63,9 @@ _CONVERTER_TYPE = ConfigKey(
 # Keys whose values are shown in an error about a config without a class. Without the class, any other key may be secret.
 _NOT_SECRET = {*(key.name for key in (*CONNECTOR, *SINK, *SOURCE)), "topic", "file", "batch.size"}
 _AIRFLOW = "airflow."
+log = logging.getLogger(__name__)
+_RUN = "run"
+"""The path of references to the DAG run, as in ``${airflow:run:ds}``."""
 
 
 def trimmed(name: str | None) -> str:
@@ -354,3 +358,58 @@ def _check_topics(config: Config, found: dict[str, ValidatedValue]) -> None:
             f"The DLQ topic '{dead_letter_topic}' may not be matched by the regex for the topics "
             f"('{TOPICS_REGEX}={regex}') consumed by the connector"
         )
+
+
+def check_exactly_once(
+    connector: type[SourceConnector], config: Mapping[str, str], worker: WorkerConfig, found: Mapping[str, ValidatedValue]
+) -> None:
+    """Add the errors of the worker and the connector to the values in ``found``.
+
+    Calls the connector on a new instance that is not started. An exception it raises becomes an error of the value.
+    """
+    support, boundary = found[SUPPORT], found[BOUNDARY]
+    if not support.errors and str(support.value).lower() == "required":
+        if not exactly_once_enabled(worker):
+            support.errors.append("This worker does not have exactly-once source support enabled.")
+        support.errors += _errors(lambda: _lacks_support(connector, config))
+    if not boundary.errors and str(boundary.value).lower() == "connector":
+        boundary.errors += _errors(lambda: _lacks_boundaries(connector, config))
+
+
+def _lacks_support(connector: type[SourceConnector], config: Mapping[str, str]) -> str | None:
+    if connector().exactly_once_support(config) is ExactlyOnceSupport.SUPPORTED:
+        return None
+    return "The connector does not support exactly-once semantics with the provided configuration."
+
+
+def _lacks_boundaries(connector: type[SourceConnector], config: Mapping[str, str]) -> str | None:
+    if connector().can_define_transaction_boundaries(config) is ConnectorTransactionBoundaries.SUPPORTED:
+        return None
+    return (
+        "The connector does not support connector-defined transaction boundaries with the given configuration. "
+        "Please reconfigure it to use a different transaction boundary definition."
+    )
+
+
+def _errors(check: Callable[[], str | None]) -> list[str]:
+    try:
+        found = check()
+    except Exception as error:
+        log.exception("A connector failed while it was asked about exactly-once support")
+        return [f"An unexpected error occurred during validation: {error or type(error).__name__}"]
+    return [] if found is None else [found]
+
+
+def check_watch(connector: type[Connector], config: Mapping[str, str]) -> None:
+    """Raise ConfigError for ``airflow.schedule=on-change`` of a connector that cannot be watched."""
+    if config.get(SCHEDULE) != ON_CHANGE or not issubclass(connector, SourceConnector):
+        return
+    why = connector.watch_refusal(config)
+    if not why and (key := _key_of_run(config)):
+        why = f"{key} refers to the DAG run, and there is none before the change"
+    if why:
+        raise ConfigError(SCHEDULE, ON_CHANGE, f"not possible with {config.get(CONNECTOR_CLASS)}: {why}")
+
+
+def _key_of_run(config: Mapping[str, str]) -> str | None:
+    return next((key for key, value in config.items() if any(each.path == _RUN for each in references({key: value}))), None)

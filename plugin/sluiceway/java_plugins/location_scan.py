@@ -5,20 +5,23 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from sluiceway.discovery import CONNECT_VERSION
+from sluiceway.discovery import CONNECT_VERSION, UNDEFINED_VERSION
 from sluiceway.folders import cache_home, write_atomically
 from sluiceway.java_plugins.class_files import ClassPath
-from sluiceway.java_plugins.manifests import jar_versions, presumed_version, services
-from sluiceway.java_plugins.plugin_types import PluginTypes
+from sluiceway.java_plugins.plugin_types import SERVICES, PluginTypes
 
 log = logging.getLogger(__name__)
 
 _FORMAT = 2
+_KAFKA = "org.apache.kafka."
+_IMPLEMENTATION = re.compile(r"^Implementation-Version:\s*(\S+)", re.MULTILINE)
+_FILE_NAME = re.compile(r"-(\d[\w.+-]*)\.(?:jar|zip)$")
 
 
 @dataclass(slots=True)
@@ -114,3 +117,31 @@ def _stamps(jars: Sequence[Path]) -> Mapping[str, list[int]]:
         stat = jar.stat()
         found[str(jar)] = [stat.st_size, stat.st_mtime_ns]
     return found
+
+
+def services(classes: ClassPath) -> dict[str, set[str]]:
+    """Return the classes that the manifests list, each with the kinds of plugins it is listed as."""
+    found: dict[str, set[str]] = {}
+    for service, kind in SERVICES.items():
+        for _jar, text in classes.text(f"META-INF/services/{service}"):
+            for line in text.splitlines():
+                name = line.partition("#")[0].strip()
+                if name:
+                    found.setdefault(name, set()).add(kind)
+    return found
+
+
+def jar_versions(classes: ClassPath, jars: Sequence[Path]) -> dict[str, str]:
+    """Return the version of each jar by its path: that of its manifest, or the one in its file name."""
+    manifests = dict(classes.text("META-INF/MANIFEST.MF"))
+    found: dict[str, str] = {}
+    for jar in map(str, jars):
+        match = _IMPLEMENTATION.search(manifests.get(jar, "")) or _FILE_NAME.search(jar)
+        if match:
+            found[jar] = match[1]
+    return found
+
+
+def presumed_version(name: str, jar_version: str | None, connect_version: str) -> str:
+    """Return a plugin's probable version. Only an instance of the class can tell for certain."""
+    return connect_version if name.startswith(_KAFKA) else jar_version or UNDEFINED_VERSION

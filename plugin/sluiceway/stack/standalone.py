@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import logging
 import os
+import shutil
+import tempfile
+import threading
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from sluiceway import exit_codes
 from sluiceway.config.connector_files import read_connector_file
+from sluiceway.config.environment import STANDARD_INPUT
 from sluiceway.config.properties import read_properties
 from sluiceway.config.worker import VALIDATES_REFERENCES, WorkerConfig
 from sluiceway.errors import ConnectError
@@ -22,7 +27,6 @@ from sluiceway.spark.jvm_shutdown import drained_before_spark
 from sluiceway.spark.launcher import SparkLauncher
 from sluiceway.spark.parent_watch import stop_with_jvm
 from sluiceway.spark.session import local_context
-from sluiceway.stack.standard_input import StandardInput
 from sluiceway.storage.factory import open_offsets_file
 from sluiceway.storage.memory import MemoryConfigBackingStore, MemoryStatusBackingStore
 from sluiceway.worker.connector_runner import ConnectorRunner
@@ -31,7 +35,12 @@ from sluiceway.worker.driver_metrics import DriverMetrics
 from sluiceway.worker.log_context import log_to_stderr
 from sluiceway.worker.standalone_channel import DriverEndpoint, DriverEndpointServer, StandaloneControlChannel
 
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+
 log = logging.getLogger("sluiceway.standalone")
+_CHUNK = 1 << 16
 
 
 def run(worker_file: Path, connector_files: Sequence[Path]) -> int:
@@ -103,3 +112,40 @@ def _create(herder: Herder, files: Sequence[Path]) -> bool:
             return True
         log.info("Created connector %s", config["name"])
     return False
+
+
+class StandardInput:
+    """Copies a descriptor into a pipe once a task has opened that. Processes that start inside ``with`` find the pipe.
+
+    Nothing is read before: a process in the background must not read its terminal. What a task has not read when it stops is
+    there for the next one.
+
+    Args:
+        descriptor: what is copied; standard input.
+    """
+
+    def __init__(self, descriptor: int = 0) -> None:
+        self._descriptor = descriptor
+        self._folder = Path(tempfile.mkdtemp(prefix="sluiceway-input-"))
+        self.pipe = self._folder / "stdin"
+        os.mkfifo(self.pipe, 0o600)
+        threading.Thread(target=self._copy, name="standard-input", daemon=True).start()
+
+    def __enter__(self) -> Self:
+        os.environ[STANDARD_INPUT] = str(self.pipe)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Remove the pipe. The thread ends with the process, because a blocking read of a terminal cannot be interrupted."""
+        os.environ.pop(STANDARD_INPUT, None)
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def _copy(self) -> None:
+        try:
+            writer = os.open(self.pipe, os.O_WRONLY)  # waits for the first reader
+            os.open(self.pipe, os.O_RDONLY | os.O_NONBLOCK)  # keeps the pipe and its contents while no task reads
+            while chunk := os.read(self._descriptor, _CHUNK):
+                while chunk:
+                    chunk = chunk[os.write(writer, chunk) :]
+        except OSError as error:
+            log.warning("Standard input can no longer be read: %s", error)

@@ -147,7 +147,7 @@ MUTANTS = (
     ),
     Mutant(
         "airflow-restart-delay",
-        "provider/driver/restarts.py",
+        "provider/driver/outcome.py",
         "self.number = 1 if ran >= _HEALTHY_SECONDS else self.number + 1",
         "self.number += 1",
         "A driver that ran for a day waits a minute before its restart.",
@@ -217,7 +217,7 @@ MUTANTS = (
     ),
     Mutant(
         "airflow-trace-level",
-        "provider/driver/driver_lines.py",
+        "provider/driver/submit_process.py",
         "return DriverLine(before, line)",
         "return DriverLine(logging.INFO, line)",
         "The trace of a driver's error has another level than the error.",

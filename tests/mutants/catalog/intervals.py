@@ -258,7 +258,7 @@ MUTANTS = (
     ),
     Mutant(
         "interval-replace-again",
-        "connectors/jdbc/sink/spool.py",
+        "connectors/jdbc/sink/task.py",
         "if record.original_kafka_offset >= self._next.get(partition, 0):",
         "if True:",
         "Records that are put again after a rebalance are replaced twice.",

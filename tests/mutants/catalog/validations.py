@@ -82,7 +82,7 @@ MUTANTS = (
     ),
     Mutant(
         "validation-exactly-once",
-        "herder/exactly_once.py",
+        "herder/validation.py",
         "        if not exactly_once_enabled(worker):",
         "        if False:",
         "exactly.once.support=required is accepted by a worker without it.",

@@ -7,7 +7,7 @@ import pytest
 from sluiceway.api import ConnectorTransactionBoundaries, ExactlyOnceSupport
 from sluiceway.config.connector import SOURCE
 from sluiceway.config.worker import WorkerConfig
-from sluiceway.herder.exactly_once import check_exactly_once
+from sluiceway.herder.validation import check_exactly_once
 from support.engine_connectors import ScriptedSourceConnector
 
 REQUIRED = {"exactly.once.support": "required"}

@@ -6,7 +6,7 @@ import logging
 
 import pytest
 
-from sluiceway.kafka.client_log import ClientLogFilter
+from sluiceway.kafka.clients import ClientLogFilter
 
 REFUSED = (
     "FAIL",

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from sluiceway.metrics.state_time import StateTime
+from sluiceway.metrics.task_metrics import StateTime
 from sluiceway.storage.model import State
 
 

@@ -11,10 +11,10 @@ import pytest
 
 from sluiceway.config.environment import STANDARD_INPUT
 from sluiceway.connectors.file.lines import Lines
-from sluiceway.connectors.file.standard_input import open_standard_input
+from sluiceway.connectors.file.source import open_standard_input
 from sluiceway.connectors.file.tail import StreamTail
 from sluiceway.errors import ConnectError
-from sluiceway.stack.standard_input import StandardInput
+from sluiceway.stack.standalone import StandardInput
 from support.eventually import eventually
 
 
@@ -81,7 +81,7 @@ def test_a_restarted_task_continues_with_what_the_one_before_has_left(terminal: 
 def test_processes_that_are_started_find_the_pipe_and_others_do_not(terminal: Terminal) -> None:
     terminal.type("typed\n")
     code = (
-        "from sluiceway.connectors.file.standard_input import open_standard_input\n"
+        "from sluiceway.connectors.file.source import open_standard_input\n"
         "tail = open_standard_input()\n"
         "while not (found := tail.read()).raw: pass\n"
         "print(found.split())\n"

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from sluiceway.storage.lost_offsets import sources_that_ran
 from sluiceway.storage.model import ClusterState, ConnectorEntry
+from sluiceway.storage.offset_backing_store import sources_that_ran
 
 
 def ran(config: dict[str, str] | None, *, committed: bool = True) -> list[str]:

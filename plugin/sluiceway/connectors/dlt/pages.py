@@ -8,11 +8,13 @@ when the run has ended.
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import json
 import logging
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 import pyarrow as pa
@@ -21,7 +23,7 @@ from dlt.extract import DltResource, DltSource
 from sluiceway.connectors.dlt import config as keys
 from sluiceway.connectors.dlt import internals
 from sluiceway.connectors.dlt.config import DltConfig
-from sluiceway.connectors.dlt.nested import CHILD_KEYS, flat_tables, has_nested
+from sluiceway.connectors.dlt.kinds import json_text
 from sluiceway.connectors.dlt.tables import Table
 from sluiceway.errors import ConnectError, DataError
 
@@ -34,6 +36,8 @@ _MOST_BYTES = 900_000  # of an offset: a record of Kafka has 1 MiB by default, w
 _NO_TABLE = "skip"
 
 Offset = Mapping[str, Any]
+ID, PARENT, INDEX = "_dlt_id", "_dlt_parent_id", "_dlt_list_idx"
+CHILD_KEYS = [PARENT, INDEX]
 
 
 class Output(Protocol):
@@ -377,3 +381,44 @@ def _too_large(resource: str, size: int) -> str:
         "keeps there a hash of each row with the highest cursor. Give the resource a primary key that is its cursor, "
         'or range_start="open" if no row comes later with the same cursor, or a cursor of which few rows have the same value.'
     )
+
+
+def has_nested(rows: Iterable[Mapping[str, Any]]) -> bool:
+    """Return whether any row has an object or a list."""
+    return any(isinstance(value, (dict, list, tuple)) for row in rows for value in row.values())
+
+
+def flat_tables(table: str, rows: Sequence[Mapping[str, Any]], keys: Sequence[str]) -> dict[str, list[dict[str, Any]]]:
+    """Return the rows of a table and of the tables below it, by table, the parents first."""
+    tables: dict[str, list[dict[str, Any]]] = {table: []}
+    for row in rows:
+        identity = [row.get(key) for key in keys] if keys else row
+        _add(tables, table, row, {ID: _digest(table, json_text(identity))})
+    return tables
+
+
+def _add(tables: dict[str, list[dict[str, Any]]], table: str, row: Mapping[str, Any], own: Mapping[str, Any]) -> None:
+    flat: dict[str, Any] = {}
+    lists: list[tuple[str, Sequence[Any]]] = []
+    _flatten(row, "", flat, lists)
+    tables.setdefault(table, []).append({**flat, **own})
+    for name, elements in lists:
+        child = f"{table}__{name}"
+        for index, element in enumerate(elements):
+            value = element if isinstance(element, dict) else {"value": element}
+            links = {PARENT: own[ID], INDEX: index}
+            _add(tables, child, value, {**links, ID: _digest(child, f"{own[ID]} {index}")})
+
+
+def _flatten(row: Mapping[str, Any], prefix: str, flat: dict[str, Any], lists: list[tuple[str, Sequence[Any]]]) -> None:
+    for name, value in row.items():
+        if isinstance(value, dict):
+            _flatten(value, f"{prefix}{name}__", flat, lists)
+        elif isinstance(value, (list, tuple)):
+            lists.append((f"{prefix}{name}", value))
+        else:
+            flat[f"{prefix}{name}"] = value
+
+
+def _digest(table: str, text: str) -> str:
+    return base64.b64encode(hashlib.blake2b(f"{table} {text}".encode(), digest_size=15).digest()).decode()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,17 +22,18 @@ from sluiceway.api import (
     SourceTask,
 )
 from sluiceway.config.definition import ConfigDef
+from sluiceway.config.environment import STANDARD_INPUT
 from sluiceway.connectors.file import config as keys
 from sluiceway.connectors.file.changes import FileWatch
 from sluiceway.connectors.file.lines import Lines
 from sluiceway.connectors.file.positions import find_position
-from sluiceway.connectors.file.standard_input import open_standard_input
-from sluiceway.connectors.file.tail import EmptyTail, FileTail, Tail
+from sluiceway.connectors.file.tail import EmptyTail, FileTail, StreamTail, Tail
 from sluiceway.data import STRING_SCHEMA
 from sluiceway.errors import BadRequestError, ConnectError
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
 
 FILENAME_FIELD = "filename"
 POSITION_FIELD = "position"
@@ -213,3 +216,16 @@ def check_offset(partition: Partition | None, offset: Offset | None) -> None:
         raise ConnectError("Partition objects cannot be null")
     if FILENAME_FIELD not in partition:
         raise ConnectError(f"Partition objects should contain the key '{FILENAME_FIELD}'")
+
+
+def open_standard_input() -> StreamTail:
+    """Return a reader of standard input. Raises ConnectError where a task has none, as on executors of a cluster."""
+    if pipe := os.environ.get(STANDARD_INPUT):
+        return StreamTail(os.open(pipe, os.O_RDONLY | os.O_NONBLOCK), owned=True)
+    descriptor = sys.stdin.fileno()
+    if os.fstat(descriptor).st_rdev == os.stat(os.devnull).st_rdev:  # noqa: PTH116 (compared with a descriptor's)
+        raise ConnectError(
+            "Without the key 'file' the connector reads standard input, which a task on Spark does not have. "
+            "Set 'file', or run the connector with 'sluiceway standalone'."
+        )
+    return StreamTail(descriptor)

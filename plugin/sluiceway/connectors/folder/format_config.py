@@ -5,16 +5,27 @@ from __future__ import annotations
 import codecs
 import functools
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import orjson
 
 from sluiceway.config.definition import ConfigKey, ConfigValue, Importance, Type
 from sluiceway.config.validators import Check, OneOf, Range
 from sluiceway.connectors.folder.csv_format import CsvFormat
 from sluiceway.connectors.folder.csv_types import column_type
 from sluiceway.connectors.folder.fixed_format import FixedColumn, FixedRecords
-from sluiceway.connectors.folder.formats import Format, LineRecords, MultilineRecords, TextFormat, WholeRecords
+from sluiceway.connectors.folder.formats import (
+    Columns,
+    Format,
+    LineBased,
+    LineRecords,
+    MultilineRecords,
+    Row,
+    TextFormat,
+    WholeRecords,
+)
 from sluiceway.connectors.folder.json_array import JsonArrayFormat
-from sluiceway.connectors.folder.json_format import JsonLineRecords
 from sluiceway.connectors.folder.tables import AVRO, ORC, PARQUET, TableFormat
 from sluiceway.connectors.folder.xml_format import XmlFormat
 from sluiceway.errors import ConfigError
@@ -49,6 +60,33 @@ MOST = 2**31 - 1
 HIGH, MEDIUM, LOW = Importance.HIGH, Importance.MEDIUM, Importance.LOW
 text_key = functools.partial(ConfigKey, type=Type.STRING)
 list_key = functools.partial(ConfigKey, type=Type.LIST)
+
+
+class JsonLineRecords(LineBased):
+    """Lines that are JSON values each, as values without a schema. Blank lines are none."""
+
+    def rows(self, data: bytes) -> Iterator[Row]:
+        for line, end in self.lines(data):
+            if line.strip():
+                try:
+                    yield Row(orjson.loads(line), end)
+                except orjson.JSONDecodeError as error:
+                    yield Row(None, end, f"not JSON: {error}")
+
+    def columns(self, data: bytes, most: int) -> Columns | None:
+        if not data.endswith(b"\n"):
+            return None
+        lines = data.split(b"\n", most)
+        length = len(data) - len(lines.pop())
+        objects: list[Any] = []
+        try:
+            for line in lines:
+                if not line.strip():
+                    return None
+                objects.append(orjson.loads(line))
+        except orjson.JSONDecodeError:
+            return None
+        return Columns(len(objects), length, objects=objects)
 
 
 def number_key(name: str, default: int, low: int, group: str, doc: str) -> ConfigKey:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 import pyarrow as pa
 from pyiceberg.catalog import load_catalog
+from pyiceberg.catalog.rest import RestCatalog
 from pyiceberg.exceptions import (
     CommitFailedException,
     NamespaceAlreadyExistsError,
@@ -22,7 +24,6 @@ from sluiceway.connectors.iceberg.catalog import catalog_properties
 from sluiceway.connectors.iceberg.config import URI
 from sluiceway.connectors.iceberg.errors import reaching
 from sluiceway.connectors.iceberg.partitions import partition_transforms
-from sluiceway.connectors.iceberg.rest import TimedRestCatalog
 from sluiceway.connectors.iceberg.table import IcebergTable
 from sluiceway.connectors.iceberg.types import column_type, widens
 from sluiceway.connectors.tables.config import CREATE_PROPS, WRITE_PROPS, TableOptions, keys_below
@@ -31,9 +32,12 @@ from sluiceway.errors import ConfigError, ConnectError
 
 if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog
+    from requests import Session
+
 
 _WITH_URI = {"rest", "sql", "hive"}
 COMMIT_BRANCH = "tables.default-commit-branch"
+_TIMEOUTS = {"rest.client.connection-timeout-ms": "10000", "rest.client.socket-timeout-ms": "60000"}
 
 
 class OpenedCatalog:
@@ -172,3 +176,17 @@ class IcebergStore(TableStore):
 
     def close(self) -> None:
         self._opened.close()
+
+
+class TimedRestCatalog(RestCatalog):
+    """PyIceberg's REST catalog with the timeouts of Iceberg's Java client, in milliseconds.
+
+    PyIceberg waits for an answer without limit, so a task would hang when its catalog's host is cut off. A request that times
+    out raises an OSError, as one that is refused does.
+    """
+
+    def _create_session(self) -> Session:
+        session = super()._create_session()
+        connect, read = (float(self.properties.get(key, usual)) / 1000 for key, usual in _TIMEOUTS.items())
+        session.request = partial(session.request, timeout=(connect, read))  # type: ignore[method-assign]  # all verbs call it
+        return session

@@ -9,19 +9,22 @@ from __future__ import annotations
 import json
 import logging
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import pyarrow as pa
+import pyarrow.compute as pc
+from pyiceberg import expressions
 from pyiceberg.exceptions import CommitFailedException
+from pyiceberg.expressions import AlwaysTrue, And, BooleanExpression
 from pyiceberg.io.pyarrow import PyArrowFileIO
 from pyiceberg.table import Transaction
 
 from sluiceway.api import TopicPartition
 from sluiceway.connectors.iceberg import compaction, data_files
-from sluiceway.connectors.iceberg.copy_on_write import rewritten
+from sluiceway.connectors.iceberg.data_files import read
 from sluiceway.connectors.iceberg.errors import committing, reaching
 from sluiceway.connectors.iceberg.types import column_type
 from sluiceway.connectors.tables.evolution import Change, Kind
@@ -40,11 +43,13 @@ from sluiceway.installation import install_command
 if TYPE_CHECKING:
     from pyiceberg.manifest import DataFile
     from pyiceberg.schema import Schema
-    from pyiceberg.table import FileScanTask
+    from pyiceberg.table import FileScanTask, Table
     from pyiceberg.table import Table as PyIcebergTable
     from pyiceberg.table.metadata import TableMetadata
 
     from sluiceway.connectors.replacement import IntervalReplacement
+    from sluiceway.connectors.tables.store import Merge
+
 
 log = logging.getLogger(__name__)
 
@@ -54,6 +59,9 @@ _ATTEMPTS = 10
 if not hasattr(Transaction, "_rebuild_snapshot_updates"):  # pragma: no cover (a version that setup.cfg excludes)
     # A method of ours that nothing calls would let two tasks write the same records.
     raise ImportError(f"This version of pyiceberg repeats commits in an unknown way. Run: {install_command('iceberg')}")
+_IN_LIMIT = 200  # the number of values up to which Iceberg compares each with a file's statistics
+_ROW = "__sluiceway_row"
+_new: Any = expressions  # its type hints are those of the generated constructors
 
 
 class _OneAttempt(Transaction):
@@ -342,3 +350,40 @@ def _apply(update: Any, change: Change, schema: Any) -> None:
             update.update_column(change.path, field_type=field.field_type)
     else:
         update.make_column_optional(change.path)
+
+
+def rewritten(table: Table, branch: str, merge: Merge) -> Iterator[tuple[DataFile, pa.Table]]:
+    """Yield each data file that holds rows of the merge's keys, with its other rows."""
+    keys = pa.concat_tables([merge.rows.select(list(merge.id_columns)), merge.deleted], promote_options="permissive")
+    if not len(keys) or table.metadata.snapshot_by_name(branch) is None:
+        return
+    scan = table.scan(row_filter=_filter(keys)).use_ref(branch)
+    for task in scan.plan_files():
+        rows = read(table, task)
+        remaining = without(rows, keys)
+        if len(remaining) < len(rows):
+            yield task.file, remaining
+
+
+def without(rows: pa.Table, keys: pa.Table) -> pa.Table:
+    """Return the rows whose columns named as those of ``keys`` do not equal one of its rows."""
+    names = keys.column_names
+    wanted = pa.schema([rows.schema.field(name).remove_metadata().with_nullable(True) for name in names])
+    numbered = rows.select(names).cast(wanted).append_column(_ROW, pa.array(range(len(rows)), pa.int64()))
+    kept = numbered.join(keys.cast(wanted), keys=names, join_type="left anti")  # of the keys only: joins take no nested columns
+    return rows.take(kept.column(_ROW).combine_chunks().sort())
+
+
+def _filter(keys: pa.Table) -> BooleanExpression:
+    """Return a condition that all rows of the keys meet, by which data files are skipped."""
+    found: BooleanExpression = AlwaysTrue()
+    for name in keys.column_names:
+        column = keys.column(name)
+        if not (pa.types.is_integer(column.type) or pa.types.is_string(column.type) or pa.types.is_date(column.type)):
+            continue
+        if len(keys) <= _IN_LIMIT:
+            found = And(found, _new.In(name, set(column.to_pylist())))
+        else:
+            ends: Any = pc.min_max(column).as_py()
+            found = And(found, And(_new.GreaterThanOrEqual(name, ends["min"]), _new.LessThanOrEqual(name, ends["max"])))
+    return found

@@ -27,6 +27,7 @@ from sluiceway.connectors.keys import text, whole
 from sluiceway.connectors.rabbitmq.connection import RabbitConnector
 from sluiceway.connectors.rabbitmq.messages import (
     QUEUES,
+    STREAM_OFFSET,
     Records,
     SourceOptions,
     source_keys,
@@ -34,13 +35,13 @@ from sluiceway.connectors.rabbitmq.messages import (
     topic_conflicts,
     try_queues,
 )
-from sluiceway.connectors.rabbitmq.session import Session, UnreachableError, opened
-from sluiceway.connectors.rabbitmq.stream_ends import first_offset, last_offset, offset_at, offset_of
+from sluiceway.connectors.rabbitmq.session import RefusedError, Session, UnreachableError, opened
 from sluiceway.connectors.shares import dealt
 from sluiceway.errors import ConfigError, ConnectError, DataError, RetriableError
 
 if TYPE_CHECKING:
     from pika.spec import BasicProperties
+
 
 log = logging.getLogger(__name__)
 
@@ -347,3 +348,43 @@ class RabbitStreamSourceConnector(RabbitConnector, SourceConnector):
                     continue
                 found.append(({STREAM: name}, {OFFSET: position}))
         return found
+
+
+def offset_of(properties: BasicProperties) -> int:
+    """Return the offset of a stream's message."""
+    headers: Any = properties.headers
+    return int(headers[STREAM_OFFSET])
+
+
+def first_offset(session: Session, stream: str) -> int | None:
+    """Return the offset of the first message that the stream still has; None if it has none."""
+    return min(_sent_at_once(session, stream, "first"), default=None)
+
+
+def last_offset(session: Session, stream: str) -> int | None:
+    """Return the offset of the last message; None if the stream has none."""
+    return max(_sent_at_once(session, stream, "last"), default=None)  # all messages that were written together with it
+
+
+def offset_at(session: Session, stream: str, time: datetime) -> int | None:
+    """Return the offset of the first message of those that were written together at a time or later; None if there are none."""
+    return min(_sent_at_once(session, stream, time), default=None)
+
+
+def _sent_at_once(session: Session, stream: str, begin: str | datetime) -> list[int]:
+    """Return the offsets of what the server sends to a new consumer before it answers the next request."""
+    found: list[int] = []
+
+    def on_message(_delivery: Any, properties: BasicProperties, _body: bytes) -> None:
+        found.append(offset_of(properties))
+
+    with session.another_channel():
+        session.prefetch(1)  # the messages that were written together come as a whole
+        try:
+            session.consume(stream, on_message, x_stream_offset=begin)
+        except RefusedError as error:
+            if "x-stream-offset" not in str(error):
+                raise
+            raise ConnectError(f"{stream} is no stream. Read it with RabbitQueueSource.") from error
+        session.count(stream)
+    return found

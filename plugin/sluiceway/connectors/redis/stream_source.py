@@ -21,7 +21,6 @@ from sluiceway.api import (
 from sluiceway.config.definition import ConfigDef
 from sluiceway.config.intervals import interval_of
 from sluiceway.connectors.redis.connection import UnreachableError, opened, redis_errors
-from sluiceway.connectors.redis.stream_watch import LastEntries
 from sluiceway.connectors.redis.streams import (
     BEGINNING,
     END,
@@ -40,6 +39,7 @@ from sluiceway.errors import BadRequestError, ConnectError, DataError, Retriable
 
 if TYPE_CHECKING:
     from redis import Redis
+
 
 log = logging.getLogger(__name__)
 
@@ -292,3 +292,24 @@ class RedisStreamSourceConnector(StreamSourceConnector):
         with closing(opened(options.server)) as client, redis_errors(options.server):
             found = {name: stream_info(client, name) for name in options.streams}
         return [({STREAM: name}, {ID: str(min(most, last_entry(about)))}) for name, about in found.items() if about is not None]
+
+
+class LastEntries:
+    """The ids of the newest entries that streams ever had. Reading or trimming a stream does not change them."""
+
+    def __init__(self, options: StreamOptions) -> None:
+        self._options = options
+        self._client: Redis | None = None
+
+    def mark(self) -> str:
+        """Return the ids. Raises UnreachableError, and ConnectError for a refused login."""
+        if self._client is None:
+            self._client = opened(self._options.server)
+        with redis_errors(self._options.server):
+            found = {name: stream_info(self._client, name) for name in self._options.streams}
+        return " ".join("-" if about is None else str(last_entry(about)) for about in found.values())
+
+    def close(self) -> None:
+        client, self._client = self._client, None
+        if client is not None:
+            client.close()

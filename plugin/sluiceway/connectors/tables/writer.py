@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import itertools
 import logging
-from collections.abc import Iterable, Sequence
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -12,10 +14,8 @@ import pyarrow.compute as pc
 
 from sluiceway.api import TopicPartition
 from sluiceway.config.intervals import COLUMN
-from sluiceway.connectors.tables.changes import DELETED, keys_of, last_changes
 from sluiceway.connectors.tables.evolution import Change, Evolution, applied, column_schema
-from sluiceway.connectors.tables.spool import Spool
-from sluiceway.connectors.tables.store import ConflictingCommitError, Offsets, Staged, Table, TableStore
+from sluiceway.connectors.tables.store import ConflictingCommitError, Merge, Offsets, Staged, Table, TableStore
 from sluiceway.errors import ConnectError, DataError
 
 if TYPE_CHECKING:
@@ -27,12 +27,14 @@ if TYPE_CHECKING:
 
     _Fit = Callable[[pa.Schema], pa.Table]
 
+
 log = logging.getLogger(__name__)
 
 BUFFER_BYTES = 64 * 1024 * 1024
 """Appended rows are written to a data file when they exceed this size in memory."""
 
 _ATTEMPTS = 20
+ORDER, DELETED = "__sluiceway_order", "__sluiceway_deleted"
 
 
 class TableWriter:
@@ -313,3 +315,63 @@ class TableWriter:
 
 def _text(offsets: Offsets) -> str:
     return ", ".join(f"{topic}-{partition}: {offset}" for (topic, partition), offset in sorted(offsets.items()))
+
+
+def keys_of(rows: Rows, id_columns: Sequence[str]) -> pa.Table:
+    """Return the id columns of rows, from the values or else from the keys. Raises DataError if one is missing or null."""
+    for table in (rows.values, rows.keys):
+        if table is not None and set(id_columns) <= set(table.column_names):
+            return _without_nulls(table.select(list(id_columns)))
+    if rows.key is not None and len(id_columns) == 1:
+        return _without_nulls(pa.table({id_columns[0]: rows.key}))
+    raise DataError(
+        f"Records of {rows.partition.topic} have no id columns {', '.join(id_columns)}, neither in the value nor in the key."
+    )
+
+
+def _without_nulls(keys: pa.Table) -> pa.Table:
+    for name in keys.column_names:
+        if keys.column(name).null_count:
+            raise DataError(f"Id column {name} has no value in {keys.column(name).null_count} records.")
+    return keys
+
+
+def last_changes(batches: Sequence[pa.Table], id_columns: tuple[str, ...]) -> Merge:
+    """Return the last change of each key of batches in the order they were read; of their columns the last is ``DELETED``."""
+    changes = pa.concat_tables(batches)
+    numbered = changes.append_column(ORDER, pa.array(range(len(changes)), pa.int64()))
+    last = numbered.group_by(list(id_columns)).aggregate([(ORDER, "max")])
+    kept = changes.take(last.column(f"{ORDER}_max").combine_chunks().sort())
+    deleted = kept.column(DELETED)
+    rows = kept.filter(pc.invert(deleted)).drop_columns([DELETED])
+    return Merge(rows, kept.filter(deleted).select(list(id_columns)), id_columns)
+
+
+class Spool:
+    """Tables in a temporary folder, which ends with it."""
+
+    def __init__(self) -> None:
+        self._folder: tempfile.TemporaryDirectory[str] | None = None
+        self._files: list[Path] = []
+
+    def add(self, rows: pa.Table) -> None:
+        """Write rows to a file."""
+        if self._folder is None:
+            self._folder = tempfile.TemporaryDirectory(prefix="sluiceway-spool-")
+        file = Path(self._folder.name) / str(len(self._files))
+        with pa.OSFile(str(file), "wb") as stream, pa.ipc.new_file(stream, rows.schema) as writer:
+            writer.write_table(rows)
+        self._files.append(file)
+
+    def tables(self) -> Iterator[pa.Table]:
+        """Yield the rows that were added, in their order."""
+        for file in self._files:
+            with pa.memory_map(str(file)) as stream:
+                yield pa.ipc.open_file(stream).read_all()
+
+    def clear(self) -> None:
+        """Delete the files."""
+        self._files = []
+        if self._folder is not None:
+            self._folder.cleanup()
+            self._folder = None

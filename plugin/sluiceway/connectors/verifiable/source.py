@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import string
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from sluiceway.api import (
@@ -19,7 +19,6 @@ from sluiceway.api import (
 from sluiceway.config.definition import ConfigDef, ConfigValue
 from sluiceway.connectors.verifiable import config as keys
 from sluiceway.connectors.verifiable.config import whole
-from sluiceway.connectors.verifiable.throughput_throttler import ThroughputThrottler
 from sluiceway.data import INT32_SCHEMA, INT64_SCHEMA, STRING_SCHEMA, Schema, Struct
 from sluiceway.errors import ConnectError
 
@@ -37,6 +36,8 @@ COMPLETE_SCHEMA = Schema.struct(_COMPLETE_FIELDS)
 FILLED_SCHEMA = Schema.struct({**_COMPLETE_FIELDS, "payload": STRING_SCHEMA})
 
 _MAX_WAIT_SECONDS = 0.5  # pause and stop take effect only after a poll has returned
+_MAX_CATCH_UP_SECONDS = 1.0
+_SLICE_SECONDS = 0.05
 
 
 class Transactions:
@@ -184,3 +185,32 @@ class VerifiableSourceConnector(SourceConnector):
 
     def can_define_transaction_boundaries(self, config: Mapping[str, str]) -> ConnectorTransactionBoundaries:
         return ConnectorTransactionBoundaries.SUPPORTED
+
+
+class ThroughputThrottler:
+    """Computes how many records may be sent now at ``rate`` records per second; negative: no limit, 0: no records.
+
+    After an interruption (a paused task, an unreachable Kafka), at most one second's records are caught up.
+    """
+
+    def __init__(self, rate: float, clock: Callable[[], float] = time.monotonic) -> None:
+        self._rate = rate
+        self._clock = clock
+        self._due = clock()  # when the next record may be sent
+
+    def take(self, limit: int) -> int:
+        """Return how many of ``limit`` records may be sent now, and count them as sent."""
+        if self._rate <= 0:
+            return limit if self._rate else 0
+        now = self._clock()
+        self._due = max(self._due, now - _MAX_CATCH_UP_SECONDS)
+        count = max(0, min(limit, int((now - self._due) * self._rate) + 1)) if now >= self._due else 0
+        self._due += count / self._rate
+        return count
+
+    def wait_seconds(self, limit: int) -> float:
+        """Return the seconds until the records of 50 ms, at most ``limit``, may be sent: few polls with small batches."""
+        if self._rate <= 0:
+            return 0.0 if self._rate else _SLICE_SECONDS
+        wanted = min(limit, max(1, int(self._rate * _SLICE_SECONDS)))
+        return max(0.0, self._due + (wanted - 1) / self._rate - self._clock())

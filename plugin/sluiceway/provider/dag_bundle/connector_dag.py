@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Mapping
+import importlib
+from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
 import pendulum
@@ -16,7 +17,6 @@ from sluiceway.discovery import plugin_named
 from sluiceway.errors import ConfigError, ConnectError
 from sluiceway.herder.plugin_path import use_plugin_path
 from sluiceway.provider.compat import CronDataIntervalTimetable
-from sluiceway.provider.dag_bundle.callbacks import callbacks
 from sluiceway.provider.dag_bundle.dag_docs import application_page, connector_page
 from sluiceway.provider.dag_bundle.dag_ids import application_dag_id, dag_id
 from sluiceway.provider.dag_bundle.dag_keys import DagKeys, is_sink_config
@@ -27,6 +27,7 @@ from sluiceway.provider.triggers.conditions import DriverEndedCondition
 
 if TYPE_CHECKING:
     from airflow.sdk import BaseOperator
+
 
 TAG = "sluiceway"
 TASK_ID = "run"
@@ -163,3 +164,33 @@ def _watched(kind: str, name: str, trigger: BaseEventTrigger) -> list[Asset]:
     """Return the asset whose events a trigger makes in the triggerer."""
     watcher = AssetWatcher(name=f"{kind}-{dag_id(name)}", trigger=trigger)
     return [Asset(f"sluiceway://{kind}/{dag_id(name)}", watchers=[watcher])]
+
+
+def callbacks(named: Mapping[str, Collection[str]], allowed: Collection[str]) -> dict[str, list[Callable[..., Any]]]:
+    """Return an operator's callback arguments, such as ``on_failure_callback``.
+
+    Args:
+        named: by config key (``airflow.on.failure.callback``), the functions as ``module.function``.
+        allowed: modules that may be named; their submodules are allowed too. A connector's config must not be able to call
+            arbitrary code.
+
+    Raises:
+        ConfigError: a module is not allowed, or a function cannot be imported.
+    """
+    return {
+        key.partition(".")[2].replace(".", "_"): [_function(key, each, allowed) for each in names] for key, names in named.items()
+    }
+
+
+def _function(key: str, name: str, allowed: Collection[str]) -> Callable[..., Any]:
+    module, _, attribute = name.rpartition(".")
+    if not any(module == each or module.startswith(f"{each}.") for each in allowed):
+        raise ConfigError(key, name, "its module is not among those in Airflow's [sluiceway] callbacks")
+    try:
+        found = getattr(importlib.import_module(module), attribute)
+    except (ImportError, AttributeError) as error:
+        raise ConfigError(key, name, f"cannot be imported where DAGs are parsed: {error}") from error
+    if not callable(found):
+        raise ConfigError(key, name, "must be a function")
+    function: Callable[..., Any] = found
+    return function

@@ -6,17 +6,18 @@ Settings that nobody has given are chosen here, because only now the Spark conne
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from sluiceway.config.environment import HANDED_OVER
+from sluiceway.config.properties import read_properties
 from sluiceway.provider.compat import AirflowFailException
 from sluiceway.provider.driver.cluster_conf import CORES, CORES_MAX, cluster_conf, uploads_spark_jars
 from sluiceway.provider.driver.kubernetes import IMAGE_APPLICATION, NAMESPACE, POD_NAME, UPLOAD_PATH, driver_pod_name
 from sluiceway.provider.driver.spark_connection import SparkConnection
-from sluiceway.provider.driver.spark_defaults import read_spark_defaults
 from sluiceway.provider.driver.submission import Submission
 from sluiceway.provider.driver.submit_command import submit_command
 from sluiceway.provider.driver.submit_options import SubmitOptions
@@ -28,6 +29,8 @@ WAIT_ON_KUBERNETES = "spark.kubernetes.submission.waitAppCompletion"
 
 YARN_VARIABLE, _POD_VARIABLE = "spark.yarn.appMasterEnv.{}", "spark.kubernetes.driverEnv.{}"
 _VARIABLES = (YARN_VARIABLE.format(""), _POD_VARIABLE.format(""))
+_DEFAULTS = "spark-defaults.conf"
+_FIND_HOME = "find_spark_home.py"
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,3 +193,42 @@ def _for_cluster(
             "Remove env_vars, or set deploy-mode=client in the Spark connection."
         )
     return conf, {}, None
+
+
+def read_spark_defaults(
+    environment: Mapping[str, str], *, properties_file: str | None = None, binary: str = "spark-submit"
+) -> dict[str, str]:
+    """Return the ``spark.*`` settings that spark-submit reads from a file; empty if there is none.
+
+    Raises ConfigError if the file cannot be read: spark-submit would fail, too.
+
+    Args:
+        environment: spark-submit's environment variables.
+        properties_file: ``--properties-file``, in whose presence Spark ignores spark-defaults.conf.
+        binary: spark-submit's name or path, by which Spark's folder is found without ``SPARK_HOME``.
+    """
+    file = Path(properties_file) if properties_file else _defaults_file(environment, binary)
+    if file is None or not file.is_file():
+        return {}
+    found = read_properties(file)
+    return {key: value.strip() for key, value in found.items() if key.startswith("spark.")}
+
+
+def spark_home(environment: Mapping[str, str], binary: str = "spark-submit") -> Path | None:
+    """Return the folder of the Spark that spark-submit uses, found as its own script does; None if it is unknown."""
+    if environment.get("SPARK_HOME"):
+        return Path(environment["SPARK_HOME"])
+    found = shutil.which(binary, path=environment.get("PATH", os.defpath))
+    if found is None:
+        return None
+    folder = Path(found).parent
+    if not (folder / _FIND_HOME).exists():
+        return folder.parent
+    return next(iter(sorted(folder.parent.glob("lib/python*/*-packages/pyspark"))), None)  # pip installed it
+
+
+def _defaults_file(environment: Mapping[str, str], binary: str) -> Path | None:
+    if environment.get("SPARK_CONF_DIR"):
+        return Path(environment["SPARK_CONF_DIR"]) / _DEFAULTS
+    home = spark_home(environment, binary)
+    return home / "conf" / _DEFAULTS if home else None

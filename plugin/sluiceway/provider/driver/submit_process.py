@@ -9,10 +9,10 @@ import shlex
 import subprocess
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
 
 from sluiceway.config.environment import for_connectors
 from sluiceway.provider.compat import AirflowException, AirflowFailException
-from sluiceway.provider.driver.driver_lines import driver_line
 from sluiceway.provider.driver.last_error import last_error
 from sluiceway.provider.driver.submit_command import masked
 
@@ -21,6 +21,18 @@ log = logging.getLogger(__name__)
 _LAST_LINES, _LAST_LINES_OF_ERROR = 20, 500
 _ERROR_BEGINS = re.compile(r'Exception in thread "')
 _COMMAND_SECONDS = 30
+_PYTHON = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} (?P<level>[A-Z]+) (?P<text>.*)")  # see ``log_to_stderr``
+_JVM = re.compile(r"\d\d/\d\d/\d\d \d\d:\d\d:\d\d (?P<level>[A-Z]+) (?P<text>.*)")
+_LEVELS = {
+    "TRACE": logging.DEBUG,
+    "DEBUG": logging.DEBUG,
+    "INFO": logging.INFO,
+    "WARN": logging.WARNING,
+    "WARNING": logging.WARNING,
+    "ERROR": logging.ERROR,
+    "CRITICAL": logging.CRITICAL,
+    "FATAL": logging.CRITICAL,
+}
 
 
 class SubmitProcess:
@@ -130,3 +142,18 @@ def run_afterwards(commands: Sequence[str]) -> None:
         if done.returncode:
             output = masked((done.stdout + done.stderr)[-2000:])
             log.warning("post_submit_commands: %s ended with exit code %d\n%s", masked(command), done.returncode, output)
+
+
+class DriverLine(NamedTuple):
+    """A line without its time and level, which the log that it is written to has too."""
+
+    level: int
+    text: str
+
+
+def driver_line(line: str, before: int) -> DriverLine:
+    """Return a line's level and text. One without a level, such as of a trace, has that of the line ``before`` it."""
+    found = _PYTHON.fullmatch(line) or _JVM.fullmatch(line)
+    if found is None or found["level"] not in _LEVELS:
+        return DriverLine(before, line)
+    return DriverLine(_LEVELS[found["level"]], found["text"])

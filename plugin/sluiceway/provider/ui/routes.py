@@ -1,19 +1,22 @@
 """Defines the read-only endpoints of the page, below ``/ui``. The page makes changes through Connect's REST API."""
 
-# No ``from __future__ import annotations``: FastAPI reads the parameters' types when the module is imported.
+from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Annotated, Protocol
+from typing import Annotated, Any, Protocol
 
 from fastapi import APIRouter, Depends, FastAPI, HTTPException, Query, Request
 from fastapi.responses import Response
 
 from sluiceway.config.connector import CONFIG_TASK, OWN
+from sluiceway.config.validators import OneOf, OrNull
+from sluiceway.discovery import connector_class
+from sluiceway.errors import ConfigError, NotFoundError
 from sluiceway.herder.config_infos import ConfigKeyInfo
+from sluiceway.herder.enrichment import base_def
 from sluiceway.provider.api.access import DagGuard
 from sluiceway.provider.ui.catalogue import catalogue
-from sluiceway.provider.ui.choices import choices_of
 from sluiceway.provider.ui.dashboard import Dashboard
 from sluiceway.provider.ui.page import Page
 from sluiceway.rest.bodies import JsonResponse
@@ -114,3 +117,24 @@ def install(app: FastAPI, dashboard_provider: Callable[[], Dashboard]) -> None:
 
 def _json(content: object) -> Response:
     return JsonResponse(content, headers={"Cache-Control": "no-store"})
+
+
+def choices_of(plugin: str) -> dict[str, list[str]]:
+    """Return the allowed values of each key that has a fixed set of them: a plugin's, Connect's, and our own.
+
+    A validation returns only what a plugin recommends, as in Kafka Connect. Of a class that is not installed here, the choices
+    are those of our own keys.
+    """
+    keys = list(OWN)
+    try:
+        found = connector_class(plugin)
+        keys += [*base_def(found), *found.config_def()]
+    except (NotFoundError, ConfigError):
+        pass
+    return {key.name: choices for key in keys if (choices := _allowed(key.validator))}
+
+
+def _allowed(validator: Callable[..., Any] | None) -> list[str]:
+    if isinstance(validator, OrNull):
+        return _allowed(validator.validator)
+    return [value for value in validator.allowed if value] if isinstance(validator, OneOf) else []

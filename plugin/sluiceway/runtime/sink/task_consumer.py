@@ -6,7 +6,7 @@ import functools
 import logging
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import Future
 from typing import Any, Protocol, TypeVar
 
@@ -14,11 +14,10 @@ from sluiceway.api import TopicPartition
 from sluiceway.errors import ConnectError
 from sluiceway.java_plugins.sink_task import JavaSinkTask
 from sluiceway.kafka import clients
-from sluiceway.kafka.clients import ConsumedMessage
+from sluiceway.kafka.clients import OFFSET_END, ConsumedMessage, Consumer, TopicPartitionOffset
 from sluiceway.kafka.errors import mapped_errors
 from sluiceway.kafka.group_metadata import ConsumerGroup, consumer_group
 from sluiceway.runtime.interrupts import Abandoned, Interrupted
-from sluiceway.runtime.sink.end_offsets import EndOffsets, Report
 from sluiceway.runtime.sink.interval_filter import IntervalFilter
 from sluiceway.runtime.sink.partition_reader import ConsumerReader, JavaReader, PartitionReader
 from sluiceway.runtime.sink.polled import starts_of, without
@@ -30,6 +29,10 @@ _LIST_SECONDS = 30.0
 _OFFSETS_SECONDS = 10.0
 
 T = TypeVar("T")
+_INTERVAL_SECONDS = 10.0
+_TIMEOUT_SECONDS = 1.0
+
+Report = Callable[[Mapping[TopicPartition, int]], None]
 
 
 class RebalanceListener(Protocol):
@@ -363,3 +366,32 @@ def call_with_timeout(seconds: float, call: Callable[[], T], what: str) -> T:
         if done.done():  # raised by the call itself
             raise
         raise TimeoutError(f"{what} took longer than {seconds:g} s") from None
+
+
+class EndOffsets:
+    """Reports end offsets to ``report``. Runs on the task's thread. Does nothing if ``report`` is None."""
+
+    def __init__(self, consumer: Consumer, report: Report | None) -> None:
+        self._consumer = consumer
+        self._report = report
+        self._due = 0.0
+
+    def refresh(self, partitions: Collection[TopicPartition]) -> None:
+        """Ask the brokers, with one request to the leaders of these partitions, unless that was less than 10 s ago.
+
+        An error is logged only: the lag is that of the last answer then.
+        """
+        now = time.monotonic()
+        if self._report is None or now < self._due or not partitions:
+            return
+        self._due = now + _INTERVAL_SECONDS
+        wanted = [TopicPartitionOffset(*partition, OFFSET_END) for partition in partitions]
+        try:
+            with mapped_errors("list the end offsets"):
+                # A timestamp of -1 stands for the end in Kafka's ListOffsets request.
+                found = self._consumer.offsets_for_times(wanted, timeout=_TIMEOUT_SECONDS)
+        except ConnectError as error:
+            log.debug("%s The lag is computed from the end offsets that are known.", error)
+            return
+        ends = {TopicPartition(each.topic, each.partition): each.offset for each in found if each.error is None}
+        self._report({partition: end for partition, end in ends.items() if end >= 0})

@@ -6,12 +6,12 @@ import collections
 import functools
 import itertools
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
 
 from sluiceway.api import EncodedRecords, SourceRecord
-from sluiceway.errors import ConnectError, KafkaClientError
+from sluiceway.errors import ConnectError, FencedError, KafkaClientError
 from sluiceway.java_plugins.acknowledgements import SentRecords
 from sluiceway.kafka.clients import Producer, producer
 from sluiceway.kafka.errors import mapped_errors, to_connect_error
@@ -20,7 +20,6 @@ from sluiceway.runtime.interrupts import Interrupted
 from sluiceway.runtime.source.failed_sends import FailedSends, is_record_error
 from sluiceway.runtime.source.offset_storage import OffsetStorageWriter
 from sluiceway.runtime.source.packed_sender import PackedSender, taken
-from sluiceway.runtime.source.producer_errors import producer_error, record_error
 from sluiceway.runtime.source.record_encoder import RecordEncoder
 from sluiceway.runtime.source.submitted_records import (
     Acknowledge,
@@ -425,3 +424,33 @@ def _check_until(deadline: float, check: Callable[[], None]) -> None:
     check()
     if time.monotonic() >= deadline:
         raise Interrupted
+
+
+def record_error(error: ConnectError, key: bytes | None, value: bytes | None, record: SourceRecord | None = None) -> ConnectError:
+    """Return the error of a record that could not be sent, with advice. ``record`` is given if it is known."""
+    code = getattr(error, "code", None)
+    advice = ""
+    if code == "TOPIC_AUTHORIZATION_FAILED":
+        advice = " The task's principal needs WRITE on the topic; allow that, then restart the task."
+    elif code == "MSG_SIZE_TOO_LARGE":
+        size = len(key or b"") + len(value or b"")
+        where = "" if record is None else f" of source partition {record.source_partition} with offset {record.source_offset}"
+        advice = (
+            f" The record{where} has {size} bytes; raise producer.override.max.request.size, and the topic's max.message.bytes."
+        )
+    return ConnectError(f"Unrecoverable exception from producer send callback: {error}{advice}")
+
+
+def producer_error(error: ConnectError, topics: Collection[str]) -> ConnectError:
+    """Return an error of the producer or its transaction, which names no topic, with the ``topics`` the task writes to."""
+    code = getattr(error, "code", None)
+    used = ", ".join(f"topic {topic}" for topic in sorted(topics))
+    if isinstance(error, FencedError) or not used:
+        return error
+    if code == "CLUSTER_AUTHORIZATION_FAILED":  # WRITE on any topic would suffice, so the principal has it on none
+        return ConnectError(f"{error} The task's principal needs WRITE on the topic it writes to: {used}.")
+    if code == "TOPIC_AUTHORIZATION_FAILED":
+        return ConnectError(
+            f"{error} The task's principal needs WRITE on the topic it writes to ({used}) and on that of its offsets."
+        )
+    return error

@@ -34,7 +34,6 @@ from sluiceway.storage.status_backing_store import KafkaStatusBackingStore
 from sluiceway.worker.executor import Assignment, run_assignment, task_prefix
 from sluiceway.worker.log_context import log_prefix
 from sluiceway.worker.task_commands import COMMAND_OF, command_keys
-from sluiceway.worker.task_host.cpu_meter import CpuMeter
 from sluiceway.worker.task_host.messages import (
     HostedTask,
     Orders,
@@ -56,6 +55,7 @@ _REPORT_SECONDS = 2.0
 _SWITCH_SECONDS = 0.0005
 """The wait of a thread for Python's interpreter while another one computes. Python's default is 5 ms. A task waits as long
 after each of its system calls, so beside a busy task it would need some 50 ms for a record."""
+_SECONDS = 5.0  # over which a share is measured
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,3 +266,45 @@ class _HostServices:
 
     def open(self, spec: TaskSpec) -> TaskServices:
         return self.host.services(spec, self.control)
+
+
+@dataclass(slots=True)
+class _Use:
+    clock: int
+    cpu: float
+    since: float
+    share: float = 0.0
+
+
+class CpuMeter:
+    """The share of a core that each task's own thread uses. Thread-safe.
+
+    The threads of its Kafka clients are not counted, nor are those that a connector starts: what tasks contend for is Python's
+    interpreter, in which a task's own thread spends most of its time.
+    """
+
+    def __init__(self) -> None:
+        self._uses: dict[str, _Use] = {}
+
+    def enter(self, job: str) -> None:
+        """Count the calling thread as the task's."""
+        clock = time.pthread_getcpuclockid(threading.get_ident())
+        self._uses[job] = _Use(clock, time.clock_gettime(clock), time.monotonic())
+
+    def leave(self, job: str) -> None:
+        """Count it no longer. The thread must call this before it ends."""
+        self._uses.pop(job, None)
+
+    def share(self, job: str) -> float:
+        """Return the share of a core that a task has used lately, in steps of 0.05; 0 for one that does not run yet."""
+        use = self._uses.get(job)
+        if use is None:
+            return 0.0
+        now = time.monotonic()
+        if now - use.since >= _SECONDS:
+            try:
+                cpu = time.clock_gettime(use.clock)
+            except OSError:  # the thread has just ended
+                return 0.0
+            use.share, use.cpu, use.since = (cpu - use.cpu) / (now - use.since), cpu, now
+        return round(use.share * 20) / 20

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sluiceway.connectors.cdc.source_delay import SourceDelay
+from sluiceway.connectors.cdc.task import SourceDelay
 
 
 class Clocks:

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from sluiceway.connectors.folder import csv_format, formats
 from sluiceway.connectors.folder.csv_format import CsvFormat
+from sluiceway.connectors.folder.format_config import JsonLineRecords
 from sluiceway.connectors.folder.formats import LineRecords, MultilineRecords
-from sluiceway.connectors.folder.json_format import JsonLineRecords
 from sluiceway.errors import ConnectError
 from support.folder_formats import CUTS, check_columns, check_cuts, values
 

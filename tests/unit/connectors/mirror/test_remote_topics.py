@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from sluiceway.connectors.mirror.filters import DefaultConfigPropertyFilter
-from sluiceway.connectors.mirror.remote_topics import TopicChanges, setting_changes, settings_for_new, topic_changes
+from sluiceway.connectors.mirror.replicator import TopicChanges, setting_changes, settings_for_new, topic_changes
 from sluiceway.kafka.cluster import SettingChanges, TopicSetting
 
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from sluiceway.connectors.verifiable.throughput_throttler import ThroughputThrottler
+from sluiceway.connectors.verifiable.source import ThroughputThrottler
 
 
 class Clock:

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from sluiceway.provider.compat import AirflowException
-from sluiceway.provider.driver.driver_lines import driver_line
-from sluiceway.provider.driver.submit_process import SubmitProcess
+from sluiceway.provider.driver.submit_process import SubmitProcess, driver_line
 from sluiceway.worker.log_context import _PrefixFormatter, log_to_stderr
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sluiceway.exit_codes import APPLICATION_ENDED, DONE
-from sluiceway.provider.driver.restarts import Restarts, death_cause
+from sluiceway.provider.driver.outcome import Restarts, death_cause
 
 
 def test_delays_double_from_a_second_to_a_minute() -> None:

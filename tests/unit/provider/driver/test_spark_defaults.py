@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from sluiceway.errors import ConfigError
-from sluiceway.provider.driver.spark_defaults import read_spark_defaults, spark_home
+from sluiceway.provider.driver.submit_plan import read_spark_defaults, spark_home
 
 
 def _conf(folder: Path, text: str) -> Path:

@@ -10,7 +10,7 @@ from sluiceway.data import Schema, SchemaBuilder, Struct
 from sluiceway.data.logical import timestamp_schema
 from sluiceway.data.schema import INT32_SCHEMA, STRING_SCHEMA
 from sluiceway.provider.lineage.datasets import DataSet, Description, Lineage
-from sluiceway.provider.lineage.descriptions import describe
+from sluiceway.provider.lineage.observed import describe
 from sluiceway.provider.lineage.shapes import FieldShape, TopicShape, fields_of
 from sluiceway.provider.progress.run_summary import RunSummary
 

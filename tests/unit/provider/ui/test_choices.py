@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from sluiceway.connectors.jdbc.source.keys import MODES
-from sluiceway.provider.ui.choices import choices_of
+from sluiceway.provider.ui.routes import choices_of
 
 
 @pytest.mark.parametrize("plugin", ["", "org.example.NotHere"])

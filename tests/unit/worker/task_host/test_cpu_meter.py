@@ -8,7 +8,7 @@ import time
 import pytest
 
 from sluiceway.worker.task_host import cpu_meter
-from sluiceway.worker.task_host.cpu_meter import CpuMeter
+from sluiceway.worker.task_host.host import CpuMeter
 
 
 def test_the_share_is_that_of_the_tasks_own_thread(monkeypatch: pytest.MonkeyPatch) -> None:

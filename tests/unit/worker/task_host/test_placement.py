@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from sluiceway.storage.model import TaskId
-from sluiceway.worker.task_host.placement import MOST_TASKS, Candidate, Suspects, choose_host, is_busy
+from sluiceway.worker.task_host.task_hosts import MOST_TASKS, Candidate, Suspects, choose_host, is_busy
 
 TASKS = [TaskId(f"c{number}", 0) for number in range(4)]
 

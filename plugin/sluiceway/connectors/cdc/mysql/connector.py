@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping, Sequence
 
 from sluiceway.api import ExactlyOnceSupport, Offset, Partition, SourceConnector, SourceWatch
@@ -10,9 +11,8 @@ from sluiceway.connectors.cdc.catch_up import interval_refusal, position_time
 from sluiceway.connectors.cdc.ignored_options import warn_of_ignored
 from sluiceway.connectors.cdc.log_watches import watch_refusal
 from sluiceway.connectors.cdc.mysql.config import DEFINITION, source_config
-from sluiceway.connectors.cdc.mysql.connection import Server
+from sluiceway.connectors.cdc.mysql.connection import ConnectionSettings, Server, in_words, is_transient
 from sluiceway.connectors.cdc.mysql.converters import converters
-from sluiceway.connectors.cdc.mysql.source_watch import LogEnd
 from sluiceway.connectors.cdc.mysql.task import MariaDbSourceTask, MySqlSourceTask
 from sluiceway.connectors.cdc.option_checks import add_problems
 from sluiceway.errors import ConfigError, ConnectError, RetriableError, TemporaryProblem
@@ -22,6 +22,7 @@ _EXCLUSIVE = (
     ("table.include.list", "table.exclude.list"),
     ("column.include.list", "column.exclude.list"),
 )
+_READ_SECONDS = 30.0
 
 
 class BinlogConnector(SourceConnector):
@@ -109,3 +110,33 @@ class MySqlConnector(BinlogConnector):
     task_class = MySqlSourceTask
     java_class = "io.debezium.connector.mysql.MySqlConnector"
     java_task_class = "io.debezium.connector.mysql.MySqlConnectorTask"
+
+
+class LogEnd:
+    """The end of a server's binary log. Only what is written moves it, and a restart of the server, which begins a new file."""
+
+    def __init__(self, settings: ConnectionSettings) -> None:
+        self._settings = dataclasses.replace(settings, read_timeout=_READ_SECONDS)
+        self._server: Server | None = None
+
+    def mark(self) -> str:
+        """Return the position. Raises RetriableError, and ConnectError if the server refuses the login or has no log."""
+        try:
+            if self._server is None:
+                self._server = Server(self._settings)
+            found = self._server.position()
+        except ConnectError:
+            self.close()
+            raise
+        except Exception as error:
+            self.close()
+            if is_transient(error):
+                host = f"{self._settings.host}:{self._settings.port}"
+                raise RetriableError(f"The connection to {host} was lost while its log was watched: {error}") from error
+            raise in_words(error) from error
+        return f"{found.file}:{found.position} {found.gtids or ''}"
+
+    def close(self) -> None:
+        server, self._server = self._server, None
+        if server is not None:
+            server.close()

@@ -4,22 +4,23 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from sluiceway.api import SourceRecord
 from sluiceway.connectors.cdc.catch_up import CatchUp
+from sluiceway.connectors.cdc.config import CommonConfig
 from sluiceway.connectors.cdc.emitter import Emitter
 from sluiceway.connectors.cdc.mysql.binlog.events import GTIDS, Header
-from sluiceway.connectors.cdc.mysql.binlog.stream import BinlogStream, ServerError, StartPosition
+from sluiceway.connectors.cdc.mysql.binlog.stream import BinlogStream, LogEndedError, ServerError, StartPosition
 from sluiceway.connectors.cdc.mysql.binlog.temporal import Calendar
 from sluiceway.connectors.cdc.mysql.buffer import RecordBuffer, StoppedError
 from sluiceway.connectors.cdc.mysql.catalog import Catalog
 from sluiceway.connectors.cdc.mysql.chunks import file_number, log_position
 from sluiceway.connectors.cdc.mysql.config import SourceConfig
-from sluiceway.connectors.cdc.mysql.connection import Server, connect, dump_error
+from sluiceway.connectors.cdc.mysql.connection import Server, connect, dump_error, in_words, is_transient
 from sluiceway.connectors.cdc.mysql.ddl.model import Tables
 from sluiceway.connectors.cdc.mysql.fields import Settings
 from sluiceway.connectors.cdc.mysql.history import SchemaHistory
@@ -27,7 +28,6 @@ from sluiceway.connectors.cdc.mysql.log_state import find_gap, lost_message
 from sluiceway.connectors.cdc.mysql.logged_statements import LoggedStatements
 from sluiceway.connectors.cdc.mysql.offsets import INITIAL, SNAPSHOT_KEY, BlockingPosition, LogPosition
 from sluiceway.connectors.cdc.mysql.prepared import PreparedTransactions
-from sluiceway.connectors.cdc.mysql.retries import RetriedSteps
 from sluiceway.connectors.cdc.mysql.schema_changes import SchemaChanges
 from sluiceway.connectors.cdc.mysql.second_dump import second_dump
 from sluiceway.connectors.cdc.mysql.signals import IDLE_SECONDS, BinlogSignals
@@ -38,14 +38,16 @@ from sluiceway.connectors.cdc.mysql.table_ranges import table_to_read
 from sluiceway.connectors.cdc.mysql.table_reader import read_table
 from sluiceway.connectors.cdc.notifications import Notifications
 from sluiceway.connectors.cdc.ranges import PROGRESS, rest
+from sluiceway.connectors.cdc.retries import Retries
 from sluiceway.connectors.cdc.signals import BlockingRequest
 from sluiceway.connectors.cdc.transactions import TransactionCounter
-from sluiceway.errors import ConnectError
+from sluiceway.errors import ConnectError, RetriableError
 
 log = logging.getLogger(__name__)
 
 _LOG_GONE_CODE = 1236
 _DATA_MODES = frozenset({"initial", "always", "initial_only", "when_needed"})
+_RETRIED = (LogEndedError, RetriableError, OSError)
 
 
 class DatabaseReader:
@@ -407,3 +409,56 @@ class DatabaseReader:
         finally:
             stream.close()
             self.signals.disconnect()
+
+
+class RetriedSteps:
+    """Runs steps on the reading thread. The buffer's ``trouble`` is the error of the last attempt, until ``healed``.
+
+    Args:
+        reached: returns how far the log is read. Attempts between which it has moved are not counted.
+        failed: called after each attempt that failed.
+    """
+
+    def __init__(
+        self, config: CommonConfig, buffer: RecordBuffer, reached: Callable[[], object], failed: Callable[[], None]
+    ) -> None:
+        self._config = config
+        self._buffer = buffer
+        self._reached_now = reached
+        self._failed = failed
+        self._reached: object = None
+
+    def run(self, step: Callable[[], None]) -> None:
+        """Run a step until it ends without an error, or the task stops. Raises errors that will not heal."""
+        retries = Retries(self._config.max_retries, self._config.retry_wait, "errors.max.retries")
+        while not self._buffer.is_stopped():
+            try:
+                step()
+            except StoppedError:
+                raise
+            except Exception as error:
+                if self._buffer.is_stopped():
+                    return
+                final = in_words(error)
+                if final is error and not isinstance(error, _RETRIED):
+                    raise
+                if not isinstance(error, _RETRIED) and not is_transient(error):
+                    raise final from error
+                if self._progressed():
+                    retries.healed()
+                self._failed()
+                self._buffer.trouble = str(retries.failed(error))
+                if self._buffer.wait_stopped(retries.wait):
+                    return
+            else:
+                self.healed()
+                return
+
+    def healed(self) -> None:
+        """Note that the database is read again."""
+        self._buffer.trouble = None
+
+    def _progressed(self) -> bool:
+        """Return whether the log was read further since the last call."""
+        before, self._reached = self._reached, self._reached_now()
+        return before != self._reached

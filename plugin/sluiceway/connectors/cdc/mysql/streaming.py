@@ -36,10 +36,10 @@ from sluiceway.connectors.cdc.mysql.prepared import (
 from sluiceway.connectors.cdc.mysql.row_records import RowListener, RowRecords
 from sluiceway.connectors.cdc.mysql.savepoints import is_taken_back
 from sluiceway.connectors.cdc.mysql.streaming_parts import StreamingParts
-from sluiceway.connectors.cdc.mysql.unread_events import pass_over
 from sluiceway.connectors.cdc.mysql.whole_transactions import WholeTransactions
 from sluiceway.connectors.cdc.sizes import fits_columns
 from sluiceway.connectors.cdc.tables import TableSchema
+from sluiceway.errors import ConnectError
 
 log = logging.getLogger(__name__)
 
@@ -414,3 +414,23 @@ class Streaming:
         except BaseException:
             self._position.resume_at(self._position.skips[0], passed)  # a new dump reads the rest of the rows again
             raise
+
+
+def pass_over(header: Header, file: str, mode: str) -> None:
+    """Pass over an event unless it may hold changes and ``event.deserialization.failure.handling.mode`` is fail.
+
+    Raises:
+        ConnectError: it may, and the mode is.
+    """
+    if header.has_no_changes:
+        return
+    message = (
+        f"The binary log has an event of type {header.kind} at {file}:{header.position}, which may hold changes and which this "
+        "connector does not read."
+    )
+    if mode == "fail":
+        raise ConnectError(
+            f"{message} To go on without them, set event.deserialization.failure.handling.mode=warn; read the tables again "
+            "afterwards."
+        )
+    log.log(logging.WARNING if mode == "warn" else logging.DEBUG, "%s It is skipped.", message)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import ClassVar
@@ -16,7 +17,7 @@ from sluiceway.connectors.cdc.interval import Interval
 from sluiceway.connectors.cdc.mysql.buffer import RecordBuffer
 from sluiceway.connectors.cdc.mysql.config import source_config
 from sluiceway.connectors.cdc.mysql.connection import Server
-from sluiceway.connectors.cdc.mysql.log_watch import LogWatch
+from sluiceway.connectors.cdc.mysql.log_state import danger_of
 from sluiceway.connectors.cdc.mysql.reader import DatabaseReader
 from sluiceway.connectors.cdc.signals import requests_differ
 from sluiceway.connectors.cdc.task import CdcTask, LogSource, Records
@@ -26,6 +27,7 @@ log = logging.getLogger(__name__)
 
 _IDLE_SECONDS = 30.0
 _QUERY_SECONDS = 10.0
+_EVERY_SECONDS = 60.0
 
 
 class BinlogSource(LogSource):
@@ -130,3 +132,36 @@ class MariaDbSourceTask(BinlogSourceTask):
 
 class MySqlSourceTask(BinlogSourceTask):
     connector = "mysql"
+
+
+class LogWatch:
+    """The age of what a task has not read. The task's thread checks it; any thread reads ``values``."""
+
+    def __init__(self) -> None:
+        self.values: Mapping[str, float] = {}
+        self._interval = Interval(_EVERY_SECONDS, at_once=True)
+
+    def due(self) -> bool:
+        """Return True at the first call, and then every minute."""
+        return self._interval.due()
+
+    def check(self, server: Server, file: str, position: int, seconds: int) -> None:
+        """Update the metrics for the position of an event that was read, and log a warning if the log may be purged soon.
+
+        Args:
+            seconds: the time of the event, since the epoch.
+        """
+        state = server.log_state()
+        behind = state.behind(file, position)
+        age = max(0.0, time.time() - seconds) if behind and seconds else 0.0
+        values = {
+            "log-retained-bytes": float(sum(size for _, size in state.files)),
+            "log-behind-bytes": float(behind),
+            "log-age-seconds": age,
+        }
+        if state.keeps:
+            values["log-expires-seconds"] = max(0.0, state.keeps - age)
+        self.values = values
+        danger = danger_of(age, behind, state)
+        if danger is not None:
+            log.warning("%s", danger)

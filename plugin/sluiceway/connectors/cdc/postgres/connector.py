@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from sluiceway.api import ExactlyOnceSupport, Offset, Partition, SourceConnector, SourceRecord, SourceTaskContext, SourceWatch
 from sluiceway.config.definition import ConfigDef, ValidatedValue
@@ -10,11 +12,16 @@ from sluiceway.connectors.cdc.catch_up import interval_refusal, position_time
 from sluiceway.connectors.cdc.ignored_options import warn_of_ignored
 from sluiceway.connectors.cdc.log_watches import watch_refusal
 from sluiceway.connectors.cdc.postgres.config import postgres_config
+from sluiceway.connectors.cdc.postgres.connection import Address, connect, driver, is_transient
 from sluiceway.connectors.cdc.postgres.keys import CONFIG
-from sluiceway.connectors.cdc.postgres.log_watch import EndedTransactions
 from sluiceway.connectors.cdc.postgres.source import VERSION
 from sluiceway.connectors.cdc.postgres.task import PostgresTask
-from sluiceway.errors import ConnectError
+from sluiceway.errors import ConnectError, RetriableError
+
+# The text lists the transactions that are open and others that have ended since they began. It changes when one that has written
+# ends, and at nothing else. The log's position also moves at checkpoints, at the creation of a slot, and when a reader cleans up
+# pages, which a run does itself.
+_ENDED = "select txid_current_snapshot()::text"
 
 
 class PostgresConnector(SourceConnector):
@@ -97,3 +104,31 @@ class PostgresConnector(SourceConnector):
             if offset is not None and not isinstance(offset.get("lsn", offset.get("lsn_proc")), int):
                 raise ConnectError("An offset needs the position in 'lsn', a number.")
         return True
+
+
+class EndedTransactions:
+    """The transactions of a server that have written, as far as they have ended: those of all its databases."""
+
+    def __init__(self, address: Address) -> None:
+        self._address = address
+        self._connection: Any = None
+
+    def mark(self) -> str:
+        """Return the state of the transactions. Raises RetriableError, and ConnectError if the server refuses the login."""
+        psycopg = driver()
+        try:
+            if self._connection is None:
+                self._connection = connect(self._address)
+            row = self._connection.execute(_ENDED).fetchone()
+        except psycopg.Error as error:
+            self.close()
+            kind = RetriableError if is_transient(error) else ConnectError
+            text = " ".join(str(error).split())
+            raise kind(f"PostgreSQL at {self._address} does not tell whether its log has changed: {text}") from None
+        return str(row[0])
+
+    def close(self) -> None:
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            with contextlib.suppress(Exception):  # the connection may be lost
+                connection.close()

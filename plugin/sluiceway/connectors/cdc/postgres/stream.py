@@ -8,30 +8,46 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol
 
-from sluiceway.api import EncodedRecords, SourceRecord
+from sluiceway.api import EncodedRecords, Offset, SourceRecord
 from sluiceway.connectors.cdc.columns import UNAVAILABLE
 from sluiceway.connectors.cdc.emitter import Count, Emitter
+from sluiceway.connectors.cdc.envelope import MESSAGE, TRANSACTION_BLOCK
 from sluiceway.connectors.cdc.filters import TableId
 from sluiceway.connectors.cdc.postgres import pgoutput
 from sluiceway.connectors.cdc.postgres.catalog import Catalog, stream_columns, stream_key
 from sluiceway.connectors.cdc.postgres.config import PostgresConfig
-from sluiceway.connectors.cdc.postgres.messages import message_record
 from sluiceway.connectors.cdc.postgres.pgoutput import Begin, Commit, Delete, Insert, Message, Relation, Truncate, Update
 from sluiceway.connectors.cdc.postgres.receiver import Received
 from sluiceway.connectors.cdc.postgres.source import SOURCE, Position, Sources
 from sluiceway.connectors.cdc.postgres.types import TypeRegistry
 from sluiceway.connectors.cdc.tables import TableSchema
 from sluiceway.connectors.cdc.transactions import TransactionCounter
-from sluiceway.data import Struct
+from sluiceway.data import Schema, Struct
+from sluiceway.data.schema import OPTIONAL_BYTES_SCHEMA, OPTIONAL_INT64_SCHEMA, OPTIONAL_STRING_SCHEMA, STRING_SCHEMA
 
 if TYPE_CHECKING:
     from sluiceway.connectors.cdc.postgres.column_stream import Changes
+
 
 log = logging.getLogger(__name__)
 
 _FEWEST_MESSAGES = 64  # fewer are read one by one, because each batch of columns has a fixed cost
 
 _KINDS: dict[type, str] = {Insert: "INSERT", Update: "UPDATE", Delete: "DELETE", Truncate: "TRUNCATE", Message: "MESSAGE"}
+_NAME = "io.debezium.connector.postgresql.Message"
+_CONTENT = Schema.struct([("prefix", OPTIONAL_STRING_SCHEMA), ("content", OPTIONAL_BYTES_SCHEMA)], name=_NAME, version=1)
+_KEY = Schema.struct([("prefix", OPTIONAL_STRING_SCHEMA)], name=f"{_NAME}Key", version=1)
+_VALUE = Schema.struct(
+    [
+        ("op", STRING_SCHEMA),
+        ("ts_ms", OPTIONAL_INT64_SCHEMA),
+        ("source", SOURCE),
+        ("transaction", TRANSACTION_BLOCK),
+        ("message", _CONTENT),
+    ],
+    name=f"{_NAME}Value",
+    version=1,
+)
 
 
 class Listener(Protocol):
@@ -345,3 +361,12 @@ def _completed(update: Update) -> Sequence[Any]:
     if not update.full or update.old is None:
         return update.new
     return [old if new is UNAVAILABLE else new for old, new in zip(update.old, update.new, strict=True)]
+
+
+def message_record(
+    topic: str, partition: dict[str, str], prefix: str, content: bytes, source: Struct, transaction: Struct | None, offset: Offset
+) -> SourceRecord:
+    """Return the record of a logical message."""
+    message = Struct.of(_CONTENT, [prefix, content])
+    value = Struct.of(_VALUE, [MESSAGE, time.time_ns() // 1_000_000, source, transaction, message])
+    return SourceRecord(partition, offset, topic, value, _VALUE, Struct.of(_KEY, [prefix]), _KEY)

@@ -11,6 +11,7 @@ from sluiceway.api import EncodedRecords, Offset, SourceRecord, SourceTaskContex
 from sluiceway.connectors.cdc.catch_up import CatchUp
 from sluiceway.connectors.cdc.emitter import Emitter
 from sluiceway.connectors.cdc.filters import TableId
+from sluiceway.connectors.cdc.interval import Interval
 from sluiceway.connectors.cdc.notifications import Notifications
 from sluiceway.connectors.cdc.postgres.catalog import Catalog
 from sluiceway.connectors.cdc.postgres.config import PostgresConfig, postgres_config
@@ -20,15 +21,16 @@ from sluiceway.connectors.cdc.postgres.receiver import Received, Receiver, SlotB
 from sluiceway.connectors.cdc.postgres.replication import (
     ServerIdentity,
     Slot,
+    SlotUsage,
     create_slot,
     drop_slot,
     ensure_publication,
     find_slot,
     first_lsn,
     read_identity,
+    slot_usage,
 )
 from sluiceway.connectors.cdc.postgres.signals import PostgresSignals
-from sluiceway.connectors.cdc.postgres.slot_watch import SlotWatch
 from sluiceway.connectors.cdc.postgres.snapshot import Snapshot, begin_snapshot, lock_tables, snapshot_position, table_to_read
 from sluiceway.connectors.cdc.postgres.source import NAME, Position, moved_offset
 from sluiceway.connectors.cdc.postgres.start import (
@@ -53,11 +55,15 @@ if TYPE_CHECKING:
 
     Connection = psycopg.Connection[tuple[Any, ...]]
 
+
 log = logging.getLogger(__name__)
 
 _IDLE_BYTES = 8 << 20  # of log without records, after which the stored offset moves on
 _SNAPSHOT_KEYS = ("snapshot", "snapshot_completed", "last_snapshot_record", PROGRESS)
 _POLL_SHARE = 4  # of the queue's bytes that one poll returns at most
+_EVERY_SECONDS = 30.0
+_LARGE = 4 << 30
+_FULL = 0.75
 
 
 class PostgresSource(LogSource):
@@ -390,3 +396,45 @@ class PostgresTask(CdcTask):
 
     def open(self, config: Mapping[str, str], catch_up: CatchUp) -> LogSource:
         return PostgresSource(postgres_config(config), self.context, catch_up)
+
+
+class SlotWatch:
+    """The usage of a task's slot. The task's thread checks it; any thread reads ``values``."""
+
+    def __init__(self, config: PostgresConfig) -> None:
+        self.values: Mapping[str, float] = {}
+        self._slot = config.slot
+        self._interval = Interval(_EVERY_SECONDS, at_once=True)
+        self._warned = 0
+
+    def due(self) -> bool:
+        """Return True at the first call, and then every 30 seconds."""
+        return self._interval.due()
+
+    def check(self, connection: Connection) -> None:
+        """Update the metrics, and log a warning if the slot is in danger."""
+        usage = slot_usage(connection, self._slot)
+        if usage is None:
+            return
+        values = {"log-retained-bytes": float(usage.retained), "log-behind-bytes": float(usage.behind)}
+        if usage.free is not None:
+            values["log-free-bytes"] = float(usage.free)
+        self.values = values
+        danger = danger_of(usage)
+        if danger is None:
+            self._warned = 0
+        elif usage.retained >= 2 * self._warned or usage.status == "unreserved":
+            self._warned = usage.retained
+            log.warning("The replication slot %s keeps %d MiB of log: %s", self._slot, usage.retained >> 20, danger)
+
+
+def danger_of(usage: SlotUsage) -> str | None:
+    """Return what a slot's usage leads to, and what to do, or None if nothing is wrong."""
+    check = "Check that the connector runs and keeps up, and that no transaction stays open for long."
+    if usage.status == "unreserved":
+        return f"the server drops what the connector has not read at its next checkpoint. Raise max_slot_wal_keep_size. {check}"
+    if usage.free is not None:
+        if usage.retained < _FULL * (usage.retained + usage.free):
+            return None
+        return f"after {usage.free >> 20} MiB more, the server gives the slot up (max_slot_wal_keep_size). {check}"
+    return f"without max_slot_wal_keep_size, the log can fill the server's disk. {check}" if usage.retained >= _LARGE else None

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import os
+import re
 import uuid
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from sluiceway.connectors.files.filesystem.base import Entry, Output, RemoteFileSystem
-from sluiceway.connectors.files.filesystem.hdfs_errors import hdfs_errors
+from sluiceway.connectors.files.filesystem.base import Entry, Output, RemoteFileSystem, storage_errors
 from sluiceway.errors import MissingToolError
 from sluiceway.installation import install_command
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
+
 
 _READ_AHEAD = 4 << 20
 # The task tries again by itself; the client's own retries would last for minutes, in which the task cannot be stopped.
@@ -23,6 +26,13 @@ _FEW_RETRIES = {
     "dfs.client.failover.max.attempts": "4",
     "dfs.client.failover.sleep.base.millis": "200",
     "dfs.client.failover.sleep.max.millis": "2000",
+}
+_REMOTE = re.compile(r'(?:Fatal)?RPCError\("[\w.]*?(?P<kind>[\w$]+)", "(?P<text>.*?)(?:\\n|"\))')
+_NUMBERS = {
+    "AccessControlException": errno.EACCES,
+    "DSQuotaExceededException": errno.EDQUOT,
+    "NSQuotaExceededException": errno.EDQUOT,
+    "QuotaByStorageTypeExceededException": errno.EDQUOT,
 }
 
 
@@ -192,3 +202,27 @@ def _client(login: HdfsLogin) -> Any:
     kerberos = {"kerberos_principal": login.principal or None, "kerberos_keytab": login.keytab or None}
     with hdfs_errors("connect to", login.url):
         return Client(login.url, settings, login.conf_dir or None, **kerberos)
+
+
+@contextmanager
+def hdfs_errors(action: str, path: str) -> Iterator[None]:
+    """Do as ``storage_errors``, with the NameNode's reason instead of its stack trace."""
+    with storage_errors(action, path):
+        try:
+            yield
+        except (FileNotFoundError, FileExistsError):
+            raise
+        except Exception as error:
+            known = remote_error(error)
+            if known is None:
+                raise
+            raise known from error
+
+
+def remote_error(error: Exception) -> OSError | None:
+    """Return a NameNode's error as an OSError, None if it is another one."""
+    found = _REMOTE.search(str(error))
+    if found is None:
+        return None
+    text = found["text"].replace('\\"', '"').rstrip(". ")
+    return OSError(_NUMBERS.get(found["kind"], errno.EIO), text)

@@ -6,7 +6,8 @@ import dataclasses
 import logging
 import threading
 import time
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
 from sluiceway.api import SourceColumns, SourceLag, SourceRecord, SourceTask
@@ -18,7 +19,6 @@ from sluiceway.connectors.jdbc.dialects.values import zone_of
 from sluiceway.connectors.jdbc.source.config import SourceConfig, source_config
 from sluiceway.connectors.jdbc.source.errors import as_connect_error
 from sluiceway.connectors.jdbc.source.horizon import horizon_for
-from sluiceway.connectors.jdbc.source.idle_guard import IdleGuard
 from sluiceway.connectors.jdbc.source.keys import BULK
 from sluiceway.connectors.jdbc.source.offsets import Position
 from sluiceway.connectors.jdbc.source.readers import Assignment, ReaderFactory
@@ -30,12 +30,14 @@ if TYPE_CHECKING:
 
     from sluiceway.connectors.jdbc.dialects.horizon import Horizon
 
+
 log = logging.getLogger(__name__)
 
 _PATIENCE_SECONDS = 0.5  # the longest that poll waits
 _IDLE_SECONDS = 60.0  # the longest that a transaction stays open without a poll
 _MAX_CHANGES = 3  # passes in a row that fail because the table changed meanwhile; more are not a coincidence
 _HELD_BACK_SECONDS = 0.2  # the shortest interval for a table whose rows wait for open transactions
+_CHECK_SECONDS = 5.0
 
 
 class _Pass(NamedTuple):
@@ -224,3 +226,43 @@ def reading_settings(settings: ConnectionSettings) -> ConnectionSettings:
     """Return settings that mark the sessions as the source's own, which safe horizons leave out."""
     options = {**settings.url.options, **dialect_class(settings.url.dialect).reading_options}
     return dataclasses.replace(settings, url=dataclasses.replace(settings.url, options=options))
+
+
+class IdleGuard:
+    """Calls ``on_idle`` with the idle seconds after ``seconds`` without a poll; never while a poll runs.
+
+    ``on_idle`` runs on a thread of this class.
+    """
+
+    def __init__(self, seconds: float, on_idle: Callable[[float], None]) -> None:
+        self._seconds = seconds
+        self._on_idle = on_idle
+        self._lock = threading.Lock()
+        self._stopped = threading.Event()
+        self._last = time.monotonic()
+        self._thread: threading.Thread | None = None
+
+    @contextmanager
+    def polling(self) -> Iterator[None]:
+        """Hold off ``on_idle`` during a poll. The first call starts the thread."""
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._watch, name="jdbc-source-idle", daemon=True)
+            self._thread.start()
+        with self._lock:
+            try:
+                yield
+            finally:
+                self._last = time.monotonic()
+
+    def stop(self) -> None:
+        """Stop the thread and wait for it."""
+        self._stopped.set()
+        if self._thread is not None:
+            self._thread.join()
+
+    def _watch(self) -> None:
+        while not self._stopped.wait(min(self._seconds, _CHECK_SECONDS)):
+            with self._lock:
+                idle = time.monotonic() - self._last
+                if idle >= self._seconds:
+                    self._on_idle(idle)

@@ -8,11 +8,13 @@ from dataclasses import dataclass, field
 
 from sluiceway.api import BatchLimits
 from sluiceway.connectors.search.connection import Server
-from sluiceway.connectors.search.sink.names import index_name
+from sluiceway.errors import DataError
 
 TOPIC_PLACEHOLDER = "${topic}"
 MALFORMED = "behavior.on.malformed.documents"
 RESOURCES = "topic.to.external.resource.mapping"
+_MOST_BYTES = 255
+_NOT_FIRST = "-_+"
 
 
 class NullValues(enum.Enum):
@@ -101,3 +103,16 @@ class SearchOptions:
         if self.stream is not None:
             return self.stream.name.replace(TOPIC_PLACEHOLDER, index_name(topic))
         return index_name(topic)
+
+
+def index_name(topic: str) -> str:
+    """Return the index of a topic, as Confluent's and Aiven's sinks name it: in lower case, and what an index may be called.
+
+    Raises DataError if nothing of the topic's name is left.
+    """
+    name = topic.lower().replace(":", "_").lstrip(_NOT_FIRST).encode()[:_MOST_BYTES].decode(errors="ignore")
+    if name in (".", ".."):
+        return name.replace(".", "dot")
+    if not name:
+        raise DataError(f"No index can be named after the topic {topic}. Name one with topic.index.map.")
+    return name

@@ -12,7 +12,7 @@ from sluiceway.connectors.cdc.mysql.binlog.stream import LogEndedError, ServerEr
 from sluiceway.connectors.cdc.mysql.buffer import RecordBuffer, StoppedError
 from sluiceway.connectors.cdc.mysql.config import source_config
 from sluiceway.connectors.cdc.mysql.connection import dump_error, is_transient
-from sluiceway.connectors.cdc.mysql.retries import RetriedSteps
+from sluiceway.connectors.cdc.mysql.reader import RetriedSteps
 from sluiceway.errors import ConnectError, DataError, RetriableError
 from unit.connectors.cdc.test_option_checks import MARIADB
 

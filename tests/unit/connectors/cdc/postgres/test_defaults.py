@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from sluiceway.connectors.cdc.postgres.catalog import default_of
 from sluiceway.connectors.cdc.postgres.config import postgres_config
-from sluiceway.connectors.cdc.postgres.defaults import default_of
 from sluiceway.connectors.cdc.postgres.fields import scalar_field
 from sluiceway.connectors.cdc.postgres.type_info import TypeInfo
 from unit.connectors.cdc.test_incremental import CONFIG

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from sluiceway.connectors.cdc.postgres.replication import SlotUsage
-from sluiceway.connectors.cdc.postgres.slot_watch import danger_of
+from sluiceway.connectors.cdc.postgres.task import danger_of
 
 _MIB = 1 << 20
 

@@ -7,7 +7,7 @@ import errno
 import pytest
 
 from sluiceway.connectors.files.filesystem.base import StorageError
-from sluiceway.connectors.files.filesystem.hdfs_errors import hdfs_errors, remote_error
+from sluiceway.connectors.files.filesystem.hdfs import hdfs_errors, remote_error
 
 _DENIED = (
     r'RPCError("org.apache.hadoop.security.AccessControlException", "Permission denied: user=connect, access=WRITE, '

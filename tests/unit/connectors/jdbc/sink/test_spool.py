@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sluiceway.api import SinkRecord
-from sluiceway.connectors.jdbc.sink.spool import RecordSpool
+from sluiceway.connectors.jdbc.sink.task import RecordSpool
 
 
 def _records(partition: int, first: int, last: int) -> list[SinkRecord]:

@@ -12,8 +12,7 @@ import pytest
 from sluiceway.api import SinkRecord
 from sluiceway.connectors.search.sink.config import aiven_options, confluent_options
 from sluiceway.connectors.search.sink.documents import Documents, document_id, mapping
-from sluiceway.connectors.search.sink.names import index_name
-from sluiceway.connectors.search.sink.options import SearchOptions
+from sluiceway.connectors.search.sink.options import SearchOptions, index_name
 from sluiceway.data import (
     BOOLEAN_SCHEMA,
     BYTES_SCHEMA,

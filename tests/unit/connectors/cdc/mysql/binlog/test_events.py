@@ -17,10 +17,10 @@ from sluiceway.connectors.cdc.mysql.binlog.events import (
     Query,
     Rotation,
     read_header,
+    read_varlen,
     uncompressed,
 )
 from sluiceway.connectors.cdc.mysql.binlog.payload import payload_events
-from sluiceway.connectors.cdc.mysql.binlog.serialized import read_varlen
 from sluiceway.errors import ConnectError
 from unit.connectors.cdc.mysql.binlog import mariadb_events as events
 from unit.connectors.cdc.mysql.binlog import mysql_events
