@@ -22,7 +22,7 @@ _EXCLUSIVE = (
     ("table.include.list", "table.exclude.list"),
     ("column.include.list", "column.exclude.list"),
 )
-_READ_SECONDS = 30.0
+_LOG_END_SECONDS = 30.0
 
 
 class BinlogConnector(SourceConnector):
@@ -116,7 +116,7 @@ class LogEnd:
     """The end of a server's binary log. Only what is written moves it, and a restart of the server, which begins a new file."""
 
     def __init__(self, settings: ConnectionSettings) -> None:
-        self._settings = dataclasses.replace(settings, read_timeout=_READ_SECONDS)
+        self._settings = dataclasses.replace(settings, read_timeout=_LOG_END_SECONDS)
         self._server: Server | None = None
 
     def mark(self) -> str:

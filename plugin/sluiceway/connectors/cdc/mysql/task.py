@@ -27,7 +27,7 @@ log = logging.getLogger(__name__)
 
 _IDLE_SECONDS = 30.0
 _QUERY_SECONDS = 10.0
-_EVERY_SECONDS = 60.0
+_WATCH_SECONDS = 60.0
 
 
 class BinlogSource(LogSource):
@@ -139,7 +139,7 @@ class LogWatch:
 
     def __init__(self) -> None:
         self.values: Mapping[str, float] = {}
-        self._interval = Interval(_EVERY_SECONDS, at_once=True)
+        self._interval = Interval(_WATCH_SECONDS, at_once=True)
 
     def due(self) -> bool:
         """Return True at the first call, and then every minute."""

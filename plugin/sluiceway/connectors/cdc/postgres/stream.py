@@ -34,18 +34,20 @@ log = logging.getLogger(__name__)
 _FEWEST_MESSAGES = 64  # fewer are read one by one, because each batch of columns has a fixed cost
 
 _KINDS: dict[type, str] = {Insert: "INSERT", Update: "UPDATE", Delete: "DELETE", Truncate: "TRUNCATE", Message: "MESSAGE"}
-_NAME = "io.debezium.connector.postgresql.Message"
-_CONTENT = Schema.struct([("prefix", OPTIONAL_STRING_SCHEMA), ("content", OPTIONAL_BYTES_SCHEMA)], name=_NAME, version=1)
-_KEY = Schema.struct([("prefix", OPTIONAL_STRING_SCHEMA)], name=f"{_NAME}Key", version=1)
-_VALUE = Schema.struct(
+_MESSAGE_NAME = "io.debezium.connector.postgresql.Message"
+_MESSAGE_CONTENT = Schema.struct(
+    [("prefix", OPTIONAL_STRING_SCHEMA), ("content", OPTIONAL_BYTES_SCHEMA)], name=_MESSAGE_NAME, version=1
+)
+_MESSAGE_KEY = Schema.struct([("prefix", OPTIONAL_STRING_SCHEMA)], name=f"{_MESSAGE_NAME}Key", version=1)
+_MESSAGE_VALUE = Schema.struct(
     [
         ("op", STRING_SCHEMA),
         ("ts_ms", OPTIONAL_INT64_SCHEMA),
         ("source", SOURCE),
         ("transaction", TRANSACTION_BLOCK),
-        ("message", _CONTENT),
+        ("message", _MESSAGE_CONTENT),
     ],
-    name=f"{_NAME}Value",
+    name=f"{_MESSAGE_NAME}Value",
     version=1,
 )
 
@@ -367,6 +369,6 @@ def message_record(
     topic: str, partition: dict[str, str], prefix: str, content: bytes, source: Struct, transaction: Struct | None, offset: Offset
 ) -> SourceRecord:
     """Return the record of a logical message."""
-    message = Struct.of(_CONTENT, [prefix, content])
-    value = Struct.of(_VALUE, [MESSAGE, time.time_ns() // 1_000_000, source, transaction, message])
-    return SourceRecord(partition, offset, topic, value, _VALUE, Struct.of(_KEY, [prefix]), _KEY)
+    message = Struct.of(_MESSAGE_CONTENT, [prefix, content])
+    value = Struct.of(_MESSAGE_VALUE, [MESSAGE, time.time_ns() // 1_000_000, source, transaction, message])
+    return SourceRecord(partition, offset, topic, value, _MESSAGE_VALUE, Struct.of(_MESSAGE_KEY, [prefix]), _MESSAGE_KEY)

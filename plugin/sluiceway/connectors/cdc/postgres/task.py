@@ -61,9 +61,9 @@ log = logging.getLogger(__name__)
 _IDLE_BYTES = 8 << 20  # of log without records, after which the stored offset moves on
 _SNAPSHOT_KEYS = ("snapshot", "snapshot_completed", "last_snapshot_record", PROGRESS)
 _POLL_SHARE = 4  # of the queue's bytes that one poll returns at most
-_EVERY_SECONDS = 30.0
-_LARGE = 4 << 30
-_FULL = 0.75
+_WATCH_SECONDS = 30.0
+_LARGE_LOG = 4 << 30
+_FULL_SHARE = 0.75
 
 
 class PostgresSource(LogSource):
@@ -404,7 +404,7 @@ class SlotWatch:
     def __init__(self, config: PostgresConfig) -> None:
         self.values: Mapping[str, float] = {}
         self._slot = config.slot
-        self._interval = Interval(_EVERY_SECONDS, at_once=True)
+        self._interval = Interval(_WATCH_SECONDS, at_once=True)
         self._warned = 0
 
     def due(self) -> bool:
@@ -434,7 +434,9 @@ def danger_of(usage: SlotUsage) -> str | None:
     if usage.status == "unreserved":
         return f"the server drops what the connector has not read at its next checkpoint. Raise max_slot_wal_keep_size. {check}"
     if usage.free is not None:
-        if usage.retained < _FULL * (usage.retained + usage.free):
+        if usage.retained < _FULL_SHARE * (usage.retained + usage.free):
             return None
         return f"after {usage.free >> 20} MiB more, the server gives the slot up (max_slot_wal_keep_size). {check}"
-    return f"without max_slot_wal_keep_size, the log can fill the server's disk. {check}" if usage.retained >= _LARGE else None
+    return (
+        f"without max_slot_wal_keep_size, the log can fill the server's disk. {check}" if usage.retained >= _LARGE_LOG else None
+    )
