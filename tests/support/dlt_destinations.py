@@ -1,12 +1,16 @@
-"""Destinations of dlt that die at a point of a load: their process is killed there once, when a file says so."""
+"""Destinations of dlt that die at a point of a load, when a file says so, and one that tells what its process has."""
 
 from __future__ import annotations
 
+import json
 import os
 import signal
+import socket
+import sys
 from pathlib import Path
 from typing import Any
 
+import dlt
 from dlt.destinations import duckdb
 from dlt.destinations.impl.duckdb.duck import DuckDbClient
 
@@ -46,3 +50,35 @@ class fragile(duckdb):  # noqa: N801 (as dlt's destinations)
     @property
     def client_class(self) -> type[DuckDbClient]:
         return _Client
+
+
+_asked: list[str] = []
+
+
+class _Telling(DuckDbClient):
+    def complete_load(self, load_id: str) -> None:
+        super().complete_load(load_id)
+        with socket.socket() as made:  # the hook works
+            made.connect_ex(("127.0.0.1", 1))
+        told = {
+            "password": dlt.secrets.get("password"),
+            "place": dlt.config.get("place"),
+            "airflow": any(name.partition(".")[0] == "airflow" for name in sys.modules),
+            "environment": dict(os.environ),
+            "arguments": sys.argv,
+            "pid": os.getpid(),
+            "asked": [each for each in _asked if "connect" in each or "getaddrinfo" in each],
+        }
+        Path(self.config.credentials._conn_str()).with_suffix(".told").write_text(json.dumps(told))
+
+
+class telling(duckdb):  # noqa: N801 (as dlt's destinations)
+    """DuckDB, whose loads write what their process has, and each address that it has asked for, beside the database."""
+
+    def __init__(self, *given: Any, **more: Any) -> None:
+        super().__init__(*given, **more)
+        sys.addaudithook(lambda event, args: _asked.append(f"{event} {args[1:2]}") if event.startswith("socket.") else None)
+
+    @property
+    def client_class(self) -> type[DuckDbClient]:
+        return _Telling

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import itertools
+import os
 import shutil
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -362,3 +363,39 @@ def test_memory_is_that_of_a_load(start: Any, database: Database) -> None:
     assert not task.context.commit_requested
     task.put(*people(9, 10))
     assert task.context.commit_requested
+
+
+def test_a_load_sees_nothing_of_airflow_of_this_process_and_of_another_connector(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("PASSWORD", "of-the-environment")
+    monkeypatch.setenv("AIRFLOW__CORE__FERNET_KEY", "of-airflow")
+    monkeypatch.setenv("AIRFLOW_HOME", str(tmp_path))
+    (tmp_path / ".dlt").mkdir()
+    (tmp_path / ".dlt" / "secrets.toml").write_text('password = "of-a-file"\n')
+    monkeypatch.chdir(tmp_path)
+    tasks: dict[str, Started] = {}
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        own = {"dlt.secret.password": f"of-{name}", "dlt.config.place": name, "name": name}
+        config = Database(tmp_path / name).config(**own, **{"dlt.destination": "support.dlt_destinations.telling"})
+        tasks[name] = Started(config, [PEOPLE], reports=False)
+        tasks[name].put(*people(0, 3))
+    try:
+        assert [task.commit(3) for task in tasks.values()] == [{PEOPLE: 3}] * 2
+    finally:
+        for task in tasks.values():
+            task.task.stop()
+    told = [orjson.loads((tmp_path / name / "db.told").read_bytes()) for name in tasks]
+    assert [(each["password"], each["place"], each["airflow"]) for each in told] == [
+        ("of-one", "one", False),
+        ("of-two", "two", False),
+    ]
+    assert len({os.getpid(), *(each["pid"] for each in told)}) == 3
+    assert "of-two" not in str(told[0])
+    assert "of-one" not in str(told[1])
+    for each in told:
+        assert "of-airflow" not in str(each)
+        assert each["environment"].keys().isdisjoint({"AIRFLOW__CORE__FERNET_KEY"})
+        assert each["asked"] == ["socket.connect (('127.0.0.1', 1),)"], "nothing is sent but what the destination sends"
+    assert sorted(each.name for each in tmp_path.iterdir()) == [".dlt", "one", "two"]  # neither Airflow's database nor dlt's
