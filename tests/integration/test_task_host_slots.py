@@ -12,7 +12,7 @@ from sluiceway.storage.factory import open_stores
 from sluiceway.storage.model import TaskId
 from sluiceway.worker.executor import Assignment, Work
 from sluiceway.worker.kafka_task_services import KafkaTaskServices
-from sluiceway.worker.task_host import placement, task_hosts
+from sluiceway.worker.task_host import task_hosts
 from sluiceway.worker.task_host.task_hosts import TaskHosts
 from sluiceway.worker.task_launcher import TaskLostError, ThreadLauncher
 from sluiceway.worker.task_watch import Slot
@@ -42,7 +42,7 @@ class OneSlot(ThreadLauncher):
 def test_tasks_of_a_host_that_finds_no_slot_start_in_one_that_runs(
     kafka_bootstrap: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(placement, "MOST_TASKS", 1)
+    monkeypatch.setattr(task_hosts, "MOST_TASKS", 1)
     monkeypatch.setattr(task_hosts, "_SLOT_SECONDS", 0.5)
     worker = worker_of(worker_properties(kafka_bootstrap, tmp_path.name))
     processes = OneSlot()

@@ -10,7 +10,7 @@ import pytest
 from sluiceway.metrics.beans import CONNECT, OWN, Bean, encode_beans
 from sluiceway.metrics.collector import MetricsCollector
 from sluiceway.metrics.server import MetricsServer
-from sluiceway.rest import driver_metrics
+from sluiceway.rest.metrics_routes import driver_beans
 from support.rest_replay import Connect
 
 OF_TASK = Bean(CONNECT, "sink-task-metrics", {"connector": "s", "task": "0"}, {"sink-record-read-total": 12.0})
@@ -68,5 +68,5 @@ def test_nothing_but_drivers_is_asked(tmp_path: Path) -> None:
     beans = tmp_path / "metrics" / "beans"
     beans.parent.mkdir()
     beans.write_bytes(encode_beans([OF_TASK]))
-    assert driver_metrics.driver_beans([]) == []
-    assert driver_metrics.driver_beans([tmp_path.as_uri()]) == []
+    assert driver_beans([]) == []
+    assert driver_beans([tmp_path.as_uri()]) == []

@@ -55,7 +55,7 @@ _REPORT_SECONDS = 2.0
 _SWITCH_SECONDS = 0.0005
 """The wait of a thread for Python's interpreter while another one computes. Python's default is 5 ms. A task waits as long
 after each of its system calls, so beside a busy task it would need some 50 ms for a record."""
-_SECONDS = 5.0  # over which a share is measured
+_SHARE_SECONDS = 5.0  # over which a share is measured
 
 
 @dataclass(frozen=True, slots=True)
@@ -301,7 +301,7 @@ class CpuMeter:
         if use is None:
             return 0.0
         now = time.monotonic()
-        if now - use.since >= _SECONDS:
+        if now - use.since >= _SHARE_SECONDS:
             try:
                 cpu = time.clock_gettime(use.clock)
             except OSError:  # the thread has just ended

@@ -7,12 +7,12 @@ import time
 
 import pytest
 
-from sluiceway.worker.task_host import cpu_meter
+from sluiceway.worker.task_host import host
 from sluiceway.worker.task_host.host import CpuMeter
 
 
 def test_the_share_is_that_of_the_tasks_own_thread(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cpu_meter, "_SECONDS", 0.0)
+    monkeypatch.setattr(host, "_SHARE_SECONDS", 0.0)
     meter, entered, end = CpuMeter(), threading.Event(), threading.Event()
 
     def idle() -> None:
