@@ -67,6 +67,7 @@ MUTANTS = (
         "offset = None if self._ready else self._source.idle_offset(",
         "offset = self._source.idle_offset(",
         "The offset of an idle log is stored past records that wait, which a crash loses.",
+        tests=("tests/unit/connectors/cdc/test_task.py",),
     ),
     Mutant(
         "cdc-task-newest",
@@ -74,6 +75,7 @@ MUTANTS = (
         "self._newest = offset = last.source_offset or self._newest",
         "offset = last.source_offset or self._newest",
         "A database never learns what is stored, and keeps its log.",
+        tests=("tests/unit/connectors/cdc/test_task.py",),
     ),
     Mutant(
         "cdc-task-heartbeat",
@@ -81,6 +83,7 @@ MUTANTS = (
         "            self._ready.append([source.emitter.heartbeat(offset)])",
         "            self._ready.appendleft([source.emitter.heartbeat(offset)])",
         "A heartbeat with the offset behind records is sent before them.",
+        tests=("tests/unit/connectors/cdc/test_task.py",),
     ),
     Mutant(
         "cdc-retries-count",
@@ -88,6 +91,7 @@ MUTANTS = (
         "if 0 <= self._most < self._attempts:",
         "if 0 <= self._most <= self._attempts:",
         "A connector gives up one attempt early.",
+        tests=("tests/unit/connectors/cdc/mysql/test_retries.py",),
     ),
     Mutant(
         "cdc-incremental-sent",

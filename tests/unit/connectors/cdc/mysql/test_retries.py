@@ -106,6 +106,7 @@ def test_retries_are_counted_while_the_log_does_not_move() -> None:
     step = _Steps(*[OSError("gone")] * 5)
     with pytest.raises(ConnectError, match=r"gone Gave up after 2 retries \(errors\.max\.retries\)"):
         step.retries(2).run(step)
+    assert len(step.seen) == 3
     moving = iter(range(100))
     step = _Steps(*[OSError("gone")] * 5)
     step.retries(2, lambda: next(moving)).run(step)
