@@ -156,7 +156,7 @@ def test_a_refused_record_is_reported_alone(server: HttpServer, start: Start) ->
     assert sink.bad == [3, 6]
     assert "HTTP 422: not this" in sink.reasons[0]
     taken = [body.split() for body, each in zip(bodies(server), server.requests, strict=True) if server.work(each).status == 200]
-    assert sorted(sum(taken, [])) == [b"0", b"1", b"2", b"4", b"5", b"7"]
+    assert sorted(part for each in taken for part in each) == [b"0", b"1", b"2", b"4", b"5", b"7"]
     whole = start(batching_enabled="true", batch_on_refused="report")
     whole.put(*records(2, 5))
     assert whole.bad == [2, 3, 4]
@@ -164,7 +164,7 @@ def test_a_refused_record_is_reported_alone(server: HttpServer, start: Start) ->
 
 def test_without_a_reporter_a_refused_record_fails_the_task(server: HttpServer, start: Start) -> None:
     server.work = refusing(b"1")
-    with pytest.raises(ConnectError, match="t-0 at offset 1 was refused: .*HTTP 422"):
+    with pytest.raises(ConnectError, match=r"t-0 at offset 1 was refused: .*HTTP 422"):
         start(reports=False).put(*records(0, 3))
 
 
@@ -200,7 +200,7 @@ def test_retry_after_is_waited_for(server: HttpServer, start: Start) -> None:
     sink = start(retry_backoff_ms="20")
     server.faults += [Answer(429, headers={"Retry-After": "120"}), Answer(503)]
     for least in (120_000, 20):
-        with pytest.raises(RetriableError, match="HTTP (429|503)"):
+        with pytest.raises(RetriableError, match=r"HTTP (429|503)"):
             sink.task.put(records(0, 1))
         assert sink.context.timeouts[-1] >= least
     assert sink.context.timeouts[-1] < 120_000

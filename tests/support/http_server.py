@@ -41,7 +41,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """An answer, or a fault. ``body`` is bytes, or is sent as JSON. ``reset``: the connection is reset instead, after the work."""
+    """An answer, or a fault. ``body`` is bytes, or is sent as JSON. ``reset``: the connection is reset instead."""
 
     status: int = 200
     body: Any = b""
@@ -71,7 +71,7 @@ class HttpServer:
         self.port = free_port(HOST)
         self.url = f"http{'' if tls is None else 's'}://{HOST}:{self.port}"
         self._tls = tls
-        self._server: ThreadingHTTPServer | None = None
+        self._server: _Server | None = None
 
     def start(self) -> None:
         """Listen; a server that was stopped has what it had."""
@@ -166,7 +166,11 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(answer.content)
 
-    do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = _handle
+    def __getattr__(self, name: str) -> Any:
+        """Return what handles a method, whichever it is."""
+        if name.startswith("do_"):
+            return self._handle
+        raise AttributeError(name)
 
     def log_message(self, *_: object) -> None: ...
 
@@ -206,3 +210,44 @@ class TokenServer:
             self.valid.add(f"Bearer token-{self.given}")
             return Answer(body={"access_token": f"token-{self.given}", "expires_in": self._life})
         return self._work(request) if request.headers.get("Authorization") in self.valid else Answer(401, b"who are you?")
+
+
+class ItemList:
+    """Work that gives items by pages of ``size``, those with ``updated`` from ``since`` on. ``path`` chooses how pages are found.
+
+    ``/none`` has all, ``/page`` and ``/offset`` have what their parameters say, ``/cursor`` has ``next``, and ``/next`` and
+    ``/link`` have a URL. ``newest_first`` turns the list around.
+    """
+
+    def __init__(self, count: int = 0, size: int = 10, *, newest_first: bool = False) -> None:
+        self.items: list[dict[str, Any]] = []
+        self.size, self.newest_first = size, newest_first
+        self.add(count)
+
+    def add(self, count: int) -> None:
+        first = len(self.items)
+        self.items += [{"id": number, "updated": moment(number)} for number in range(first, first + count)]
+
+    def __call__(self, request: Request) -> Answer:
+        query = request.query
+        items = [each for each in list(self.items) if each["updated"] >= query.get("since", "")]
+        items.sort(key=lambda each: each["updated"], reverse=self.newest_first)
+        if request.path == "/none":
+            return Answer(body={"items": items})
+        first = int(query.get("page", 1)) * self.size - self.size if request.path == "/page" else 0
+        first = int(query.get("offset") or query.get("cursor") or first)
+        page, rest = items[first : first + self.size], first + self.size < len(items)
+        follows = str(first + self.size) if rest else None
+        target = None if follows is None else f"{request.path}?since={query.get('since', '')}&cursor={follows}"
+        if request.path == "/cursor":
+            return Answer(body={"items": page, "next": follows})
+        if request.path == "/next":
+            return Answer(body={"items": page, "next": target})
+        headers = {} if request.path != "/link" or target is None else {"Link": f'<{target}>; rel="next", </>; rel="first"'}
+        return Answer(body={"items": page}, headers=headers)
+
+
+def moment(number: int) -> str:
+    """Return a time; three items have the same one."""
+    seconds = number // 3
+    return f"2026-01-{1 + seconds // 86400:02d}T{seconds // 3600 % 24:02d}:{seconds // 60 % 60:02d}:{seconds % 60:02d}Z"

@@ -1,5 +1,6 @@
 """HTTP: a source that polls a server, a receiver of webhooks, and a sink."""
 
 from sluiceway.connectors.http.sink import HttpSinkConnector
+from sluiceway.connectors.http.source import HttpSourceConnector
 
-__all__ = ["HttpSinkConnector"]
+__all__ = ["HttpSinkConnector", "HttpSourceConnector"]
