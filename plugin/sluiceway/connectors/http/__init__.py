@@ -2,5 +2,6 @@
 
 from sluiceway.connectors.http.sink import HttpSinkConnector
 from sluiceway.connectors.http.source import HttpSourceConnector
+from sluiceway.connectors.http.webhook import WebhookSourceConnector
 
-__all__ = ["HttpSinkConnector", "HttpSourceConnector"]
+__all__ = ["HttpSinkConnector", "HttpSourceConnector", "WebhookSourceConnector"]

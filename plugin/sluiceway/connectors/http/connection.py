@@ -120,7 +120,7 @@ def connection_keys() -> list[ConfigKey]:
         text(
             name=API_KEY_HEADER,
             default="X-API-Key",
-            validator=Check(_check_name, "the name of a header"),
+            validator=Check(check_header_name, "the name of a header"),
             group=SECURITY,
             doc="The header that has the key, for api-key.",
         ),
@@ -161,7 +161,8 @@ def connection_keys() -> list[ConfigKey]:
     ]
 
 
-def _check_name(name: str, value: ConfigValue) -> None:
+def check_header_name(name: str, value: ConfigValue) -> None:
+    """Refuse what is no name of a header, or that of one of the connection."""
     if not _HEADER_NAME.fullmatch(str(value)) or str(value).lower() in _OWN_HEADERS:
         raise ConfigError(name, value, "cannot be the name of a header")
 

@@ -10,7 +10,7 @@ import httpx
 
 from sluiceway import __version__
 from sluiceway.connectors.https import lasting_failure, retry_after_seconds, tls_context
-from sluiceway.connectors.observability.otlp_server import PROTOBUF
+from sluiceway.connectors.observability.otlp_config import PROTOBUF
 from sluiceway.connectors.observability.otlp_sink_config import COMPRESSION, ENDPOINTS, HEADERS, PREFIX, TIMEOUT_MS, SinkOptions
 from sluiceway.errors import ConfigError, ConnectError, shortened
 
