@@ -34,7 +34,7 @@ def server() -> Iterator[HttpServer]:
 class Running:
     """A task without Kafka."""
 
-    def __init__(self, url: str, reports: bool = True, **more: str) -> None:
+    def __init__(self, url: str, *, reports: bool = True, **more: Any) -> None:
         given = {name.replace("_", "."): value for name, value in more.items()}
         self.config = {"name": "n", "http.url": url, "retry.backoff.ms": "1", **given}
         self.context = MemorySinkContext(self.config, reports=reports)
@@ -351,7 +351,7 @@ def test_mutual_tls(tmp_path: Path) -> None:
     trust = {"http.ssl.truststore.location": str(tmp_path / "ca.pem")}
     own = {"http.ssl.keystore.location": str(tmp_path / "client.pem")}
     with HttpServer(tls=context) as server:
-        sink = Running(server.url, **{name.replace(".", "_"): value for name, value in {**trust, **own}.items()})
+        sink = Running(server.url, reports=True, **{name.replace(".", "_"): value for name, value in {**trust, **own}.items()})
         sink.put(*records(0, 2))
         sink.task.stop()
         assert bodies(server) == [b"0", b"1"]

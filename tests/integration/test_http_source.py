@@ -63,7 +63,7 @@ class Source:
                 found.extend(records)
                 source.acknowledge(records)
                 if not records:
-                    for partition, offset in source.call(source.tasks[0].idle_offsets):  # type: ignore[arg-type]
+                    for partition, offset in source.call(source.tasks[0].idle_offsets):
                         self.offsets.store(partition, offset)
                 return bool(source.tasks[0].ended)
 

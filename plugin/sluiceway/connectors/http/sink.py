@@ -177,5 +177,16 @@ class HttpSinkConnector(CheckedConnector, SinkConnector):
     def conflicts(cls, values: Mapping[str, ConfigValue], config: Mapping[str, str]) -> Mapping[str, str]:
         return sink_conflicts(values, config)
 
+    @classmethod
+    def preview(cls, config: Mapping[str, str], records: Sequence[SinkRecord]) -> Sequence[str]:
+        """Return the requests that tasks would send for single records, without their credentials."""
+        requests = Requests(sink_options(config))
+        made = [requests.item(record, 0) for record in records]
+        return [
+            f"{each.method} {shown_url(each.url)} {(requests.content([each])[1] or b'').decode('utf-8', 'replace')}".strip()
+            for each in made
+            if each is not None
+        ]
+
     def task_configs(self, max_tasks: int) -> Sequence[Mapping[str, str]]:
         return [self._config] * max_tasks

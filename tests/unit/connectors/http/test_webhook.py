@@ -160,8 +160,8 @@ def signature(secret: str, body: bytes, algorithm: str = "sha256") -> hmac.HMAC:
 
 def test_secrets_and_logins() -> None:
     with webhook(authorization="secret", secret="hush", secret_previous="old") as source:
-        for header, status in (({}, 401), ({"X_Webhook_Secret": "no"}, 401), ({"X_Webhook_Secret": "hush"}, 200)):
-            assert delivered(source, **header).status == status
+        assert delivered(source).status == delivered(source, X_Webhook_Secret="no").status == 401
+        assert delivered(source, X_Webhook_Secret="hush").status == 200
         assert delivered(source, X_Webhook_Secret="old").status == 200
         assert source.metric("requests-denied") == 2
     login = base64.b64encode(b"u:p").decode()
