@@ -22,7 +22,9 @@ _RETRY_SECONDS = 1
 
 
 class Delivery(Batch[T]):
-    """The items of a request, until Kafka has them. ``ended`` is set then, or when the task stops, with ``delivered`` False."""
+    """The items of a request, until the task has them. ``ended`` is set when Kafka has them, or, with ``delivered`` False, when
+    the task stops.
+    """
 
     __slots__ = ("delivered", "ended", "left")
 

@@ -70,16 +70,17 @@ class OtlpReceiver:
         with self._decoding:  # one at a time: the memory for it is many times the body
             self.counts["requests"] += 1
             points = self._points(self._messages.request(body, kind), at)
+            number = len(points.items)
             delivery = Delivery(points.items, points.size, at)
-            if delivery.items and not self._buffer.put(delivery):
-                self._refuse(len(delivery.items), "the server is stopping" if self._buffer.closed else "the buffer is full")
+            if number and not self._buffer.put(delivery):
+                self._refuse(number, "the server is stopping" if self._buffer.closed else "the buffer is full")
             self.counts["points-rejected"] += points.rejected
-        if delivery.items:
+        if number:
             self._wake()
             if self._options.delivered:
-                self._await(delivery)
+                self._await(delivery, number)
             with self._decoding:
-                self.counts["points-received"] += len(delivery.items)
+                self.counts["points-received"] += number
         return Answer(200, self._messages.response(points.rejected, points.reason, kind), kind)
 
     def explain(self, request: Request, error: RefusedError) -> Answer:
@@ -101,12 +102,12 @@ class OtlpReceiver:
         except TooLargeError as error:
             raise RefusedError(413, f"the request {error}") from error
 
-    def _await(self, delivery: Points) -> None:
+    def _await(self, delivery: Points, number: int) -> None:
         if not delivery.ended.wait(self._options.timeout):
             self._buffer.withdraw(delivery)  # or the client's next attempt would be a second copy for certain
         if not delivery.delivered:
             with self._decoding:
-                self._refuse(len(delivery.items), "Kafka has not acknowledged the points in time")
+                self._refuse(number, "Kafka has not acknowledged the points in time")
 
     def _refuse(self, points: int, why: str) -> NoReturn:
         self.counts["requests-refused"] += 1

@@ -111,7 +111,7 @@ def test_keys_of_the_sink_are_checked(config: dict[str, str], key: str) -> None:
         ({"http.request.params": "a=${offset.timestamp?datetime.iso?long}", OFFSETS: "timestamp=/t"}, "http.request.params"),
         ({"http.request.params": "a=${page.number}"}, "http.request.params"),
         ({"http.paging": "page"}, "http.request.params"),
-        ({"http.paging": "cursor"}, "http.paging.pointer"),
+        ({"http.paging": "next"}, "http.paging.pointer"),
         ({"http.paging": "link", "http.paging.pointer": "/x"}, "http.paging.pointer"),
         ({"http.paging": "soon"}, "http.paging"),
         ({OFFSETS: "id"}, OFFSETS),
