@@ -82,7 +82,7 @@ def test_webhooks_are_in_kafka_when_they_are_answered(kafka: Kafka, topic: str) 
         task.commands.give(TaskCommand.PAUSE)
         task.wait_for(State.PAUSED)
         assert post(port, b"5", JSON, path="/webhook").status == 503
-        task.commands.give(TaskCommand.RESUME)
+        task.commands.give(TaskCommand.RUN)
         task.wait_for(State.RUNNING)
         eventually(lambda: post(port, b"6", JSON, path="/webhook").status == 200, what="an answer")
         assert task.stop().trace is None

@@ -78,7 +78,7 @@ class Answer(NamedTuple):
 
     @property
     def text(self) -> str:
-        """What an error says: the beginning of its body, in one line."""
+        """The beginning of the body, in one line, which says what an error is."""
         return shortened(" ".join(self.body[:_MOST_ERROR_BYTES].decode("utf-8", "replace").split()), _MOST_TEXT)
 
 

@@ -20,7 +20,7 @@ DEFAULT_HEADERS = {SECRET: "X-Webhook-Secret", GITHUB: "X-Hub-Signature-256", ST
 
 @dataclass(frozen=True, slots=True)
 class Guard:
-    """What clients must show. ``secrets`` are all that are taken. ``tolerance`` is in seconds."""
+    """The proof that clients must show. ``secrets`` are all that are taken. ``tolerance`` is in seconds."""
 
     kind: str = NONE
     secrets: Sequence[str] = field(default=(), repr=False)

@@ -29,7 +29,7 @@ _OVERHEAD = 1000  # bytes of memory of a request besides its body, about
 
 
 class Hook(NamedTuple):
-    """What a request makes a record of."""
+    """The parts of a record that a request makes."""
 
     topic: str
     key: str | None
