@@ -73,7 +73,8 @@ def test_the_end_of_a_run_without_a_record_is_stored(kafka: Kafka, topic: str, s
 
 def test_webhooks_are_in_kafka_when_they_are_answered(kafka: Kafka, topic: str) -> None:
     port = free_port()
-    config = {"name": topic, "connector.class": "WebhookSource", "topic": topic, "webhook.port": str(port), **CONVERTERS}
+    config = {"name": topic, "connector.class": "WebhookSource", "topic": topic, "webhook.port": str(port)}
+    config |= {**CONVERTERS, "webhook.acknowledge.timeout.ms": "200000"}  # a broker that starts may be slow
     with RunningTask(config, kafka.worker()) as task:
         task.wait_for(State.RUNNING)
         sent = [Posting(lambda number=number: post(port, b"%d" % number, JSON, path="/webhook")) for number in range(5)]
